@@ -1,0 +1,2 @@
+//! The `trace` command.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Converts Fuchsia trace archives to other formats.

@@ -1,0 +1,220 @@
+//! The control block of a thread: what it owns of the buffer, and whether it is writing right now.
+//!
+//! Blocks live in chunks that are mapped once and never unmapped, so the dispatcher may look at any of
+//! them at any time, and that read as zero in a forked child. A thread finds its own through one
+//! thread-local reference. Threads that have none yet, or had their exit notice, see one of two shared
+//! sentinels with no space in them, which sends them down the slow path without a test of its own.
+//!
+//! Invariants:
+//!
+//! * **B1** Chunks are mapped zeroed (all of a block's fields are valid as zeros) and never unmapped.
+//! * **B2** All fields are atomics: the owner writes with plain stores, the dispatcher only clears `end`.
+#![allow(unsafe_code)]
+
+use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::sys;
+use core::cell::Cell;
+
+/// Nesting depths of a thread: its ordinary events, and those of handlers that interrupt them.
+pub(crate) const DEPTHS: usize = 4;
+
+const BLOCKS_PER_CHUNK: usize = 128;
+const MAX_CHUNKS: usize = 512;
+
+/// The piece of the buffer that one thread writes into at one depth.
+#[repr(C)]
+pub(crate) struct OwnSlab {
+    /// Address of the next record.
+    pub cursor: AtomicUsize,
+    /// Address behind the slab; 0 when there is none or it was revoked.
+    pub end: AtomicUsize,
+    /// Timestamp of the last record written.
+    pub last_ts: AtomicU64,
+    /// Records written since the slab was taken.
+    pub events: AtomicU64,
+    /// Number of the slab plus one; 0 when there is none.
+    pub index: AtomicU32,
+}
+
+/// Everything the engine knows of one thread.
+#[repr(C, align(128))]
+pub(crate) struct ThreadBlock {
+    /// Odd while the thread is inside an event.
+    pub counter: AtomicU64,
+    /// The thread reference in its place in an event's header; 0 when inline.
+    pub thread_bits: AtomicU64,
+    /// By depth; threads without an index begin at 1, so that the hot path never has space for them.
+    pub slabs: [OwnSlab; DEPTHS],
+    /// How many events of this thread are under way beyond the first.
+    pub depth: AtomicU32,
+    /// Thread id of the owner; 0 when free.
+    pub owner: AtomicU32,
+    /// Context for which slabs and thread reference are valid.
+    pub generation: AtomicU64,
+}
+
+impl OwnSlab {
+    const fn new() -> Self {
+        Self {
+            cursor: AtomicUsize::new(0),
+            end: AtomicUsize::new(0),
+            last_ts: AtomicU64::new(0),
+            events: AtomicU64::new(0),
+            index: AtomicU32::new(0),
+        }
+    }
+
+    /// Forgets the slab.
+    pub fn clear(&self) {
+        self.end.store(0, Ordering::Relaxed);
+        self.index.store(0, Ordering::Relaxed);
+        self.events.store(0, Ordering::Relaxed);
+    }
+}
+
+impl ThreadBlock {
+    const fn new() -> Self {
+        Self {
+            counter: AtomicU64::new(0),
+            thread_bits: AtomicU64::new(0),
+            slabs: [const { OwnSlab::new() }; DEPTHS],
+            depth: AtomicU32::new(0),
+            owner: AtomicU32::new(0),
+            generation: AtomicU64::new(0),
+        }
+    }
+
+    /// Takes all space away from the owner. It notices at its next event.
+    pub fn revoke(&self) {
+        for slab in &self.slabs {
+            slab.end.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether this is a sentinel rather than a thread's own block.
+    pub fn is_sentinel(&self) -> bool {
+        core::ptr::eq(self, &UNREGISTERED) || core::ptr::eq(self, &EXITED)
+    }
+}
+
+static UNREGISTERED: ThreadBlock = ThreadBlock::new();
+static EXITED: ThreadBlock = ThreadBlock::new();
+
+std::thread_local! {
+    static CURRENT: Cell<&'static ThreadBlock> = const { Cell::new(&UNREGISTERED) };
+}
+
+/// The calling thread's block, or a sentinel.
+#[inline(always)]
+pub(crate) fn current() -> &'static ThreadBlock {
+    CURRENT.with(Cell::get)
+}
+
+struct Chunk([ThreadBlock; BLOCKS_PER_CHUNK]);
+
+static CHUNKS: [AtomicPtr<Chunk>; MAX_CHUNKS] = [const { AtomicPtr::new(core::ptr::null_mut()) }; MAX_CHUNKS];
+
+fn chunk(index: usize) -> Option<&'static Chunk> {
+    let chunk = CHUNKS[index].load(Ordering::Acquire);
+    // SAFETY: a chunk in the table is never unmapped (B1) and shared through atomics only (B2).
+    unsafe { chunk.as_ref() }
+}
+
+fn chunk_or_map(index: usize) -> Option<&'static Chunk> {
+    if let Some(chunk) = chunk(index) {
+        return Some(chunk);
+    }
+    let fresh = sys::map_wiped_on_fork(size_of::<Chunk>()).cast::<Chunk>();
+    if fresh.is_null() {
+        return None;
+    }
+    // AcqRel: whoever finds the chunk finds it mapped.
+    let _ = CHUNKS[index].compare_exchange(core::ptr::null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire);
+    let chunk = chunk(index);
+    if chunk.is_some_and(|chunk| !core::ptr::eq(chunk, fresh)) {
+        // Another thread was faster. SAFETY: a mapping of ours that nobody has seen.
+        unsafe { libc::munmap(fresh.cast(), size_of::<Chunk>()) };
+    }
+    chunk
+}
+
+/// All blocks there are, owned or not.
+pub(crate) fn all() -> impl Iterator<Item = &'static ThreadBlock> {
+    (0..MAX_CHUNKS).map_while(chunk).flat_map(|chunk| &chunk.0)
+}
+
+/// Takes a free block for the calling thread without making it the thread's own. None when a great many
+/// threads are alive or memory is out.
+pub(crate) fn borrow(thread_id: u32) -> Option<&'static ThreadBlock> {
+    (0..MAX_CHUNKS).map_while(chunk_or_map).flat_map(|chunk| &chunk.0).find(|block| {
+        // Acquire: pairs with the Release in `give_back`.
+        block.owner.load(Ordering::Relaxed) == 0
+            && block.owner.compare_exchange(0, thread_id, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    })
+}
+
+/// Ends the use of a block whose slabs were left.
+pub(crate) fn give_back(block: &'static ThreadBlock) {
+    block.generation.store(0, Ordering::Relaxed);
+    block.thread_bits.store(0, Ordering::Relaxed);
+    block.slabs.iter().for_each(OwnSlab::clear);
+    // Release: pairs with the Acquire in `borrow`.
+    block.owner.store(0, Ordering::Release);
+}
+
+/// What the slow path writes with.
+pub(crate) enum Acquired {
+    /// The thread's own block, kept until its exit.
+    Own(&'static ThreadBlock),
+    /// After the exit notice: to be given back at the end of the event.
+    Borrowed(&'static ThreadBlock),
+}
+
+/// The calling thread's block; takes one at its first event.
+pub(crate) fn acquire() -> Option<Acquired> {
+    let present = current();
+    if !present.is_sentinel() {
+        return Some(Acquired::Own(present));
+    }
+    let block = borrow(sys::thread_id())?;
+    if core::ptr::eq(present, &EXITED) {
+        return Some(Acquired::Borrowed(block));
+    }
+    let now = current();
+    if !now.is_sentinel() {
+        // A signal handler came in between and took one.
+        give_back(block);
+        return Some(Acquired::Own(now));
+    }
+    CURRENT.set(block);
+    sys::request_exit_notice(core::ptr::from_ref(block).addr());
+    Some(Acquired::Own(block))
+}
+
+/// The exit notice: gives the block and what is left of its slab back.
+pub(crate) fn on_thread_exit(address: usize) {
+    let block = current();
+    if block.is_sentinel() || core::ptr::from_ref(block).addr() != address {
+        return;
+    }
+    CURRENT.set(&EXITED);
+    crate::engine::leave_slabs(block);
+    give_back(block);
+}
+
+/// In a forked child: the thread has no block any more.
+pub(crate) fn forget_current() {
+    CURRENT.set(&UNREGISTERED);
+}
+
+/// Frees the blocks of threads that ended without an exit notice.
+pub(crate) fn sweep() {
+    for block in all() {
+        let owner = block.owner.load(Ordering::Acquire);
+        if owner != 0 && !sys::thread_exists(owner) {
+            block.counter.store(0, Ordering::Relaxed);
+            block.depth.store(0, Ordering::Relaxed);
+            give_back(block);
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The durable region: definitions of strings and threads, and who the process is.
+//!
+//! An allocation is announced by a placeholder of its full size before any payload, and its real header
+//! comes last. So a thread that is killed half-way leaves zeros or a placeholder, and hides nothing that
+//! follows.
+
+use crate::block::ThreadBlock;
+use crate::context::Context;
+use crate::record_writer::RecordWriter;
+use crate::strings::Lookup;
+use crate::sync::{Ordering, fence};
+use crate::sys;
+use trace_format::argument::{self, ArgumentType};
+use trace_format::refs::inline_string_ref;
+use trace_format::{blob, initialization, kernel_object, string, thread};
+
+/// The durable region has no room for another definition.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct DurableFull;
+
+/// Kernel object types of process and thread.
+const OBJECT_PROCESS: u8 = 1;
+const OBJECT_THREAD: u8 = 2;
+/// Largest thread index.
+const MAX_THREADS: u32 = 255;
+/// Blob type of raw data.
+const BLOB_DATA: u8 = 1;
+/// The argument of a thread's object that names its process.
+const PROCESS: &str = "process";
+/// Longest process name that is written, in bytes.
+const MAX_NAME_BYTES: usize = 1024;
+
+/// Where a string stands in a record.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Text {
+    Index(u16),
+    Inline(&'static str),
+}
+
+impl Text {
+    /// The string reference in a header.
+    pub fn reference(self) -> u16 {
+        match self {
+            Self::Index(index) => index,
+            Self::Inline(text) => inline_string_ref(text.len()),
+        }
+    }
+
+    /// Words of the stream behind the header.
+    pub fn words(self) -> usize {
+        match self {
+            Self::Index(_) => 0,
+            Self::Inline(text) => text.len().div_ceil(8),
+        }
+    }
+}
+
+impl Context {
+    /// Writes one durable record of `words` words: `payload` stores all but the header.
+    //= docs/buffer.md#durable-region
+    fn write_durable(
+        &self,
+        words: usize,
+        header: u64,
+        payload: impl FnOnce(&mut RecordWriter),
+    ) -> Result<(), DurableFull> {
+        let bytes = words as u64 * 8;
+        let offset = self
+            .durable_next
+            .try_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
+                Some(next + bytes).filter(|end| *end <= self.layout.durable_bytes)
+            })
+            .map_err(|_| DurableFull)?;
+        let start = self.layout.durable + offset;
+        // The payload never precedes its placeholder.
+        self.region.word(start).store(placeholder(words), Ordering::Relaxed);
+        fence(Ordering::Release);
+        let mut record = self.region.record(start, words);
+        payload(&mut record);
+        record.commit(header);
+        Ok(())
+    }
+
+    pub(crate) fn write_initialization(&self) {
+        let rate = self.config.ticks_per_second;
+        let _ = self.write_durable(2, initialization::HEADER, |record| record.word(rate));
+    }
+
+    /// Names the process.
+    pub(crate) fn write_process(&self) {
+        let name = &self.config.process_name;
+        let name = &name.as_bytes()[..name.floor_char_boundary(MAX_NAME_BYTES)];
+        let words = 2 + name.len().div_ceil(8);
+        let header = kernel_object::header(words as u64, OBJECT_PROCESS, inline_string_ref(name.len()), 0);
+        let _ = self.write_durable(words, header, |record| {
+            record.word(self.config.process);
+            record.bytes(name);
+        });
+    }
+
+    /// Gives the block's thread an index and records its name, if an index is left. Threads beyond the table
+    /// are written inline and leave nothing here, so that they cannot fill the region.
+    //= docs/buffer.md#threads-and-strings
+    pub(crate) fn register_thread(&self, block: &ThreadBlock) -> Result<(), DurableFull> {
+        let taken = self.thread_indices.try_update(Ordering::Relaxed, Ordering::Relaxed, |taken| {
+            Some(taken + 1).filter(|index| *index <= MAX_THREADS)
+        });
+        let Ok(taken) = taken else {
+            return Ok(());
+        };
+        let index = taken as u8 + 1;
+        let thread_id = u64::from(block.owner.load(Ordering::Relaxed));
+        let mut buffer = [0; 16];
+        let name = sys::thread_name(&mut buffer);
+        let words = 2 + name.len().div_ceil(8) + 3;
+        let header = kernel_object::header(words as u64, OBJECT_THREAD, inline_string_ref(name.len()), 1);
+        self.write_durable(words, header, |record| {
+            record.word(thread_id);
+            record.bytes(name);
+            record.word(argument::header(ArgumentType::Koid, 3, inline_string_ref(PROCESS.len()), 0));
+            record.bytes(PROCESS.as_bytes());
+            record.word(self.config.process);
+        })?;
+        self.write_durable(3, thread::header(index), |record| {
+            record.word(self.config.process);
+            record.word(thread_id);
+        })?;
+        block.thread_bits.store(u64::from(index) << 24, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The string's reference: its index, or inline when somebody else is busy with the table or indices
+    /// are out.
+    pub(crate) fn intern(&self, text: &'static str) -> Result<Text, DurableFull> {
+        if text.is_empty() {
+            return Ok(Text::Index(0));
+        }
+        let Some(mut table) = self.strings.try_lock() else {
+            return Ok(Text::Inline(text));
+        };
+        match table.find(text) {
+            Lookup::Known(index) => Ok(Text::Index(index)),
+            Lookup::Exhausted => Ok(Text::Inline(text)),
+            Lookup::Vacant { slot, index } => {
+                let words = 1 + text.len().div_ceil(8);
+                let header = string::header(words as u64, index, text.len() as u16);
+                self.write_durable(words, header, |record| record.bytes(text.as_bytes()))?;
+                table.insert(slot, text, index);
+                Ok(Text::Index(index))
+            }
+        }
+    }
+}
+
+/// An anonymous data blob, which readers step over: what stands in place of a header until its payload is
+/// complete.
+fn placeholder(words: usize) -> u64 {
+    let payload_bytes = (words as u64 - 1) * 8;
+    blob::header(words as u64, 0, payload_bytes as u16, BLOB_DATA)
+}

@@ -1,0 +1,35 @@
+//! The guard behind `duration!`.
+
+use crate::args::Values;
+use crate::site::Site;
+use crate::write::{Event, write_event};
+use trace_format::event::EventType;
+use zx_sim::ticks;
+
+/// Writes a complete duration when it is dropped, if the site is still on.
+#[derive(Debug)]
+#[must_use = "the duration ends when this is dropped"]
+pub struct DurationScope<V: Values> {
+    site: &'static Site,
+    start: u64,
+    values: V,
+}
+
+impl<V: Values> DurationScope<V> {
+    /// Begins now.
+    #[inline(always)]
+    pub fn begin(site: &'static Site, values: V) -> Self {
+        Self { site, start: ticks::now(), values }
+    }
+}
+
+impl<V: Values> Drop for DurationScope<V> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.site.is_on() {
+            let event =
+                Event { event_type: EventType::DurationComplete, start: Some(self.start), extra: None };
+            write_event(self.site, event, &self.values);
+        }
+    }
+}

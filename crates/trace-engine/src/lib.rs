@@ -1,0 +1,53 @@
+//! The lock-free writer of trace records: call sites, macros, and the engine that owns a buffer.
+//!
+//! | module | is |
+//! |---|---|
+//! | [`engine`] | initialize, start, stop, terminate: what a provider's dispatcher calls |
+//! | [`Region`] | the memory of a buffer |
+//! | `site`, `section` | call sites, and how all of them are found |
+//! | `write` | the hot path of an event and the slow path behind it |
+//! | `block` | what a thread owns, and whether it is inside an event |
+//! | `claim`, `durable`, `strings` | the slow path's parts: slabs, definitions, string indices |
+//!
+//! Applications use it through `trace-provider`, which re-exports the macros.
+#![deny(unsafe_code)]
+
+pub mod args;
+mod block;
+mod claim;
+mod context;
+mod durable;
+mod duration_scope;
+pub mod engine;
+mod id;
+mod macros;
+mod record_writer;
+mod region;
+mod section;
+mod site;
+mod strings;
+mod sync;
+mod sys;
+mod write;
+
+pub use context::Config;
+pub use duration_scope::DurationScope;
+pub use id::Id;
+pub use region::{HeapWords, Region};
+pub use site::{ArgName, Site};
+pub use trace_format::buffer::{BUFFER_VERSION, BufferMode};
+pub use trace_format::event::{EventType, Scope};
+pub use trace_format::units::{Koid, ProcessKoid, ThreadKoid};
+pub use write::{Event, write_event};
+
+/// The word behind an instant's arguments: none for the thread, which readers assume.
+#[doc(hidden)]
+#[inline(always)]
+#[must_use]
+pub const fn scope_word(scope: Scope) -> Option<u64> {
+    match scope {
+        Scope::Thread => None,
+        Scope::Process => Some(1),
+        Scope::Global => Some(2),
+    }
+}

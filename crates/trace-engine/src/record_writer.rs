@@ -1,0 +1,70 @@
+//! Stores the words of one record into space that was reserved for it.
+//!
+//! Invariants:
+//!
+//! * **W1** A writer is made for a reservation of so many words of a live region, and no more than that is
+//!   written: sizes come from the same value that is written, and the traits that compute them are
+//!   sealed.
+//! * **W2** The reserved words belong to this thread until the header is stored.
+#![allow(unsafe_code)]
+
+use crate::sync::{AtomicU64, Ordering};
+
+/// Writes the payload words of one record, in order, and its header last.
+pub struct RecordWriter {
+    header: *const AtomicU64,
+    next: *const AtomicU64,
+    #[cfg(debug_assertions)]
+    end: *const AtomicU64,
+}
+
+impl RecordWriter {
+    /// Starts a record at `address`.
+    ///
+    /// # Safety
+    /// `words` words from `address` on are reserved for this thread in a region that stays mapped while
+    /// the writer exists, and at most `words - 1` payload words are written (W1, W2).
+    #[inline(always)]
+    pub(crate) unsafe fn new(address: usize, words: usize) -> Self {
+        let header = core::ptr::with_exposed_provenance::<AtomicU64>(address);
+        let _ = words;
+        Self {
+            header,
+            next: header.wrapping_add(1),
+            #[cfg(debug_assertions)]
+            end: header.wrapping_add(words),
+        }
+    }
+
+    /// Stores the next payload word.
+    #[inline(always)]
+    pub(crate) fn word(&mut self, word: u64) {
+        #[cfg(debug_assertions)]
+        debug_assert!(self.next < self.end, "a record outgrew its reservation");
+        // SAFETY: inside the reservation (W1), which is ours (W2).
+        unsafe { (*self.next).store(word, Ordering::Relaxed) };
+        self.next = self.next.wrapping_add(1);
+    }
+
+    /// Stores bytes, padded with zeros to a whole word.
+    #[inline(always)]
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        let (chunks, rest) = bytes.as_chunks::<8>();
+        for chunk in chunks {
+            self.word(u64::from_le_bytes(*chunk));
+        }
+        if !rest.is_empty() {
+            let mut last = [0; 8];
+            last[..rest.len()].copy_from_slice(rest);
+            self.word(u64::from_le_bytes(last));
+        }
+    }
+
+    /// Stores the header word: from here on the record exists for readers.
+    #[inline(always)]
+    pub(crate) fn commit(self, header: u64) {
+        // SAFETY: the first word of the reservation (W1, W2).
+        // Release: pairs with the reader's acquiring load (or read of the file) of the header.
+        unsafe { (*self.header).store(header, Ordering::Release) };
+    }
+}

@@ -1,0 +1,102 @@
+//! The system calls of the engine: `membarrier`, thread ids and names, fork and exit notices.
+//!
+//! Invariants:
+//!
+//! * **S1** Only calls that take numbers or pointers to memory of ours, of the size they are told.
+#![allow(unsafe_code)]
+
+use std::sync::OnceLock;
+
+const MEMBARRIER_PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
+const MEMBARRIER_REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
+
+fn membarrier(command: libc::c_int) -> bool {
+    // SAFETY: numbers only (S1).
+    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+}
+
+/// Asks once whether this kernel can fence all threads of the process from outside.
+pub(crate) fn register_membarrier() -> bool {
+    static AVAILABLE: OnceLock<bool> = OnceLock::new();
+    *AVAILABLE.get_or_init(|| membarrier(MEMBARRIER_REGISTER_PRIVATE_EXPEDITED))
+}
+
+/// A full memory barrier on every running thread of this process.
+pub(crate) fn fence_all_threads() {
+    if register_membarrier() {
+        membarrier(MEMBARRIER_PRIVATE_EXPEDITED);
+    }
+}
+
+/// The id of the calling thread.
+pub(crate) fn thread_id() -> u32 {
+    // SAFETY: no arguments (S1); a thread id is positive and fits 32 bits.
+    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+}
+
+/// The kernel's name of the calling thread: up to 15 bytes, not necessarily UTF-8.
+pub(crate) fn thread_name(buffer: &mut [u8; 16]) -> &[u8] {
+    // SAFETY: the call fills at most 16 bytes, which the array has (S1).
+    unsafe { libc::prctl(libc::PR_GET_NAME, buffer.as_mut_ptr()) };
+    let length = buffer.iter().position(|byte| *byte == 0).unwrap_or(buffer.len());
+    &buffer[..length]
+}
+
+/// Whether a thread of this process with this id exists.
+pub(crate) fn thread_exists(thread_id: u32) -> bool {
+    // SAFETY: signal 0 only asks (S1).
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread_id, 0) == 0 }
+}
+
+/// Whole pages of zeroed private memory that reads as zero in a forked child.
+pub(crate) fn map_wiped_on_fork(bytes: usize) -> *mut u8 {
+    // SAFETY: a fresh anonymous mapping wherever the kernel likes (S1).
+    unsafe {
+        let memory = libc::mmap(
+            core::ptr::null_mut(),
+            bytes,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        );
+        if memory == libc::MAP_FAILED {
+            return core::ptr::null_mut();
+        }
+        libc::madvise(memory, bytes, libc::MADV_WIPEONFORK);
+        memory.cast()
+    }
+}
+
+/// Key of the exit notice, once [`install_notices`] made it.
+static EXIT_KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
+
+extern "C" fn on_thread_exit(value: *mut libc::c_void) {
+    crate::block::on_thread_exit(value.addr());
+}
+
+extern "C" fn on_fork_in_child() {
+    crate::engine::on_fork_in_child();
+}
+
+/// Installs the notices of exiting threads and of forked children, once for the process.
+pub(crate) fn install_notices() {
+    EXIT_KEY.get_or_init(|| {
+        let mut key = 0;
+        // SAFETY: both functions are `extern "C"`, never unwind and live as long as the process; `key` is
+        // ours to fill (S1).
+        unsafe {
+            libc::pthread_key_create(&raw mut key, Some(on_thread_exit));
+            libc::pthread_atfork(None, None, Some(on_fork_in_child));
+        }
+        key
+    });
+}
+
+/// Asks for an exit notice with this value on the calling thread.
+pub(crate) fn request_exit_notice(value: usize) {
+    if let Some(key) = EXIT_KEY.get() {
+        // SAFETY: the key exists; the value is never dereferenced by the C library (S1).
+        unsafe { libc::pthread_setspecific(*key, core::ptr::without_provenance(value)) };
+    }
+}

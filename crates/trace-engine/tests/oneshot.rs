@@ -1,0 +1,334 @@
+//! The engine in one process, read back through the buffer reader: exact events in, exact events out.
+
+mod support;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use support::{Read, Trace, kinds};
+use trace_engine::{
+    Id, Koid, Scope, async_begin, async_end, async_instant, category_enabled, counter, duration,
+    duration_begin, duration_end, flow_begin, flow_end, flow_step, instant,
+};
+use trace_format::slab::LossReason;
+
+//= docs/buffer.md#writing-an-event
+#[test]
+fn every_kind_of_event_arrives_as_written() {
+    let trace = Trace::start(1 << 20, &[]);
+    instant!("cat", "thread instant", Scope::Thread);
+    instant!("cat", "global instant", Scope::Global);
+    counter!("cat", "counter", 7, "a" => 1_u32, "b" => -2_i64);
+    {
+        duration!("cat", "scope", "inside" => true);
+    }
+    duration_begin!("cat", "begin");
+    duration_end!("cat", "end");
+    async_begin!(Id(11), "cat", "async");
+    async_instant!(Id(11), "cat", "async step");
+    async_end!(11, "cat", "async");
+    flow_begin!("cat", "flow", 12);
+    flow_step!("cat", "flow", 12);
+    flow_end!("cat", "flow", 12, "last" => ());
+    let read = trace.stop();
+    assert_eq!(
+        read.lines(),
+        [
+            "instant t cat/thread instant",
+            "instant g cat/global instant",
+            "counter 7 cat/counter a=Uint32(1) b=Int64(-2)",
+            "complete cat/scope inside=Bool(true)",
+            "begin cat/begin",
+            "end cat/end",
+            "async begin 11 cat/async",
+            "async instant 11 cat/async step",
+            "async end 11 cat/async",
+            "flow begin 12 cat/flow",
+            "flow step 12 cat/flow",
+            "flow end 12 cat/flow last=Null",
+        ]
+    );
+    assert_eq!(read.findings.bad_records, 0);
+    assert_eq!(read.dropped(), 0);
+}
+
+#[test]
+fn every_type_of_argument_arrives_as_written() {
+    let trace = Trace::start(1 << 20, &[]);
+    let place = 5_u8;
+    let pointer = &raw const place;
+    instant!("cat", "all", Scope::Process,
+        "null" => (), "bool" => false, "i8" => -8_i8, "i16" => -16_i16, "i32" => i32::MIN, "u8" => 8_u8,
+        "u16" => 16_u16, "u32" => u32::MAX, "i64" => i64::MIN, "u64" => u64::MAX, "f32" => 0.5_f32, "f64" => -0.0,
+        "text" => "grün", "string" => String::from("exactly8"), "pointer" => pointer);
+    instant!("cat", "rest", Scope::Process,
+        "isize" => -1_isize, "usize" => 1_usize, "empty" => "", "reference" => &String::from("seven77"),
+        "koid" => Koid(99), "blob" => [1_u8, 2, 3].as_slice());
+    let read = trace.stop();
+    let lines = read.lines();
+    assert_eq!(
+        lines[0],
+        format!(
+            "instant p cat/all null=Null bool=Bool(false) i8=Int32(-8) i16=Int32(-16) i32=Int32(-2147483648) \
+             u8=Uint32(8) u16=Uint32(16) u32=Uint32(4294967295) i64=Int64(-9223372036854775808) \
+             u64=Uint64(18446744073709551615) f32=Double(0.5) f64=Double(-0.0) text=\"grün\" \
+             string=\"exactly8\" pointer=Pointer({})",
+            pointer.addr()
+        )
+    );
+    assert_eq!(
+        lines[1],
+        "instant p cat/rest isize=Int64(-1) usize=Uint64(1) empty=\"\" reference=\"seven77\" koid=#99 \
+         blob=[1, 2, 3]"
+    );
+    assert_eq!(lines.len(), 2);
+}
+
+/// An instant or a begin without arguments takes 16 bytes, a complete duration 24, each `i64` 16 more.
+#[test]
+fn events_have_the_documented_sizes() {
+    let sizes = |emit: fn()| {
+        let trace = Trace::start(1 << 20, &[]);
+        emit();
+        let with_definitions = trace.stop().rolling_bytes();
+        let trace = Trace::start(1 << 20, &[]);
+        (0..10).for_each(|_| emit());
+        assert_eq!(trace.stop().rolling_bytes(), 10 * with_definitions);
+        with_definitions
+    };
+    assert_eq!(sizes(|| instant!("cat", "size", Scope::Thread)), 16);
+    assert_eq!(sizes(|| duration_begin!("cat", "size")), 16);
+    assert_eq!(
+        sizes(|| {
+            duration!("cat", "size");
+        }),
+        24
+    );
+    assert_eq!(sizes(|| instant!("cat", "size", Scope::Thread, "n" => 1_i64)), 32);
+    assert_eq!(sizes(|| instant!("cat", "size", Scope::Thread, "n" => 1_i64, "s" => "sixteen bytes ok")), 56);
+}
+
+//= docs/buffer.md#threads-and-strings
+#[test]
+fn threads_beyond_the_table_are_written_inline() {
+    let trace = Trace::start(4 << 20, &[]);
+    let barrier = std::sync::Barrier::new(300);
+    std::thread::scope(|scope| {
+        for number in 0..300_u64 {
+            let barrier = &barrier;
+            scope.spawn(move || {
+                for round in 0..3_u64 {
+                    instant!("cat", "from many", Scope::Thread, "n" => number, "round" => round);
+                    barrier.wait();
+                }
+            });
+        }
+    });
+    let read = trace.stop();
+    assert_eq!(read.events.len(), 900);
+    let threads = read.by_thread();
+    assert_eq!(threads.len(), 300);
+    for events in threads.values() {
+        assert_eq!(events.len(), 3);
+        assert!(events.is_sorted_by_key(|event| event.timestamp));
+        let numbers: std::collections::HashSet<_> = events.iter().map(|event| event.u64("n")).collect();
+        assert_eq!(numbers.len(), 1);
+        assert_eq!(events.iter().map(|event| event.u64("round")).collect::<Vec<_>>(), [0, 1, 2]);
+    }
+    assert_eq!(read.thread_records, 255);
+    assert_eq!(read.findings.bad_records, 0);
+}
+
+//= docs/buffer.md#claiming
+#[test]
+fn the_rest_of_an_ended_threads_slab_is_used_again() {
+    // Eleven slabs of 256 bytes, and far more threads than that, one after the other.
+    let trace = Trace::start(4096, &["short"]);
+    for number in 0..60_u64 {
+        std::thread::Builder::new()
+            .name(String::new())
+            .spawn(move || instant!("short", "one", Scope::Thread, "n" => number))
+            .unwrap()
+            .join()
+            .unwrap();
+    }
+    let read = trace.stop();
+    // The durable region of 256 bytes holds the definitions of two threads; what is kept is a prefix.
+    let kept: Vec<_> = read.events.iter().map(|event| event.u64("n")).collect();
+    assert!(kept.len() >= 2, "{kept:?}");
+    assert_eq!(kept, (0..kept.len() as u64).collect::<Vec<_>>());
+    assert_eq!(kept.len() as u64 + read.dropped(), 60);
+    assert_eq!(read.loss(LossReason::DurableFull), 60 - kept.len() as u64);
+    drop(read);
+
+    const SHORT_LIVED: u64 = 200;
+    let trace = Trace::start(1 << 20, &["short"]);
+    let needed = (SHORT_LIVED * 32).div_ceil(trace.slab_bytes());
+    for number in 0..SHORT_LIVED {
+        std::thread::spawn(move || instant!("short", "one", Scope::Thread, "n" => number)).join().unwrap();
+    }
+    let read = trace.stop();
+    assert_eq!(read.slabs_used as u64, needed, "one thread at a time");
+    assert_eq!(read.events.len() as u64, SHORT_LIVED);
+}
+
+#[test]
+fn records_larger_than_a_slab_arrive_whole() {
+    let trace = Trace::start(4 << 20, &[]);
+    let long = "0123456789abcdef".repeat(1999);
+    instant!("cat", "before", Scope::Thread);
+    instant!("cat", "long", Scope::Thread, "text" => long.as_str());
+    instant!("cat", "cut", Scope::Thread, "text" => "é".repeat(20_000));
+    instant!("cat", "too large", Scope::Thread, "a" => long.as_str(), "b" => long.as_str());
+    instant!("cat", "after", Scope::Thread);
+    let read = trace.stop();
+    let names: Vec<_> = read.events.iter().map(|event| event.name.as_str()).collect();
+    let mut sorted = names.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, ["after", "before", "cut", "long"]);
+    let text = |name: &str| read.events.iter().find(|event| event.name == name).unwrap().args[0].1.clone();
+    assert_eq!(text("long"), format!("{long:?}"));
+    assert_eq!(text("cut"), format!("{:?}", "é".repeat(16_000)));
+    assert_eq!(read.loss(LossReason::TooLarge), 1);
+}
+
+//= docs/buffer.md#the-end-of-a-oneshot-buffer
+#[test]
+fn a_full_buffer_keeps_a_prefix_in_time_and_counts_the_rest() {
+    const THREADS: u64 = 4;
+    const EVENTS: u64 = 20_000;
+    let trace = Trace::start(256 << 10, &[]);
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            scope.spawn(move || {
+                for number in 0..EVENTS {
+                    instant!("cat", "fill", Scope::Thread, "thread" => thread, "n" => number);
+                }
+            });
+        }
+    });
+    let read = trace.stop();
+    let end = read.header.end_ts.expect("the buffer became full");
+    assert!(read.events.iter().all(|event| event.timestamp <= end));
+    let kept = read.events.len() as u64;
+    assert!(kept > 1000 && kept < THREADS * EVENTS, "{kept}");
+    let lost = read.loss(LossReason::Full);
+    assert_eq!(kept + lost, THREADS * EVENTS);
+    assert_eq!(read.header.records_dropped + read.findings.late_events, lost);
+    for events in read.by_thread().values() {
+        let numbers: Vec<_> = events.iter().map(|event| event.u64("n")).collect();
+        assert_eq!(numbers, (0..numbers.len() as u64).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn only_wanted_categories_are_recorded_and_evaluated() {
+    static EVALUATED: AtomicU64 = AtomicU64::new(0);
+    let count = || EVALUATED.fetch_add(1, Ordering::Relaxed);
+    let trace = Trace::start(1 << 20, &["app", "net:*"]);
+    assert!(category_enabled!("net:tcp"));
+    assert!(!category_enabled!("other"));
+    instant!("app", "yes", Scope::Thread, "n" => count());
+    instant!("net:tcp", "yes too", Scope::Thread, "n" => count());
+    instant!("application", "no", Scope::Thread, "n" => count());
+    duration!("other", "no", "n" => count());
+    let read = trace.stop();
+    instant!("app", "too late", Scope::Thread, "n" => count());
+    assert!(!category_enabled!("net:tcp"));
+    assert_eq!(read.events.iter().map(|event| event.name.as_str()).collect::<Vec<_>>(), ["yes", "yes too"]);
+    assert_eq!(EVALUATED.load(Ordering::Relaxed), 2);
+}
+
+#[test]
+fn a_scope_that_outlives_the_trace_leaves_nothing() {
+    let trace = Trace::start(1 << 20, &[]);
+    let read = {
+        duration!("cat", "outlives");
+        {
+            duration!("cat", "ends in time");
+        }
+        trace.stop()
+    };
+    assert_eq!(kinds(&read), ["complete cat/ends in time"]);
+}
+
+#[test]
+fn known_categories_need_no_event() {
+    fn never_called() {
+        instant!("never:called", "x", Scope::Thread);
+    }
+    let _: fn() = std::hint::black_box(never_called);
+    let categories = trace_engine::engine::known_categories();
+    assert!(categories.contains(&"never:called"), "{categories:?}");
+    assert!(categories.is_sorted());
+}
+
+#[test]
+fn signal_handlers_write_events_of_their_own() {
+    static HANDLED: AtomicU64 = AtomicU64::new(0);
+    extern "C" fn handler(_: libc::c_int) {
+        let number = HANDLED.fetch_add(1, Ordering::Relaxed);
+        instant!("signal", "handled", Scope::Thread, "n" => number);
+    }
+    let handler: extern "C" fn(libc::c_int) = handler;
+    // SAFETY: the handler only writes events, which is allowed anywhere.
+    unsafe { libc::signal(libc::SIGUSR1, handler as *const () as libc::sighandler_t) };
+    let trace = Trace::start(16 << 20, &[]);
+    let mut emitted = 0_u64;
+    std::thread::scope(|scope| {
+        // SAFETY: no arguments.
+        let target = unsafe { libc::pthread_self() } as u64;
+        let sender = scope.spawn(move || {
+            for _ in 0..2000 {
+                // SAFETY: the target outlives the scope.
+                unsafe { libc::pthread_kill(target as libc::pthread_t, libc::SIGUSR1) };
+                std::thread::yield_now();
+            }
+        });
+        while !sender.is_finished() && emitted < 200_000 {
+            instant!("cat", "interrupted", Scope::Thread, "n" => emitted);
+            emitted += 1;
+        }
+    });
+    let read = trace.stop();
+    let numbers = |name: &str| {
+        let mut numbers: Vec<_> =
+            read.events.iter().filter(|event| event.name == name).map(|event| event.u64("n")).collect();
+        numbers.sort_unstable();
+        numbers
+    };
+    let handled = HANDLED.load(Ordering::Relaxed);
+    assert!(handled > 10, "{handled}");
+    assert_eq!(numbers("interrupted"), (0..emitted).collect::<Vec<_>>());
+    assert_eq!(numbers("handled"), (0..handled).collect::<Vec<_>>());
+    assert_eq!(read.findings.bad_records, 0);
+    assert_eq!(read.dropped(), 0);
+}
+
+#[test]
+fn stop_while_all_are_writing_leaves_a_whole_buffer() {
+    for _ in 0..20 {
+        let trace = Trace::start(1 << 20, &[]);
+        let go_on = std::sync::atomic::AtomicBool::new(true);
+        let read: Read = std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    let mut number = 0_u64;
+                    while go_on.load(Ordering::Relaxed) {
+                        instant!("cat", "busy", Scope::Thread, "n" => number);
+                        number += 1;
+                    }
+                });
+            }
+            trace.wait_for_slabs(4);
+            let read = trace.stop();
+            go_on.store(false, Ordering::Relaxed);
+            read
+        });
+        assert_eq!(read.findings.bad_records, 0);
+        assert!(read.header.is_final);
+        for events in read.by_thread().values() {
+            let first = events[0].u64("n");
+            let numbers: Vec<_> = events.iter().map(|event| event.u64("n") - first).collect();
+            assert_eq!(numbers, (0..numbers.len() as u64).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Arguments: the named values of events and kernel objects.
+//!
+//! ```text
+//!  63                              32 31           16 15         4 3    0
+//! +----------------------------------+---------------+------------+------+
+//! |        depends on the type       |      name     | size words | type |
+//! +----------------------------------+---------------+------------+------+
+//! | name, if inline ...                                                  |
+//! | value, if it does not fit in the header ...                          |
+//! ```
+
+use crate::bits::field;
+use crate::cursor::Cursor;
+use crate::error::{DecodeError, EncodeError};
+use crate::refs::StringRef;
+use crate::sink::Sink;
+use crate::units::{Koid, Words};
+
+mod list;
+#[cfg(test)]
+mod tests;
+
+pub use list::{Arguments, ArgumentsIter, MAX_ARGUMENTS};
+
+/// The types of an argument's value, with their numbers in the format.
+//= docs/format.md#arguments
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum ArgumentType {
+    /// No value.
+    Null = 0,
+    /// Signed 32 bits.
+    Int32 = 1,
+    /// Unsigned 32 bits.
+    Uint32 = 2,
+    /// Signed 64 bits.
+    Int64 = 3,
+    /// Unsigned 64 bits.
+    Uint64 = 4,
+    /// IEEE 754, 64 bits.
+    Double = 5,
+    /// Text.
+    String = 6,
+    /// An address.
+    Pointer = 7,
+    /// Number of an object of the system.
+    Koid = 8,
+    /// True or false.
+    Bool = 9,
+    /// Bytes.
+    Blob = 10,
+}
+
+impl ArgumentType {
+    /// The type with this number; `None` for one of a newer version.
+    #[inline]
+    #[must_use]
+    pub const fn from_raw(raw: u8) -> Option<Self> {
+        Some(match raw {
+            0 => Self::Null,
+            1 => Self::Int32,
+            2 => Self::Uint32,
+            3 => Self::Int64,
+            4 => Self::Uint64,
+            5 => Self::Double,
+            6 => Self::String,
+            7 => Self::Pointer,
+            8 => Self::Koid,
+            9 => Self::Bool,
+            10 => Self::Blob,
+            _ => return None,
+        })
+    }
+}
+
+/// The header of an argument of `size_words` words, name and value included.
+///
+/// `upper` holds what the type keeps in the header: a 32-bit number, 0 or 1 for a boolean, the string
+/// reference of a text, the length in bytes of a blob.
+//= docs/format.md#arguments
+#[inline]
+#[must_use]
+pub const fn header(argument_type: ArgumentType, size_words: u64, name_ref: u16, upper: u32) -> u64 {
+    argument_type as u64 | (size_words << 4) | ((name_ref as u64) << 16) | ((upper as u64) << 32)
+}
+
+/// A named value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Argument<'a> {
+    /// Its name.
+    pub name: StringRef<'a>,
+    /// Its value.
+    pub value: ArgumentValue<'a>,
+}
+
+/// The value of an argument.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ArgumentValue<'a> {
+    /// No value.
+    Null,
+    /// True or false.
+    Bool(bool),
+    /// Signed 32 bits.
+    Int32(i32),
+    /// Unsigned 32 bits.
+    Uint32(u32),
+    /// Signed 64 bits.
+    Int64(i64),
+    /// Unsigned 64 bits.
+    Uint64(u64),
+    /// A number whose bit pattern is kept, that of a NaN too.
+    Double(f64),
+    /// Text.
+    String(StringRef<'a>),
+    /// An address.
+    Pointer(u64),
+    /// Number of an object of the system.
+    Koid(Koid),
+    /// Bytes.
+    Blob(&'a [u8]),
+    /// A value of a newer version; it can be skipped, not read.
+    Unknown {
+        /// Its type, 11 to 15.
+        raw: u8,
+    },
+}
+
+impl<'a> Argument<'a> {
+    /// Size of the argument, its header included; that of an unknown value counts as nothing.
+    #[inline]
+    #[must_use]
+    pub const fn words(&self) -> Words {
+        Words(1).plus(self.name.words()).plus(self.value.words())
+    }
+
+    //= docs/format.md#arguments
+    fn decode(cursor: &mut Cursor<'a>) -> Result<Self, DecodeError> {
+        let header = { *cursor }.word("argument header")?;
+        let size = Words(field(header, 4, 12) as usize);
+        if size == Words(0) {
+            return Err(DecodeError::ArgumentSize { expected: Words(1), found: size });
+        }
+        // From here on the argument's own size is the limit, so that it cannot reach into the next.
+        let mut own = Cursor::new(cursor.words(size, "argument")?);
+        own.word("argument header")?;
+        let name = own.string(field(header, 16, 16) as u16, "argument name")?;
+        let value = ArgumentValue::decode(header, &mut own)?;
+        Ok(Self { name, value })
+    }
+
+    #[inline]
+    fn check(&self) -> Result<(), EncodeError> {
+        self.name.check("argument name")?;
+        match &self.value {
+            ArgumentValue::String(text) => text.check("argument value"),
+            ArgumentValue::Unknown { .. } => Err(EncodeError::UnknownType { what: "argument" }),
+            _ => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn write(&self, sink: &mut impl Sink) {
+        use ArgumentType as Type;
+        use ArgumentValue as Value;
+
+        let (argument_type, upper, word) = match self.value {
+            // An unknown value has been refused by `check`.
+            Value::Null | Value::Unknown { .. } => (Type::Null, 0, None),
+            Value::Bool(value) => (Type::Bool, u32::from(value), None),
+            Value::Int32(value) => (Type::Int32, value as u32, None),
+            Value::Uint32(value) => (Type::Uint32, value, None),
+            Value::Int64(value) => (Type::Int64, 0, Some(value as u64)),
+            Value::Uint64(value) => (Type::Uint64, 0, Some(value)),
+            Value::Double(value) => (Type::Double, 0, Some(value.to_bits())),
+            Value::String(value) => (Type::String, u32::from(value.bits()), None),
+            Value::Pointer(value) => (Type::Pointer, 0, Some(value)),
+            Value::Koid(value) => (Type::Koid, 0, Some(value.0)),
+            Value::Blob(value) => (Type::Blob, value.len() as u32, None),
+        };
+        sink.word(header(argument_type, self.words().0 as u64, self.name.bits(), upper));
+        self.name.write(sink);
+        if let Some(word) = word {
+            sink.word(word);
+        }
+        match self.value {
+            Value::String(value) => value.write(sink),
+            Value::Blob(value) => sink.bytes(value),
+            _ => {}
+        }
+    }
+}
+
+impl<'a> ArgumentValue<'a> {
+    /// Words of the value behind the header and the name.
+    #[inline]
+    const fn words(&self) -> Words {
+        match self {
+            Self::Null | Self::Bool(_) | Self::Int32(_) | Self::Uint32(_) | Self::Unknown { .. } => Words(0),
+            Self::Int64(_) | Self::Uint64(_) | Self::Double(_) | Self::Pointer(_) | Self::Koid(_) => Words(1),
+            Self::String(text) => text.words(),
+            Self::Blob(bytes) => Words::for_bytes(bytes.len()),
+        }
+    }
+
+    //= docs/format.md#arguments
+    fn decode(header: u64, own: &mut Cursor<'a>) -> Result<Self, DecodeError> {
+        const WHAT: &str = "argument value";
+
+        let raw = field(header, 0, 4) as u8;
+        let upper = field(header, 32, 32) as u32;
+        let Some(argument_type) = ArgumentType::from_raw(raw) else {
+            return Ok(Self::Unknown { raw });
+        };
+        Ok(match argument_type {
+            ArgumentType::Null => Self::Null,
+            ArgumentType::Int32 => Self::Int32(upper as i32),
+            ArgumentType::Uint32 => Self::Uint32(upper),
+            ArgumentType::Int64 => Self::Int64(own.word(WHAT)? as i64),
+            ArgumentType::Uint64 => Self::Uint64(own.word(WHAT)?),
+            ArgumentType::Double => Self::Double(f64::from_bits(own.word(WHAT)?)),
+            ArgumentType::String => Self::String(own.string(upper as u16, WHAT)?),
+            ArgumentType::Pointer => Self::Pointer(own.word(WHAT)?),
+            ArgumentType::Koid => Self::Koid(Koid(own.word(WHAT)?)),
+            ArgumentType::Bool => Self::Bool(upper & 1 == 1),
+            ArgumentType::Blob => Self::Blob(own.stream(upper as usize, WHAT)?),
+        })
+    }
+}

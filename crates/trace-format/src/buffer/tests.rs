@@ -1,0 +1,102 @@
+//! The layout's arithmetic and every way a header can be wrong.
+
+use super::*;
+use std::string::ToString;
+
+fn bytes(words: [u64; HEADER_BYTES / 8]) -> [u8; HEADER_BYTES] {
+    let mut bytes = [0; HEADER_BYTES];
+    for (chunk, word) in bytes.chunks_exact_mut(8).zip(words) {
+        chunk.copy_from_slice(&word.to_le_bytes());
+    }
+    bytes
+}
+
+//= docs/buffer.md#layout
+#[test]
+fn layouts_of_some_sizes() {
+    let of = |total, mode| Layout::new(total, mode).unwrap();
+    let small = of(4096, BufferMode::Oneshot);
+    assert_eq!((small.durable_bytes, small.slab_bytes, small.slabs_per_half), (256, 256, 11));
+    let split = of(4096, BufferMode::Circular);
+    assert_eq!((split.durable_bytes, split.slab_bytes, split.slabs_per_half), (256, 256, 5));
+    let usual = of(4 << 20, BufferMode::Oneshot);
+    assert_eq!((usual.durable_bytes, usual.slab_bytes, usual.slabs_per_half), (262_144, 4096, 950));
+    assert_eq!((usual.ledger, usual.slab_words, usual.rolling), (4096, 8192, (4 << 20) - 950 * 4096));
+    let streaming = of(4 << 20, BufferMode::Streaming);
+    assert_eq!((streaming.slab_bytes, streaming.slabs_per_half), (4096, 475));
+}
+
+#[test]
+fn regions_never_overlap_and_slabs_are_aligned() {
+    for pages in (1..3000).chain([4096, 65_536, 1 << 20]) {
+        for mode in [BufferMode::Oneshot, BufferMode::Circular, BufferMode::Streaming] {
+            let layout = Layout::new(pages * PAGE_BYTES, mode).unwrap();
+            let slabs = u64::from(layout.slab_count());
+            assert!(layout.ledger >= HEADER_BYTES as u64, "{layout:?}");
+            assert!(layout.slab_words >= layout.ledger + LEDGER_ENTRIES * LOSS_ENTRY_BYTES, "{layout:?}");
+            assert_eq!(layout.tallies, layout.slab_words + 8 * slabs);
+            assert_eq!(layout.durable, layout.tallies + TALLY_BYTES * slabs);
+            assert!(layout.durable + layout.durable_bytes <= layout.rolling, "{layout:?}");
+            assert_eq!(layout.rolling + layout.rolling_bytes * u64::from(mode.halves()), layout.total_bytes);
+            assert!(layout.rolling.is_multiple_of(layout.slab_bytes), "{layout:?}");
+            assert!(layout.slabs_per_half >= 2, "{layout:?}");
+            assert!(layout.max_record_bytes() >= layout.slab_bytes, "{layout:?}");
+            // What is left over is less than another slab for each half.
+            assert!(layout.rolling - layout.durable - layout.durable_bytes < 2 * (4096 + 32), "{layout:?}");
+        }
+    }
+}
+
+#[test]
+fn impossible_sizes_are_refused() {
+    for size in [0, 1, 4095, 4097, 6000, MAX_BUFFER_BYTES + 4096] {
+        assert_eq!(Layout::new(size, BufferMode::Oneshot), Err(BadBufferSize(size)));
+    }
+    assert!(Layout::new(MAX_BUFFER_BYTES, BufferMode::Streaming).is_ok());
+}
+
+//= docs/buffer.md#header
+#[test]
+fn a_fresh_header_is_read_back() {
+    let layout = Layout::new(65_536, BufferMode::Oneshot).unwrap();
+    let mut words = BufferHeader::initial_words(&layout);
+    let read = |words| BufferHeader::decode_untrusted(&bytes(words), 65_536, BufferMode::Oneshot);
+    let fresh = read(words).unwrap();
+    assert_eq!((fresh.layout, fresh.end_ts, fresh.is_final), (layout, None, false));
+    words[field::END_TS] = 77;
+    words[field::FLAGS] = FLAG_FINAL;
+    words[field::RECORDS_DROPPED] = 5;
+    words[field::VERSION] |= 9 << 32;
+    let later = read(words).unwrap();
+    assert_eq!((later.end_ts, later.is_final, later.records_dropped), (Some(77), true, 5));
+    assert_eq!(later.wrapped_count, 9);
+}
+
+#[test]
+fn every_wrong_field_is_named() {
+    let layout = Layout::new(65_536, BufferMode::Oneshot).unwrap();
+    let good = BufferHeader::initial_words(&layout);
+    let with = |word: usize, value| {
+        let mut words = good;
+        words[word] = value;
+        BufferHeader::decode_untrusted(&bytes(words), 65_536, BufferMode::Oneshot).unwrap_err()
+    };
+    assert_eq!(with(field::MAGIC, 7), HeaderError::Magic { found: 7 });
+    assert_eq!(with(field::VERSION, 0), HeaderError::Version { found: 0 });
+    let mode = |found| HeaderError::Mode { found, expected: BufferMode::Oneshot };
+    assert_eq!(with(field::VERSION, 1 | 1 << 16), mode(1));
+    assert_eq!(with(field::VERSION, 1 | 3 << 16), mode(3));
+    let size = |found| HeaderError::TotalSize { found, expected: 65_536 };
+    assert_eq!(with(field::TOTAL_SIZE, 4096), size(4096));
+    for word in [3, 4, 11, 12, 13, 14] {
+        for wrong in [0, 1, good[word] + 8, good[word] - 8, u64::MAX] {
+            let expected = good[word];
+            assert_eq!(with(word, wrong), HeaderError::Layout { word, found: wrong, expected });
+        }
+    }
+    for found in [layout.durable_bytes + 8, 12, u64::MAX] {
+        let limit = layout.durable_bytes;
+        assert_eq!(with(field::DURABLE_DATA_END, found), HeaderError::DurableDataEnd { found, limit });
+    }
+    assert_eq!(with(field::VERSION, 2).to_string(), "header version is 2, expected 1");
+}

@@ -1,0 +1,81 @@
+//! Takes a record apart word by word, never past its end.
+
+use crate::error::DecodeError;
+use crate::refs::{StringRef, ThreadRef};
+use crate::units::{Koid, ProcessKoid, StringIndex, ThreadIndex, ThreadKoid, Words};
+
+/// The rest of a record.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cursor<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Cursor<'a> {
+    pub const fn new(rest: &'a [u8]) -> Self {
+        Self { rest }
+    }
+
+    pub const fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// The next word.
+    #[inline]
+    pub fn word(&mut self, what: &'static str) -> Result<u64, DecodeError> {
+        match self.rest.split_first_chunk::<8>() {
+            Some((word, rest)) => {
+                self.rest = rest;
+                Ok(u64::from_le_bytes(*word))
+            }
+            None => Err(self.past_end(what, Words(1))),
+        }
+    }
+
+    /// So many words as bytes.
+    #[inline]
+    pub fn words(&mut self, size: Words, what: &'static str) -> Result<&'a [u8], DecodeError> {
+        match self.rest.split_at_checked(size.bytes()) {
+            Some((words, rest)) => {
+                self.rest = rest;
+                Ok(words)
+            }
+            None => Err(self.past_end(what, size)),
+        }
+    }
+
+    /// A stream of so many bytes, without its padding.
+    #[inline]
+    pub fn stream(&mut self, bytes: usize, what: &'static str) -> Result<&'a [u8], DecodeError> {
+        let words = self.words(Words::for_bytes(bytes), what)?;
+        Ok(words.get(..bytes).unwrap_or(words))
+    }
+
+    /// The string that a reference's bits stand for.
+    #[inline]
+    pub fn string(&mut self, bits: u16, what: &'static str) -> Result<StringRef<'a>, DecodeError> {
+        const INLINE: u16 = 0x8000;
+        if bits & INLINE != 0 {
+            return match usize::from(bits & !INLINE) {
+                0 => Ok(StringRef::Empty),
+                bytes => self.stream(bytes, what).map(StringRef::Inline),
+            };
+        }
+        Ok(StringIndex::new(bits).map_or(StringRef::Empty, StringRef::Index))
+    }
+
+    /// The thread that a reference's bits stand for.
+    #[inline]
+    pub fn thread(&mut self, bits: u8) -> Result<ThreadRef, DecodeError> {
+        match ThreadIndex::new(bits) {
+            Some(index) => Ok(ThreadRef::Index(index)),
+            None => Ok(ThreadRef::Inline {
+                process: ProcessKoid(Koid(self.word("process koid")?)),
+                thread: ThreadKoid(Koid(self.word("thread koid")?)),
+            }),
+        }
+    }
+
+    fn past_end(&self, what: &'static str, expected: Words) -> DecodeError {
+        DecodeError::PastEnd { what, expected, found: Words(self.rest.len() / 8) }
+    }
+}

@@ -1,0 +1,32 @@
+//! The bits of every Fuchsia trace record and of the shared buffer.
+//!
+//! One file for each kind of record, with its header bits, encoding and decoding side by side. Nothing here
+//! allocates, and nothing panics on decoded numbers: input is borrowed, and whatever is wrong with it is a
+//! [`error::DecodeError`].
+#![no_std]
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+extern crate std;
+
+pub mod argument;
+mod bits;
+pub mod blob;
+pub mod buffer;
+mod cursor;
+pub mod error;
+pub mod event;
+pub mod initialization;
+pub mod kernel_object;
+pub mod log;
+pub mod metadata;
+pub mod record;
+pub mod refs;
+pub mod sink;
+pub mod slab;
+pub mod string;
+pub mod thread;
+pub mod units;
+
+#[cfg(test)]
+mod testing;

@@ -1,0 +1,176 @@
+//! Slab words, tallies and loss entries: the control area of the shared buffer.
+//!
+//! A *slab* is a piece of a rolling region that belongs to one thread while it is open. What a reader has
+//! to know about it stands in one word of the control area, never beside the payload:
+//!
+//! ```text
+//!  63                                   16 15 14 13             0
+//! +---------------------------------------+-----+----------------+
+//! |            sequence (48 bits)         |state|   run length   |
+//! +---------------------------------------+-----+----------------+
+//! ```
+
+/// What a slab word says about its slab.
+//= docs/buffer.md#slab-words
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum SlabState {
+    /// Nothing in the slab is valid.
+    Empty = 0,
+    /// A thread may be writing; a walk ends at the first zero word.
+    Open = 1,
+    /// The writer has left; a walk ends at the first zero word or at the end.
+    Closed = 2,
+    /// A later part of the run that an earlier slab begins.
+    Continuation = 3,
+}
+
+/// One word of the slab table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlabWord(pub u64);
+
+impl SlabWord {
+    /// The word of a slab that holds nothing.
+    pub const EMPTY: Self = Self(0);
+    /// Longest run, in slabs: the run length has 14 bits.
+    pub const MAX_RUN: u32 = (1 << 14) - 1;
+    /// Sequences have 48 bits.
+    pub const MAX_SEQUENCE: u64 = (1 << 48) - 1;
+
+    /// The word for a slab of this state; the run length of a single slab is 1, that of a continuation 0.
+    #[must_use]
+    pub const fn new(sequence: u64, state: SlabState, run: u32) -> Self {
+        Self(sequence << 16 | (state as u64) << 14 | (run & Self::MAX_RUN) as u64)
+    }
+
+    /// Number of this claim, unique within the buffer and growing with time.
+    #[must_use]
+    pub const fn sequence(self) -> u64 {
+        self.0 >> 16
+    }
+
+    /// The state bits.
+    #[must_use]
+    pub const fn state(self) -> SlabState {
+        match self.0 >> 14 & 3 {
+            0 => SlabState::Empty,
+            1 => SlabState::Open,
+            2 => SlabState::Closed,
+            _ => SlabState::Continuation,
+        }
+    }
+
+    /// Number of slabs in the run that begins here.
+    #[must_use]
+    pub const fn run(self) -> u32 {
+        (self.0 & Self::MAX_RUN as u64) as u32
+    }
+}
+
+/// Bytes of one tally: number of events, first and last timestamp, a word each.
+pub const TALLY_BYTES: u64 = 24;
+
+/// Why records are missing; the number is the index of the entry in the loss ledger.
+//= docs/buffer.md#loss-ledger
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum LossReason {
+    /// The buffer was full.
+    Full = 0,
+    /// A circular buffer went round and wrote over older records.
+    Overwritten = 1,
+    /// The other half had not been saved yet.
+    NotSaved = 2,
+    /// The other half had not been retired yet.
+    NotRetired = 3,
+    /// The durable region was full, which ends recording for the provider.
+    DurableFull = 4,
+    /// The record was larger than the format or the buffer allows.
+    TooLarge = 5,
+    /// Signal handlers interrupted each other more deeply than a thread has slabs for.
+    NestedTooDeep = 6,
+    /// A start that cleared the buffer.
+    Cleared = 7,
+}
+
+impl LossReason {
+    /// All reasons, in the order of their entries.
+    pub const ALL: [Self; 8] = [
+        Self::Full,
+        Self::Overwritten,
+        Self::NotSaved,
+        Self::NotRetired,
+        Self::DurableFull,
+        Self::TooLarge,
+        Self::NestedTooDeep,
+        Self::Cleared,
+    ];
+
+    /// A few words for people.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Full => "buffer full",
+            Self::Overwritten => "overwritten",
+            Self::NotSaved => "not saved in time",
+            Self::NotRetired => "not retired in time",
+            Self::DurableFull => "durable region full",
+            Self::TooLarge => "record too large",
+            Self::NestedTooDeep => "nested too deep",
+            Self::Cleared => "cleared",
+        }
+    }
+}
+
+/// Bytes of one entry of the loss ledger: a count, the *complement* of the first timestamp, the last
+/// timestamp and a spare word. With the complement, zeroed memory says "none yet" and both bounds grow
+/// by an atomic maximum.
+pub const LOSS_ENTRY_BYTES: u64 = 32;
+
+/// One entry of the ledger, decoded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Loss {
+    /// Records refused or lost for this reason.
+    pub count: u64,
+    /// Timestamp of the first of them, in ticks; meaningless while `count` is 0.
+    pub first: u64,
+    /// Timestamp of the last of them, in ticks.
+    pub last: u64,
+}
+
+impl Loss {
+    /// Reads an entry from its words as they stand in the buffer.
+    #[must_use]
+    pub const fn from_words(words: [u64; 3]) -> Self {
+        Self { count: words[0], first: !words[1], last: words[2] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    //= docs/buffer.md#slab-words
+    #[test]
+    fn slab_word_has_the_documented_bits() {
+        let word = SlabWord::new(0x1234_5678_9abc, SlabState::Open, 3);
+        assert_eq!(word.0, 0x1234_5678_9abc_4003);
+        assert_eq!(word.sequence(), 0x1234_5678_9abc);
+        assert_eq!(word.state(), SlabState::Open);
+        assert_eq!(word.run(), 3);
+        assert_eq!(SlabWord::new(SlabWord::MAX_SEQUENCE, SlabState::Continuation, 0x3fff).0, u64::MAX);
+        assert_eq!(SlabWord(0).state(), SlabState::Empty);
+        assert_eq!(SlabWord::new(1, SlabState::Closed, 1).0, 0x1_8001);
+    }
+
+    //= docs/buffer.md#loss-ledger
+    #[test]
+    fn a_loss_entry_keeps_the_complement_of_its_first_timestamp() {
+        let loss = Loss::from_words([2, !100, 250]);
+        assert_eq!(loss, Loss { count: 2, first: 100, last: 250 });
+        for (index, reason) in LossReason::ALL.into_iter().enumerate() {
+            assert_eq!(reason as usize, index);
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! The manager's decisions: who is registered, which session runs, what each provider is told and when its
+//! buffer goes into the archive.
+//!
+//! No I/O happens here, and there is no clock: events and the time come in, actions go out. So every
+//! schedule of a trace can be played through without a process. Handles stay outside; everything is named by
+//! number.
+
+mod session;
+mod stats;
+mod tracee;
+
+use session::Session;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+use trace_format::units::ProviderId;
+use trace_protocol::controller::{
+    ProviderInfo, ProviderStats, SessionState, StartError, StartOptions, StopError, StopOptions, StopResult,
+    TraceConfig,
+};
+use trace_protocol::{BufferDisposition, BufferingMode, FifoRequest, PacketError};
+
+/// One client's session channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClientId(pub u64);
+
+/// Time since the manager started.
+pub type Now = Duration;
+
+/// What happened outside.
+#[derive(Debug)]
+pub enum Event {
+    /// A provider was accepted.
+    ProviderRegistered {
+        /// Its number, new for each registration.
+        provider: ProviderId,
+        /// The name it gave itself.
+        name: String,
+        /// Its process.
+        pid: u64,
+    },
+    /// A provider's channel was closed, by itself or by its death: it is no longer registered.
+    ProviderClosed {
+        /// Which one.
+        provider: ProviderId,
+        /// Its process has ended, so nobody writes into its buffer any more.
+        is_dead: bool,
+    },
+    /// A provider's FIFO was closed while its channel is open: it has left the session, and stays registered.
+    FifoClosed {
+        /// Which one.
+        provider: ProviderId,
+        /// Its process has ended, so nobody writes into its buffer any more.
+        is_dead: bool,
+    },
+    /// The buffer or FIFO for a provider could not be made.
+    TraceeFailed {
+        /// Which one.
+        provider: ProviderId,
+        /// Why, for people.
+        reason: String,
+    },
+    /// A packet came from a provider's FIFO.
+    Packet {
+        /// Which one.
+        provider: ProviderId,
+        /// The packet, or what is wrong with it.
+        packet: Result<FifoRequest, PacketError>,
+    },
+    /// A provider's data was handed to the output.
+    TransferFinished {
+        /// Which one.
+        provider: ProviderId,
+        /// What was found in its buffer. Name, pid and disposition are the core's to fill in.
+        stats: ProviderStats,
+    },
+    /// A client asks for a session.
+    Initialize {
+        /// Its session channel.
+        client: ClientId,
+        /// What it wants.
+        config: TraceConfig,
+    },
+    /// The client asks to start recording.
+    Start {
+        /// Its session channel.
+        client: ClientId,
+        /// How.
+        options: StartOptions,
+    },
+    /// The client asks to stop recording.
+    Stop {
+        /// Its session channel.
+        client: ClientId,
+        /// Whether the data is wanted.
+        options: StopOptions,
+    },
+    /// The client waits for an alert.
+    WatchAlert {
+        /// Its session channel.
+        client: ClientId,
+    },
+    /// The client's session channel was closed.
+    ClientClosed {
+        /// Its session channel.
+        client: ClientId,
+    },
+    /// The client's output takes no more: its reader is gone, or writing failed.
+    OutputFailed {
+        /// Why, for people.
+        reason: String,
+    },
+}
+
+/// What has to be done outside, in this order.
+#[derive(Debug, PartialEq)]
+pub enum Action {
+    /// Close a client's session channel after telling it why.
+    RefuseClient {
+        /// Its session channel.
+        client: ClientId,
+        /// Why, for people.
+        reason: String,
+    },
+    /// Write what the archive begins with.
+    BeginArchive {
+        /// What was asked for.
+        config: TraceConfig,
+    },
+    /// Make a provider's buffer and FIFO and send Initialize.
+    InitializeTracee {
+        /// Which one.
+        provider: ProviderId,
+        /// Size of its buffer in bytes.
+        buffer_bytes: u64,
+        /// Its categories; none means all.
+        categories: Vec<String>,
+    },
+    /// Send Start.
+    StartTracee {
+        /// Which one.
+        provider: ProviderId,
+        /// What happens to the buffer.
+        disposition: BufferDisposition,
+        /// Further categories for this run.
+        additional_categories: Vec<String>,
+    },
+    /// Send Stop.
+    StopTracee(ProviderId),
+    /// Send Terminate.
+    TerminateTracee(ProviderId),
+    /// Copy a provider's buffer into the archive, then report [`Event::TransferFinished`].
+    Transfer {
+        /// Which one.
+        provider: ProviderId,
+        /// Nobody writes into the buffer any more.
+        is_quiet: bool,
+    },
+    /// Forget a provider's buffer and FIFO, and delete the buffer.
+    DropTracee(ProviderId),
+    /// Answer a Start.
+    ReplyStart(ClientId, Result<(), StartError>),
+    /// Answer a Stop.
+    ReplyStop(ClientId, Result<StopResult, StopError>),
+    /// Answer a WatchAlert.
+    ReplyAlert(ClientId, String),
+    /// Tell the client of its session's new state.
+    StateChanged(ClientId, SessionState),
+    /// Write what the archive ends with, close the output when it has taken everything, close the client's
+    /// channel.
+    EndSession {
+        /// Its session channel.
+        client: ClientId,
+        /// The output is useless: nothing more is written.
+        is_aborted: bool,
+    },
+    /// Say something in the manager's log.
+    Log(String),
+}
+
+/// A registered provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Provider {
+    name: String,
+    pid: u64,
+}
+
+/// The manager's state.
+#[derive(Debug, Default)]
+pub struct Core {
+    providers: BTreeMap<ProviderId, Provider>,
+    session: Option<Session>,
+    actions: VecDeque<Action>,
+}
+
+impl Core {
+    /// A manager that knows nobody.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes in what happened.
+    pub fn handle_event(&mut self, now: Now, event: Event) {
+        match event {
+            Event::ProviderRegistered { provider, name, pid } => {
+                let registered = Provider { name, pid };
+                if let Some(session) = &mut self.session {
+                    session.handle_new_provider(provider, &registered, &mut self.actions);
+                }
+                self.providers.insert(provider, registered);
+            }
+            Event::ProviderClosed { provider, is_dead } => {
+                self.providers.remove(&provider);
+                self.with_session(|session, _| session.handle_closed(provider, is_dead));
+            }
+            Event::FifoClosed { provider, is_dead } => {
+                self.with_session(|session, _| session.handle_closed(provider, is_dead));
+            }
+            Event::TraceeFailed { provider, reason } => {
+                self.with_session(|session, actions| session.handle_failed(provider, reason, actions));
+            }
+            Event::Packet { provider, packet } => {
+                self.with_session(|session, actions| session.handle_packet(provider, packet, actions));
+            }
+            Event::TransferFinished { provider, stats } => {
+                self.with_session(|session, actions| session.handle_transferred(provider, stats, actions));
+            }
+            Event::Initialize { client, config } => self.initialize(client, config),
+            Event::Start { client, options } => match self.session_of(client) {
+                Some((session, actions)) => session.handle_start(now, options, actions),
+                None => {
+                    self.actions.push_back(Action::ReplyStart(client, Err(StartError::NotInitialized)));
+                }
+            },
+            Event::Stop { client, options } => match self.session_of(client) {
+                Some((session, actions)) => session.handle_stop(now, options, actions),
+                None => {
+                    self.actions.push_back(Action::ReplyStop(client, Err(StopError::NotInitialized)));
+                }
+            },
+            Event::WatchAlert { client } => {
+                if let Some((session, actions)) = self.session_of(client) {
+                    session.handle_watch_alert(actions);
+                }
+            }
+            Event::ClientClosed { client } => {
+                if let Some((session, actions)) = self.session_of(client) {
+                    session.terminate(now, actions);
+                }
+            }
+            Event::OutputFailed { reason } => {
+                self.with_session(|session, actions| session.abort(now, reason, actions));
+            }
+        }
+        self.settle();
+    }
+
+    /// Takes in that time has passed: does what is due.
+    pub fn handle_time(&mut self, now: Now) {
+        self.with_session(|session, actions| session.handle_time(now, actions));
+        self.settle();
+    }
+
+    /// When [`Core::handle_time`] is due.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Now> {
+        self.session.as_ref().and_then(Session::next_deadline)
+    }
+
+    /// The next thing to do outside.
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// Whether a session exists.
+    #[must_use]
+    pub fn has_session(&self) -> bool {
+        self.session.is_some()
+    }
+
+    /// Whether recording runs or is about to: what a provider that registers is told.
+    #[must_use]
+    pub fn is_started(&self) -> bool {
+        let state = self.session.as_ref().map(Session::state);
+        matches!(state, Some(SessionState::Starting | SessionState::Started))
+    }
+
+    /// The registered providers, by number.
+    #[must_use]
+    pub fn providers(&self) -> Vec<ProviderInfo> {
+        self.providers
+            .iter()
+            .map(|(id, provider)| ProviderInfo { id: id.0, pid: provider.pid, name: provider.name.clone() })
+            .collect()
+    }
+
+    fn initialize(&mut self, client: ClientId, config: TraceConfig) {
+        let refusal = if self.session.is_some() {
+            Some("another session is running".to_owned())
+        } else if config.buffering_mode != BufferingMode::Oneshot {
+            Some(format!("buffering mode {} is not supported, only oneshot is", config.buffering_mode))
+        } else {
+            None
+        };
+        if let Some(reason) = refusal {
+            self.actions.push_back(Action::RefuseClient { client, reason });
+            return;
+        }
+        self.actions.push_back(Action::BeginArchive { config: config.clone() });
+        let mut session = Session::new(client, config);
+        for (id, provider) in &self.providers {
+            session.handle_new_provider(*id, provider, &mut self.actions);
+        }
+        session.finish_initialize(&mut self.actions);
+        self.session = Some(session);
+    }
+
+    fn session_of(&mut self, client: ClientId) -> Option<(&mut Session, &mut VecDeque<Action>)> {
+        let session = self.session.as_mut().filter(|session| session.client() == client)?;
+        Some((session, &mut self.actions))
+    }
+
+    fn with_session(&mut self, act: impl FnOnce(&mut Session, &mut VecDeque<Action>)) {
+        if let Some(session) = &mut self.session {
+            act(session, &mut self.actions);
+        }
+    }
+
+    /// Moves the session on as far as it can go.
+    fn settle(&mut self) {
+        if let Some(session) = &mut self.session
+            && session.settle(&mut self.actions)
+        {
+            self.session = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,489 @@
+//! One session: from InitializeTracing until the last provider has given its buffer back.
+
+use super::stats::Stats;
+use super::tracee::{Data, Timer, Tracee, TraceeState};
+use super::{Action, ClientId, Now, Provider};
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+use trace_format::units::ProviderId;
+use trace_protocol::controller::{
+    ProviderStats, SessionState, StartError, StartOptions, StopError, StopOptions, StopResult, TraceConfig,
+};
+use trace_protocol::limits::MAX_CATEGORIES;
+use trace_protocol::{BufferDisposition, FifoRequest, PacketError};
+
+/// How long providers may take to give their buffers back.
+const TERMINATE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Alerts that wait for a client that watches; then the oldest is dropped.
+const MAX_QUEUED_ALERTS: usize = 16;
+/// Disposition of a provider that sent a packet it must not send.
+const BROKE_PROTOCOL: &str = "broke the protocol";
+const MEGABYTE: u64 = 1 << 20;
+
+type Actions = VecDeque<Action>;
+
+/// The running session.
+#[derive(Debug)]
+pub(super) struct Session {
+    client: ClientId,
+    config: TraceConfig,
+    state: SessionState,
+    tracees: BTreeMap<ProviderId, Tracee>,
+    /// Of the last Start, for providers that join its run.
+    additional_categories: Vec<String>,
+    /// What the last Stop asked for.
+    write_results: bool,
+    is_aborted: bool,
+    timer: Option<Timer>,
+    is_start_pending: bool,
+    is_stop_pending: bool,
+    /// Providers whose data waits for the archive, in the order they stopped; whether they are quiet.
+    transfers: VecDeque<(ProviderId, bool)>,
+    transferring: Option<ProviderId>,
+    stats: Stats,
+    alerts: VecDeque<String>,
+    waiting_for_alert: usize,
+}
+
+impl Session {
+    pub fn new(client: ClientId, config: TraceConfig) -> Self {
+        Self {
+            client,
+            config,
+            state: SessionState::Ready,
+            tracees: BTreeMap::new(),
+            additional_categories: Vec::new(),
+            write_results: true,
+            is_aborted: false,
+            timer: None,
+            is_start_pending: false,
+            is_stop_pending: false,
+            transfers: VecDeque::new(),
+            transferring: None,
+            stats: Stats::default(),
+            alerts: VecDeque::new(),
+            waiting_for_alert: 0,
+        }
+    }
+
+    pub fn client(&self) -> ClientId {
+        self.client
+    }
+
+    pub fn state(&self) -> SessionState {
+        self.state
+    }
+
+    pub fn next_deadline(&self) -> Option<Now> {
+        self.timer.map(Timer::deadline)
+    }
+
+    fn enter(&mut self, state: SessionState, actions: &mut Actions) {
+        self.state = state;
+        actions.push_back(Action::StateChanged(self.client, state));
+    }
+
+    /// All providers known so far are initialized.
+    pub fn finish_initialize(&mut self, actions: &mut Actions) {
+        self.enter(SessionState::Initialized, actions);
+    }
+
+    /// A provider joins, perhaps while the trace runs.
+    //= docs/protocol.md#a-provider-that-registers-during-a-session
+    pub fn handle_new_provider(&mut self, id: ProviderId, provider: &Provider, actions: &mut Actions) {
+        if self.state == SessionState::Terminating {
+            return;
+        }
+        let spec = self.config.provider_specs.iter().find(|spec| spec.name == provider.name);
+        let size = spec.and_then(|spec| spec.buffer_size_megabytes_hint);
+        let size = size.unwrap_or(self.config.buffer_size_megabytes_hint).max(1);
+        let mut categories = self.config.categories.clone();
+        for category in spec.iter().flat_map(|spec| &spec.categories) {
+            if !categories.contains(category) {
+                categories.push(category.clone());
+            }
+        }
+        if categories.len() > MAX_CATEGORIES {
+            let text = format!("provider {} \"{}\": {} categories, ", id.0, provider.name, categories.len());
+            actions.push_back(Action::Log(text + "those beyond the limit are left out"));
+            categories.truncate(MAX_CATEGORIES);
+        }
+        actions.push_back(Action::InitializeTracee {
+            provider: id,
+            buffer_bytes: u64::from(size) * MEGABYTE,
+            categories,
+        });
+        let state = match self.state {
+            SessionState::Stopping | SessionState::Stopped => TraceeState::Stopped,
+            _ => TraceeState::Initialized,
+        };
+        let mut tracee = Tracee::new(id, &provider.name, provider.pid, state);
+        if matches!(self.state, SessionState::Starting | SessionState::Started) {
+            start_tracee(&mut tracee, BufferDisposition::ClearEntire, &self.additional_categories, actions);
+        }
+        self.tracees.insert(id, tracee);
+    }
+
+    pub fn handle_start(&mut self, now: Now, options: StartOptions, actions: &mut Actions) {
+        let error = match self.state {
+            SessionState::Initialized | SessionState::Stopped => None,
+            SessionState::Ready => Some(StartError::NotInitialized),
+            SessionState::Starting | SessionState::Started => Some(StartError::AlreadyStarted),
+            SessionState::Stopping => Some(StartError::Stopping),
+            SessionState::Terminating => Some(StartError::Terminating),
+        };
+        if let Some(error) = error {
+            actions.push_back(Action::ReplyStart(self.client, Err(error)));
+            return;
+        }
+        self.stats.begin_run();
+        for tracee in self.tracees.values_mut() {
+            if tracee.can_start() {
+                // Nothing of an earlier run is in a fresh buffer, and what was written must not come again.
+                let disposition = match tracee.data {
+                    Data::InBuffer => options.buffer_disposition,
+                    Data::None | Data::Queued | Data::Archived => BufferDisposition::ClearEntire,
+                };
+                start_tracee(tracee, disposition, &options.additional_categories, actions);
+            } else if !tracee.is_gone {
+                let text = format!("{}: not started, it is still {:?}", tracee.label(), tracee.state);
+                actions.push_back(Action::Log(text));
+            }
+        }
+        self.additional_categories = options.additional_categories;
+        self.is_start_pending = true;
+        self.timer = Some(Timer::Start(now + Duration::from_millis(self.config.start_timeout_milliseconds)));
+        self.enter(SessionState::Starting, actions);
+    }
+
+    pub fn handle_stop(&mut self, now: Now, options: StopOptions, actions: &mut Actions) {
+        if !matches!(self.state, SessionState::Initialized | SessionState::Starting | SessionState::Started) {
+            actions.push_back(Action::ReplyStop(self.client, Err(StopError::NotStarted)));
+            return;
+        }
+        self.answer_start(actions);
+        self.write_results = options.write_results;
+        for tracee in self.tracees.values_mut().filter(|tracee| !tracee.is_gone) {
+            match tracee.state {
+                TraceeState::Initialized => tracee.state = TraceeState::Stopped,
+                TraceeState::Starting | TraceeState::Started => {
+                    tracee.state = TraceeState::Stopping;
+                    actions.push_back(Action::StopTracee(tracee.id));
+                }
+                TraceeState::Stopping | TraceeState::Stopped | TraceeState::Terminating => {}
+            }
+        }
+        if options.write_results {
+            // An earlier Stop left this data where it is, and no other word comes from these providers.
+            let left = self.tracees.values().filter(|tracee| tracee.is_past_stop());
+            let left: Vec<_> = left.map(|tracee| (tracee.id, tracee.is_quiet)).collect();
+            self.queue_all(left);
+        }
+        self.is_stop_pending = true;
+        self.timer = Some(Timer::Stop(now + Duration::from_millis(self.config.stop_timeout_milliseconds)));
+        self.enter(SessionState::Stopping, actions);
+    }
+
+    /// Ends the session; what providers have recorded is still written.
+    pub fn terminate(&mut self, now: Now, actions: &mut Actions) {
+        if self.state == SessionState::Terminating {
+            return;
+        }
+        self.is_start_pending = false;
+        self.is_stop_pending = false;
+        for tracee in self.tracees.values_mut().filter(|tracee| !tracee.is_gone) {
+            tracee.state = TraceeState::Terminating;
+            actions.push_back(Action::TerminateTracee(tracee.id));
+        }
+        self.timer = Some(Timer::Terminate(now + TERMINATE_TIMEOUT));
+        self.enter(SessionState::Terminating, actions);
+    }
+
+    /// Ends the session because nobody takes its output.
+    pub fn abort(&mut self, now: Now, reason: String, actions: &mut Actions) {
+        if self.is_aborted {
+            return;
+        }
+        actions.push_back(Action::Log(format!("session aborted: {reason}")));
+        self.is_aborted = true;
+        self.transfers.clear();
+        self.transferring = None;
+        for tracee in self.tracees.values_mut() {
+            tracee.data = Data::None;
+        }
+        if std::mem::take(&mut self.is_start_pending) {
+            actions.push_back(Action::ReplyStart(self.client, Err(StartError::Terminating)));
+        }
+        if std::mem::take(&mut self.is_stop_pending) {
+            actions.push_back(Action::ReplyStop(self.client, Err(StopError::Aborted)));
+        }
+        self.terminate(now, actions);
+    }
+
+    /// A packet of a provider's; one that breaks the rules ends its part in the session.
+    //= docs/protocol.md#fifo-packets
+    pub fn handle_packet(
+        &mut self,
+        id: ProviderId,
+        packet: Result<FifoRequest, PacketError>,
+        actions: &mut Actions,
+    ) {
+        let Some(tracee) = self.tracees.get_mut(&id).filter(|tracee| !tracee.is_gone) else {
+            return;
+        };
+        match (packet, tracee.state) {
+            (Ok(FifoRequest::Started { .. }), TraceeState::Starting) => tracee.state = TraceeState::Started,
+            (Ok(FifoRequest::Stopped), TraceeState::Stopping) => {
+                tracee.state = TraceeState::Stopped;
+                tracee.disposition = "stopped";
+                tracee.is_quiet = true;
+                // It may be started again.
+                tracee.is_late = false;
+                if self.write_results {
+                    self.queue(id, true);
+                }
+            }
+            (Ok(FifoRequest::Stopped), TraceeState::Terminating) => {
+                if tracee.disposition != BROKE_PROTOCOL {
+                    tracee.disposition = "stopped";
+                }
+                tracee.is_quiet = true;
+                self.queue(id, true);
+            }
+            (Ok(FifoRequest::Alert { name }), _) => self.alert(name, actions),
+            (Ok(unexpected), state) => {
+                let text = format!("{}: unexpected {unexpected:?} while {state:?}", tracee.label());
+                actions.push_back(Action::Log(text));
+            }
+            (Err(error), _) => {
+                let text = format!("{}: bad packet: {error}; terminating it", tracee.label());
+                actions.push_back(Action::Log(text));
+                if tracee.state != TraceeState::Terminating {
+                    tracee.state = TraceeState::Terminating;
+                    tracee.disposition = BROKE_PROTOCOL;
+                    actions.push_back(Action::TerminateTracee(id));
+                }
+            }
+        }
+    }
+
+    /// A provider is gone; what it committed is written at once.
+    //= docs/protocol.md#a-provider-that-dies
+    pub fn handle_closed(&mut self, id: ProviderId, is_dead: bool) {
+        let Some(tracee) = self.tracees.get_mut(&id).filter(|tracee| !tracee.is_gone) else {
+            return;
+        };
+        tracee.is_gone = true;
+        if tracee.data == Data::InBuffer {
+            if tracee.disposition == "recording" {
+                tracee.disposition = if is_dead { "ended" } else { "left" };
+            }
+            // Also after a Stop that did not ask for it: the buffer would be gone when it is asked for.
+            let is_quiet = is_dead || tracee.is_quiet;
+            self.queue(id, is_quiet);
+        }
+    }
+
+    /// A provider cannot take part.
+    pub fn handle_failed(&mut self, id: ProviderId, reason: String, actions: &mut Actions) {
+        if let Some(tracee) = self.tracees.get_mut(&id) {
+            actions.push_back(Action::Log(format!("{}: not traced: {reason}", tracee.label())));
+            tracee.is_gone = true;
+            tracee.data = Data::None;
+            tracee.disposition = "not traced";
+            self.stats.push_untraced(ProviderStats {
+                problem: reason,
+                ..stats_of(tracee, ProviderStats::default())
+            });
+        }
+    }
+
+    pub fn handle_transferred(&mut self, id: ProviderId, stats: ProviderStats, actions: &mut Actions) {
+        if self.transferring != Some(id) {
+            actions.push_back(Action::Log(format!("provider {}: transferred without being asked", id.0)));
+            return;
+        }
+        self.transferring = None;
+        if let Some(tracee) = self.tracees.get_mut(&id) {
+            tracee.data = Data::Archived;
+            self.stats.push(stats_of(tracee, stats));
+        }
+    }
+
+    pub fn handle_watch_alert(&mut self, actions: &mut Actions) {
+        match self.alerts.pop_front() {
+            Some(name) => actions.push_back(Action::ReplyAlert(self.client, name)),
+            None => self.waiting_for_alert += 1,
+        }
+    }
+
+    fn alert(&mut self, name: String, actions: &mut Actions) {
+        if self.waiting_for_alert > 0 {
+            self.waiting_for_alert -= 1;
+            actions.push_back(Action::ReplyAlert(self.client, name));
+            return;
+        }
+        if self.alerts.len() == MAX_QUEUED_ALERTS {
+            self.alerts.pop_front();
+        }
+        self.alerts.push_back(name);
+    }
+
+    pub fn handle_time(&mut self, now: Now, actions: &mut Actions) {
+        let Some(timer) = self.timer.filter(|timer| timer.deadline() <= now) else {
+            return;
+        };
+        self.timer = None;
+        match timer {
+            Timer::Start(_) => {
+                for tracee in self.tracees.values().filter(|tracee| !tracee.is_past_start()) {
+                    let text = format!("{}: has not started in time", tracee.label());
+                    actions.push_back(Action::Log(text));
+                }
+                self.answer_start(actions);
+                self.enter(SessionState::Started, actions);
+            }
+            Timer::Stop(_) => {
+                let late = self.give_up(|tracee| !tracee.is_past_stop(), "did not stop", actions);
+                if self.write_results {
+                    self.queue_all(late);
+                }
+            }
+            Timer::Terminate(_) => {
+                let late = self.give_up(|tracee| !tracee.is_gone, "did not terminate", actions);
+                self.queue_all(late);
+            }
+        }
+    }
+
+    /// Stops waiting for some providers; returns those with data, and whether they are quiet.
+    fn give_up(
+        &mut self,
+        is_waited_for: fn(&Tracee) -> bool,
+        disposition: &'static str,
+        actions: &mut Actions,
+    ) -> Vec<(ProviderId, bool)> {
+        let mut late = Vec::new();
+        for tracee in self.tracees.values_mut().filter(|tracee| is_waited_for(tracee)) {
+            actions.push_back(Action::Log(format!("{}: {disposition} in time", tracee.label())));
+            tracee.is_late = true;
+            if tracee.data == Data::InBuffer {
+                if !tracee.is_quiet && tracee.disposition != BROKE_PROTOCOL {
+                    tracee.disposition = disposition;
+                }
+                late.push((tracee.id, tracee.is_quiet));
+            }
+        }
+        late
+    }
+
+    fn queue_all(&mut self, tracees: Vec<(ProviderId, bool)>) {
+        for (id, is_quiet) in tracees {
+            self.queue(id, is_quiet);
+        }
+    }
+
+    /// Puts a provider's data in line for the archive, once. Not quiet: it may still be written while it is read.
+    fn queue(&mut self, id: ProviderId, is_quiet: bool) {
+        let Some(tracee) = self.tracees.get_mut(&id).filter(|tracee| tracee.data == Data::InBuffer) else {
+            return;
+        };
+        if self.is_aborted {
+            tracee.data = Data::None;
+        } else {
+            tracee.data = Data::Queued;
+            self.transfers.push_back((id, is_quiet));
+        }
+    }
+
+    fn answer_start(&mut self, actions: &mut Actions) {
+        if std::mem::take(&mut self.is_start_pending) {
+            actions.push_back(Action::ReplyStart(self.client, Ok(())));
+        }
+    }
+
+    /// Moves on as far as possible; true when the session is over.
+    pub fn settle(&mut self, actions: &mut Actions) -> bool {
+        if self.transferring.is_none()
+            && let Some((id, is_quiet)) = self.transfers.pop_front()
+        {
+            self.transferring = Some(id);
+            actions.push_back(Action::Transfer { provider: id, is_quiet });
+        }
+        self.drop_finished(actions);
+        match self.state {
+            SessionState::Starting if self.tracees.values().all(Tracee::is_past_start) => {
+                self.timer = None;
+                self.answer_start(actions);
+                self.enter(SessionState::Started, actions);
+            }
+            SessionState::Stopping if self.is_stopped() => {
+                self.timer = None;
+                self.enter(SessionState::Stopped, actions);
+                if std::mem::take(&mut self.is_stop_pending) {
+                    let result = self.stop_result();
+                    actions.push_back(Action::ReplyStop(self.client, Ok(result)));
+                }
+            }
+            SessionState::Terminating if self.tracees.is_empty() && self.transferring.is_none() => {
+                actions.push_back(Action::EndSession { client: self.client, is_aborted: self.is_aborted });
+                return true;
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// Nobody is waited for, and no data is on its way to the archive: while any is in line, one is under way.
+    fn is_stopped(&self) -> bool {
+        self.transferring.is_none() && self.tracees.values().all(Tracee::is_past_stop)
+    }
+
+    /// What a Stop is answered: an entry for each provider that took part, without figures where its data stays
+    /// in the buffer.
+    fn stop_result(&self) -> StopResult {
+        let kept = self.tracees.values().filter(|tracee| tracee.data == Data::InBuffer);
+        self.stats.result(kept.map(|tracee| stats_of(tracee, ProviderStats::default())))
+    }
+
+    /// Forgets providers that nothing more comes from.
+    fn drop_finished(&mut self, actions: &mut Actions) {
+        let is_terminating = self.state == SessionState::Terminating;
+        self.tracees.retain(|id, tracee| {
+            let is_over = tracee.is_gone || (is_terminating && tracee.is_late);
+            let is_finished = is_over && tracee.is_settled();
+            if is_finished {
+                actions.push_back(Action::DropTracee(*id));
+            }
+            !is_finished
+        });
+    }
+}
+
+fn start_tracee(
+    tracee: &mut Tracee,
+    disposition: BufferDisposition,
+    additional_categories: &[String],
+    actions: &mut Actions,
+) {
+    tracee.state = TraceeState::Starting;
+    tracee.data = Data::InBuffer;
+    tracee.disposition = "recording";
+    tracee.is_quiet = false;
+    actions.push_back(Action::StartTracee {
+        provider: tracee.id,
+        disposition,
+        additional_categories: additional_categories.to_vec(),
+    });
+}
+
+/// What was found in a provider's buffer, with who it is and what became of it.
+fn stats_of(tracee: &Tracee, stats: ProviderStats) -> ProviderStats {
+    ProviderStats {
+        id: tracee.id.0,
+        name: tracee.name.clone(),
+        pid: tracee.pid,
+        disposition: tracee.disposition.to_owned(),
+        ..stats
+    }
+}

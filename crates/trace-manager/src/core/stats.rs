@@ -1,0 +1,71 @@
+//! What a Stop reports, gathered while providers come and go.
+
+use trace_protocol::controller::{ProviderStats, StopResult};
+
+/// Most entries in the answer to a Stop. With every text at its longest the answer still fits into a message.
+const MAX_ENTRIES: usize = 3000;
+
+/// Figures of the providers of a run.
+///
+/// A run of a build may see thousands of short-lived providers; beyond [`MAX_ENTRIES`] they are summed up in one
+/// entry, so that the answer can always be sent.
+#[derive(Debug, Default)]
+pub(super) struct Stats {
+    /// Transferred since the last Start.
+    run: Vec<ProviderStats>,
+    /// Could not take part in the session.
+    untraced: Vec<ProviderStats>,
+}
+
+impl Stats {
+    /// Forgets the run before; who cannot take part is not forgotten.
+    pub fn begin_run(&mut self) {
+        self.run.clear();
+    }
+
+    /// Adds a provider whose data was handed over.
+    pub fn push(&mut self, stats: ProviderStats) {
+        push_or_sum(&mut self.run, stats);
+    }
+
+    /// Adds a provider that cannot take part.
+    pub fn push_untraced(&mut self, stats: ProviderStats) {
+        push_or_sum(&mut self.untraced, stats);
+    }
+
+    /// Everything together with the providers whose data stays in their buffers.
+    pub fn result(&self, kept: impl Iterator<Item = ProviderStats>) -> StopResult {
+        let mut provider_stats = Vec::new();
+        for stats in self.run.iter().chain(&self.untraced).cloned().chain(kept) {
+            push_or_sum(&mut provider_stats, stats);
+        }
+        StopResult { provider_stats }
+    }
+}
+
+fn push_or_sum(entries: &mut Vec<ProviderStats>, stats: ProviderStats) {
+    if entries.len() < MAX_ENTRIES {
+        entries.push(stats);
+        return;
+    }
+    let Some(last) = entries.last_mut() else {
+        return;
+    };
+    *last = ProviderStats {
+        name: "further providers".to_owned(),
+        records_dropped: sum(last.records_dropped, stats.records_dropped),
+        non_durable_bytes_written: sum(last.non_durable_bytes_written, stats.non_durable_bytes_written),
+        events_archived: sum(last.events_archived, stats.events_archived),
+        bytes_archived: sum(last.bytes_archived, stats.bytes_archived),
+        malformed_records: sum(last.malformed_records, stats.malformed_records),
+        disposition: "summed up".to_owned(),
+        ..ProviderStats::default()
+    };
+}
+
+fn sum(left: Option<u64>, right: Option<u64>) -> Option<u64> {
+    match (left, right) {
+        (Some(left), Some(right)) => Some(left.saturating_add(right)),
+        (one, other) => one.or(other),
+    }
+}

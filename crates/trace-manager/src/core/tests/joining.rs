@@ -1,0 +1,113 @@
+//! A provider registers while a session exists.
+
+use super::*;
+
+//= docs/protocol.md#a-provider-that-registers-during-a-session
+#[test]
+fn before_the_start_it_is_initialized() {
+    let mut bench = Bench::initialized(&[A]);
+    assert_eq!(bench.register(B), [initialize_of(B)]);
+    assert_eq!(
+        bench.start(),
+        [
+            start_of(A, BufferDisposition::ClearEntire),
+            start_of(B, BufferDisposition::ClearEntire),
+            entered(SessionState::Starting)
+        ]
+    );
+}
+
+#[test]
+fn while_starting_it_is_waited_for() {
+    let mut bench = Bench::initialized(&[A]);
+    bench.start();
+    assert_eq!(bench.register(B), [initialize_of(B), start_of(B, BufferDisposition::ClearEntire)]);
+    assert_eq!(bench.send(A, started()), []);
+    assert_eq!(
+        bench.send(B, started()),
+        [Action::ReplyStart(CLIENT, Ok(())), entered(SessionState::Started)]
+    );
+}
+
+#[test]
+fn while_started_it_is_started_and_changes_nothing() {
+    let mut bench = Bench::started(&[A]);
+    assert_eq!(bench.register(B), [initialize_of(B), start_of(B, BufferDisposition::ClearEntire)]);
+    assert_eq!(bench.send(B, started()), []);
+    assert_eq!(
+        bench.stop(true),
+        [Action::StopTracee(A), Action::StopTracee(B), entered(SessionState::Stopping)]
+    );
+}
+
+#[test]
+fn a_late_joiner_is_cleared_even_in_a_run_that_retains() {
+    let mut bench = Bench::stopped(&[A], false);
+    bench.start_with(StartOptions::default());
+    bench.send(A, started());
+    assert_eq!(bench.register(B), [initialize_of(B), start_of(B, BufferDisposition::ClearEntire)]);
+}
+
+#[test]
+fn while_stopping_nobody_waits_for_it() {
+    let mut bench = Bench::stopping(&[A], true);
+    assert_eq!(bench.register(B), [initialize_of(B)]);
+    bench.send(A, FifoRequest::Stopped);
+    assert_eq!(bench.transferred(A), [entered(SessionState::Stopped), stop_reply(vec![entry(A, "stopped")])]);
+    // It takes part in the next run.
+    assert_eq!(bench.start()[1], start_of(B, BufferDisposition::ClearEntire));
+}
+
+#[test]
+fn while_stopped_it_waits_for_the_next_start() {
+    let mut bench = Bench::stopped(&[A], true);
+    assert_eq!(bench.register(B), [initialize_of(B)]);
+    assert_eq!(bench.start()[1], start_of(B, BufferDisposition::ClearEntire));
+}
+
+#[test]
+fn while_terminating_it_is_left_alone() {
+    let mut bench = Bench::terminating(&[A]);
+    assert_eq!(bench.register(B), []);
+    bench.send(A, FifoRequest::Stopped);
+    bench.transferred(A);
+    assert_eq!(bench.leaves(A), [Action::DropTracee(A), ended()]);
+    // The next session has it.
+    let actions = bench.event(Event::Initialize { client: CLIENT, config: TraceConfig::default() });
+    assert_eq!(actions[1..3], [initialize_of(A), initialize_of(B)]);
+}
+
+#[test]
+fn one_that_gets_no_buffer_is_named_and_not_waited_for() {
+    let mut bench = Bench::initialized(&[A, B]);
+    bench.start();
+    bench.send(A, started());
+    let reason = "no room in /dev/shm: need 4194304, have 4096".to_owned();
+    assert_eq!(
+        bench.event(Event::TraceeFailed { provider: B, reason: reason.clone() }),
+        [Action::DropTracee(B), Action::ReplyStart(CLIENT, Ok(())), entered(SessionState::Started)]
+    );
+    assert_eq!(bench.log, [format!("provider 2 \"provider-2\" (pid 1002): not traced: {reason}")]);
+    assert_eq!(bench.stop(true), [Action::StopTracee(A), entered(SessionState::Stopping)]);
+    bench.send(A, FifoRequest::Stopped);
+    let untraced = ProviderStats { problem: reason, ..bare_entry(B, "not traced") };
+    assert_eq!(
+        bench.transferred(A),
+        [entered(SessionState::Stopped), stop_reply(vec![entry(A, "stopped"), untraced])]
+    );
+    // It is still registered.
+    assert_eq!(bench.core.providers().len(), 2);
+}
+
+#[test]
+fn a_refusal_before_the_start_is_still_reported_after_it() {
+    let mut bench = Bench::initialized(&[A]);
+    let reason = "no room".to_owned();
+    bench.event(Event::TraceeFailed { provider: A, reason: reason.clone() });
+    bench.start();
+    let untraced = ProviderStats { problem: reason, ..bare_entry(A, "not traced") };
+    assert_eq!(
+        bench.stop(true),
+        [entered(SessionState::Stopping), entered(SessionState::Stopped), stop_reply(vec![untraced])]
+    );
+}

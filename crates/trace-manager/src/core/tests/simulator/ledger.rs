@@ -1,0 +1,261 @@
+//! What must hold for each action of the core, whatever the schedule.
+
+use super::super::*;
+use std::collections::BTreeSet;
+
+/// What is known of a provider's part in the session.
+#[derive(Debug, Default)]
+struct Part {
+    /// It holds data that is not in the archive.
+    is_unsaved: bool,
+    /// It has said, since its last Start, that it stopped; or its process is dead.
+    is_quiet: bool,
+    is_told_to_stop: bool,
+    is_terminated: bool,
+    /// It was started in the present run.
+    is_in_run: bool,
+}
+
+/// How often the schedules came by.
+#[derive(Debug, Default)]
+pub struct Reached([(&'static str, u64); 12]);
+
+impl Reached {
+    pub fn add(&mut self, other: &Reached) {
+        for (corner, count) in other.counts() {
+            self.count(corner, count);
+        }
+    }
+
+    pub fn counts(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.0.iter().copied().filter(|(corner, _)| !corner.is_empty())
+    }
+
+    fn count(&mut self, corner: &'static str, times: u64) {
+        let entry = self.0.iter_mut().find(|(known, _)| *known == corner || known.is_empty());
+        let (known, count) = entry.expect("room for every corner");
+        *known = corner;
+        *count += times;
+    }
+}
+
+/// The shell's memory, against which actions are checked.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    parts: BTreeMap<ProviderId, Part>,
+    /// The client that has the session.
+    pub client: Option<ClientId>,
+    /// Its channel is still open.
+    pub is_client_there: bool,
+    pub transferring: Option<ProviderId>,
+    pub is_start_pending: bool,
+    pub is_stop_pending: bool,
+    asked_disposition: Option<BufferDisposition>,
+    asked_to_write: bool,
+    is_output_broken: bool,
+    watching: u64,
+    state: Option<SessionState>,
+    pub reached: Reached,
+}
+
+impl Ledger {
+    pub fn state(&self) -> Option<SessionState> {
+        self.state
+    }
+
+    /// An event is about to be told to the core.
+    pub fn before(&mut self, event: &Event) {
+        match event {
+            Event::Start { client, options } if self.client == Some(*client) => {
+                if matches!(self.state, Some(SessionState::Initialized | SessionState::Stopped)) {
+                    self.asked_disposition = Some(options.buffer_disposition);
+                    self.is_start_pending = true;
+                    self.parts.values_mut().for_each(|part| part.is_in_run = false);
+                }
+            }
+            Event::Stop { client, options } if self.client == Some(*client) => {
+                let states = [SessionState::Initialized, SessionState::Starting, SessionState::Started];
+                if self.state.is_some_and(|state| states.contains(&state)) {
+                    self.asked_to_write = options.write_results;
+                    self.is_stop_pending = true;
+                }
+            }
+            Event::ProviderClosed { provider, is_dead } | Event::FifoClosed { provider, is_dead } => {
+                if let Some(part) = self.parts.get_mut(provider) {
+                    part.is_quiet |= is_dead;
+                }
+            }
+            Event::Packet { provider, packet: Ok(FifoRequest::Stopped) } => {
+                if let Some(part) = self.parts.get_mut(provider) {
+                    part.is_quiet |= part.is_told_to_stop || part.is_terminated;
+                }
+            }
+            Event::Packet { packet: Err(_), .. } => self.reached.count("bad packet", 1),
+            Event::TraceeFailed { provider, .. } => {
+                // What was never there cannot be lost.
+                if let Some(part) = self.parts.get_mut(provider) {
+                    part.is_unsaved = false;
+                    part.is_in_run = false;
+                }
+                self.reached.count("no buffer", 1);
+            }
+            Event::TransferFinished { provider, .. } => {
+                assert_eq!(self.transferring.take(), Some(*provider));
+            }
+            Event::ClientClosed { client } if self.client == Some(*client) => self.client_gone(),
+            Event::OutputFailed { .. } => {
+                self.is_output_broken = self.client.is_some();
+                self.transferring = None;
+            }
+            Event::WatchAlert { .. } => self.watching += 1,
+            _ => {}
+        }
+    }
+
+    fn client_gone(&mut self) {
+        self.is_client_there = false;
+        self.is_start_pending = false;
+        self.is_stop_pending = false;
+    }
+
+    fn part(&mut self, provider: ProviderId) -> &mut Part {
+        self.parts.get_mut(&provider).expect("the provider has a part in the session")
+    }
+
+    /// Checks an action and remembers it.
+    pub fn check(&mut self, action: &Action) {
+        match action {
+            Action::RefuseClient { client, .. } => assert_ne!(self.client, Some(*client)),
+            Action::BeginArchive { .. } => assert!(self.parts.is_empty()),
+            Action::InitializeTracee { provider, .. } => {
+                let before = self.parts.insert(*provider, Part::default());
+                assert!(before.is_none(), "{provider:?} has a buffer already");
+            }
+            Action::StartTracee { provider, disposition, .. } => self.check_start(*provider, *disposition),
+            Action::StopTracee(provider) => {
+                let part = self.part(*provider);
+                assert!(part.is_in_run && !part.is_terminated, "{provider:?} does not record");
+                part.is_told_to_stop = true;
+            }
+            Action::TerminateTracee(provider) => self.part(*provider).is_terminated = true,
+            Action::Transfer { provider, is_quiet } => self.check_transfer(*provider, *is_quiet),
+            Action::DropTracee(provider) => {
+                assert_ne!(self.transferring, Some(*provider), "dropped while it is read");
+                let is_output_broken = self.is_output_broken;
+                let part = self.parts.remove(provider).expect("the provider has a part in the session");
+                assert!(!part.is_unsaved || is_output_broken, "{provider:?}: its data is lost");
+            }
+            Action::ReplyStart(client, result) => self.check_start_reply(*client, result),
+            Action::ReplyStop(client, result) => self.check_stop_reply(*client, result),
+            Action::ReplyAlert(client, _) => {
+                assert_eq!(self.client, Some(*client));
+                assert!(self.watching > 0, "nobody watches");
+                self.watching -= 1;
+                self.reached.count("alert answered", 1);
+            }
+            Action::StateChanged(client, state) => self.check_state(*client, *state),
+            Action::EndSession { client, is_aborted } => self.check_end(*client, *is_aborted),
+            Action::Log(_) => {}
+        }
+    }
+
+    fn check_start(&mut self, provider: ProviderId, disposition: BufferDisposition) {
+        let asked = self.asked_disposition;
+        let part = self.part(provider);
+        assert!(!part.is_terminated, "{provider:?} was told to terminate");
+        if disposition == BufferDisposition::ClearEntire {
+            let is_wanted = asked == Some(BufferDisposition::ClearEntire);
+            assert!(!part.is_unsaved || is_wanted, "{provider:?}: its data would be cleared");
+        } else {
+            assert!(part.is_unsaved, "{provider:?}: its data would be written twice");
+            assert_eq!(Some(disposition), asked);
+            self.reached.count("kept for a second run", 1);
+        }
+        let part = self.part(provider);
+        *part = Part { is_unsaved: true, is_in_run: true, ..Part::default() };
+    }
+
+    fn check_transfer(&mut self, provider: ProviderId, is_quiet: bool) {
+        assert_eq!(self.transferring, None, "one at a time");
+        assert!(!self.is_output_broken, "nobody reads");
+        let part = self.part(provider);
+        assert!(part.is_unsaved, "{provider:?} is written twice, or was never started");
+        assert!(!is_quiet || part.is_quiet, "{provider:?} may still be written");
+        part.is_unsaved = false;
+        self.transferring = Some(provider);
+        self.reached.count(if is_quiet { "quiet transfer" } else { "live transfer" }, 1);
+    }
+
+    fn check_start_reply(&mut self, client: ClientId, result: &Result<(), StartError>) {
+        match result {
+            Ok(()) => assert!(self.is_start_pending),
+            Err(StartError::NotInitialized) => assert_ne!(self.client, Some(client)),
+            Err(_) if self.is_output_broken => {}
+            Err(_) => return,
+        }
+        if self.client == Some(client) {
+            self.is_start_pending = false;
+        }
+    }
+
+    fn check_stop_reply(&mut self, client: ClientId, result: &Result<StopResult, StopError>) {
+        match result {
+            Err(StopError::NotInitialized) => assert_ne!(self.client, Some(client)),
+            Err(StopError::NotStarted) => {}
+            Err(StopError::Aborted) => {
+                assert!(self.is_output_broken && self.is_stop_pending);
+                self.is_stop_pending = false;
+                self.reached.count("aborted stop", 1);
+            }
+            Ok(result) => {
+                assert!(std::mem::take(&mut self.is_stop_pending), "nobody asked");
+                assert_eq!(self.transferring, None);
+                let ids: Vec<u32> = result.provider_stats.iter().map(|stats| stats.id).collect();
+                let unique: BTreeSet<u32> = ids.iter().copied().collect();
+                assert_eq!(ids.len(), unique.len(), "an entry comes twice: {ids:?}");
+                for (provider, part) in &self.parts {
+                    assert!(!part.is_unsaved || !self.asked_to_write, "{provider:?} is not written");
+                    assert!(!part.is_in_run || unique.contains(&provider.0), "{provider:?} is not named");
+                }
+                let late = result.provider_stats.iter().filter(|stats| stats.disposition == "did not stop");
+                self.reached.count("did not stop", late.count() as u64);
+                let dead = result.provider_stats.iter().filter(|stats| stats.disposition == "ended");
+                self.reached.count("ended in a run", dead.count() as u64);
+            }
+        }
+    }
+
+    fn check_state(&mut self, client: ClientId, state: SessionState) {
+        assert_eq!(self.client, Some(client));
+        let is_allowed = match state {
+            SessionState::Ready => false,
+            SessionState::Initialized => self.state.is_none(),
+            SessionState::Starting => {
+                matches!(self.state, Some(SessionState::Initialized | SessionState::Stopped))
+            }
+            SessionState::Started => self.state == Some(SessionState::Starting),
+            SessionState::Stopping => matches!(
+                self.state,
+                Some(SessionState::Initialized | SessionState::Starting | SessionState::Started)
+            ),
+            SessionState::Stopped => self.state == Some(SessionState::Stopping),
+            SessionState::Terminating => {
+                self.state.is_some() && self.state != Some(SessionState::Terminating)
+            }
+        };
+        assert!(is_allowed, "from {:?} to {state:?}", self.state);
+        self.state = Some(state);
+    }
+
+    fn check_end(&mut self, client: ClientId, is_aborted: bool) {
+        assert_eq!(self.client, Some(client));
+        assert_eq!(is_aborted, self.is_output_broken);
+        assert!(self.parts.is_empty(), "buffers are left: {:?}", self.parts);
+        assert_eq!(self.transferring, None);
+        assert!(!self.is_start_pending, "a start was not answered");
+        assert!(!self.is_stop_pending, "a stop was not answered");
+        self.reached.count(if is_aborted { "aborted session" } else { "ended session" }, 1);
+        let reached = std::mem::take(&mut self.reached);
+        *self = Ledger { reached, ..Ledger::default() };
+    }
+}

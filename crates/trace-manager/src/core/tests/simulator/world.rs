@@ -1,0 +1,417 @@
+//! Everything outside the core: providers, buffers, the output, clients, and the order in which things happen.
+
+use super::super::*;
+use super::ledger::{Ledger, Reached};
+use super::random::Random;
+
+const STEPS_WITH_FAULTS: u32 = 60;
+const MAX_STEPS: u32 = 100_000;
+
+/// What a provider is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Activity {
+    Idle,
+    Ready,
+    Recording,
+}
+
+/// A provider's process.
+#[derive(Debug)]
+struct Process {
+    activity: Activity,
+    /// It answers nothing for ever.
+    is_stalled: bool,
+    /// Which of its FIFOs is open; what a closed one still held is not delivered.
+    fifo: Option<u32>,
+}
+
+/// Something that will happen.
+#[derive(Debug)]
+enum Incident {
+    Told(Event),
+    /// As told, if this FIFO is still open then.
+    OnFifo(ProviderId, u32, Event),
+    /// The shell has read the last byte of this transfer.
+    Transferred(u32, ProviderId),
+}
+
+pub struct World {
+    core: Core,
+    ledger: Ledger,
+    random: Random,
+    now: Now,
+    /// In order of time; of equal times the earlier made comes first.
+    incidents: BTreeMap<(Now, u64), Incident>,
+    made: u64,
+    processes: BTreeMap<ProviderId, Process>,
+    next_provider: u32,
+    next_client: u64,
+    next_fifo: u32,
+    transfer: u32,
+    has_faults: bool,
+    /// What happened, printed when an assertion fails.
+    history: Vec<String>,
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for line in &self.history {
+                eprintln!("{line}");
+            }
+        }
+    }
+}
+
+impl World {
+    pub fn new(seed: u64) -> World {
+        World {
+            core: Core::new(),
+            ledger: Ledger::default(),
+            random: Random::new(seed),
+            now: Duration::ZERO,
+            incidents: BTreeMap::new(),
+            made: 0,
+            processes: BTreeMap::new(),
+            next_provider: 1,
+            next_client: 1,
+            next_fifo: 1,
+            transfer: 0,
+            has_faults: true,
+            history: Vec::new(),
+        }
+    }
+
+    pub fn reached(&mut self) -> Reached {
+        std::mem::take(&mut self.ledger.reached)
+    }
+
+    /// Random doings of everybody, and what follows from them.
+    pub fn run_with_faults(&mut self) {
+        for _ in 0..STEPS_WITH_FAULTS {
+            if self.random.chance(50) {
+                self.do_something();
+            } else {
+                self.advance();
+            }
+        }
+    }
+
+    /// No more faults and no more wishes: the client goes, and the core must come to rest.
+    pub fn heal(&mut self) {
+        self.has_faults = false;
+        self.close_client();
+        self.settle();
+        assert!(!self.core.has_session(), "the session does not end");
+        assert_eq!(self.core.next_deadline(), None);
+        assert_eq!(self.ledger.client, None);
+    }
+
+    /// A session without faults works as if nothing had been.
+    pub fn run_cleanly(&mut self) {
+        for process in self.processes.values_mut() {
+            process.is_stalled = false;
+        }
+        self.register();
+        self.settle();
+        self.initialize(false);
+        let client = self.ledger.client.expect("the client has the session");
+        let options =
+            StartOptions { buffer_disposition: BufferDisposition::Retain, ..StartOptions::default() };
+        self.tell(Event::Start { client, options });
+        self.settle();
+        assert_eq!(self.ledger.state(), Some(SessionState::Started));
+        self.tell(Event::Stop { client, options: StopOptions { write_results: true } });
+        assert!(self.ledger.is_stop_pending);
+        self.settle();
+        assert_eq!(self.ledger.state(), Some(SessionState::Stopped));
+        assert!(!self.ledger.is_stop_pending, "the stop is not answered");
+        self.close_client();
+        self.settle();
+        assert!(!self.core.has_session());
+    }
+
+    fn settle(&mut self) {
+        for _ in 0..MAX_STEPS {
+            if !self.advance() {
+                return;
+            }
+        }
+        panic!("it does not come to rest");
+    }
+
+    /// Goes on to the next thing that is due; false when nothing is.
+    fn advance(&mut self) -> bool {
+        let incident = self.incidents.keys().next().map(|(time, _)| *time);
+        let deadline = self.core.next_deadline();
+        let Some(next) = incident.into_iter().chain(deadline).min() else {
+            return false;
+        };
+        self.now = self.now.max(next);
+        if incident.is_none_or(|incident| deadline.is_some_and(|deadline| deadline <= incident)) {
+            self.history.push(format!("{:?} time", self.now));
+            self.core.handle_time(self.now);
+            assert_ne!(self.core.next_deadline(), deadline, "what was due is still due");
+            self.act();
+            return true;
+        }
+        if let Some((_, incident)) = self.incidents.pop_first() {
+            self.happen(incident);
+        }
+        true
+    }
+
+    fn happen(&mut self, incident: Incident) {
+        match incident {
+            Incident::Told(event) => self.tell(event),
+            Incident::OnFifo(provider, fifo, event) => {
+                let process = self.processes.get_mut(&provider);
+                if let Some(process) = process.filter(|process| process.fifo == Some(fifo)) {
+                    if matches!(event, Event::FifoClosed { .. }) {
+                        process.fifo = None;
+                        process.activity = Activity::Idle;
+                    }
+                    self.tell(event);
+                }
+            }
+            Incident::Transferred(transfer, provider) => {
+                if transfer == self.transfer && self.ledger.transferring == Some(provider) {
+                    self.tell(Event::TransferFinished { provider, stats: ProviderStats::default() });
+                }
+            }
+        }
+    }
+
+    fn tell(&mut self, event: Event) {
+        self.history.push(format!("{:?} {event:?}", self.now));
+        self.ledger.before(&event);
+        self.core.handle_event(self.now, event);
+        self.act();
+    }
+
+    /// Does what the core wants.
+    fn act(&mut self) {
+        while let Some(action) = self.core.poll_action() {
+            self.history.push(format!("    {action:?}"));
+            self.ledger.check(&action);
+            match action {
+                Action::InitializeTracee { provider, .. } => self.initialize_tracee(provider),
+                Action::StartTracee { provider, .. } => self.answer(provider, Activity::Ready, started()),
+                Action::StopTracee(provider) => {
+                    self.answer(provider, Activity::Recording, FifoRequest::Stopped);
+                }
+                Action::TerminateTracee(provider) => self.terminate(provider),
+                Action::Transfer { provider, .. } => {
+                    self.transfer += 1;
+                    let delay = self.random.delay();
+                    self.later(delay, Incident::Transferred(self.transfer, provider));
+                }
+                Action::DropTracee(provider) => {
+                    if let Some(process) = self.processes.get_mut(&provider) {
+                        process.fifo = None;
+                        process.activity = Activity::Idle;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn later(&mut self, delay: Duration, incident: Incident) {
+        self.made += 1;
+        self.incidents.insert((self.now + delay, self.made), incident);
+    }
+
+    fn initialize_tracee(&mut self, provider: ProviderId) {
+        if self.has_faults && self.random.chance(5) {
+            let event = Event::TraceeFailed { provider, reason: "no room".to_owned() };
+            self.later(Duration::ZERO, Incident::Told(event));
+            return;
+        }
+        if let Some(process) = self.processes.get_mut(&provider) {
+            process.fifo = Some(self.next_fifo);
+            process.activity = Activity::Ready;
+            self.next_fifo += 1;
+        }
+    }
+
+    /// A provider obeys a Start or a Stop if it can, and says so some time later. Packets of one provider keep
+    /// their order, so all of them take the time of the slowest.
+    fn answer(&mut self, provider: ProviderId, expected: Activity, packet: FifoRequest) {
+        let lies = self.has_faults && self.random.chance(5);
+        let delay = self.random.delay();
+        let Some(process) = self.processes.get_mut(&provider) else {
+            return;
+        };
+        let Some(fifo) = process.fifo.filter(|_| !process.is_stalled && process.activity == expected) else {
+            return;
+        };
+        let is_start = expected == Activity::Ready;
+        process.activity = if is_start { Activity::Recording } else { Activity::Ready };
+        let packet = if lies { Err(PacketError::Version { found: 2 }) } else { Ok(packet) };
+        self.in_order(provider, fifo, delay, Event::Packet { provider, packet });
+    }
+
+    /// Something on a FIFO, not before what was put into it earlier.
+    fn in_order(&mut self, provider: ProviderId, fifo: u32, delay: Duration, event: Event) {
+        let is_before = |incident: &Incident| matches!(incident, Incident::OnFifo(p, f, _) if (*p, *f) == (provider, fifo));
+        let last =
+            self.incidents.iter().filter(|(_, incident)| is_before(incident)).map(|((time, _), _)| *time);
+        let earliest = last.max().map_or(Duration::ZERO, |last| last.saturating_sub(self.now));
+        self.later(delay.max(earliest), Incident::OnFifo(provider, fifo, event));
+    }
+
+    fn terminate(&mut self, provider: ProviderId) {
+        let delay = self.random.delay();
+        let Some(process) = self.processes.get_mut(&provider).filter(|process| !process.is_stalled) else {
+            return;
+        };
+        let Some(fifo) = process.fifo else {
+            return;
+        };
+        if std::mem::replace(&mut process.activity, Activity::Idle) == Activity::Recording {
+            let event = Event::Packet { provider, packet: Ok(FifoRequest::Stopped) };
+            self.in_order(provider, fifo, delay, event);
+        }
+        self.in_order(provider, fifo, delay, Event::FifoClosed { provider, is_dead: false });
+    }
+
+    fn do_something(&mut self) {
+        match self.random.below(20) {
+            0..=2 => self.register(),
+            3..=4 => self.kill(),
+            5 => self.stall(),
+            6 => self.lie(),
+            7..=9 => self.initialize(self.ledger.client.is_some()),
+            10..=13 => self.start(),
+            14..=16 => self.stop(),
+            17 => self.watch_or_alert(),
+            18 => self.break_output(),
+            _ => {
+                if self.random.chance(30) {
+                    self.close_client();
+                }
+            }
+        }
+    }
+
+    fn register(&mut self) {
+        let provider = ProviderId(self.next_provider);
+        self.next_provider += 1;
+        let process = Process { activity: Activity::Idle, is_stalled: false, fifo: None };
+        self.processes.insert(provider, process);
+        let name = format!("provider-{}", provider.0 % 3);
+        self.tell(Event::ProviderRegistered { provider, name, pid: u64::from(provider.0) });
+    }
+
+    fn random_provider(&mut self) -> Option<ProviderId> {
+        let ids: Vec<ProviderId> = self.processes.keys().copied().collect();
+        self.random.pick(&ids)
+    }
+
+    /// A process ends. Its FIFO or its channel is seen first, before or after it can be waited for.
+    fn kill(&mut self) {
+        let Some(provider) = self.random_provider() else {
+            return;
+        };
+        let process = self.processes.remove(&provider);
+        if process.is_some_and(|process| process.fifo.is_some()) && self.random.chance(40) {
+            let is_dead = self.random.chance(50);
+            self.tell(Event::FifoClosed { provider, is_dead });
+        }
+        let is_dead = self.random.chance(80);
+        let delay = self.random.delay();
+        let event = Event::ProviderClosed { provider, is_dead };
+        self.later(delay, Incident::Told(event));
+    }
+
+    fn stall(&mut self) {
+        let provider = self.random_provider();
+        if let Some(process) = provider.and_then(|provider| self.processes.get_mut(&provider)) {
+            process.is_stalled = true;
+        }
+    }
+
+    /// A packet that nobody expects.
+    fn lie(&mut self) {
+        let Some(provider) = self.random_provider() else {
+            return;
+        };
+        let Some(fifo) = self.processes.get(&provider).and_then(|process| process.fifo) else {
+            return;
+        };
+        let packet = match self.random.below(5) {
+            0 => Ok(started()),
+            1 => Ok(FifoRequest::SaveBuffer { wrapped_count: 0, durable_data_end: 16 }),
+            2 => Err(PacketError::Data16 { request: 1, found: 1 }),
+            3 => Err(PacketError::Unknown { request: 0x77 }),
+            _ => Ok(FifoRequest::Stopped),
+        };
+        self.in_order(provider, fifo, Duration::ZERO, Event::Packet { provider, packet });
+    }
+
+    fn initialize(&mut self, is_second: bool) {
+        let client = ClientId(self.next_client);
+        self.next_client += 1;
+        if !is_second {
+            self.ledger.client = Some(client);
+            self.ledger.is_client_there = true;
+        }
+        let start_timeout_milliseconds = 1 + self.random.below(4000);
+        let stop_timeout_milliseconds = 1 + self.random.below(4000);
+        let config = if self.has_faults {
+            TraceConfig { start_timeout_milliseconds, stop_timeout_milliseconds, ..TraceConfig::default() }
+        } else {
+            // Longer than any answer takes.
+            TraceConfig {
+                start_timeout_milliseconds: 60_000,
+                stop_timeout_milliseconds: 60_000,
+                ..TraceConfig::default()
+            }
+        };
+        self.tell(Event::Initialize { client, config });
+    }
+
+    /// Most often the session's client, sometimes one without a session.
+    fn some_client(&mut self) -> ClientId {
+        let client = self.ledger.client.filter(|_| self.ledger.is_client_there);
+        client.filter(|_| self.random.chance(95)).unwrap_or(ClientId(0))
+    }
+
+    fn start(&mut self) {
+        let client = self.some_client();
+        let disposition = self.random.pick(BufferDisposition::ALL).unwrap_or(BufferDisposition::Retain);
+        let options = StartOptions { buffer_disposition: disposition, ..StartOptions::default() };
+        self.tell(Event::Start { client, options });
+    }
+
+    fn stop(&mut self) {
+        let client = self.some_client();
+        let options = StopOptions { write_results: self.random.chance(50) };
+        self.tell(Event::Stop { client, options });
+    }
+
+    fn watch_or_alert(&mut self) {
+        let client = self.ledger.client.filter(|_| self.ledger.is_client_there);
+        if self.random.chance(50) {
+            if let Some(client) = client {
+                self.tell(Event::WatchAlert { client });
+            }
+        } else if let Some(provider) = self.random_provider() {
+            let packet = Ok(FifoRequest::Alert { name: "alert".to_owned() });
+            self.tell(Event::Packet { provider, packet });
+        }
+    }
+
+    fn break_output(&mut self) {
+        if self.ledger.client.is_some() && self.random.chance(30) {
+            self.tell(Event::OutputFailed { reason: "nobody reads".to_owned() });
+        }
+    }
+
+    fn close_client(&mut self) {
+        if let Some(client) = self.ledger.client.filter(|_| self.ledger.is_client_there) {
+            self.tell(Event::ClientClosed { client });
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! One provider in one session.
+
+use std::time::Duration;
+use trace_format::units::ProviderId;
+
+/// The state of a provider in a session.
+//= docs/protocol.md#tracee
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TraceeState {
+    /// It has its buffer.
+    Initialized,
+    /// It was told to start.
+    Starting,
+    /// It records.
+    Started,
+    /// It was told to stop.
+    Stopping,
+    /// It has stopped, or never started.
+    Stopped,
+    /// It was told to give everything back.
+    Terminating,
+}
+
+/// Where the data of a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Data {
+    /// Nothing was recorded, or it is not wanted.
+    None,
+    /// In the buffer.
+    InBuffer,
+    /// In line for the archive.
+    Queued,
+    /// In the archive.
+    Archived,
+}
+
+/// A provider in a session.
+#[derive(Debug)]
+pub(super) struct Tracee {
+    pub id: ProviderId,
+    pub name: String,
+    pub pid: u64,
+    pub state: TraceeState,
+    pub data: Data,
+    /// Its process is dead or it closed its channel: nothing more comes from it.
+    pub is_gone: bool,
+    /// What became of it, in a word or two for people.
+    pub disposition: &'static str,
+    /// It did not answer a Stop or a Terminate in time.
+    pub is_late: bool,
+    /// It has said that it stopped: until the next Start nobody writes into its buffer.
+    pub is_quiet: bool,
+}
+
+impl Tracee {
+    pub fn new(id: ProviderId, name: &str, pid: u64, state: TraceeState) -> Self {
+        Self {
+            id,
+            name: name.to_owned(),
+            pid,
+            state,
+            data: Data::None,
+            is_gone: false,
+            disposition: "not started",
+            is_late: false,
+            is_quiet: false,
+        }
+    }
+
+    /// A Start would be obeyed: a provider that is still busy with a Stop or Terminate ignores it.
+    pub fn can_start(&self) -> bool {
+        !self.is_gone && matches!(self.state, TraceeState::Initialized | TraceeState::Stopped)
+    }
+
+    /// Nobody waits for it to start any more.
+    pub fn is_past_start(&self) -> bool {
+        self.is_gone || !matches!(self.state, TraceeState::Initialized | TraceeState::Starting)
+    }
+
+    /// Nobody waits for it to stop any more.
+    pub fn is_past_stop(&self) -> bool {
+        self.is_gone || self.is_late || self.state == TraceeState::Stopped
+    }
+
+    /// Its data is where it belongs.
+    pub fn is_settled(&self) -> bool {
+        matches!(self.data, Data::None | Data::Archived)
+    }
+
+    /// A name for messages.
+    pub fn label(&self) -> String {
+        format!("provider {} \"{}\" (pid {})", self.id.0, self.name, self.pid)
+    }
+}
+
+/// A deadline of the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Timer {
+    Start(Duration),
+    Stop(Duration),
+    Terminate(Duration),
+}
+
+impl Timer {
+    pub fn deadline(self) -> Duration {
+        match self {
+            Self::Start(deadline) | Self::Stop(deadline) | Self::Terminate(deadline) => deadline,
+        }
+    }
+}

@@ -1,0 +1,434 @@
+//! The daemon around the core: one loop that waits for sockets, FIFOs and timers.
+
+mod archive;
+mod clients;
+mod facts;
+mod output;
+mod providers;
+mod transfer;
+
+use crate::core::{Action, ClientId, Core, Event};
+use clients::Clients;
+use output::{Flushed, Output};
+use providers::Providers;
+use std::collections::VecDeque;
+use std::num::NonZeroU64;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use trace_format::units::{ProviderId, TicksPerSecond};
+use trace_protocol::controller::{ProviderStats, SessionResponse};
+use trace_reader::buffer::Activity;
+use transfer::Transfer;
+use zx_sim::ticks::Clock;
+use zx_sim::{Listener, RuntimeDir, Signals, WaitSet};
+
+/// Sockets in the runtime directory, named after the protocol they speak.
+const REGISTRY: &str = "registry";
+const PROVISIONER: &str = "provisioner";
+/// How long a client may take to read the rest of its archive after the session ended.
+const OUTPUT_WAIT: Duration = Duration::from_secs(60);
+/// Held by the one manager of a runtime directory.
+const LOCK: &str = "lock";
+
+/// How the daemon is run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where its sockets and buffers go.
+    pub runtime_dir: PathBuf,
+    /// A client started it: it ends by itself when nobody has needed it for a while.
+    pub on_demand: bool,
+    /// That while.
+    pub idle_timeout: Duration,
+}
+
+/// Why the daemon cannot run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Another manager has the directory.
+    #[error("a manager is already running in {} (pid {})", directory.display(), pid.map_or_else(|| "unknown".to_owned(), |pid| pid.to_string()))]
+    AlreadyRunning {
+        /// The runtime directory.
+        directory: PathBuf,
+        /// The other manager's process.
+        pid: Option<u32>,
+    },
+    /// The runtime directory or something in it cannot be used.
+    #[error("{}: {source}", path.display())]
+    Path {
+        /// What cannot be used.
+        path: PathBuf,
+        /// Why.
+        source: zx_sim::Error,
+    },
+    /// The operating system refused something else.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What it says.
+        source: zx_sim::Error,
+    },
+}
+
+/// What a key of the wait set stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Key {
+    Registry,
+    Provisioner,
+    Signal,
+    /// A connection on the registry socket.
+    Registration(u32),
+    /// A provider's channel.
+    Provider(ProviderId),
+    /// A provider's FIFO.
+    Fifo(ProviderId),
+    /// A connection on the provisioner socket.
+    Client(u32),
+    /// The session channel.
+    Session(u32),
+    /// The session's output socket.
+    Output,
+}
+
+impl Key {
+    fn encode(self) -> u64 {
+        let (tag, number) = match self {
+            Self::Registry => (0, 0),
+            Self::Provisioner => (1, 0),
+            Self::Signal => (2, 0),
+            Self::Registration(number) => (3, number),
+            Self::Provider(id) => (4, id.0),
+            Self::Fifo(id) => (5, id.0),
+            Self::Client(number) => (6, number),
+            Self::Session(number) => (7, number),
+            Self::Output => (8, 0),
+        };
+        tag << 32 | u64::from(number)
+    }
+
+    fn decode(key: u64) -> Self {
+        let number = key as u32;
+        match key >> 32 {
+            0 => Self::Registry,
+            1 => Self::Provisioner,
+            2 => Self::Signal,
+            3 => Self::Registration(number),
+            4 => Self::Provider(ProviderId(number)),
+            5 => Self::Fifo(ProviderId(number)),
+            6 => Self::Client(number),
+            7 => Self::Session(number),
+            _ => Self::Output,
+        }
+    }
+}
+
+/// Runs the manager of a runtime directory until a signal ends it, or, on demand, until it is not needed any
+/// more.
+///
+/// # Errors
+/// The directory cannot be used, or belongs to a running manager.
+pub fn run(options: Options) -> Result<(), Error> {
+    let path = |path: &Path| {
+        let path = path.to_owned();
+        move |source| Error::Path { path, source }
+    };
+    let runtime = RuntimeDir::open_or_create(&options.runtime_dir).map_err(path(&options.runtime_dir))?;
+    let lock = runtime.lock(LOCK).map_err(path(&options.runtime_dir.join(LOCK)))?;
+    let Some(_lock) = lock else {
+        return Err(Error::AlreadyRunning { pid: runtime.lock_holder(LOCK), directory: options.runtime_dir });
+    };
+    let clock = Clock::load_or_create(&options.runtime_dir).map_err(path(&options.runtime_dir))?;
+    let listen = |name: &str| {
+        let socket = options.runtime_dir.join(name);
+        Listener::bind(&socket).map_err(path(&socket))
+    };
+    let (registry, provisioner) = (listen(REGISTRY)?, listen(PROVISIONER)?);
+    let result = Daemon::new(&options, runtime, clock, registry, provisioner)?.run();
+    for name in [REGISTRY, PROVISIONER] {
+        let _ = std::fs::remove_file(options.runtime_dir.join(name));
+    }
+    result
+}
+
+/// Everything the loop works on.
+struct Daemon {
+    started: Instant,
+    idle_timeout: Option<Duration>,
+    idle_since: Instant,
+    core: Core,
+    events: VecDeque<Event>,
+    waits: WaitSet,
+    registry: Listener,
+    provisioner: Listener,
+    _signals: zx_sim::Socket,
+    providers: Providers,
+    clients: Clients,
+    output: Option<Output>,
+    transfer: Option<(ProviderId, Transfer)>,
+    /// A transfer whose last bytes are still in the output's queue.
+    finished: Option<(ProviderId, ProviderStats)>,
+    rate: TicksPerSecond,
+}
+
+impl Daemon {
+    fn new(
+        options: &Options,
+        runtime: RuntimeDir,
+        clock: Clock,
+        registry: Listener,
+        provisioner: Listener,
+    ) -> Result<Self, Error> {
+        let system = |what| move |source| Error::System { what, source };
+        let waits = WaitSet::new().map_err(system("cannot wait"))?;
+        let (signals, signal_writer) = zx_sim::Socket::pair().map_err(system("cannot make a socket"))?;
+        for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
+            let writer = signal_writer.duplicate().map_err(system("cannot duplicate a socket"))?;
+            signal_hook::low_level::pipe::register(signal, writer)
+                .map_err(|source| zx_sim::Error::io("cannot handle signals", source))
+                .map_err(system("cannot handle signals"))?;
+        }
+        let watch = |object: &dyn AsFd, key: Key| {
+            waits.add(&object.as_fd(), key.encode(), Signals::READABLE).map_err(system("cannot wait"))
+        };
+        watch(&registry, Key::Registry)?;
+        watch(&provisioner, Key::Provisioner)?;
+        watch(&signals, Key::Signal)?;
+        let now = Instant::now();
+        Ok(Self {
+            started: now,
+            idle_timeout: options.on_demand.then_some(options.idle_timeout),
+            idle_since: now,
+            core: Core::new(),
+            events: VecDeque::new(),
+            registry,
+            provisioner,
+            _signals: signals,
+            providers: Providers::new(runtime, clock),
+            clients: Clients::new(),
+            output: None,
+            transfer: None,
+            finished: None,
+            rate: TicksPerSecond(NonZeroU64::new(clock.ticks_per_second).unwrap_or(NonZeroU64::MIN)),
+            waits,
+        })
+    }
+
+    fn now(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    fn run(mut self) -> Result<(), Error> {
+        let mut events = Vec::new();
+        loop {
+            self.work();
+            if self.is_unneeded() {
+                return Ok(());
+            }
+            let wait = self.waits.wait(&mut events, self.deadline());
+            wait.map_err(|source| Error::System { what: "cannot wait", source })?;
+            for event in &events {
+                let key = Key::decode(event.key);
+                if key == Key::Signal {
+                    // The sessions end with what they have; clients see it on their channels.
+                    return Ok(());
+                }
+                self.handle_ready(key);
+            }
+            let now = Instant::now();
+            self.clients.expire_queries(now);
+            if self.output.as_ref().and_then(Output::deadline).is_some_and(|deadline| deadline <= now) {
+                log("a client did not read its archive to the end");
+                self.output = None;
+            }
+        }
+    }
+
+    /// Something can be read, or is over.
+    fn handle_ready(&mut self, key: Key) {
+        match key {
+            Key::Registry => self.providers.accept(&self.registry, &self.waits),
+            Key::Registration(number) => {
+                let is_started = self.core.is_started();
+                self.providers.read_registration(number, is_started, &self.waits, &mut self.events);
+            }
+            Key::Provider(id) => {
+                if let Some(categories) = self.providers.read_channel(id, &mut self.events) {
+                    self.clients.handle_categories(id, categories);
+                }
+            }
+            Key::Fifo(id) => self.providers.read_fifo(id, &mut self.events),
+            Key::Provisioner => self.clients.accept(&self.provisioner, &self.waits),
+            Key::Client(number) => {
+                let providers = self.core.providers();
+                let is_ending = self.output.is_some() && !self.core.has_session();
+                let asked = clients::Asked { providers, is_ending, registered: &mut self.providers };
+                self.clients.read_provisioner(number, asked, &self.waits, &mut self.events);
+            }
+            Key::Session(number) => self.clients.read_session(number, &mut self.events),
+            Key::Output | Key::Signal => {}
+        }
+    }
+
+    /// Does everything that can be done without waiting.
+    fn work(&mut self) {
+        loop {
+            self.core.handle_time(self.now());
+            while let Some(event) = self.events.pop_front() {
+                self.core.handle_event(self.now(), event);
+                self.act_on_all();
+            }
+            self.act_on_all();
+            self.pump();
+            if self.events.is_empty() {
+                return;
+            }
+        }
+    }
+
+    fn act_on_all(&mut self) {
+        while let Some(action) = self.core.poll_action() {
+            self.act(action);
+        }
+    }
+
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::RefuseClient { client, reason } => {
+                log(&format!("session refused: {reason}"));
+                drop(self.clients.take_output());
+                self.clients.reply(client, SessionResponse::Refused { reason });
+                self.clients.close(client, &self.waits);
+            }
+            Action::BeginArchive { config } => {
+                let Some(socket) = self.clients.take_output() else {
+                    return;
+                };
+                let mut output = Output::new(socket, config.metadata);
+                output.begin(&config, self.rate);
+                self.output = Some(output);
+            }
+            Action::InitializeTracee { provider, buffer_bytes, categories } => {
+                if let Err(reason) =
+                    self.providers.initialize(provider, buffer_bytes, categories, &self.waits)
+                {
+                    self.events.push_back(Event::TraceeFailed { provider, reason });
+                }
+            }
+            Action::StartTracee { provider, disposition, additional_categories } => {
+                self.providers.start(provider, disposition, additional_categories);
+            }
+            Action::StopTracee(provider) => self.providers.stop(provider),
+            Action::TerminateTracee(provider) => self.providers.terminate(provider),
+            Action::Transfer { provider, is_quiet } => self.begin_transfer(provider, is_quiet),
+            Action::DropTracee(provider) => self.providers.drop_tracee(provider, &self.waits),
+            Action::ReplyStart(client, result) => {
+                self.clients.reply(client, SessionResponse::StartTracing(result));
+            }
+            Action::ReplyStop(client, result) => {
+                self.clients.reply(client, SessionResponse::StopTracing(result));
+            }
+            Action::ReplyAlert(client, name) => self.clients.reply(client, SessionResponse::WatchAlert(name)),
+            Action::StateChanged(client, state) => {
+                self.clients.send(client, SessionResponse::OnSessionStateChange(state));
+            }
+            Action::EndSession { client, is_aborted } => {
+                if is_aborted {
+                    self.output = None;
+                } else if let Some(output) = &mut self.output {
+                    output.end(Instant::now() + OUTPUT_WAIT);
+                }
+                self.clients.close(client, &self.waits);
+                self.providers.end_session();
+            }
+            Action::Log(text) => log(&text),
+        }
+    }
+
+    fn begin_transfer(&mut self, provider: ProviderId, is_quiet: bool) {
+        let activity = if is_quiet { Activity::Quiet } else { Activity::Live };
+        match self.providers.transfer(provider, self.rate, activity) {
+            Ok(transfer) => self.transfer = Some((provider, transfer)),
+            Err(problem) => {
+                let stats = ProviderStats { problem, ..ProviderStats::default() };
+                self.events.push_back(Event::TransferFinished { provider, stats });
+            }
+        }
+    }
+
+    /// Moves data from the buffers to the output for as long as the output takes it.
+    fn pump(&mut self) {
+        let Some(output) = &mut self.output else {
+            self.forget_transfer();
+            return;
+        };
+        loop {
+            match output.flush() {
+                Ok(Flushed::Blocked) => {
+                    output.watch(&self.waits, Key::Output.encode());
+                    return;
+                }
+                Ok(Flushed::Drained) => {}
+                Err(reason) => {
+                    output.unwatch(&self.waits);
+                    self.output = None;
+                    self.forget_transfer();
+                    self.events.push_back(Event::OutputFailed { reason });
+                    return;
+                }
+            }
+            // The output has taken everything, so what was finished before is out of our hands.
+            if let Some((provider, stats)) = self.finished.take() {
+                self.events.push_back(Event::TransferFinished { provider, stats });
+            }
+            let Some((provider, mut transfer)) = self.transfer.take() else {
+                break;
+            };
+            if transfer.poll(output.queue()) {
+                self.finished = Some((provider, transfer.into_stats()));
+            } else {
+                self.transfer = Some((provider, transfer));
+            }
+        }
+        output.unwatch(&self.waits);
+        if output.is_ended() {
+            self.output = None;
+        }
+    }
+
+    fn forget_transfer(&mut self) {
+        self.transfer = None;
+        self.finished = None;
+    }
+
+    /// The next time something is due without anything happening outside.
+    fn deadline(&self) -> Option<Instant> {
+        let core = self.core.next_deadline().map(|deadline| self.started + deadline);
+        let idle = self.idle_timeout.map(|timeout| self.idle_since + timeout);
+        let output = self.output.as_ref().and_then(Output::deadline);
+        [core, idle, output, self.clients.next_deadline()].into_iter().flatten().min()
+    }
+
+    /// Started on demand, and no client and no session for a while.
+    fn is_unneeded(&mut self) -> bool {
+        let Some(timeout) = self.idle_timeout else {
+            return false;
+        };
+        let now = Instant::now();
+        if self.core.has_session() || self.output.is_some() || !self.clients.is_empty() {
+            self.idle_since = now;
+        }
+        now >= self.idle_since + timeout
+    }
+}
+
+/// A line in the manager's log.
+fn log(text: &str) {
+    eprintln!("trace-manager: {text}");
+}
+
+/// The id of a session channel, as the core knows it.
+fn client_id(number: u32) -> ClientId {
+    ClientId(u64::from(number))
+}

@@ -1,0 +1,53 @@
+//! The archive's own records: what the manager writes around the data of providers.
+//!
+//! Each part of a provider begins with the magic number record, legal anywhere, as a point where a reader of
+//! a damaged file can start again.
+
+use trace_format::metadata::{EVENT_BUFFER_FULL, MAGIC_WORD, Metadata};
+use trace_format::sink::Sink;
+use trace_format::units::ProviderId;
+
+/// Appends records to bytes.
+pub(super) struct ByteSink<'a>(pub &'a mut Vec<u8>);
+
+impl Sink for ByteSink<'_> {
+    fn word(&mut self, word: u64) {
+        self.0.extend_from_slice(&word.to_le_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+        self.0.resize(self.0.len().next_multiple_of(8), 0);
+    }
+}
+
+/// Begins an archive, or a part of it.
+pub(super) fn magic(out: &mut Vec<u8>) {
+    out.extend_from_slice(&MAGIC_WORD.to_le_bytes());
+}
+
+/// Begins a provider's first part.
+pub(super) fn provider_info(id: ProviderId, name: &str, out: &mut Vec<u8>) {
+    magic(out);
+    // A registered name has at most 100 bytes; the record takes 255.
+    metadata(&Metadata::ProviderInfo { id, name: name.as_bytes() }, out);
+}
+
+/// Begins a further part of a provider.
+pub(super) fn provider_section(id: ProviderId, out: &mut Vec<u8>) {
+    magic(out);
+    metadata(&Metadata::ProviderSection { id }, out);
+}
+
+/// Remarks that a provider's buffer filled up.
+pub(super) fn buffer_filled_up(id: ProviderId, out: &mut Vec<u8>) {
+    metadata(&Metadata::ProviderEvent { id, event: EVENT_BUFFER_FULL }, out);
+}
+
+fn metadata(record: &Metadata<'_>, out: &mut Vec<u8>) {
+    let start = out.len();
+    if record.encode(&mut ByteSink(out)).is_err() {
+        debug_assert!(false, "names are within the limits");
+        out.truncate(start);
+    }
+}

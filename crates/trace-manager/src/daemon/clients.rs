@@ -1,0 +1,280 @@
+//! The clients' side of the daemon: provisioner connections, session channels and queries.
+
+use super::providers::{Providers, load, send};
+use super::{Key, client_id};
+use crate::core::{ClientId, Event};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::{Duration, Instant};
+use trace_format::units::ProviderId;
+use trace_protocol::controller::{
+    KnownCategory, ProviderInfo, ProvisionerRequest, ProvisionerResponse, SessionRequest, SessionResponse,
+};
+use trace_protocol::{Encoded, Message, Txid};
+use zx_sim::{Channel, Error, Handle, Listener, Signals, Socket, WaitSet};
+
+/// How long providers may take to say which categories they have, all together.
+const CATEGORIES_WAIT: Duration = Duration::from_secs(1);
+
+/// Everything the daemon holds of clients.
+pub(super) struct Clients {
+    next_number: u32,
+    provisioners: BTreeMap<u32, Channel>,
+    sessions: BTreeMap<u32, SessionChannel>,
+    /// The outputs that came with InitializeTracing, until the core takes or refuses them, in that order.
+    new_outputs: VecDeque<Socket>,
+    queries: Vec<Query>,
+}
+
+struct SessionChannel {
+    channel: Channel,
+    /// Requests that wait for an answer. A further Start or Stop is refused at once, so it is the last that
+    /// is answered first.
+    starts: Vec<Txid>,
+    stops: Vec<Txid>,
+    /// Alerts are answered in the order they were asked for.
+    alerts: VecDeque<Txid>,
+}
+
+/// A question about categories that providers are still answering.
+struct Query {
+    client: u32,
+    txid: Txid,
+    waiting_for: BTreeSet<ProviderId>,
+    categories: BTreeSet<KnownCategory>,
+    deadline: Instant,
+}
+
+/// What a provisioner's request may concern.
+pub(super) struct Asked<'a> {
+    pub providers: Vec<ProviderInfo>,
+    /// A client is still reading the archive of the session before.
+    pub is_ending: bool,
+    pub registered: &'a mut Providers,
+}
+
+impl Clients {
+    pub fn new() -> Self {
+        Self {
+            next_number: 0,
+            provisioners: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            new_outputs: VecDeque::new(),
+            queries: Vec::new(),
+        }
+    }
+
+    /// Nobody is connected.
+    pub fn is_empty(&self) -> bool {
+        self.provisioners.is_empty() && self.sessions.is_empty()
+    }
+
+    /// Takes in all connections that wait on the provisioner socket.
+    pub fn accept(&mut self, provisioner: &Listener, waits: &WaitSet) {
+        while let Ok(channel) = provisioner.accept() {
+            let number = self.number();
+            let key = Key::Client(number).encode();
+            if waits.add(&channel, key, Signals::READABLE | Signals::PEER_CLOSED).is_ok() {
+                self.provisioners.insert(number, channel);
+            }
+        }
+    }
+
+    fn number(&mut self) -> u32 {
+        self.next_number = self.next_number.wrapping_add(1);
+        self.next_number
+    }
+
+    /// Serves one request of a provisioner connection.
+    pub fn read_provisioner(
+        &mut self,
+        number: u32,
+        asked: Asked<'_>,
+        waits: &WaitSet,
+        events: &mut VecDeque<Event>,
+    ) {
+        let Some(channel) = self.provisioners.get(&number) else {
+            return;
+        };
+        let request = match channel.read() {
+            Err(Error::ShouldWait) => return,
+            Ok(message) => Encoded { bytes: message.bytes, handles: message.handles }
+                .unspill(load)
+                .ok()
+                .and_then(|encoded| ProvisionerRequest::decode(&encoded.bytes, encoded.handles).ok()),
+            Err(_) => None,
+        };
+        match request {
+            Some((_, ProvisionerRequest::InitializeTracing { session, config, output })) => {
+                self.initialize(session, output, config, asked.is_ending, waits, events);
+            }
+            Some((txid, ProvisionerRequest::GetProviders)) => {
+                self.answer(number, txid, ProvisionerResponse::Providers(asked.providers));
+            }
+            Some((txid, ProvisionerRequest::GetKnownCategories)) => {
+                self.begin_query(number, txid, &asked);
+            }
+            None => {
+                let _ = waits.remove(channel);
+                self.provisioners.remove(&number);
+            }
+        }
+    }
+
+    fn initialize(
+        &mut self,
+        session: Handle,
+        output: Handle,
+        config: trace_protocol::controller::TraceConfig,
+        is_ending: bool,
+        waits: &WaitSet,
+        events: &mut VecDeque<Event>,
+    ) {
+        // A handle of the wrong kind closes both: the client sees that on its channel.
+        let (Ok(channel), Ok(output)) = (Channel::from_handle(session), Socket::from_handle(output)) else {
+            return;
+        };
+        if is_ending {
+            let reason = "the session before is still being read".to_owned();
+            send(&channel, Message::<Handle>::encode(SessionResponse::Refused { reason }, Txid::ONE_WAY));
+            return;
+        }
+        let number = self.number();
+        let key = Key::Session(number).encode();
+        if waits.add(&channel, key, Signals::READABLE | Signals::PEER_CLOSED).is_err() {
+            return;
+        }
+        let session =
+            SessionChannel { channel, starts: Vec::new(), stops: Vec::new(), alerts: VecDeque::new() };
+        self.sessions.insert(number, session);
+        self.new_outputs.push_back(output);
+        events.push_back(Event::Initialize { client: client_id(number), config });
+    }
+
+    /// The output of the client whose InitializeTracing was just accepted or refused.
+    pub fn take_output(&mut self) -> Option<Socket> {
+        self.new_outputs.pop_front()
+    }
+
+    /// Serves one request of a session channel.
+    pub fn read_session(&mut self, number: u32, events: &mut VecDeque<Event>) {
+        let Some(session) = self.sessions.get_mut(&number) else {
+            return;
+        };
+        let client = client_id(number);
+        let request = match session.channel.read() {
+            Err(Error::ShouldWait) => return,
+            Ok(message) => Encoded { bytes: message.bytes, handles: message.handles }
+                .unspill(load)
+                .ok()
+                .and_then(|encoded| SessionRequest::decode(&encoded.bytes, encoded.handles).ok()),
+            Err(_) => None,
+        };
+        match request {
+            Some((txid, SessionRequest::StartTracing(options))) => {
+                session.starts.push(txid);
+                events.push_back(Event::Start { client, options });
+            }
+            Some((txid, SessionRequest::StopTracing(options))) => {
+                session.stops.push(txid);
+                events.push_back(Event::Stop { client, options });
+            }
+            Some((txid, SessionRequest::WatchAlert)) => {
+                session.alerts.push_back(txid);
+                events.push_back(Event::WatchAlert { client });
+            }
+            None => {
+                self.sessions.remove(&number);
+                events.push_back(Event::ClientClosed { client });
+            }
+        }
+    }
+
+    /// Answers a request of a session channel.
+    pub fn reply(&mut self, client: ClientId, response: SessionResponse) {
+        let Some(session) = self.session(client) else {
+            return;
+        };
+        let txid = match &response {
+            SessionResponse::StartTracing(_) => session.starts.pop(),
+            SessionResponse::StopTracing(_) => session.stops.pop(),
+            SessionResponse::WatchAlert(_) => session.alerts.pop_front(),
+            _ => Some(Txid::ONE_WAY),
+        };
+        if let Some(txid) = txid {
+            send(&session.channel, Message::<Handle>::encode(response, txid));
+        }
+    }
+
+    /// Tells a client something it did not ask for.
+    pub fn send(&mut self, client: ClientId, event: SessionResponse) {
+        self.reply(client, event);
+    }
+
+    fn session(&mut self, client: ClientId) -> Option<&mut SessionChannel> {
+        self.sessions.get_mut(&u32::try_from(client.0).ok()?)
+    }
+
+    /// Closes a session channel.
+    pub fn close(&mut self, client: ClientId, waits: &WaitSet) {
+        let session = u32::try_from(client.0).ok().and_then(|number| self.sessions.remove(&number));
+        if let Some(session) = session {
+            let _ = waits.remove(&session.channel);
+        }
+    }
+
+    fn begin_query(&mut self, number: u32, txid: Txid, asked: &Asked<'_>) {
+        let waiting_for = asked
+            .providers
+            .iter()
+            .map(|provider| ProviderId(provider.id))
+            .filter(|id| asked.registered.ask_categories(*id, txid))
+            .collect();
+        self.queries.push(Query {
+            client: number,
+            txid,
+            waiting_for,
+            categories: BTreeSet::new(),
+            deadline: Instant::now() + CATEGORIES_WAIT,
+        });
+        self.finish_queries(Instant::now());
+    }
+
+    /// A provider has said which categories it has.
+    pub fn handle_categories(&mut self, provider: ProviderId, categories: Vec<KnownCategory>) {
+        for query in &mut self.queries {
+            if query.waiting_for.remove(&provider) {
+                query.categories.extend(categories.iter().cloned());
+            }
+        }
+        self.finish_queries(Instant::now());
+    }
+
+    /// Answers the queries whose time is up.
+    pub fn expire_queries(&mut self, now: Instant) {
+        self.finish_queries(now);
+    }
+
+    /// When [`Clients::expire_queries`] is due.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.queries.iter().map(|query| query.deadline).min()
+    }
+
+    fn finish_queries(&mut self, now: Instant) {
+        let (finished, waiting) = std::mem::take(&mut self.queries)
+            .into_iter()
+            .partition(|query| query.waiting_for.is_empty() || query.deadline <= now);
+        self.queries = waiting;
+        let finished: Vec<Query> = finished;
+        for query in finished {
+            let limit = trace_protocol::limits::MAX_KNOWN_CATEGORIES;
+            let categories = query.categories.into_iter().take(limit).collect();
+            self.answer(query.client, query.txid, ProvisionerResponse::KnownCategories(categories));
+        }
+    }
+
+    fn answer(&self, number: u32, txid: Txid, response: ProvisionerResponse) {
+        if let Some(channel) = self.provisioners.get(&number) {
+            send(channel, Message::<Handle>::encode(response, txid));
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Who made this recording: a provider of the manager's own in the archive.
+//!
+//! Two instants of category `trace` on the manager's thread: `recording` when the trace starts and
+//! `recording_end` when it ends. Both carry the wall clock beside their tick, so that a viewer can place
+//! the trace in time.
+
+use super::archive::{self, ByteSink};
+use std::time::{SystemTime, UNIX_EPOCH};
+use trace_format::argument::{Argument, ArgumentValue, Arguments};
+use trace_format::event::{Event, EventKind, Scope};
+use trace_format::initialization::Initialization;
+use trace_format::kernel_object::{KernelObject, PROCESS_ARGUMENT, TYPE_PROCESS, TYPE_THREAD};
+use trace_format::record::Record;
+use trace_format::refs::{StringRef, ThreadRef};
+use trace_format::units::{Koid, ProcessKoid, ProviderId, ThreadKoid, Ticks, TicksPerSecond};
+use trace_protocol::controller::TraceConfig;
+
+/// The manager's own provider; registered ones count from 1.
+const OWN_ID: ProviderId = ProviderId(0);
+const OWN_NAME: &str = "trace_manager";
+const CATEGORY: &str = "trace";
+/// Longest text of a fact, in bytes.
+const MAX_TEXT_BYTES: usize = 4000;
+
+/// Queues the facts that are known when a trace begins.
+//= docs/protocol.md#the-managers-own-provider
+pub(super) fn begin(config: &TraceConfig, rate: TicksPerSecond, out: &mut Vec<u8>) {
+    archive::provider_info(OWN_ID, OWN_NAME, out);
+    record(&Record::Initialization(Initialization { ticks_per_second: rate }), out);
+    let process = Koid(zx_sim::process_koid());
+    let thread = Koid(zx_sim::thread_koid());
+    name_object(TYPE_PROCESS, process, &[], out);
+    name_object(TYPE_THREAD, thread, &[argument(PROCESS_ARGUMENT, ArgumentValue::Koid(process))], out);
+    let system = rustix::system::uname();
+    let host = system.nodename().to_string_lossy();
+    let kernel = format!("{} {}", system.sysname().to_string_lossy(), system.release().to_string_lossy());
+    let command_line = config.command_line.join(" ");
+    let categories = config.categories.join(",");
+    let mode = config.buffering_mode.to_string();
+    instant(
+        "recording",
+        &[
+            argument("version", text(env!("CARGO_PKG_VERSION"))),
+            argument("host", text(&host)),
+            argument("kernel", text(&kernel)),
+            argument("command_line", text(&command_line)),
+            argument("categories", text(&categories)),
+            argument("buffering_mode", text(&mode)),
+            argument("buffer_size_megabytes", ArgumentValue::Uint32(config.buffer_size_megabytes_hint)),
+        ],
+        out,
+    );
+}
+
+/// Queues what is known when it ends.
+pub(super) fn end(out: &mut Vec<u8>) {
+    archive::provider_section(OWN_ID, out);
+    instant("recording_end", &[], out);
+}
+
+/// An instant now, with the wall clock as its last argument.
+fn instant(name: &str, facts: &[Argument<'_>], out: &mut Vec<u8>) {
+    let nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let timestamp = Ticks(zx_sim::ticks::now());
+    let mut arguments = facts.to_vec();
+    arguments
+        .push(argument("wall_clock_ns", ArgumentValue::Uint64(u64::try_from(nanos).unwrap_or(u64::MAX))));
+    let event = Event {
+        timestamp,
+        thread: ThreadRef::Inline {
+            process: ProcessKoid(Koid(zx_sim::process_koid())),
+            thread: ThreadKoid(Koid(zx_sim::thread_koid())),
+        },
+        category: inline(CATEGORY),
+        name: inline(name),
+        kind: EventKind::Instant { scope: Scope::Global },
+        arguments: Arguments::new(&arguments),
+    };
+    record(&Record::Event(event), out);
+}
+
+fn name_object(object_type: u8, koid: Koid, arguments: &[Argument<'_>], out: &mut Vec<u8>) {
+    let object =
+        KernelObject { object_type, koid, name: inline(OWN_NAME), arguments: Arguments::new(arguments) };
+    record(&Record::KernelObject(object), out);
+}
+
+fn record(record: &Record<'_>, out: &mut Vec<u8>) {
+    let start = out.len();
+    if record.encode(&mut ByteSink(out)).is_err() {
+        debug_assert!(false, "facts are within the limits");
+        out.truncate(start);
+    }
+}
+
+fn argument<'a>(name: &'a str, value: ArgumentValue<'a>) -> Argument<'a> {
+    Argument { name: inline(name), value }
+}
+
+fn text(text: &str) -> ArgumentValue<'_> {
+    ArgumentValue::String(inline(&text[..text.floor_char_boundary(MAX_TEXT_BYTES)]))
+}
+
+fn inline(text: &str) -> StringRef<'_> {
+    if text.is_empty() { StringRef::Empty } else { StringRef::Inline(text.as_bytes()) }
+}

@@ -1,0 +1,408 @@
+//! The providers' side of the daemon: registrations, channels, buffers and FIFOs.
+
+use super::transfer::Transfer;
+use super::{Key, log};
+use crate::core::Event;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use trace_format::buffer::BUFFER_VERSION;
+use trace_format::units::{ProviderId, TicksPerSecond};
+use trace_protocol::controller::KnownCategory;
+use trace_protocol::fifo::{FIFO_DEPTH, PACKET_BYTES};
+use trace_protocol::provider::{ProviderConfig, ProviderRequest, ProviderResponse};
+use trace_protocol::registry::{Registration, RegistryRequest, RegistryResponse, RegistryStatus};
+use trace_protocol::{
+    BufferDisposition, BufferingMode, Encoded, FifoRequest, Message, ProtocolError, Txid, VersionRange,
+};
+use trace_reader::buffer::Activity;
+use zx_sim::ticks::Clock;
+use zx_sim::{Channel, Error, Fifo, Handle, Listener, ProcessFd, RuntimeDir, Signals, Vmo, WaitSet};
+
+/// Everything the daemon holds of providers.
+pub(super) struct Providers {
+    runtime: RuntimeDir,
+    clock: Clock,
+    /// Connections that have not said anything yet.
+    registrations: BTreeMap<u32, Channel>,
+    next_registration: u32,
+    providers: BTreeMap<ProviderId, Provider>,
+    next_id: u32,
+    /// Made for the first buffer of a session, removed with the last.
+    session_dir: Option<PathBuf>,
+}
+
+/// One registered provider.
+struct Provider {
+    name: String,
+    /// Gone when the provider is closed but its buffer is still being read.
+    channel: Option<Channel>,
+    process: Option<ProcessFd>,
+    tracee: Option<Tracee>,
+}
+
+/// What a provider has in a session.
+struct Tracee {
+    vmo: Vmo,
+    size: u64,
+    fifo: Option<Fifo>,
+}
+
+impl Provider {
+    /// Nobody writes into its buffer any more. A closed descriptor does not say so.
+    fn is_dead(&self) -> bool {
+        self.process.as_ref().is_some_and(ProcessFd::is_dead)
+    }
+}
+
+impl Providers {
+    pub fn new(runtime: RuntimeDir, clock: Clock) -> Self {
+        Self {
+            runtime,
+            clock,
+            registrations: BTreeMap::new(),
+            next_registration: 0,
+            providers: BTreeMap::new(),
+            next_id: 1,
+            session_dir: None,
+        }
+    }
+
+    /// Takes in all connections that wait on the registry socket.
+    pub fn accept(&mut self, registry: &Listener, waits: &WaitSet) {
+        while let Ok(channel) = registry.accept() {
+            let number = self.next_registration;
+            self.next_registration = number.wrapping_add(1);
+            let key = Key::Registration(number).encode();
+            if waits.add(&channel, key, Signals::READABLE | Signals::PEER_CLOSED).is_ok() {
+                self.registrations.insert(number, channel);
+            }
+        }
+    }
+
+    /// Serves a connection's only message.
+    pub fn read_registration(
+        &mut self,
+        number: u32,
+        is_started: bool,
+        waits: &WaitSet,
+        events: &mut VecDeque<Event>,
+    ) {
+        let Some(registry) = self.registrations.get(&number) else {
+            return;
+        };
+        let message = match registry.read() {
+            Err(Error::ShouldWait) => return,
+            message => message,
+        };
+        let _ = waits.remove(registry);
+        let Some(registry) = self.registrations.remove(&number) else {
+            return;
+        };
+        let Ok(message) = message else {
+            return;
+        };
+        match RegistryRequest::decode(&message.bytes, message.handles) {
+            Ok((txid, request)) => self.register(&registry, txid, request, is_started, waits, events),
+            Err(error) => log(&format!("bad registration from {}: {error}", peer(&registry))),
+        }
+    }
+
+    fn register(
+        &mut self,
+        registry: &Channel,
+        txid: Txid,
+        request: RegistryRequest<Handle>,
+        is_started: bool,
+        waits: &WaitSet,
+        events: &mut VecDeque<Event>,
+    ) {
+        let registration = request.into_registration();
+        let refusal = self.refusal(&registration);
+        if txid != Txid::ONE_WAY {
+            let response = RegistryResponse {
+                status: refusal.as_ref().map_or(RegistryStatus::Ok, |(status, _)| *status),
+                started: refusal.is_none() && is_started,
+                manager_version: VersionRange::PROTOCOL,
+            };
+            send(registry, Message::<Handle>::encode(response, txid));
+        }
+        let Ok(channel) = Channel::from_handle(registration.provider) else {
+            log(&format!("bad registration from {}: its handle is no channel", peer(registry)));
+            return;
+        };
+        if let Some((_, reason)) = refusal {
+            log(&format!("provider \"{}\" refused: {reason}", registration.name));
+            send(&channel, ProviderRequest::Refused { reason }.encode(Txid::ONE_WAY));
+            return;
+        }
+        // The kernel knows whose connection it is; the number in the message is only what the peer calls
+        // itself in its own pid namespace.
+        let pid = registry.peer().map_or(registration.pid, |peer| u64::from(peer.pid));
+        let id = ProviderId(self.next_id);
+        let key = Key::Provider(id).encode();
+        if waits.add(&channel, key, Signals::READABLE | Signals::PEER_CLOSED).is_err() {
+            return;
+        }
+        self.next_id += 1;
+        let provider = Provider {
+            name: registration.name.clone(),
+            channel: Some(channel),
+            process: u32::try_from(pid).ok().and_then(|pid| ProcessFd::open(pid).ok()),
+            tracee: None,
+        };
+        self.providers.insert(id, provider);
+        events.push_back(Event::ProviderRegistered { provider: id, name: registration.name, pid });
+    }
+
+    /// Why a provider cannot be served.
+    fn refusal(&self, registration: &Registration<Handle>) -> Option<(RegistryStatus, String)> {
+        let (ours, theirs) = (VersionRange::PROTOCOL, registration.protocol);
+        if ours.newest_common(theirs).is_none() {
+            let reason = format!("it speaks protocol {theirs}, this manager {ours}");
+            return Some((RegistryStatus::ProtocolVersion, reason));
+        }
+        let theirs = registration.buffer_header;
+        if theirs.newest_common(VersionRange::only(BUFFER_VERSION)).is_none() {
+            let reason = format!("it writes buffer header {theirs}, this manager reads {BUFFER_VERSION}");
+            return Some((RegistryStatus::BufferHeaderVersion, reason));
+        }
+        let (ours, theirs) = (self.clock.source.name(), registration.tick_source.as_str());
+        if ours != theirs {
+            let reason = format!("its clock is {theirs}, this manager's is {ours}");
+            return Some((RegistryStatus::TickSource, reason));
+        }
+        None
+    }
+
+    /// Reads a provider's channel: an answer about its categories, or its end.
+    pub fn read_channel(
+        &mut self,
+        id: ProviderId,
+        events: &mut VecDeque<Event>,
+    ) -> Option<Vec<KnownCategory>> {
+        let channel = self.providers.get(&id)?.channel.as_ref()?;
+        let message = match channel.read() {
+            Ok(message) => message,
+            Err(Error::ShouldWait) => return None,
+            Err(_) => {
+                self.close(id, events);
+                return None;
+            }
+        };
+        let encoded = Encoded { bytes: message.bytes, handles: message.handles }.unspill(load);
+        let response =
+            encoded.ok().and_then(|encoded| ProviderResponse::decode(&encoded.bytes, encoded.handles).ok());
+        match response {
+            Some((_, ProviderResponse::KnownCategories(categories))) => Some(categories),
+            None => {
+                log(&format!("provider {} broke the protocol", id.0));
+                self.close(id, events);
+                None
+            }
+        }
+    }
+
+    /// Reads one packet, so that a flood holds up nobody else; the FIFO's end counts only when it is empty.
+    pub fn read_fifo(&mut self, id: ProviderId, events: &mut VecDeque<Event>) {
+        let tracee = self.providers.get(&id).and_then(|provider| provider.tracee.as_ref());
+        let Some(fifo) = tracee.and_then(|tracee| tracee.fifo.as_ref()) else {
+            return;
+        };
+        let mut packet = [0; PACKET_BYTES];
+        match fifo.read(&mut packet) {
+            Ok(()) => {
+                let packet = FifoRequest::from_provider(&packet);
+                events.push_back(Event::Packet { provider: id, packet });
+            }
+            Err(Error::ShouldWait) => {}
+            Err(_) => self.close_fifo(id, events),
+        }
+    }
+
+    /// The provider has left the session, and stays registered.
+    fn close_fifo(&mut self, id: ProviderId, events: &mut VecDeque<Event>) {
+        let Some(provider) = self.providers.get_mut(&id) else {
+            return;
+        };
+        if let Some(tracee) = &mut provider.tracee {
+            tracee.fifo = None;
+        }
+        let is_dead = provider.is_dead();
+        events.push_back(Event::FifoClosed { provider: id, is_dead });
+    }
+
+    /// The provider is gone; its buffer stays until the core drops it.
+    fn close(&mut self, id: ProviderId, events: &mut VecDeque<Event>) {
+        let Some(provider) = self.providers.get_mut(&id) else {
+            return;
+        };
+        // Descriptors leave the wait set when they are closed.
+        provider.channel = None;
+        let fifo = provider.tracee.as_mut().and_then(|tracee| tracee.fifo.take());
+        // What it said before it left still counts.
+        let mut packet = [0; PACKET_BYTES];
+        while let Some(Ok(())) = fifo.as_ref().map(|fifo| fifo.read(&mut packet)) {
+            let packet = FifoRequest::from_provider(&packet);
+            events.push_back(Event::Packet { provider: id, packet });
+        }
+        let is_dead = provider.is_dead();
+        events.push_back(Event::ProviderClosed { provider: id, is_dead });
+        if provider.tracee.is_none() {
+            self.providers.remove(&id);
+        }
+    }
+
+    /// Makes buffer and FIFO and sends Initialize.
+    pub fn initialize(
+        &mut self,
+        id: ProviderId,
+        size: u64,
+        categories: Vec<String>,
+        waits: &WaitSet,
+    ) -> Result<(), String> {
+        let directory = self.session_dir()?;
+        let Some(provider) = self.providers.get_mut(&id) else {
+            return Err("it is gone".to_owned());
+        };
+        let text = |error: Error| error.to_string();
+        let vmo = Vmo::create_in(&directory, &format!("provider-{}", id.0), size).map_err(text)?;
+        let (ours, theirs) = Fifo::create(PACKET_BYTES, FIFO_DEPTH).map_err(text)?;
+        let request = ProviderRequest::Initialize {
+            config: ProviderConfig {
+                buffering_mode: BufferingMode::Oneshot,
+                buffer: vmo.duplicate().map_err(text)?.into_handle(),
+                fifo: theirs.into_handle(),
+                categories,
+                buffer_header_version: BUFFER_VERSION,
+                tick_source: self.clock.source.name().to_owned(),
+                ticks_per_second: self.clock.ticks_per_second,
+            },
+        };
+        let key = Key::Fifo(id).encode();
+        waits.add(&ours, key, Signals::READABLE | Signals::PEER_CLOSED).map_err(text)?;
+        if let Some(channel) = &provider.channel {
+            send(channel, request.encode(Txid::ONE_WAY));
+        }
+        provider.tracee = Some(Tracee { vmo, size, fifo: Some(ours) });
+        Ok(())
+    }
+
+    /// The directory of the running session's buffers.
+    fn session_dir(&mut self) -> Result<PathBuf, String> {
+        if let Some(directory) = &self.session_dir {
+            return Ok(directory.clone());
+        }
+        let directory = self.runtime.create_unique_dir("session").map_err(|error| error.to_string())?;
+        self.session_dir = Some(directory.clone());
+        Ok(directory)
+    }
+
+    pub fn start(&self, id: ProviderId, disposition: BufferDisposition, additional_categories: Vec<String>) {
+        self.tell(id, ProviderRequest::Start { buffer_disposition: disposition, additional_categories });
+    }
+
+    pub fn stop(&self, id: ProviderId) {
+        self.tell(id, ProviderRequest::Stop);
+    }
+
+    pub fn terminate(&self, id: ProviderId) {
+        self.tell(id, ProviderRequest::Terminate);
+    }
+
+    /// Asks a provider for its categories; false if it cannot be asked.
+    pub fn ask_categories(&self, id: ProviderId, txid: Txid) -> bool {
+        let channel = self.providers.get(&id).and_then(|provider| provider.channel.as_ref());
+        channel.is_some_and(|channel| send(channel, ProviderRequest::GetKnownCategories.encode(txid)))
+    }
+
+    fn tell(&self, id: ProviderId, request: ProviderRequest<Handle>) {
+        if let Some(channel) = self.providers.get(&id).and_then(|provider| provider.channel.as_ref()) {
+            send(channel, request.encode(Txid::ONE_WAY));
+        }
+    }
+
+    /// Begins to read a provider's buffer.
+    pub fn transfer(
+        &self,
+        id: ProviderId,
+        rate: TicksPerSecond,
+        activity: Activity,
+    ) -> Result<Transfer, String> {
+        let provider = self.providers.get(&id).ok_or("it is not registered")?;
+        let tracee = provider.tracee.as_ref().ok_or("it has no buffer")?;
+        let vmo = tracee.vmo.duplicate().map_err(|error| error.to_string())?;
+        Ok(Transfer::new(id, &provider.name, vmo, tracee.size, rate, activity))
+    }
+
+    /// Forgets a provider's part in the session and deletes its buffer.
+    pub fn drop_tracee(&mut self, id: ProviderId, waits: &WaitSet) {
+        let Some(provider) = self.providers.get_mut(&id) else {
+            return;
+        };
+        if let Some(tracee) = provider.tracee.take() {
+            if let Some(fifo) = &tracee.fifo {
+                let _ = waits.remove(fifo);
+            }
+            if let Some(path) = tracee.vmo.path() {
+                let _ = std::fs::remove_file(path);
+            }
+        }
+        if provider.channel.is_none() {
+            self.providers.remove(&id);
+        }
+    }
+
+    /// All buffers of the session are gone.
+    pub fn end_session(&mut self) {
+        if let Some(directory) = self.session_dir.take() {
+            // Not when something is left in it.
+            let _ = std::fs::remove_dir(directory);
+        }
+    }
+}
+
+/// Sends a message, in a VMO where it is too long for a channel; false if the peer will not get it.
+pub(super) fn send(channel: &Channel, message: Result<Encoded<Handle>, ProtocolError>) -> bool {
+    let message = match message {
+        Ok(message) => message,
+        Err(error) => {
+            log(&format!("cannot send: {error}"));
+            return false;
+        }
+    };
+    let store = |bytes: &[u8]| {
+        let vmo = Vmo::anonymous("message", bytes.len() as u64)?;
+        vmo.write_at(0, bytes)?;
+        Ok::<_, Error>(vmo.into_handle())
+    };
+    message.spill(store).and_then(|message| channel.write(&message.bytes, message.handles)).is_ok()
+}
+
+/// Why a message in a VMO cannot be had; only that it cannot matters.
+#[derive(Debug)]
+pub(super) struct Unreadable;
+
+impl From<Error> for Unreadable {
+    fn from(_: Error) -> Self {
+        Self
+    }
+}
+
+impl From<ProtocolError> for Unreadable {
+    fn from(_: ProtocolError) -> Self {
+        Self
+    }
+}
+
+/// Reads a message that travelled in a VMO.
+pub(super) fn load(handle: Handle, length: usize) -> Result<Vec<u8>, Unreadable> {
+    let vmo = Vmo::from_handle(handle)?;
+    let mut bytes = vec![0; length];
+    let read = vmo.read_at(0, &mut bytes)?;
+    bytes.truncate(read);
+    Ok(bytes)
+}
+
+fn peer(channel: &Channel) -> String {
+    channel.peer().map_or_else(|_| "an unknown process".to_owned(), |peer| format!("pid {}", peer.pid))
+}

@@ -1,0 +1,180 @@
+//! Controller: a client sets up a session, and starts and stops it.
+//!
+//! Two channels: the *provisioner*, on which anybody may ask what there is and set up a session; and the *session*,
+//! whose other end is a handle of `InitializeTracing`. Dropping the session channel ends the session; its results
+//! are still written to the output.
+
+pub mod config;
+pub mod session;
+pub mod stats;
+
+pub use crate::provider::KnownCategory;
+pub use config::{ProviderSpec, TraceConfig};
+pub use session::{
+    SessionRequest, SessionResponse, SessionState, StartError, StartOptions, StopError, StopOptions,
+};
+pub use stats::{ProviderStats, StopResult};
+
+use crate::error::{ProtocolError, check_limit};
+use crate::limits::{MAX_PROVIDER_NAME_BYTES, MAX_PROVIDERS};
+use crate::message::{Encoded, Header, Message, Method, Txid, decode_header, decode_header_any_version};
+use crate::provider::{decode_refusal, known_categories, put_known_categories, refusal};
+use crate::table::{Field, Table, TableWriter};
+
+const INITIALIZE_TRACING: Method = Method::one_way("InitializeTracing", 0x0301);
+const GET_PROVIDERS: Method = Method::two_way("GetProviders", 0x0302);
+const GET_KNOWN_CATEGORIES: Method = Method::two_way("GetKnownCategories", 0x0303);
+const REFUSED: Method = Method::one_way("Refused", 0x0304);
+
+const CONFIG: Field = Field::new(1, "config");
+const PROVIDERS: Field = Field::new(1, "providers");
+const PROVIDER_ID: Field = Field::new(1, "id");
+const PROVIDER_PID: Field = Field::new(2, "pid");
+const PROVIDER_NAME: Field = Field::new(3, "provider name bytes");
+
+/// Client → manager, on the provisioner channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProvisionerRequest<H> {
+    /// Sets up a session; there is no answer. Handles: session channel, output socket.
+    ///
+    /// A refusal arrives on the session channel as [`SessionResponse::Refused`]; then both handles are closed.
+    InitializeTracing {
+        /// The manager's end of the session channel.
+        session: H,
+        /// What to trace and how.
+        config: TraceConfig,
+        /// Where the archive goes.
+        output: H,
+    },
+    /// Which providers are registered? Answered by [`ProvisionerResponse::Providers`].
+    GetProviders,
+    /// Which categories are known? Answered by [`ProvisionerResponse::KnownCategories`].
+    GetKnownCategories,
+}
+
+/// Manager → client, on the provisioner channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProvisionerResponse {
+    /// Registered providers in order of their ids, at most 100.
+    Providers(Vec<ProviderInfo>),
+    /// Known categories, at most 5000.
+    KnownCategories(Vec<KnownCategory>),
+    /// The client cannot be served (its version, say), in one sentence; the channel closes next. Has no transaction
+    /// id, and is decoded whatever its version.
+    Refused {
+        /// What was expected and what was found; cut at 1000 bytes.
+        reason: String,
+    },
+}
+
+/// A registered provider.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ProviderInfo {
+    /// The manager's number for it, as in the archive's provider records. Never used again.
+    pub id: u32,
+    /// Process id.
+    pub pid: u64,
+    /// At most 100 bytes.
+    pub name: String,
+}
+
+impl<H> Message<H> for ProvisionerRequest<H> {
+    fn encode(self, txid: Txid) -> Result<Encoded<H>, ProtocolError> {
+        match self {
+            ProvisionerRequest::InitializeTracing { session, config, output } => {
+                let mut table = TableWriter::new(INITIALIZE_TRACING.name);
+                table.put_table(CONFIG, config.encode()?)?;
+                INITIALIZE_TRACING.encode(txid, table.finish()?, vec![session, output])
+            }
+            ProvisionerRequest::GetProviders => empty(GET_PROVIDERS, txid),
+            ProvisionerRequest::GetKnownCategories => empty(GET_KNOWN_CATEGORIES, txid),
+        }
+    }
+
+    fn decode(bytes: &[u8], handles: Vec<H>) -> Result<(Txid, Self), ProtocolError> {
+        let methods = [INITIALIZE_TRACING, GET_PROVIDERS, GET_KNOWN_CATEGORIES];
+        let (txid, method, body) = decode_header(bytes, "provisioner request", &methods)?;
+        let table = Table::decode(method.name, body)?;
+        if method.ordinal == INITIALIZE_TRACING.ordinal {
+            let [session, output] = method.take_handles(handles)?;
+            let config = TraceConfig::decode(&table.table(CONFIG)?)?;
+            let request = ProvisionerRequest::InitializeTracing { session, config, output };
+            return Ok((txid, request));
+        }
+        let [] = method.take_handles(handles)?;
+        let request = if method.ordinal == GET_PROVIDERS.ordinal {
+            ProvisionerRequest::GetProviders
+        } else {
+            ProvisionerRequest::GetKnownCategories
+        };
+        Ok((txid, request))
+    }
+}
+
+impl<H> Message<H> for ProvisionerResponse {
+    fn encode(self, txid: Txid) -> Result<Encoded<H>, ProtocolError> {
+        let (method, table) = match self {
+            ProvisionerResponse::Providers(providers) => {
+                check_limit(PROVIDERS.name, MAX_PROVIDERS, providers.len())?;
+                let infos = providers.iter().map(ProviderInfo::encode).collect::<Result<Vec<_>, _>>()?;
+                let mut table = TableWriter::new(GET_PROVIDERS.name);
+                table.put_tables(PROVIDERS, infos)?;
+                (GET_PROVIDERS, table)
+            }
+            ProvisionerResponse::KnownCategories(categories) => {
+                let mut table = TableWriter::new(GET_KNOWN_CATEGORIES.name);
+                put_known_categories(&mut table, &categories)?;
+                (GET_KNOWN_CATEGORIES, table)
+            }
+            ProvisionerResponse::Refused { reason } => (REFUSED, refusal(&reason)?),
+        };
+        method.encode(txid, table.finish()?, Vec::new())
+    }
+
+    fn decode(bytes: &[u8], handles: Vec<H>) -> Result<(Txid, Self), ProtocolError> {
+        const PROTOCOL: &str = "provisioner response";
+        let (header, _) = Header::decode(bytes)?;
+        if header.ordinal == REFUSED.ordinal {
+            let (txid, method, body) = decode_header_any_version(bytes, PROTOCOL, &[REFUSED])?;
+            let [] = method.take_handles(handles)?;
+            let reason = decode_refusal(body)?;
+            return Ok((txid, ProvisionerResponse::Refused { reason }));
+        }
+        let (txid, method, body) = decode_header(bytes, PROTOCOL, &[GET_PROVIDERS, GET_KNOWN_CATEGORIES])?;
+        let [] = method.take_handles(handles)?;
+        let table = Table::decode(method.name, body)?;
+        let response = if method.ordinal == GET_PROVIDERS.ordinal {
+            let infos = table.tables(PROVIDERS)?;
+            check_limit(PROVIDERS.name, MAX_PROVIDERS, infos.len())?;
+            let providers = infos.iter().map(ProviderInfo::decode).collect::<Result<Vec<_>, _>>()?;
+            ProvisionerResponse::Providers(providers)
+        } else {
+            ProvisionerResponse::KnownCategories(known_categories(&table)?)
+        };
+        Ok((txid, response))
+    }
+}
+
+impl ProviderInfo {
+    fn encode(&self) -> Result<TableWriter, ProtocolError> {
+        check_limit(PROVIDER_NAME.name, MAX_PROVIDER_NAME_BYTES, self.name.len())?;
+        let mut table = TableWriter::new("ProviderInfo");
+        table.put(PROVIDER_ID, &self.id)?;
+        table.put(PROVIDER_PID, &self.pid)?;
+        table.put(PROVIDER_NAME, &self.name)?;
+        Ok(table)
+    }
+
+    fn decode(table: &Table<'_>) -> Result<ProviderInfo, ProtocolError> {
+        Ok(ProviderInfo {
+            id: table.require(PROVIDER_ID)?,
+            pid: table.require(PROVIDER_PID)?,
+            name: table.require_string(PROVIDER_NAME, MAX_PROVIDER_NAME_BYTES)?,
+        })
+    }
+}
+
+/// A message without fields.
+fn empty<H>(method: Method, txid: Txid) -> Result<Encoded<H>, ProtocolError> {
+    method.encode(txid, TableWriter::new(method.name).finish()?, Vec::new())
+}

@@ -1,0 +1,157 @@
+//! What to trace and how.
+
+use crate::buffering::BufferingMode;
+use crate::error::{ProtocolError, check_limit};
+use crate::limits::{MAX_COMMAND_LINE_BYTES, MAX_PROVIDER_NAME_BYTES, MAX_PROVIDERS};
+use crate::table::{Field, ListLimits, Table, TableWriter};
+
+const CATEGORIES: Field = Field::new(1, "categories");
+const BUFFER_SIZE: Field = Field::new(2, "buffer_size_megabytes_hint");
+const START_TIMEOUT: Field = Field::new(3, "start_timeout_milliseconds");
+const MODE: Field = Field::new(4, "buffering_mode");
+const SPECS: Field = Field::new(5, "provider_specs");
+// 6 is the version of the format, which is fixed here.
+const DEFER_TRANSFER: Field = Field::new(7, "defer_transfer");
+const STOP_TIMEOUT: Field = Field::new(100, "stop_timeout_milliseconds");
+const METADATA: Field = Field::new(101, "metadata");
+const COMMAND_LINE: Field = Field::new(102, "command_line");
+
+const SPEC_NAME: Field = Field::new(1, "provider name bytes");
+const SPEC_BUFFER_SIZE: Field = Field::new(2, "buffer_size_megabytes_hint");
+const SPEC_CATEGORIES: Field = Field::new(3, "categories");
+
+/// Arguments are limited together, see [`MAX_COMMAND_LINE_BYTES`].
+const COMMAND_LINE_LIMITS: ListLimits = ListLimits {
+    list: "command line arguments",
+    entries: MAX_COMMAND_LINE_BYTES,
+    entry: "command line argument bytes",
+    bytes: MAX_COMMAND_LINE_BYTES,
+};
+
+/// The configuration of a session. [`TraceConfig::default`] is what missing fields mean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceConfig {
+    /// Enabled categories, at most 5000 of 100 bytes; none means all, `prefix*` all that begin so.
+    pub categories: Vec<String>,
+    /// Size of each provider's buffer in MiB; 0 counts as 1. Default 4.
+    pub buffer_size_megabytes_hint: u32,
+    /// How long Start waits for providers. Default 5000.
+    pub start_timeout_milliseconds: u64,
+    /// How long Stop waits for providers. Default 5000.
+    pub stop_timeout_milliseconds: u64,
+    /// How buffers are used. Default oneshot.
+    pub buffering_mode: BufferingMode,
+    /// What differs for single providers, at most 100 entries.
+    pub provider_specs: Vec<ProviderSpec>,
+    /// Whether the archive is kept back until the session stops. Default false.
+    pub defer_transfer: bool,
+    /// Whether the manager writes into the archive what was traced, where and when. Default true.
+    pub metadata: bool,
+    /// The client's command line, for the metadata; at most 32 000 bytes together.
+    pub command_line: Vec<String>,
+}
+
+/// What differs for the providers of one name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderSpec {
+    /// Name of the providers, at most 100 bytes.
+    pub name: String,
+    /// Size of their buffers in MiB, if it differs.
+    pub buffer_size_megabytes_hint: Option<u32>,
+    /// Categories added to the session's, at most 5000 of 100 bytes.
+    pub categories: Vec<String>,
+}
+
+impl Default for TraceConfig {
+    fn default() -> TraceConfig {
+        TraceConfig {
+            categories: Vec::new(),
+            buffer_size_megabytes_hint: 4,
+            start_timeout_milliseconds: 5000,
+            stop_timeout_milliseconds: 5000,
+            buffering_mode: BufferingMode::Oneshot,
+            provider_specs: Vec::new(),
+            defer_transfer: false,
+            metadata: true,
+            command_line: Vec::new(),
+        }
+    }
+}
+
+impl TraceConfig {
+    pub(super) fn encode(&self) -> Result<TableWriter, ProtocolError> {
+        check_limit(SPECS.name, MAX_PROVIDERS, self.provider_specs.len())?;
+        check_command_line(&self.command_line)?;
+        let specs = self.provider_specs.iter().map(ProviderSpec::encode).collect::<Result<Vec<_>, _>>()?;
+        let mut table = TableWriter::new("TraceConfig");
+        table.put_strings(CATEGORIES, &self.categories, ListLimits::CATEGORIES)?;
+        table.put(BUFFER_SIZE, &self.buffer_size_megabytes_hint)?;
+        table.put(START_TIMEOUT, &self.start_timeout_milliseconds)?;
+        table.put(MODE, &self.buffering_mode.value())?;
+        table.put_tables(SPECS, specs)?;
+        table.put(DEFER_TRANSFER, &self.defer_transfer)?;
+        table.put(STOP_TIMEOUT, &self.stop_timeout_milliseconds)?;
+        table.put(METADATA, &self.metadata)?;
+        table.put_strings(COMMAND_LINE, &self.command_line, COMMAND_LINE_LIMITS)?;
+        Ok(table)
+    }
+
+    pub(super) fn decode(table: &Table<'_>) -> Result<TraceConfig, ProtocolError> {
+        let default = TraceConfig::default();
+        let mode = match table.find(MODE)? {
+            Some(value) => BufferingMode::from_value(value)?,
+            None => default.buffering_mode,
+        };
+        let specs = table.tables(SPECS)?;
+        check_limit(SPECS.name, MAX_PROVIDERS, specs.len())?;
+        let mut provider_specs = Vec::with_capacity(specs.len());
+        for spec in &specs {
+            provider_specs.extend(ProviderSpec::decode(spec)?);
+        }
+        let command_line = table.strings(COMMAND_LINE, COMMAND_LINE_LIMITS)?;
+        check_command_line(&command_line)?;
+        Ok(TraceConfig {
+            categories: table.strings(CATEGORIES, ListLimits::CATEGORIES)?,
+            buffer_size_megabytes_hint: table
+                .find(BUFFER_SIZE)?
+                .unwrap_or(default.buffer_size_megabytes_hint),
+            start_timeout_milliseconds: table
+                .find(START_TIMEOUT)?
+                .unwrap_or(default.start_timeout_milliseconds),
+            stop_timeout_milliseconds: table.find(STOP_TIMEOUT)?.unwrap_or(default.stop_timeout_milliseconds),
+            buffering_mode: mode,
+            provider_specs,
+            defer_transfer: table.find(DEFER_TRANSFER)?.unwrap_or(default.defer_transfer),
+            metadata: table.find(METADATA)?.unwrap_or(default.metadata),
+            command_line,
+        })
+    }
+}
+
+impl ProviderSpec {
+    fn encode(&self) -> Result<TableWriter, ProtocolError> {
+        check_limit(SPEC_NAME.name, MAX_PROVIDER_NAME_BYTES, self.name.len())?;
+        let mut table = TableWriter::new("ProviderSpec");
+        table.put(SPEC_NAME, &self.name)?;
+        table.put_some(SPEC_BUFFER_SIZE, self.buffer_size_megabytes_hint.as_ref())?;
+        table.put_strings(SPEC_CATEGORIES, &self.categories, ListLimits::CATEGORIES)?;
+        Ok(table)
+    }
+
+    /// A spec without a name is skipped.
+    fn decode(table: &Table<'_>) -> Result<Option<ProviderSpec>, ProtocolError> {
+        let Some(name) = table.string(SPEC_NAME, MAX_PROVIDER_NAME_BYTES)? else {
+            return Ok(None);
+        };
+        Ok(Some(ProviderSpec {
+            name,
+            buffer_size_megabytes_hint: table.find(SPEC_BUFFER_SIZE)?,
+            categories: table.strings(SPEC_CATEGORIES, ListLimits::CATEGORIES)?,
+        }))
+    }
+}
+
+fn check_command_line(arguments: &[String]) -> Result<(), ProtocolError> {
+    let bytes = arguments.iter().map(String::len).sum();
+    check_limit("command line bytes", MAX_COMMAND_LINE_BYTES, bytes)
+}

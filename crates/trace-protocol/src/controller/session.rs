@@ -1,0 +1,237 @@
+//! The session channel: start, stop, alerts, changes of state.
+
+use super::stats::StopResult;
+use crate::buffering::BufferDisposition;
+use crate::error::{ProtocolError, check_limit};
+use crate::limits::MAX_ALERT_NAME_BYTES;
+use crate::message::{Encoded, Header, Message, Method, Txid, decode_header, decode_header_any_version};
+use crate::provider::{decode_refusal, refusal};
+use crate::strict_enum::strict_enum;
+use crate::table::{Field, ListLimits, Table, TableWriter};
+
+const START_TRACING: Method = Method::two_way("StartTracing", 0x0401);
+const STOP_TRACING: Method = Method::two_way("StopTracing", 0x0402);
+const WATCH_ALERT: Method = Method::two_way("WatchAlert", 0x0403);
+const ON_SESSION_STATE_CHANGE: Method = Method::one_way("OnSessionStateChange", 0x0480);
+const REFUSED: Method = Method::one_way("Refused", 0x0481);
+
+const DISPOSITION: Field = Field::new(1, "buffer_disposition");
+const ADDITIONAL_CATEGORIES: Field = Field::new(2, "additional_categories");
+const WRITE_RESULTS: Field = Field::new(1, "write_results");
+
+const ERROR: Field = Field::new(1, "error");
+const RESULT: Field = Field::new(2, "result");
+const ALERT_NAME: Field = Field::new(1, "alert name bytes");
+const STATE: Field = Field::new(1, "state");
+
+/// Client → manager.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SessionRequest {
+    /// Start every provider; answered by [`SessionResponse::StartTracing`] when all have started.
+    StartTracing(StartOptions),
+    /// Stop every provider; answered by [`SessionResponse::StopTracing`] when all data was handed over.
+    StopTracing(StopOptions),
+    /// Answered by [`SessionResponse::WatchAlert`] when a provider raises an alert.
+    WatchAlert,
+}
+
+/// How to start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StartOptions {
+    /// What becomes of the buffers' content. Default retain.
+    pub buffer_disposition: BufferDisposition,
+    /// Categories added to the session's for this run, at most 5000 of 100 bytes.
+    pub additional_categories: Vec<String>,
+}
+
+impl Default for StartOptions {
+    fn default() -> StartOptions {
+        StartOptions { buffer_disposition: BufferDisposition::Retain, additional_categories: Vec::new() }
+    }
+}
+
+/// How to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StopOptions {
+    /// Whether the data is written to the output now. Default false.
+    pub write_results: bool,
+}
+
+/// Manager → client.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SessionResponse {
+    /// Answer to [`SessionRequest::StartTracing`].
+    StartTracing(Result<(), StartError>),
+    /// Answer to [`SessionRequest::StopTracing`].
+    StopTracing(Result<StopResult, StopError>),
+    /// Answer to [`SessionRequest::WatchAlert`]: the alert's name, at most 14 bytes.
+    WatchAlert(String),
+    /// Event: the session is in another state. Clients tolerate its absence.
+    OnSessionStateChange(SessionState),
+    /// Event: the session was refused or ends for a reason the client should show; the channel closes next. Decoded
+    /// whatever its version.
+    Refused {
+        /// What was expected and what was found; cut at 1000 bytes.
+        reason: String,
+    },
+}
+
+strict_enum! {
+    /// Where a session is in its life.
+    SessionState {
+        /// Set up, no provider asked yet.
+        Ready = 1,
+        /// Providers have their buffers.
+        Initialized = 2,
+        /// Waiting for providers to start.
+        Starting = 3,
+        /// Recording.
+        Started = 4,
+        /// Waiting for providers to stop and for their data.
+        Stopping = 5,
+        /// Not recording; may be started again.
+        Stopped = 6,
+        /// Ending.
+        Terminating = 7,
+    }
+}
+
+strict_enum! {
+    /// Why StartTracing failed.
+    StartError {
+        /// There is no session.
+        NotInitialized = 1,
+        /// The session is started, or starting.
+        AlreadyStarted = 2,
+        /// The session is stopping.
+        Stopping = 3,
+        /// The session is terminating.
+        Terminating = 4,
+    }
+}
+
+strict_enum! {
+    /// Why StopTracing failed.
+    StopError {
+        /// There is no session.
+        NotInitialized = 1,
+        /// The session is not started.
+        NotStarted = 2,
+        /// The session ended before its data was written.
+        Aborted = 3,
+    }
+}
+
+impl<H> Message<H> for SessionRequest {
+    fn encode(self, txid: Txid) -> Result<Encoded<H>, ProtocolError> {
+        let (method, table) = match self {
+            SessionRequest::StartTracing(options) => {
+                let mut table = TableWriter::new(START_TRACING.name);
+                table.put(DISPOSITION, &options.buffer_disposition.value())?;
+                table.put_strings(
+                    ADDITIONAL_CATEGORIES,
+                    &options.additional_categories,
+                    ListLimits::CATEGORIES,
+                )?;
+                (START_TRACING, table)
+            }
+            SessionRequest::StopTracing(options) => {
+                let mut table = TableWriter::new(STOP_TRACING.name);
+                table.put(WRITE_RESULTS, &options.write_results)?;
+                (STOP_TRACING, table)
+            }
+            SessionRequest::WatchAlert => (WATCH_ALERT, TableWriter::new(WATCH_ALERT.name)),
+        };
+        method.encode(txid, table.finish()?, Vec::new())
+    }
+
+    fn decode(bytes: &[u8], handles: Vec<H>) -> Result<(Txid, Self), ProtocolError> {
+        let methods = [START_TRACING, STOP_TRACING, WATCH_ALERT];
+        let (txid, method, body) = decode_header(bytes, "session request", &methods)?;
+        let [] = method.take_handles(handles)?;
+        let table = Table::decode(method.name, body)?;
+        let request = if method.ordinal == START_TRACING.ordinal {
+            let buffer_disposition = match table.find(DISPOSITION)? {
+                Some(value) => BufferDisposition::from_value(value)?,
+                None => StartOptions::default().buffer_disposition,
+            };
+            SessionRequest::StartTracing(StartOptions {
+                buffer_disposition,
+                additional_categories: table.strings(ADDITIONAL_CATEGORIES, ListLimits::CATEGORIES)?,
+            })
+        } else if method.ordinal == STOP_TRACING.ordinal {
+            SessionRequest::StopTracing(StopOptions {
+                write_results: table.find(WRITE_RESULTS)?.unwrap_or(false),
+            })
+        } else {
+            SessionRequest::WatchAlert
+        };
+        Ok((txid, request))
+    }
+}
+
+impl<H> Message<H> for SessionResponse {
+    fn encode(self, txid: Txid) -> Result<Encoded<H>, ProtocolError> {
+        let (method, table) = match self {
+            SessionResponse::StartTracing(result) => {
+                let mut table = TableWriter::new(START_TRACING.name);
+                let error = result.err().map(StartError::value);
+                table.put_some(ERROR, error.as_ref())?;
+                (START_TRACING, table)
+            }
+            SessionResponse::StopTracing(result) => {
+                let mut table = TableWriter::new(STOP_TRACING.name);
+                match result {
+                    Ok(result) => table.put_table(RESULT, result.encode()?)?,
+                    Err(error) => table.put(ERROR, &error.value())?,
+                }
+                (STOP_TRACING, table)
+            }
+            SessionResponse::WatchAlert(name) => {
+                check_limit(ALERT_NAME.name, MAX_ALERT_NAME_BYTES, name.len())?;
+                let mut table = TableWriter::new(WATCH_ALERT.name);
+                table.put(ALERT_NAME, &name)?;
+                (WATCH_ALERT, table)
+            }
+            SessionResponse::OnSessionStateChange(state) => {
+                let mut table = TableWriter::new(ON_SESSION_STATE_CHANGE.name);
+                table.put(STATE, &state.value())?;
+                (ON_SESSION_STATE_CHANGE, table)
+            }
+            SessionResponse::Refused { reason } => (REFUSED, refusal(&reason)?),
+        };
+        method.encode(txid, table.finish()?, Vec::new())
+    }
+
+    fn decode(bytes: &[u8], handles: Vec<H>) -> Result<(Txid, Self), ProtocolError> {
+        const PROTOCOL: &str = "session response";
+        let (header, _) = Header::decode(bytes)?;
+        if header.ordinal == REFUSED.ordinal {
+            let (txid, method, body) = decode_header_any_version(bytes, PROTOCOL, &[REFUSED])?;
+            let [] = method.take_handles(handles)?;
+            let reason = decode_refusal(body)?;
+            return Ok((txid, SessionResponse::Refused { reason }));
+        }
+        let methods = [START_TRACING, STOP_TRACING, WATCH_ALERT, ON_SESSION_STATE_CHANGE];
+        let (txid, method, body) = decode_header(bytes, PROTOCOL, &methods)?;
+        let [] = method.take_handles(handles)?;
+        let table = Table::decode(method.name, body)?;
+        let response = if method.ordinal == START_TRACING.ordinal {
+            SessionResponse::StartTracing(match table.find(ERROR)? {
+                Some(error) => Err(StartError::from_value(error)?),
+                None => Ok(()),
+            })
+        } else if method.ordinal == STOP_TRACING.ordinal {
+            SessionResponse::StopTracing(match table.find(ERROR)? {
+                Some(error) => Err(StopError::from_value(error)?),
+                None => Ok(StopResult::decode(&table.table(RESULT)?)?),
+            })
+        } else if method.ordinal == WATCH_ALERT.ordinal {
+            SessionResponse::WatchAlert(table.require_string(ALERT_NAME, MAX_ALERT_NAME_BYTES)?)
+        } else {
+            let state = SessionState::from_value(table.require(STATE)?)?;
+            SessionResponse::OnSessionStateChange(state)
+        };
+        Ok((txid, response))
+    }
+}

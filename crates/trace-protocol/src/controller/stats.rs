@@ -1,0 +1,120 @@
+//! What a Stop reports of each provider.
+
+use crate::buffering::BufferingMode;
+use crate::error::{ProtocolError, check_limit};
+use crate::limits::{MAX_PROVIDER_NAME_BYTES, MAX_REASON_BYTES, cut};
+use crate::table::{Field, Table, TableWriter};
+
+const PROVIDER_STATS: Field = Field::new(1, "provider_stats");
+
+const NAME: Field = Field::new(1, "provider name bytes");
+const PID: Field = Field::new(2, "pid");
+const MODE: Field = Field::new(3, "buffering_mode");
+const WRAPPED_COUNT: Field = Field::new(4, "buffer_wrapped_count");
+const RECORDS_DROPPED: Field = Field::new(5, "records_dropped");
+const DURABLE_USED: Field = Field::new(6, "percentage_durable_buffer_used");
+const NON_DURABLE_BYTES: Field = Field::new(7, "non_durable_bytes_written");
+const EVENTS_ARCHIVED: Field = Field::new(100, "events_archived");
+const BYTES_ARCHIVED: Field = Field::new(101, "bytes_archived");
+const MALFORMED_RECORDS: Field = Field::new(102, "malformed_records");
+const DISPOSITION: Field = Field::new(103, "disposition bytes");
+const PROBLEM: Field = Field::new(104, "problem bytes");
+const ID: Field = Field::new(105, "id");
+
+/// Answer to StopTracing.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct StopResult {
+    /// One entry for each provider that took part since the last Start.
+    pub provider_stats: Vec<ProviderStats>,
+}
+
+/// What became of one provider. Figures are absent when nothing was transferred.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ProviderStats {
+    /// The manager's number for it, as in the archive's provider records.
+    pub id: u32,
+    /// Name, at most 100 bytes.
+    pub name: String,
+    /// Process id.
+    pub pid: u64,
+    /// How its buffer was used.
+    pub buffering_mode: Option<BufferingMode>,
+    /// How often the rolling halves were switched.
+    pub buffer_wrapped_count: Option<u32>,
+    /// Records that found no room.
+    pub records_dropped: Option<u64>,
+    /// How full the durable region is, in percent.
+    pub percentage_durable_buffer_used: Option<f32>,
+    /// Bytes in the rolling region or regions.
+    pub non_durable_bytes_written: Option<u64>,
+    /// Events written to the archive.
+    pub events_archived: Option<u64>,
+    /// Bytes written to the archive.
+    pub bytes_archived: Option<u64>,
+    /// Records left out because they were malformed.
+    pub malformed_records: Option<u64>,
+    /// How its recording ended, in a few words: "stopped", "ended", "did not stop".
+    pub disposition: String,
+    /// Why its data is missing or incomplete; empty if it is neither. Cut at 1000 bytes.
+    pub problem: String,
+}
+
+impl StopResult {
+    pub(super) fn encode(&self) -> Result<TableWriter, ProtocolError> {
+        let stats = self.provider_stats.iter().map(ProviderStats::encode).collect::<Result<Vec<_>, _>>()?;
+        let mut table = TableWriter::new("StopResult");
+        table.put_tables(PROVIDER_STATS, stats)?;
+        Ok(table)
+    }
+
+    pub(super) fn decode(table: &Table<'_>) -> Result<StopResult, ProtocolError> {
+        let provider_stats =
+            table.tables(PROVIDER_STATS)?.iter().map(ProviderStats::decode).collect::<Result<Vec<_>, _>>()?;
+        Ok(StopResult { provider_stats })
+    }
+}
+
+impl ProviderStats {
+    fn encode(&self) -> Result<TableWriter, ProtocolError> {
+        check_limit(NAME.name, MAX_PROVIDER_NAME_BYTES, self.name.len())?;
+        check_limit(DISPOSITION.name, MAX_REASON_BYTES, self.disposition.len())?;
+        let mode = self.buffering_mode.map(BufferingMode::value);
+        let mut table = TableWriter::new("ProviderStats");
+        table.put(NAME, &self.name)?;
+        table.put(PID, &self.pid)?;
+        table.put_some(MODE, mode.as_ref())?;
+        table.put_some(WRAPPED_COUNT, self.buffer_wrapped_count.as_ref())?;
+        table.put_some(RECORDS_DROPPED, self.records_dropped.as_ref())?;
+        table.put_some(DURABLE_USED, self.percentage_durable_buffer_used.as_ref())?;
+        table.put_some(NON_DURABLE_BYTES, self.non_durable_bytes_written.as_ref())?;
+        table.put_some(EVENTS_ARCHIVED, self.events_archived.as_ref())?;
+        table.put_some(BYTES_ARCHIVED, self.bytes_archived.as_ref())?;
+        table.put_some(MALFORMED_RECORDS, self.malformed_records.as_ref())?;
+        table.put(DISPOSITION, &self.disposition)?;
+        table.put(PROBLEM, cut(&self.problem, MAX_REASON_BYTES))?;
+        table.put(ID, &self.id)?;
+        Ok(table)
+    }
+
+    fn decode(table: &Table<'_>) -> Result<ProviderStats, ProtocolError> {
+        let buffering_mode = match table.find(MODE)? {
+            Some(value) => Some(BufferingMode::from_value(value)?),
+            None => None,
+        };
+        Ok(ProviderStats {
+            id: table.find(ID)?.unwrap_or(0),
+            name: table.require_string(NAME, MAX_PROVIDER_NAME_BYTES)?,
+            pid: table.require(PID)?,
+            buffering_mode,
+            buffer_wrapped_count: table.find(WRAPPED_COUNT)?,
+            records_dropped: table.find(RECORDS_DROPPED)?,
+            percentage_durable_buffer_used: table.find(DURABLE_USED)?,
+            non_durable_bytes_written: table.find(NON_DURABLE_BYTES)?,
+            events_archived: table.find(EVENTS_ARCHIVED)?,
+            bytes_archived: table.find(BYTES_ARCHIVED)?,
+            malformed_records: table.find(MALFORMED_RECORDS)?,
+            disposition: table.string(DISPOSITION, MAX_REASON_BYTES)?.unwrap_or_default(),
+            problem: table.string(PROBLEM, MAX_REASON_BYTES)?.unwrap_or_default(),
+        })
+    }
+}

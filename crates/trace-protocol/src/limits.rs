@@ -1,0 +1,42 @@
+//! The limits every message obeys. String limits count UTF-8 bytes, list limits count entries.
+//!
+//! A message beyond a limit does not decode, and its receiver closes the channel it came on.
+
+/// Longest provider name, in bytes.
+pub const MAX_PROVIDER_NAME_BYTES: usize = 100;
+/// Most enabled categories in one list.
+pub const MAX_CATEGORIES: usize = 5000;
+/// Most known categories in one list.
+pub const MAX_KNOWN_CATEGORIES: usize = 5000;
+/// Longest category name, in bytes.
+pub const MAX_CATEGORY_NAME_BYTES: usize = 100;
+/// Longest category description, in bytes.
+pub const MAX_CATEGORY_DESCRIPTION_BYTES: usize = 400;
+/// Most providers in the answer to `GetProviders`, and most provider-specific entries in a configuration.
+pub const MAX_PROVIDERS: usize = 100;
+/// Longest alert name, in bytes.
+pub const MAX_ALERT_NAME_BYTES: usize = 14;
+
+/// Longest name of a tick source, in bytes.
+pub const MAX_TICK_SOURCE_BYTES: usize = 32;
+/// Longest sentence in a refusal or in a provider's statistics, in bytes.
+pub const MAX_REASON_BYTES: usize = 1000;
+/// Longest command line in a trace configuration: the bytes of all its arguments together.
+pub const MAX_COMMAND_LINE_BYTES: usize = 32_000;
+
+/// Longest message that travels inside a channel, in bytes, its header included.
+pub const MAX_MESSAGE_BYTES: usize = 65_536;
+/// Longest message that travels in a VMO, in bytes, its header included.
+pub const MAX_SPILLED_BYTES: usize = 4 * 1024 * 1024;
+
+/// `text` cut at a character boundary so that it fits into `limit` bytes.
+///
+/// Meant for sentences of our own (a refusal's reason) that quote text of someone else's.
+#[must_use]
+pub fn cut(text: &str, limit: usize) -> &str {
+    let mut end = text.len().min(limit);
+    while !text.is_char_boundary(end) {
+        end = end.saturating_sub(1);
+    }
+    text.get(..end).unwrap_or_default()
+}

@@ -1,0 +1,253 @@
+//! Provider: the manager starts and stops one provider.
+//!
+//! A provider answers Start and Stop with packets of [`fifo`](crate::fifo), and Terminate by closing buffer and FIFO.
+
+use crate::buffering::{BufferDisposition, BufferingMode};
+use crate::error::{ProtocolError, check_limit};
+use crate::limits::{
+    MAX_CATEGORY_DESCRIPTION_BYTES, MAX_CATEGORY_NAME_BYTES, MAX_KNOWN_CATEGORIES, MAX_REASON_BYTES,
+    MAX_TICK_SOURCE_BYTES, cut,
+};
+use crate::message::{Encoded, Header, Message, Method, Txid, decode_header, decode_header_any_version};
+use crate::table::{Field, ListLimits, Table, TableWriter};
+
+const INITIALIZE: Method = Method::one_way("Initialize", 0x0201);
+const START: Method = Method::one_way("Start", 0x0202);
+const STOP: Method = Method::one_way("Stop", 0x0203);
+const TERMINATE: Method = Method::one_way("Terminate", 0x0204);
+const KNOWN_CATEGORIES: Method = Method::two_way("GetKnownCategories", 0x0205);
+const REFUSED: Method = Method::one_way("Refused", 0x0206);
+
+const MODE: Field = Field::new(1, "buffering_mode");
+const CATEGORIES: Field = Field::new(2, "categories");
+const BUFFER_HEADER_VERSION: Field = Field::new(3, "buffer_header_version");
+const TICK_SOURCE: Field = Field::new(4, "tick source bytes");
+const TICKS_PER_SECOND: Field = Field::new(5, "ticks_per_second");
+
+const DISPOSITION: Field = Field::new(1, "buffer_disposition");
+const ADDITIONAL_CATEGORIES: Field = Field::new(2, "additional_categories");
+
+const REASON: Field = Field::new(1, "reason bytes");
+
+/// Manager → provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProviderRequest<H> {
+    /// Prepare to record into a buffer. Handles: buffer, FIFO.
+    Initialize {
+        /// Where and what to record.
+        config: ProviderConfig<H>,
+    },
+    /// Record; answered by the packet STARTED.
+    Start {
+        /// What becomes of the buffer's content.
+        buffer_disposition: BufferDisposition,
+        /// Categories added to those of Initialize for this run, at most 5000 of 100 bytes.
+        additional_categories: Vec<String>,
+    },
+    /// Cease recording; answered by the packet STOPPED.
+    Stop,
+    /// Release buffer and FIFO.
+    Terminate,
+    /// Which categories does the provider know? Answered by [`ProviderResponse::KnownCategories`].
+    GetKnownCategories,
+    /// The provider cannot be served, in one sentence; the channel closes next. Decoded whatever its version.
+    Refused {
+        /// What was expected and what was found; cut at 1000 bytes.
+        reason: String,
+    },
+}
+
+/// What a provider needs to record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderConfig<H> {
+    /// How the buffer is used.
+    pub buffering_mode: BufferingMode,
+    /// The buffer, a VMO of fixed size.
+    pub buffer: H,
+    /// The provider's end of the FIFO.
+    pub fifo: H,
+    /// Enabled categories, at most 5000 of 100 bytes; none means all.
+    pub categories: Vec<String>,
+    /// Version of the buffer header to write.
+    pub buffer_header_version: u16,
+    /// Name of the clock that all timestamps of the archive come from, at most 32 bytes.
+    pub tick_source: String,
+    /// Rate of that clock, not zero.
+    pub ticks_per_second: u64,
+}
+
+/// Provider → manager.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProviderResponse {
+    /// Answer to [`ProviderRequest::GetKnownCategories`], at most 5000 entries.
+    KnownCategories(Vec<KnownCategory>),
+}
+
+/// A category somebody may want to enable.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KnownCategory {
+    /// At most 100 bytes.
+    pub name: String,
+    /// At most 400 bytes.
+    pub description: String,
+}
+
+impl<H> Message<H> for ProviderRequest<H> {
+    fn encode(self, txid: Txid) -> Result<Encoded<H>, ProtocolError> {
+        let (method, table, handles) = match self {
+            ProviderRequest::Initialize { config } => config.encode()?,
+            ProviderRequest::Start { buffer_disposition, additional_categories } => {
+                let mut table = TableWriter::new(START.name);
+                table.put(DISPOSITION, &buffer_disposition.value())?;
+                table.put_strings(ADDITIONAL_CATEGORIES, &additional_categories, ListLimits::CATEGORIES)?;
+                (START, table, Vec::new())
+            }
+            ProviderRequest::Stop => (STOP, TableWriter::new(STOP.name), Vec::new()),
+            ProviderRequest::Terminate => (TERMINATE, TableWriter::new(TERMINATE.name), Vec::new()),
+            ProviderRequest::GetKnownCategories => {
+                (KNOWN_CATEGORIES, TableWriter::new(KNOWN_CATEGORIES.name), Vec::new())
+            }
+            ProviderRequest::Refused { reason } => (REFUSED, refusal(&reason)?, Vec::new()),
+        };
+        method.encode(txid, table.finish()?, handles)
+    }
+
+    fn decode(bytes: &[u8], handles: Vec<H>) -> Result<(Txid, Self), ProtocolError> {
+        const PROTOCOL: &str = "provider request";
+        let (header, _) = Header::decode(bytes)?;
+        if header.ordinal == REFUSED.ordinal {
+            let (txid, method, body) = decode_header_any_version(bytes, PROTOCOL, &[REFUSED])?;
+            let [] = method.take_handles(handles)?;
+            let reason = decode_refusal(body)?;
+            return Ok((txid, ProviderRequest::Refused { reason }));
+        }
+        let methods = [INITIALIZE, START, STOP, TERMINATE, KNOWN_CATEGORIES];
+        let (txid, method, body) = decode_header(bytes, PROTOCOL, &methods)?;
+        let table = Table::decode(method.name, body)?;
+        if method.ordinal == INITIALIZE.ordinal {
+            let config = ProviderConfig::decode(&table, method.take_handles(handles)?)?;
+            return Ok((txid, ProviderRequest::Initialize { config }));
+        }
+        let [] = method.take_handles(handles)?;
+        let request = if method.ordinal == START.ordinal {
+            ProviderRequest::Start {
+                buffer_disposition: BufferDisposition::from_value(table.require(DISPOSITION)?)?,
+                additional_categories: table.strings(ADDITIONAL_CATEGORIES, ListLimits::CATEGORIES)?,
+            }
+        } else if method.ordinal == STOP.ordinal {
+            ProviderRequest::Stop
+        } else if method.ordinal == TERMINATE.ordinal {
+            ProviderRequest::Terminate
+        } else {
+            ProviderRequest::GetKnownCategories
+        };
+        Ok((txid, request))
+    }
+}
+
+impl<H> ProviderConfig<H> {
+    fn encode(self) -> Result<(Method, TableWriter, Vec<H>), ProtocolError> {
+        check_limit(TICK_SOURCE.name, MAX_TICK_SOURCE_BYTES, self.tick_source.len())?;
+        check_rate(self.ticks_per_second)?;
+        let mut table = TableWriter::new(INITIALIZE.name);
+        table.put(MODE, &self.buffering_mode.value())?;
+        table.put_strings(CATEGORIES, &self.categories, ListLimits::CATEGORIES)?;
+        table.put(BUFFER_HEADER_VERSION, &self.buffer_header_version)?;
+        table.put(TICK_SOURCE, &self.tick_source)?;
+        table.put(TICKS_PER_SECOND, &self.ticks_per_second)?;
+        Ok((INITIALIZE, table, vec![self.buffer, self.fifo]))
+    }
+
+    fn decode(table: &Table<'_>, [buffer, fifo]: [H; 2]) -> Result<Self, ProtocolError> {
+        let ticks_per_second = table.require(TICKS_PER_SECOND)?;
+        check_rate(ticks_per_second)?;
+        Ok(ProviderConfig {
+            buffering_mode: BufferingMode::from_value(table.require(MODE)?)?,
+            buffer,
+            fifo,
+            categories: table.strings(CATEGORIES, ListLimits::CATEGORIES)?,
+            buffer_header_version: table.require(BUFFER_HEADER_VERSION)?,
+            tick_source: table.require_string(TICK_SOURCE, MAX_TICK_SOURCE_BYTES)?,
+            ticks_per_second,
+        })
+    }
+}
+
+impl<H> Message<H> for ProviderResponse {
+    fn encode(self, txid: Txid) -> Result<Encoded<H>, ProtocolError> {
+        let ProviderResponse::KnownCategories(categories) = self;
+        let mut table = TableWriter::new(KNOWN_CATEGORIES.name);
+        put_known_categories(&mut table, &categories)?;
+        KNOWN_CATEGORIES.encode(txid, table.finish()?, Vec::new())
+    }
+
+    fn decode(bytes: &[u8], handles: Vec<H>) -> Result<(Txid, Self), ProtocolError> {
+        let (txid, method, body) = decode_header(bytes, "provider response", &[KNOWN_CATEGORIES])?;
+        let [] = method.take_handles(handles)?;
+        let table = Table::decode(method.name, body)?;
+        let categories = known_categories(&table)?;
+        Ok((txid, ProviderResponse::KnownCategories(categories)))
+    }
+}
+
+const KNOWN: Field = Field::new(1, "known categories");
+
+/// Adds the list of an answer to GetKnownCategories.
+pub(crate) fn put_known_categories(
+    table: &mut TableWriter,
+    categories: &[KnownCategory],
+) -> Result<(), ProtocolError> {
+    if categories.is_empty() {
+        return Ok(());
+    }
+    check_limit(KNOWN.name, MAX_KNOWN_CATEGORIES, categories.len())?;
+    let mut pairs = Vec::with_capacity(categories.len());
+    for category in categories {
+        category.check()?;
+        pairs.push((category.name.as_str(), category.description.as_str()));
+    }
+    table.put(KNOWN, &pairs)
+}
+
+/// The list of an answer to GetKnownCategories.
+pub(crate) fn known_categories(table: &Table<'_>) -> Result<Vec<KnownCategory>, ProtocolError> {
+    let pairs: Vec<(&str, &str)> = table.find(KNOWN)?.unwrap_or_default();
+    check_limit(KNOWN.name, MAX_KNOWN_CATEGORIES, pairs.len())?;
+    pairs
+        .into_iter()
+        .map(|(name, description)| {
+            let category = KnownCategory { name: name.to_owned(), description: description.to_owned() };
+            category.check().map(|()| category)
+        })
+        .collect()
+}
+
+impl KnownCategory {
+    fn check(&self) -> Result<(), ProtocolError> {
+        check_limit("category name bytes", MAX_CATEGORY_NAME_BYTES, self.name.len())?;
+        check_limit("category description bytes", MAX_CATEGORY_DESCRIPTION_BYTES, self.description.len())
+    }
+}
+
+/// The table of a refusal; its sentence is cut to the limit, since it may quote a stranger.
+pub(crate) fn refusal(reason: &str) -> Result<TableWriter, ProtocolError> {
+    let mut table = TableWriter::new("Refused");
+    table.put(REASON, cut(reason, MAX_REASON_BYTES))?;
+    Ok(table)
+}
+
+/// The sentence of a refusal.
+pub(crate) fn decode_refusal(body: &[u8]) -> Result<String, ProtocolError> {
+    Table::decode("Refused", body)?.require_string(REASON, MAX_REASON_BYTES)
+}
+
+fn check_rate(ticks_per_second: u64) -> Result<(), ProtocolError> {
+    if ticks_per_second == 0 {
+        return Err(ProtocolError::InvalidValue {
+            field: TICKS_PER_SECOND.name,
+            expected: "1 or more",
+            found: 0,
+        });
+    }
+    Ok(())
+}

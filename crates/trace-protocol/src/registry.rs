@@ -1,0 +1,160 @@
+//! Registry: a provider announces itself to the manager.
+//!
+//! The connection may be dropped after the call: the registration lives as long as the provider's own channel, whose
+//! other end is the message's handle. The messages of this protocol are the same in all versions, so that two peers
+//! with nothing else in common can still tell each other so.
+
+use crate::error::{ProtocolError, check_limit};
+use crate::limits::{MAX_PROVIDER_NAME_BYTES, MAX_TICK_SOURCE_BYTES};
+use crate::message::{Encoded, Message, Method, Txid, decode_header_any_version};
+use crate::strict_enum::strict_enum;
+use crate::table::{Field, Table, TableWriter};
+use crate::version::VersionRange;
+
+const REGISTER: Method = Method::one_way("RegisterProvider", 0x0101);
+const REGISTER_SYNCHRONOUSLY: Method = Method::two_way("RegisterProviderSynchronously", 0x0102);
+
+const PID: Field = Field::new(1, "pid");
+const NAME: Field = Field::new(2, "provider name bytes");
+const PROTOCOL: Field = Field::new(3, "protocol versions");
+const BUFFER_HEADER: Field = Field::new(4, "buffer header versions");
+const TICK_SOURCE: Field = Field::new(5, "tick source bytes");
+
+const STATUS: Field = Field::new(1, "status");
+const STARTED: Field = Field::new(2, "started");
+const MANAGER_VERSION: Field = Field::new(3, "manager versions");
+
+/// Provider → manager. Handles: the manager's end of the provider channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RegistryRequest<H> {
+    /// Registers a provider; there is no answer. A refusal arrives on the provider channel.
+    RegisterProvider(Registration<H>),
+    /// Registers a provider; answered by [`RegistryResponse`].
+    RegisterProviderSynchronously(Registration<H>),
+}
+
+/// What a provider says about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Registration<H> {
+    /// The manager's end of the provider channel.
+    pub provider: H,
+    /// Process id as the provider knows it; the manager believes the channel's credentials instead.
+    pub pid: u64,
+    /// At most 100 bytes; several providers may carry the same name.
+    pub name: String,
+    /// Versions of the protocols it serves.
+    pub protocol: VersionRange,
+    /// Versions of the buffer header it writes.
+    pub buffer_header: VersionRange,
+    /// Name of the clock its timestamps come from, at most 32 bytes.
+    pub tick_source: String,
+}
+
+strict_enum! {
+    /// Outcome of a registration.
+    RegistryStatus {
+        /// Registered.
+        Ok = 0,
+        /// The protocol versions have nothing in common.
+        ProtocolVersion = 1,
+        /// The buffer header versions have nothing in common.
+        BufferHeaderVersion = 2,
+        /// The provider's timestamps come from another clock.
+        TickSource = 3,
+    }
+}
+
+/// Manager → provider, the answer to [`RegistryRequest::RegisterProviderSynchronously`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RegistryResponse {
+    /// Whether the provider is registered.
+    pub status: RegistryStatus,
+    /// Whether a session is starting or started, so that a Start is about to come.
+    pub started: bool,
+    /// Protocol versions the manager serves.
+    pub manager_version: VersionRange,
+}
+
+impl<H> RegistryRequest<H> {
+    /// What the provider says about itself.
+    #[must_use]
+    pub fn into_registration(self) -> Registration<H> {
+        match self {
+            RegistryRequest::RegisterProvider(registration)
+            | RegistryRequest::RegisterProviderSynchronously(registration) => registration,
+        }
+    }
+}
+
+impl<H> Message<H> for RegistryRequest<H> {
+    fn encode(self, txid: Txid) -> Result<Encoded<H>, ProtocolError> {
+        let method = match &self {
+            RegistryRequest::RegisterProvider(_) => REGISTER,
+            RegistryRequest::RegisterProviderSynchronously(_) => REGISTER_SYNCHRONOUSLY,
+        };
+        let registration = self.into_registration();
+        check_limit(NAME.name, MAX_PROVIDER_NAME_BYTES, registration.name.len())?;
+        check_limit(TICK_SOURCE.name, MAX_TICK_SOURCE_BYTES, registration.tick_source.len())?;
+        let mut table = TableWriter::new(method.name);
+        table.put(PID, &registration.pid)?;
+        table.put(NAME, &registration.name)?;
+        put_range(&mut table, PROTOCOL, registration.protocol)?;
+        put_range(&mut table, BUFFER_HEADER, registration.buffer_header)?;
+        table.put(TICK_SOURCE, &registration.tick_source)?;
+        method.encode(txid, table.finish()?, vec![registration.provider])
+    }
+
+    fn decode(bytes: &[u8], handles: Vec<H>) -> Result<(Txid, Self), ProtocolError> {
+        let (txid, method, body) =
+            decode_header_any_version(bytes, "registry request", &[REGISTER, REGISTER_SYNCHRONOUSLY])?;
+        let [provider] = method.take_handles(handles)?;
+        let table = Table::decode(method.name, body)?;
+        let registration = Registration {
+            provider,
+            pid: table.require(PID)?,
+            name: table.require_string(NAME, MAX_PROVIDER_NAME_BYTES)?,
+            protocol: require_range(&table, PROTOCOL)?,
+            buffer_header: require_range(&table, BUFFER_HEADER)?,
+            tick_source: table.require_string(TICK_SOURCE, MAX_TICK_SOURCE_BYTES)?,
+        };
+        let request = if method.ordinal == REGISTER.ordinal {
+            RegistryRequest::RegisterProvider(registration)
+        } else {
+            RegistryRequest::RegisterProviderSynchronously(registration)
+        };
+        Ok((txid, request))
+    }
+}
+
+impl<H> Message<H> for RegistryResponse {
+    fn encode(self, txid: Txid) -> Result<Encoded<H>, ProtocolError> {
+        let mut table = TableWriter::new(REGISTER_SYNCHRONOUSLY.name);
+        table.put(STATUS, &self.status.value())?;
+        table.put(STARTED, &self.started)?;
+        put_range(&mut table, MANAGER_VERSION, self.manager_version)?;
+        REGISTER_SYNCHRONOUSLY.encode(txid, table.finish()?, Vec::new())
+    }
+
+    fn decode(bytes: &[u8], handles: Vec<H>) -> Result<(Txid, Self), ProtocolError> {
+        let (txid, method, body) =
+            decode_header_any_version(bytes, "registry response", &[REGISTER_SYNCHRONOUSLY])?;
+        let [] = method.take_handles(handles)?;
+        let table = Table::decode(method.name, body)?;
+        let response = RegistryResponse {
+            status: RegistryStatus::from_value(table.require(STATUS)?)?,
+            started: table.find(STARTED)?.unwrap_or(false),
+            manager_version: require_range(&table, MANAGER_VERSION)?,
+        };
+        Ok((txid, response))
+    }
+}
+
+fn put_range(table: &mut TableWriter, field: Field, range: VersionRange) -> Result<(), ProtocolError> {
+    let range = VersionRange::new(range.min..=range.max)?;
+    table.put(field, &(range.min, range.max))
+}
+
+fn require_range(table: &Table<'_>, field: Field) -> Result<VersionRange, ProtocolError> {
+    let (min, max): (u16, u16) = table.require(field)?;
+    VersionRange::new(min..=max)
+}

@@ -1,0 +1,203 @@
+//! Encoding and decoding are inverse; arbitrary bytes are answered with a value or an error.
+
+mod support;
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use support::{Any, H, samples};
+use trace_protocol::controller::*;
+use trace_protocol::provider::*;
+use trace_protocol::registry::*;
+use trace_protocol::*;
+
+fn text(limit: usize) -> impl Strategy<Value = String> {
+    any::<String>().prop_map(move |text| limits::cut(&text, limit).to_owned())
+}
+
+fn categories() -> impl Strategy<Value = Vec<String>> {
+    vec(text(limits::MAX_CATEGORY_NAME_BYTES), 0..20)
+}
+
+fn mode() -> impl Strategy<Value = BufferingMode> {
+    proptest::sample::select(BufferingMode::ALL)
+}
+
+fn disposition() -> impl Strategy<Value = BufferDisposition> {
+    proptest::sample::select(BufferDisposition::ALL)
+}
+
+fn range() -> impl Strategy<Value = VersionRange> {
+    (1u16.., any::<u16>()).prop_map(|(min, more)| VersionRange::new(min..=min.saturating_add(more)).unwrap())
+}
+
+fn registration() -> impl Strategy<Value = Registration<H>> {
+    (
+        any::<(u32, u64)>(),
+        text(limits::MAX_PROVIDER_NAME_BYTES),
+        range(),
+        range(),
+        text(limits::MAX_TICK_SOURCE_BYTES),
+    )
+        .prop_map(|((provider, pid), name, protocol, buffer_header, tick_source)| Registration {
+            provider,
+            pid,
+            name,
+            protocol,
+            buffer_header,
+            tick_source,
+        })
+}
+
+fn provider_request() -> impl Strategy<Value = ProviderRequest<H>> {
+    prop_oneof![
+        (mode(), any::<(u32, u32, u16)>(), categories(), text(limits::MAX_TICK_SOURCE_BYTES), 1u64..)
+            .prop_map(|(buffering_mode, (buffer, fifo, version), categories, tick_source, rate)| {
+                ProviderRequest::Initialize {
+                    config: ProviderConfig {
+                        buffering_mode,
+                        buffer,
+                        fifo,
+                        categories,
+                        buffer_header_version: version,
+                        tick_source,
+                        ticks_per_second: rate,
+                    },
+                }
+            }),
+        (disposition(), categories()).prop_map(|(buffer_disposition, additional_categories)| {
+            ProviderRequest::Start { buffer_disposition, additional_categories }
+        }),
+        text(limits::MAX_REASON_BYTES).prop_map(|reason| ProviderRequest::Refused { reason }),
+    ]
+}
+
+fn spec() -> impl Strategy<Value = ProviderSpec> {
+    (text(limits::MAX_PROVIDER_NAME_BYTES), option::of(any::<u32>()), categories()).prop_map(
+        |(name, buffer_size_megabytes_hint, categories)| ProviderSpec {
+            name,
+            buffer_size_megabytes_hint,
+            categories,
+        },
+    )
+}
+
+fn trace_config() -> impl Strategy<Value = TraceConfig> {
+    (categories(), any::<(u32, u64, u64, bool, bool)>(), mode(), vec(spec(), 0..4), vec(text(200), 0..5))
+        .prop_map(|(categories, numbers, mode, specs, command_line)| {
+            let (size, start_timeout, stop_timeout, defer_transfer, metadata) = numbers;
+            TraceConfig {
+                categories,
+                buffer_size_megabytes_hint: size,
+                start_timeout_milliseconds: start_timeout,
+                stop_timeout_milliseconds: stop_timeout,
+                buffering_mode: mode,
+                provider_specs: specs,
+                defer_transfer,
+                metadata,
+                command_line,
+            }
+        })
+}
+
+fn stats() -> impl Strategy<Value = ProviderStats> {
+    (
+        any::<(u32, u64)>(),
+        text(limits::MAX_PROVIDER_NAME_BYTES),
+        option::of(mode()),
+        option::of(any::<u32>()),
+        vec(option::of(any::<u64>()), 5),
+        option::of(0f32..=100.0),
+        text(100),
+        text(limits::MAX_REASON_BYTES),
+    )
+        .prop_map(|((id, pid), name, mode, wrapped, counts, percentage, disposition, problem)| {
+            ProviderStats {
+                id,
+                name,
+                pid,
+                buffering_mode: mode,
+                buffer_wrapped_count: wrapped,
+                records_dropped: counts[0],
+                percentage_durable_buffer_used: percentage,
+                non_durable_bytes_written: counts[1],
+                events_archived: counts[2],
+                bytes_archived: counts[3],
+                malformed_records: counts[4],
+                disposition,
+                problem,
+            }
+        })
+}
+
+/// Any message with a transaction id that fits it.
+fn message() -> impl Strategy<Value = (Txid, Any)> {
+    let one_way = prop_oneof![
+        registration().prop_map(|r| Any::RegistryRequest(RegistryRequest::RegisterProvider(r))),
+        provider_request().prop_map(Any::ProviderRequest),
+        (any::<(u32, u32)>(), trace_config()).prop_map(|((session, output), config)| {
+            Any::ProvisionerRequest(ProvisionerRequest::InitializeTracing { session, config, output })
+        }),
+    ]
+    .prop_map(|message| (Txid::ONE_WAY, message));
+    let two_way = prop_oneof![
+        registration().prop_map(|r| Any::RegistryRequest(RegistryRequest::RegisterProviderSynchronously(r))),
+        (disposition(), categories()).prop_map(|(buffer_disposition, additional_categories)| {
+            Any::SessionRequest(SessionRequest::StartTracing(StartOptions {
+                buffer_disposition,
+                additional_categories,
+            }))
+        }),
+        vec(stats(), 0..5).prop_map(|provider_stats| Any::SessionResponse(SessionResponse::StopTracing(Ok(
+            StopResult { provider_stats }
+        )))),
+        vec((text(100), text(400)), 0..20).prop_map(|list| {
+            let categories =
+                list.into_iter().map(|(name, description)| KnownCategory { name, description }).collect();
+            Any::ProviderResponse(ProviderResponse::KnownCategories(categories))
+        }),
+    ];
+    let two_way = (1u32.., two_way).prop_map(|(txid, message)| (Txid(txid), message));
+    prop_oneof![one_way, two_way]
+}
+
+proptest! {
+    #[test]
+    fn decoding_undoes_encoding((txid, message) in message()) {
+        let encoded = message.clone().encode(txid).unwrap();
+        let decoded = message.decode_alike(&encoded.bytes, encoded.handles);
+        prop_assert_eq!(decoded, Ok((txid, message)));
+    }
+
+    #[test]
+    fn arbitrary_bytes_never_panic(bytes in vec(any::<u8>(), 0..300), handles in vec(any::<u32>(), 0..4)) {
+        for sample in samples() {
+            let _ = sample.message.decode_alike(&bytes, handles.clone());
+            // The same bytes behind the header of a real message reach further.
+            let header = sample.message.clone().encode(sample.txid).unwrap().bytes[..8].to_vec();
+            let _ = sample.message.decode_alike(&[header, bytes.clone()].concat(), handles.clone());
+        }
+        let encoded = Encoded { bytes, handles };
+        let _ = encoded.unspill(|_, length| Ok::<_, ProtocolError>(vec![0; length]));
+    }
+
+    #[test]
+    fn a_changed_byte_never_panics((txid, message) in message(), position in any::<prop::sample::Index>(), byte: u8) {
+        let encoded = message.clone().encode(txid).unwrap();
+        let mut bytes = encoded.bytes;
+        let position = position.index(bytes.len());
+        bytes[position] = byte;
+        let _ = message.decode_alike(&bytes, encoded.handles);
+    }
+
+    #[test]
+    fn packets_survive_the_journey(packet in any::<[u8; 16]>()) {
+        if let Ok(request) = FifoRequest::from_provider(&packet) {
+            let again = request.encode().unwrap();
+            prop_assert_eq!(FifoRequest::from_provider(&again), Ok(request));
+        }
+        if let Ok(request) = FifoRequest::from_manager(&packet) {
+            prop_assert_eq!(request.encode(), Ok(packet));
+        }
+    }
+}

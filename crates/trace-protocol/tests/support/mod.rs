@@ -1,0 +1,264 @@
+//! One sample of every message, shared by the tests of this crate.
+
+#![allow(dead_code)]
+
+use trace_protocol::controller::*;
+use trace_protocol::provider::*;
+use trace_protocol::registry::*;
+use trace_protocol::*;
+
+/// Handles are plain numbers here.
+pub type H = u32;
+
+/// A message of any protocol.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Any {
+    RegistryRequest(RegistryRequest<H>),
+    RegistryResponse(RegistryResponse),
+    ProviderRequest(ProviderRequest<H>),
+    ProviderResponse(ProviderResponse),
+    ProvisionerRequest(ProvisionerRequest<H>),
+    ProvisionerResponse(ProvisionerResponse),
+    SessionRequest(SessionRequest),
+    SessionResponse(SessionResponse),
+}
+
+impl Any {
+    pub fn encode(self, txid: Txid) -> Result<Encoded<H>, ProtocolError> {
+        match self {
+            Any::RegistryRequest(message) => message.encode(txid),
+            Any::RegistryResponse(message) => message.encode(txid),
+            Any::ProviderRequest(message) => message.encode(txid),
+            Any::ProviderResponse(message) => message.encode(txid),
+            Any::ProvisionerRequest(message) => message.encode(txid),
+            Any::ProvisionerResponse(message) => message.encode(txid),
+            Any::SessionRequest(message) => message.encode(txid),
+            Any::SessionResponse(message) => message.encode(txid),
+        }
+    }
+
+    /// Decodes bytes as a message of the same protocol and direction.
+    pub fn decode_alike(&self, bytes: &[u8], handles: Vec<H>) -> Result<(Txid, Any), ProtocolError> {
+        fn decode<M: Message<H>>(
+            bytes: &[u8],
+            handles: Vec<H>,
+            wrap: fn(M) -> Any,
+        ) -> Result<(Txid, Any), ProtocolError> {
+            let (txid, message) = M::decode(bytes, handles)?;
+            Ok((txid, wrap(message)))
+        }
+        match self {
+            Any::RegistryRequest(_) => decode(bytes, handles, Any::RegistryRequest),
+            Any::RegistryResponse(_) => decode(bytes, handles, Any::RegistryResponse),
+            Any::ProviderRequest(_) => decode(bytes, handles, Any::ProviderRequest),
+            Any::ProviderResponse(_) => decode(bytes, handles, Any::ProviderResponse),
+            Any::ProvisionerRequest(_) => decode(bytes, handles, Any::ProvisionerRequest),
+            Any::ProvisionerResponse(_) => decode(bytes, handles, Any::ProvisionerResponse),
+            Any::SessionRequest(_) => decode(bytes, handles, Any::SessionRequest),
+            Any::SessionResponse(_) => decode(bytes, handles, Any::SessionResponse),
+        }
+    }
+}
+
+/// A named sample with its transaction id.
+pub struct Sample {
+    pub name: &'static str,
+    pub txid: Txid,
+    pub message: Any,
+}
+
+pub fn strings(list: &[&str]) -> Vec<String> {
+    list.iter().map(|&text| text.to_owned()).collect()
+}
+
+pub fn registration() -> Registration<H> {
+    Registration {
+        provider: 11,
+        pid: 4242,
+        name: "demo".to_owned(),
+        protocol: VersionRange::new(1..=2).unwrap(),
+        buffer_header: VersionRange::only(1),
+        tick_source: "tsc".to_owned(),
+    }
+}
+
+pub fn provider_config() -> ProviderConfig<H> {
+    ProviderConfig {
+        buffering_mode: BufferingMode::Oneshot,
+        buffer: 21,
+        fifo: 22,
+        categories: strings(&["app", "net:*"]),
+        buffer_header_version: 1,
+        tick_source: "tsc".to_owned(),
+        ticks_per_second: 2_400_000_000,
+    }
+}
+
+pub fn trace_config() -> TraceConfig {
+    TraceConfig {
+        categories: strings(&["app", "net:*"]),
+        buffer_size_megabytes_hint: 16,
+        start_timeout_milliseconds: 1000,
+        stop_timeout_milliseconds: 2000,
+        buffering_mode: BufferingMode::Streaming,
+        provider_specs: vec![
+            ProviderSpec {
+                name: "kernel".to_owned(),
+                buffer_size_megabytes_hint: Some(32),
+                categories: strings(&["kernel:sched"]),
+            },
+            ProviderSpec {
+                name: "plain".to_owned(),
+                buffer_size_megabytes_hint: None,
+                categories: Vec::new(),
+            },
+        ],
+        defer_transfer: true,
+        metadata: false,
+        command_line: strings(&["trace", "record", "./app"]),
+    }
+}
+
+pub fn provider_stats() -> ProviderStats {
+    ProviderStats {
+        id: 3,
+        name: "demo".to_owned(),
+        pid: 4242,
+        buffering_mode: Some(BufferingMode::Oneshot),
+        buffer_wrapped_count: Some(0),
+        records_dropped: Some(7),
+        percentage_durable_buffer_used: Some(12.5),
+        non_durable_bytes_written: Some(4096),
+        events_archived: Some(100),
+        bytes_archived: Some(3200),
+        malformed_records: Some(1),
+        disposition: "died".to_owned(),
+        problem: "record at byte 64: too long".to_owned(),
+    }
+}
+
+fn known_categories() -> Vec<KnownCategory> {
+    [("app", "the application"), ("net", "")]
+        .map(|(name, description)| KnownCategory {
+            name: name.to_owned(),
+            description: description.to_owned(),
+        })
+        .to_vec()
+}
+
+fn one_way(name: &'static str, message: Any) -> Sample {
+    Sample { name, txid: Txid::ONE_WAY, message }
+}
+
+fn two_way(name: &'static str, message: Any) -> Sample {
+    Sample { name, txid: Txid(0x0102_0304), message }
+}
+
+/// One sample of every message, and of both outcomes where there are two.
+pub fn samples() -> Vec<Sample> {
+    let reason = || "expected tick source tsc, found monotonic".to_owned();
+    vec![
+        one_way("register_provider", Any::RegistryRequest(RegistryRequest::RegisterProvider(registration()))),
+        two_way(
+            "register_provider_synchronously",
+            Any::RegistryRequest(RegistryRequest::RegisterProviderSynchronously(registration())),
+        ),
+        two_way(
+            "registry_response",
+            Any::RegistryResponse(RegistryResponse {
+                status: RegistryStatus::Ok,
+                started: true,
+                manager_version: VersionRange::PROTOCOL,
+            }),
+        ),
+        one_way(
+            "initialize",
+            Any::ProviderRequest(ProviderRequest::Initialize { config: provider_config() }),
+        ),
+        one_way(
+            "start",
+            Any::ProviderRequest(ProviderRequest::Start {
+                buffer_disposition: BufferDisposition::ClearEntire,
+                additional_categories: strings(&["more"]),
+            }),
+        ),
+        one_way("stop", Any::ProviderRequest(ProviderRequest::Stop)),
+        one_way("terminate", Any::ProviderRequest(ProviderRequest::Terminate)),
+        two_way("provider_get_known_categories", Any::ProviderRequest(ProviderRequest::GetKnownCategories)),
+        one_way("provider_refused", Any::ProviderRequest(ProviderRequest::Refused { reason: reason() })),
+        two_way(
+            "provider_known_categories",
+            Any::ProviderResponse(ProviderResponse::KnownCategories(known_categories())),
+        ),
+        one_way(
+            "initialize_tracing",
+            Any::ProvisionerRequest(ProvisionerRequest::InitializeTracing {
+                session: 31,
+                config: trace_config(),
+                output: 32,
+            }),
+        ),
+        two_way("get_providers", Any::ProvisionerRequest(ProvisionerRequest::GetProviders)),
+        two_way("get_known_categories", Any::ProvisionerRequest(ProvisionerRequest::GetKnownCategories)),
+        two_way(
+            "providers",
+            Any::ProvisionerResponse(ProvisionerResponse::Providers(vec![
+                ProviderInfo { id: 1, pid: 4242, name: "demo".to_owned() },
+                ProviderInfo { id: 2, pid: 4242, name: "demo".to_owned() },
+            ])),
+        ),
+        two_way(
+            "known_categories",
+            Any::ProvisionerResponse(ProvisionerResponse::KnownCategories(known_categories())),
+        ),
+        one_way(
+            "provisioner_refused",
+            Any::ProvisionerResponse(ProvisionerResponse::Refused { reason: reason() }),
+        ),
+        two_way(
+            "start_tracing",
+            Any::SessionRequest(SessionRequest::StartTracing(StartOptions {
+                buffer_disposition: BufferDisposition::ClearNondurable,
+                additional_categories: strings(&["more"]),
+            })),
+        ),
+        two_way(
+            "stop_tracing",
+            Any::SessionRequest(SessionRequest::StopTracing(StopOptions { write_results: true })),
+        ),
+        two_way("watch_alert", Any::SessionRequest(SessionRequest::WatchAlert)),
+        two_way("start_tracing_ok", Any::SessionResponse(SessionResponse::StartTracing(Ok(())))),
+        two_way(
+            "start_tracing_error",
+            Any::SessionResponse(SessionResponse::StartTracing(Err(StartError::AlreadyStarted))),
+        ),
+        two_way(
+            "stop_tracing_ok",
+            Any::SessionResponse(SessionResponse::StopTracing(Ok(StopResult {
+                provider_stats: vec![
+                    provider_stats(),
+                    ProviderStats {
+                        id: 4,
+                        name: "mute".to_owned(),
+                        pid: 4343,
+                        disposition: "did not stop".to_owned(),
+                        ..ProviderStats::default()
+                    },
+                ],
+            }))),
+        ),
+        two_way(
+            "stop_tracing_error",
+            Any::SessionResponse(SessionResponse::StopTracing(Err(StopError::Aborted))),
+        ),
+        two_way(
+            "watch_alert_ok",
+            Any::SessionResponse(SessionResponse::WatchAlert("fourteen_chars".to_owned())),
+        ),
+        one_way(
+            "on_session_state_change",
+            Any::SessionResponse(SessionResponse::OnSessionStateChange(SessionState::Terminating)),
+        ),
+        one_way("session_refused", Any::SessionResponse(SessionResponse::Refused { reason: reason() })),
+    ]
+}

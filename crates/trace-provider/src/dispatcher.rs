@@ -1,0 +1,238 @@
+//! The provider's thread: finds a manager, does what it says, and finds the next one when it is gone.
+
+use crate::manager;
+use crate::session::Session;
+use crate::watch::Watch;
+use crossbeam_channel::Sender;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use trace_engine::engine;
+use trace_protocol::provider::{KnownCategory, ProviderConfig, ProviderRequest, ProviderResponse};
+use trace_protocol::{Message, Txid};
+use zx_sim::{Channel, Error, Handle, Signals, WaitSet, Waker};
+
+/// What the application may be waiting for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// Nobody listens in any runtime directory.
+    NoManager,
+    /// A manager was told.
+    Registered { already_started: bool },
+    /// The manager does not serve this provider.
+    Refused { reason: String },
+    /// Recording has started.
+    Started,
+}
+
+/// Without a watch the directories are looked at this often.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// After a directory changed, a manager may be about to listen: it is tried this often …
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
+/// … for so long.
+const RETRY_SPAN: Duration = Duration::from_secs(1);
+
+const KEY_WAKER: u64 = 0;
+const KEY_CHANNEL: u64 = 1;
+const KEY_FIFO: u64 = 2;
+const KEY_WATCH: u64 = 3;
+
+/// The state of the provider's thread.
+pub(crate) struct Dispatcher {
+    name: String,
+    synchronously: bool,
+    progress: Sender<Progress>,
+    waker: Arc<Waker>,
+    waits: WaitSet,
+    directories: Vec<PathBuf>,
+}
+
+/// Why following a manager ended.
+#[derive(PartialEq, Eq)]
+enum End {
+    /// The application dropped its provider.
+    Dropped,
+    /// The manager closed the channel or is dead.
+    ManagerGone,
+}
+
+impl Dispatcher {
+    /// None when the process is out of descriptors.
+    pub fn new(name: String, synchronously: bool, progress: Sender<Progress>) -> Option<Self> {
+        let waits = WaitSet::new().ok()?;
+        let waker = Arc::new(Waker::new().ok()?);
+        waits.add(&*waker, KEY_WAKER, Signals::READABLE).ok()?;
+        let directories = manager::directories();
+        Some(Self { name, synchronously, progress, waker, waits, directories })
+    }
+
+    /// Ends the thread when it is woken.
+    pub fn waker(&self) -> Arc<Waker> {
+        self.waker.clone()
+    }
+
+    /// Until the provider is dropped.
+    pub fn run(mut self) {
+        while let Some(channel) = self.find_manager() {
+            if self.follow(&channel) == End::Dropped {
+                return;
+            }
+        }
+    }
+
+    /// Waits for a manager and registers with it. None when the provider is dropped.
+    fn find_manager(&mut self) -> Option<Channel> {
+        let mut retry_until = Instant::now();
+        loop {
+            // Watched before it is tried, so that nothing that comes after is missed.
+            let watch = Watch::new(&self.directories);
+            let registered = manager::register(&self.directories, &self.name, self.synchronously);
+            if let Some((channel, progress)) = registered {
+                if let Some(progress) = progress {
+                    let _ = self.progress.send(progress);
+                }
+                return Some(channel);
+            }
+            let _ = self.progress.send(Progress::NoManager);
+            let watch = watch.filter(|watch| self.waits.add(watch, KEY_WATCH, Signals::READABLE).is_ok());
+            let now = Instant::now();
+            let deadline = match watch {
+                _ if now < retry_until => Some(now + RETRY_INTERVAL),
+                Some(_) => None,
+                None => Some(now + POLL_INTERVAL),
+            };
+            let keys = self.wait(deadline);
+            if let Some(watch) = &watch {
+                let _ = self.waits.remove(watch);
+            }
+            if keys.contains(&KEY_WAKER) {
+                return None;
+            }
+            if keys.contains(&KEY_WATCH) {
+                retry_until = Instant::now() + RETRY_SPAN;
+            }
+        }
+    }
+
+    /// Does what the manager says until it is gone.
+    fn follow(&self, channel: &Channel) -> End {
+        if self.waits.add(channel, KEY_CHANNEL, Signals::READABLE | Signals::PEER_CLOSED).is_err() {
+            return End::ManagerGone;
+        }
+        let mut session = None;
+        let end = loop {
+            let keys = self.wait(None);
+            if keys.contains(&KEY_WAKER) {
+                break End::Dropped;
+            }
+            if keys.contains(&KEY_FIFO)
+                && session.as_ref().is_some_and(|session: &Session| !session.is_fifo_in_order())
+            {
+                self.end_session(&mut session);
+            }
+            if keys.contains(&KEY_CHANNEL) && self.serve(channel, &mut session).is_none() {
+                break End::ManagerGone;
+            }
+        };
+        self.end_session(&mut session);
+        let _ = self.waits.remove(channel);
+        end
+    }
+
+    /// Serves all requests that have arrived. None when the manager is gone or broke the protocol.
+    fn serve(&self, channel: &Channel, session: &mut Option<Session>) -> Option<()> {
+        loop {
+            let message = match channel.read() {
+                Ok(message) => message,
+                Err(Error::ShouldWait) => return Some(()),
+                Err(_) => return None,
+            };
+            let encoded = trace_protocol::Encoded { bytes: message.bytes, handles: message.handles };
+            let encoded = encoded.unspill(load).ok()?;
+            let (txid, request) = ProviderRequest::decode(&encoded.bytes, encoded.handles).ok()?;
+            match request {
+                ProviderRequest::Initialize { config } => self.initialize(session, config),
+                ProviderRequest::Start { .. } => {
+                    if session.as_mut().is_some_and(Session::start) {
+                        let _ = self.progress.send(Progress::Started);
+                    }
+                }
+                ProviderRequest::Stop => {
+                    if let Some(session) = session {
+                        session.stop();
+                    }
+                }
+                ProviderRequest::Terminate => self.end_session(session),
+                ProviderRequest::GetKnownCategories => answer_categories(channel, txid)?,
+                ProviderRequest::Refused { reason } => {
+                    eprintln!("trace provider \"{}\": not traced: {reason}", self.name);
+                    let _ = self.progress.send(Progress::Refused { reason });
+                }
+            }
+        }
+    }
+
+    fn initialize(&self, session: &mut Option<Session>, config: ProviderConfig<Handle>) {
+        if session.is_some() {
+            return;
+        }
+        match Session::initialize(config) {
+            Ok(initialized) => {
+                let signals = Signals::READABLE | Signals::PEER_CLOSED;
+                if self.waits.add(initialized.fifo(), KEY_FIFO, signals).is_ok() {
+                    *session = Some(initialized);
+                }
+            }
+            Err(reason) => eprintln!("trace provider \"{}\": not traced: {reason}", self.name),
+        }
+    }
+
+    fn end_session(&self, session: &mut Option<Session>) {
+        if let Some(session) = session.take() {
+            let _ = self.waits.remove(session.fifo());
+        }
+    }
+
+    /// The keys of what happened; empty at the deadline.
+    fn wait(&self, deadline: Option<Instant>) -> Vec<u64> {
+        let mut events = Vec::new();
+        let _ = self.waits.wait(&mut events, deadline);
+        events.iter().map(|event| event.key).collect()
+    }
+}
+
+/// Reads a message that travelled in a VMO.
+fn load(handle: Handle, length: usize) -> Result<Vec<u8>, LoadError> {
+    let vmo = zx_sim::Vmo::from_handle(handle)?;
+    let mut bytes = vec![0; length];
+    let read = vmo.read_at(0, &mut bytes)?;
+    bytes.truncate(read);
+    Ok(bytes)
+}
+
+/// Why a message in a VMO cannot be had; only that it cannot matters.
+#[derive(Debug, thiserror::Error)]
+enum LoadError {
+    #[error(transparent)]
+    Object(#[from] Error),
+    #[error(transparent)]
+    Protocol(#[from] trace_protocol::ProtocolError),
+}
+
+fn answer_categories(channel: &Channel, txid: Txid) -> Option<()> {
+    let categories = engine::known_categories()
+        .into_iter()
+        .filter(|name| !name.is_empty() && name.len() <= trace_protocol::limits::MAX_CATEGORY_NAME_BYTES)
+        .take(trace_protocol::limits::MAX_KNOWN_CATEGORIES)
+        .map(|name| KnownCategory { name: name.to_owned(), description: String::new() })
+        .collect();
+    let reply = Message::<Handle>::encode(ProviderResponse::KnownCategories(categories), txid).ok()?;
+    let reply = reply
+        .spill(|bytes| {
+            let vmo = zx_sim::Vmo::anonymous("categories", bytes.len() as u64)?;
+            vmo.write_at(0, bytes)?;
+            Ok::<_, Error>(vmo.into_handle())
+        })
+        .ok()?;
+    channel.write(&reply.bytes, reply.handles).ok()
+}

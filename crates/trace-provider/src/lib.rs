@@ -1,0 +1,31 @@
+//! Joins an application to the trace manager, and provides the instrumentation macros.
+//!
+//! ```no_run
+//! use trace_provider::{Scope, TraceProvider, instant};
+//!
+//! let _provider = TraceProvider::new("my-app");
+//! instant!("app", "hello", Scope::Thread, "answer" => 42);
+//! ```
+//!
+//! A [`TraceProvider`] keeps one thread that waits for a manager, follows it and switches the call sites on
+//! and off. An application that is not traced pays one load and one branch for each call site it passes.
+//!
+//! The macros are those of `trace-engine`: [`instant!`], [`counter!`], [`duration!`], [`duration_begin!`],
+//! [`duration_end!`], [`async_begin!`], [`async_instant!`], [`async_end!`], [`flow_begin!`],
+//! [`flow_step!`], [`flow_end!`] and [`category_enabled!`].
+#![deny(unsafe_code)]
+
+mod buffer;
+mod dispatcher;
+mod manager;
+mod provider;
+mod session;
+mod signals;
+mod watch;
+
+pub use provider::{Registration, TraceProvider};
+pub use trace_engine::{Id, Koid, ProcessKoid, Scope, ThreadKoid};
+pub use trace_engine::{
+    async_begin, async_end, async_instant, category_enabled, counter, duration, duration_begin, duration_end,
+    flow_begin, flow_end, flow_step, instant,
+};

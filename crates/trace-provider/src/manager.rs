@@ -1,0 +1,74 @@
+//! Finds a manager and registers with it.
+
+use crate::dispatcher::Progress;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use trace_protocol::registry::{Registration, RegistryRequest, RegistryResponse, RegistryStatus};
+use trace_protocol::{Message, Txid, VersionRange};
+use zx_sim::{Channel, Handle, RuntimeDir, Signals};
+
+/// Names the directory of the manager to register with.
+const RUNTIME_VARIABLE: &str = "TRACE_RUNTIME_DIR";
+/// Last part of the runtime directories' names.
+const RUNTIME_NAME: &str = "trace";
+/// The manager's socket for providers.
+const REGISTRY: &str = "registry";
+/// How long a manager may take to answer a synchronous registration.
+const ANSWER_WAIT: Duration = Duration::from_secs(5);
+
+/// Where a manager may be.
+pub(crate) fn directories() -> Vec<PathBuf> {
+    RuntimeDir::candidates(RUNTIME_VARIABLE, RUNTIME_NAME)
+}
+
+/// Registers with the first manager that listens. The channel is the manager's line to this provider.
+pub(crate) fn register(
+    directories: &[PathBuf],
+    name: &str,
+    synchronously: bool,
+) -> Option<(Channel, Option<Progress>)> {
+    directories.iter().find_map(|directory| register_in(directory, name, synchronously))
+}
+
+fn register_in(directory: &Path, name: &str, synchronously: bool) -> Option<(Channel, Option<Progress>)> {
+    let registry = Channel::connect(&directory.join(REGISTRY)).ok()?;
+    let (ours, theirs) = Channel::pair().ok()?;
+    let registration = Registration {
+        provider: theirs.into_handle(),
+        pid: zx_sim::process_koid(),
+        name: name.to_owned(),
+        protocol: VersionRange::PROTOCOL,
+        buffer_header: VersionRange::only(trace_engine::BUFFER_VERSION),
+        tick_source: zx_sim::ticks::source().name().to_owned(),
+    };
+    let (request, txid) = if synchronously {
+        (RegistryRequest::RegisterProviderSynchronously(registration), Txid(1))
+    } else {
+        (RegistryRequest::RegisterProvider(registration), Txid::ONE_WAY)
+    };
+    let message = request.encode(txid).ok()?;
+    registry.write(&message.bytes, message.handles).ok()?;
+    if !synchronously {
+        return Some((ours, Some(Progress::Registered { already_started: false })));
+    }
+    let deadline = Instant::now() + ANSWER_WAIT;
+    loop {
+        let signals =
+            zx_sim::wait_one(&registry, Signals::READABLE | Signals::PEER_CLOSED, Some(deadline)).ok()?;
+        if signals.contains(Signals::READABLE) {
+            break;
+        }
+        if !signals.is_empty() || Instant::now() >= deadline {
+            return None;
+        }
+    }
+    let message = registry.read().ok()?;
+    let (_, response) =
+        <RegistryResponse as Message<Handle>>::decode(&message.bytes, message.handles).ok()?;
+    // A refusal comes with its reason on the provider's own channel.
+    let progress = match response.status {
+        RegistryStatus::Ok => Some(Progress::Registered { already_started: response.started }),
+        _ => None,
+    };
+    Some((ours, progress))
+}

@@ -1,0 +1,115 @@
+//! The object an application holds.
+
+use crate::dispatcher::{Dispatcher, Progress};
+use crate::signals;
+use crossbeam_channel::{Receiver, bounded, unbounded};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use zx_sim::Waker;
+
+/// Set to `1` by `trace record` in the environment of its command.
+const RECORD_VARIABLE: &str = "TRACE_RECORD";
+/// How long a program that is being recorded waits for its trace to start.
+const START_WAIT: Duration = Duration::from_millis(200);
+/// How long a synchronous registration waits for the manager's answer.
+const REGISTRATION_WAIT: Duration = Duration::from_secs(5);
+
+/// A registration with the trace manager of this machine, for as long as it is alive.
+///
+/// Keep it until the end of `main`. The same name may be used by several processes. One provider for a
+/// process is enough: a second one registers too, but only one of them is traced at a time.
+#[derive(Debug)]
+pub struct TraceProvider {
+    /// None where the process has no descriptors or threads left: then it runs on untraced.
+    waker: Option<Arc<Waker>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What became of a synchronous registration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Registration {
+    /// No manager runs; the provider registers with the next one that starts.
+    NoManager,
+    /// A manager knows the provider.
+    Registered {
+        /// A trace is running: events will be recorded in a moment.
+        already_started: bool,
+    },
+    /// The manager does not serve this provider, which runs on untraced.
+    Refused {
+        /// Why, in a sentence.
+        reason: String,
+    },
+}
+
+impl TraceProvider {
+    /// Registers in the background. Never fails, and never waits: but in a program that `trace record`
+    /// started it waits until recording has started, at most 200 ms, so that the first event counts.
+    ///
+    /// An application that starts before any manager is picked up when one starts. `name` is cut to 100
+    /// bytes; an empty name becomes that of the process.
+    #[must_use = "the provider is unregistered when this is dropped"]
+    pub fn new(name: &str) -> Self {
+        let (provider, progress) = Self::spawn(name, false);
+        if std::env::var_os(RECORD_VARIABLE).is_some_and(|value| value == "1") {
+            let deadline = Instant::now() + START_WAIT;
+            while let Ok(progress) = progress.recv_deadline(deadline) {
+                if matches!(progress, Progress::Started | Progress::NoManager | Progress::Refused { .. }) {
+                    break;
+                }
+            }
+        }
+        provider
+    }
+
+    /// Registers and waits for the manager's answer, at most 5 s; says whether a trace is running already.
+    #[must_use = "the provider is unregistered when this is dropped"]
+    pub fn new_synchronously(name: &str) -> (Self, Registration) {
+        let (provider, progress) = Self::spawn(name, true);
+        let deadline = Instant::now() + REGISTRATION_WAIT;
+        let registration = loop {
+            match progress.recv_deadline(deadline) {
+                Ok(Progress::Registered { already_started }) => {
+                    break Registration::Registered { already_started };
+                }
+                Ok(Progress::Refused { reason }) => break Registration::Refused { reason },
+                Ok(Progress::Started) => {}
+                Ok(Progress::NoManager) | Err(_) => break Registration::NoManager,
+            }
+        };
+        (provider, registration)
+    }
+
+    fn spawn(name: &str, synchronously: bool) -> (Self, Receiver<Progress>) {
+        let (sender, progress) = unbounded();
+        let (ready, is_ready) = bounded(1);
+        let name = provider_name(name);
+        let thread = signals::spawn_blocked("trace-dispatch", move || {
+            if let Some(dispatcher) = Dispatcher::new(name, synchronously, sender) {
+                let _ = ready.send(dispatcher.waker());
+                dispatcher.run();
+            }
+        });
+        let waker = is_ready.recv().ok();
+        (Self { waker, thread: Mutex::new(thread) }, progress)
+    }
+}
+
+impl Drop for TraceProvider {
+    fn drop(&mut self) {
+        if let Some(waker) = &self.waker {
+            waker.wake();
+        }
+        if let Some(thread) = self.thread.lock().take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The name as the protocol takes it.
+fn provider_name(name: &str) -> String {
+    let name = if name.is_empty() { zx_sim::process_name() } else { name.to_owned() };
+    name[..name.floor_char_boundary(trace_protocol::limits::MAX_PROVIDER_NAME_BYTES)].to_owned()
+}

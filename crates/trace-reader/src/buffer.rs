@@ -1,0 +1,439 @@
+//! Reads the shared buffer of a provider: finds every committed record, and hands on only what is valid.
+//!
+//! Nothing in the buffer is trusted. The header is checked once from a copy; slab words say where records
+//! may be; each record is decoded and its references are resolved before it is handed on. A bad record is
+//! left out and counted with its place.
+//!
+//! Memory that may still be written is copied twice: the records whose header is in the first copy are taken
+//! from the second, and only if the slab's word is the same before and after.
+
+mod durable;
+mod validate;
+
+use durable::Durable;
+use std::io;
+use std::sync::atomic::{Ordering, fence};
+use trace_format::buffer::{BufferHeader, BufferMode, HEADER_BYTES, HeaderError, Layout, field};
+use trace_format::record::RecordHeader;
+use trace_format::slab::{Loss, LossReason, SlabState, SlabWord};
+use trace_format::units::TicksPerSecond;
+pub use validate::Fault;
+use validate::Validator;
+
+/// Slabs are read in batches of about this size.
+const BATCH_BYTES: usize = 256 << 10;
+/// How many bad records are kept with their place; the rest is only counted.
+const MAX_BAD_RECORDS: usize = 16;
+
+/// Where the bytes of a buffer come from, such as a file that another process may write, shrink or delete
+/// meanwhile.
+pub trait Source {
+    /// Copies bytes from an offset; fewer than asked for where the file ends.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize>;
+}
+
+impl Source for [u8] {
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.len());
+        let length = bytes.len().min(self.len() - start);
+        bytes[..length].copy_from_slice(&self[start..start + length]);
+        Ok(length)
+    }
+}
+
+/// Whether somebody may still write into the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activity {
+    /// The writer has stopped, or its process is dead.
+    Quiet,
+    /// The writer may be running.
+    Live,
+}
+
+/// The region a record was found in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RegionName {
+    /// Definitions.
+    Durable,
+    /// Events.
+    Rolling,
+}
+
+impl core::fmt::Display for RegionName {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Durable => "durable",
+            Self::Rolling => "rolling",
+        })
+    }
+}
+
+/// A record that was left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadRecord {
+    /// The region it was found in.
+    pub region: RegionName,
+    /// Its offset from the start of the buffer, in bytes.
+    pub offset: u64,
+    /// What is wrong with it.
+    pub fault: Fault,
+}
+
+/// Why a buffer cannot be read at all, or not any further.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BufferError {
+    /// The operating system refused.
+    #[error("cannot read buffer at byte {offset}")]
+    Io {
+        /// Where the read began.
+        offset: u64,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// The file ends inside the buffer.
+    #[error("buffer ends at byte {offset}, {missing} bytes early")]
+    Short {
+        /// Where bytes are missing from.
+        offset: u64,
+        /// How many.
+        missing: u64,
+    },
+    /// The header is not that of a buffer we asked for.
+    #[error("buffer header: {0}")]
+    Header(#[from] HeaderError),
+}
+
+/// What was found in a buffer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// Events handed on.
+    pub events: u64,
+    /// Records handed on, definitions included.
+    pub records: u64,
+    /// Bytes handed on.
+    pub bytes: u64,
+    /// Bytes handed on from the rolling regions.
+    pub rolling_bytes: u64,
+    /// Records left out because they are not valid.
+    pub bad_records: u64,
+    /// The first of them.
+    pub first_bad: Vec<BadRecord>,
+    /// Events left out because the buffer had been full before them.
+    pub late_events: u64,
+}
+
+/// Reads one buffer, a batch at a time.
+pub struct BufferReader<S> {
+    source: S,
+    header: BufferHeader,
+    activity: Activity,
+    /// Slabs that begin a run, oldest first, with their words.
+    slabs: Vec<(SlabWord, u32)>,
+    next_slab: usize,
+    durable: Durable,
+    is_durable_read: bool,
+    validator: Validator,
+    findings: Findings,
+}
+
+impl<S: Source> BufferReader<S> {
+    /// Checks the header and finds the slabs. `file_bytes` is the size the buffer was made with.
+    ///
+    /// # Errors
+    /// The buffer cannot be read, or its header is not acceptable.
+    pub fn open(
+        source: S,
+        file_bytes: u64,
+        mode: BufferMode,
+        rate: TicksPerSecond,
+        activity: Activity,
+    ) -> Result<Self, BufferError> {
+        let mut bytes = [0; HEADER_BYTES];
+        read_exact(&source, 0, &mut bytes)?;
+        let header = BufferHeader::decode_untrusted(&bytes, file_bytes, mode)?;
+        let mut reader = Self {
+            durable: Durable::new(&header.layout),
+            validator: Validator::new(rate),
+            source,
+            header,
+            activity,
+            slabs: Vec::new(),
+            next_slab: 0,
+            is_durable_read: false,
+            findings: Findings::default(),
+        };
+        reader.slabs = reader.find_slabs()?;
+        Ok(reader)
+    }
+
+    /// The checked header.
+    pub fn header(&self) -> &BufferHeader {
+        &self.header
+    }
+
+    /// What was found so far.
+    pub fn findings(&self) -> &Findings {
+        &self.findings
+    }
+
+    /// The loss ledger as the writer left it; events that were found to be late are added to `full`.
+    ///
+    /// # Errors
+    /// The buffer cannot be read.
+    pub fn losses(&self) -> Result<[(LossReason, Loss); 8], BufferError> {
+        let mut losses = [(LossReason::Full, Loss::default()); 8];
+        for (slot, reason) in losses.iter_mut().zip(LossReason::ALL) {
+            let mut bytes = [0; 24];
+            read_exact(&self.source, self.header.layout.loss_entry(reason), &mut bytes)?;
+            let mut words = [0; 3];
+            for (word, chunk) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
+                *word = u64::from_le_bytes(*chunk);
+            }
+            *slot = (reason, Loss::from_words(words));
+        }
+        losses[LossReason::Full as usize].1.count =
+            losses[LossReason::Full as usize].1.count.saturating_add(self.findings.late_events);
+        Ok(losses)
+    }
+
+    /// Appends the valid records of the next batch to `out`, definitions before what uses them. False at
+    /// the end.
+    ///
+    /// # Errors
+    /// The buffer cannot be read any further; what was appended before stays valid.
+    pub fn read_batch(&mut self, out: &mut Vec<u8>) -> Result<bool, BufferError> {
+        let layout = self.header.layout;
+        let mut batch = Vec::new();
+        let mut extents = Vec::new();
+        while batch.len() < BATCH_BYTES
+            && let Some((word, slab)) = self.slabs.get(self.next_slab).copied()
+        {
+            self.next_slab += 1;
+            let bytes = layout.slab_bytes as usize * word.run().max(1) as usize;
+            let start = batch.len();
+            batch.resize(start + bytes, 0);
+            if self.copy_slab(word, slab, &mut batch[start..])? {
+                extents.push((layout.slab(slab), start..start + bytes));
+            } else {
+                batch.truncate(start);
+            }
+        }
+        if !self.is_durable_read || self.activity == Activity::Live {
+            // After the slabs, so that it holds every definition they use.
+            self.is_durable_read = true;
+            self.read_durable(out)?;
+        }
+        if self.header.end_ts.is_none() && self.activity == Activity::Live {
+            self.refresh_end()?;
+        }
+        for (offset, range) in extents {
+            self.walk_slab(offset, &batch[range], out);
+        }
+        Ok(self.next_slab < self.slabs.len())
+    }
+
+    /// All slabs that hold something, in the order they were claimed.
+    //= docs/buffer.md#slab-words
+    fn find_slabs(&self) -> Result<Vec<(SlabWord, u32)>, BufferError> {
+        let layout = &self.header.layout;
+        let mut bytes = vec![0; layout.slab_count() as usize * 8];
+        read_exact(&self.source, layout.slab_words, &mut bytes)?;
+        let words: Vec<_> =
+            bytes.as_chunks::<8>().0.iter().map(|word| SlabWord(u64::from_le_bytes(*word))).collect();
+        let mut slabs: Vec<_> = (0..)
+            .zip(&words)
+            .filter(|(_, word)| matches!(word.state(), SlabState::Open | SlabState::Closed))
+            .filter(|(_, word)| word.sequence() >= self.header.floor_sequence)
+            .filter(|(slab, word)| is_whole_run(layout, &words, *slab, **word))
+            .map(|(slab, word)| (*word, slab))
+            .collect();
+        slabs.sort_by_key(|(word, _)| word.sequence());
+        Ok(slabs)
+    }
+
+    /// Copies a slab or a run; false if it changed hands meanwhile.
+    //= docs/buffer.md#reading
+    fn copy_slab(&self, word: SlabWord, slab: u32, bytes: &mut [u8]) -> Result<bool, BufferError> {
+        let offset = self.header.layout.slab(slab);
+        if self.activity == Activity::Quiet {
+            read_exact(&self.source, offset, bytes)?;
+            return Ok(true);
+        }
+        let mut first = vec![0; bytes.len()];
+        let before = self.slab_word(slab)?;
+        fence(Ordering::SeqCst);
+        read_exact(&self.source, offset, &mut first)?;
+        fence(Ordering::SeqCst);
+        read_exact(&self.source, offset, bytes)?;
+        fence(Ordering::SeqCst);
+        let after = self.slab_word(slab)?;
+        // A slab that was closed while it was read has the same sequence and run; its records are the same.
+        let is_same = |other: SlabWord| {
+            other.sequence() == word.sequence()
+                && other.run() == word.run()
+                && matches!(other.state(), SlabState::Open | SlabState::Closed)
+        };
+        if !is_same(before) || !is_same(after) {
+            return Ok(false);
+        }
+        keep_committed(&first, bytes);
+        Ok(true)
+    }
+
+    fn slab_word(&self, slab: u32) -> Result<SlabWord, BufferError> {
+        let mut bytes = [0; 8];
+        read_exact(&self.source, self.header.layout.slab_word(slab), &mut bytes)?;
+        Ok(SlabWord(u64::from_le_bytes(bytes)))
+    }
+
+    /// The buffer may have become full since it was opened.
+    fn refresh_end(&mut self) -> Result<(), BufferError> {
+        let mut bytes = [0; 8];
+        read_exact(&self.source, field::END_TS as u64 * 8, &mut bytes)?;
+        let end = u64::from_le_bytes(bytes);
+        self.header.end_ts = Some(end).filter(|end| *end != trace_format::buffer::END_TS_NONE);
+        Ok(())
+    }
+
+    fn read_durable(&mut self, out: &mut Vec<u8>) -> Result<(), BufferError> {
+        let layout = self.header.layout;
+        let mut bytes = vec![0; layout.durable_bytes as usize];
+        read_exact(&self.source, layout.durable, &mut bytes)?;
+        if self.activity == Activity::Live {
+            let first = bytes.clone();
+            fence(Ordering::SeqCst);
+            read_exact(&self.source, layout.durable, &mut bytes)?;
+            durable::keep_committed(&first, &mut bytes);
+        }
+        for (offset, record) in self.durable.fresh_records(&bytes) {
+            match self.validator.check_durable(record) {
+                Ok(()) => self.hand_on(record, out),
+                Err(fault) => self.leave_out(RegionName::Durable, layout.durable + offset, fault),
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands on the records of one slab. The walk ends at a zero word, or where a size makes no sense.
+    fn walk_slab(&mut self, slab_offset: u64, slab: &[u8], out: &mut Vec<u8>) {
+        let mut rest = slab;
+        loop {
+            let offset = slab_offset + (slab.len() - rest.len()) as u64;
+            let record = match next_record(rest) {
+                Next::End => return,
+                Next::BadSize(header) => {
+                    let words = header.size().0 as u64;
+                    return self.leave_out(RegionName::Rolling, offset, Fault::Size { words });
+                }
+                Next::Record(record, behind) => {
+                    rest = behind;
+                    record
+                }
+            };
+            match self.validator.check_rolling(record) {
+                Ok(Some(emitted_at)) if self.header.end_ts.is_some_and(|end| emitted_at > end) => {
+                    self.findings.late_events += 1;
+                }
+                Ok(emitted_at) => {
+                    self.findings.events += u64::from(emitted_at.is_some());
+                    self.findings.rolling_bytes += record.len() as u64;
+                    self.hand_on(record, out);
+                }
+                Err(fault) => self.leave_out(RegionName::Rolling, offset, fault),
+            }
+        }
+    }
+
+    fn hand_on(&mut self, record: &[u8], out: &mut Vec<u8>) {
+        self.findings.records += 1;
+        self.findings.bytes += record.len() as u64;
+        out.extend_from_slice(record);
+    }
+
+    fn leave_out(&mut self, region: RegionName, offset: u64, fault: Fault) {
+        self.findings.bad_records += 1;
+        if self.findings.first_bad.len() < MAX_BAD_RECORDS {
+            self.findings.first_bad.push(BadRecord { region, offset, fault });
+        }
+    }
+}
+
+/// What stands at the beginning of some bytes.
+enum Next<'a> {
+    /// A zero word, or nothing.
+    End,
+    /// A header whose size makes no sense here.
+    BadSize(RecordHeader),
+    /// A record, and what follows it.
+    Record(&'a [u8], &'a [u8]),
+}
+
+fn next_record(bytes: &[u8]) -> Next<'_> {
+    let Some(word) = bytes.first_chunk::<8>() else {
+        return Next::End;
+    };
+    let header = RecordHeader(u64::from_le_bytes(*word));
+    let size = header.size().bytes();
+    match bytes.split_at_checked(size) {
+        _ if header.0 == 0 => Next::End,
+        Some((record, rest)) if size > 0 => Next::Record(record, rest),
+        _ => Next::BadSize(header),
+    }
+}
+
+/// Zeroes the header of the first record in `second` that was not committed yet in `first`.
+fn keep_committed(first: &[u8], second: &mut [u8]) {
+    let mut offset = 0;
+    while let Some(header) = first.get(offset..).and_then(|rest| rest.first_chunk::<8>()) {
+        let size = RecordHeader(u64::from_le_bytes(*header)).size().bytes();
+        if *header == [0; 8] || size == 0 {
+            if let Some(header) = second.get_mut(offset..offset + 8) {
+                header.fill(0);
+            }
+            return;
+        }
+        offset += size;
+    }
+}
+
+/// Whether all later slabs of a run are marked as its continuation.
+fn is_whole_run(layout: &Layout, words: &[SlabWord], slab: u32, word: SlabWord) -> bool {
+    let run = word.run();
+    let first = slab as usize + 1;
+    let Some(rest) = words.get(first..first + (run.max(1) - 1) as usize) else {
+        return false;
+    };
+    // A run does not cross from one rolling region into the other.
+    run >= 1
+        && slab / layout.slabs_per_half == (slab + run - 1) / layout.slabs_per_half
+        && rest.iter().all(|word| word.state() == SlabState::Continuation)
+}
+
+fn read_exact(source: &impl Source, offset: u64, mut bytes: &mut [u8]) -> Result<(), BufferError> {
+    let mut offset = offset;
+    while !bytes.is_empty() {
+        match source.read_at(offset, bytes) {
+            Ok(0) => return Err(BufferError::Short { offset, missing: bytes.len() as u64 }),
+            Ok(length) => {
+                offset += length as u64;
+                bytes = &mut bytes[length..];
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(source) => return Err(BufferError::Io { offset, source }),
+        }
+    }
+    Ok(())
+}
+
+impl<S: Source + ?Sized> Source for &S {
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
+        (**self).read_at(offset, bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests;

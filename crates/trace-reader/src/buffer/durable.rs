@@ -1,0 +1,74 @@
+//! The durable region: records of threads that allocate side by side, any of which may have been killed.
+//!
+//! Zeros are allocations that were not announced, placeholders are ones that were not completed. Behind
+//! either, the next word that is not zero is a header or a placeholder again.
+
+use trace_format::buffer::Layout;
+use trace_format::record::RecordHeader;
+
+/// The placeholder's header apart from its size and length: an anonymous blob of raw data.
+const PLACEHOLDER: u64 = 0x0001_0000_0000_0005;
+const PLACEHOLDER_MASK: u64 = 0xffff_8000_ffff_000f;
+
+/// Which records of a durable region were handed on already.
+pub(super) struct Durable {
+    /// One bit for each word of the region.
+    seen: Vec<u64>,
+}
+
+impl Durable {
+    pub fn new(layout: &Layout) -> Self {
+        Self { seen: vec![0; (layout.durable_bytes / 8).div_ceil(64) as usize] }
+    }
+
+    /// The committed records that were not returned before, with their offsets in the region.
+    pub fn fresh_records<'a>(&mut self, region: &'a [u8]) -> Vec<(u64, &'a [u8])> {
+        let mut records = Vec::new();
+        let mut offset = 0;
+        while let Some(header) = header_at(region, offset) {
+            let size = header.size().bytes();
+            if header.0 == 0 {
+                offset += 8;
+                continue;
+            }
+            let Some(record) = region.get(offset..offset + size).filter(|_| size > 0) else {
+                // A size that makes no sense: the position is lost.
+                return records;
+            };
+            let (word, bit) = (offset / 8 / 64, offset / 8 % 64);
+            if !is_placeholder(header) && self.seen[word] & 1 << bit == 0 {
+                self.seen[word] |= 1 << bit;
+                records.push((offset as u64, record));
+            }
+            offset += size;
+        }
+        records
+    }
+}
+
+fn header_at(region: &[u8], offset: usize) -> Option<RecordHeader> {
+    Some(RecordHeader(u64::from_le_bytes(*region.get(offset..)?.first_chunk::<8>()?)))
+}
+
+fn is_placeholder(header: RecordHeader) -> bool {
+    header.0 & PLACEHOLDER_MASK == PLACEHOLDER
+}
+
+/// Puts the first copy's header wherever a record was not committed in it, so that payload is only believed
+/// when its header was there before it was copied.
+pub(super) fn keep_committed(first: &[u8], second: &mut [u8]) {
+    let mut offset = 0;
+    while let (Some(earlier), Some(later)) = (header_at(first, offset), header_at(second, offset)) {
+        let size = later.size().bytes();
+        if later.0 == 0 || size == 0 {
+            offset += 8;
+            continue;
+        }
+        if is_placeholder(earlier) || earlier.0 == 0 {
+            // Step over it by what is known now, but do not believe its payload yet.
+            let hidden = PLACEHOLDER | (size as u64 / 8) << 4 | (size as u64 - 8) << 32;
+            second[offset..offset + 8].copy_from_slice(&hidden.to_le_bytes());
+        }
+        offset += size;
+    }
+}

@@ -1,0 +1,94 @@
+//! What can go wrong with an object.
+
+use std::io;
+use std::path::PathBuf;
+
+/// The result of an operation on an object.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why an operation on an object failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Nothing to read, or no room to write, for now.
+    #[error("not ready yet")]
+    ShouldWait,
+    /// The other end is closed.
+    #[error("the other end is closed")]
+    PeerClosed,
+    /// More bytes than a message or element holds.
+    #[error("{what} of {found} bytes, at most {limit} are possible")]
+    TooLong {
+        /// What is too long.
+        what: &'static str,
+        /// Its size in bytes.
+        found: usize,
+        /// The largest size in bytes.
+        limit: usize,
+    },
+    /// An element of another size than the FIFO's.
+    #[error("element of {found} bytes, expected {expected}")]
+    ElementSize {
+        /// Size of the FIFO's elements in bytes.
+        expected: usize,
+        /// Size found in bytes.
+        found: usize,
+    },
+    /// More handles than a message carries.
+    #[error("message with {found} handles, at most {limit} are possible")]
+    TooManyHandles {
+        /// Handles in the message.
+        found: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// A handle of another kind than asked for.
+    #[error("handle is not a {expected}")]
+    WrongType {
+        /// The kind asked for.
+        expected: &'static str,
+    },
+    /// The directory has no room for a VMO that is backed in full.
+    #[error("no room in {}: {needed} bytes needed, {available} available", directory.display())]
+    NoSpace {
+        /// Where the VMO was to be.
+        directory: PathBuf,
+        /// Its size in bytes.
+        needed: u64,
+        /// Free bytes of the file system.
+        available: u64,
+    },
+    /// A runtime directory that is not safe to use.
+    #[error("{}: {problem}", path.display())]
+    Unsafe {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The operating system refused.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was tried.
+        what: String,
+        /// What it says.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// An error of the operating system, with what was tried.
+    pub fn io(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        Self::Io { what: what.into(), source: source.into() }
+    }
+
+    /// Sorts an error of a read or write into those every caller handles and the rest.
+    pub(crate) fn of_transfer(what: &'static str, source: rustix::io::Errno) -> Self {
+        use rustix::io::Errno;
+        match source {
+            Errno::AGAIN => Self::ShouldWait,
+            Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN | Errno::CONNREFUSED => Self::PeerClosed,
+            source => Self::io(what, source),
+        }
+    }
+}

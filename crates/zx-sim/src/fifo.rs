@@ -1,0 +1,102 @@
+//! Small elements of one size between two processes, with a counted capacity.
+//!
+//! The kernel bounds a socket by the memory of what is queued, not by its number. All elements of a FIFO
+//! take the same memory, so that what one costs is measured once, and the queue's memory divided by it is the
+//! number of elements that the other end has not read.
+
+use crate::channel::{checked_socket, pair};
+use crate::error::{Error, Result};
+use crate::handle::Handle;
+use crate::sys;
+use rustix::net::{RecvFlags, SendFlags, SocketType};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// One end of a FIFO.
+#[derive(Debug)]
+pub struct Fifo {
+    socket: OwnedFd,
+    element_bytes: usize,
+    depth: usize,
+    /// Queue memory of one element, in bytes.
+    cost: usize,
+}
+
+impl Fifo {
+    /// Two connected ends for elements of a size, of which `depth` fit in each direction.
+    ///
+    /// # Errors
+    /// The process is out of descriptors.
+    pub fn create(element_bytes: usize, depth: usize) -> Result<(Self, Self)> {
+        let cost = element_cost(element_bytes)?;
+        let (a, b) = pair(SocketType::SEQPACKET)?;
+        let end = |socket| Self { socket, element_bytes, depth, cost };
+        Ok((end(a), end(b)))
+    }
+
+    /// Takes a FIFO out of a message; size and depth are agreed on beforehand.
+    ///
+    /// # Errors
+    /// The handle is something else.
+    pub fn from_handle(handle: Handle, element_bytes: usize, depth: usize) -> Result<Self> {
+        let socket = checked_socket(handle, SocketType::SEQPACKET, "fifo")?;
+        Ok(Self { socket, element_bytes, depth, cost: element_cost(element_bytes)? })
+    }
+
+    /// Puts the FIFO into a message.
+    #[must_use]
+    pub fn into_handle(self) -> Handle {
+        Handle::new(self.socket)
+    }
+
+    /// Queues an element.
+    ///
+    /// # Errors
+    /// [`Error::ShouldWait`] when `depth` elements are unread, [`Error::PeerClosed`], or an element of
+    /// another size.
+    pub fn write(&self, element: &[u8]) -> Result<()> {
+        self.check(element.len())?;
+        if sys::unread_by_peer(&self.socket)? >= self.depth * self.cost {
+            return Err(Error::ShouldWait);
+        }
+        rustix::net::send(&self.socket, element, SendFlags::NOSIGNAL)
+            .map(|_| ())
+            .map_err(|source| Error::of_transfer("cannot write to a fifo", source))
+    }
+
+    /// Takes the next element; what was queued before the other end closed is still there.
+    ///
+    /// # Errors
+    /// [`Error::ShouldWait`] when there is none, [`Error::PeerClosed`] when none will come, or an element
+    /// of another size.
+    pub fn read(&self, element: &mut [u8]) -> Result<()> {
+        self.check(element.len())?;
+        let (_, length) = rustix::net::recv(&self.socket, &mut *element, RecvFlags::TRUNC)
+            .map_err(|source| Error::of_transfer("cannot read from a fifo", source))?;
+        if length == 0 {
+            return Err(Error::PeerClosed);
+        }
+        self.check(length)
+    }
+
+    fn check(&self, found: usize) -> Result<()> {
+        if found == self.element_bytes {
+            Ok(())
+        } else {
+            Err(Error::ElementSize { expected: self.element_bytes, found })
+        }
+    }
+}
+
+impl AsFd for Fifo {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Queue memory of an element of this size.
+fn element_cost(element_bytes: usize) -> Result<usize> {
+    let (a, _b) = pair(SocketType::SEQPACKET)?;
+    rustix::net::send(&a, &vec![0; element_bytes], SendFlags::NOSIGNAL)
+        .map_err(|source| Error::of_transfer("cannot write to a fifo", source))?;
+    Ok(sys::unread_by_peer(&a)?.max(1))
+}

@@ -1,0 +1,38 @@
+//! Zircon's objects on Linux: VMOs, channels, FIFOs, sockets, waiting on them, process handles and ticks.
+//!
+//! All objects are descriptors, never block, and report [`Error::ShouldWait`] and [`Error::PeerClosed`] the
+//! way Zircon does. A [`WaitSet`] waits for any number of them.
+//!
+//! | module | object | on Linux |
+//! |---|---|---|
+//! | [`vmo`] | memory that processes share | a fully backed file on tmpfs, or a sealed memfd |
+//! | [`channel`] | messages with handles | a `SOCK_SEQPACKET` Unix socket and `SCM_RIGHTS` |
+//! | [`fifo`] | small elements of one size | a `SOCK_SEQPACKET` pair with a counted capacity |
+//! | [`socket`] | a byte stream | a `SOCK_STREAM` pair |
+//! | [`wait`] | signals with a deadline | `epoll` |
+//! | [`process`] | koids, names, death | pid, tid, `pidfd` |
+//! | [`runtime_dir`] | where sockets and VMOs live | a directory of mode 0700 |
+//! | [`ticks`] | one clock for all processes | the invariant TSC, or `CLOCK_MONOTONIC` |
+#![deny(unsafe_code)]
+
+pub mod channel;
+mod error;
+pub mod fifo;
+pub mod handle;
+pub mod process;
+pub mod runtime_dir;
+pub mod socket;
+mod sys;
+pub mod ticks;
+pub mod vmo;
+pub mod wait;
+
+pub use channel::{Channel, Listener, Message, Peer};
+pub use error::{Error, Result};
+pub use fifo::Fifo;
+pub use handle::Handle;
+pub use process::{ProcessFd, process_koid, process_name, thread_koid};
+pub use runtime_dir::{Lock, RuntimeDir};
+pub use socket::Socket;
+pub use vmo::{Mapping, Vmo};
+pub use wait::{Event, Signals, WaitSet, Waker, wait_one};

@@ -1,0 +1,136 @@
+//! The directory where a user's sockets and VMOs live.
+
+use crate::error::{Error, Result};
+use crate::sys;
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
+use std::io::{Read, Seek, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// A directory that belongs to this user alone.
+#[derive(Debug)]
+pub struct RuntimeDir {
+    path: PathBuf,
+    directory: OwnedFd,
+}
+
+/// Held as long as it is alive; the kernel lets go of it when the process dies.
+#[derive(Debug)]
+pub struct Lock {
+    _file: std::fs::File,
+}
+
+impl RuntimeDir {
+    /// Where to look: the directory that an environment variable names, alone, unless the program runs with
+    /// rights its caller does not have; else the user's own and then the system's.
+    ///
+    /// The user's is `$XDG_RUNTIME_DIR/<name>`, or `<name>-<uid>` in `/dev/shm` or `/tmp`; the system's
+    /// is `/run/<name>`.
+    #[must_use]
+    pub fn candidates(variable: &str, name: &str) -> Vec<PathBuf> {
+        let set = std::env::var_os(variable).filter(|value| !value.is_empty());
+        if let Some(path) = set.filter(|_| !sys::is_set_uid()) {
+            return vec![PathBuf::from(path)];
+        }
+        let uid = rustix::process::getuid().as_raw();
+        let own = match std::env::var_os("XDG_RUNTIME_DIR").filter(|value| !value.is_empty()) {
+            Some(base) if !sys::is_set_uid() && Path::new(&base).is_dir() => PathBuf::from(base).join(name),
+            _ => {
+                let base = if Path::new("/dev/shm").is_dir() { "/dev/shm" } else { "/tmp" };
+                Path::new(base).join(format!("{name}-{uid}"))
+            }
+        };
+        vec![own, Path::new("/run").join(name)]
+    }
+
+    /// Opens a runtime directory, and makes it if it is not there: mode 0700, this user's, no symlink.
+    ///
+    /// # Errors
+    /// It cannot be made, or what is there is not safe to use.
+    pub fn open_or_create(path: &Path) -> Result<Self> {
+        let failed = |source| Error::io(format!("cannot use {}", path.display()), source);
+        match rustix::fs::mkdir(path, Mode::RWXU) {
+            Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+            Err(source) => return Err(Error::io(format!("cannot create {}", path.display()), source)),
+        }
+        let problem = |problem: String| Error::Unsafe { path: path.to_owned(), problem };
+        let seen = rustix::fs::statat(rustix::fs::CWD, path, AtFlags::SYMLINK_NOFOLLOW).map_err(failed)?;
+        match FileType::from_raw_mode(seen.st_mode) {
+            FileType::Directory => {}
+            FileType::Symlink => return Err(problem("is a symbolic link, which is not followed".to_owned())),
+            _ => return Err(problem("is not a directory".to_owned())),
+        }
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
+        let directory = rustix::fs::open(path, flags, Mode::empty()).map_err(failed)?;
+        // What was opened counts, not what was seen before.
+        let stat = rustix::fs::fstat(&directory).map_err(failed)?;
+        let uid = rustix::process::getuid().as_raw();
+        if stat.st_uid != uid {
+            return Err(problem(format!("belongs to user {}, not to user {uid}", stat.st_uid)));
+        }
+        let mode = Mode::from_raw_mode(stat.st_mode).bits() & 0o777;
+        if mode != 0o700 {
+            return Err(problem(format!("has mode {mode:04o}, expected 0700")));
+        }
+        Ok(Self { path: path.to_owned(), directory })
+    }
+
+    /// Its path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Takes a lock, whose file then holds our pid. None while another process has it.
+    ///
+    /// # Errors
+    /// The lock's file cannot be used.
+    pub fn lock(&self, name: &str) -> Result<Option<Lock>> {
+        let failed = |source| Error::io(format!("cannot use {}", self.path.join(name).display()), source);
+        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let file =
+            rustix::fs::openat(&self.directory, name, flags, Mode::RUSR | Mode::WUSR).map_err(failed)?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::AGAIN) => return Ok(None),
+            Err(source) => return Err(failed(source)),
+        }
+        let mut file = std::fs::File::from(file);
+        let io_failed = |source| Error::io(format!("cannot use {}", self.path.join(name).display()), source);
+        file.set_len(0).map_err(io_failed)?;
+        file.rewind().map_err(io_failed)?;
+        write!(file, "{}", std::process::id()).map_err(io_failed)?;
+        Ok(Some(Lock { _file: file }))
+    }
+
+    /// The process that last took a lock.
+    #[must_use]
+    pub fn lock_holder(&self, name: &str) -> Option<u32> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let file = rustix::fs::openat(&self.directory, name, flags, Mode::empty()).ok()?;
+        let mut text = String::new();
+        std::fs::File::from(file).take(16).read_to_string(&mut text).ok()?;
+        text.trim().parse().ok()
+    }
+
+    /// Makes a new directory of mode 0700 in it, named after `prefix` and a number that is free.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn create_unique_dir(&self, prefix: &str) -> Result<PathBuf> {
+        let mut number = u64::from(std::process::id()) << 20;
+        loop {
+            let name = format!("{prefix}-{number:x}");
+            match rustix::fs::mkdirat(self.directory.as_fd(), &name, Mode::RWXU) {
+                Ok(()) => return Ok(self.path.join(name)),
+                Err(rustix::io::Errno::EXIST) => number += 1,
+                Err(source) => {
+                    return Err(Error::io(
+                        format!("cannot create {}", self.path.join(name).display()),
+                        source,
+                    ));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! A byte stream between two processes, with back-pressure that the caller sees.
+
+use crate::channel::{checked_socket, pair};
+use crate::error::{Error, Result};
+use crate::handle::Handle;
+use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketType};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// One end of a stream.
+#[derive(Debug)]
+pub struct Socket(OwnedFd);
+
+impl Socket {
+    /// Two connected ends.
+    ///
+    /// # Errors
+    /// The process is out of descriptors.
+    pub fn pair() -> Result<(Self, Self)> {
+        let (a, b) = pair(SocketType::STREAM)?;
+        Ok((Self(a), Self(b)))
+    }
+
+    /// Takes a socket out of a message.
+    ///
+    /// # Errors
+    /// The handle is something else.
+    pub fn from_handle(handle: Handle) -> Result<Self> {
+        checked_socket(handle, SocketType::STREAM, "socket").map(Self)
+    }
+
+    /// Puts the socket into a message.
+    #[must_use]
+    pub fn into_handle(self) -> Handle {
+        Handle::new(self.0)
+    }
+
+    /// Writes as many bytes as there is room for, at least one.
+    ///
+    /// # Errors
+    /// [`Error::ShouldWait`] when there is no room, [`Error::PeerClosed`] when nobody reads.
+    pub fn write(&self, bytes: &[u8]) -> Result<usize> {
+        rustix::net::send(&self.0, bytes, SendFlags::NOSIGNAL)
+            .map_err(|source| Error::of_transfer("cannot write to a socket", source))
+    }
+
+    /// Reads what there is; 0 when the other end has shut down and everything was read.
+    ///
+    /// # Errors
+    /// [`Error::ShouldWait`] when there is nothing yet.
+    pub fn read(&self, bytes: &mut [u8]) -> Result<usize> {
+        rustix::net::recv(&self.0, &mut *bytes, RecvFlags::empty())
+            .map(|(_, length)| length)
+            .map_err(|source| Error::of_transfer("cannot read from a socket", source))
+    }
+
+    /// Says that nothing more will be written; reading goes on.
+    ///
+    /// # Errors
+    /// [`Error::PeerClosed`].
+    pub fn shutdown_write(&self) -> Result<()> {
+        rustix::net::shutdown(&self.0, Shutdown::Write)
+            .map_err(|source| Error::of_transfer("cannot shut a socket down", source))
+    }
+
+    /// A second handle of the same end.
+    ///
+    /// # Errors
+    /// The process is out of descriptors.
+    pub fn duplicate(&self) -> Result<Self> {
+        let copy = self.0.try_clone().map_err(|source| Error::io("cannot duplicate a socket", source))?;
+        Ok(Self(copy))
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl From<Socket> for OwnedFd {
+    fn from(socket: Socket) -> Self {
+        socket.0
+    }
+}

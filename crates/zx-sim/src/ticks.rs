@@ -1,0 +1,243 @@
+//! One clock for all processes of the machine.
+//!
+//! Ticks are the invariant TSC where the kernel itself keeps time by it; else nanoseconds of
+//! `CLOCK_MONOTONIC`. The rate is found once per boot, by whoever is first, and kept in a file, so that all
+//! processes agree on it to the last digit.
+#![allow(unsafe_code)]
+
+use crate::error::{Error, Result};
+use crate::sys;
+use rustix::time::{ClockId, clock_gettime};
+use std::io::Write;
+use std::path::Path;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+/// Where ticks come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Source {
+    /// The time stamp counter of x86.
+    Tsc = 1,
+    /// The virtual counter of Arm.
+    Cntvct = 2,
+    /// `CLOCK_MONOTONIC`, in nanoseconds.
+    Monotonic = 3,
+}
+
+impl Source {
+    /// The name in messages and in the file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tsc => "tsc",
+            Self::Cntvct => "cntvct",
+            Self::Monotonic => "monotonic",
+        }
+    }
+
+    fn from_name(name: &str) -> Option<Self> {
+        [Self::Tsc, Self::Cntvct, Self::Monotonic].into_iter().find(|source| source.name() == name)
+    }
+}
+
+/// 0 until it was asked for.
+static SOURCE: AtomicU8 = AtomicU8::new(0);
+
+/// The current time in ticks.
+#[inline(always)]
+#[must_use]
+pub fn now() -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if SOURCE.load(Ordering::Relaxed) == Source::Tsc as u8 {
+        // SAFETY: every x86-64 processor has the instruction.
+        return unsafe { core::arch::x86_64::_rdtsc() };
+    }
+    now_slowly()
+}
+
+#[cold]
+#[inline(never)]
+fn now_slowly() -> u64 {
+    match source() {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: every x86-64 processor has the instruction.
+        Source::Tsc => unsafe { core::arch::x86_64::_rdtsc() },
+        #[cfg(target_arch = "aarch64")]
+        Source::Cntvct => {
+            let ticks: u64;
+            // SAFETY: reads a register that user space may read on Linux.
+            unsafe { core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
+            ticks
+        }
+        _ => nanos_of(ClockId::Monotonic),
+    }
+}
+
+/// The source of [`now`] on this machine.
+#[must_use]
+pub fn source() -> Source {
+    match SOURCE.load(Ordering::Relaxed) {
+        1 => Source::Tsc,
+        2 => Source::Cntvct,
+        3 => Source::Monotonic,
+        _ => {
+            let source = detect();
+            SOURCE.store(source as u8, Ordering::Relaxed);
+            source
+        }
+    }
+}
+
+fn detect() -> Source {
+    let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let kernel = std::fs::read_to_string(path).unwrap_or_default();
+    match kernel.trim() {
+        "tsc" if cfg!(target_arch = "x86_64") => Source::Tsc,
+        "arch_sys_counter" if cfg!(target_arch = "aarch64") => Source::Cntvct,
+        _ => Source::Monotonic,
+    }
+}
+
+fn nanos_of(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Source and rate of the machine's ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clock {
+    /// Where ticks come from.
+    pub source: Source,
+    /// Ticks in a second.
+    pub ticks_per_second: u64,
+}
+
+/// The file in the runtime directory: boot id, source and rate, a line each.
+const FILE: &str = "ticks";
+
+impl Clock {
+    /// The clock that a directory's processes agreed on since boot; finds it out if nobody has.
+    ///
+    /// # Errors
+    /// The directory cannot be used.
+    pub fn load_or_create(directory: &Path) -> Result<Self> {
+        let path = directory.join(FILE);
+        let failed = |source| Error::io(format!("cannot use {}", path.display()), source);
+        let boot = boot_id();
+        if let Some(clock) = Self::load(&path, &boot) {
+            return Ok(clock);
+        }
+        let clock = Self::measure();
+        let temporary = directory.join(format!("{FILE}.{}.{}", std::process::id(), sys::thread_id()));
+        let text = format!("{boot}\n{}\n{}\n", clock.source.name(), clock.ticks_per_second);
+        let mut file = std::fs::File::create(&temporary).map_err(failed)?;
+        file.write_all(text.as_bytes()).map_err(failed)?;
+        drop(file);
+        let result = loop {
+            // A link fails where a file is: the first one wins.
+            match std::fs::hard_link(&temporary, &path) {
+                Ok(()) => break Ok(clock),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                    if let Some(clock) = Self::load(&path, &boot) {
+                        break Ok(clock);
+                    }
+                    // Of another boot, or no clock at all.
+                    let _ = std::fs::remove_file(&path);
+                }
+                Err(error) => break Err(failed(error)),
+            }
+        };
+        let _ = std::fs::remove_file(&temporary);
+        result
+    }
+
+    fn load(path: &Path, boot: &str) -> Option<Self> {
+        let text = std::fs::read_to_string(path).ok()?;
+        let mut lines = text.lines();
+        if lines.next()? != boot {
+            return None;
+        }
+        let source = Source::from_name(lines.next()?).filter(|found| *found == source())?;
+        let ticks_per_second = lines.next()?.parse().ok().filter(|rate| *rate > 0)?;
+        Some(Self { source, ticks_per_second })
+    }
+
+    /// Finds the rate out: from the kernel's own calibration, else by comparing clocks for a moment.
+    #[must_use]
+    pub fn measure() -> Self {
+        let source = source();
+        let ticks_per_second = match source {
+            Source::Monotonic => 1_000_000_000,
+            Source::Cntvct => cntvct_rate(),
+            Source::Tsc => {
+                tsc_rate_of_kernel().unwrap_or_else(|| rate_by_comparison(Duration::from_millis(50)))
+            }
+        };
+        Self { source, ticks_per_second }
+    }
+}
+
+/// The rate by which the kernel turns the TSC into nanoseconds: `ns = (ticks * multiplier) >> shift`.
+fn tsc_rate_of_kernel() -> Option<u64> {
+    let (multiplier, shift) = sys::perf_time_conversion()?;
+    let scaled = 1_000_000_000_u128.checked_shl(u32::from(shift))?;
+    u64::try_from((scaled + u128::from(multiplier) / 2) / u128::from(multiplier))
+        .ok()
+        .filter(|rate| *rate > 0)
+}
+
+/// The rate against `CLOCK_MONOTONIC_RAW`, over a span.
+fn rate_by_comparison(span: Duration) -> u64 {
+    // The pair of readings that lie closest together is the most exact of several.
+    let sample = || {
+        (0..16)
+            .map(|_| {
+                let before = now();
+                let nanos = nanos_of(ClockId::MonotonicRaw);
+                let after = now();
+                (after - before, before + (after - before) / 2, nanos)
+            })
+            .min()
+            .map_or((0, 0), |(_, ticks, nanos)| (ticks, nanos))
+    };
+    let (first_ticks, first_nanos) = sample();
+    std::thread::sleep(span);
+    let (last_ticks, last_nanos) = sample();
+    let ticks = u128::from(last_ticks.saturating_sub(first_ticks));
+    let nanos = u128::from(last_nanos.saturating_sub(first_nanos)).max(1);
+    u64::try_from(ticks * 1_000_000_000 / nanos).unwrap_or(u64::MAX).max(1)
+}
+
+#[cfg(target_arch = "aarch64")]
+fn cntvct_rate() -> u64 {
+    let rate: u64;
+    // SAFETY: reads a register that user space may read on Linux.
+    unsafe { core::arch::asm!("mrs {}, cntfrq_el0", out(reg) rate, options(nomem, nostack)) };
+    rate.max(1)
+}
+
+#[cfg(not(target_arch = "aarch64"))]
+fn cntvct_rate() -> u64 {
+    1
+}
+
+/// Tells one boot from the next.
+fn boot_id() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_rate_agrees_with_a_measurement() {
+        if source() != Source::Tsc {
+            return;
+        }
+        let kernel = tsc_rate_of_kernel().unwrap_or_else(|| Clock::measure().ticks_per_second) as f64;
+        let measured = rate_by_comparison(Duration::from_millis(200)) as f64;
+        assert!((kernel / measured - 1.0).abs() < 1e-3, "{kernel} {measured}");
+    }
+}
