@@ -1,1 +1,35 @@
 //! Converts Fuchsia trace archives to other formats.
+//!
+//! [`catapult`] writes the JSON that Catapult (chrome://tracing) reads, as Fuchsia's own exporter does.
+#![forbid(unsafe_code)]
+
+pub mod catapult;
+mod json;
+
+use std::io;
+use trace_reader::ReadError;
+
+/// Why a conversion failed. What was written before is not a whole document.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConvertError {
+    /// The input cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The output cannot be written.
+    #[error("cannot write: {0}")]
+    Write(#[source] io::Error),
+}
+
+/// What a conversion did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Events written.
+    pub events: u64,
+    /// What the target cannot express, by name, with counts; in order of the names.
+    pub skipped: Vec<(String, u64)>,
+    /// Remarks of the reader's, such as malformed records.
+    pub warnings: u64,
+    /// The first remarks.
+    pub first_warnings: Vec<String>,
+}

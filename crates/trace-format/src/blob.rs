@@ -80,3 +80,75 @@ impl<'a> Blob<'a> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::vec;
+
+    use super::*;
+    use crate::record::Record;
+    use crate::testing::{check_decode, check_golden, decode_error, encode, past_end};
+    use crate::units::StringIndex;
+
+    fn name(index: u16) -> StringRef<'static> {
+        StringRef::Index(StringIndex::new(index).unwrap())
+    }
+
+    #[test]
+    //= docs/format.md#blob-record
+    fn examples() {
+        let payload = b"This is some data that we are writing";
+        let record = Record::Blob(Blob { blob_type: TYPE_DATA, name: name(0x7777), payload });
+        // Header: type 5, 6 words, name, length 37, blob type 1; then the payload with 3 bytes of padding.
+        let words = [
+            0x0001_0025_7777_0065,
+            0x2073_6920_7369_6854,
+            0x7461_6420_656d_6f73,
+            0x7720_7461_6874_2061,
+            0x7277_2065_7261_2065,
+            0x0000_0067_6e69_7469,
+        ];
+        check_golden(&words, record);
+        // Reserved bits set.
+        let mut reserved = words;
+        reserved[0] |= 0xff00_8000_0000_0000;
+        check_decode(&reserved, record);
+        // An inline name before a payload of four bytes.
+        check_golden(
+            &[0x0003_0004_8002_0035, 0x6670, 0x0108_020a],
+            Record::Blob(Blob {
+                blob_type: TYPE_PERFETTO,
+                name: StringRef::Inline(b"pf"),
+                payload: &[0x0a, 0x02, 0x08, 0x01],
+            }),
+        );
+        // Neither name nor payload.
+        check_golden(
+            &[0x0001_0000_0000_0015],
+            Record::Blob(Blob { blob_type: TYPE_DATA, name: StringRef::Empty, payload: b"" }),
+        );
+    }
+
+    #[test]
+    //= docs/format.md#limits
+    fn the_record_limits_the_payload() {
+        let payload = vec![1; 32_753];
+        let blob = |payload| Record::Blob(Blob { blob_type: 2, name: name(1), payload });
+        let words = encode(&blob(&payload[..32_752])).unwrap();
+        assert_eq!(words.len(), 4095);
+        assert_eq!(words[0], 0x0002_7ff0_0001_fff5);
+        let error = EncodeError::TooLarge { limit: Words(4095), found: Words(4096) };
+        assert_eq!(encode(&blob(&payload)), Err(error));
+        let name = StringRef::Inline(&payload[..32_001]);
+        let error = EncodeError::TooLong { what: "blob name", limit: 32_000, found: 32_001 };
+        assert_eq!(encode(&Record::Blob(Blob { blob_type: 2, name, payload: b"" })), Err(error));
+    }
+
+    #[test]
+    //= docs/format.md#malformed-input
+    fn parts_past_the_end_are_malformed() {
+        assert_eq!(decode_error(&[0x0001_0009_0001_0025, 0]), past_end("blob payload", 2, 1));
+        assert_eq!(decode_error(&[0x0001_0000_8009_0025, 0]), past_end("blob name", 2, 1));
+        assert_eq!(decode_error(&[0x0001_0001_8001_0025, 0]), past_end("blob payload", 1, 0));
+    }
+}

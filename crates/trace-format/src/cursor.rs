@@ -1,7 +1,7 @@
 //! Takes a record apart word by word, never past its end.
 
 use crate::error::DecodeError;
-use crate::refs::{StringRef, ThreadRef};
+use crate::refs::{INLINE, StringRef, ThreadRef};
 use crate::units::{Koid, ProcessKoid, StringIndex, ThreadIndex, ThreadKoid, Words};
 
 /// The rest of a record.
@@ -43,7 +43,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A stream of so many bytes, without its padding.
+    /// A stream of so many bytes, without its padding, which may hold anything.
+    //= docs/format.md#words-and-streams
     #[inline]
     pub fn stream(&mut self, bytes: usize, what: &'static str) -> Result<&'a [u8], DecodeError> {
         let words = self.words(Words::for_bytes(bytes), what)?;
@@ -51,9 +52,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// The string that a reference's bits stand for.
+    //= docs/format.md#string-references
     #[inline]
     pub fn string(&mut self, bits: u16, what: &'static str) -> Result<StringRef<'a>, DecodeError> {
-        const INLINE: u16 = 0x8000;
         if bits & INLINE != 0 {
             return match usize::from(bits & !INLINE) {
                 0 => Ok(StringRef::Empty),
@@ -64,6 +65,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The thread that a reference's bits stand for.
+    //= docs/format.md#thread-references
     #[inline]
     pub fn thread(&mut self, bits: u8) -> Result<ThreadRef, DecodeError> {
         match ThreadIndex::new(bits) {
@@ -75,7 +77,35 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    #[cold]
     fn past_end(&self, what: &'static str, expected: Words) -> DecodeError {
         DecodeError::PastEnd { what, expected, found: Words(self.rest.len() / 8) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::past_end;
+
+    #[test]
+    //= docs/format.md#words-and-streams
+    fn a_stream_ends_at_a_word_and_its_padding_does_not_matter() {
+        let mut cursor = Cursor::new(b"1234567X\xff\xff\xff\xff\xff\xff\xff\xffeight...");
+        assert_eq!(cursor.stream(0, "none"), Ok(&b""[..]));
+        assert_eq!(cursor.stream(7, "seven"), Ok(&b"1234567"[..]));
+        assert_eq!(cursor.stream(1, "one"), Ok(&b"\xff"[..]));
+        assert_eq!(cursor.stream(8, "eight"), Ok(&b"eight..."[..]));
+        assert_eq!(cursor.rest(), b"");
+    }
+
+    #[test]
+    //= docs/format.md#malformed-input
+    fn what_does_not_fit_is_not_taken() {
+        let mut cursor = Cursor::new(b"12345678");
+        assert_eq!(cursor.stream(9, "name"), Err(past_end("name", 2, 1)));
+        assert_eq!(cursor.stream(usize::MAX, "name"), Err(past_end("name", usize::MAX / 8 + 1, 1)));
+        assert_eq!(cursor.word("word"), Ok(u64::from_le_bytes(*b"12345678")));
+        assert_eq!(cursor.word("word"), Err(past_end("word", 1, 0)));
     }
 }

@@ -224,6 +224,8 @@ impl EventKind {
     #[inline]
     const fn trailing_word(&self) -> Option<u64> {
         match *self {
+            // Readers assume the thread, so the commonest instant goes without.
+            Self::Instant { scope: Scope::Thread } => None,
             Self::Instant { scope } => Some(scope as u64),
             Self::DurationComplete { end } => Some(end.0),
             Self::Counter { id }
@@ -286,7 +288,7 @@ impl<'a> Event<'a> {
             .plus(self.arguments.words())
     }
 
-    /// Writes the record; an instant always with its scope.
+    /// Writes the record; an instant with its scope unless that is the thread, which readers assume.
     ///
     /// # Errors
     ///

@@ -44,3 +44,33 @@ impl Initialization {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Record;
+    use crate::testing::{check_decode, check_golden, decode_error, past_end};
+
+    fn record(rate: u64) -> Record<'static> {
+        Record::Initialization(Initialization { ticks_per_second: TicksPerSecond::new(rate).unwrap() })
+    }
+
+    #[test]
+    //= docs/format.md#initialization-record
+    fn examples() {
+        check_golden(&[0x0000_0000_0000_0021, 0x0000_0000_3b9a_ca00], record(1_000_000_000));
+        check_golden(&[0x0000_0000_0000_0021, 0x0000_0000_0000_abcd], record(0xabcd));
+        // With the base tick and base time that some writers append.
+        let extended = [0x0000_0000_0000_0041, 0x0000_0000_8f0d_1800, 5, 6];
+        check_decode(&extended, record(2_400_000_000));
+        // Reserved bits set.
+        check_decode(&[0xffff_ffff_ffff_0021, 7], record(7));
+    }
+
+    #[test]
+    //= docs/format.md#initialization-record
+    fn a_clock_that_stands_still_is_malformed() {
+        assert_eq!(decode_error(&[HEADER, 0]), DecodeError::NoTicks);
+        assert_eq!(decode_error(&[0x11]), past_end("ticks per second", 1, 0));
+    }
+}

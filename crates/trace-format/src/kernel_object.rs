@@ -87,3 +87,96 @@ impl<'a> KernelObject<'a> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::vec;
+
+    use super::*;
+    use crate::argument::{Argument, ArgumentValue};
+    use crate::record::Record;
+    use crate::testing::{check_decode, check_golden, decode_error, encode, past_end};
+    use crate::units::StringIndex;
+
+    #[test]
+    //= docs/format.md#kernel-object-record
+    fn examples() {
+        // A channel: type 7, 5 words, object type 4, inline name, 1 argument.
+        let arguments = [Argument { name: StringRef::Inline(b"arg"), value: ArgumentValue::Bool(false) }];
+        check_golden(
+            &[0x0000_0180_0404_0057, 0xdead_beef, 0x656d_616e, 0x8003_0029, 0x0067_7261],
+            Record::KernelObject(KernelObject {
+                object_type: 4,
+                koid: Koid(0xdead_beef),
+                name: StringRef::Inline(b"name"),
+                arguments: Arguments::new(&arguments),
+            }),
+        );
+        // A process.
+        let process = Record::KernelObject(KernelObject {
+            object_type: TYPE_PROCESS,
+            koid: Koid(1234),
+            name: StringRef::Inline(b"demo"),
+            arguments: Arguments::default(),
+        });
+        check_golden(&[0x0000_0080_0401_0037, 0x4d2, 0x6f6d_6564], process);
+        // Reserved bits set.
+        check_decode(&[0xffff_f080_0401_0037, 0x4d2, 0x6f6d_6564], process);
+        // A thread and its process.
+        let arguments = [Argument {
+            name: StringRef::Index(StringIndex::new(1).unwrap()),
+            value: ArgumentValue::Koid(Koid(1234)),
+        }];
+        check_golden(
+            &[0x0000_0180_0402_0057, 0x162e, 0x6e69_616d, 0x0001_0028, 0x4d2],
+            Record::KernelObject(KernelObject {
+                object_type: TYPE_THREAD,
+                koid: Koid(5678),
+                name: StringRef::Inline(b"main"),
+                arguments: Arguments::new(&arguments),
+            }),
+        );
+    }
+
+    #[test]
+    //= docs/format.md#kernel-object-record
+    fn a_name_need_not_be_utf_8() {
+        check_golden(
+            &[0x0000_0080_0501_0037, 0x4d2, 0x0000_006f_6cff_6568],
+            Record::KernelObject(KernelObject {
+                object_type: TYPE_PROCESS,
+                koid: Koid(1234),
+                name: StringRef::Inline(b"he\xfflo"),
+                arguments: Arguments::default(),
+            }),
+        );
+    }
+
+    #[test]
+    //= docs/format.md#limits
+    fn names_and_arguments_have_limits() {
+        let name = vec![b'n'; 32_001];
+        let null = [Argument { name: StringRef::Empty, value: ArgumentValue::Null }; 16];
+        let object = |length, count| {
+            Record::KernelObject(KernelObject {
+                object_type: TYPE_PROCESS,
+                koid: Koid(1),
+                name: StringRef::Inline(&name[..length]),
+                arguments: Arguments::new(&null[..count]),
+            })
+        };
+        assert_eq!(encode(&object(32_000, 15)).unwrap().len(), 2 + 4000 + 15);
+        let error = EncodeError::TooLong { what: "object name", limit: 32_000, found: 32_001 };
+        assert_eq!(encode(&object(32_001, 0)), Err(error));
+        let error = EncodeError::TooManyArguments { limit: 15, found: 16 };
+        assert_eq!(encode(&object(1, 16)), Err(error));
+    }
+
+    #[test]
+    //= docs/format.md#malformed-input
+    fn parts_past_the_end_are_malformed() {
+        assert_eq!(decode_error(&[0x0001_0017]), past_end("koid", 1, 0));
+        assert_eq!(decode_error(&[0x0000_0080_0401_0027, 1]), past_end("object name", 1, 0));
+        assert_eq!(decode_error(&[0x0000_0100_0001_0027, 1]), past_end("argument header", 1, 0));
+    }
+}

@@ -70,3 +70,62 @@ impl<'a> Log<'a> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::vec;
+
+    use super::*;
+    use crate::record::Record;
+    use crate::testing::{check_decode, check_golden, decode_error, encode, past_end};
+    use crate::units::{Koid, ProcessKoid, ThreadIndex, ThreadKoid};
+
+    const INLINE: ThreadRef =
+        ThreadRef::Inline { process: ProcessKoid(Koid(1234)), thread: ThreadKoid(Koid(5678)) };
+
+    #[test]
+    //= docs/format.md#log-record
+    fn examples() {
+        let record = Record::Log(Log {
+            timestamp: Ticks(0xaabb_ccdd_eeff_0011),
+            thread: ThreadRef::Index(ThreadIndex::new(1).unwrap()),
+            message: b"This is a log message",
+        });
+        // Header: type 9, 5 words, length 21, thread 1; timestamp; the message with 3 bytes of padding.
+        let words = [
+            0x0000_0001_0015_0059,
+            0xaabb_ccdd_eeff_0011,
+            0x2073_6920_7369_6854,
+            0x656d_2067_6f6c_2061,
+            0x0000_0065_6761_7373,
+        ];
+        check_golden(&words, record);
+        // Reserved bits set.
+        let mut reserved = words;
+        reserved[0] |= 0xffff_ff00_8000_0000;
+        check_decode(&reserved, record);
+        // An inline thread.
+        check_golden(
+            &[0x0000_0000_0002_0059, 0xfa0, 0x4d2, 0x162e, 0x6968],
+            Record::Log(Log { timestamp: Ticks(4000), thread: INLINE, message: b"hi" }),
+        );
+    }
+
+    #[test]
+    //= docs/format.md#limits
+    fn a_message_is_as_long_as_a_string() {
+        let message = vec![b'm'; 32_001];
+        let log = |message| Record::Log(Log { timestamp: Ticks(1), thread: INLINE, message });
+        assert_eq!(encode(&log(&message[..32_000])).unwrap().len(), 4004);
+        let error = EncodeError::TooLong { what: "message", limit: 32_000, found: 32_001 };
+        assert_eq!(encode(&log(&message)), Err(error));
+    }
+
+    #[test]
+    //= docs/format.md#malformed-input
+    fn parts_past_the_end_are_malformed() {
+        assert_eq!(decode_error(&[0x0000_0001_0000_0019]), past_end("timestamp", 1, 0));
+        assert_eq!(decode_error(&[0x0000_0000_0000_0039, 1, 2]), past_end("thread koid", 1, 0));
+        assert_eq!(decode_error(&[0x0000_0001_0001_0029, 1]), past_end("message", 1, 0));
+    }
+}

@@ -128,3 +128,75 @@ impl<'a> Metadata<'a> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::vec;
+
+    use super::*;
+    use crate::record::Record;
+    use crate::testing::{bytes, check_decode, check_golden, decode_error, encode, past_end};
+
+    #[test]
+    //= docs/format.md#metadata-record
+    fn examples() {
+        check_golden(&[0x0016_5478_4604_0010], Record::Metadata(Metadata::TraceInfoMagic));
+        assert_eq!(bytes(&[MAGIC_WORD]), [0x10, 0x00, 0x04, 0x46, 0x78, 0x54, 0x16, 0x00]);
+        // Provider info: 3 words, metadata type 1, id, name length 13.
+        let info = Metadata::ProviderInfo { id: ProviderId(0xaabb_ccdd), name: b"test_provider" };
+        check_golden(
+            &[0x00da_abbc_cdd1_0030, 0x6f72_705f_7473_6574, 0x0000_0072_6564_6976],
+            Record::Metadata(info),
+        );
+        let section = Metadata::ProviderSection { id: ProviderId(1) };
+        check_golden(&[0x0000_0000_0012_0010], Record::Metadata(section));
+        let event = Metadata::ProviderEvent { id: ProviderId(1), event: EVENT_BUFFER_FULL };
+        check_golden(&[0x0000_0000_0013_0010], Record::Metadata(event));
+        let event = Metadata::ProviderEvent { id: ProviderId(u32::MAX), event: 15 };
+        check_golden(&[0x00ff_ffff_fff3_0010], Record::Metadata(event));
+    }
+
+    #[test]
+    //= docs/format.md#metadata-record
+    fn reserved_bits_do_not_matter() {
+        let info = Metadata::ProviderInfo { id: ProviderId(1), name: b"" };
+        check_decode(&[0xf000_0000_0011_0010], Record::Metadata(info));
+        let section = Metadata::ProviderSection { id: ProviderId(1) };
+        check_decode(&[0xfff0_0000_0012_0010], Record::Metadata(section));
+        let event = Metadata::ProviderEvent { id: ProviderId(1), event: 2 };
+        check_decode(&[0xff20_0000_0013_0010], Record::Metadata(event));
+    }
+
+    #[test]
+    //= docs/format.md#metadata-record
+    fn the_magic_number_is_one_exact_word() {
+        let unknown = Record::Metadata(Metadata::Unknown);
+        for bit in 20..64 {
+            check_decode(&[MAGIC_WORD ^ 1 << bit], unknown);
+        }
+        check_decode(&[MAGIC_WORD + 0x10, 0], unknown);
+        for metadata_type in [0, 5, 15] {
+            check_decode(&[0x10 | metadata_type << 16], unknown);
+        }
+        assert_eq!(encode(&unknown), Err(EncodeError::UnknownType { what: "metadata" }));
+    }
+
+    #[test]
+    //= docs/format.md#limits
+    fn names_and_events_have_limits() {
+        let name = vec![b'n'; 256];
+        let info = |name| Record::Metadata(Metadata::ProviderInfo { id: ProviderId(1), name });
+        assert_eq!(encode(&info(&name[..255])).unwrap()[0], 0x0ff0_0000_0011_0210);
+        let error = EncodeError::TooLong { what: "provider name", limit: 255, found: 256 };
+        assert_eq!(encode(&info(&name)), Err(error));
+        let event = Record::Metadata(Metadata::ProviderEvent { id: ProviderId(1), event: 16 });
+        let error = EncodeError::OutOfRange { what: "provider event", limit: 15, found: 16 };
+        assert_eq!(encode(&event), Err(error));
+    }
+
+    #[test]
+    //= docs/format.md#malformed-input
+    fn a_name_past_the_end_is_malformed() {
+        assert_eq!(decode_error(&[0x0010_0000_0011_0010]), past_end("provider name", 1, 0));
+    }
+}

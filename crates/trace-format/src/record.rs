@@ -12,6 +12,7 @@
 use crate::bits::field;
 use crate::blob::Blob;
 use crate::cursor::Cursor;
+use crate::error::{DecodeError, EncodeError};
 use crate::event::Event;
 use crate::initialization::Initialization;
 use crate::kernel_object::KernelObject;
@@ -21,8 +22,6 @@ use crate::sink::Sink;
 use crate::string::StringRecord;
 use crate::thread::ThreadRecord;
 use crate::units::Words;
-
-pub use crate::error::{DecodeError, EncodeError};
 
 #[cfg(test)]
 mod tests;
@@ -177,6 +176,7 @@ impl<'a> Record<'a> {
             RecordType::Blob => Self::Blob(Blob::decode(header, cursor)?),
             RecordType::KernelObject => Self::KernelObject(KernelObject::decode(header, cursor)?),
             RecordType::Log => Self::Log(Log::decode(header, cursor)?),
+            //= docs/format.md#other-records
             RecordType::UserspaceObject
             | RecordType::Scheduling
             | RecordType::Profiler

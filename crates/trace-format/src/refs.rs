@@ -6,7 +6,7 @@ use crate::units::{ProcessKoid, StringIndex, ThreadIndex, ThreadKoid, Words};
 
 /// Longest string that is written, in bytes. Readers accept up to 32 767.
 pub const MAX_STRING_BYTES: usize = 32_000;
-const INLINE: u16 = 0x8000;
+pub(crate) const INLINE: u16 = 0x8000;
 
 /// How a string stands in a record. Strings are bytes: UTF-8 by convention.
 //= docs/format.md#string-references
@@ -123,4 +123,66 @@ pub(crate) fn check_length(bytes: &[u8], limit: usize, what: &'static str) -> Re
         return Err(EncodeError::TooLong { what, limit, found: bytes.len() });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec;
+
+    use super::*;
+    use crate::cursor::Cursor;
+    use crate::error::DecodeError;
+    use crate::testing::past_end;
+    use crate::units::Koid;
+
+    fn decode(bits: u16, bytes: &[u8]) -> Result<StringRef<'_>, DecodeError> {
+        Cursor::new(bytes).string(bits, "name")
+    }
+
+    #[test]
+    //= docs/format.md#string-references
+    fn a_string_is_empty_indexed_or_inline() {
+        assert_eq!(decode(0, b""), Ok(StringRef::Empty));
+        assert_eq!(decode(1, b""), Ok(StringRef::Index(StringIndex::new(1).unwrap())));
+        assert_eq!(decode(0x7fff, b""), Ok(StringRef::Index(StringIndex::MAX)));
+        assert_eq!(decode(0x8003, b"abc\0\0\0\0\0"), Ok(StringRef::Inline(b"abc")));
+        assert_eq!(decode(0x8000, b""), Ok(StringRef::Empty));
+        assert_eq!(decode(0x8009, b"abcdefgh"), Err(past_end("name", 2, 1)));
+    }
+
+    #[test]
+    //= docs/format.md#string-references
+    fn an_empty_string_is_written_as_0() {
+        assert_eq!(StringRef::inline(""), StringRef::Empty);
+        assert_eq!(StringRef::Empty.bits(), 0);
+        assert_eq!(StringRef::Inline(b"").bits(), 0);
+        assert_eq!(StringRef::Index(StringIndex::MAX).bits(), 0x7fff);
+        assert_eq!(StringRef::inline("abc").bits(), 0x8003);
+        assert_eq!(inline_string_ref(MAX_STRING_BYTES), 0xfd00);
+    }
+
+    #[test]
+    //= docs/format.md#limits
+    fn readers_take_longer_strings_than_writers_make() {
+        let bytes = vec![b'x'; 32_768];
+        assert_eq!(decode(0xffff, &bytes), Ok(StringRef::Inline(&bytes[..32_767])));
+        assert_eq!(StringRef::Inline(&bytes[..32_000]).check("name"), Ok(()));
+        let error = EncodeError::TooLong { what: "name", limit: 32_000, found: 32_001 };
+        assert_eq!(StringRef::Inline(&bytes[..32_001]).check("name"), Err(error));
+    }
+
+    #[test]
+    //= docs/format.md#thread-references
+    fn only_0_is_an_inline_thread() {
+        let words = [7u64.to_le_bytes(), 9u64.to_le_bytes()];
+        let inline = ThreadRef::Inline { process: ProcessKoid(Koid(7)), thread: ThreadKoid(Koid(9)) };
+        assert_eq!(Cursor::new(words.as_flattened()).thread(0), Ok(inline));
+        assert_eq!(inline.bits(), 0);
+        for bits in 1..=255 {
+            let indexed = ThreadRef::Index(ThreadIndex::new(bits).unwrap());
+            assert_eq!(Cursor::new(b"").thread(bits), Ok(indexed));
+            assert_eq!(indexed.bits(), bits);
+        }
+        assert_eq!(Cursor::new(&words[0]).thread(0), Err(past_end("thread koid", 1, 0)));
+    }
 }

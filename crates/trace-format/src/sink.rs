@@ -6,6 +6,8 @@ pub trait Sink {
     fn word(&mut self, word: u64);
 
     /// Takes bytes, padded with zeros to a whole word.
+    //= docs/format.md#words-and-streams
+    #[inline]
     fn bytes(&mut self, bytes: &[u8]) {
         let (chunks, rest) = bytes.as_chunks::<8>();
         for chunk in chunks {
@@ -55,5 +57,40 @@ impl Sink for SliceSink<'_> {
             *slot = word;
         }
         self.length = self.length.saturating_add(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    //= docs/format.md#words-and-streams
+    fn bytes_are_padded_with_zeros_to_a_word() {
+        for (length, words) in [(0, 0), (1, 1), (7, 1), (8, 1), (9, 2), (15, 2), (16, 2)] {
+            let mut room = [u64::MAX; 3];
+            let mut sink = SliceSink::new(&mut room);
+            sink.bytes(&[0x61; 16][..length]);
+            let mut expected = [0; 16];
+            expected[..length].fill(0x61);
+            let expected = expected.as_chunks().0;
+            assert_eq!(sink.words().len(), words, "{length} bytes");
+            for (word, bytes) in sink.words().iter().zip(expected) {
+                assert_eq!(*word, u64::from_le_bytes(*bytes), "{length} bytes");
+            }
+            assert_eq!(room[words..], [u64::MAX; 3][words..], "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_noticed() {
+        let mut room = [0; 2];
+        let mut sink = SliceSink::new(&mut room);
+        sink.word(1);
+        sink.word(2);
+        assert!(!sink.is_overrun());
+        sink.word(3);
+        assert!(sink.is_overrun());
+        assert_eq!(sink.words(), [1, 2]);
     }
 }

@@ -67,3 +67,37 @@ impl ThreadRecord {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Record;
+    use crate::testing::{check_decode, check_golden, decode_error, past_end};
+
+    fn record(index: u8) -> Record<'static> {
+        Record::Thread(ThreadRecord {
+            index,
+            process: ProcessKoid(Koid(1234)),
+            thread: ThreadKoid(Koid(5678)),
+        })
+    }
+
+    #[test]
+    //= docs/format.md#thread-record
+    fn examples() {
+        // Header: type 3, 3 words, index; process koid; thread koid.
+        check_golden(&[0x0000_0000_0001_0033, 0x4d2, 0x162e], record(1));
+        check_golden(&[0x0000_0000_00ff_0033, 0x4d2, 0x162e], record(255));
+        // Index 0 is read, and means nothing.
+        check_golden(&[0x0000_0000_0000_0033, 0x4d2, 0x162e], record(0));
+        // Reserved bits set.
+        check_decode(&[0xffff_ffff_ff01_0033, 0x4d2, 0x162e], record(1));
+    }
+
+    #[test]
+    //= docs/format.md#malformed-input
+    fn two_koids_are_needed() {
+        assert_eq!(decode_error(&[0x0001_0023, 0x4d2]), past_end("thread koid", 1, 0));
+        assert_eq!(decode_error(&[0x0001_0013]), past_end("process koid", 1, 0));
+    }
+}

@@ -63,6 +63,7 @@ impl TicksPerSecond {
 
 impl Ticks {
     /// In nanoseconds, rounded down; beyond 64 bits it stays at the largest value.
+    //= docs/format.md#time
     #[must_use]
     pub const fn to_nanos(self, rate: TicksPerSecond) -> Nanos {
         let nanos = self.0 as u128 * 1_000_000_000 / rate.0.get() as u128;
@@ -175,6 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
+    //= docs/format.md#time
     fn nanoseconds_are_exact() {
         let rate = |rate| TicksPerSecond(NonZeroU64::new(rate).unwrap());
         assert_eq!(Ticks(40).to_nanos(rate(10)), Nanos(4_000_000_000));

@@ -13,6 +13,7 @@ mod validate;
 use durable::Durable;
 use std::io;
 use std::sync::atomic::{Ordering, fence};
+pub use trace_format::buffer::BUFFER_VERSION;
 use trace_format::buffer::{BufferHeader, BufferMode, HEADER_BYTES, HeaderError, Layout, field};
 use trace_format::record::RecordHeader;
 use trace_format::slab::{Loss, LossReason, SlabState, SlabWord};

@@ -1,8 +1,8 @@
 //! Checks the records of one provider before they are handed on.
 
 use trace_format::argument::{ArgumentValue, Arguments};
-use trace_format::event::EventKind;
 use trace_format::error::DecodeError;
+use trace_format::event::EventKind;
 use trace_format::record::Record;
 use trace_format::refs::{StringRef, ThreadRef};
 use trace_format::units::TicksPerSecond;

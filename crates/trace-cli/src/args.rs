@@ -1,0 +1,219 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Records what programs do, and looks at the result.
+#[derive(Debug, Parser)]
+#[command(name = "trace", version = crate::version::text(), subcommand_required = true)]
+#[command(after_help = "Examples:
+  trace record -- ./app --flag      record a program until it ends, into trace.fxt
+  trace list-providers              who can be recorded right now
+  trace convert --to catapult trace.fxt
+
+Open a .fxt file at https://ui.perfetto.dev.")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Record until a command ends, a time is over, or Ctrl-C
+    #[command(after_help = "Examples:
+  trace record -- ./app             until the program ends
+  trace record --duration 5         all running providers, for five seconds
+  trace record --categories 'gfx,net:*' --output-file app.json -- ./app
+
+Exit codes: that of the command; 128 + n if signal n ended it; 127 if it was not
+found, 126 if it cannot be executed; 125 if recording failed; 2 for a wrong command line.")]
+    Record(Record),
+    /// List the programs that can be recorded
+    #[command(after_help = "Example:
+  trace list-providers --machine json")]
+    ListProviders(List),
+    /// List the categories that running programs know
+    #[command(after_help = "Example:
+  trace list-categories")]
+    ListCategories(List),
+    /// Print one line for each record of a trace
+    #[command(after_help = "Example:
+  trace dump trace.fxt | grep draw")]
+    Dump(Dump),
+    /// Convert a trace to another format
+    #[command(after_help = "Examples:
+  trace convert --to catapult trace.fxt             writes trace.json
+  trace convert --to catapult trace.fxt - | less")]
+    Convert(Convert),
+    /// Run the manager that programs register with; other commands start one when they need it
+    #[command(after_help = "Example:
+  trace manager &")]
+    Manager(Manager),
+}
+
+/// Options of `record`.
+#[derive(Debug, Args)]
+pub struct Record {
+    /// Categories to record: exact names, or prefixes ending in `*`; all when not given
+    #[arg(long, value_name = "LIST", value_parser = categories)]
+    pub categories: Option<CategoryList>,
+    /// Stop after so many seconds, such as 5 or 0.5
+    #[arg(long, value_name = "SECONDS", value_parser = duration)]
+    pub duration: Option<Duration>,
+    /// Where the trace goes; a name ending in .json is converted to Catapult
+    #[arg(long, short = 'o', value_name = "FILE", default_value = "trace.fxt")]
+    pub output_file: PathBuf,
+    /// Leave out host, command line and the other facts about the recording
+    #[arg(long)]
+    pub no_metadata: bool,
+    /// A program to run and record, with its arguments
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub command: Vec<String>,
+}
+
+/// A list of categories.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CategoryList(pub Vec<String>);
+
+/// Options of the list commands.
+#[derive(Debug, Args)]
+pub struct List {
+    /// Output for programs
+    #[arg(long, value_name = "FORMAT")]
+    pub machine: Option<Machine>,
+}
+
+/// Formats for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Machine {
+    /// One JSON array
+    Json,
+}
+
+/// Options of `dump`.
+#[derive(Debug, Args)]
+pub struct Dump {
+    /// The trace
+    #[arg(value_name = "FILE")]
+    pub input: PathBuf,
+}
+
+/// Options of `convert`.
+#[derive(Debug, Args)]
+pub struct Convert {
+    /// The format to convert to
+    #[arg(long, value_name = "FORMAT")]
+    pub to: Format,
+    /// The trace
+    #[arg(value_name = "FILE")]
+    pub input: PathBuf,
+    /// The result; `-` is stdout; else the input's name with the format's suffix
+    #[arg(value_name = "OUT")]
+    pub output: Option<PathBuf>,
+}
+
+/// Formats to convert to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// JSON for Catapult (chrome://tracing)
+    Catapult,
+}
+
+impl Format {
+    /// The suffix of its files.
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Self::Catapult => "json",
+        }
+    }
+}
+
+/// Options of `manager`.
+#[derive(Debug, Args)]
+pub struct Manager {
+    /// End when there was no client and no session for a while
+    #[arg(long)]
+    pub on_demand: bool,
+    /// That while, in seconds
+    #[arg(long, value_name = "SECONDS", value_parser = duration, default_value = "30", requires = "on_demand")]
+    pub idle_timeout: Duration,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    text.parse::<f64>()
+        .ok()
+        .filter(|seconds| *seconds > 0.0)
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or_else(|| "expected a number of seconds above 0, such as 5 or 0.5".to_owned())
+}
+
+/// Blanks around entries are dropped, and so are empty entries.
+fn categories(text: &str) -> Result<CategoryList, String> {
+    let entries: Vec<String> =
+        text.split(',').map(str::trim).filter(|entry| !entry.is_empty()).map(str::to_owned).collect();
+    for entry in &entries {
+        let name = entry.strip_suffix('*').unwrap_or(entry);
+        if name.contains(|letter: char| letter == '*' || letter == '"' || letter.is_whitespace()) {
+            return Err(format!("category {entry:?} is invalid: no blanks or quotes, and * only at the end"));
+        }
+        let limit = trace_protocol::limits::MAX_CATEGORY_NAME_BYTES;
+        if entry.len() > limit {
+            return Err(format!(
+                "category {entry:?} has {} bytes, at most {limit} are possible",
+                entry.len()
+            ));
+        }
+    }
+    Ok(CategoryList(entries))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_examples() {
+        for command in Cli::command().get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("Example"), "{}", command.get_name());
+        }
+    }
+
+    #[test]
+    fn durations_are_seconds() {
+        assert_eq!(duration("5"), Ok(Duration::from_secs(5)));
+        assert_eq!(duration("0.5"), Ok(Duration::from_millis(500)));
+        for wrong in ["", "0", "-1", "x", "inf", "NaN", "1e300"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn categories_are_cleaned_and_checked() {
+        assert_eq!(categories(" a, b:c* ,,").unwrap().0, ["a", "b:c*"]);
+        assert_eq!(categories("*").unwrap().0, ["*"]);
+        for wrong in ["a b", "a*b", "\"a\"", "a**"] {
+            assert!(categories(wrong).is_err(), "{wrong}");
+        }
+        assert!(categories(&"x".repeat(101)).is_err());
+    }
+
+    #[test]
+    fn what_follows_the_command_is_the_commands() {
+        let cli =
+            Cli::try_parse_from(["trace", "record", "--duration", "1", "--", "app", "--categories", "x"]);
+        let Command::Record(record) = cli.unwrap().command else { panic!("record was asked for") };
+        assert_eq!(record.command, ["app", "--categories", "x"]);
+        assert_eq!(record.categories, None);
+        assert_eq!(record.output_file, PathBuf::from("trace.fxt"));
+    }
+}

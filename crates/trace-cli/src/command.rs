@@ -1,0 +1,82 @@
+//! The command that is recorded.
+
+use crate::connection::RUNTIME_VARIABLE;
+use crate::exit::{Failure, NOT_EXECUTABLE, NOT_FOUND};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::ErrorKind;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use zx_sim::ProcessFd;
+
+/// Tells a provider that it is being recorded, so that it waits for its start.
+const RECORD_VARIABLE: &str = "TRACE_RECORD";
+
+/// A running command.
+#[derive(Debug)]
+pub struct RecordedCommand {
+    child: Child,
+    /// Readable when the command has ended, until somebody watches it.
+    process: Option<ProcessFd>,
+    name: String,
+}
+
+impl RecordedCommand {
+    /// Starts a command whose providers find the manager of a runtime directory.
+    pub fn spawn(command: &[String], runtime_dir: &Path) -> Result<Option<Self>, Failure> {
+        let Some((program, arguments)) = command.split_first() else {
+            return Ok(None);
+        };
+        let mut child = Command::new(program)
+            .args(arguments)
+            .env(RUNTIME_VARIABLE, runtime_dir)
+            .env(RECORD_VARIABLE, "1")
+            .spawn()
+            .map_err(|error| {
+                let (code, what) = match error.kind() {
+                    ErrorKind::NotFound => (NOT_FOUND, "command not found"),
+                    _ => (NOT_EXECUTABLE, "command cannot be executed"),
+                };
+                Failure { code, text: format!("{program}: {what}: {error}") }
+            })?;
+        match ProcessFd::open(child.id()) {
+            Ok(process) => Ok(Some(Self { child, process: Some(process), name: program.clone() })),
+            Err(error) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(Failure::new(format!("{program}: {error}")))
+            }
+        }
+    }
+
+    /// What becomes readable when it has ended, once.
+    pub fn take_process(&mut self) -> Option<ProcessFd> {
+        self.process.take()
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How it ended, if it has.
+    pub fn status(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+
+    /// Asks it to end.
+    pub fn terminate(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    /// Ends it.
+    pub fn kill(&self) {
+        self.signal(Signal::KILL);
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            // It may have ended just now; its pid is ours until it was waited for.
+            let _ = kill_process(pid, signal);
+        }
+    }
+}

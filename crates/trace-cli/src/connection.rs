@@ -1,0 +1,255 @@
+//! The way to a manager: finds one or starts one, asks it, and holds a session with it.
+
+use crate::exit::Failure;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use trace_protocol::controller::{
+    ProvisionerRequest, ProvisionerResponse, SessionRequest, SessionResponse, TraceConfig,
+};
+use trace_protocol::{Encoded, Message, ProtocolError, Txid};
+use zx_sim::{Channel, Error, Handle, RuntimeDir, Signals, Socket, Vmo, wait_one};
+
+/// Names the directory of the manager.
+pub const RUNTIME_VARIABLE: &str = "TRACE_RUNTIME_DIR";
+const RUNTIME_NAME: &str = "trace";
+/// The manager's socket for clients.
+const PROVISIONER: &str = "provisioner";
+/// What a manager that was started on demand has to say.
+const LOG: &str = "manager.log";
+/// How long a manager may take to start.
+const START_WAIT: Duration = Duration::from_secs(5);
+/// How long a manager may take to answer a question.
+const ANSWER_WAIT: Duration = Duration::from_secs(5);
+const RETRY_INTERVAL: Duration = Duration::from_millis(5);
+
+/// Where a manager may be, the first being where one is started.
+pub fn directories() -> Vec<PathBuf> {
+    RuntimeDir::candidates(RUNTIME_VARIABLE, RUNTIME_NAME)
+}
+
+/// A connection to a manager.
+#[derive(Debug)]
+pub struct Connection {
+    channel: Channel,
+    directory: PathBuf,
+    /// This call started the manager.
+    pub is_new: bool,
+    next_txid: u32,
+}
+
+impl Connection {
+    /// Connects to a running manager, or starts one.
+    pub fn open() -> Result<Self, Failure> {
+        let directories = directories();
+        for directory in &directories {
+            if let Some(channel) = connect(directory)? {
+                return Ok(Self::over(channel, directory, false));
+            }
+        }
+        let Some(directory) = directories.first() else {
+            return Err(Failure::new("there is no place for a runtime directory"));
+        };
+        let channel = start_manager(directory)?;
+        Ok(Self::over(channel, directory, true))
+    }
+
+    fn over(channel: Channel, directory: &Path, is_new: bool) -> Self {
+        Self { channel, directory: directory.to_owned(), is_new, next_txid: 1 }
+    }
+
+    /// The manager's runtime directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Asks something and waits for the answer.
+    pub fn ask(&mut self, request: ProvisionerRequest<Handle>) -> Result<ProvisionerResponse, Failure> {
+        let txid = Txid(self.next_txid);
+        self.next_txid += 1;
+        send(&self.channel, request.encode(txid))?;
+        let deadline = Instant::now() + ANSWER_WAIT;
+        loop {
+            match receive::<ProvisionerResponse>(&self.channel)? {
+                Received::Message(found, response) if found == txid => return Ok(response),
+                Received::Message(_, ProvisionerResponse::Refused { reason }) => {
+                    return Err(Failure::new(format!("the trace manager refused: {reason}")));
+                }
+                Received::Message(..) => {}
+                Received::Closed => return Err(Failure::new("the trace manager closed the connection")),
+                Received::Nothing if Instant::now() >= deadline => {
+                    return Err(Failure::new("the trace manager does not answer"));
+                }
+                Received::Nothing => {
+                    let wanted = Signals::READABLE | Signals::PEER_CLOSED;
+                    wait_one(&self.channel, wanted, Some(deadline)).map_err(|error| system(&error))?;
+                }
+            }
+        }
+    }
+
+    /// Sets up a session; its archive comes out of the socket.
+    pub fn initialize(&self, config: TraceConfig) -> Result<(SessionChannel, Socket), Failure> {
+        let (session, their_session) = Channel::pair().map_err(|error| system(&error))?;
+        let (output, their_output) = Socket::pair().map_err(|error| system(&error))?;
+        let request = ProvisionerRequest::InitializeTracing {
+            session: their_session.into_handle(),
+            config,
+            output: their_output.into_handle(),
+        };
+        send(&self.channel, request.encode(Txid::ONE_WAY))?;
+        Ok((SessionChannel { channel: session, next_txid: 1 }, output))
+    }
+}
+
+/// A session's channel.
+#[derive(Debug)]
+pub struct SessionChannel {
+    channel: Channel,
+    next_txid: u32,
+}
+
+/// What a channel had to give.
+pub enum Received<T> {
+    /// A message and the request it answers.
+    Message(Txid, T),
+    /// Nothing for now.
+    Nothing,
+    /// Nothing ever again.
+    Closed,
+}
+
+impl SessionChannel {
+    /// Sends a request; its answer comes with [`SessionChannel::receive`].
+    pub fn request(&mut self, request: SessionRequest) -> Result<(), Failure> {
+        let txid = Txid(self.next_txid);
+        self.next_txid += 1;
+        send(&self.channel, Message::<Handle>::encode(request, txid))
+    }
+
+    /// The next message, without waiting.
+    pub fn receive(&self) -> Result<Received<SessionResponse>, Failure> {
+        receive(&self.channel)
+    }
+}
+
+impl std::os::fd::AsFd for SessionChannel {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.channel.as_fd()
+    }
+}
+
+/// What the operating system refused.
+pub fn system(error: &Error) -> Failure {
+    Failure::new(error.to_string())
+}
+
+fn protocol(error: &ProtocolError) -> Failure {
+    Failure::new(format!("the trace manager speaks another protocol: {error}"))
+}
+
+fn send(channel: &Channel, message: Result<Encoded<Handle>, ProtocolError>) -> Result<(), Failure> {
+    let message = message.map_err(|error| Failure::new(error.to_string()))?;
+    let store = |bytes: &[u8]| {
+        let vmo = Vmo::anonymous("message", bytes.len() as u64)?;
+        vmo.write_at(0, bytes)?;
+        Ok::<_, Error>(vmo.into_handle())
+    };
+    let message = message.spill(store).map_err(|error| system(&error))?;
+    match channel.write(&message.bytes, message.handles) {
+        Ok(()) => Ok(()),
+        Err(Error::PeerClosed) => Err(Failure::new("the trace manager closed the connection")),
+        Err(error) => Err(system(&error)),
+    }
+}
+
+fn receive<T: Message<Handle>>(channel: &Channel) -> Result<Received<T>, Failure> {
+    let message = match channel.read() {
+        Ok(message) => message,
+        Err(Error::ShouldWait) => return Ok(Received::Nothing),
+        Err(Error::PeerClosed) => return Ok(Received::Closed),
+        Err(error) => return Err(system(&error)),
+    };
+    let load = |handle: Handle, length: usize| -> Result<Vec<u8>, LoadError> {
+        let vmo = Vmo::from_handle(handle)?;
+        let mut bytes = vec![0; length];
+        let read = vmo.read_at(0, &mut bytes)?;
+        bytes.truncate(read);
+        Ok(bytes)
+    };
+    let encoded = Encoded { bytes: message.bytes, handles: message.handles };
+    let encoded = encoded.unspill(load).map_err(|error| Failure::new(error.to_string()))?;
+    let (txid, message) = T::decode(&encoded.bytes, encoded.handles).map_err(|error| protocol(&error))?;
+    Ok(Received::Message(txid, message))
+}
+
+#[derive(Debug, thiserror::Error)]
+enum LoadError {
+    #[error(transparent)]
+    Object(#[from] Error),
+    #[error(transparent)]
+    Protocol(#[from] ProtocolError),
+}
+
+/// A manager that listens in a directory, if there is one that may be trusted.
+fn connect(directory: &Path) -> Result<Option<Channel>, Failure> {
+    let socket = directory.join(PROVISIONER);
+    let Ok(channel) = Channel::connect(&socket) else {
+        return Ok(None);
+    };
+    let uid = rustix::process::getuid().as_raw();
+    let peer = channel.peer().map_err(|error| system(&error))?;
+    if peer.uid != uid && peer.uid != 0 {
+        return Err(Failure::new(format!(
+            "{} belongs to user {}, not to user {uid}: not used; set {RUNTIME_VARIABLE} to a directory of your own",
+            socket.display(),
+            peer.uid
+        )));
+    }
+    Ok(Some(channel))
+}
+
+/// Starts a manager that ends by itself when it is not needed any more.
+fn start_manager(directory: &Path) -> Result<Channel, Failure> {
+    let advice = format!("set {RUNTIME_VARIABLE} to a directory of your own");
+    RuntimeDir::open_or_create(directory).map_err(|error| Failure::new(format!("{error}; {advice}")))?;
+    let log_path = directory.join(LOG);
+    let log = std::fs::File::create(&log_path)
+        .map_err(|error| Failure::new(format!("cannot write {}: {error}", log_path.display())))?;
+    let tool = std::env::current_exe()
+        .map_err(|error| Failure::new(format!("cannot find the trace tool itself: {error}")))?;
+    let mut manager = Command::new(&tool)
+        .arg0("trace-manager")
+        .args(["manager", "--on-demand"])
+        .env(RUNTIME_VARIABLE, directory)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log)
+        .spawn()
+        .map_err(|error| Failure::new(format!("cannot start a trace manager: {error}")))?;
+    let deadline = Instant::now() + START_WAIT;
+    loop {
+        if let Some(channel) = connect(directory)? {
+            return Ok(channel);
+        }
+        if is_dead(&mut manager) {
+            // Another client's manager may have been faster.
+            if let Some(channel) = connect(directory)? {
+                return Ok(channel);
+            }
+            let text = std::fs::read_to_string(&log_path).unwrap_or_default();
+            let why = text.lines().last().unwrap_or("it said nothing").to_owned();
+            return Err(Failure::new(format!("the trace manager did not start: {why}")));
+        }
+        if Instant::now() >= deadline {
+            let _ = manager.kill();
+            return Err(Failure::new(format!("the trace manager did not start within {START_WAIT:?}")));
+        }
+        std::thread::sleep(RETRY_INTERVAL);
+    }
+}
+
+fn is_dead(manager: &mut Child) -> bool {
+    matches!(manager.try_wait(), Ok(Some(_)) | Err(_))
+}

@@ -1,0 +1,88 @@
+//! How the tool ends: one table of exit codes for all commands.
+//!
+//! | code | meaning |
+//! |---|---|
+//! | 0 | success |
+//! | 1 | the tool failed |
+//! | 2 | the command line is wrong |
+//! | 125 | `record`: the tool failed |
+//! | 126 | `record`: the command cannot be executed |
+//! | 127 | `record`: the command was not found |
+//! | 128 + n | `record`: the command was ended by signal n |
+//! | else | `record`: what the command returned |
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitCode, ExitStatus};
+
+/// The tool failed.
+pub const FAILURE: u8 = 1;
+/// The command line is wrong.
+pub const USAGE: u8 = 2;
+/// `record`: the tool failed.
+pub const RECORD_FAILURE: u8 = 125;
+/// `record`: the command cannot be executed.
+pub const NOT_EXECUTABLE: u8 = 126;
+/// `record`: the command was not found.
+pub const NOT_FOUND: u8 = 127;
+const SIGNAL_BASE: i32 = 128;
+
+/// Why the tool ends early: one line for the user, and the exit code.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The exit code.
+    pub code: u8,
+    /// What failed, why, and what to do about it.
+    pub text: String,
+}
+
+impl Failure {
+    /// The tool failed.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { code: FAILURE, text: text.into() }
+    }
+
+    /// The command line is wrong.
+    pub fn usage(text: impl Into<String>) -> Self {
+        Self { code: USAGE, text: text.into() }
+    }
+
+    /// The same failure while recording.
+    #[must_use]
+    pub fn in_record(self) -> Self {
+        let code = if self.code == FAILURE { RECORD_FAILURE } else { self.code };
+        Self { code, ..self }
+    }
+
+    /// Says it on stderr, in one line.
+    pub fn report(&self) -> ExitCode {
+        eprintln!("trace: {}", self.text.replace('\n', " "));
+        ExitCode::from(self.code)
+    }
+}
+
+/// The code that stands for how a command ended.
+pub fn of_command(status: ExitStatus) -> u8 {
+    let code = status.code().unwrap_or_else(|| SIGNAL_BASE + status.signal().unwrap_or(0));
+    u8::try_from(code).unwrap_or(u8::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commands_end_becomes_the_tools() {
+        assert_eq!(of_command(ExitStatus::from_raw(0)), 0);
+        assert_eq!(of_command(ExitStatus::from_raw(7 << 8)), 7);
+        assert_eq!(of_command(ExitStatus::from_raw(9)), 137);
+        assert_eq!(of_command(ExitStatus::from_raw(15)), 143);
+    }
+
+    #[test]
+    fn failures_while_recording_have_a_code_of_their_own() {
+        assert_eq!(Failure::new("x").in_record().code, 125);
+        assert_eq!(Failure::usage("x").in_record().code, 2);
+        let not_found = Failure { code: NOT_FOUND, text: "x".into() };
+        assert_eq!(not_found.in_record().code, 127);
+    }
+}

@@ -1,0 +1,100 @@
+//! `trace list-providers` and `trace list-categories`.
+
+use crate::args::{List, Machine};
+use crate::connection::{self, Connection};
+use crate::exit::Failure;
+use std::io::Write;
+use std::time::{Duration, Instant};
+use trace_protocol::controller::{KnownCategory, ProviderInfo, ProvisionerRequest, ProvisionerResponse};
+
+/// Running programs find a manager that was just started by themselves, within this time …
+const SETTLE_WAIT: Duration = Duration::from_millis(500);
+/// … and nothing has changed for so long.
+const SETTLED: Duration = Duration::from_millis(100);
+const SETTLE_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Lists who can be recorded.
+pub fn providers(options: &List) -> Result<(), Failure> {
+    let mut connection = Connection::open()?;
+    let providers = settled_providers(&mut connection)?;
+    if options.machine == Some(Machine::Json) {
+        let list: Vec<_> = providers
+            .iter()
+            .map(
+                |provider| serde_json::json!({"id": provider.id, "pid": provider.pid, "name": provider.name}),
+            )
+            .collect();
+        return print(&format!("{}\n", serde_json::Value::Array(list)));
+    }
+    let looked: Vec<_> = connection::directories().iter().map(|path| path.display().to_string()).collect();
+    eprintln!("trace: manager in {} (looked in {})", connection.directory().display(), looked.join(", "));
+    if providers.is_empty() {
+        eprintln!("trace: no running program has a trace provider");
+    }
+    let mut text = String::from("Trace providers:\n");
+    for provider in &providers {
+        text.push_str(&format!("  {} (pid {})\n", provider.name, provider.pid));
+    }
+    print(&text)
+}
+
+/// Lists the categories that running programs know.
+pub fn categories(options: &List) -> Result<(), Failure> {
+    let mut connection = Connection::open()?;
+    settled_providers(&mut connection)?;
+    let categories: Vec<KnownCategory> = match connection.ask(ProvisionerRequest::GetKnownCategories)? {
+        ProvisionerResponse::KnownCategories(categories) => categories,
+        _ => return Err(Failure::new("the trace manager gave another answer than asked for")),
+    };
+    if options.machine == Some(Machine::Json) {
+        let list: Vec<_> = categories
+            .iter()
+            .map(|category| serde_json::json!({"name": category.name, "description": category.description}))
+            .collect();
+        return print(&format!("{}\n", serde_json::Value::Array(list)));
+    }
+    let mut text = String::from("Known categories\n");
+    for category in &categories {
+        match category.description.as_str() {
+            "" => text.push_str(&format!("  {}\n", category.name)),
+            description => text.push_str(&format!("  {}: {description}\n", category.name)),
+        }
+    }
+    print(&text)
+}
+
+/// The providers, after those that run already had time to find a new manager.
+fn settled_providers(connection: &mut Connection) -> Result<Vec<ProviderInfo>, Failure> {
+    let mut providers = ask_providers(connection)?;
+    if !connection.is_new {
+        return Ok(providers);
+    }
+    let deadline = Instant::now() + SETTLE_WAIT;
+    let mut changed = Instant::now();
+    while Instant::now() < deadline && (providers.is_empty() || changed.elapsed() < SETTLED) {
+        std::thread::sleep(SETTLE_INTERVAL);
+        let now = ask_providers(connection)?;
+        if now != providers {
+            changed = Instant::now();
+            providers = now;
+        }
+    }
+    Ok(providers)
+}
+
+fn ask_providers(connection: &mut Connection) -> Result<Vec<ProviderInfo>, Failure> {
+    match connection.ask(ProvisionerRequest::GetProviders)? {
+        ProvisionerResponse::Providers(providers) => Ok(providers),
+        _ => Err(Failure::new("the trace manager gave another answer than asked for")),
+    }
+}
+
+/// Writes a result; a reader that has seen enough is no failure.
+pub fn print(text: &str) -> Result<(), Failure> {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(format!("cannot write to stdout: {error}")))
+        }
+        _ => Ok(()),
+    }
+}

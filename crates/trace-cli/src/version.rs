@@ -1,0 +1,17 @@
+//! What `--version` says.
+
+use std::sync::OnceLock;
+
+/// Version of the tool, with the revisions of what it speaks, writes and reads.
+pub fn text() -> &'static str {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    TEXT.get_or_init(|| {
+        format!(
+            "{}\nprotocol {}\nbuffer header {}\nformat FXT {}",
+            env!("CARGO_PKG_VERSION"),
+            trace_protocol::PROTOCOL_VERSION,
+            trace_reader::BUFFER_VERSION,
+            trace_reader::FORMAT_REVISION,
+        )
+    })
+}
