@@ -14,10 +14,14 @@
 use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::sys;
 use core::cell::Cell;
+use zx_sim::ticks;
 
 /// Nesting depths of a thread: its ordinary events, and those of handlers that interrupt them.
 pub(crate) const DEPTHS: usize = 4;
 
+/// Ticks between two timestamps of a thread that fall into one step of the clock: at least a nanosecond, so
+/// that their order survives a conversion, for clocks of up to 4 GHz.
+const MIN_STEP_TICKS: u64 = 4;
 const BLOCKS_PER_CHUNK: usize = 128;
 const MAX_CHUNKS: usize = 512;
 
@@ -28,8 +32,6 @@ pub(crate) struct OwnSlab {
     pub cursor: AtomicUsize,
     /// Address behind the slab; 0 when there is none or it was revoked.
     pub end: AtomicUsize,
-    /// Timestamp of the last record written.
-    pub last_ts: AtomicU64,
     /// Records written since the slab was taken.
     pub events: AtomicU64,
     /// Number of the slab plus one; 0 when there is none.
@@ -43,6 +45,8 @@ pub(crate) struct ThreadBlock {
     pub counter: AtomicU64,
     /// The thread reference in its place in an event's header; 0 when inline.
     pub thread_bits: AtomicU64,
+    /// The last timestamp given out on the thread, in ticks.
+    pub latest: AtomicU64,
     /// By depth; threads without an index begin at 1, so that the hot path never has space for them.
     pub slabs: [OwnSlab; DEPTHS],
     /// How many events of this thread are under way beyond the first.
@@ -58,7 +62,6 @@ impl OwnSlab {
         Self {
             cursor: AtomicUsize::new(0),
             end: AtomicUsize::new(0),
-            last_ts: AtomicU64::new(0),
             events: AtomicU64::new(0),
             index: AtomicU32::new(0),
         }
@@ -77,11 +80,25 @@ impl ThreadBlock {
         Self {
             counter: AtomicU64::new(0),
             thread_bits: AtomicU64::new(0),
+            latest: AtomicU64::new(0),
             slabs: [const { OwnSlab::new() }; DEPTHS],
             depth: AtomicU32::new(0),
             owner: AtomicU32::new(0),
             generation: AtomicU64::new(0),
         }
+    }
+
+    /// The current time, greater than every timestamp this thread got before.
+    ///
+    /// Clocks advance in steps of several nanoseconds. Viewers order events by time alone, and a scope is
+    /// recorded when it ends: of two scopes that begin in one step of the clock the inner one would come
+    /// first, and take its place in the nesting.
+    //= docs/buffer.md#timestamps
+    #[inline(always)]
+    pub fn stamp(&self) -> u64 {
+        let now = ticks::now().max(self.latest.load(Ordering::Relaxed) + MIN_STEP_TICKS);
+        self.latest.store(now, Ordering::Relaxed);
+        now
     }
 
     /// Takes all space away from the owner. It notices at its next event.

@@ -11,7 +11,7 @@
 //!
 //! In oneshot mode the wrapped count stays 0.
 
-use crate::block::OwnSlab;
+use crate::block::{OwnSlab, ThreadBlock};
 use crate::context::Context;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 use trace_format::buffer::Layout;
@@ -128,8 +128,14 @@ impl Claims {
 impl Context {
     /// Gives a thread a slab with room for `bytes`: what an ended thread left, else a fresh one.
     //= docs/buffer.md#claiming
-    pub fn claim_slab(&self, own: &OwnSlab, bytes: u64, timestamp: u64) -> Result<(), Refusal> {
-        self.close_slab(own);
+    pub fn claim_slab(
+        &self,
+        block: &ThreadBlock,
+        own: &OwnSlab,
+        bytes: u64,
+        timestamp: u64,
+    ) -> Result<(), Refusal> {
+        self.close_slab(block, own);
         while let Some((slab, used)) = self.claims.pop_rest() {
             if u64::from(used) + bytes <= self.layout.slab_bytes {
                 return self.own(own, slab, used);
@@ -212,24 +218,24 @@ impl Context {
         self.region.word(tally + 16).store(last_ts, Ordering::Relaxed);
     }
 
-    fn tally(&self, own: &OwnSlab) -> Option<u32> {
+    fn tally(&self, block: &ThreadBlock, own: &OwnSlab) -> Option<u32> {
         let slab = own.index.load(Ordering::Relaxed).checked_sub(1)?;
-        self.store_tally(slab, own.events.load(Ordering::Relaxed), own.last_ts.load(Ordering::Relaxed));
+        self.store_tally(slab, own.events.load(Ordering::Relaxed), block.latest.load(Ordering::Relaxed));
         Some(slab)
     }
 
     /// Leaves a slab that has no room any more.
-    fn close_slab(&self, own: &OwnSlab) {
-        if let Some(slab) = self.tally(own) {
+    fn close_slab(&self, block: &ThreadBlock, own: &OwnSlab) {
+        if let Some(slab) = self.tally(block, own) {
             self.set_state(slab, SlabState::Closed, 1);
         }
         own.clear();
     }
 
     /// Leaves a slab for good and lets the next claim have the rest of it.
-    pub fn leave_slab(&self, own: &OwnSlab) {
+    pub fn leave_slab(&self, block: &ThreadBlock, own: &OwnSlab) {
         let is_revoked = own.end.load(Ordering::Relaxed) == 0;
-        if let Some(slab) = self.tally(own) {
+        if let Some(slab) = self.tally(block, own) {
             let used = own.cursor.load(Ordering::Relaxed) - self.region.address(self.layout.slab(slab));
             if is_revoked || used as u64 + 16 > self.layout.slab_bytes {
                 self.set_state(slab, SlabState::Closed, 1);

@@ -1,10 +1,10 @@
 //! The guard behind `duration!`.
 
 use crate::args::Values;
+use crate::block;
 use crate::site::Site;
 use crate::write::{Event, write_event};
 use trace_format::event::EventType;
-use zx_sim::ticks;
 
 /// Writes a complete duration when it is dropped, if the site is still on.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ impl<V: Values> DurationScope<V> {
     /// Begins now.
     #[inline(always)]
     pub fn begin(site: &'static Site, values: V) -> Self {
-        Self { site, start: ticks::now(), values }
+        Self { site, start: block::current().stamp(), values }
     }
 }
 

@@ -238,7 +238,7 @@ pub(crate) fn leave_slabs(block: &'static ThreadBlock) {
     if let Some(context) = context()
         && block.generation.load(Ordering::Relaxed) == context.generation
     {
-        block.slabs.iter().for_each(|own| context.leave_slab(own));
+        block.slabs.iter().for_each(|own| context.leave_slab(block, own));
     }
     write::leave(block);
 }

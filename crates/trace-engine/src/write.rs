@@ -17,7 +17,6 @@ use crate::sync::{Ordering, compiler_fence, fence};
 use trace_format::event::{self, EventType};
 use trace_format::record::MAX_RECORD_WORDS;
 use trace_format::slab::LossReason;
-use zx_sim::ticks;
 
 /// The reference bits of category and name in an event's header, and in a site's word.
 const REFERENCES: u64 = 0xffff_ffff_0000_0000;
@@ -70,7 +69,7 @@ pub fn write_event<V: Values>(site: &'static Site, event: Event, values: &V) {
         compiler_fence(Ordering::SeqCst);
         let word = site.load();
         if word & FAST != 0 {
-            let now = ticks::now();
+            let now = block.stamp();
             let own = &block.slabs[0];
             let words = event.words(values);
             let cursor = own.cursor.load(Ordering::Relaxed);
@@ -81,7 +80,6 @@ pub fn write_event<V: Values>(site: &'static Site, event: Event, values: &V) {
                 let mut record = unsafe { RecordWriter::new(cursor, words) };
                 event.write_timestamp(now, &mut record);
                 event.write_tail(now, values, &Interned(site.arguments()), &mut record);
-                own.last_ts.store(now, Ordering::Relaxed);
                 own.events.store(own.events.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
                 record.commit(
                     event::header(event.event_type, words as u64, V::COUNT as u64, 0, 0, 0)
@@ -104,7 +102,6 @@ pub fn write_event<V: Values>(site: &'static Site, event: Event, values: &V) {
 #[cold]
 #[inline(never)]
 fn write_slowly<V: Values>(site: &'static Site, event: Event, values: &V) {
-    let now = ticks::now();
     let Some(acquired) = block::acquire() else {
         return;
     };
@@ -112,6 +109,8 @@ fn write_slowly<V: Values>(site: &'static Site, event: Event, values: &V) {
         Acquired::Own(block) => (block, true),
         Acquired::Borrowed(block) => (block, false),
     };
+    // Before anything is registered, which takes time.
+    let now = block.stamp();
     enter(block);
     // Not before the thread is inside: the context lives until it is out again.
     if let Some(context) = engine::context()
@@ -236,7 +235,7 @@ fn write_with<V: Values>(
     }
     let has_room = own.cursor.load(Ordering::Relaxed) + words * 8 <= own.end.load(Ordering::Relaxed);
     if !has_room {
-        match context.claim_slab(own, bytes, now) {
+        match context.claim_slab(block, own, bytes, now) {
             Ok(()) => {}
             Err(Refusal::Full) => {
                 context.refuse(LossReason::Full);
@@ -249,7 +248,6 @@ fn write_with<V: Values>(
     // SAFETY: below `end` of this thread's slab (H1).
     let mut record = unsafe { RecordWriter::new(cursor, words) };
     write(&mut record);
-    own.last_ts.store(now, Ordering::Relaxed);
     own.events.store(own.events.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     record.commit(header);
     own.cursor.store(cursor + words * 8, Ordering::Relaxed);

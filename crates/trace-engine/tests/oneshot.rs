@@ -237,6 +237,29 @@ fn only_wanted_categories_are_recorded_and_evaluated() {
     assert_eq!(EVALUATED.load(Ordering::Relaxed), 2);
 }
 
+/// Of scopes that begin in one step of the clock the outer one begins first, and what is inside of a scope lies
+/// strictly between its begin and its end.
+//= docs/buffer.md#timestamps
+#[test]
+fn timestamps_of_a_thread_show_what_encloses_what() {
+    let trace = Trace::start(1 << 20, &[]);
+    for _ in 0..1000 {
+        duration!("cat", "outer");
+        duration!("cat", "inner");
+        instant!("cat", "inside", Scope::Thread);
+    }
+    let read = trace.stop();
+    assert_eq!(read.events.len(), 3000);
+    for round in read.events.chunks(3) {
+        let [inside, inner, outer] = round else { panic!("three events a round") };
+        assert_eq!([&*inside.name, &*inner.name, &*outer.name], ["inside", "inner", "outer"]);
+        assert!(outer.timestamp + 4 <= inner.timestamp, "{outer:?} {inner:?}");
+        assert!(inner.timestamp + 4 <= inside.timestamp, "{inner:?} {inside:?}");
+        assert!(inside.timestamp + 4 <= inner.end.unwrap(), "{inside:?} {inner:?}");
+        assert!(inner.end.unwrap() + 4 <= outer.end.unwrap(), "{inner:?} {outer:?}");
+    }
+}
+
 #[test]
 fn a_scope_that_outlives_the_trace_leaves_nothing() {
     let trace = Trace::start(1 << 20, &[]);

@@ -15,5 +15,5 @@ pub use reader::{Item, Reader, Resolved, ResolvedEvent, Text, Value, Warning, Wa
 pub use records::{RawRecord, ReadError, Records};
 pub use trace_format::buffer::BUFFER_VERSION;
 
-/// Revision of the trace format that is read and written.
-pub const FORMAT_REVISION: &str = "0.1";
+/// Revision of the trace format as this crate reads it.
+pub const FORMAT_REVISION: u32 = 1;

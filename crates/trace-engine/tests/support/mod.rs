@@ -30,6 +30,8 @@ pub struct Trace {
 pub struct Event {
     pub kind: String,
     pub timestamp: u64,
+    /// Of a complete duration.
+    pub end: Option<u64>,
     pub thread: u64,
     pub category: String,
     pub name: String,
@@ -175,6 +177,10 @@ fn resolve(event: &Record_<'_>, strings: &BTreeMap<u16, String>, threads: &BTree
         EventKind::FlowEnd { id } => format!("flow end {id}"),
         other => panic!("{other:?}"),
     };
+    let end = match event.kind {
+        EventKind::DurationComplete { end } => Some(end.0),
+        _ => None,
+    };
     let mut numbers = BTreeMap::new();
     let args = event
         .arguments
@@ -205,6 +211,7 @@ fn resolve(event: &Record_<'_>, strings: &BTreeMap<u16, String>, threads: &BTree
     Event {
         kind,
         timestamp: event.timestamp.0,
+        end,
         thread,
         category: text(event.category),
         name: text(event.name),

@@ -4,6 +4,7 @@ use crate::message::Message;
 use crate::work::{compute, scatter};
 use std::collections::VecDeque;
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use trace_provider::{
@@ -63,6 +64,7 @@ fn with_children(socket: &Path) -> io::Result<u64> {
 fn spawn(role: &str, socket: &Path) -> io::Result<Child> {
     duration!("startup", "spawn", "role" => role);
     Command::new(std::env::current_exe()?)
+        .arg0(format!("demo-{role}"))
         .args([role.as_ref(), socket.as_os_str()])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -5,7 +5,7 @@ use std::hint::black_box;
 /// Keeps a processor busy for about so many microseconds of a fast one; the same steps every time.
 pub fn compute(micros: u64) -> u64 {
     let mut state = micros | 1;
-    for _ in 0..micros * 350 {
+    for _ in 0..micros * 1200 {
         state = black_box(state ^ (state << 13));
         state ^= state >> 7;
         state ^= state << 17;
