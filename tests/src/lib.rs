@@ -1,1 +1,12 @@
-//! The harness of the multi-process scenarios.
+//! The harness of the multi-process scenarios: builds what they spawn, gives each its own runtime directory,
+//! kills what is left, and reads archives.
+#![forbid(unsafe_code)]
+
+pub mod archive;
+pub mod build;
+pub mod perfetto;
+pub mod sandbox;
+pub mod skip;
+
+pub use archive::Archive;
+pub use sandbox::{Sandbox, wait_for};

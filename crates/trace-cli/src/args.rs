@@ -70,7 +70,7 @@ pub struct Record {
     #[arg(long)]
     pub no_metadata: bool,
     /// A program to run and record, with its arguments
-    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     pub command: Vec<String>,
 }
 
@@ -215,5 +215,9 @@ mod tests {
         assert_eq!(record.command, ["app", "--categories", "x"]);
         assert_eq!(record.categories, None);
         assert_eq!(record.output_file, PathBuf::from("trace.fxt"));
+        let cli = Cli::try_parse_from(["trace", "record", "app", "--categories", "x"]);
+        let Command::Record(record) = cli.unwrap().command else { panic!("record was asked for") };
+        assert_eq!(record.command, ["app", "--categories", "x"]);
+        assert!(Cli::try_parse_from(["trace", "record", "--unknown", "app"]).is_err());
     }
 }

@@ -227,3 +227,6 @@ fn is_invisible(char: char) -> bool {
     char.is_control()
         || matches!(char, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
+
+#[cfg(test)]
+mod tests;

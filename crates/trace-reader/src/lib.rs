@@ -7,13 +7,18 @@
 
 pub mod buffer;
 pub mod dump;
+mod file_kind;
 pub mod reader;
 pub mod records;
 mod tables;
 
+pub use file_kind::FileKind;
 pub use reader::{Item, Reader, Resolved, ResolvedEvent, Text, Value, Warning, WarningKind};
-pub use records::{RawRecord, ReadError, Records};
+pub use records::{Leftover, RawRecord, ReadError, Records};
 pub use trace_format::buffer::BUFFER_VERSION;
 
-/// Revision of the trace format as this crate reads it.
-pub const FORMAT_REVISION: u32 = 1;
+/// Revision of the trace format that is read and written.
+pub const FORMAT_REVISION: &str = "0.1";
+
+#[cfg(test)]
+mod testing;

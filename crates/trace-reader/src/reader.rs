@@ -10,10 +10,13 @@ use std::rc::Rc;
 use trace_format::argument::{ArgumentValue, Arguments};
 use trace_format::error::DecodeError;
 use trace_format::event::EventKind;
-use trace_format::metadata::Metadata;
+use trace_format::metadata::{MAGIC_WORD, Metadata};
 use trace_format::record::{Record, RecordHeader};
 use trace_format::refs::{StringRef, ThreadRef};
 use trace_format::units::{Koid, Nanos, Offset, ProviderId, Ticks, TicksPerSecond, Words};
+
+#[cfg(test)]
+mod tests;
 
 /// Warnings that are kept with their place; the rest is only counted.
 const MAX_KEPT_WARNINGS: usize = 100;
@@ -23,7 +26,7 @@ const MAX_KEPT_WARNINGS: usize = 100;
 pub struct Text(Rc<[u8]>);
 
 impl Text {
-    fn new(bytes: &[u8]) -> Self {
+    pub(crate) fn new(bytes: &[u8]) -> Self {
         Self(bytes.into())
     }
 
@@ -227,11 +230,25 @@ pub enum WarningKind {
     #[error("provider {0} was not introduced")]
     UnknownProvider(ProviderId),
     /// The input ends inside a record.
-    #[error("{0} bytes of an incomplete record at the end")]
+    #[error("the input ends after {0} bytes of it")]
     Truncated(u64),
-    /// Zero words between records.
-    #[error("{0} zero words between records")]
+    /// Words that are all zero, up to this place.
+    #[error("{0} zero words")]
     ZeroWords(u64),
+    /// The first record is not the magic number.
+    #[error("expected the magic number")]
+    NoMagic,
+    /// A time that does not fit in 63 bits of nanoseconds.
+    #[error("{0} are too many nanoseconds for 63 bits")]
+    TimeOutOfRange(Ticks),
+    /// A complete duration that ends before it begins.
+    #[error("ends at {end}, before it begins at {begin}")]
+    EndBeforeBegin {
+        /// The begin.
+        begin: Ticks,
+        /// The end.
+        end: Ticks,
+    },
 }
 
 /// Reads an archive record by record.
@@ -246,8 +263,11 @@ struct Resolver {
     providers: Providers,
     warnings: Vec<Warning>,
     warning_count: u64,
+    /// Place of the record that is being resolved.
     offset: Offset,
-    is_ended: bool,
+    /// Shared by all empty strings.
+    empty: Text,
+    is_at_start: bool,
 }
 
 impl<R: Read> Reader<R> {
@@ -265,12 +285,21 @@ impl<R: Read> Reader<R> {
     /// The position in the input is lost, or it cannot be read.
     pub fn next_item(&mut self) -> Result<Option<Resolved>, ReadError> {
         loop {
-            let Some(record) = self.records.next_record()? else {
-                let (leftover, zeros) = (self.records.leftover_bytes(), self.records.zero_words());
-                self.resolver.end(leftover, zeros);
+            let (gap, zero_words) = (self.records.position(), self.records.zero_words());
+            let found = self.records.advance();
+            let words = self.records.zero_words() - zero_words;
+            if words > 0 {
+                self.resolver.offset = gap;
+                self.resolver.warn(WarningKind::ZeroWords(words));
+            }
+            let Some(found) = found? else {
+                if let Some(leftover) = self.records.take_leftover() {
+                    self.resolver.offset = leftover.offset;
+                    self.resolver.warn(WarningKind::Truncated(leftover.bytes));
+                }
                 return Ok(None);
             };
-            if let Some(item) = self.resolver.resolve(&record) {
+            if let Some(item) = self.resolver.resolve(&self.records.record(found)) {
                 return Ok(Some(item));
             }
         }
@@ -289,7 +318,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// Name of the current provider.
-    pub fn provider_name(&mut self) -> Rc<str> {
+    pub fn provider_name(&self) -> Rc<str> {
         self.resolver.providers.current().name.clone()
     }
 }
@@ -301,10 +330,12 @@ impl Resolver {
             warnings: Vec::new(),
             warning_count: 0,
             offset: Offset(0),
-            is_ended: false,
+            empty: Text::new(b""),
+            is_at_start: true,
         }
     }
 
+    #[cold]
     fn warn(&mut self, kind: WarningKind) {
         self.warning_count += 1;
         if self.warnings.len() < MAX_KEPT_WARNINGS {
@@ -313,20 +344,11 @@ impl Resolver {
         }
     }
 
-    fn end(&mut self, leftover_bytes: u64, zero_words: u64) {
-        if std::mem::replace(&mut self.is_ended, true) {
-            return;
-        }
-        if zero_words > 0 {
-            self.warn(WarningKind::ZeroWords(zero_words));
-        }
-        if leftover_bytes > 0 {
-            self.warn(WarningKind::Truncated(leftover_bytes));
-        }
-    }
-
     fn resolve(&mut self, raw: &RawRecord<'_>) -> Option<Resolved> {
         self.offset = raw.offset;
+        if std::mem::take(&mut self.is_at_start) && raw.header().0 != MAGIC_WORD {
+            self.warn(WarningKind::NoMagic);
+        }
         let item = if raw.is_whole() {
             match Record::decode(raw.bytes) {
                 Ok(record) => self.item(record, raw),
@@ -346,20 +368,28 @@ impl Resolver {
             Record::Metadata(metadata) => self.metadata(metadata, raw),
             Record::Initialization(initialization) => {
                 let rate = initialization.ticks_per_second;
-                self.providers.current().rate = rate;
+                self.providers.current_mut().rate = rate;
                 Item::Initialization { rate }
             }
             Record::String(string) => {
-                self.providers.current().define_string(string.index, string.value);
-                Item::String { index: string.index, value: Text::new(string.value) }
+                let value = Text::new(string.value);
+                self.providers.current_mut().define_string(string.index, &value);
+                Item::String { index: string.index, value }
             }
             Record::Thread(record) => {
                 let thread = Thread { process: record.process.0, thread: record.thread.0 };
-                self.providers.current().define_thread(record.index, thread);
+                self.providers.current_mut().define_thread(record.index, thread);
                 Item::Thread { index: record.index, process: thread.process, thread: thread.thread }
             }
             Record::Event(event) => {
                 let Thread { process, thread } = self.thread(event.thread);
+                self.check_time(event.timestamp);
+                if let EventKind::DurationComplete { end } = event.kind {
+                    self.check_time(end);
+                    if end < event.timestamp {
+                        self.warn(WarningKind::EndBeforeBegin { begin: event.timestamp, end });
+                    }
+                }
                 Item::Event(ResolvedEvent {
                     timestamp: event.timestamp,
                     rate: self.providers.current().rate,
@@ -384,6 +414,7 @@ impl Resolver {
             },
             Record::Log(log) => {
                 let Thread { process, thread } = self.thread(log.thread);
+                self.check_time(log.timestamp);
                 let rate = self.providers.current().rate;
                 let message = Text::new(log.message);
                 Item::Log { timestamp: log.timestamp, rate, process, thread, message }
@@ -410,12 +441,21 @@ impl Resolver {
         }
     }
 
+    //= docs/format.md#time
+    fn check_time(&mut self, ticks: Ticks) {
+        // Without a division: ticks · 10⁹ / rate ≥ 2⁶³.
+        let rate = self.providers.current().rate.0.get();
+        if u128::from(ticks.0) * 1_000_000_000 >= u128::from(rate) << 63 {
+            self.warn(WarningKind::TimeOutOfRange(ticks));
+        }
+    }
+
     fn text(&mut self, string: &StringRef<'_>) -> Text {
         match string {
-            StringRef::Empty => Text::new(b""),
+            StringRef::Empty => self.empty.clone(),
             StringRef::Inline(bytes) => Text::new(bytes),
-            StringRef::Index(index) => match self.providers.current().string(index.get()) {
-                Some(text) => Text(text),
+            StringRef::Index(index) => match self.providers.current().string(*index) {
+                Some(text) => text.clone(),
                 None => {
                     self.warn(WarningKind::UndefinedString(index.get()));
                     Text::new(b"<unknown>")
@@ -427,7 +467,7 @@ impl Resolver {
     fn thread(&mut self, thread: ThreadRef) -> Thread {
         match thread {
             ThreadRef::Inline { process, thread } => Thread { process: process.0, thread: thread.0 },
-            ThreadRef::Index(index) => match self.providers.current().thread(index.get()) {
+            ThreadRef::Index(index) => match self.providers.current().thread(index) {
                 Some(thread) => thread,
                 None => {
                     self.warn(WarningKind::UndefinedThread(index.get()));

@@ -1,22 +1,32 @@
-//! Splits an input into records, in memory that does not grow with it.
+//! Splits a stream of bytes into records, in constant memory.
+//!
+//! The size in a record's header alone decides where the next one begins, never what decoding it found.
+//! Words that are all zero lie between records where a buffer was never written; they are skipped and
+//! counted. A record that is cut off by the end of the input is never guessed at: what is left of it is
+//! reported as leftover bytes.
 
-use std::io::{self, Read};
-use trace_format::metadata::MAGIC_WORD;
+use crate::file_kind::{FileKind, SNIFFED_BYTES};
+use std::io::{self, ErrorKind, Read};
 use trace_format::record::{MAX_RECORD_WORDS, RecordHeader};
 use trace_format::units::{Offset, Words};
 
-/// Bytes read at once.
-const CHUNK_BYTES: usize = 256 << 10;
-/// Largest record that is held as a whole; ordinary records are always smaller.
+#[cfg(test)]
+mod tests;
+
+const HEADER_BYTES: usize = 8;
+/// The input is read in pieces of at most this size.
+const BUFFER_BYTES: usize = 256 << 10;
+/// Larger records are skipped unless [`Records::with_max_record_bytes`] says otherwise.
 const MAX_HELD_BYTES: usize = 1 << 20;
-const _: () = assert!(MAX_RECORD_WORDS * 8 <= MAX_HELD_BYTES);
+/// Largest record of every type but the large one.
+const ORDINARY_BYTES: usize = Words(MAX_RECORD_WORDS).bytes();
 
 /// One record as it stands in the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawRecord<'a> {
     /// Where it begins.
     pub offset: Offset,
-    /// Its words. Of a record larger than 1 MiB only the header.
+    /// Its words; of a record that is too large to be held, only the header.
     pub bytes: &'a [u8],
     /// Its size.
     pub size: Words,
@@ -24,12 +34,14 @@ pub struct RawRecord<'a> {
 
 impl RawRecord<'_> {
     /// Its first word.
+    #[inline]
     #[must_use]
     pub fn header(&self) -> RecordHeader {
-        RecordHeader(self.bytes.first_chunk::<8>().map_or(0, |word| u64::from_le_bytes(*word)))
+        RecordHeader(self.bytes.first_chunk::<HEADER_BYTES>().map_or(0, |word| u64::from_le_bytes(*word)))
     }
 
     /// All of it is there.
+    #[inline]
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.bytes.len() == self.size.bytes()
@@ -40,19 +52,20 @@ impl RawRecord<'_> {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The input does not begin with the magic number record.
-    #[error("no Fuchsia trace: it begins with {found}, expected the bytes 10 00 04 46 78 54 16 00")]
+    /// The input is something else.
+    // prints: expected a Fuchsia trace, found gzip data
+    #[error("expected a Fuchsia trace, found {found}")]
     NoTrace {
-        /// What the first bytes look like.
-        found: String,
+        /// What its first bytes look like.
+        found: FileKind,
     },
-    /// A header that is not zero has no size, so nothing behind it can be found.
-    #[error("record at byte {offset}: header {header:#018x} has no size")]
+    /// A header that is not zero has no size, so that nothing behind it can be found.
+    #[error("record at byte {offset}: expected a size of at least 1 word, found 0 in header {:#018x}", .header.0)]
     NoSize {
         /// Where it stands.
         offset: Offset,
         /// The header.
-        header: u64,
+        header: RecordHeader,
     },
     /// The operating system refused.
     #[error("cannot read at byte {offset}: {source}")]
@@ -64,140 +77,203 @@ pub enum ReadError {
     },
 }
 
-/// The records of an input, one after the other.
+/// What is left of a record that the end of the input cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leftover {
+    /// Where the record begins.
+    pub offset: Offset,
+    /// How many of its bytes are there.
+    pub bytes: u64,
+}
+
+/// The records of a stream, one after the other.
+///
+/// Reading is buffered here; the input needs no buffer of its own.
 #[derive(Debug)]
 pub struct Records<R> {
     input: R,
     buffer: Vec<u8>,
+    /// The first byte in the buffer that no record has taken yet.
     start: usize,
+    /// Behind the last byte in the buffer.
     end: usize,
-    /// Offset of `start` in the input.
-    offset: u64,
-    is_at_end: bool,
+    /// Place of `start` in the stream.
+    position: u64,
+    max_record_bytes: usize,
+    /// Header of a record that was skipped for its length.
+    skipped_header: [u8; HEADER_BYTES],
     zero_words: u64,
-    leftover_bytes: u64,
+    leftover: Option<Leftover>,
+    is_finished: bool,
+}
+
+/// A record that was found: where its bytes are until the next one is looked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    offset: Offset,
+    size: Words,
+    place: Place,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Buffer { start: usize, length: usize },
+    SkippedHeader,
 }
 
 impl<R: Read> Records<R> {
     /// Splits an input that begins with a record of any kind, such as the data of one provider.
+    #[must_use]
     pub fn new(input: R) -> Self {
         Self {
             input,
-            buffer: vec![0; CHUNK_BYTES],
+            buffer: Vec::new(),
             start: 0,
             end: 0,
-            offset: 0,
-            is_at_end: false,
+            position: 0,
+            max_record_bytes: MAX_HELD_BYTES,
+            skipped_header: [0; HEADER_BYTES],
             zero_words: 0,
-            leftover_bytes: 0,
+            leftover: None,
+            is_finished: false,
         }
     }
 
-    /// Splits an archive, which begins with the magic number record.
+    /// Holds records of up to so many bytes whole, which bounds the memory. Ordinary records, up to
+    /// 32 760 bytes, always are.
+    #[must_use]
+    pub fn with_max_record_bytes(mut self, bytes: usize) -> Self {
+        self.max_record_bytes = bytes.max(ORDINARY_BYTES);
+        self
+    }
+
+    /// Splits an archive. Its magic number may be missing if a plausible record stands in its place.
     ///
     /// # Errors
-    /// The input is something else, or cannot be read.
+    ///
+    /// [`ReadError::NoTrace`], [`ReadError::Io`].
     pub fn archive(input: R) -> Result<Self, ReadError> {
         let mut records = Self::new(input);
-        records.fill(8)?;
-        let first = &records.buffer[records.start..records.end.min(records.start + 8)];
-        if first != MAGIC_WORD.to_le_bytes() {
-            return Err(ReadError::NoTrace { found: describe(first) });
+        match records.file_kind()? {
+            FileKind::Trace | FileKind::TraceWithoutMagic => Ok(records),
+            found => Err(ReadError::NoTrace { found }),
         }
-        Ok(records)
     }
 
-    /// The next record; None at the end. Zero words between records are stepped over and counted; a record
-    /// that the input cuts off is not returned, and its bytes are counted.
-    //= docs/format.md#malformed-input
+    /// What the input looks like. Takes nothing from it, but only makes sense before the first record.
     ///
     /// # Errors
-    /// The position in the input is lost, or it cannot be read.
-    pub fn next_record(&mut self) -> Result<Option<RawRecord<'_>>, ReadError> {
-        loop {
-            self.fill(8)?;
-            let Some(word) = self.buffer[self.start..self.end].first_chunk::<8>() else {
-                self.leftover_bytes = (self.end - self.start) as u64;
-                return Ok(None);
-            };
-            let header = RecordHeader(u64::from_le_bytes(*word));
-            if header.0 == 0 {
-                self.zero_words += 1;
-                self.advance(8);
-                continue;
-            }
-            let size = header.size();
-            if size.0 == 0 {
-                return Err(ReadError::NoSize { offset: Offset(self.offset), header: header.0 });
-            }
-            return if size.bytes() <= MAX_HELD_BYTES { self.take(size) } else { self.step_over(size) };
-        }
+    ///
+    /// [`ReadError::Io`].
+    pub fn file_kind(&mut self) -> Result<FileKind, ReadError> {
+        self.fill(SNIFFED_BYTES)?;
+        Ok(FileKind::of(self.buffered().get(..SNIFFED_BYTES).unwrap_or(self.buffered())))
     }
 
-    /// A record that is held as a whole.
-    fn take(&mut self, size: Words) -> Result<Option<RawRecord<'_>>, ReadError> {
-        self.fill(size.bytes())?;
-        if self.end - self.start < size.bytes() {
-            self.leftover_bytes = (self.end - self.start) as u64;
+    /// The next record; `None` at the end, and after an error.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::NoSize`] where the stream cannot be followed any further, [`ReadError::Io`].
+    pub fn next_record(&mut self) -> Result<Option<RawRecord<'_>>, ReadError> {
+        Ok(self.advance()?.map(|found| self.record(found)))
+    }
+
+    /// Looks for the next record; [`Records::record`] then has it. Apart, so that a caller can do
+    /// something in between that a borrowed record would forbid.
+    pub(crate) fn advance(&mut self) -> Result<Option<Found>, ReadError> {
+        if self.is_finished {
             return Ok(None);
         }
-        let (offset, start) = (self.offset, self.start);
-        self.advance(size.bytes());
-        let bytes = &self.buffer[start..start + size.bytes()];
-        Ok(Some(RawRecord { offset: Offset(offset), bytes, size }))
+        let found = self.find();
+        self.is_finished = !matches!(found, Ok(Some(_)));
+        found
     }
 
-    /// A record that is too large to be held: its header, and nothing of its contents.
-    fn step_over(&mut self, size: Words) -> Result<Option<RawRecord<'_>>, ReadError> {
-        let offset = self.offset;
-        let mut header = [0; 8];
-        header.copy_from_slice(&self.buffer[self.start..self.start + 8]);
-        let mut left = size.bytes();
+    /// The bytes of the record found last.
+    pub(crate) fn record(&self, found: Found) -> RawRecord<'_> {
+        let bytes = match found.place {
+            Place::Buffer { start, length } => self.buffer.get(start..start + length).unwrap_or_default(),
+            Place::SkippedHeader => &self.skipped_header,
+        };
+        RawRecord { offset: found.offset, bytes, size: found.size }
+    }
+
+    //= docs/format.md#malformed-input
+    fn find(&mut self) -> Result<Option<Found>, ReadError> {
+        loop {
+            self.fill(HEADER_BYTES)?;
+            let Some(word) = self.buffered().first_chunk::<HEADER_BYTES>().copied() else {
+                return Ok(self.end_of_input());
+            };
+            let header = RecordHeader(u64::from_le_bytes(word));
+            if header.0 == 0 {
+                self.take(HEADER_BYTES);
+                self.zero_words += 1;
+                continue;
+            }
+            let offset = self.position();
+            let size = header.size();
+            let length = size.bytes();
+            if length == 0 {
+                return Err(ReadError::NoSize { offset, header });
+            }
+            if length > self.max_record_bytes {
+                self.skipped_header = word;
+                let is_skipped = self.skip(offset, length as u64)?;
+                return Ok(is_skipped.then_some(Found { offset, size, place: Place::SkippedHeader }));
+            }
+            self.fill(length)?;
+            if self.buffered().len() < length {
+                return Ok(self.end_of_input());
+            }
+            let start = self.start;
+            self.take(length);
+            return Ok(Some(Found { offset, size, place: Place::Buffer { start, length } }));
+        }
+    }
+
+    /// Passes over a record without holding it; false if it is cut off.
+    fn skip(&mut self, offset: Offset, length: u64) -> Result<bool, ReadError> {
+        let mut left = length;
         while left > 0 {
             self.fill(1)?;
-            let step = left.min(self.end - self.start);
-            if step == 0 {
-                self.leftover_bytes = (size.bytes() - left) as u64;
-                return Ok(None);
+            let bytes = self.buffered().len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            if bytes == 0 {
+                self.leftover = Some(Leftover { offset, bytes: length - left });
+                return Ok(false);
             }
-            self.advance(step);
-            left -= step;
+            self.take(bytes);
+            left -= bytes as u64;
         }
-        // The buffer is read already; its beginning is free to hold the header.
-        if self.start >= 8 {
-            self.buffer[self.start - 8..self.start].copy_from_slice(&header);
-            let bytes = &self.buffer[self.start - 8..self.start];
-            return Ok(Some(RawRecord { offset: Offset(offset), bytes, size }));
-        }
-        Ok(Some(RawRecord { offset: Offset(offset), bytes: &[], size }))
+        Ok(true)
     }
 
-    fn advance(&mut self, bytes: usize) {
-        self.start += bytes;
-        self.offset += bytes as u64;
+    fn end_of_input(&mut self) -> Option<Found> {
+        let bytes = self.buffered().len() as u64;
+        self.leftover = (bytes > 0).then(|| Leftover { offset: self.position(), bytes });
+        None
     }
 
-    /// Reads until so many bytes are there, or the input ends.
+    /// Has at least so many bytes in the buffer, fewer only at the end of the input.
     fn fill(&mut self, bytes: usize) -> Result<(), ReadError> {
-        if self.end - self.start >= bytes || self.is_at_end {
-            return Ok(());
-        }
-        self.buffer.copy_within(self.start..self.end, 0);
-        self.end -= self.start;
-        self.start = 0;
-        if self.buffer.len() < bytes {
-            self.buffer.resize(bytes, 0);
-        }
-        while self.end < bytes {
-            match self.input.read(&mut self.buffer[self.end..]) {
-                Ok(0) => {
-                    self.is_at_end = true;
-                    return Ok(());
-                }
-                Ok(length) => self.end += length,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+        while self.end - self.start < bytes {
+            if self.start == self.end {
+                (self.start, self.end) = (0, 0);
+            } else if self.buffer.len() - self.start < bytes {
+                self.buffer.copy_within(self.start..self.end, 0);
+                (self.start, self.end) = (0, self.end - self.start);
+            }
+            if self.buffer.len() < bytes.max(BUFFER_BYTES) {
+                self.buffer.resize(bytes.max(BUFFER_BYTES), 0);
+            }
+            let room = self.buffer.get_mut(self.end..).unwrap_or_default();
+            match self.input.read(room) {
+                Ok(0) => break,
+                Ok(read) => self.end += read.min(room.len()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(source) => {
-                    let offset = Offset(self.offset + self.end as u64);
+                    let offset = Offset(self.position + self.buffered().len() as u64);
                     return Err(ReadError::Io { offset, source });
                 }
             }
@@ -205,32 +281,43 @@ impl<R: Read> Records<R> {
         Ok(())
     }
 
-    /// Zero words that were stepped over.
+    fn buffered(&self) -> &[u8] {
+        self.buffer.get(self.start..self.end).unwrap_or_default()
+    }
+
+    fn take(&mut self, bytes: usize) {
+        self.start += bytes;
+        self.position += bytes as u64;
+    }
+}
+
+impl<R> Records<R> {
+    /// As [`Records::leftover`], once.
+    pub(crate) fn take_leftover(&mut self) -> Option<Leftover> {
+        self.leftover.take()
+    }
+
+    /// Where the next record is looked for.
     #[must_use]
-    pub fn zero_words(&self) -> u64 {
+    pub const fn position(&self) -> Offset {
+        Offset(self.position)
+    }
+
+    /// Zero words skipped so far.
+    #[must_use]
+    pub const fn zero_words(&self) -> u64 {
         self.zero_words
     }
 
     /// Bytes behind the last whole record.
     #[must_use]
     pub fn leftover_bytes(&self) -> u64 {
-        self.leftover_bytes
+        self.leftover.map_or(0, |leftover| leftover.bytes)
     }
-}
 
-/// What some first bytes look like to a person.
-fn describe(bytes: &[u8]) -> String {
-    match bytes {
-        [] => "nothing (the file is empty)".to_owned(),
-        [0x1f, 0x8b, ..] => "gzip data".to_owned(),
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => "zstd data".to_owned(),
-        [b'{' | b'[', ..] => "JSON text".to_owned(),
-        _ if bytes.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace()) => {
-            format!("the text {:?}", String::from_utf8_lossy(bytes))
-        }
-        _ => {
-            let hex: Vec<_> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-            format!("the bytes {}", hex.join(" "))
-        }
+    /// At the end: what is left of a record that is cut off.
+    #[must_use]
+    pub const fn leftover(&self) -> Option<Leftover> {
+        self.leftover
     }
 }

@@ -1,0 +1,40 @@
+//! Writes events as fast as it can from four threads until it is killed, and counts in a file, shared with whoever
+//! kills it, what each thread has written.
+//!
+//! `burst FILE [LIMIT]`: the file holds a counter of 8 bytes for each thread; an event's number is stored there
+//! after its macro has returned.
+
+use std::fs::OpenOptions;
+use std::sync::atomic::{AtomicU64, Ordering};
+use trace_provider::{Scope, TraceProvider, instant};
+
+const THREADS: usize = 4;
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let path = arguments.next().expect("the name of a file");
+    let limit: u64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(u64::MAX);
+    let file = OpenOptions::new().read(true).write(true).open(path).expect("the file");
+    let _provider = TraceProvider::new("burst");
+    let page = zx_sim::Vmo::from_handle(zx_sim::Handle::new(file.into())).and_then(|vmo| vmo.map());
+    let page = page.expect("the file can be mapped");
+    let counters: &[AtomicU64] = counters(&page);
+    std::thread::scope(|scope| {
+        for counter in counters {
+            scope.spawn(move || {
+                for number in 0..limit {
+                    instant!("burst", "event", Scope::Thread, "n" => number);
+                    counter.store(number + 1, Ordering::Release);
+                }
+            });
+        }
+    });
+}
+
+/// The counters at the beginning of the mapping.
+fn counters(page: &zx_sim::Mapping) -> &[AtomicU64] {
+    assert!(page.len() >= THREADS * 8);
+    // SAFETY: the mapping is page-aligned, large enough by the check above, lives as long as the borrow, and is only
+    // touched through atomics.
+    unsafe { std::slice::from_raw_parts(page.as_ptr().cast::<AtomicU64>(), THREADS) }
+}

@@ -1,0 +1,42 @@
+//! Emits an event and then does not do what it is told.
+//!
+//! `stubborn park`: runs on until it is ended. `stubborn ignore-term`: survives SIGTERM. `stubborn stop`: stops itself with all its threads, so that it answers
+//! nobody. `stubborn once`: emits one event and exits without any clean-up. `stubborn signal N`: ends by that signal.
+
+use trace_provider::{Scope, TraceProvider, instant};
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let what = arguments.next().unwrap_or_default();
+    let provider = TraceProvider::new("stubborn");
+    instant!("stubborn", "here", Scope::Thread);
+    match what.as_str() {
+        "once" => {
+            std::mem::forget(provider);
+            // SAFETY: ends the process at once, which needs nothing.
+            unsafe { libc::_exit(0) };
+        }
+        "park" => loop {
+            std::thread::park();
+        },
+        "ignore-term" => {
+            // SAFETY: no handler runs.
+            unsafe { libc::signal(libc::SIGTERM, libc::SIG_IGN) };
+            println!("ready");
+            loop {
+                std::thread::park();
+            }
+        }
+        "stop" => {
+            println!("ready");
+            // SAFETY: stops this process until somebody continues it.
+            unsafe { libc::raise(libc::SIGSTOP) };
+        }
+        "signal" => {
+            let signal = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(libc::SIGKILL);
+            // SAFETY: ends this process.
+            unsafe { libc::raise(signal) };
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,56 @@
+//! Builds the programs that scenarios spawn, once, and finds them.
+//!
+//! The paths come from cargo's own output, so that the tests work with an empty target directory and wherever it
+//! is.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+/// The root of the workspace.
+#[must_use]
+pub fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package is inside the workspace")
+}
+
+/// Where cargo builds.
+#[must_use]
+pub fn target_dir() -> PathBuf {
+    let program = program("trace");
+    // <target>/<profile>/trace
+    program.ancestors().nth(2).expect("programs are in a profile's directory").to_owned()
+}
+
+/// The path of an executable of the workspace: a program or an example.
+///
+/// # Panics
+/// If the workspace does not build, or has no such program.
+#[must_use]
+pub fn program(name: &str) -> &'static Path {
+    static PROGRAMS: OnceLock<HashMap<String, PathBuf>> = OnceLock::new();
+    let programs = PROGRAMS.get_or_init(|| {
+        let mut programs = build(&["--package", "trace-cli", "--package", "trace-tests", "--bins"]);
+        programs.extend(build(&["--package", "trace-provider", "--example", "demo"]));
+        programs
+    });
+    programs.get(name).unwrap_or_else(|| panic!("no program {name} was built"))
+}
+
+fn build(what: &[&str]) -> HashMap<String, PathBuf> {
+    let mut command = Command::new(env!("CARGO"));
+    command.current_dir(workspace()).args(["build", "--message-format=json-render-diagnostics"]).args(what);
+    if !cfg!(debug_assertions) {
+        command.arg("--release");
+    }
+    let output = command.stderr(Stdio::inherit()).output().expect("cargo runs");
+    assert!(output.status.success(), "cargo build {what:?} failed");
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .filter_map(|message| {
+            let name = message["target"]["name"].as_str()?.to_owned();
+            Some((name, PathBuf::from(message["executable"].as_str()?)))
+        })
+        .collect()
+}

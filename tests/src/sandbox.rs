@@ -1,0 +1,263 @@
+//! One scenario's surroundings: a runtime directory, a working directory, and processes that do not outlive it.
+
+use crate::build::program;
+use rustix::process::{Pid, Signal, kill_process};
+use std::ffi::OsStr;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// No condition of a scenario takes longer, on a machine that is busy with other things too.
+pub const DEADLINE: Duration = Duration::from_secs(60);
+const INTERVAL: Duration = Duration::from_millis(2);
+
+/// Waits for a condition.
+///
+/// # Panics
+/// If it has not come true after [`DEADLINE`].
+pub fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + DEADLINE;
+    loop {
+        if let Some(value) = condition() {
+            return value;
+        }
+        assert!(Instant::now() < deadline, "waited in vain for: {what}");
+        std::thread::sleep(INTERVAL);
+    }
+}
+
+/// A scenario's directories.
+pub struct Sandbox {
+    directory: tempfile::TempDir,
+}
+
+/// A process that is killed when the scenario is over.
+pub struct Process {
+    child: Child,
+    /// What came on stderr so far, collected by a thread.
+    stderr: Arc<Mutex<Vec<u8>>>,
+    collector: Option<JoinHandle<()>>,
+}
+
+impl Sandbox {
+    /// An empty one.
+    ///
+    /// # Panics
+    /// If there is no room for it.
+    #[must_use]
+    pub fn new() -> Self {
+        let directory =
+            tempfile::Builder::new().prefix("trace-test-").tempdir().expect("a temporary directory");
+        let sandbox = Self { directory };
+        std::fs::create_dir(sandbox.runtime_dir()).expect("a runtime directory");
+        let private = std::fs::Permissions::from_mode(0o700);
+        std::fs::set_permissions(sandbox.runtime_dir(), private).expect("a private runtime directory");
+        std::fs::create_dir(sandbox.work_dir()).expect("a working directory");
+        sandbox
+    }
+
+    /// The manager's directory.
+    #[must_use]
+    pub fn runtime_dir(&self) -> PathBuf {
+        self.directory.path().join("run")
+    }
+
+    /// Where commands run and leave their files.
+    #[must_use]
+    pub fn work_dir(&self) -> PathBuf {
+        self.directory.path().join("work")
+    }
+
+    /// A file in the working directory.
+    #[must_use]
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.work_dir().join(name)
+    }
+
+    /// The names of what is in the working directory, hidden files too.
+    ///
+    /// # Panics
+    /// If it cannot be read.
+    #[must_use]
+    pub fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.work_dir()).expect("the working directory");
+        let mut names: Vec<_> = entries
+            .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// A program of the workspace, to be run here.
+    pub fn command(&self, name: &str) -> Command {
+        let mut command = Command::new(program(name));
+        command
+            .current_dir(self.work_dir())
+            .env("TRACE_RUNTIME_DIR", self.runtime_dir())
+            .env_remove("TRACE_RECORD")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs the `trace` tool to its end.
+    ///
+    /// # Panics
+    /// If it cannot be run.
+    pub fn trace<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Output {
+        self.command("trace").args(arguments).output().expect("trace runs")
+    }
+
+    /// Records a program of the workspace into `trace.fxt` and returns what the tool said.
+    ///
+    /// # Panics
+    /// If the tool does not succeed.
+    pub fn record(&self, options: &[&str], name: &str, arguments: &[&str]) -> Output {
+        let program = program(name).to_string_lossy().into_owned();
+        let command: Vec<&str> = ["record"]
+            .into_iter()
+            .chain(options.iter().copied())
+            .chain(["--", &program])
+            .chain(arguments.iter().copied())
+            .collect();
+        let output = self.trace(command);
+        assert!(output.status.success(), "{output:?}");
+        output
+    }
+
+    /// Spawns a program in a process group of its own, with pipes.
+    ///
+    /// # Panics
+    /// If it cannot be spawned.
+    #[must_use]
+    pub fn spawn(&self, name: &str, arguments: &[&str]) -> Process {
+        let mut command = self.command(name);
+        command.args(arguments).process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program is spawned");
+        let stderr = Arc::new(Mutex::new(Vec::new()));
+        let collector = child.stderr.take().map(|mut input| {
+            let stderr = stderr.clone();
+            std::thread::spawn(move || {
+                let mut chunk = [0; 4096];
+                while let Ok(length @ 1..) = input.read(&mut chunk) {
+                    stderr.lock().expect("no panic").extend_from_slice(&chunk[..length]);
+                }
+            })
+        });
+        Process { child, stderr, collector }
+    }
+
+    /// The running manager's process.
+    #[must_use]
+    pub fn manager_pid(&self) -> Option<u32> {
+        let pid = std::fs::read_to_string(self.runtime_dir().join("lock")).ok()?.trim().parse().ok()?;
+        let is_alive = Path::new("/proc").join(format!("{pid}")).exists();
+        is_alive.then_some(pid)
+    }
+}
+
+impl Default for Sandbox {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        if let Some(pid) = self.manager_pid() {
+            kill(pid, Signal::KILL);
+        }
+    }
+}
+
+/// Sends a signal to a process; one that has ended already gets nothing.
+pub fn kill(pid: u32, signal: Signal) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        let _ = kill_process(pid, signal);
+    }
+}
+
+impl Process {
+    /// Its pid.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        kill(self.pid(), signal);
+    }
+
+    /// Sends a signal to it and everything it spawned, as a terminal does.
+    pub fn signal_group(&self, signal: Signal) {
+        if let Some(pid) = i32::try_from(self.pid()).ok().and_then(Pid::from_raw) {
+            let _ = rustix::process::kill_process_group(pid, signal);
+        }
+    }
+
+    /// What it said on stderr so far.
+    ///
+    /// # Panics
+    /// Never.
+    #[must_use]
+    pub fn stderr_so_far(&self) -> String {
+        String::from_utf8_lossy(&self.stderr.lock().expect("no panic")).into_owned()
+    }
+
+    /// Closes its input, which is how a program of ours is told to go on.
+    pub fn close_stdin(&mut self) {
+        drop(self.child.stdin.take());
+    }
+
+    /// Reads the next line of its output.
+    ///
+    /// # Panics
+    /// If it ends without one.
+    pub fn line(&mut self) -> String {
+        let stdout = self.child.stdout.as_mut().expect("its output is piped");
+        let mut line = Vec::new();
+        let mut byte = [0];
+        while stdout.read(&mut byte).expect("its output can be read") == 1 && byte[0] != b'\n' {
+            line.push(byte[0]);
+        }
+        assert!(!line.is_empty(), "the program said nothing");
+        String::from_utf8_lossy(&line).into_owned()
+    }
+
+    /// Whether it is still running.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Waits for its end and returns the rest of what it said.
+    ///
+    /// # Panics
+    /// If it does not end within [`DEADLINE`].
+    pub fn finish(mut self) -> Output {
+        drop(self.child.stdin.take());
+        let mut stdout = Vec::new();
+        if let Some(out) = self.child.stdout.as_mut() {
+            let _ = out.read_to_end(&mut stdout);
+        }
+        let status =
+            wait_for("the end of a program", || self.child.try_wait().expect("it can be waited for"));
+        if let Some(collector) = self.collector.take() {
+            let _ = collector.join();
+        }
+        let stderr = self.stderr.lock().expect("no panic").clone();
+        Output { status, stdout, stderr }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,15 @@
+//! Scenarios of several real processes: the real client, the real manager, real providers.
+#![forbid(unsafe_code)]
+
+mod scenarios {
+    mod bad_input;
+    mod ends;
+    mod exact;
+    mod full;
+    mod joining;
+    mod killing;
+    mod listing;
+    mod manager;
+    mod other_readers;
+    mod readme;
+}

@@ -1,0 +1,118 @@
+//! One line that names the thing and the cause, an exit code, and nothing left behind.
+
+use std::fs;
+use trace_tests::skip::skip;
+use trace_tests::{Sandbox, build::program};
+
+/// Runs the tool, which must fail with this code and one line that holds these words.
+fn fails(sandbox: &Sandbox, arguments: &[&str], code: i32, words: &[&str]) {
+    let before = sandbox.files();
+    let output = sandbox.trace(arguments);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{arguments:?}: {stderr}");
+    assert!(stderr.starts_with("trace: "), "{stderr}");
+    for word in words {
+        assert!(stderr.contains(word), "{arguments:?}: no {word:?} in {stderr}");
+    }
+    assert!(output.stdout.is_empty(), "{arguments:?}");
+    assert_eq!(sandbox.files(), before, "{arguments:?}");
+}
+
+#[test]
+fn wrong_command_lines() {
+    let sandbox = Sandbox::new();
+    fails(&sandbox, &[], 2, &["no command given"]);
+    fails(&sandbox, &["frobnicate"], 2, &["frobnicate"]);
+    fails(&sandbox, &["record", "--frobnicate"], 2, &["--frobnicate"]);
+    fails(&sandbox, &["record", "--duration", "soon"], 2, &["--duration", "soon", "seconds"]);
+    fails(&sandbox, &["record", "--duration", "0"], 2, &["--duration", "above 0"]);
+    fails(&sandbox, &["record", "--categories", "a b"], 2, &["--categories", "a b"]);
+    fails(&sandbox, &["dump"], 2, &["FILE"]);
+    fails(&sandbox, &["convert", "trace.fxt"], 2, &["--to"]);
+    fails(&sandbox, &["convert", "--to", "nothing", "trace.fxt"], 2, &["nothing", "catapult"]);
+}
+
+#[test]
+fn inputs_that_are_no_traces() {
+    let sandbox = Sandbox::new();
+    fails(&sandbox, &["dump", "missing.fxt"], 1, &["missing.fxt", "No such file"]);
+    fails(&sandbox, &["convert", "--to", "catapult", "missing.fxt"], 1, &["missing.fxt", "No such file"]);
+    fs::write(sandbox.file("text.fxt"), "once upon a time").unwrap();
+    fails(&sandbox, &["dump", "text.fxt"], 1, &["text.fxt"]);
+    fails(&sandbox, &["convert", "--to", "catapult", "text.fxt"], 1, &["text.fxt"]);
+    fs::write(sandbox.file("empty.fxt"), "").unwrap();
+    fails(&sandbox, &["dump", "empty.fxt"], 1, &["empty.fxt", "empty"]);
+    fails(&sandbox, &["dump", "."], 1, &["directory"]);
+    fails(&sandbox, &["convert", "--to", "catapult", "text.fxt", "text.fxt"], 2, &["both input and output"]);
+}
+
+#[test]
+fn outputs_that_cannot_be_written() {
+    let sandbox = Sandbox::new();
+    let emit = program("emit").to_str().unwrap();
+    let record = |output: &'static str, words: &[&str]| {
+        fails(&sandbox, &["record", "--output-file", output, "--", emit, "1", "1"], 125, words);
+    };
+    record("missing/trace.fxt", &["missing/trace.fxt", "No such file"]);
+    record(".", &[".", "directory"]);
+    record("/proc/trace.fxt", &["/proc/trace.fxt"]);
+    record("/dev/null", &["/dev/null", "regular file"]);
+    assert!(fs::metadata("/dev/null").is_ok_and(|metadata| !metadata.is_file()));
+    // Nothing was started for it.
+    assert_eq!(sandbox.manager_pid(), None);
+}
+
+#[test]
+fn commands_that_cannot_be_run() {
+    let sandbox = Sandbox::new();
+    fails(&sandbox, &["record", "--", "no-such-command"], 127, &["no-such-command", "not found"]);
+    fs::write(sandbox.file("data"), "not a program").unwrap();
+    fails(&sandbox, &["record", "--", "./data"], 126, &["./data", "cannot be executed"]);
+}
+
+#[test]
+fn an_existing_file_is_replaced_only_on_success() {
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.file("trace.fxt"), "precious").unwrap();
+    fails(&sandbox, &["record", "--", "no-such-command"], 127, &["not found"]);
+    assert_eq!(fs::read(sandbox.file("trace.fxt")).unwrap(), b"precious");
+    sandbox.record(&[], "emit", &["1", "1"]);
+    assert_ne!(fs::read(sandbox.file("trace.fxt")).unwrap(), b"precious");
+}
+
+#[test]
+fn a_runtime_directory_of_somebody_else_is_refused() {
+    let test = "a_runtime_directory_of_somebody_else_is_refused";
+    let sandbox = Sandbox::new();
+    if !rustix::process::geteuid().is_root() {
+        return skip(test, "root", "only root can give a directory away");
+    }
+    std::os::unix::fs::chown(sandbox.runtime_dir(), Some(12_345), None).unwrap();
+    let directory = sandbox.runtime_dir();
+    let directory = directory.to_str().unwrap();
+    fails(&sandbox, &["record", "--duration", "1"], 125, &[directory, "12345"]);
+    fails(&sandbox, &["list-providers"], 1, &[directory, "12345"]);
+    std::os::unix::fs::chown(sandbox.runtime_dir(), Some(0), None).unwrap();
+}
+
+#[test]
+fn a_managers_socket_of_somebody_else_is_refused() {
+    let test = "a_managers_socket_of_somebody_else_is_refused";
+    let sandbox = Sandbox::new();
+    if !rustix::process::geteuid().is_root() {
+        return skip(test, "root", "only root can become somebody else");
+    }
+    use std::os::unix::process::CommandExt;
+    use trace_tests::wait_for;
+    // A manager of another user, in a directory that this user may enter.
+    std::os::unix::fs::chown(sandbox.runtime_dir(), Some(12_345), None).unwrap();
+    let mut command = sandbox.command("trace");
+    command.arg("manager").uid(12_345).current_dir("/");
+    let mut manager = command.stderr(std::process::Stdio::null()).spawn().unwrap();
+    wait_for("the other user's manager", || sandbox.runtime_dir().join("provisioner").exists().then_some(()));
+    let directory = sandbox.runtime_dir();
+    fails(&sandbox, &["record", "--duration", "1"], 125, &[directory.to_str().unwrap(), "12345"]);
+    manager.kill().unwrap();
+    manager.wait().unwrap();
+}

@@ -1,0 +1,56 @@
+//! Programs that come before, during and after a recording.
+
+use rustix::process::Signal;
+use trace_tests::{Archive, Sandbox, wait_for};
+
+#[test]
+fn a_program_started_before_any_manager_is_recorded() {
+    let sandbox = Sandbox::new();
+    let mut emit = sandbox.spawn("emit", &["2", "20", "--wait", "--on"]);
+    emit.line();
+    assert_eq!(sandbox.manager_pid(), None);
+    let recording = sandbox.spawn("trace", &["record"]);
+    assert_eq!(emit.line(), "on");
+    assert!(emit.finish().status.success());
+    recording.signal(Signal::INT);
+    assert!(recording.finish().status.success());
+    assert_eq!(Archive::read(&sandbox.file("trace.fxt")).events.len(), 2 * 20 * 14);
+}
+
+#[test]
+fn a_program_that_registers_during_a_recording_is_recorded() {
+    let sandbox = Sandbox::new();
+    let mut first = sandbox.spawn("emit", &["1", "3", "--wait", "--on"]);
+    first.line();
+    let recording = sandbox.spawn("trace", &["record"]);
+    assert_eq!(first.line(), "on");
+    let mut second = sandbox.spawn("emit", &["1", "4", "--wait", "--on"]);
+    second.line();
+    assert_eq!(second.line(), "on");
+    assert!(first.finish().status.success());
+    assert!(second.finish().status.success());
+    recording.signal(Signal::INT);
+    assert!(recording.finish().status.success());
+    let archive = Archive::read(&sandbox.file("trace.fxt"));
+    assert_eq!(archive.events.len(), (3 + 4) * 14);
+    assert_eq!(archive.providers.len(), 3);
+}
+
+#[test]
+fn a_program_outlives_its_manager_and_finds_the_next() {
+    let sandbox = Sandbox::new();
+    let mut emit = sandbox.spawn("emit", &["1", "6", "--wait"]);
+    emit.line();
+    assert!(sandbox.trace(["list-providers"]).status.success());
+    let first = sandbox.manager_pid().expect("a manager was started");
+    trace_tests::sandbox::kill(first, Signal::KILL);
+    wait_for("the manager's end", || sandbox.manager_pid().is_none().then_some(()));
+    let listed = wait_for("the program to find the next manager", || {
+        let output = sandbox.trace(["list-providers"]);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.contains("emit").then_some(text)
+    });
+    assert_eq!(listed, format!("Trace providers:\n  emit (pid {})\n", emit.pid()));
+    assert_ne!(sandbox.manager_pid(), Some(first));
+    assert!(emit.finish().status.success());
+}

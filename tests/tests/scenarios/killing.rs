@@ -1,0 +1,81 @@
+//! Providers that die in the middle of it.
+
+use rustix::process::Signal;
+use std::fs;
+use trace_tests::{Archive, Sandbox, wait_for};
+
+const THREADS: usize = 4;
+
+/// What each thread says it has written.
+fn counted(page: &std::path::Path) -> Vec<u64> {
+    let bytes = fs::read(page).expect("the page");
+    bytes.as_chunks::<8>().0.iter().take(THREADS).map(|word| u64::from_le_bytes(*word)).collect()
+}
+
+/// Every event whose macro has returned is in the archive, none twice; at most the one under way is uncertain.
+#[test]
+fn kill_9_in_the_middle_of_writing_loses_nothing() {
+    for round in 0..10_u64 {
+        let sandbox = Sandbox::new();
+        let page = sandbox.file("page");
+        fs::write(&page, [0; 4096]).unwrap();
+        let burst = trace_tests::build::program("burst").to_str().unwrap();
+        let recording = sandbox.spawn("trace", &["record", "--", burst, page.to_str().unwrap()]);
+        // Another moment each time, and long before the buffer is full.
+        let threshold = 200 + round * 900;
+        let pid = wait_for("the burst to write", || {
+            let children = format!("/proc/{0}/task/{0}/children", recording.pid());
+            let children = fs::read_to_string(children).ok()?;
+            let is_under_way = counted(&page).iter().sum::<u64>() > threshold;
+            let pids = children.split_whitespace().map(|pid| pid.parse::<u32>().expect("a pid"));
+            let name = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            is_under_way.then(|| pids.into_iter().find(|pid| name(pid).trim() == "burst")).flatten()
+        });
+        trace_tests::sandbox::kill(pid, Signal::KILL);
+        let output = recording.finish();
+        assert_eq!(output.status.code(), Some(128 + 9), "{output:?}");
+        let counted = counted(&page);
+        let archive = Archive::read(&sandbox.file("trace.fxt"));
+        let is_full = !archive.filled_up.is_empty();
+        let threads = archive.by_thread("event");
+        assert_eq!(threads.len(), counted.iter().filter(|count| **count > 0).count(), "{counted:?}");
+        let mut archived: Vec<u64> = Vec::new();
+        for events in threads.values() {
+            let numbers: Vec<u64> = events.iter().map(|event| event.u64("n")).collect();
+            assert_eq!(numbers, (0..numbers.len() as u64).collect::<Vec<_>>(), "round {round}");
+            archived.push(numbers.len() as u64);
+        }
+        if is_full {
+            // The machine was slow to kill; what is kept is still a prefix, as checked above.
+            continue;
+        }
+        let mut expected: Vec<u64> = counted.into_iter().filter(|count| *count > 0).collect();
+        archived.sort_unstable();
+        expected.sort_unstable();
+        for (archived, counted) in archived.iter().zip(&expected) {
+            assert!(
+                *archived == *counted || *archived == counted + 1,
+                "round {round}: {archived} archived, {counted} counted"
+            );
+        }
+    }
+}
+
+#[test]
+fn one_event_before_an_abrupt_exit_is_in_the_archive() {
+    for _ in 0..5 {
+        let sandbox = Sandbox::new();
+        sandbox.record(&[], "stubborn", &["once"]);
+        let archive = Archive::read(&sandbox.file("trace.fxt"));
+        assert_eq!(archive.events.iter().map(|event| event.name()).collect::<Vec<_>>(), ["here"]);
+    }
+}
+
+#[test]
+fn a_command_ended_by_a_signal_is_recorded() {
+    let sandbox = Sandbox::new();
+    let stubborn = trace_tests::build::program("stubborn").to_str().unwrap();
+    let output = sandbox.trace(["record", "--", stubborn, "signal", "6"]);
+    assert_eq!(output.status.code(), Some(128 + 6), "{output:?}");
+    assert_eq!(Archive::read(&sandbox.file("trace.fxt")).events.len(), 1);
+}

@@ -1,0 +1,53 @@
+//! Who is there, and what they know.
+
+use rustix::process::Signal;
+use trace_tests::{Sandbox, wait_for};
+
+#[test]
+fn running_programs_and_their_categories_are_listed() {
+    let sandbox = Sandbox::new();
+    let mut emit = sandbox.spawn("emit", &["1", "1", "--wait"]);
+    emit.line();
+    let output = sandbox.trace(["list-providers"]);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        format!("Trace providers:\n  emit (pid {})\n", emit.pid())
+    );
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains(&*sandbox.runtime_dir().to_string_lossy()), "{stderr}");
+
+    let output = sandbox.trace(["list-providers", "--machine", "json"]);
+    let list: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(list, serde_json::json!([{"id": 1, "name": "emit", "pid": emit.pid()}]));
+
+    let output = sandbox.trace(["list-categories"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "Known categories\n  emit\n  other\n");
+    let output = sandbox.trace(["list-categories", "--machine", "json"]);
+    let list: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        list,
+        serde_json::json!([{"name": "emit", "description": ""}, {"name": "other", "description": ""}])
+    );
+    assert!(emit.finish().status.success());
+}
+
+#[test]
+fn a_second_recording_is_refused_and_questions_are_answered() {
+    let sandbox = Sandbox::new();
+    let mut emit = sandbox.spawn("emit", &["1", "1", "--wait"]);
+    emit.line();
+    let recording = sandbox.spawn("trace", &["record", "--output-file", "first.fxt"]);
+    wait_for("the recording to be announced", || {
+        recording.stderr_so_far().contains("press Ctrl-C").then_some(())
+    });
+    let output = sandbox.trace(["record", "--output-file", "second.fxt", "--duration", "1"]);
+    assert_eq!(output.status.code(), Some(125));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(stderr, "trace: unable to start trace: another session is running\n");
+    assert!(sandbox.trace(["list-providers"]).status.success());
+    recording.signal(Signal::INT);
+    assert!(recording.finish().status.success());
+    assert!(emit.finish().status.success());
+    assert_eq!(sandbox.files(), ["first.fxt"]);
+}

@@ -1,0 +1,109 @@
+//! The manager itself: its facts, its death, its end.
+
+use rustix::process::Signal;
+use trace_reader::Value;
+use trace_tests::build::program;
+use trace_tests::{Archive, Sandbox, wait_for};
+
+#[test]
+fn the_archive_says_who_made_it() {
+    let sandbox = Sandbox::new();
+    let emit = program("emit").to_str().unwrap();
+    sandbox.record(&["--categories", "emit"], "emit", &["1", "1"]);
+    let archive = Archive::read(&sandbox.file("trace.fxt"));
+    let [begin, end] = &archive.manager_events[..] else { panic!("{:?}", archive.manager_events) };
+    assert_eq!((&*begin.name.to_str(), &*end.name.to_str()), ("recording", "recording_end"));
+    assert!(begin.timestamp < end.timestamp);
+    let text = |name: &str| match begin.argument(name) {
+        Some(Value::String(text)) => text.to_str().into_owned(),
+        other => panic!("{name} is {other:?}"),
+    };
+    assert_eq!(text("version"), env!("CARGO_PKG_VERSION"));
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    assert_eq!(text("kernel"), format!("Linux {}", kernel.trim()));
+    assert_eq!(text("host"), std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim());
+    assert_eq!(text("buffering_mode"), "oneshot");
+    assert_eq!(text("categories"), "emit");
+    let trace = program("trace").to_str().unwrap();
+    assert_eq!(text("command_line"), format!("{trace} record --categories emit -- {emit} 1 1"));
+    assert_eq!(begin.argument("buffer_size_megabytes"), Some(&Value::Uint32(4)));
+    let wall = |event: &trace_reader::ResolvedEvent| match event.argument("wall_clock_ns") {
+        Some(Value::Uint64(nanos)) => *nanos,
+        other => panic!("{other:?}"),
+    };
+    // The wall clock and the ticks tell of the same span.
+    let by_ticks = end.nanos().0 - begin.nanos().0;
+    let by_wall = wall(end) - wall(begin);
+    assert!(by_ticks.abs_diff(by_wall) < 50_000_000, "{by_ticks} {by_wall}");
+    assert_eq!(begin.process.0, u64::from(sandbox.manager_pid().unwrap()));
+}
+
+#[test]
+fn no_metadata_leaves_the_facts_out() {
+    let sandbox = Sandbox::new();
+    sandbox.record(&["--no-metadata"], "emit", &["1", "1"]);
+    let archive = Archive::read(&sandbox.file("trace.fxt"));
+    assert_eq!(archive.providers.values().collect::<Vec<_>>(), ["emit"]);
+    assert!(archive.manager_events.is_empty());
+    assert_eq!(archive.events.len(), 14);
+}
+
+#[test]
+fn a_dead_manager_ends_the_recording_and_not_the_program() {
+    let sandbox = Sandbox::new();
+    let mut recording =
+        sandbox.spawn("trace", &["record", "--", program("emit").to_str().unwrap(), "1", "1", "--wait"]);
+    let pid: u32 = recording.line().parse().unwrap();
+    trace_tests::sandbox::kill(sandbox.manager_pid().unwrap(), Signal::KILL);
+    wait_for("the end of the recording", || (!recording.is_running()).then_some(()));
+    assert!(std::path::Path::new(&format!("/proc/{pid}")).exists(), "the program went down with the manager");
+    let output = recording.finish();
+    assert_eq!(output.status.code(), Some(125), "{output:?}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("the trace manager is gone"), "{stderr}");
+    // The buffer of the program stays for a recovery.
+    let sessions: Vec<_> = std::fs::read_dir(sandbox.runtime_dir())
+        .unwrap()
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with("session-"))
+        .collect();
+    assert_eq!(sessions.len(), 1);
+    assert!(sessions[0].path().join("provider-1").exists());
+    trace_tests::sandbox::kill(pid, Signal::KILL);
+}
+
+#[test]
+fn buffers_are_gone_after_a_recording() {
+    let sandbox = Sandbox::new();
+    sandbox.record(&[], "emit", &["1", "1"]);
+    let mut names: Vec<_> = std::fs::read_dir(sandbox.runtime_dir())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["lock", "manager.log", "provisioner", "registry", "ticks"]);
+}
+
+#[test]
+fn a_manager_on_demand_ends_by_itself() {
+    let sandbox = Sandbox::new();
+    let manager = sandbox.spawn("trace", &["manager", "--on-demand", "--idle-timeout", "0.2"]);
+    let output = manager.finish();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(!sandbox.runtime_dir().join("provisioner").exists());
+}
+
+#[test]
+fn one_manager_in_a_directory() {
+    let sandbox = Sandbox::new();
+    let first = sandbox.spawn("trace", &["manager"]);
+    wait_for("the first manager", || sandbox.runtime_dir().join("provisioner").exists().then_some(()));
+    let output = sandbox.trace(["manager"]);
+    assert_eq!(output.status.code(), Some(1));
+    let expected = format!(
+        "trace: a manager is already running in {} (pid {})\n",
+        sandbox.runtime_dir().display(),
+        first.pid()
+    );
+    assert_eq!(String::from_utf8_lossy(&output.stderr), expected);
+}

@@ -1,0 +1,72 @@
+//! What the README promises.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+use trace_tests::build::{target_dir, workspace};
+use trace_tests::{Archive, Sandbox};
+
+/// The first fenced block of a language behind a marker.
+fn block(readme: &str, marker: &str, language: &str) -> String {
+    let behind = readme.split_once(marker).unwrap_or_else(|| panic!("no {marker:?} in README.md")).1;
+    let fence = format!("```{language}\n");
+    let begin =
+        behind.split_once(&fence).unwrap_or_else(|| panic!("no {language} block behind {marker:?}")).1;
+    begin.split_once("\n```").expect("the block ends").0.to_owned()
+}
+
+/// An application outside of the workspace, made of exactly the README's lines.
+#[test]
+fn five_lines_make_an_app_that_can_be_recorded() {
+    let readme = fs::read_to_string(workspace().join("README.md")).unwrap();
+    let dependency = block(&readme, "## Instrument an app", "toml");
+    let program = block(&readme, "## Instrument an app", "rust");
+    assert_eq!(program.lines().filter(|line| !line.trim().is_empty()).count(), 5, "{program}");
+    let provider = workspace().join("crates/trace-provider");
+    let dependency = dependency.replace("path/to/trace-provider", provider.to_str().unwrap());
+    assert!(dependency.contains(provider.to_str().unwrap()), "{dependency}");
+
+    let sandbox = Sandbox::new();
+    let app = sandbox.file("app");
+    fs::create_dir_all(app.join("src")).unwrap();
+    let manifest = format!(
+        "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n\n{dependency}\n"
+    );
+    fs::write(app.join("Cargo.toml"), manifest).unwrap();
+    fs::write(app.join("src/main.rs"), program).unwrap();
+    // The same versions as the workspace has, without asking anybody.
+    fs::copy(workspace().join("Cargo.lock"), app.join("Cargo.lock")).unwrap();
+    let cargo = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO"))
+            .current_dir(&app)
+            .args(arguments)
+            .env("CARGO_TARGET_DIR", target_dir().join("readme-app"))
+            .output()
+            .expect("cargo runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    cargo(&["build"]);
+    let executable = target_dir().join("readme-app/debug/app");
+    let output = sandbox.trace(["record", "--", executable.to_str().unwrap()]);
+    assert!(output.status.success(), "{output:?}");
+    let archive = Archive::read(&sandbox.file("trace.fxt"));
+    assert!(!archive.events.is_empty());
+
+    let tree = cargo(&["tree", "-e", "normal", "--prefix", "none", "--no-dedupe"]);
+    let crates: BTreeSet<&str> =
+        tree.lines().filter(|line| !line.is_empty()).map(|line| line.trim_end_matches(" (*)")).collect();
+    assert!(crates.len() <= 40, "{} crates: {crates:#?}", crates.len());
+}
+
+#[test]
+fn the_two_commands_are_there() {
+    let readme = fs::read_to_string(workspace().join("README.md")).unwrap();
+    for command in [
+        "cargo build --release --workspace --bins --examples && target/release/trace record --output-file demo.fxt -- \
+         target/release/examples/demo",
+        "cargo test --workspace",
+    ] {
+        assert!(readme.lines().any(|line| line == command), "README.md lacks: {command}");
+    }
+}
