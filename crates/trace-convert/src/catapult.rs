@@ -5,14 +5,12 @@
 
 use crate::json::Json;
 use crate::{ConvertError, Summary};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use trace_format::event::{EventKind, Scope};
-use trace_format::units::{Koid, Ticks, TicksPerSecond};
+use trace_format::units::{Koid, Nanos, Ticks, TicksPerSecond};
 use trace_reader::reader::{Item, Resolved, Text};
-use trace_reader::{Reader, ResolvedEvent, Value};
+use trace_reader::{ReadError, Reader, ResolvedEvent, Value};
 
 const OBJECT_PROCESS: u8 = 1;
 const OBJECT_THREAD: u8 = 2;
@@ -20,6 +18,9 @@ const OBJECT_THREAD: u8 = 2;
 const MAX_WARNINGS: usize = 5;
 
 /// Converts an archive.
+///
+/// Where the position in a damaged archive is lost, the document is ended properly with what came before, and
+/// the error is returned.
 //= docs/catapult.md#document
 ///
 /// # Errors
@@ -33,17 +34,32 @@ pub fn convert(input: impl Read, output: impl Write) -> Result<Summary, ConvertE
         threads: BTreeMap::new(),
         skipped: BTreeMap::new(),
         events: 0,
+        rate: None,
+        have_rates_differed: false,
     };
     exporter.json.raw("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
-    while let Some(record) = reader.next_item()? {
-        exporter.record(&record);
+    let damage = loop {
+        match reader.next_item() {
+            Ok(Some(record)) => exporter.record(&record),
+            Ok(None) => break None,
+            Err(error @ ReadError::NoSize { .. }) => break Some(error),
+            Err(error) => return Err(error.into()),
+        }
         exporter.json.flush_if_full().map_err(ConvertError::Write)?;
-    }
+    };
+    let have_rates_differed = exporter.have_rates_differed;
     let mut summary = exporter.finish().map_err(ConvertError::Write)?;
+    if let Some(error) = damage {
+        return Err(error.into());
+    }
     summary.warnings = reader.warning_count();
     let first = reader.warnings().iter().take(MAX_WARNINGS);
     summary.first_warnings =
         first.map(|warning| format!("byte {}: {}", warning.offset, warning.kind)).collect();
+    if have_rates_differed {
+        summary.warnings += 1;
+        summary.first_warnings.push("events have been timed with different tick rates".to_owned());
+    }
     Ok(summary)
 }
 
@@ -52,8 +68,11 @@ struct Exporter<W> {
     is_first: bool,
     processes: BTreeMap<Koid, Text>,
     threads: BTreeMap<(Koid, Koid), Text>,
-    skipped: BTreeMap<String, u64>,
+    skipped: BTreeMap<&'static str, u64>,
     events: u64,
+    /// Rate of the first time written.
+    rate: Option<TicksPerSecond>,
+    have_rates_differed: bool,
 }
 
 impl<W: Write> Exporter<W> {
@@ -99,8 +118,8 @@ impl<W: Write> Exporter<W> {
         }
     }
 
-    fn skip(&mut self, kind: &str) {
-        *self.skipped.entry(kind.to_owned()).or_default() += 1;
+    fn skip(&mut self, kind: &'static str) {
+        *self.skipped.entry(kind).or_default() += 1;
     }
 
     fn separate(&mut self) {
@@ -123,9 +142,7 @@ impl<W: Write> Exporter<W> {
         self.time(event.timestamp, event.rate);
         self.who(event.process, event.thread);
         self.phase(event);
-        if !event.arguments.is_empty() {
-            self.arguments(&event.arguments);
-        }
+        self.arguments(&event.arguments);
         self.json.raw("}");
         self.events += 1;
     }
@@ -183,6 +200,12 @@ impl<W: Write> Exporter<W> {
 
     //= docs/catapult.md#arguments
     fn arguments(&mut self, arguments: &[(Text, Value)]) {
+        // To Fuchsia's reader an argument of unknown type is not there at all; a null is, but is not written.
+        let unknown = arguments.iter().filter(|(_, value)| *value == Value::Unknown).count();
+        (0..unknown).for_each(|_| self.skip("arguments of unknown type"));
+        if unknown == arguments.len() {
+            return;
+        }
         self.json.raw(",\"args\":{");
         let mut is_first = true;
         for (name, value) in arguments {
@@ -207,7 +230,7 @@ impl<W: Write> Exporter<W> {
             Value::Uint32(value) => self.json.integer(*value),
             Value::Int64(value) => self.json.integer(*value),
             Value::Uint64(value) => self.json.integer(*value),
-            Value::Double(value) => self.json.double(*value),
+            Value::Double(value) => _ = self.json.double(*value),
             Value::String(value) => self.json.string(value.as_bytes()),
             Value::Pointer(value) => {
                 self.json.raw("\"");
@@ -219,27 +242,25 @@ impl<W: Write> Exporter<W> {
                 self.json.integer(koid.0);
                 self.json.raw("\"");
             }
-            Value::Blob(bytes) => {
-                let text = STANDARD.encode(bytes);
-                self.json.string(text.as_bytes());
-            }
+            Value::Blob(bytes) => self.json.base64(bytes),
         }
     }
 
-    /// Microseconds: Fuchsia's shortest double, or, where that does not lead back to the nanosecond, the exact
-    /// decimal.
+    /// Microseconds: Fuchsia's double where its digits are within half a nanosecond of the time, else the exact
+    /// decimal of the nanosecond.
     //= docs/catapult.md#numbers
     fn time(&mut self, ticks: Ticks, rate: TicksPerSecond) {
+        self.have_rates_differed |= *self.rate.get_or_insert(rate) != rate;
         let micros = ticks.0 as f64 * (1_000_000.0 / rate.0.get() as f64);
-        let nanos = ticks.to_nanos(rate).0;
-        let back = micros * 1000.0;
-        if back.floor() as u64 == nanos || back.round() as u64 == nanos {
-            return self.json.double(micros);
+        let digits = self.json.double(micros);
+        if micros >= ALWAYS_EXACT_MICROS && !are_exact(digits, ticks, rate) {
+            let (length, nanos) = (digits.len(), ticks.to_nanos(rate));
+            // A time beyond 64 bits of nanoseconds, of which the reader has warned, stays a double.
+            if nanos < Nanos(u64::MAX) {
+                self.json.take_back(length);
+                self.json.thousandths(nanos.0);
+            }
         }
-        self.json.integer(nanos / 1000);
-        let fraction = format!(".{:03}", nanos % 1000);
-        let digits = fraction.trim_end_matches('0');
-        self.json.raw(if digits == "." { ".0" } else { digits });
     }
 
     fn finish(mut self) -> std::io::Result<Summary> {
@@ -265,7 +286,8 @@ impl<W: Write> Exporter<W> {
         }
         self.json.raw("]}}");
         self.json.finish()?;
-        Ok(Summary { events: self.events, skipped: self.skipped.into_iter().collect(), ..Summary::default() })
+        let skipped = self.skipped.into_iter().map(|(kind, count)| (kind.to_owned(), count)).collect();
+        Ok(Summary { events: self.events, skipped, ..Summary::default() })
     }
 }
 
@@ -276,3 +298,27 @@ fn keep_longer<K: Ord>(names: &mut BTreeMap<K, Text>, key: K, name: &Text) {
         *known = name.clone();
     }
 }
+
+/// Below it, which is 12 days, the roundings on the way to the digits are less than half a nanosecond together.
+const ALWAYS_EXACT_MICROS: f64 = (1_u64 << 40) as f64;
+
+/// Whether digits of microseconds are within half a nanosecond of so many ticks.
+fn are_exact(digits: &[u8], ticks: Ticks, rate: TicksPerSecond) -> bool {
+    let is_within = || {
+        // Doubles this large have at most four digits behind the point.
+        let point = digits.iter().position(|byte| *byte == b'.')?;
+        let fraction = digits.get(point + 1..)?;
+        let padding = 4_usize.checked_sub(fraction.len())?;
+        let all = digits.get(..point)?.iter().chain(fraction).chain(std::iter::repeat_n(&b'0', padding));
+        let tenths = all
+            .map(|byte| u128::from(*byte - b'0'))
+            .try_fold(0_u128, |sum, digit| sum.checked_mul(10)?.checked_add(digit))?;
+        let rate = u128::from(rate.0.get());
+        let difference = tenths.checked_mul(rate)?.abs_diff(u128::from(ticks.0) * 10_000_000_000);
+        Some(difference < 5 * rate)
+    };
+    is_within().unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests;

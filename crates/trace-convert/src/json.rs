@@ -1,5 +1,7 @@
 //! JSON text, written as it goes, with numbers the way RapidJSON lays them out.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use std::io::{self, Write};
 
 /// Bytes collected before they are handed on.
@@ -55,20 +57,20 @@ impl<W: Write> Json<W> {
         while let Some(at) = rest.iter().position(|byte| *byte < 0x20 || *byte == b'"' || *byte == b'\\') {
             let (plain, special) = rest.split_at(at);
             self.text.extend_from_slice(plain);
-            let byte = special[0];
-            match byte {
-                b'"' | b'\\' => self.text.extend_from_slice(&[b'\\', byte]),
+            let Some((byte, tail)) = special.split_first() else { break };
+            match *byte {
+                b'"' | b'\\' => self.text.extend_from_slice(&[b'\\', *byte]),
                 8 => self.raw("\\b"),
                 9 => self.raw("\\t"),
                 10 => self.raw("\\n"),
                 12 => self.raw("\\f"),
                 13 => self.raw("\\r"),
-                _ => {
+                byte => {
                     self.raw("\\u00");
                     self.text.extend_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 0xf)]]);
                 }
             }
-            rest = &special[1..];
+            rest = tail;
         }
         self.text.extend_from_slice(rest);
     }
@@ -87,8 +89,15 @@ impl<W: Write> Json<W> {
         }
     }
 
-    /// The shortest digits that read back as the same number; a string where JSON has no number.
-    pub fn double(&mut self, value: f64) {
+    /// The shortest digits that read back as the same number; a string where JSON has no number. Returns what
+    /// was written.
+    pub fn double(&mut self, value: f64) -> &[u8] {
+        let start = self.text.len();
+        self.shortest(value);
+        self.text.get(start..).unwrap_or_default()
+    }
+
+    fn shortest(&mut self, value: f64) {
         if !value.is_finite() {
             return self.raw(match value {
                 value if value.is_nan() => "\"NaN\"",
@@ -98,34 +107,35 @@ impl<W: Write> Json<W> {
         }
         let mut buffer = ryu::Buffer::new();
         let shortest = buffer.format_finite(value);
-        let (sign, number) = match shortest.strip_prefix('-') {
-            Some(number) => ("-", number),
-            None => ("", shortest),
+        // Without an exponent both lay it out alike.
+        let Some((mantissa, exponent)) = shortest.split_once('e') else {
+            return self.raw(shortest);
         };
-        self.raw(sign);
-        let (mantissa, exponent) = number.split_once('e').unwrap_or((number, "0"));
-        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-        let exponent: i32 = exponent.parse().unwrap_or(0);
-        // value = 0.digits × 10^point
-        let all = format!("{whole}{fraction}");
-        let digits = all.trim_start_matches('0');
-        let leading_zeros = (all.len() - digits.len()) as i32;
-        let point = whole.len() as i32 - leading_zeros + exponent;
-        let digits = digits.trim_end_matches('0');
-        self.layout(digits, point);
+        let mantissa = match mantissa.strip_prefix('-') {
+            Some(mantissa) => {
+                self.raw("-");
+                mantissa
+            }
+            None => mantissa,
+        };
+        // One digit, and the others behind a point; value = 0.digits × 10^point.
+        let (first, rest) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let point = exponent.parse::<i32>().unwrap_or(0) + 1;
+        self.layout(first, if rest == "0" { "" } else { rest }, point);
     }
 
-    fn layout(&mut self, digits: &str, point: i32) {
-        let count = digits.len() as i32;
+    fn layout(&mut self, first: &str, rest: &str, point: i32) {
+        let count = 1 + rest.len() as i32;
         match point {
-            _ if digits.is_empty() => self.raw("0.0"),
             1..=21 if point >= count => {
-                self.raw(digits);
+                self.raw(first);
+                self.raw(rest);
                 (count..point).for_each(|_| self.text.push(b'0'));
                 self.raw(".0");
             }
             1..=21 => {
-                let (whole, fraction) = digits.split_at(point as usize);
+                let (whole, fraction) = rest.split_at((point - 1) as usize);
+                self.raw(first);
                 self.raw(whole);
                 self.raw(".");
                 self.raw(fraction);
@@ -133,10 +143,10 @@ impl<W: Write> Json<W> {
             -5..=0 => {
                 self.raw("0.");
                 (point..0).for_each(|_| self.text.push(b'0'));
-                self.raw(digits);
+                self.raw(first);
+                self.raw(rest);
             }
             _ => {
-                let (first, rest) = digits.split_at(1);
                 self.raw(first);
                 if !rest.is_empty() {
                     self.raw(".");
@@ -146,6 +156,34 @@ impl<W: Write> Json<W> {
                 self.integer(point - 1);
             }
         }
+    }
+
+    /// Removes the last bytes written.
+    pub fn take_back(&mut self, bytes: usize) {
+        self.text.truncate(self.text.len().saturating_sub(bytes));
+    }
+
+    /// A number of thousandths, with up to three digits behind the point.
+    pub fn thousandths(&mut self, value: u64) {
+        self.integer(value / 1000);
+        let thousandths = value % 1000;
+        let digits =
+            [thousandths / 100, thousandths / 10 % 10, thousandths % 10].map(|digit| b'0' + digit as u8);
+        let length = digits.iter().rposition(|digit| *digit != b'0').map_or(1, |last| last + 1);
+        self.raw(".");
+        self.text.extend_from_slice(digits.get(..length).unwrap_or(&digits));
+    }
+
+    /// A string of base64, with padding.
+    pub fn base64(&mut self, bytes: &[u8]) {
+        self.raw("\"");
+        let start = self.text.len();
+        self.text.resize(start + bytes.len().div_ceil(3) * 4, 0);
+        let room = self.text.get_mut(start..).unwrap_or_default();
+        // The room is exactly as large as the text, so that it cannot be too small.
+        let written = STANDARD.encode_slice(bytes, room).unwrap_or_default();
+        self.text.truncate(start + written);
+        self.raw("\"");
     }
 }
 
@@ -176,11 +214,22 @@ mod tests {
             (1e21, "1e21"),
             (1.5e-9, "1.5e-9"),
             (-2.5, "-2.5"),
+            (-1e-7, "-1e-7"),
+            (0.000_012_5, "0.0000125"),
+            (0.000_001_25, "0.00000125"),
+            (123_456_789_012_345_680_000.0, "123456789012345680000.0"),
+            (1.234e300, "1.234e300"),
+            (5e-324, "5e-324"),
+            (f64::MAX, "1.7976931348623157e308"),
+            (12_345_678_901_234_567.0, "12345678901234568.0"),
+            (500_000.208_333_333_3, "500000.2083333333"),
+            (2_592_000_000_000.291_5, "2592000000000.2915"),
+            (f64::INFINITY, "\"Infinity\""),
             (1.041_666_666_666_666_5, "1.0416666666666665"),
             (f64::NAN, "\"NaN\""),
             (f64::NEG_INFINITY, "\"-Infinity\""),
         ] {
-            assert_eq!(written(|json| json.double(value)), text);
+            assert_eq!(written(|json| _ = json.double(value)), text);
         }
     }
 
@@ -196,6 +245,34 @@ mod tests {
             ("grün".as_bytes(), "\"grün\""),
         ] {
             assert_eq!(written(|json| json.string(bytes)), text);
+        }
+    }
+
+    #[test]
+    fn thousandths_are_exact() {
+        for (value, text) in [
+            (0, "0.0"),
+            (1, "0.001"),
+            (10, "0.01"),
+            (2_500, "2.5"),
+            (3_000, "3.0"),
+            (1_010, "1.01"),
+            (u64::MAX, "18446744073709551.615"),
+        ] {
+            assert_eq!(written(|json| json.thousandths(value)), text);
+        }
+    }
+
+    #[test]
+    fn bytes_are_base64_with_padding() {
+        for (bytes, text) in [
+            (&b""[..], "\"\""),
+            (&[1], "\"AQ==\""),
+            (&[1, 2], "\"AQI=\""),
+            (&[1, 2, 3], "\"AQID\""),
+            (b"\xfb\xff", "\"+/8=\""),
+        ] {
+            assert_eq!(written(|json| json.base64(bytes)), text);
         }
     }
 

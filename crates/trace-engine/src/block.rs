@@ -36,6 +36,8 @@ pub(crate) struct OwnSlab {
     pub events: AtomicU64,
     /// Number of the slab plus one; 0 when there is none.
     pub index: AtomicU32,
+    /// Not 0 when the thread had a slab before in this context.
+    pub had_slab: AtomicU32,
 }
 
 /// Everything the engine knows of one thread.
@@ -64,11 +66,18 @@ impl OwnSlab {
             end: AtomicUsize::new(0),
             events: AtomicU64::new(0),
             index: AtomicU32::new(0),
+            had_slab: AtomicU32::new(0),
         }
     }
 
-    /// Forgets the slab.
+    /// Forgets that there ever was a slab.
     pub fn clear(&self) {
+        self.leave();
+        self.had_slab.store(0, Ordering::Relaxed);
+    }
+
+    /// Forgets the present slab.
+    pub fn leave(&self) {
         self.end.store(0, Ordering::Relaxed);
         self.index.store(0, Ordering::Relaxed);
         self.events.store(0, Ordering::Relaxed);

@@ -126,7 +126,8 @@ impl Claims {
 }
 
 impl Context {
-    /// Gives a thread a slab with room for `bytes`: what an ended thread left, else a fresh one.
+    /// Gives a thread a slab with room for `bytes`. Its first may be what an ended thread left; all others are
+    /// fresh, so that in the order of the slabs a thread's events are in the order of time.
     //= docs/buffer.md#claiming
     pub fn claim_slab(
         &self,
@@ -136,7 +137,8 @@ impl Context {
         timestamp: u64,
     ) -> Result<(), Refusal> {
         self.close_slab(block, own);
-        while let Some((slab, used)) = self.claims.pop_rest() {
+        let is_first = own.had_slab.swap(1, Ordering::Relaxed) == 0;
+        while is_first && let Some((slab, used)) = self.claims.pop_rest() {
             if u64::from(used) + bytes <= self.layout.slab_bytes {
                 return self.own(own, slab, used);
             }
@@ -229,7 +231,7 @@ impl Context {
         if let Some(slab) = self.tally(block, own) {
             self.set_state(slab, SlabState::Closed, 1);
         }
-        own.clear();
+        own.leave();
     }
 
     /// Leaves a slab for good and lets the next claim have the rest of it.
@@ -243,6 +245,6 @@ impl Context {
                 self.claims.push_rest(slab, used as u32);
             }
         }
-        own.clear();
+        own.leave();
     }
 }

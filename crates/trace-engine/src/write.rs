@@ -227,6 +227,8 @@ fn write_with<V: Values>(
                 write(&mut record);
                 record.commit(header);
                 context.close_run(slab, bytes, now);
+                // What comes after it is behind it in the order of the slabs, too.
+                context.leave_slab(block, own);
             }
             Err(Refusal::Full) => context.refuse(LossReason::Full),
             Err(Refusal::Stopped) => {}

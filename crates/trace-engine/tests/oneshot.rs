@@ -170,6 +170,28 @@ fn the_rest_of_an_ended_threads_slab_is_used_again() {
     assert_eq!(read.events.len() as u64, SHORT_LIVED);
 }
 
+/// A long-lived thread does not go back to an older slab that an ended thread left, nor stay in its own behind a
+/// record that needed a later run.
+#[test]
+fn events_of_a_thread_are_in_order_whatever_slabs_it_has() {
+    let trace = Trace::start(1 << 20, &[]);
+    let long = "x".repeat(10_000);
+    let emit = |number: u64| instant!("cat", "ordered", Scope::Thread, "n" => number);
+    for number in 0..1000 {
+        emit(number);
+        if number == 100 {
+            std::thread::spawn(|| instant!("cat", "short-lived", Scope::Thread)).join().unwrap();
+        }
+        if number == 500 {
+            instant!("cat", "long", Scope::Thread, "text" => long.as_str());
+        }
+    }
+    let read = trace.stop();
+    let own: Vec<_> = read.events.iter().filter(|event| event.name != "short-lived").collect();
+    assert_eq!(own.len(), 1001);
+    assert!(own.windows(2).all(|pair| pair[0].timestamp < pair[1].timestamp), "an event is out of order");
+}
+
 #[test]
 fn records_larger_than_a_slab_arrive_whole() {
     let trace = Trace::start(4 << 20, &[]);
@@ -181,9 +203,7 @@ fn records_larger_than_a_slab_arrive_whole() {
     instant!("cat", "after", Scope::Thread);
     let read = trace.stop();
     let names: Vec<_> = read.events.iter().map(|event| event.name.as_str()).collect();
-    let mut sorted = names.clone();
-    sorted.sort_unstable();
-    assert_eq!(sorted, ["after", "before", "cut", "long"]);
+    assert_eq!(names, ["before", "long", "cut", "after"]);
     let text = |name: &str| read.events.iter().find(|event| event.name == name).unwrap().args[0].1.clone();
     assert_eq!(text("long"), format!("{long:?}"));
     assert_eq!(text("cut"), format!("{:?}", "é".repeat(16_000)));
@@ -284,6 +304,29 @@ fn known_categories_need_no_event() {
     assert!(categories.is_sorted());
 }
 
+//= docs/buffer.md#fork
+#[test]
+fn a_forked_child_writes_nothing_into_its_parents_buffer() {
+    let trace = Trace::start_shared(1 << 20);
+    instant!("cat", "before", Scope::Thread);
+    // SAFETY: the child only writes events and exits, which needs no lock that another thread may hold.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        for _ in 0..1000 {
+            instant!("cat", "in the child", Scope::Thread);
+        }
+        duration!("cat", "in the child");
+        // SAFETY: ends the child at once.
+        unsafe { libc::_exit(i32::from(category_enabled!("cat"))) };
+    }
+    let mut status = -1;
+    // SAFETY: waits for our own child and fills `status`.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0, "the child thinks that it is recorded");
+    instant!("cat", "after", Scope::Thread);
+    assert_eq!(kinds(&trace.stop()), ["instant t cat/before", "instant t cat/after"]);
+}
+
 #[test]
 fn signal_handlers_write_events_of_their_own() {
     static HANDLED: AtomicU64 = AtomicU64::new(0);
@@ -326,6 +369,7 @@ fn signal_handlers_write_events_of_their_own() {
     assert_eq!(read.dropped(), 0);
 }
 
+//= docs/buffer.md#retiring
 #[test]
 fn stop_while_all_are_writing_leaves_a_whole_buffer() {
     for _ in 0..20 {

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::handle::Handle;
+use crate::sys;
 use rustix::fs::{Mode, OFlags};
 use rustix::net::sockopt;
 use rustix::net::{
@@ -32,10 +33,10 @@ pub struct Message {
     pub handles: Vec<Handle>,
 }
 
-/// Who is at the other end, as the kernel knows it: whoever made the pair, or connected.
+/// Who is at the other end, as the kernel knows it: whoever made the pair, connected, or listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Process id.
+    /// Process id; 0 for a process that cannot be seen from this one's container.
     pub pid: u32,
     /// User id.
     pub uid: u32,
@@ -45,6 +46,15 @@ pub(crate) fn pair(kind: SocketType) -> Result<(OwnedFd, OwnedFd)> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     rustix::net::socketpair(AddressFamily::UNIX, kind, flags, None)
         .map_err(|source| Error::io("cannot make a socket pair", source))
+}
+
+/// Receives, and again if the other end closed before it read everything: the kernel then reports that once,
+/// ahead of what the other end had sent and is still to be read.
+pub(crate) fn receive<T>(mut attempt: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
+    match attempt() {
+        Err(rustix::io::Errno::CONNRESET) => attempt(),
+        result => result,
+    }
 }
 
 /// Checks that a handle is a Unix socket of the expected kind, and makes it non-blocking.
@@ -73,7 +83,7 @@ impl Channel {
     /// Connects to whoever listens at a path, of any length.
     ///
     /// # Errors
-    /// Nobody listens there, or the path may not be used.
+    /// Nobody listens there, too many wait there already, or the path may not be used.
     pub fn connect(path: &Path) -> Result<Self> {
         let socket = seqpacket()?;
         let (address, _directory) = address(path)?;
@@ -86,8 +96,13 @@ impl Channel {
     ///
     /// # Errors
     /// [`Error::ShouldWait`] when the other end has much to read already, [`Error::PeerClosed`], and a
-    /// message or list of handles that is too long.
+    /// message or list of handles that is too long, or a message of nothing at all.
     pub fn write(&self, bytes: &[u8], handles: Vec<Handle>) -> Result<()> {
+        if bytes.is_empty() && handles.is_empty() {
+            // The other end could not tell it from the end of all messages.
+            let (least, most) = (1, MAX_MESSAGE_BYTES as u64);
+            return Err(Error::OutOfRange { what: "message size in bytes", found: 0, least, most });
+        }
         if bytes.len() > MAX_MESSAGE_BYTES {
             let (found, limit) = (bytes.len(), MAX_MESSAGE_BYTES);
             return Err(Error::TooLong { what: "message", found, limit });
@@ -110,18 +125,17 @@ impl Channel {
     ///
     /// # Errors
     /// [`Error::ShouldWait`] when there is none, [`Error::PeerClosed`] when none will come, and a message
-    /// with more bytes or handles than allowed, whose handles are closed.
+    /// with more bytes or handles than allowed, or more handles than the process may have: it is gone, and
+    /// its handles are closed.
     pub fn read(&self) -> Result<Message> {
         // One byte more than allowed, so that a longer message shows.
         let mut bytes = vec![0; MAX_MESSAGE_BYTES + 1];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_MESSAGE_HANDLES))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-        let received = rustix::net::recvmsg(
-            &self.0,
-            &mut [IoSliceMut::new(&mut bytes)],
-            &mut ancillary,
-            RecvFlags::CMSG_CLOEXEC,
-        )
+        let received = receive(|| {
+            let bytes = &mut [IoSliceMut::new(&mut bytes)];
+            rustix::net::recvmsg(&self.0, bytes, &mut ancillary, RecvFlags::CMSG_CLOEXEC)
+        })
         .map_err(|source| Error::of_transfer("cannot receive a message", source))?;
         let mut handles = Vec::new();
         for message in ancillary.drain() {
@@ -129,19 +143,24 @@ impl Channel {
                 handles.extend(descriptors.map(Handle::new));
             }
         }
-        if received.bytes == 0 && handles.is_empty() {
-            // An empty message cannot be told from the end: there is none in our protocols.
-            return Err(Error::PeerClosed);
-        }
         if received.flags.contains(ReturnFlags::CTRUNC) {
-            let (found, limit) = (MAX_MESSAGE_HANDLES + 1, MAX_MESSAGE_HANDLES);
-            return Err(Error::TooManyHandles { found, limit });
+            let limit = MAX_MESSAGE_HANDLES;
+            return Err(if handles.len() == limit {
+                Error::TooManyHandles { found: limit + 1, limit }
+            } else {
+                Error::io("cannot receive a message's handles", rustix::io::Errno::MFILE)
+            });
+        }
+        if received.bytes == 0 && handles.is_empty() {
+            // An empty message cannot be told from the end, which is why none can be written.
+            return Err(Error::PeerClosed);
         }
         if received.bytes > MAX_MESSAGE_BYTES {
             let (found, limit) = (received.bytes, MAX_MESSAGE_BYTES);
             return Err(Error::TooLong { what: "message", found, limit });
         }
         bytes.truncate(received.bytes);
+        bytes.shrink_to_fit();
         Ok(Message { bytes, handles })
     }
 
@@ -150,10 +169,7 @@ impl Channel {
     /// # Errors
     /// The operating system does not say.
     pub fn peer(&self) -> Result<Peer> {
-        let credentials = sockopt::socket_peercred(&self.0)
-            .map_err(|source| Error::io("cannot read the peer's credentials", source))?;
-        let pid = u32::try_from(credentials.pid.as_raw_nonzero().get()).unwrap_or(0);
-        Ok(Peer { pid, uid: credentials.uid.as_raw() })
+        sys::peer_credentials(&self.0)
     }
 
     /// Takes a channel out of a message.
@@ -185,23 +201,27 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens at a path and takes the place of whatever socket is left there. The socket appears under its
-    /// name when it can be connected to, not before.
+    /// Listens at a path, of any length, and takes the place of whatever socket is left there. The socket
+    /// appears under its name when it can be connected to, not before; it stays when the listener is gone,
+    /// and then refuses connections.
     ///
     /// # Errors
     /// The path cannot be used.
     pub fn bind(path: &Path) -> Result<Self> {
-        let failed = |source| Error::io(format!("cannot listen at {}", path.display()), source);
+        let failed =
+            |source: std::io::Error| Error::io(format!("cannot listen at {}", path.display()), source);
         let socket = seqpacket()?;
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}", std::process::id()));
         let temporary = path.with_file_name(name);
         let _ = std::fs::remove_file(&temporary);
         let (address, _directory) = address(&temporary)?;
-        rustix::net::bind(&socket, &address).map_err(failed)?;
-        rustix::net::listen(&socket, BACKLOG).map_err(failed)?;
-        std::fs::rename(&temporary, path)
-            .map_err(|source| Error::io(format!("cannot listen at {}", path.display()), source))?;
+        rustix::net::bind(&socket, &address).map_err(|source| failed(source.into()))?;
+        let listening = rustix::net::listen(&socket, BACKLOG).map_err(std::io::Error::from);
+        listening.and_then(|()| std::fs::rename(&temporary, path)).map_err(|source| {
+            let _ = std::fs::remove_file(&temporary);
+            failed(source)
+        })?;
         Ok(Self { socket, path: path.to_owned() })
     }
 

@@ -26,6 +26,18 @@ pub enum Error {
         /// The largest size in bytes.
         limit: usize,
     },
+    /// A number that the object cannot have.
+    #[error("{what} is {found}, expected {least} to {most}")]
+    OutOfRange {
+        /// What the number counts, with its unit.
+        what: &'static str,
+        /// The number.
+        found: u64,
+        /// The smallest that is possible.
+        least: u64,
+        /// The largest that is possible.
+        most: u64,
+    },
     /// An element of another size than the FIFO's.
     #[error("element of {found} bytes, expected {expected}")]
     ElementSize {

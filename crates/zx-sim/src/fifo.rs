@@ -4,12 +4,15 @@
 //! take the same memory, so that what one costs is measured once, and the queue's memory divided by it is the
 //! number of elements that the other end has not read.
 
-use crate::channel::{checked_socket, pair};
+use crate::channel::{MAX_MESSAGE_BYTES, checked_socket, pair, receive};
 use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::sys;
-use rustix::net::{RecvFlags, SendFlags, SocketType};
+use rustix::net::{RecvFlags, SendFlags, SocketType, sockopt};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// The kernel takes the size of a queue as an `int`, and doubles it.
+const MAX_BUFFER_BYTES: usize = 1 << 29;
 
 /// One end of a FIFO.
 #[derive(Debug)]
@@ -22,24 +25,43 @@ pub struct Fifo {
 }
 
 impl Fifo {
-    /// Two connected ends for elements of a size, of which `depth` fit in each direction.
+    /// Two connected ends for elements of a size, of which at least `depth` and at most twice as many fit in
+    /// each direction.
     ///
     /// # Errors
-    /// The process is out of descriptors.
+    /// [`Error::OutOfRange`] for a size or depth of 0, or a depth beyond what the kernel queues for a socket;
+    /// or the process is out of descriptors.
     pub fn create(element_bytes: usize, depth: usize) -> Result<(Self, Self)> {
-        let cost = element_cost(element_bytes)?;
         let (a, b) = pair(SocketType::SEQPACKET)?;
-        let end = |socket| Self { socket, element_bytes, depth, cost };
-        Ok((end(a), end(b)))
+        Ok((Self::of_socket(a, element_bytes, depth)?, Self::of_socket(b, element_bytes, depth)?))
     }
 
     /// Takes a FIFO out of a message; size and depth are agreed on beforehand.
     ///
     /// # Errors
-    /// The handle is something else.
+    /// The handle is something else; or as [`Fifo::create`].
     pub fn from_handle(handle: Handle, element_bytes: usize, depth: usize) -> Result<Self> {
         let socket = checked_socket(handle, SocketType::SEQPACKET, "fifo")?;
-        Ok(Self { socket, element_bytes, depth, cost: element_cost(element_bytes)? })
+        Self::of_socket(socket, element_bytes, depth)
+    }
+
+    fn of_socket(socket: OwnedFd, element_bytes: usize, depth: usize) -> Result<Self> {
+        let failed = |source| Error::io("cannot set the size of a fifo", source);
+        if element_bytes == 0 {
+            let (least, most) = (1, MAX_MESSAGE_BYTES as u64);
+            return Err(Error::OutOfRange { what: "fifo element size in bytes", found: 0, least, most });
+        }
+        let cost = element_cost(element_bytes)?;
+        // The kernel doubles it, which makes twice the depth the most that several writers at once can queue.
+        sockopt::set_socket_send_buffer_size(&socket, depth.saturating_mul(cost).min(MAX_BUFFER_BYTES))
+            .map_err(failed)?;
+        let room = sockopt::socket_send_buffer_size(&socket).map_err(failed)?;
+        let most = room / cost;
+        if depth == 0 || depth > most {
+            let (found, most) = (depth as u64, most as u64);
+            return Err(Error::OutOfRange { what: "fifo depth in elements", found, least: 1, most });
+        }
+        Ok(Self { socket, element_bytes, depth, cost })
     }
 
     /// Puts the FIFO into a message.
@@ -67,10 +89,10 @@ impl Fifo {
     ///
     /// # Errors
     /// [`Error::ShouldWait`] when there is none, [`Error::PeerClosed`] when none will come, or an element
-    /// of another size.
+    /// of another size, which is gone.
     pub fn read(&self, element: &mut [u8]) -> Result<()> {
         self.check(element.len())?;
-        let (_, length) = rustix::net::recv(&self.socket, &mut *element, RecvFlags::TRUNC)
+        let (_, length) = receive(|| rustix::net::recv(&self.socket, &mut *element, RecvFlags::TRUNC))
             .map_err(|source| Error::of_transfer("cannot read from a fifo", source))?;
         if length == 0 {
             return Err(Error::PeerClosed);

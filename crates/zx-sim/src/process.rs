@@ -1,7 +1,6 @@
 //! Koids and names of this process, and the death of others.
 
 use crate::error::{Error, Result};
-use crate::sys;
 use crate::wait::{Signals, wait_one};
 use rustix::process::{Pid, PidfdFlags};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,7 +15,7 @@ pub fn process_koid() -> u64 {
 /// The koid of the calling thread: its tid.
 #[must_use]
 pub fn thread_koid() -> u64 {
-    sys::thread_id()
+    u64::try_from(rustix::thread::gettid().as_raw_nonzero().get()).unwrap_or(0)
 }
 
 /// What this process is called: the last part of the path it was started by, else the kernel's name.
@@ -30,6 +29,12 @@ pub fn process_name() -> String {
         .filter(|name| !name.is_empty())
         .or_else(|| Some(std::fs::read_to_string("/proc/self/comm").ok()?.trim_end().to_owned()))
         .unwrap_or_else(|| "unknown".to_owned())
+}
+
+/// What the calling thread is called, at most 15 bytes; a thread without a name of its own has its process's.
+#[must_use]
+pub fn thread_name() -> String {
+    rustix::thread::name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// Another process, for as long as it is the same one. Readable in a wait when it has ended.

@@ -3,9 +3,16 @@
 use crate::error::{Error, Result};
 use crate::sys;
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
+use rustix::io::retry_on_intr;
 use std::io::{Read, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+
+/// The file that holds the last object koid that was given out, little endian.
+const KOIDS_FILE: &str = "koids";
+/// Pids and tids are below: the kernel's own limit is 2^22.
+const LARGEST_TASK_KOID: u64 = u32::MAX as u64;
 
 /// A directory that belongs to this user alone.
 #[derive(Debug)]
@@ -14,7 +21,7 @@ pub struct RuntimeDir {
     directory: OwnedFd,
 }
 
-/// Held as long as it is alive; the kernel lets go of it when the process dies.
+/// Held as long as it is alive; the kernel lets go of it when the process dies. A child by `fork` holds it too.
 #[derive(Debug)]
 pub struct Lock {
     _file: std::fs::File,
@@ -32,9 +39,10 @@ impl RuntimeDir {
         if let Some(path) = set.filter(|_| !sys::is_set_uid()) {
             return vec![PathBuf::from(path)];
         }
-        let uid = rustix::process::getuid().as_raw();
-        let own = match std::env::var_os("XDG_RUNTIME_DIR").filter(|value| !value.is_empty()) {
-            Some(base) if !sys::is_set_uid() && Path::new(&base).is_dir() => PathBuf::from(base).join(name),
+        let uid = rustix::process::geteuid().as_raw();
+        let base = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        let own = match base.filter(|base| base.is_absolute() && base.is_dir()) {
+            Some(base) if !sys::is_set_uid() => base.join(name),
             _ => {
                 let base = if Path::new("/dev/shm").is_dir() { "/dev/shm" } else { "/tmp" };
                 Path::new(base).join(format!("{name}-{uid}"))
@@ -48,6 +56,8 @@ impl RuntimeDir {
     /// # Errors
     /// It cannot be made, or what is there is not safe to use.
     pub fn open_or_create(path: &Path) -> Result<Self> {
+        // A slash at the end would follow a symlink.
+        let path: &Path = &path.components().collect::<PathBuf>();
         let failed = |source| Error::io(format!("cannot use {}", path.display()), source);
         match rustix::fs::mkdir(path, Mode::RWXU) {
             Ok(()) | Err(rustix::io::Errno::EXIST) => {}
@@ -64,7 +74,7 @@ impl RuntimeDir {
         let directory = rustix::fs::open(path, flags, Mode::empty()).map_err(failed)?;
         // What was opened counts, not what was seen before.
         let stat = rustix::fs::fstat(&directory).map_err(failed)?;
-        let uid = rustix::process::getuid().as_raw();
+        let uid = rustix::process::geteuid().as_raw();
         if stat.st_uid != uid {
             return Err(problem(format!("belongs to user {}, not to user {uid}", stat.st_uid)));
         }
@@ -111,6 +121,30 @@ impl RuntimeDir {
         let mut text = String::new();
         std::fs::File::from(file).take(16).read_to_string(&mut text).ok()?;
         text.trim().parse().ok()
+    }
+
+    /// A number for an object that no other object of this directory has, and no process or thread.
+    ///
+    /// # Errors
+    /// The file that counts them cannot be used.
+    pub fn next_koid(&self) -> Result<u64> {
+        let path = self.path.join(KOIDS_FILE);
+        let failed = |source: std::io::Error| Error::io(format!("cannot use {}", path.display()), source);
+        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let file = rustix::fs::openat(&self.directory, KOIDS_FILE, flags, Mode::RUSR | Mode::WUSR)
+            .map_err(|source| failed(source.into()))?;
+        retry_on_intr(|| rustix::fs::flock(&file, FlockOperation::LockExclusive))
+            .map_err(|source| failed(source.into()))?;
+        let file = std::fs::File::from(file);
+        let mut last = [0; size_of::<u64>()];
+        let last = match file.read_exact_at(&mut last, 0) {
+            Ok(()) => u64::from_le_bytes(last),
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => 0,
+            Err(source) => return Err(failed(source)),
+        };
+        let next = last.max(LARGEST_TASK_KOID).wrapping_add(1);
+        file.write_all_at(&next.to_le_bytes(), 0).map_err(failed)?;
+        Ok(next)
     }
 
     /// Makes a new directory of mode 0700 in it, named after `prefix` and a number that is free.

@@ -1,6 +1,6 @@
 //! A byte stream between two processes, with back-pressure that the caller sees.
 
-use crate::channel::{checked_socket, pair};
+use crate::channel::{checked_socket, pair, receive};
 use crate::error::{Error, Result};
 use crate::handle::Handle;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketType};
@@ -43,12 +43,12 @@ impl Socket {
             .map_err(|source| Error::of_transfer("cannot write to a socket", source))
     }
 
-    /// Reads what there is; 0 when the other end has shut down and everything was read.
+    /// Reads what there is; 0 when the other end has shut down or closed and everything was read.
     ///
     /// # Errors
     /// [`Error::ShouldWait`] when there is nothing yet.
     pub fn read(&self, bytes: &mut [u8]) -> Result<usize> {
-        rustix::net::recv(&self.0, &mut *bytes, RecvFlags::empty())
+        receive(|| rustix::net::recv(&self.0, &mut *bytes, RecvFlags::empty()))
             .map(|(_, length)| length)
             .map_err(|source| Error::of_transfer("cannot read from a socket", source))
     }

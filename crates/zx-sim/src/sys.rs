@@ -1,12 +1,16 @@
 //! The few system calls that have no safe wrapper.
 //!
-//! Invariant **S1**: only calls that take numbers, descriptors that are borrowed for the call, or pointers to
-//! memory of ours of the size they are told.
+//! Invariants:
+//!
+//! * **S1**: only calls that take numbers, descriptors that are borrowed for the call, or pointers to memory of
+//!   ours of the size they are told.
+//! * **S2**: a descriptor that a call returns is owned by nobody else.
 #![allow(unsafe_code)]
 
+use crate::channel::Peer;
 use crate::error::{Error, Result};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd};
 
 /// Memory of what was sent on a socket and not yet read at the other end, in bytes.
 pub(crate) fn unread_by_peer(socket: &impl AsFd) -> Result<usize> {
@@ -25,21 +29,72 @@ pub(crate) fn is_set_uid() -> bool {
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// The calling thread's id.
-pub(crate) fn thread_id() -> u64 {
-    // SAFETY: no arguments (S1).
-    let id = unsafe { libc::syscall(libc::SYS_gettid) };
-    id as u64
+/// Who made a socket pair, connected or listens, as `SO_PEERCRED` has it.
+///
+/// The typed wrapper holds the pid as a number that is never 0, which it is for a process of another pid
+/// namespace; hence the call itself.
+pub(crate) fn peer_credentials(socket: &impl AsFd) -> Result<Peer> {
+    let mut credentials = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: at most `length` bytes are written to `credentials`, which is that large (S1).
+    let status = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut credentials).cast(),
+            &raw mut length,
+        )
+    };
+    if status != 0 {
+        return Err(Error::io("cannot read the peer's credentials", io::Error::last_os_error()));
+    }
+    Ok(Peer { pid: u32::try_from(credentials.pid).unwrap_or(0), uid: credentials.uid })
+}
+
+/// A lock of the whole file, as the calls on open file descriptions take it.
+fn whole_file(kind: libc::c_int) -> libc::flock {
+    libc::flock {
+        l_type: kind as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: 0,
+        l_len: 0,
+        l_pid: 0,
+    }
+}
+
+/// Takes a shared lock on a file for the open file description of `file`.
+pub(crate) fn lock_description(file: &impl AsFd) -> io::Result<()> {
+    let lock = whole_file(libc::F_RDLCK);
+    // SAFETY: the call reads one `flock`, which `lock` is (S1).
+    let status = unsafe { libc::fcntl(file.as_fd().as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Whether an open file description other than that of `file` holds a lock on the file.
+pub(crate) fn is_locked_by_another(file: &impl AsFd) -> io::Result<bool> {
+    let mut lock = whole_file(libc::F_WRLCK);
+    // SAFETY: the call reads and writes one `flock`, which `lock` is (S1).
+    let status = unsafe { libc::fcntl(file.as_fd().as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) };
+    if status == 0 {
+        Ok(libc::c_int::from(lock.l_type) != libc::F_UNLCK)
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 /// The first page of a perf event that counts nothing: it holds the kernel's own conversion from the TSC to
 /// nanoseconds as (multiplier, shift), where the kernel offers it.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn perf_time_conversion() -> Option<(u32, u16)> {
+    use std::os::fd::{FromRawFd, OwnedFd};
+    use std::sync::atomic::{Ordering, fence};
+
     const PERF_TYPE_SOFTWARE: u32 = 1;
     const PERF_COUNT_SW_DUMMY: u64 = 9;
     /// Disabled, without kernel and hypervisor.
     const FLAGS: u64 = 1 | 1 << 5 | 1 << 6;
+    const PERF_FLAG_FD_CLOEXEC: libc::c_long = 8;
     /// `struct perf_event_attr` in its first published size.
     #[repr(C)]
     struct Attributes {
@@ -50,11 +105,16 @@ pub(crate) fn perf_time_conversion() -> Option<(u32, u16)> {
         flags: u64,
         rest: [u64; 2],
     }
-    /// Offsets in the page, in bytes: capabilities, shift and multiplier.
+    const PAGE_BYTES: usize = 4096;
+    /// Offsets in the page, in bytes: sequence number, capabilities, shift and multiplier.
+    const SEQUENCE: usize = 8;
     const CAPABILITIES: usize = 40;
     const SHIFT: usize = 50;
     const MULTIPLIER: usize = 52;
     const CAP_USER_TIME: u64 = 1 << 3;
+    /// The kernel writes the page once when it is mapped: more than a few attempts mean that something is
+    /// not as we think.
+    const ATTEMPTS: usize = 100;
 
     let attributes = Attributes {
         kind: PERF_TYPE_SOFTWARE,
@@ -64,29 +124,40 @@ pub(crate) fn perf_time_conversion() -> Option<(u32, u16)> {
         flags: FLAGS,
         rest: [0; 2],
     };
-    let no_group: libc::c_int = -1;
-    let close_on_exec: libc::c_ulong = 8;
-    // SAFETY: `attributes` is of the size it says (S1); the descriptor that comes back is nobody else's.
+    let (this_process, any_cpu, no_group): (libc::c_long, libc::c_long, libc::c_long) = (0, -1, -1);
+    // SAFETY: `attributes` is of the size it says (S1).
     let event = unsafe {
-        let event =
-            libc::syscall(libc::SYS_perf_event_open, &raw const attributes, 0, -1, no_group, close_on_exec);
-        if event < 0 {
-            return None;
-        }
-        OwnedFd::from_raw_fd(event as libc::c_int)
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            &raw const attributes,
+            this_process,
+            any_cpu,
+            no_group,
+            PERF_FLAG_FD_CLOEXEC,
+        )
     };
-    let page = memmap2::MmapOptions::new().len(4096).map_raw_read_only(&event).ok()?;
+    let event = libc::c_int::try_from(event).ok().filter(|event| *event >= 0)?;
+    // SAFETY: the call just returned it (S2).
+    let event = unsafe { OwnedFd::from_raw_fd(event) };
+    let page = memmap2::MmapOptions::new().len(PAGE_BYTES).map_raw_read_only(&event).ok()?;
     let base = page.as_ptr();
-    // SAFETY: inside the mapped page, aligned for their types, read once each; the kernel writes these
-    // fields when the event is mapped and leaves them alone while it is disabled.
-    unsafe {
-        if base.add(CAPABILITIES).cast::<u64>().read_volatile() & CAP_USER_TIME == 0 {
-            return None;
-        }
-        let shift = base.add(SHIFT).cast::<u16>().read_volatile();
-        let multiplier = base.add(MULTIPLIER).cast::<u32>().read_volatile();
-        (multiplier != 0).then_some((multiplier, shift))
-    }
+    (0..ATTEMPTS).find_map(|_| {
+        // SAFETY: inside the mapped page and aligned for their types; the kernel may write at any time, which a
+        // volatile read permits and the sequence number shows: odd or changed while it does.
+        let (before, capabilities, shift, multiplier, after) = unsafe {
+            let before = base.add(SEQUENCE).cast::<u32>().read_volatile();
+            fence(Ordering::Acquire);
+            let capabilities = base.add(CAPABILITIES).cast::<u64>().read_volatile();
+            let shift = base.add(SHIFT).cast::<u16>().read_volatile();
+            let multiplier = base.add(MULTIPLIER).cast::<u32>().read_volatile();
+            fence(Ordering::Acquire);
+            let after = base.add(SEQUENCE).cast::<u32>().read_volatile();
+            (before, capabilities, shift, multiplier, after)
+        };
+        let is_settled = before == after && before.is_multiple_of(2);
+        is_settled
+            .then_some((capabilities & CAP_USER_TIME != 0 && multiplier != 0).then_some((multiplier, shift)))
+    })?
 }
 
 #[cfg(not(target_arch = "x86_64"))]

@@ -6,10 +6,12 @@
 
 use crate::error::{Error, Result};
 use crate::handle::Handle;
+use crate::sys;
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{FallocateFlags, FileType, MemfdFlags, Mode, OFlags, SealFlags};
+use rustix::io::{Errno, retry_on_intr};
 use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -24,24 +26,28 @@ impl Vmo {
     /// A new file of `size` bytes in a directory, readable and writable by its owner only.
     ///
     /// # Errors
-    /// [`Error::NoSpace`] when the file system has no room for all of it; otherwise what the operating
-    /// system says. No file is left behind.
+    /// [`Error::NoSpace`] when the file system has no room for all of it, [`Error::OutOfRange`] for a size of
+    /// 0; otherwise what the operating system says. No file is left behind.
     pub fn create_in(directory: &Path, name: &str, size: u64) -> Result<Self> {
         let path = directory.join(name);
         let failed = |source| Error::io(format!("cannot create {}", path.display()), source);
-        let space = rustix::fs::statvfs(directory)
-            .map_err(|source| Error::io(format!("cannot examine {}", directory.display()), source))?;
-        let available = space.f_bavail.saturating_mul(space.f_frsize);
-        let no_space = || Error::NoSpace { directory: directory.to_owned(), needed: size, available };
+        check_size(size)?;
+        let available = available_in(directory)?;
         if available < size {
-            return Err(no_space());
+            return Err(Error::NoSpace { directory: directory.to_owned(), needed: size, available });
         }
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR).map_err(failed)?;
-        if let Err(source) = rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, size) {
+        if let Err(source) = back(&file, size) {
+            drop(file);
             let _ = std::fs::remove_file(&path);
             return Err(match source {
-                rustix::io::Errno::NOSPC | rustix::io::Errno::DQUOT => no_space(),
+                // Somebody else took it in between.
+                Errno::NOSPC | Errno::DQUOT => Error::NoSpace {
+                    directory: directory.to_owned(),
+                    needed: size,
+                    available: available_in(directory)?,
+                },
                 source => failed(source),
             });
         }
@@ -53,10 +59,11 @@ impl Vmo {
     /// # Errors
     /// The memory cannot be had.
     pub fn anonymous(name: &str, size: u64) -> Result<Self> {
+        check_size(size)?;
         let failed = |source| Error::io("cannot make anonymous memory", source);
         let file = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
             .map_err(failed)?;
-        rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, size).map_err(failed)?;
+        back(&file, size).map_err(failed)?;
         rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
             .map_err(failed)?;
         Ok(Self { file: file.into(), path: None })
@@ -115,7 +122,7 @@ impl Vmo {
     pub fn read_at(&self, offset: u64, bytes: &mut [u8]) -> Result<usize> {
         let mut done = 0;
         while done < bytes.len() {
-            match self.file.read_at(&mut bytes[done..], offset + done as u64) {
+            match self.file.read_at(&mut bytes[done..], offset.saturating_add(done as u64)) {
                 Ok(0) => break,
                 Ok(length) => done += length,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
@@ -128,8 +135,12 @@ impl Vmo {
     /// Copies bytes in.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// [`Error::OutOfRange`] when they would end behind the VMO's end; or what the operating system says.
     pub fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let (end, size) = (offset.saturating_add(bytes.len() as u64), self.size()?);
+        if end > size {
+            return Err(Error::OutOfRange { what: "end of a vmo write", found: end, least: 0, most: size });
+        }
         self.file.write_all_at(bytes, offset).map_err(|source| Error::io("cannot write a vmo", source))
     }
 
@@ -144,6 +155,65 @@ impl Vmo {
             .map_err(|source| Error::io("cannot map a vmo", source))?;
         Ok(Mapping(raw))
     }
+
+    /// Marks the memory as in use by this process, for whoever finds the file later. Several may do so.
+    ///
+    /// The mark is on an open file of its own: handles of the VMO in other processes do not carry it, a
+    /// child by `fork` does.
+    ///
+    /// # Errors
+    /// The memory cannot be opened again, or not be locked.
+    pub fn lock_live(&self) -> Result<LiveLock> {
+        let own = Path::new("/proc/self/fd").join(self.file.as_raw_fd().to_string());
+        let file = File::open(own).map_err(|source| Error::io("cannot open a vmo again", source))?;
+        sys::lock_description(&file).map_err(|source| Error::io("cannot lock a vmo", source))?;
+        Ok(LiveLock(file))
+    }
+
+    /// Whether some process has marked the memory as in use and is still alive.
+    ///
+    /// # Errors
+    /// The operating system does not say.
+    pub fn is_live(&self) -> Result<bool> {
+        sys::is_locked_by_another(&self.file)
+            .map_err(|source| Error::io("cannot see whether a vmo is in use", source))
+    }
+}
+
+/// The mark of [`Vmo::lock_live`], until it is dropped or the process ends.
+#[derive(Debug)]
+pub struct LiveLock(#[expect(dead_code, reason = "open for as long as the mark lasts")] File);
+
+/// Largest file offset.
+const MAX_SIZE_BYTES: u64 = i64::MAX as u64;
+/// How much is backed in one call: the kernel gives a call up when a signal comes, and some programs have a timer.
+const BACKING_STEP_BYTES: u64 = 1 << 20;
+
+fn check_size(size: u64) -> Result<()> {
+    if (1..=MAX_SIZE_BYTES).contains(&size) {
+        Ok(())
+    } else {
+        Err(Error::OutOfRange { what: "vmo size in bytes", found: size, least: 1, most: MAX_SIZE_BYTES })
+    }
+}
+
+/// Free bytes of the file system that a directory is on.
+fn available_in(directory: &Path) -> Result<u64> {
+    let space = rustix::fs::statvfs(directory)
+        .map_err(|source| Error::io(format!("cannot examine {}", directory.display()), source))?;
+    // A tmpfs without a limit has no size at all.
+    Ok(if space.f_blocks == 0 { u64::MAX } else { space.f_bavail.saturating_mul(space.f_frsize) })
+}
+
+/// Gives a new file its size, with memory behind all of it.
+fn back(file: &OwnedFd, size: u64) -> rustix::io::Result<()> {
+    let mut done = 0;
+    while done < size {
+        let step = (size - done).min(BACKING_STEP_BYTES);
+        retry_on_intr(|| rustix::fs::fallocate(file, FallocateFlags::empty(), done, step))?;
+        done += step;
+    }
+    Ok(())
 }
 
 impl AsFd for Vmo {

@@ -15,7 +15,8 @@ bitflags::bitflags! {
         const READABLE = 1;
         /// There is room to write.
         const WRITABLE = 2;
-        /// The other end is closed. There may still be something to read.
+        /// The other end is closed, and not just for writing. There may still be something to read. This one
+        /// is reported whether it was asked for or not.
         const PEER_CLOSED = 4;
     }
 }
@@ -82,16 +83,19 @@ impl WaitSet {
     pub fn wait(&self, events: &mut Vec<Event>, deadline: Option<Instant>) -> Result<()> {
         events.clear();
         let mut space = [MaybeUninit::uninit(); MAX_EVENTS];
-        let timeout = timeout(deadline);
-        match epoll::wait(&self.0, &mut space, timeout.as_ref()) {
-            Ok((ready, _)) => {
+        loop {
+            let timeout = timeout(deadline);
+            let ready = match epoll::wait(&self.0, &mut space, timeout.as_ref()) {
+                Ok((ready, _)) => ready,
+                Err(rustix::io::Errno::INTR) => return Ok(()),
+                Err(source) => return Err(Error::io("cannot wait", source)),
+            };
+            if !ready.is_empty() || has_passed(deadline) {
                 let ready =
                     ready.iter().map(|event| Event { key: event.data.u64(), observed: signals(event.flags) });
                 events.extend(ready);
-                Ok(())
+                return Ok(());
             }
-            Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(source) => Err(Error::io("cannot wait", source)),
         }
     }
 }
@@ -100,7 +104,7 @@ fn flags(signals: Signals) -> EventFlags {
     let mut flags = EventFlags::empty();
     flags.set(EventFlags::IN, signals.contains(Signals::READABLE));
     flags.set(EventFlags::OUT, signals.contains(Signals::WRITABLE));
-    flags.set(EventFlags::RDHUP, signals.contains(Signals::PEER_CLOSED));
+    // A closed peer is reported without being asked for.
     flags
 }
 
@@ -108,15 +112,20 @@ fn signals(flags: EventFlags) -> Signals {
     let mut signals = Signals::empty();
     signals.set(Signals::READABLE, flags.contains(EventFlags::IN));
     signals.set(Signals::WRITABLE, flags.contains(EventFlags::OUT));
-    let closed = EventFlags::HUP | EventFlags::RDHUP | EventFlags::ERR;
-    signals.set(Signals::PEER_CLOSED, flags.intersects(closed));
+    signals.set(Signals::PEER_CLOSED, flags.intersects(EventFlags::HUP | EventFlags::ERR));
     signals
+}
+
+/// Longest single wait of the kernel's, in seconds: it takes milliseconds in an `int`.
+const LONGEST_WAIT_S: u64 = 3600;
+
+fn has_passed(deadline: Option<Instant>) -> bool {
+    deadline.is_some_and(|deadline| deadline <= Instant::now())
 }
 
 fn timeout(deadline: Option<Instant>) -> Option<Timespec> {
     let left = deadline?.saturating_duration_since(Instant::now());
-    // A wait that ends early only makes the caller look at the clock once more.
-    Timespec::try_from(left.min(Duration::from_secs(3600))).ok()
+    Timespec::try_from(left.min(Duration::from_secs(LONGEST_WAIT_S))).ok()
 }
 
 /// Waits for one object. The result is empty when the deadline has passed, or a signal came.
@@ -127,21 +136,21 @@ pub fn wait_one(object: &impl AsFd, wanted: Signals, deadline: Option<Instant>) 
     let mut flags = PollFlags::empty();
     flags.set(PollFlags::IN, wanted.contains(Signals::READABLE));
     flags.set(PollFlags::OUT, wanted.contains(Signals::WRITABLE));
-    flags.set(PollFlags::RDHUP, wanted.contains(Signals::PEER_CLOSED));
     let mut polled = [PollFd::new(object, flags)];
-    match poll(&mut polled, timeout(deadline).as_ref()) {
-        Ok(_) => {
-            let found = polled[0].revents();
-            let mut signals = Signals::empty();
-            signals.set(Signals::READABLE, found.contains(PollFlags::IN));
-            signals.set(Signals::WRITABLE, found.contains(PollFlags::OUT));
-            let closed = PollFlags::HUP | PollFlags::RDHUP | PollFlags::ERR;
-            signals.set(Signals::PEER_CLOSED, found.intersects(closed));
-            Ok(signals)
+    loop {
+        match poll(&mut polled, timeout(deadline).as_ref()) {
+            Ok(0) if !has_passed(deadline) => {}
+            Ok(_) => break,
+            Err(rustix::io::Errno::INTR) => return Ok(Signals::empty()),
+            Err(source) => return Err(Error::io("cannot wait", source)),
         }
-        Err(rustix::io::Errno::INTR) => Ok(Signals::empty()),
-        Err(source) => Err(Error::io("cannot wait", source)),
     }
+    let found = polled[0].revents();
+    let mut signals = Signals::empty();
+    signals.set(Signals::READABLE, found.contains(PollFlags::IN));
+    signals.set(Signals::WRITABLE, found.contains(PollFlags::OUT));
+    signals.set(Signals::PEER_CLOSED, found.intersects(PollFlags::HUP | PollFlags::ERR));
+    Ok(signals)
 }
 
 /// Wakes a thread out of its wait: readable from the first [`Waker::wake`] until [`Waker::reset`].

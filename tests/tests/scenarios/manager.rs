@@ -5,6 +5,7 @@ use trace_reader::Value;
 use trace_tests::build::program;
 use trace_tests::{Archive, Sandbox, wait_for};
 
+//= docs/protocol.md#the-managers-own-provider
 #[test]
 fn the_archive_says_who_made_it() {
     let sandbox = Sandbox::new();

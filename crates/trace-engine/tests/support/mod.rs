@@ -18,9 +18,29 @@ use trace_reader::buffer::{Activity, BufferReader, Findings};
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 const RATE: u64 = 1_000_000_000;
 
+/// What the engine writes into.
+enum Memory {
+    Heap(HeapWords),
+    /// Shared with forked children, unless the engine sees to it that it is not.
+    Shared(zx_sim::Vmo),
+}
+
+impl Memory {
+    fn to_bytes(&self) -> Vec<u8> {
+        match self {
+            Self::Heap(words) => words.to_bytes(),
+            Self::Shared(vmo) => {
+                let mut bytes = vec![0; vmo.size().unwrap() as usize];
+                assert_eq!(vmo.read_at(0, &mut bytes).unwrap(), bytes.len());
+                bytes
+            }
+        }
+    }
+}
+
 /// A running trace.
 pub struct Trace {
-    words: HeapWords,
+    words: Memory,
     layout: Layout,
     _alone: MutexGuard<'static, ()>,
 }
@@ -54,12 +74,27 @@ pub struct Read {
 
 impl Trace {
     pub fn start(bytes: usize, categories: &[&str]) -> Self {
+        let (region, words) = Region::on_heap(bytes);
+        Self::start_on(region, Memory::Heap(words), categories)
+    }
+
+    /// On a shared mapping, as a provider has it.
+    pub fn start_shared(bytes: usize) -> Self {
+        let vmo = zx_sim::Vmo::anonymous("test", bytes as u64).unwrap();
+        let mapping = vmo.map().unwrap();
+        let (base, length) = (mapping.as_ptr(), mapping.len());
+        // SAFETY: a mapping of so many bytes that its owner keeps, and that nothing refers to.
+        let region = unsafe { Region::from_mapping(base, length, Box::new(mapping)) };
+        Self::start_on(region, Memory::Shared(vmo), &[])
+    }
+
+    fn start_on(region: Region, words: Memory, categories: &[&str]) -> Self {
+        let bytes = region.len_bytes();
         let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         if engine::state() != engine::State::Idle {
             // An earlier test failed half-way.
             engine::terminate(Instant::now() + Duration::from_secs(1)).unwrap();
         }
-        let (region, words) = Region::on_heap(bytes);
         let config = Config {
             process: u64::from(std::process::id()),
             process_name: "p".into(),

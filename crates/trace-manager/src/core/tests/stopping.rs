@@ -9,6 +9,7 @@ fn retaining() -> StartOptions {
 }
 
 //= docs/protocol.md#timers
+//= docs/protocol.md#tracee
 #[test]
 fn a_start_waits_for_its_timeout_and_no_longer() {
     let config = TraceConfig { start_timeout_milliseconds: 1500, ..TraceConfig::default() };

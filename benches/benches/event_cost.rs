@@ -1,0 +1,128 @@
+//! What an event costs, against reading the clock and against storing the same bytes after reading it, in one run.
+//!
+//! A oneshot buffer becomes full, so each run of each kind has a buffer of its own; setting it up is outside of what is
+//! measured, and so is the first event of each site and thread. `--test` makes it short.
+
+use std::hint::black_box;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use trace_benches::{Cost, table};
+use trace_engine::{BufferMode, Config, HeapWords, Region, Scope, duration, duration_begin, engine, instant};
+use zx_sim::ticks;
+
+const BUFFER_BYTES: usize = 64 << 20;
+/// Events of a run: the largest of 56 bytes take less than half of the buffer.
+const EVENTS: u64 = 400_000;
+const RUNS: usize = 30;
+
+/// A recording into memory whose pages are all present.
+struct Recording(HeapWords);
+
+impl Recording {
+    fn start() -> Self {
+        let (region, words) = Region::on_heap(BUFFER_BYTES);
+        let config =
+            Config { process: 1, process_name: "bench".into(), ticks_per_second: 1, categories: Vec::new() };
+        engine::initialize(region, BufferMode::Oneshot, config).expect("the engine is idle");
+        engine::start().expect("the engine is initialized");
+        Self(words)
+    }
+
+    fn stop(self) {
+        engine::terminate(Instant::now() + Duration::from_secs(5)).expect("the engine was started");
+        drop(self.0);
+    }
+}
+
+/// Measures one run of a kind of event: the first time of a site is not part of it.
+fn event(cost: &mut Cost, events: u64, emit: impl Fn(u64)) {
+    let recording = Recording::start();
+    emit(0);
+    cost.measure(events, |events| (0..events).for_each(&emit));
+    recording.stop();
+}
+
+/// Reads the clock and stores two words, as an instant does.
+fn store(ring: &[AtomicU64], number: u64) {
+    let at = (2 * number) as usize % ring.len();
+    ring[at + 1].store(ticks::now(), Ordering::Relaxed);
+    ring[at].store(number, Ordering::Release);
+}
+
+fn two_threads(cost: &mut Cost, events: u64, body: impl Fn(u64) + Sync) {
+    let barrier = Barrier::new(3);
+    let nanos = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..2)
+            .map(|_| {
+                scope.spawn(|| {
+                    body(0);
+                    barrier.wait();
+                    let begin = Instant::now();
+                    (0..events).for_each(&body);
+                    begin.elapsed().as_nanos() as f64 / events as f64
+                })
+            })
+            .collect();
+        barrier.wait();
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).fold(0.0, f64::max)
+    });
+    cost.push(nanos);
+}
+
+fn main() {
+    let is_test = std::env::args().any(|argument| argument == "--test");
+    let (events, runs) = if is_test { (1000, 2) } else { (EVENTS, RUNS) };
+    let ring: Vec<AtomicU64> = (0..1 << 16).map(|_| AtomicU64::new(0)).collect();
+    let mut costs = [
+        "reading the clock",
+        "reading the clock, storing 16 bytes",
+        "site off",
+        "instant",
+        "duration begin",
+        "duration scope",
+        "instant with one i64",
+        "instant with i64 and 16-byte string",
+        "two threads: reading the clock, storing 16 bytes",
+        "two threads: instant",
+    ]
+    .map(Cost::new);
+    for _ in 0..runs {
+        let [clock, floor, off, plain, begin, scope, integer, string, two_floor, two] = &mut costs;
+        clock.measure(events, |events| {
+            (0..events).for_each(|_| {
+                black_box(ticks::now());
+            });
+        });
+        floor.measure(events, |events| (0..events).for_each(|number| store(&ring, number)));
+        off.measure(events, |events| {
+            (0..events).for_each(|number| instant!("bench", "off", Scope::Thread, "n" => black_box(number)));
+        });
+        event(plain, events, |_| instant!("bench", "instant", Scope::Thread));
+        event(begin, events, |_| duration_begin!("bench", "begin"));
+        event(scope, events, |_| {
+            duration!("bench", "scope");
+        });
+        event(integer, events, |number| {
+            instant!("bench", "integer", Scope::Thread, "n" => number as i64);
+        });
+        event(string, events, |number| {
+            instant!("bench", "string", Scope::Thread, "n" => number as i64, "s" => black_box("sixteen bytes ok"));
+        });
+        two_threads(two_floor, events, {
+            let rings = [(); 2].map(|()| (0..1 << 16).map(|_| AtomicU64::new(0)).collect::<Vec<_>>());
+            let next = AtomicU64::new(0);
+            std::thread_local!(static OWN: std::cell::Cell<usize> = const { std::cell::Cell::new(usize::MAX) });
+            move |number| {
+                if OWN.get() == usize::MAX {
+                    OWN.set(next.fetch_add(1, Ordering::Relaxed) as usize % 2);
+                }
+                store(&rings[OWN.get()], number);
+            }
+        });
+        let recording = Recording::start();
+        two_threads(two, events, |_| instant!("bench", "two", Scope::Thread));
+        recording.stop();
+    }
+    print!("{}", table(&costs));
+}

@@ -1,0 +1,248 @@
+//! The directory where sockets and VMOs live.
+
+use crate::child::{self, assert_error, receive_bytes, receive_number, send_number, sleep_until_killed};
+use crate::skip::skip;
+use std::collections::BTreeSet;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use zx_sim::{Channel, RuntimeDir};
+
+const VARIABLE: &str = "ZX_SIM_TEST_RUNTIME_DIR";
+const NOBODY: u32 = 65_534;
+
+fn receive_path(channel: &Channel) -> PathBuf {
+    PathBuf::from(String::from_utf8(receive_bytes(channel)).unwrap())
+}
+
+fn send_path(channel: &Channel, path: &Path) {
+    channel.write(path.to_str().unwrap().as_bytes(), Vec::new()).unwrap();
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+fn mode_of(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+#[test]
+fn it_is_made_for_its_owner_alone() {
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("run");
+    let first = RuntimeDir::open_or_create(&path).unwrap();
+    assert_eq!(first.path(), path);
+    assert_eq!(mode_of(&path), 0o700);
+    RuntimeDir::open_or_create(&path).unwrap();
+    let (a, b) = (first.create_unique_dir("part").unwrap(), first.create_unique_dir("part").unwrap());
+    assert_ne!(a, b);
+    for part in [a, b] {
+        assert!(part.starts_with(&path) && part.is_dir());
+        assert_eq!(mode_of(&part), 0o700);
+    }
+}
+
+#[test]
+fn what_is_not_safe_is_refused() {
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("run");
+    let refused = |problem: &str| {
+        assert_error(RuntimeDir::open_or_create(&path), &format!("{}: {problem}", path.display()));
+        // A slash at the end changes nothing.
+        let slash = PathBuf::from(format!("{}/", path.display()));
+        assert_error(RuntimeDir::open_or_create(&slash), &format!("{}: {problem}", path.display()));
+    };
+    let target = base.path().join("target");
+    RuntimeDir::open_or_create(&target).unwrap();
+    symlink(&target, &path).unwrap();
+    refused("is a symbolic link, which is not followed");
+    std::fs::remove_file(&path).unwrap();
+    symlink(base.path().join("nothing"), &path).unwrap();
+    refused("is a symbolic link, which is not followed");
+    std::fs::remove_file(&path).unwrap();
+
+    std::fs::create_dir(&path).unwrap();
+    for mode in [0o755, 0o770, 0o701, 0o600] {
+        set_mode(&path, mode);
+        refused(&format!("has mode {mode:04o}, expected 0700"));
+    }
+    set_mode(&path, 0o700);
+    RuntimeDir::open_or_create(&path).unwrap();
+    std::fs::remove_dir(&path).unwrap();
+
+    std::fs::write(&path, "").unwrap();
+    refused("is not a directory");
+
+    let missing = base.path().join("missing").join("run");
+    assert_error(
+        RuntimeDir::open_or_create(&missing),
+        &format!("cannot create {}: No such file or directory (os error 2)", missing.display()),
+    );
+}
+
+#[test]
+fn somebody_elses_is_refused() {
+    let test = "runtime_dir::somebody_elses_is_refused";
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("run");
+    RuntimeDir::open_or_create(&path).unwrap();
+    if chown(&path, Some(NOBODY), None).is_err() {
+        return skip(test, "root", "only root can give a directory away");
+    }
+    let uid = rustix::process::geteuid().as_raw();
+    assert_error(
+        RuntimeDir::open_or_create(&path),
+        &format!("{}: belongs to user 65534, not to user {uid}", path.display()),
+    );
+}
+
+#[test]
+fn a_lock_is_held_until_its_process_dies() {
+    let Some(mut child) = child::start(|channel| {
+        let directory = RuntimeDir::open_or_create(&receive_path(&channel)).unwrap();
+        let _lock = directory.lock("lock").unwrap().expect("nobody has it");
+        send_number(&channel, 1);
+        sleep_until_killed(&channel);
+    }) else {
+        return;
+    };
+    let base = tempfile::tempdir().unwrap();
+    let directory = RuntimeDir::open_or_create(&base.path().join("run")).unwrap();
+    assert_eq!(directory.lock_holder("lock"), None);
+    send_path(&child.channel, directory.path());
+    assert_eq!(receive_number(&child.channel), 1);
+    assert!(directory.lock("lock").unwrap().is_none());
+    assert_eq!(directory.lock_holder("lock"), Some(child.pid()));
+    assert!(directory.lock("another").unwrap().is_some(), "of another name");
+    child.kill();
+    let lock = directory.lock("lock").unwrap().expect("its holder is dead");
+    assert_eq!(directory.lock_holder("lock"), Some(std::process::id()));
+    assert!(directory.lock("lock").unwrap().is_none());
+    drop(lock);
+    assert!(directory.lock("lock").unwrap().is_some());
+}
+
+#[test]
+fn no_koid_is_given_twice() {
+    const COUNT: usize = 500;
+    let Some(child) = child::start(|channel| {
+        let directory = RuntimeDir::open_or_create(&receive_path(&channel)).unwrap();
+        let koids: Vec<u8> = (0..COUNT).flat_map(|_| directory.next_koid().unwrap().to_le_bytes()).collect();
+        channel.write(&koids, Vec::new()).unwrap();
+    }) else {
+        return;
+    };
+    let base = tempfile::tempdir().unwrap();
+    let directory = RuntimeDir::open_or_create(&base.path().join("run")).unwrap();
+    send_path(&child.channel, directory.path());
+    let ours: Vec<u64> = (0..COUNT).map(|_| directory.next_koid().unwrap()).collect();
+    let theirs = receive_bytes(&child.channel);
+    let theirs = theirs.chunks_exact(8).map(|koid| u64::from_le_bytes(koid.try_into().unwrap()));
+    let all: BTreeSet<u64> = ours.into_iter().chain(theirs).collect();
+    // All of them, and none that is a process or a thread.
+    assert!(all.into_iter().eq((1 << 32)..(1 << 32) + 2 * COUNT as u64));
+    child.finish();
+}
+
+/// What a child with an environment of its own finds.
+fn candidates_of(channel: &Channel) {
+    let found = RuntimeDir::candidates(VARIABLE, "name");
+    let text: Vec<_> = found.iter().map(|path| path.to_str().unwrap()).collect();
+    let text = format!("{}\n{}", rustix::process::geteuid().as_raw(), text.join("\n"));
+    channel.write(text.as_bytes(), Vec::new()).unwrap();
+}
+
+/// User and candidates that the child found.
+fn candidates_from(child: child::Child) -> (u32, Vec<String>) {
+    let text = String::from_utf8(receive_bytes(&child.channel)).unwrap();
+    let mut lines = text.lines().map(str::to_owned);
+    let uid = lines.next().unwrap().parse().unwrap();
+    child.finish();
+    (uid, lines.collect())
+}
+
+/// The user's own where no variable names a directory.
+fn fallback(uid: u32) -> String {
+    let base = if Path::new("/dev/shm").is_dir() { "/dev/shm" } else { "/tmp" };
+    format!("{base}/name-{uid}")
+}
+
+#[test]
+fn a_variable_names_the_only_candidate() {
+    let change = |command: &mut Command| {
+        command.env(VARIABLE, "/named/by/variable").env("XDG_RUNTIME_DIR", "/tmp");
+    };
+    let Some(child) = child::start_with(change, |channel| candidates_of(&channel)) else {
+        return;
+    };
+    assert_eq!(candidates_from(child).1, ["/named/by/variable"]);
+}
+
+#[test]
+fn the_users_candidate_is_in_the_users_runtime_directory() {
+    let change = |command: &mut Command| {
+        command.env(VARIABLE, "").env("XDG_RUNTIME_DIR", "/tmp");
+    };
+    let Some(child) = child::start_with(change, |channel| candidates_of(&channel)) else {
+        return;
+    };
+    assert_eq!(candidates_from(child).1, ["/tmp/name", "/run/name"]);
+}
+
+#[test]
+fn a_user_without_runtime_directory_has_one_named_by_uid() {
+    let change = |command: &mut Command| {
+        command.env_remove(VARIABLE).env_remove("XDG_RUNTIME_DIR");
+    };
+    let Some(child) = child::start_with(change, |channel| candidates_of(&channel)) else {
+        return;
+    };
+    let (uid, found) = candidates_from(child);
+    assert_eq!(found, [fallback(uid), "/run/name".to_owned()]);
+}
+
+/// The user's own directory, where the variable for its base has a value that does not count.
+macro_rules! ignored_base {
+    ($test:ident, $base:literal) => {
+        #[test]
+        fn $test() {
+            let change = |command: &mut Command| {
+                command.env_remove(VARIABLE).env("XDG_RUNTIME_DIR", $base).current_dir("/");
+            };
+            let Some(child) = child::start_with(change, |channel| candidates_of(&channel)) else {
+                return;
+            };
+            let (uid, found) = candidates_from(child);
+            assert_eq!(found, [fallback(uid), "/run/name".to_owned()]);
+        }
+    };
+}
+
+ignored_base!(a_runtime_directory_that_is_missing_does_not_count, "/not/there");
+ignored_base!(a_relative_runtime_directory_does_not_count, "tmp");
+
+/// A program with rights that its caller does not have must not go where its caller points.
+#[test]
+fn a_set_uid_program_ignores_the_environment() {
+    let test = "runtime_dir::a_set_uid_program_ignores_the_environment";
+    let base = tempfile::tempdir().unwrap();
+    let program = base.path().join("program");
+    set_mode(base.path(), 0o755);
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    if rustix::process::geteuid().as_raw() == 0 {
+        chown(&program, Some(NOBODY), None).unwrap();
+    }
+    set_mode(&program, 0o4755);
+    let change = |command: &mut Command| {
+        command.env(VARIABLE, "/named/by/variable").env("XDG_RUNTIME_DIR", "/tmp");
+    };
+    let Some(child) = child::start_program(&program, change, |channel| candidates_of(&channel)) else {
+        return;
+    };
+    let (uid, found) = candidates_from(child);
+    if uid != NOBODY {
+        return skip(test, "root", "only root can make a program that runs as another user");
+    }
+    assert_eq!(found, [fallback(NOBODY), "/run/name".to_owned()]);
+}

@@ -1,0 +1,276 @@
+//! The rules of the house that a program can check.
+#![forbid(unsafe_code)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use trace_tests::build::workspace;
+
+/// Longest source file, in lines.
+const MAX_LINES: usize = 700;
+
+/// Which crate uses which of ours; no other edges.
+const EDGES: [(&str, &[&str]); 9] = [
+    ("trace-format", &[]),
+    ("zx-sim", &[]),
+    ("trace-protocol", &[]),
+    ("trace-reader", &["trace-format"]),
+    ("trace-engine", &["trace-format", "zx-sim"]),
+    ("trace-convert", &["trace-format", "trace-reader"]),
+    ("trace-provider", &["trace-engine", "trace-protocol", "zx-sim"]),
+    ("trace-manager", &["trace-format", "trace-protocol", "trace-reader", "zx-sim"]),
+    (
+        "trace-cli",
+        &["trace-convert", "trace-manager", "trace-protocol", "trace-provider", "trace-reader", "zx-sim"],
+    ),
+];
+
+/// The only files with unsafe code.
+const UNSAFE: [&str; 13] = [
+    "crates/trace-engine/src/block.rs",
+    "crates/trace-engine/src/engine.rs",
+    "crates/trace-engine/src/macros.rs",
+    "crates/trace-engine/src/record_writer.rs",
+    "crates/trace-engine/src/region.rs",
+    "crates/trace-engine/src/section.rs",
+    "crates/trace-engine/src/sys.rs",
+    "crates/trace-engine/src/write.rs",
+    "crates/trace-provider/src/buffer.rs",
+    "crates/trace-provider/src/signals.rs",
+    "crates/zx-sim/src/sys.rs",
+    "crates/zx-sim/src/ticks.rs",
+    "tests/programs/burst.rs",
+];
+
+/// Files of tests and their programs, where unsafe code stands for a program that misbehaves.
+fn is_test_code(path: &str) -> bool {
+    path.contains("/tests/")
+        || path.starts_with("tests/")
+        || path.starts_with("benches/")
+        || path.ends_with("/tests.rs")
+}
+
+fn files(extensions: &[&str]) -> Vec<(String, String)> {
+    fn walk(directory: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(directory).expect("a directory").flatten() {
+            let path = entry.path();
+            let name = entry.file_name();
+            if path.is_dir() && name != "target" && name != ".git" {
+                walk(&path, found);
+            } else if path.is_file() {
+                found.push(path);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(workspace(), &mut found);
+    found.sort();
+    found
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|found| extensions.iter().any(|wanted| found == *wanted)))
+        .map(|path| {
+            let text =
+                fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            let name = path.strip_prefix(workspace()).expect("inside the workspace");
+            (name.to_string_lossy().into_owned(), text)
+        })
+        .collect()
+}
+
+fn metadata() -> serde_json::Value {
+    let output = Command::new(env!("CARGO"))
+        .current_dir(workspace())
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("metadata is JSON")
+}
+
+/// Normal dependencies of each package.
+fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
+    metadata()["packages"]
+        .as_array()
+        .expect("packages")
+        .iter()
+        .map(|package| {
+            let dependencies = package["dependencies"].as_array().expect("dependencies").iter();
+            let normal = dependencies.filter(|dependency| dependency["kind"].is_null());
+            let names = normal.map(|dependency| dependency["name"].as_str().expect("a name").to_owned());
+            (package["name"].as_str().expect("a name").to_owned(), names.collect())
+        })
+        .collect()
+}
+
+#[test]
+fn crates_depend_on_each_other_in_one_direction() {
+    let dependencies = dependencies();
+    let ours: BTreeSet<&str> = EDGES.iter().map(|(name, _)| *name).collect();
+    for (name, allowed) in EDGES {
+        let found: BTreeSet<&str> =
+            dependencies[name].iter().map(String::as_str).filter(|name| ours.contains(name)).collect();
+        let more: Vec<_> = found.iter().filter(|name| !allowed.contains(name)).collect();
+        assert!(more.is_empty(), "{name} must not use {more:?}");
+    }
+    let known: BTreeSet<&str> = dependencies.keys().map(String::as_str).collect();
+    let unknown: Vec<_> = known
+        .iter()
+        .filter(|name| !ours.contains(*name) && !name.ends_with("-tests") && !name.ends_with("-benches"))
+        .collect();
+    assert!(unknown.is_empty(), "no edges are set down for {unknown:?}");
+}
+
+#[test]
+fn the_engine_uses_only_the_clock_of_zx_sim() {
+    for (path, text) in files(&["rs"]).iter().filter(|(path, _)| path.starts_with("crates/trace-engine/src"))
+    {
+        for line in text.lines().filter(|line| line.contains("zx_sim::")) {
+            assert!(line.contains("zx_sim::ticks"), "{path}: {line}");
+        }
+    }
+}
+
+#[test]
+fn versions_of_packages_stand_in_one_table() {
+    for (path, text) in files(&["toml"]).iter().filter(|(path, _)| path.ends_with("/Cargo.toml")) {
+        let mut is_dependency = false;
+        for line in text.lines() {
+            if line.starts_with('[') {
+                is_dependency = line.contains("dependencies");
+            } else if is_dependency && line.contains('=') {
+                assert!(line.contains("workspace = true"), "{path}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn required_packages_are_used_by_shipped_crates() {
+    let dependencies = dependencies();
+    let sources = files(&["rs"]);
+    for package in ["memmap2", "crossbeam-channel", "thiserror", "clap", "serde_json", "parking_lot"] {
+        let users: Vec<&str> = EDGES
+            .iter()
+            .map(|(name, _)| *name)
+            .filter(|name| dependencies[*name].contains(package))
+            .collect();
+        let module = package.replace('-', "_");
+        let is_used = users.iter().any(|user| {
+            let prefix = format!("crates/{user}/src/");
+            sources
+                .iter()
+                .any(|(path, text)| path.starts_with(&prefix) && text.contains(&format!("{module}::")))
+        });
+        assert!(is_used, "{package} is used by none of {users:?}");
+    }
+}
+
+#[test]
+fn packages_are_explained() {
+    let architecture =
+        fs::read_to_string(workspace().join("docs/ARCHITECTURE.md")).expect("docs/ARCHITECTURE.md");
+    let manifest = fs::read_to_string(workspace().join("Cargo.toml")).expect("Cargo.toml");
+    let table = manifest.split_once("[workspace.dependencies]").expect("the table").1;
+    let table = table.split_once("\n[").expect("the next table").0;
+    for line in table.lines().filter(|line| line.contains('=') && !line.contains("path =")) {
+        let name = line.split_once('=').expect("a name").0.trim();
+        assert!(
+            architecture.contains(&format!("`{name}`")),
+            "docs/ARCHITECTURE.md does not say what {name} is for"
+        );
+    }
+}
+
+#[test]
+fn unsafe_code_stands_in_named_modules() {
+    for (path, text) in files(&["rs"]) {
+        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let has_unsafe = code.clone().any(|line| {
+            ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern", "#[unsafe("]
+                .iter()
+                .any(|word| line.contains(word))
+        });
+        let is_allowed = UNSAFE.contains(&path.as_str()) || is_test_code(&path);
+        assert!(!has_unsafe || is_allowed || path.ends_with("tidy.rs"), "{path} has unsafe code");
+    }
+    for (name, _) in EDGES {
+        let root =
+            ["lib.rs", "main.rs"].map(|file| workspace().join("crates").join(name).join("src").join(file));
+        let text = root.iter().find_map(|path| fs::read_to_string(path).ok()).expect("a root module");
+        let has_own = UNSAFE.iter().any(|path| path.starts_with(&format!("crates/{name}/")));
+        let wanted = if has_own { "#![deny(unsafe_code)]" } else { "#![forbid(unsafe_code)]" };
+        assert!(text.contains(wanted), "{name} lacks {wanted}");
+    }
+}
+
+/// The anchor that a heading gets.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim_start_matches('#').trim().to_lowercase();
+    kept.chars()
+        .filter(|letter| letter.is_alphanumeric() || matches!(letter, ' ' | '-' | '_'))
+        .collect::<String>()
+        .replace(' ', "-")
+}
+
+#[test]
+fn cited_headings_exist_and_are_tested() {
+    let mut cited: BTreeMap<String, (String, bool)> = BTreeMap::new();
+    for (path, text) in files(&["rs"]) {
+        let tests_begin = text.find("mod tests {").unwrap_or(usize::MAX);
+        let mut offset = 0;
+        for line in text.lines() {
+            if let Some(citation) = line.trim().strip_prefix("//= ") {
+                let is_test = is_test_code(&path) || offset > tests_begin;
+                let entry = cited.entry(citation.to_owned()).or_insert_with(|| (path.clone(), false));
+                entry.1 |= is_test;
+            }
+            offset += line.len() + 1;
+        }
+    }
+    assert!(cited.len() > 10, "citations are not found: {cited:?}");
+    let mut untested = Vec::new();
+    for (citation, (path, is_tested)) in &cited {
+        let (file, wanted) = citation.split_once('#').unwrap_or_else(|| panic!("{path}: {citation}"));
+        let text =
+            fs::read_to_string(workspace().join(file)).unwrap_or_else(|_| panic!("{path} cites {file}"));
+        let has_heading =
+            text.lines().filter(|line| line.starts_with('#')).any(|line| anchor(line) == wanted);
+        assert!(has_heading, "{path} cites {citation}, which has no such heading");
+        if !is_tested {
+            untested.push(citation);
+        }
+    }
+    assert!(untested.is_empty(), "cited by code and by no test: {untested:#?}");
+}
+
+#[test]
+fn files_are_not_too_long() {
+    for (path, text) in files(&["rs", "mjs"]) {
+        let lines = text.lines().count();
+        assert!(lines <= MAX_LINES, "{path} has {lines} lines");
+    }
+}
+
+#[test]
+fn nothing_is_left_undone() {
+    let marks = ["TO-DO", "FIX-ME"].map(|mark| mark.replace('-', ""));
+    for (path, text) in files(&["rs", "mjs", "md", "toml"]) {
+        for mark in marks.iter().map(String::as_str).chain(["todo!(", "unimplemented!(", "#[ignore"]) {
+            let is_here = path.ends_with("tidy.rs");
+            assert!(is_here || !text.contains(mark), "{path} contains {mark}");
+        }
+    }
+}
+
+#[test]
+fn tests_wait_for_conditions_instead_of_sleeping() {
+    for (path, text) in files(&["rs"]).iter().filter(|(path, _)| is_test_code(path)) {
+        // The harness's own wait, and a program that is waited for.
+        if ["tests/src/sandbox.rs", "tests/programs/emit.rs", "tests/tests/tidy.rs"].contains(&path.as_str())
+        {
+            continue;
+        }
+        assert!(!text.contains("sleep("), "{path} sleeps");
+    }
+}
