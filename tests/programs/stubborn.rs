@@ -1,6 +1,6 @@
 //! Emits an event and then does not do what it is told.
 //!
-//! `stubborn park`: runs on until it is ended. `stubborn ignore-term`: survives SIGTERM. `stubborn stop`: stops itself with all its threads, so that it answers
+//! `stubborn register`: says what became of a synchronous registration, and ends. `stubborn park`: runs on until it is ended. `stubborn ignore-term`: survives SIGTERM. `stubborn stop`: stops itself with all its threads, so that it answers
 //! nobody. `stubborn once`: emits one event and exits without any clean-up. `stubborn signal N`: ends by that signal.
 
 use trace_provider::{Scope, TraceProvider, instant};
@@ -8,6 +8,14 @@ use trace_provider::{Scope, TraceProvider, instant};
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let what = arguments.next().unwrap_or_default();
+    if what == "register" {
+        let begin = std::time::Instant::now();
+        let (_provider, registration) = TraceProvider::new_synchronously("stubborn");
+        println!("{registration:?}");
+        // It did not wait for a manager that is not there.
+        assert!(begin.elapsed().as_secs() < 3);
+        return;
+    }
     let provider = TraceProvider::new("stubborn");
     instant!("stubborn", "here", Scope::Thread);
     match what.as_str() {

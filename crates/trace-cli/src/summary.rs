@@ -40,7 +40,13 @@ pub fn text(providers: &[ProviderStats], path: &Path, file_bytes: u64, has_comma
             ));
         }
         if !provider.problem.is_empty() {
-            text.push_str(&format!("trace: warning: {}: {}\n", label(provider), provider.problem));
+            // The manager's directory is the client's to choose.
+            let advice = if provider.problem.starts_with("no room in") {
+                "; set TRACE_RUNTIME_DIR to a directory with more room"
+            } else {
+                ""
+            };
+            text.push_str(&format!("trace: warning: {}: {}{advice}\n", label(provider), provider.problem));
         }
     }
     let events: u64 = providers.iter().filter_map(|provider| provider.events_archived).sum();

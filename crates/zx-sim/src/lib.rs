@@ -21,6 +21,9 @@ pub mod fifo;
 pub mod handle;
 pub mod process;
 pub mod runtime_dir;
+#[cfg(test)]
+#[path = "../tests/conformance/skip.rs"]
+mod skip;
 pub mod socket;
 mod sys;
 pub mod ticks;

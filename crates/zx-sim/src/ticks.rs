@@ -189,13 +189,22 @@ impl Clock {
     }
 }
 
-/// The rate by which the kernel turns the TSC into nanoseconds: `ns = (ticks * multiplier) >> shift`.
+/// The rate at which the kernel itself takes the TSC to run, where it says so: not to a guest whose scheduler has
+/// a clock of the hypervisor's.
 fn tsc_rate_of_kernel() -> Option<u64> {
     let (multiplier, shift) = sys::perf_time_conversion()?;
-    let scaled = 1_000_000_000_u128.checked_shl(u32::from(shift))?;
-    u64::try_from((scaled + u128::from(multiplier) / 2) / u128::from(multiplier))
-        .ok()
-        .filter(|rate| *rate > 0)
+    rate_of_conversion(multiplier, shift)
+}
+
+/// The rate by which `nanoseconds = (ticks * multiplier) >> shift`, rounded to the nearest.
+fn rate_of_conversion(multiplier: u32, shift: u16) -> Option<u64> {
+    const MAX_SHIFT: u16 = 64;
+    if multiplier == 0 || shift > MAX_SHIFT {
+        return None;
+    }
+    let multiplier = u128::from(multiplier);
+    let rate = ((1_000_000_000_u128 << shift) + multiplier / 2) / multiplier;
+    u64::try_from(rate).ok().filter(|rate| *rate > 0)
 }
 
 /// The rate against `CLOCK_MONOTONIC_RAW`, over a span.
@@ -241,9 +250,7 @@ fn boot_id() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[path = "../../tests/conformance/skip.rs"]
-    mod skip;
+    use crate::skip::skip;
 
     /// What the kernel's clocks may differ by from what is measured here.
     const TOLERANCE: f64 = 1e-4;
@@ -265,6 +272,19 @@ mod tests {
     }
 
     #[test]
+    fn a_conversion_has_a_rate() {
+        assert_eq!(rate_of_conversion(1, 0), Some(1_000_000_000));
+        assert_eq!(rate_of_conversion(1 << 30, 32), Some(4_000_000_000));
+        // 2.5 and 3 GHz, as exactly as 32 bits have them.
+        assert_eq!(rate_of_conversion(858_993_459, 31), Some(2_500_000_001));
+        assert_eq!(rate_of_conversion(715_827_883, 31), Some(2_999_999_999));
+        assert_eq!(rate_of_conversion(0, 31), None);
+        assert_eq!(rate_of_conversion(1, 65), None);
+        assert_eq!(rate_of_conversion(1, 64), None);
+        assert_eq!(rate_of_conversion(u32::MAX, 0), None);
+    }
+
+    #[test]
     fn the_rate_found_is_that_of_the_ticks() {
         let clock = Clock::measure();
         assert_eq!(clock.source, source());
@@ -275,10 +295,10 @@ mod tests {
     fn the_kernel_says_the_rate_that_is_measured() {
         let test = "ticks::tests::the_kernel_says_the_rate_that_is_measured";
         if source() != Source::Tsc {
-            return skip::skip(test, "tsc", "the kernel does not keep time by the TSC");
+            return skip(test, "tsc", "the kernel does not keep time by the TSC");
         }
         let Some(rate) = tsc_rate_of_kernel() else {
-            return skip::skip(test, "perf", "perf events are not permitted");
+            return skip(test, "perf", "the kernel offers no conversion in the page of a perf event");
         };
         assert_close(rate, rate_by_comparison(Duration::from_millis(200)));
     }

@@ -1,6 +1,8 @@
 //! A buffer that becomes full.
 
 use std::fs;
+use std::process::Command;
+use trace_tests::skip::skip;
 use trace_tests::{Archive, Sandbox};
 
 #[test]
@@ -24,4 +26,39 @@ fn a_full_buffer_keeps_a_prefix_and_counts_the_rest() {
     let stderr = String::from_utf8_lossy(&output.stderr);
     let dropped = THREADS * EVENTS - kept;
     assert!(stderr.contains(&format!("dropped {dropped} records")), "{kept} kept; {stderr}");
+}
+
+/// Unmounts when the test is over, however it ends.
+struct Mounted(std::path::PathBuf);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
+    }
+}
+
+/// The program runs on untraced, and the tool says which directory lacks how much.
+#[test]
+fn a_runtime_directory_without_room_is_named() {
+    let sandbox = Sandbox::new();
+    let directory = sandbox.runtime_dir();
+    let mount = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=1m,mode=700", "none"])
+        .arg(&directory)
+        .stderr(std::process::Stdio::null())
+        .status();
+    if !mount.is_ok_and(|status| status.success()) {
+        return skip(
+            "a_runtime_directory_without_room_is_named",
+            "root",
+            "a small file system cannot be mounted",
+        );
+    }
+    let _mounted = Mounted(directory.clone());
+    let output = sandbox.record(&[], "emit", &["1", "1"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let words =
+        ["no room in", &*directory.to_string_lossy(), "4194304 bytes needed", "set TRACE_RUNTIME_DIR"];
+    assert!(words.iter().all(|word| stderr.contains(word)), "{stderr}");
+    assert!(Archive::read(&sandbox.file("trace.fxt")).events.is_empty());
 }

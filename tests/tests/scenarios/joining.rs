@@ -54,3 +54,23 @@ fn a_program_outlives_its_manager_and_finds_the_next() {
     assert_ne!(sandbox.manager_pid(), Some(first));
     assert!(emit.finish().status.success());
 }
+
+#[test]
+fn a_synchronous_registration_says_whether_a_trace_runs() {
+    let sandbox = Sandbox::new();
+    let register = || {
+        let output = sandbox.command("stubborn").arg("register").output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(register(), "NoManager\n");
+    assert!(sandbox.trace(["list-providers"]).status.success());
+    assert_eq!(register(), "Registered { already_started: false }\n");
+    let recording = sandbox.spawn("trace", &["record"]);
+    wait_for("the recording to be announced", || {
+        recording.stderr_so_far().contains("press Ctrl-C").then_some(())
+    });
+    assert_eq!(register(), "Registered { already_started: true }\n");
+    recording.signal(Signal::INT);
+    assert!(recording.finish().status.success());
+}

@@ -131,13 +131,11 @@ fn only_a_file_is_taken_for_a_vmo() {
 fn memory_is_in_use_as_long_as_who_marked_it_lives() {
     let Some(mut child) = child::start(|channel| {
         let vmo = Vmo::from_handle(receive_handle(&channel)).unwrap();
-        let lock = vmo.lock_live().unwrap();
+        let _lock = vmo.lock_live().unwrap();
         // Neither the handle nor a mapping is needed for it.
         drop(vmo);
         send_number(&channel, 1);
         sleep_until_killed(&channel);
-        #[expect(unreachable_code, reason = "the process is killed with the lock")]
-        drop(lock);
     }) else {
         return;
     };
