@@ -20,10 +20,10 @@ fn main() {
     let page = page.expect("the file can be mapped");
     let counters: &[AtomicU64] = counters(&page);
     std::thread::scope(|scope| {
-        for counter in counters {
+        for (thread, counter) in counters.iter().enumerate() {
             scope.spawn(move || {
                 for number in 0..limit {
-                    instant!("burst", "event", Scope::Thread, "n" => number);
+                    instant!("burst", "event", Scope::Thread, "n" => number, "thread" => thread);
                     counter.store(number + 1, Ordering::Release);
                 }
             });

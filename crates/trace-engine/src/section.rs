@@ -6,6 +6,7 @@
 
 use crate::site::Site;
 
+// SAFETY: the linker defines both symbols for a section that exists, which `ANCHOR` sees to (L1).
 unsafe extern "C" {
     #[link_name = "__start_trace_sites"]
     static START: u8;

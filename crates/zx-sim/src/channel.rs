@@ -130,7 +130,8 @@ impl Channel {
     pub fn read(&self) -> Result<Message> {
         // One byte more than allowed, so that a longer message shows.
         let mut bytes = vec![0; MAX_MESSAGE_BYTES + 1];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_MESSAGE_HANDLES))];
+        // And one handle more.
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_MESSAGE_HANDLES + 1))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let received = receive(|| {
             let bytes = &mut [IoSliceMut::new(&mut bytes)];
@@ -143,13 +144,14 @@ impl Channel {
                 handles.extend(descriptors.map(Handle::new));
             }
         }
+        let (found, limit) = (handles.len(), MAX_MESSAGE_HANDLES);
+        if found > limit {
+            // At least: the space has room for a few more, and the kernel does not say how many it dropped.
+            return Err(Error::TooManyHandles { found: limit + 1, limit });
+        }
         if received.flags.contains(ReturnFlags::CTRUNC) {
-            let limit = MAX_MESSAGE_HANDLES;
-            return Err(if handles.len() == limit {
-                Error::TooManyHandles { found: limit + 1, limit }
-            } else {
-                Error::io("cannot receive a message's handles", rustix::io::Errno::MFILE)
-            });
+            // There was room for more in the space, and none in the process.
+            return Err(Error::io("cannot receive a message's handles", rustix::io::Errno::MFILE));
         }
         if received.bytes == 0 && handles.is_empty() {
             // An empty message cannot be told from the end, which is why none can be written.

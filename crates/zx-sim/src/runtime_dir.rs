@@ -21,10 +21,22 @@ pub struct RuntimeDir {
     directory: OwnedFd,
 }
 
-/// Held as long as it is alive; the kernel lets go of it when the process dies. A child by `fork` holds it too.
+/// Held until it is dropped, or the process that took it is dead and so are its children that came by `fork` and
+/// run no other program.
 #[derive(Debug)]
 pub struct Lock {
-    _file: std::fs::File,
+    file: std::fs::File,
+    taken_by: u32,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing the file would not do while a child that is about to run another program has it too; and what
+        // such a child drops is not its own.
+        if self.taken_by == std::process::id() {
+            let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
+        }
+    }
 }
 
 impl RuntimeDir {
@@ -110,7 +122,7 @@ impl RuntimeDir {
         file.set_len(0).map_err(io_failed)?;
         file.rewind().map_err(io_failed)?;
         write!(file, "{}", std::process::id()).map_err(io_failed)?;
-        Ok(Some(Lock { _file: file }))
+        Ok(Some(Lock { file, taken_by: std::process::id() }))
     }
 
     /// The process that last took a lock.

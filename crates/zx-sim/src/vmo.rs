@@ -167,7 +167,7 @@ impl Vmo {
         let own = Path::new("/proc/self/fd").join(self.file.as_raw_fd().to_string());
         let file = File::open(own).map_err(|source| Error::io("cannot open a vmo again", source))?;
         sys::lock_description(&file).map_err(|source| Error::io("cannot lock a vmo", source))?;
-        Ok(LiveLock(file))
+        Ok(LiveLock { file, taken_by: std::process::id() })
     }
 
     /// Whether some process has marked the memory as in use and is still alive.
@@ -180,9 +180,22 @@ impl Vmo {
     }
 }
 
-/// The mark of [`Vmo::lock_live`], until it is dropped or the process ends.
+/// The mark of [`Vmo::lock_live`], until it is dropped, or the process that made it is dead and so are its children
+/// that came by `fork` and run no other program.
 #[derive(Debug)]
-pub struct LiveLock(#[expect(dead_code, reason = "open for as long as the mark lasts")] File);
+pub struct LiveLock {
+    file: File,
+    taken_by: u32,
+}
+
+impl Drop for LiveLock {
+    fn drop(&mut self) {
+        // As with a lock of a runtime directory: not by being closed, and not by a child.
+        if self.taken_by == std::process::id() {
+            let _ = sys::unlock_description(&self.file);
+        }
+    }
+}
 
 /// Largest file offset.
 const MAX_SIZE_BYTES: u64 = i64::MAX as u64;

@@ -15,7 +15,7 @@ fn a_full_buffer_keeps_a_prefix_and_counts_the_rest() {
     let output = sandbox.record(&[], "burst", &[page.to_str().unwrap(), &EVENTS.to_string()]);
     let archive = Archive::read(&sandbox.file("trace.fxt"));
     let kept = archive.events.len() as u64;
-    assert!(kept > 50_000 && kept < THREADS * EVENTS, "{kept}");
+    assert!(kept > 40_000 && kept < THREADS * EVENTS, "{kept}");
     for events in archive.by_thread("event").values() {
         let numbers: Vec<u64> = events.iter().map(|event| event.u64("n")).collect();
         assert!(numbers.iter().copied().eq(0..numbers.len() as u64), "out of order or with gaps");

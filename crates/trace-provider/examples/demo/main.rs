@@ -1,4 +1,4 @@
-//! A small program of three processes, instrumented: what a trace is good for, in about a second.
+//! A small program of three processes, instrumented: what a trace is good for, in a moment.
 //!
 //! ```text
 //!  front end ──frames over pipes──▶ renderer ──reads over a socket──▶ storage

@@ -3,7 +3,7 @@
 use std::any::type_name;
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use zx_sim::{Channel, Error, Handle, Message, Signals, wait_one};
@@ -33,13 +33,13 @@ pub fn start<F: FnOnce(Channel)>(half: F) -> Option<Child> {
 
 /// The same, with a command that was changed before.
 pub fn start_with<F: FnOnce(Channel)>(change: impl FnOnce(&mut Command), half: F) -> Option<Child> {
-    let program = std::env::current_exe().expect("the path of this program");
-    start_program(&program, change, half)
+    let program = || std::env::current_exe().expect("the path of this program");
+    start_program(program, change, half)
 }
 
-/// The same, with a copy of this program.
+/// The same, with a copy of this program that is made before.
 pub fn start_program<F: FnOnce(Channel)>(
-    program: &Path,
+    program: impl FnOnce() -> PathBuf,
     change: impl FnOnce(&mut Command),
     half: F,
 ) -> Option<Child> {
@@ -49,14 +49,14 @@ pub fn start_program<F: FnOnce(Channel)>(
         return None;
     }
     let (channel, theirs) = Channel::pair().expect("a channel");
-    let mut command = Command::new(program);
+    let mut command = Command::new(program());
     command.args([&test, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD_OF, &test);
     change(&mut command);
     let process = command
         .stdin(theirs.into_handle().into_fd())
         .stdout(Stdio::null())
         .spawn()
-        .unwrap_or_else(|error| panic!("{}: {error}", program.display()));
+        .expect("this program starts");
     Some(Child { channel, process })
 }
 
@@ -110,6 +110,9 @@ impl Drop for Child {
 }
 
 /// Waits until all these signals are true of an object.
+///
+/// The other end is closed some time after the test closed it, and not at once: a child that another test is
+/// starting has it too, until it runs its program.
 ///
 /// # Panics
 /// If it takes too long.
@@ -175,6 +178,19 @@ pub fn sleep_until_killed(channel: &Channel) -> ! {
 pub fn descriptors() -> usize {
     // Without the one that reads the directory.
     std::fs::read_dir("/proc/self/fd").expect("/proc").count() - 1
+}
+
+/// Waits until something is true.
+///
+/// # Panics
+/// If it takes too long.
+#[track_caller]
+pub fn wait_until(condition: impl Fn() -> bool) {
+    let deadline = deadline();
+    while !condition() {
+        assert!(Instant::now() < deadline, "it did not come true");
+        std::thread::yield_now();
+    }
 }
 
 /// Asserts which error came.

@@ -99,7 +99,7 @@ fn one_direction_closes_and_the_other_stays_open() {
     ours.shutdown_write().unwrap();
     child.channel.write(b"done", Vec::new()).unwrap();
     child.finish();
-    assert!(signals_of(&ours).contains(Signals::PEER_CLOSED));
+    wait_for(&ours, Signals::PEER_CLOSED);
 }
 
 #[test]
