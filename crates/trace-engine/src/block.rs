@@ -244,3 +244,26 @@ pub(crate) fn sweep() {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    //= docs/buffer.md#timestamps
+    #[test]
+    fn a_stamp_is_later_than_the_one_before_whatever_the_clock_says() {
+        let block = ThreadBlock::new();
+        let first = block.stamp();
+        assert!(first > 0);
+        let ahead = first + (1 << 50);
+        block.latest.store(ahead, Ordering::Relaxed);
+        assert_eq!(block.stamp(), ahead + MIN_STEP_TICKS);
+        assert_eq!(block.stamp(), ahead + 2 * MIN_STEP_TICKS);
+    }
+
+    #[test]
+    fn what_the_hot_path_touches_is_in_one_cache_line() {
+        assert!(core::mem::offset_of!(ThreadBlock, slabs) + size_of::<OwnSlab>() <= 64);
+        assert_eq!(align_of::<ThreadBlock>(), 128);
+    }
+}
