@@ -43,7 +43,12 @@ fn event(cost: &mut Cost, events: u64, emit: impl Fn(u64)) {
     recording.stop();
 }
 
-/// Reads the clock and stores two words, as an instant does.
+/// Memory as large as a buffer, zeroed and present, for what is stored without a recording.
+fn memory() -> Vec<AtomicU64> {
+    (0..BUFFER_BYTES / 8).map(|_| AtomicU64::new(0)).collect()
+}
+
+/// Reads the clock and stores two words, as an instant does, one behind the other.
 fn store(ring: &[AtomicU64], number: u64) {
     let at = (2 * number) as usize % ring.len();
     ring[at + 1].store(ticks::now(), Ordering::Relaxed);
@@ -73,7 +78,6 @@ fn two_threads(cost: &mut Cost, events: u64, body: impl Fn(u64) + Sync) {
 fn main() {
     let is_test = std::env::args().any(|argument| argument == "--test");
     let (events, runs) = if is_test { (1000, 2) } else { (EVENTS, RUNS) };
-    let ring: Vec<AtomicU64> = (0..1 << 16).map(|_| AtomicU64::new(0)).collect();
     let mut costs = [
         "reading the clock",
         "reading the clock, storing 16 bytes",
@@ -94,7 +98,9 @@ fn main() {
                 black_box(ticks::now());
             });
         });
-        floor.measure(events, |events| (0..events).for_each(|number| store(&ring, number)));
+        let fresh = memory();
+        floor.measure(events, |events| (0..events).for_each(|number| store(&fresh, number)));
+        drop(fresh);
         off.measure(events, |events| {
             (0..events).for_each(|number| instant!("bench", "off", Scope::Thread, "n" => black_box(number)));
         });
@@ -110,7 +116,7 @@ fn main() {
             instant!("bench", "string", Scope::Thread, "n" => number as i64, "s" => black_box("sixteen bytes ok"));
         });
         two_threads(two_floor, events, {
-            let rings = [(); 2].map(|()| (0..1 << 16).map(|_| AtomicU64::new(0)).collect::<Vec<_>>());
+            let rings = [(); 2].map(|()| memory());
             let next = AtomicU64::new(0);
             std::thread_local!(static OWN: std::cell::Cell<usize> = const { std::cell::Cell::new(usize::MAX) });
             move |number| {

@@ -192,10 +192,11 @@ impl Context {
         fence(Ordering::Release);
         let start = layout.slab(slab);
         let end = start + u64::from(run) * layout.slab_bytes;
-        let zeroed = if run == 1 { start..end } else { start..start + 8 };
-        let behind = if run == 1 { end..end } else { start + bytes..end };
-        for offset in zeroed.step_by(8).chain(behind.step_by(8)) {
-            self.region.word(offset).store(0, Ordering::Relaxed);
+        if run == 1 {
+            self.region.zero(start..end);
+        } else {
+            self.region.zero(start..start + 8);
+            self.region.zero(start + bytes..end);
         }
         // The slab is zero before its word says that it is open.
         fence(Ordering::Release);

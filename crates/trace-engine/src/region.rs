@@ -10,7 +10,7 @@
 #![allow(unsafe_code)]
 
 use crate::record_writer::RecordWriter;
-use crate::sync::AtomicU64;
+use crate::sync::{AtomicU64, Ordering};
 use core::any::Any;
 use core::ptr::NonNull;
 
@@ -78,6 +78,24 @@ impl Region {
         self.base.as_ptr().addr() + usize::try_from(offset).expect("offsets fit a word")
     }
 
+    /// Stores zeros, word by word, in a range of byte offsets.
+    ///
+    /// # Panics
+    /// If the range is not made of words inside the region.
+    pub(crate) fn zero(&self, range: core::ops::Range<u64>) {
+        if range.is_empty() {
+            return;
+        }
+        let first = self.word(range.start);
+        let _ = self.word(range.end - 8);
+        let words = (range.end - range.start) as usize / 8;
+        // SAFETY: from the first to the last word of the range by the checks above (R1, R2).
+        let words = unsafe { core::slice::from_raw_parts(first, words) };
+        for word in words {
+            word.store(0, Ordering::Relaxed);
+        }
+    }
+
     /// A writer for a record of `words` words that were reserved at a byte offset.
     ///
     /// # Panics
@@ -118,6 +136,6 @@ impl HeapWords {
     /// A copy of the bytes as they are now.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        self.0.iter().flat_map(|word| word.load(crate::sync::Ordering::Acquire).to_le_bytes()).collect()
+        self.0.iter().flat_map(|word| word.load(Ordering::Acquire).to_le_bytes()).collect()
     }
 }
