@@ -151,11 +151,7 @@ fn protocol(error: &ProtocolError) -> Failure {
 
 fn send(channel: &Channel, message: Result<Encoded<Handle>, ProtocolError>) -> Result<(), Failure> {
     let message = message.map_err(|error| Failure::new(error.to_string()))?;
-    let store = |bytes: &[u8]| {
-        let vmo = Vmo::anonymous("message", bytes.len() as u64)?;
-        vmo.write_at(0, bytes)?;
-        Ok::<_, Error>(vmo.into_handle())
-    };
+    let store = |bytes: &[u8]| Vmo::of_bytes("message", bytes).map(Vmo::into_handle);
     let message = message.spill(store).map_err(|error| system(&error))?;
     match channel.write(&message.bytes, message.handles) {
         Ok(()) => Ok(()),
@@ -172,11 +168,7 @@ fn receive<T: Message<Handle>>(channel: &Channel) -> Result<Received<T>, Failure
         Err(error) => return Err(system(&error)),
     };
     let load = |handle: Handle, length: usize| -> Result<Vec<u8>, LoadError> {
-        let vmo = Vmo::from_handle(handle)?;
-        let mut bytes = vec![0; length];
-        let read = vmo.read_at(0, &mut bytes)?;
-        bytes.truncate(read);
-        Ok(bytes)
+        Ok(Vmo::from_handle(handle)?.to_bytes(length)?)
     };
     let encoded = Encoded { bytes: message.bytes, handles: message.handles };
     let encoded = encoded.unspill(load).map_err(|error| Failure::new(error.to_string()))?;

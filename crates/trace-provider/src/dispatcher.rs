@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use trace_engine::engine;
 use trace_protocol::provider::{KnownCategory, ProviderConfig, ProviderRequest, ProviderResponse};
 use trace_protocol::{Message, Txid};
-use zx_sim::{Channel, Error, Handle, Signals, WaitSet, Waker};
+use zx_sim::{Channel, Error, Handle, Signals, Vmo, WaitSet, Waker};
 
 /// What the application may be waiting for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -203,11 +203,7 @@ impl Dispatcher {
 
 /// Reads a message that travelled in a VMO.
 fn load(handle: Handle, length: usize) -> Result<Vec<u8>, LoadError> {
-    let vmo = zx_sim::Vmo::from_handle(handle)?;
-    let mut bytes = vec![0; length];
-    let read = vmo.read_at(0, &mut bytes)?;
-    bytes.truncate(read);
-    Ok(bytes)
+    Ok(Vmo::from_handle(handle)?.to_bytes(length)?)
 }
 
 /// Why a message in a VMO cannot be had; only that it cannot matters.
@@ -227,12 +223,6 @@ fn answer_categories(channel: &Channel, txid: Txid) -> Option<()> {
         .map(|name| KnownCategory { name: name.to_owned(), description: String::new() })
         .collect();
     let reply = Message::<Handle>::encode(ProviderResponse::KnownCategories(categories), txid).ok()?;
-    let reply = reply
-        .spill(|bytes| {
-            let vmo = zx_sim::Vmo::anonymous("categories", bytes.len() as u64)?;
-            vmo.write_at(0, bytes)?;
-            Ok::<_, Error>(vmo.into_handle())
-        })
-        .ok()?;
+    let reply = reply.spill(|bytes| Vmo::of_bytes("categories", bytes).map(Vmo::into_handle)).ok()?;
     channel.write(&reply.bytes, reply.handles).ok()
 }

@@ -69,6 +69,27 @@ impl Vmo {
         Ok(Self { file: file.into(), path: None })
     }
 
+    /// Anonymous memory with contents, such as a message that is too long for a channel.
+    ///
+    /// # Errors
+    /// The memory cannot be had.
+    pub fn of_bytes(name: &str, bytes: &[u8]) -> Result<Self> {
+        let vmo = Self::anonymous(name, bytes.len() as u64)?;
+        vmo.write_at(0, bytes)?;
+        Ok(vmo)
+    }
+
+    /// The first `length` bytes; fewer where it is shorter.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub fn to_bytes(&self, length: usize) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        let read = self.read_at(0, &mut bytes)?;
+        bytes.truncate(read);
+        Ok(bytes)
+    }
+
     /// Takes a VMO out of a message.
     ///
     /// # Errors

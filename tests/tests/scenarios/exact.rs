@@ -289,3 +289,18 @@ fn only_wanted_categories_are_recorded() {
     assert_eq!(events("nothing"), (0, 0));
     assert_eq!(events("*"), (130, 10));
 }
+
+/// More categories than fit into one message of a channel.
+#[test]
+fn thousands_of_categories_reach_the_program() {
+    let mut categories: Vec<String> =
+        (0..3000).map(|number| format!("a-category-that-nobody-has-{number}")).collect();
+    categories.push("other".to_owned());
+    let categories = categories.join(",");
+    assert!(categories.len() > 65_536);
+    let sandbox = Sandbox::new();
+    sandbox.record(&["--categories", &categories], "emit", &["1", "10"]);
+    let archive = Archive::read(&sandbox.file("trace.fxt"));
+    assert_eq!(archive.events.len(), 10);
+    assert!(archive.events.iter().all(|event| event.event.category.as_bytes() == b"other"));
+}

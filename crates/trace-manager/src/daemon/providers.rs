@@ -370,11 +370,7 @@ pub(super) fn send(channel: &Channel, message: Result<Encoded<Handle>, ProtocolE
             return false;
         }
     };
-    let store = |bytes: &[u8]| {
-        let vmo = Vmo::anonymous("message", bytes.len() as u64)?;
-        vmo.write_at(0, bytes)?;
-        Ok::<_, Error>(vmo.into_handle())
-    };
+    let store = |bytes: &[u8]| Vmo::of_bytes("message", bytes).map(Vmo::into_handle);
     message.spill(store).and_then(|message| channel.write(&message.bytes, message.handles)).is_ok()
 }
 
@@ -396,11 +392,7 @@ impl From<ProtocolError> for Unreadable {
 
 /// Reads a message that travelled in a VMO.
 pub(super) fn load(handle: Handle, length: usize) -> Result<Vec<u8>, Unreadable> {
-    let vmo = Vmo::from_handle(handle)?;
-    let mut bytes = vec![0; length];
-    let read = vmo.read_at(0, &mut bytes)?;
-    bytes.truncate(read);
-    Ok(bytes)
+    Ok(Vmo::from_handle(handle)?.to_bytes(length)?)
 }
 
 fn peer(channel: &Channel) -> String {
