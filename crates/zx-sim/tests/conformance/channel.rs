@@ -244,6 +244,22 @@ fn a_message_beyond_the_limits_is_refused_by_its_receiver() {
     child.finish();
 }
 
+/// Nothing that is received goes on to another program.
+#[test]
+fn handles_are_closed_when_another_program_is_run() {
+    let (ours, theirs) = Channel::pair().unwrap();
+    let (_watch, handles) = watched_handles(3);
+    ours.write(b"handles", handles).unwrap();
+    let message = theirs.read().unwrap();
+    assert_eq!(message.handles.len(), 3);
+    for handle in &message.handles {
+        assert_eq!(rustix::io::fcntl_getfd(handle).unwrap(), rustix::io::FdFlags::CLOEXEC);
+    }
+    for end in [ours, theirs] {
+        assert_eq!(rustix::io::fcntl_getfd(&end).unwrap(), rustix::io::FdFlags::CLOEXEC);
+    }
+}
+
 /// In a child, because the limit holds for the whole process.
 #[test]
 fn a_process_without_descriptors_to_spare_loses_a_message_and_leaks_nothing() {

@@ -41,6 +41,9 @@ fn it_holds_the_depth_asked_for_and_at_most_twice_that() {
         let range = depth as u64..=2 * depth as u64;
         let count = fill(&a, 0);
         assert!(range.contains(&count), "depth {depth} holds {count}");
+        if depth > 1 {
+            assert_eq!(signals_of(&a), Signals::empty(), "full is not writable");
+        }
         assert_eq!(fill(&b, 1000), count, "the other direction is as deep");
         assert_eq!(read(&b).unwrap(), 0);
         assert_eq!(fill(&a, count), 1, "room for what was read");
@@ -48,6 +51,7 @@ fn it_holds_the_depth_asked_for_and_at_most_twice_that() {
             assert_eq!(read(&b).unwrap(), number);
         }
         assert!(matches!(read(&b), Err(Error::ShouldWait)));
+        assert!(signals_of(&a).contains(Signals::WRITABLE));
         assert_eq!(fill(&a, 0), count, "drained and filled again");
     }
 }
@@ -58,6 +62,18 @@ fn larger_elements_are_counted_alike() {
         let (a, _b) = Fifo::create(element_bytes, 8).unwrap();
         let count = (0..).take_while(|_| a.write(&vec![7; element_bytes]).is_ok()).count();
         assert!((8..=16).contains(&count), "elements of {element_bytes} bytes: {count}");
+    }
+}
+
+/// A writer that does not count is held by the kernel.
+#[test]
+fn who_does_not_count_stays_below_twice_the_depth() {
+    for depth in [8, 16, 64] {
+        let (a, b) = Fifo::create(ELEMENT_BYTES, depth).unwrap();
+        let send = || rustix::net::send(&a, &element(1), rustix::net::SendFlags::NOSIGNAL);
+        let count = (0..).take_while(|_| send().is_ok()).count();
+        assert!((depth..=2 * depth).contains(&count), "depth {depth} holds {count}");
+        assert_eq!((0..).take_while(|_| read(&b).is_ok()).count(), count);
     }
 }
 
