@@ -285,13 +285,6 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_found_is_that_of_the_ticks() {
-        let clock = Clock::measure();
-        assert_eq!(clock.source, source());
-        assert_close(rate_by_comparison(Duration::from_millis(200)), clock.ticks_per_second);
-    }
-
-    #[test]
     fn the_kernel_says_the_rate_that_is_measured() {
         let test = "ticks::tests::the_kernel_says_the_rate_that_is_measured";
         if source() != Source::Tsc {

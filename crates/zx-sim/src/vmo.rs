@@ -220,7 +220,7 @@ impl Drop for LiveLock {
 
 /// Largest file offset.
 const MAX_SIZE_BYTES: u64 = i64::MAX as u64;
-/// How much is backed in one call: the kernel gives a call up when a signal comes, and some programs have a timer.
+/// How much is backed in one call: many kernels give a call up when a signal comes, and some programs have a timer.
 const BACKING_STEP_BYTES: u64 = 1 << 20;
 
 fn check_size(size: u64) -> Result<()> {

@@ -110,6 +110,9 @@ fn a_lock_is_held_until_its_process_dies() {
     let base = tempfile::tempdir().unwrap();
     let directory = RuntimeDir::open_or_create(&base.path().join("run")).unwrap();
     assert_eq!(directory.lock_holder("lock"), None);
+    // Of somebody whose pid was longer.
+    std::fs::write(directory.path().join("lock"), "12345678").unwrap();
+    assert_eq!(directory.lock_holder("lock"), Some(12_345_678));
     send_path(&child.channel, directory.path());
     assert_eq!(receive_number(&child.channel), 1);
     assert!(directory.lock("lock").unwrap().is_none());
@@ -125,7 +128,7 @@ fn a_lock_is_held_until_its_process_dies() {
 
 #[test]
 fn no_koid_is_given_twice() {
-    const COUNT: usize = 500;
+    const COUNT: usize = 5000;
     let Some(child) = child::start(|channel| {
         let directory = RuntimeDir::open_or_create(&receive_path(&channel)).unwrap();
         let koids: Vec<u8> = (0..COUNT).flat_map(|_| directory.next_koid().unwrap().to_le_bytes()).collect();
