@@ -81,6 +81,13 @@ pub enum EncodeError {
         /// The value given.
         found: u64,
     },
+    /// The format has it, readers disagree on it, and nobody should write it.
+    // prints: fiber switch: it is read, never written
+    #[error("{what}: it is read, never written")]
+    ReadOnly {
+        /// What is not written.
+        what: &'static str,
+    },
     /// The value stands for something a newer writer made; what it was is not known.
     #[error("{what}: expected a type of this version, found an unknown one")]
     UnknownType {

@@ -280,8 +280,8 @@ impl<'a> Event<'a> {
     /// Size of the record.
     #[inline]
     #[must_use]
-    pub fn words(&self) -> Words {
-        Words(2 + usize::from(self.kind.trailing_word().is_some()))
+    pub const fn words(&self) -> Words {
+        Words(2 + self.kind.trailing_word().is_some() as usize)
             .plus(self.thread.words())
             .plus(self.category.words())
             .plus(self.name.words())

@@ -63,7 +63,7 @@ impl<'a> KernelObject<'a> {
     /// Size of the record.
     #[inline]
     #[must_use]
-    pub fn words(&self) -> Words {
+    pub const fn words(&self) -> Words {
         Words(2).plus(self.name.words()).plus(self.arguments.words())
     }
 
@@ -162,7 +162,7 @@ mod tests {
                 object_type: TYPE_PROCESS,
                 koid: Koid(1),
                 name: StringRef::Inline(&name[..length]),
-                arguments: Arguments::new(&null[..count]),
+                arguments: Arguments::from_slice(&null[..count]),
             })
         };
         assert_eq!(encode(&object(32_000, 15)).unwrap().len(), 2 + 4000 + 15);

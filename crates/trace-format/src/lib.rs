@@ -18,15 +18,20 @@ pub mod error;
 pub mod event;
 pub mod initialization;
 pub mod kernel_object;
+pub mod large;
 pub mod log;
+pub mod loss;
 pub mod metadata;
+pub mod profiler;
 pub mod record;
 pub mod refs;
+pub mod scheduling;
 pub mod sink;
 pub mod slab;
 pub mod string;
 pub mod thread;
 pub mod units;
+pub mod userspace_object;
 
 #[cfg(test)]
 mod testing;

@@ -16,12 +16,16 @@ use crate::error::{DecodeError, EncodeError};
 use crate::event::Event;
 use crate::initialization::Initialization;
 use crate::kernel_object::KernelObject;
+use crate::large::LargeBlob;
 use crate::log::Log;
 use crate::metadata::Metadata;
+use crate::profiler::Profiler;
+use crate::scheduling::Scheduling;
 use crate::sink::Sink;
 use crate::string::StringRecord;
 use crate::thread::ThreadRecord;
 use crate::units::Words;
+use crate::userspace_object::UserspaceObject;
 
 #[cfg(test)]
 mod tests;
@@ -134,11 +138,19 @@ pub enum Record<'a> {
     Event(Event<'a>),
     /// Bytes with a name.
     Blob(Blob<'a>),
+    /// An object of a process.
+    UserspaceObject(UserspaceObject<'a>),
     /// An object of the system.
     KernelObject(KernelObject<'a>),
+    /// What a CPU runs.
+    Scheduling(Scheduling<'a>),
     /// A line of a log.
     Log(Log<'a>),
-    /// A record this crate does not decode.
+    /// Material for a profile.
+    Profiler(Profiler<'a>),
+    /// Bytes beyond the size of other records.
+    Large(LargeBlob<'a>),
+    /// A record of a newer version, or a newer kind of a record.
     Unknown {
         /// Its first word.
         header: RecordHeader,
@@ -174,19 +186,27 @@ impl<'a> Record<'a> {
             RecordType::Thread => Self::Thread(ThreadRecord::decode(header, cursor)?),
             RecordType::Event => Self::Event(Event::decode(header, cursor)?),
             RecordType::Blob => Self::Blob(Blob::decode(header, cursor)?),
+            RecordType::UserspaceObject => {
+                Self::UserspaceObject(UserspaceObject::decode(header, cursor)?)
+            }
             RecordType::KernelObject => Self::KernelObject(KernelObject::decode(header, cursor)?),
             RecordType::Log => Self::Log(Log::decode(header, cursor)?),
-            //= docs/format.md#other-records
-            RecordType::UserspaceObject
-            | RecordType::Scheduling
-            | RecordType::Profiler
-            | RecordType::Large => Self::Unknown { header },
+            //= docs/format.md#later-versions
+            RecordType::Scheduling => {
+                Scheduling::decode(header, cursor)?.map_or(Self::Unknown { header }, Self::Scheduling)
+            }
+            RecordType::Profiler => {
+                Profiler::decode(header, cursor)?.map_or(Self::Unknown { header }, Self::Profiler)
+            }
+            RecordType::Large => {
+                LargeBlob::decode(bytes)?.map_or(Self::Unknown { header }, Self::Large)
+            }
         })
     }
 
     /// Size of the record as [`Record::encode`] writes it; that of an unknown record as it was found.
     #[must_use]
-    pub fn words(&self) -> Words {
+    pub const fn words(&self) -> Words {
         match self {
             Self::Metadata(record) => record.words(),
             Self::Initialization(record) => record.words(),
@@ -194,8 +214,12 @@ impl<'a> Record<'a> {
             Self::Thread(record) => record.words(),
             Self::Event(record) => record.words(),
             Self::Blob(record) => record.words(),
+            Self::UserspaceObject(record) => record.words(),
             Self::KernelObject(record) => record.words(),
+            Self::Scheduling(record) => record.words(),
             Self::Log(record) => record.words(),
+            Self::Profiler(record) => record.words(),
+            Self::Large(record) => record.words(),
             Self::Unknown { header } => header.size(),
         }
     }
@@ -213,8 +237,12 @@ impl<'a> Record<'a> {
             Self::Thread(record) => record.encode(sink),
             Self::Event(record) => record.encode(sink),
             Self::Blob(record) => record.encode(sink),
+            Self::UserspaceObject(record) => record.encode(sink),
             Self::KernelObject(record) => record.encode(sink),
+            Self::Scheduling(record) => record.encode(sink),
             Self::Log(record) => record.encode(sink),
+            Self::Profiler(record) => record.encode(sink),
+            Self::Large(record) => record.encode(sink),
             Self::Unknown { .. } => Err(EncodeError::UnknownType { what: "record" }),
         }
     }
@@ -223,9 +251,9 @@ impl<'a> Record<'a> {
 /// The size for a record's header, if it fits.
 //= docs/format.md#limits
 #[inline]
-pub(crate) fn check_size(words: Words) -> Result<u64, EncodeError> {
+pub(crate) const fn check_size(words: Words) -> Result<u64, EncodeError> {
     let limit = Words(MAX_RECORD_WORDS);
-    if words > limit {
+    if words.0 > limit.0 {
         return Err(EncodeError::TooLarge { limit, found: words });
     }
     Ok(words.0 as u64)

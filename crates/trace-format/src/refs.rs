@@ -28,11 +28,26 @@ pub const fn inline_string_ref(bytes: usize) -> u16 {
     if bytes == 0 { 0 } else { INLINE | bytes as u16 }
 }
 
+/// As much of a text as fits in so many bytes, cut where a character ends.
+//= docs/format.md#limits
+#[inline]
+#[must_use]
+pub fn truncate(text: &str, limit: usize) -> &str {
+    text.get(..text.floor_char_boundary(limit)).unwrap_or(text)
+}
+
 impl<'a> StringRef<'a> {
     /// A string as it is: inline, or empty.
     #[must_use]
     pub const fn inline(text: &'a str) -> Self {
         if text.is_empty() { Self::Empty } else { Self::Inline(text.as_bytes()) }
+    }
+
+    /// A string cut to [`MAX_STRING_BYTES`], where a character ends.
+    //= docs/format.md#limits
+    #[must_use]
+    pub fn truncated(text: &'a str) -> Self {
+        Self::inline(truncate(text, MAX_STRING_BYTES))
     }
 
     /// The reference's 16 bits.
@@ -169,6 +184,20 @@ mod tests {
         assert_eq!(StringRef::Inline(&bytes[..32_000]).check("name"), Ok(()));
         let error = EncodeError::TooLong { what: "name", limit: 32_000, found: 32_001 };
         assert_eq!(StringRef::Inline(&bytes[..32_001]).check("name"), Err(error));
+    }
+
+    #[test]
+    //= docs/format.md#limits
+    fn texts_are_cut_between_characters() {
+        assert_eq!(truncate("aé", 3), "aé");
+        assert_eq!(truncate("aé", 2), "a");
+        assert_eq!(truncate("", 0), "");
+        // Three bytes each: 32 000 is no multiple of three.
+        let text = "€".repeat(10_667);
+        let StringRef::Inline(cut) = StringRef::truncated(&text) else { panic!("it is not empty") };
+        assert_eq!(cut.len(), 31_998);
+        assert_eq!(str::from_utf8(cut).unwrap().chars().count(), 10_666);
+        assert_eq!(StringRef::truncated(""), StringRef::Empty);
     }
 
     #[test]

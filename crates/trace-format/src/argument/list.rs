@@ -35,10 +35,35 @@ impl Default for Source<'_> {
 }
 
 impl<'a> Arguments<'a> {
-    /// Arguments to be written; encoding refuses more than [`MAX_ARGUMENTS`].
+    /// Arguments to be written. More than [`MAX_ARGUMENTS`] do not compile:
+    ///
+    /// ```compile_fail,E0080
+    /// use trace_format::argument::{Argument, ArgumentValue, Arguments};
+    /// use trace_format::refs::StringRef;
+    ///
+    /// let argument = Argument { name: StringRef::inline("n"), value: ArgumentValue::Null };
+    /// let _ = Arguments::new(&[argument; 16]);
+    /// ```
+    ///
+    /// ```
+    /// # use trace_format::argument::{Argument, ArgumentValue, Arguments};
+    /// # use trace_format::refs::StringRef;
+    /// # let argument = Argument { name: StringRef::inline("n"), value: ArgumentValue::Null };
+    /// assert_eq!(Arguments::new(&[argument; 15]).len(), 15);
+    /// ```
+    //= docs/format.md#limits
     #[inline]
     #[must_use]
-    pub const fn new(arguments: &'a [Argument<'a>]) -> Self {
+    pub const fn new<const N: usize>(arguments: &'a [Argument<'a>; N]) -> Self {
+        const { assert!(N <= MAX_ARGUMENTS, "a record has at most 15 arguments") }
+        Self::from_slice(arguments)
+    }
+
+    /// Arguments to be written, as many as there happen to be; encoding refuses more than
+    /// [`MAX_ARGUMENTS`].
+    #[inline]
+    #[must_use]
+    pub const fn from_slice(arguments: &'a [Argument<'a>]) -> Self {
         Self { source: Source::Given(arguments) }
     }
 
@@ -62,10 +87,15 @@ impl<'a> Arguments<'a> {
     /// Size of all arguments.
     #[inline]
     #[must_use]
-    pub fn words(&self) -> Words {
+    pub const fn words(&self) -> Words {
         match self.source {
-            Source::Given(arguments) => {
-                arguments.iter().fold(Words(0), |sum, argument| sum.plus(argument.words()))
+            Source::Given(mut arguments) => {
+                let mut sum = Words(0);
+                while let Some((first, rest)) = arguments.split_first() {
+                    sum = sum.plus(first.words());
+                    arguments = rest;
+                }
+                sum
             }
             Source::Encoded { bytes, .. } => Words::for_bytes(bytes.len()),
         }
@@ -118,7 +148,7 @@ impl<'a> Arguments<'a> {
 impl<'a> From<&'a [Argument<'a>]> for Arguments<'a> {
     #[inline]
     fn from(arguments: &'a [Argument<'a>]) -> Self {
-        Self::new(arguments)
+        Self::from_slice(arguments)
     }
 }
 

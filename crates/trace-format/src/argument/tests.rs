@@ -20,7 +20,7 @@ fn event<'a>(arguments: &'a [Argument<'a>]) -> Record<'a> {
         category: string(1),
         name: string(4),
         kind: EventKind::Instant { scope: Scope::Thread },
-        arguments: Arguments::new(arguments),
+        arguments: Arguments::from_slice(arguments),
     })
 }
 

@@ -287,7 +287,7 @@ fn a_record_has_4095_words_at_most() {
 fn an_event_has_15_arguments_at_most() {
     let arguments = [Argument { name: string(1), value: ArgumentValue::Null }; 16];
     let event = |count| {
-        let arguments = Arguments::new(&arguments[..count]);
+        let arguments = Arguments::from_slice(&arguments[..count]);
         Record::Event(Event { arguments, ..event(1, EventKind::DurationBegin) })
     };
     let mut words: Vec<u64> = vec![0x0004_0001_01f2_0114, 1];
@@ -326,4 +326,27 @@ fn reserved_index_ranges_are_ordinary() {
     let empty =
         Event { category: StringRef::Empty, name: StringRef::Empty, ..event(1, EventKind::DurationBegin) };
     check_decode(&sized(&[0x8000_8000_0102_0024, 1]), Record::Event(empty));
+}
+
+#[test]
+//= docs/format.md#limits
+fn sizes_are_known_at_compile_time() {
+    const ARGUMENTS: [Argument<'_>; 1] =
+        [Argument { name: StringRef::inline("n"), value: ArgumentValue::Int64(7) }];
+    const EVENT: Event<'_> = Event {
+        timestamp: Ticks(1),
+        thread: ThreadRef::Index(ThreadIndex::new(1).unwrap()),
+        category: StringRef::inline("category!"),
+        name: StringRef::Empty,
+        kind: EventKind::Counter { id: 1 },
+        arguments: Arguments::new(&ARGUMENTS),
+    };
+    const WORDS: Words = EVENT.words();
+    const RECORD_WORDS: Words = Record::Event(EVENT).words();
+    assert_eq!(WORDS, Words(2 + 2 + 3 + 1));
+    assert_eq!(RECORD_WORDS, WORDS);
+    let mut room = [0; WORDS.0];
+    let mut sink = crate::sink::SliceSink::new(&mut room);
+    EVENT.encode(&mut sink).unwrap();
+    assert_eq!(sink.words().len(), WORDS.0);
 }

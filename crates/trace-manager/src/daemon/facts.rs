@@ -74,14 +74,14 @@ fn instant(name: &str, facts: &[Argument<'_>], out: &mut Vec<u8>) {
         category: inline(CATEGORY),
         name: inline(name),
         kind: EventKind::Instant { scope: Scope::Global },
-        arguments: Arguments::new(&arguments),
+        arguments: Arguments::from_slice(&arguments),
     };
     record(&Record::Event(event), out);
 }
 
 fn name_object(object_type: u8, koid: Koid, arguments: &[Argument<'_>], out: &mut Vec<u8>) {
     let object =
-        KernelObject { object_type, koid, name: inline(OWN_NAME), arguments: Arguments::new(arguments) };
+        KernelObject { object_type, koid, name: inline(OWN_NAME), arguments: Arguments::from_slice(arguments) };
     record(&Record::KernelObject(object), out);
 }
 

@@ -7,7 +7,11 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::event::Scope;
+use crate::large::LargeBlobEvent;
 use crate::metadata::MAGIC_WORD;
+use crate::profiler::{Frames, ProfilerKind};
+use crate::scheduling::ThreadState;
+use crate::userspace_object::ProcessRef;
 
 /// A record that owns its strings.
 #[derive(Clone, Debug)]
@@ -16,6 +20,8 @@ struct Model {
     thread: ThreadRef,
     strings: [Text; 2],
     bytes: Vec<u8>,
+    words: Vec<u64>,
+    other_thread: ThreadRef,
     arguments: Vec<(Text, Value)>,
     numbers: [u64; 3],
 }
@@ -31,8 +37,17 @@ enum Kind {
     Thread,
     Event(EventKind),
     Blob,
+    UserspaceObject,
     KernelObject,
+    ContextSwitch,
+    ThreadWakeup,
+    LegacyContextSwitch,
     Log,
+    Module,
+    Mmap,
+    Backtrace,
+    LargeEvent,
+    LargeAttachment,
 }
 
 #[derive(Clone, Debug)]
@@ -78,7 +93,7 @@ impl Model {
             .iter()
             .map(|(name, value)| Argument { name: name.as_ref(), value: value.as_ref() })
             .collect();
-        let arguments = Arguments::new(&list);
+        let arguments = Arguments::from_slice(&list);
         let (timestamp, name) = (Ticks(a), self.strings[0].as_ref());
         test(match self.kind {
             Kind::Magic => Record::Metadata(Metadata::TraceInfoMagic),
@@ -103,11 +118,68 @@ impl Model {
                 arguments,
             }),
             Kind::Blob => Record::Blob(Blob { blob_type: a as u8, name, payload: &self.bytes }),
+            Kind::UserspaceObject => Record::UserspaceObject(UserspaceObject {
+                process: ProcessRef::Index(ThreadIndex::new(a as u8 | 1).unwrap()),
+                address: b,
+                name,
+                arguments,
+            }),
+            Kind::ContextSwitch => Record::Scheduling(Scheduling::ContextSwitch {
+                timestamp,
+                cpu: b as u16,
+                outgoing_state: ThreadState(c as u8 & 15),
+                outgoing: ThreadKoid(Koid(b)),
+                incoming: ThreadKoid(Koid(c)),
+                arguments,
+            }),
+            Kind::ThreadWakeup => Record::Scheduling(Scheduling::ThreadWakeup {
+                timestamp,
+                cpu: b as u16,
+                thread: ThreadKoid(Koid(c)),
+                arguments,
+            }),
+            Kind::LegacyContextSwitch => Record::Scheduling(Scheduling::LegacyContextSwitch {
+                timestamp,
+                cpu: b as u8,
+                outgoing_state: ThreadState(c as u8 & 15),
+                outgoing: self.thread,
+                incoming: self.other_thread,
+                outgoing_priority: (b >> 8) as u8,
+                incoming_priority: (c >> 8) as u8,
+            }),
+            Kind::Module => {
+                let (name, build_id) = self.bytes.split_at(self.bytes.len() / 3);
+                self.profiler(ProfilerKind::Module { id: b as u16, name, build_id })
+            }
+            Kind::Mmap => self.profiler(ProfilerKind::Mmap {
+                module: b as u16,
+                flags: c as u8 & 7,
+                start: a,
+                length: b,
+                linked_at: c,
+            }),
+            Kind::Backtrace => {
+                self.profiler(ProfilerKind::Backtrace { frames: Frames::new(&self.words) })
+            }
+            Kind::LargeEvent | Kind::LargeAttachment => Record::Large(LargeBlob {
+                category: self.strings[1].as_ref(),
+                name,
+                event: matches!(self.kind, Kind::LargeEvent).then_some(LargeBlobEvent {
+                    timestamp,
+                    thread: self.thread,
+                    arguments,
+                }),
+                payload: &self.bytes,
+            }),
             Kind::KernelObject => {
                 Record::KernelObject(KernelObject { object_type: a as u8, koid: Koid(b), name, arguments })
             }
             Kind::Log => Record::Log(Log { timestamp, thread: self.thread, message: &self.bytes }),
         })
+    }
+
+    fn profiler<'a>(&self, kind: ProfilerKind<'a>) -> Record<'a> {
+        Record::Profiler(Profiler { timestamp: Ticks(self.numbers[0]), thread: self.thread, kind })
     }
 }
 
@@ -166,8 +238,17 @@ fn kind() -> impl Strategy<Value = Kind> {
         1 => Just(Kind::Thread),
         8 => event_kind().prop_map(Kind::Event),
         1 => Just(Kind::Blob),
+        1 => Just(Kind::UserspaceObject),
         3 => Just(Kind::KernelObject),
+        1 => Just(Kind::ContextSwitch),
+        1 => Just(Kind::ThreadWakeup),
+        1 => Just(Kind::LegacyContextSwitch),
         1 => Just(Kind::Log),
+        1 => Just(Kind::Module),
+        1 => Just(Kind::Mmap),
+        1 => Just(Kind::Backtrace),
+        1 => Just(Kind::LargeEvent),
+        1 => Just(Kind::LargeAttachment),
     ]
 }
 
@@ -187,14 +268,18 @@ fn model() -> impl Strategy<Value = Model> {
         thread(),
         [text(), text()],
         vec(any::<u8>(), 0..256),
+        vec(any::<u64>(), 0..=255),
+        thread(),
         vec((text(), value()), 0..=15),
         any::<[u64; 3]>(),
     )
-        .prop_map(|(kind, thread, strings, bytes, arguments, numbers)| Model {
+        .prop_map(|(kind, thread, strings, bytes, words, other_thread, arguments, numbers)| Model {
             kind,
             thread,
             strings,
             bytes,
+            words,
+            other_thread,
             arguments,
             numbers,
         })
@@ -206,6 +291,9 @@ fn decode_untrusted(encoded: &[u8]) -> Result<(), Box<dyn std::error::Error>> {
     let arguments = match record {
         Record::Event(event) => event.arguments,
         Record::KernelObject(object) => object.arguments,
+        Record::UserspaceObject(object) => object.arguments,
+        Record::Scheduling(record) => record.arguments(),
+        Record::Large(LargeBlob { event: Some(event), .. }) => event.arguments,
         _ => Arguments::default(),
     };
     assert_eq!(arguments.iter().filter(Result::is_ok).count(), arguments.len());
