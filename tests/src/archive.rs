@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
-use trace_format::units::ProviderId;
-use trace_reader::{Item, Reader, ResolvedEvent, Value};
+use trace_format::event::EventKind;
+use trace_format::units::{Koid, Nanos, ProviderId, Ticks, TicksPerSecond};
+use trace_reader::{Item, Reader};
 
 /// The id of the manager's own provider.
 pub const MANAGER: ProviderId = ProviderId(0);
@@ -16,6 +17,112 @@ pub struct Event {
     pub provider: ProviderId,
     /// Itself.
     pub event: ResolvedEvent,
+}
+
+/// Text of an archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text(Vec<u8>);
+
+/// The value of an argument.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "as in the reader")]
+pub enum Value {
+    Null,
+    Bool(bool),
+    Int32(i32),
+    Uint32(u32),
+    Int64(i64),
+    Uint64(u64),
+    Double(f64),
+    String(Text),
+    Pointer(u64),
+    Koid(Koid),
+    Blob(Vec<u8>),
+    Unknown,
+}
+
+/// An event that outlives its reader.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "as in the reader")]
+pub struct ResolvedEvent {
+    pub timestamp: Ticks,
+    pub rate: TicksPerSecond,
+    pub process: Koid,
+    pub thread: Koid,
+    pub category: Text,
+    pub name: Text,
+    pub kind: EventKind,
+    pub arguments: Vec<(Text, Value)>,
+}
+
+impl Text {
+    /// The bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// For display.
+    #[must_use]
+    pub fn to_str(&self) -> std::borrow::Cow<'_, str> {
+        String::from_utf8_lossy(&self.0)
+    }
+}
+
+impl From<trace_reader::Text<'_>> for Text {
+    fn from(text: trace_reader::Text<'_>) -> Self {
+        Self(text.as_bytes().to_vec())
+    }
+}
+
+impl From<trace_reader::Value<'_>> for Value {
+    fn from(value: trace_reader::Value<'_>) -> Self {
+        use trace_reader::Value as Found;
+
+        match value {
+            Found::Null => Self::Null,
+            Found::Bool(value) => Self::Bool(value),
+            Found::Int32(value) => Self::Int32(value),
+            Found::Uint32(value) => Self::Uint32(value),
+            Found::Int64(value) => Self::Int64(value),
+            Found::Uint64(value) => Self::Uint64(value),
+            Found::Double(value) => Self::Double(value),
+            Found::String(value) => Self::String(value.into()),
+            Found::Pointer(value) => Self::Pointer(value),
+            Found::Koid(value) => Self::Koid(value),
+            Found::Blob(value) => Self::Blob(value.to_vec()),
+            Found::Unknown => Self::Unknown,
+        }
+    }
+}
+
+impl From<trace_reader::Event<'_>> for ResolvedEvent {
+    fn from(event: trace_reader::Event<'_>) -> Self {
+        Self {
+            timestamp: event.time.ticks,
+            rate: event.time.rate,
+            process: event.thread.process,
+            thread: event.thread.thread,
+            category: event.category.into(),
+            name: event.name.into(),
+            kind: event.kind,
+            arguments: event.arguments.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+        }
+    }
+}
+
+impl ResolvedEvent {
+    /// When, in nanoseconds, rounded down.
+    #[must_use]
+    pub fn nanos(&self) -> Nanos {
+        self.timestamp.to_nanos(self.rate)
+    }
+
+    /// The argument of a name.
+    #[must_use]
+    pub fn argument(&self, name: &str) -> Option<&Value> {
+        self.arguments.iter().find(|(found, _)| found.as_bytes() == name.as_bytes()).map(|(_, value)| value)
+    }
 }
 
 /// Everything an archive holds.
@@ -73,8 +180,8 @@ impl Archive {
                 Item::ProviderInfo { name } => {
                     archive.providers.insert(provider, name.to_str().into_owned());
                 }
-                Item::Event(event) if provider == MANAGER => archive.manager_events.push(event),
-                Item::Event(event) => archive.events.push(Event { provider, event }),
+                Item::Event(event) if provider == MANAGER => archive.manager_events.push(event.into()),
+                Item::Event(event) => archive.events.push(Event { provider, event: event.into() }),
                 Item::KernelObject { object_type: 1, koid, name, .. } => {
                     archive.processes.insert(koid.0, name.to_str().into_owned());
                 }
@@ -83,11 +190,13 @@ impl Archive {
                 }
                 Item::ProviderEvent { about, event: 0 } => archive.filled_up.push(about),
                 Item::Initialization { rate } => archive.rates.push(rate.0.get()),
-                Item::Unknown { .. } => panic!("unexpected {record:?}"),
+                Item::Unknown { .. } | Item::Malformed { .. } | Item::Damage { .. } => {
+                    panic!("unexpected {record:?}")
+                }
                 _ => {}
             }
         }
-        assert_eq!(reader.warnings(), [], "the archive has flaws");
+        assert_eq!(reader.warnings().first(), [], "the archive has flaws");
         archive
     }
 

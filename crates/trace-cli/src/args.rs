@@ -40,9 +40,21 @@ found, 126 if it cannot be executed; 125 if recording failed; 2 for a wrong comm
   trace list-categories")]
     ListCategories(List),
     /// Print one line for each record of a trace
-    #[command(after_help = "Example:
-  trace dump trace.fxt | grep draw")]
+    #[command(after_help = "Examples:
+  trace dump trace.fxt | grep draw
+  trace dump --json trace.fxt | jq 'select(.kind == \"complete\")'
+  trace dump --raw trace.fxt | head
+  zstd -dc trace.fxt.zst | trace dump -")]
     Dump(Dump),
+    /// Look for everything that is wrong with a trace
+    #[command(after_help = "Examples:
+  trace check trace.fxt
+  trace check --json trace.fxt.gz | jq .problems
+  trace check --allow loss,unmatched-begin trace.fxt
+
+Exit codes: 0 if the trace is clean, 1 if it has problems, 2 if it cannot be read to its end
+or the command line is wrong. The kinds of problem are described in docs/check.md.")]
+    Check(Check),
     /// Convert a trace to another format
     #[command(after_help = "Examples:
   trace convert --to catapult trace.fxt             writes trace.json
@@ -96,7 +108,33 @@ pub enum Machine {
 /// Options of `dump`.
 #[derive(Debug, Args)]
 pub struct Dump {
-    /// The trace
+    /// Output for programs: an object on a line for each record
+    #[arg(long, conflicts_with = "raw")]
+    pub json: bool,
+    /// The words of each record in hexadecimal
+    #[arg(long)]
+    pub raw: bool,
+    /// The trace, plain or compressed with gzip or zstd; `-` is stdin
+    #[arg(value_name = "FILE")]
+    pub input: PathBuf,
+}
+
+/// Options of `check`.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// Output for programs: one object
+    #[arg(long)]
+    pub json: bool,
+    /// Kinds of problem that are told and do not count, separated by commas
+    #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = problem_kind)]
+    pub allow: Vec<String>,
+    /// Begins whose end has not come yet that are remembered
+    #[arg(long, value_name = "COUNT", default_value_t = trace_reader::check::MAX_OPEN_SPANS)]
+    pub open_spans: usize,
+    /// Memory for strings, threads and names, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = trace_reader::reader::TABLE_BYTES >> 20)]
+    pub table_size: usize,
+    /// The trace, plain or compressed with gzip or zstd; `-` is stdin
     #[arg(value_name = "FILE")]
     pub input: PathBuf,
 }
@@ -107,7 +145,7 @@ pub struct Convert {
     /// The format to convert to
     #[arg(long, value_name = "FORMAT")]
     pub to: Format,
-    /// The trace
+    /// The trace, plain or compressed with gzip or zstd; `-` is stdin
     #[arg(value_name = "FILE")]
     pub input: PathBuf,
     /// The result; `-` is stdout; else the input's name with the format's suffix
@@ -140,6 +178,14 @@ pub struct Manager {
     /// That while, in seconds
     #[arg(long, value_name = "SECONDS", value_parser = duration, default_value = "30", requires = "on_demand")]
     pub idle_timeout: Duration,
+}
+
+fn problem_kind(text: &str) -> Result<String, String> {
+    let kinds = trace_reader::check::KINDS;
+    if kinds.contains(&text) {
+        return Ok(text.to_owned());
+    }
+    Err(format!("no such kind of problem; there are {}", kinds.join(", ")))
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
@@ -195,6 +241,18 @@ mod tests {
         for wrong in ["", "0", "-1", "x", "inf", "NaN", "1e300"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn kinds_of_problem_are_known() {
+        assert_eq!(problem_kind("loss"), Ok("loss".to_owned()));
+        assert!(problem_kind("los").unwrap_err().contains("end-before-begin, loss, lost"));
+        let cli = Cli::try_parse_from(["trace", "check", "--allow", "loss,lost", "x"]);
+        let Command::Check(check) = cli.unwrap().command else { panic!("check was asked for") };
+        assert_eq!(
+            (check.allow, check.open_spans, check.table_size),
+            (vec!["loss".into(), "lost".into()], 200_000, 24)
+        );
     }
 
     #[test]

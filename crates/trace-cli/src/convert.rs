@@ -2,6 +2,7 @@
 
 use crate::args::{Convert, Format};
 use crate::exit::Failure;
+use crate::input::{self, is_stdin, open};
 use crate::output::OutputFile;
 use crate::progress;
 use std::fs::File;
@@ -12,7 +13,11 @@ use trace_convert::{ConvertError, Summary, catapult};
 
 /// Converts one trace.
 pub fn run(options: &Convert) -> Result<(), Failure> {
-    let output = options.output.clone().unwrap_or_else(|| options.input.with_extension(options.to.suffix()));
+    let output = match &options.output {
+        Some(output) => output.clone(),
+        None if is_stdin(&options.input) => PathBuf::from("-"),
+        None => options.input.with_extension(options.to.suffix()),
+    };
     if output == Path::new("-") {
         let summary = convert(&options.input, options.to, &mut io::stdout().lock());
         return match summary {
@@ -30,7 +35,9 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
         return Err(Failure::usage(format!("{name} is both input and output; name another output")));
     }
     // The input first: without it no output is begun.
-    drop(open(&options.input)?);
+    if !is_stdin(&options.input) {
+        drop(open(&options.input)?);
+    }
     let mut file = OutputFile::create(&output)?;
     let summary = match convert(&options.input, options.to, file.file()) {
         Ok(summary) => summary,
@@ -99,18 +106,8 @@ fn convert(input: &Path, to: Format, output: &mut impl Write) -> Result<Summary,
     bar.finish_and_clear();
     result.map_err(|error| match error {
         ConvertError::Write(error) if error.kind() == io::ErrorKind::BrokenPipe => Problem::OutputClosed,
-        error => Problem::Failure(Failure::new(format!("{}: {error}", input.display()))),
+        error => Problem::Failure(Failure::new(format!("{}: {error}", input::name(input)))),
     })
-}
-
-/// Opens an input.
-pub fn open(path: &Path) -> Result<File, Failure> {
-    let failed = |error: io::Error| Failure::new(format!("cannot read {}: {error}", path.display()));
-    let file = File::open(path).map_err(failed)?;
-    if file.metadata().map_err(failed)?.is_dir() {
-        return Err(Failure::new(format!("cannot read {}: it is a directory", path.display())));
-    }
-    Ok(file)
 }
 
 fn cannot_write(path: &Path, error: &io::Error) -> Failure {

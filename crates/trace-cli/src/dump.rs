@@ -1,44 +1,65 @@
 //! `trace dump`: one line for each record.
 
 use crate::args::Dump;
-use crate::convert::open;
 use crate::exit::Failure;
+use crate::input::{name, open};
 use crate::progress;
-use std::io::{self, BufReader, BufWriter, IsTerminal, Write};
-use trace_reader::Reader;
-use trace_reader::dump::Line;
+use json::JsonLine;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use trace_reader::dump::{Line, RawLine};
+use trace_reader::{ReadError, Reader, Resolved};
+
+mod json;
 
 /// Prints every record.
 pub fn run(options: &Dump) -> Result<(), Failure> {
-    let failed = |what: &dyn std::fmt::Display| Failure::new(format!("{}: {what}", options.input.display()));
+    let failed = |error: ReadError| Failure::new(format!("{}: {error}", name(&options.input)));
     let file = open(&options.input)?;
     let bytes = file.metadata().map_or(0, |metadata| metadata.len());
     // Lines and a bar on one terminal would be in each other's way.
     let bar = progress::bar("reading", if io::stdout().is_terminal() { 0 } else { bytes });
-    let input = progress::reading(BufReader::new(file), &bar);
-    let mut reader = Reader::new(input).map_err(|error| failed(&error))?;
+    let mut reader = Reader::new(progress::reading(file, &bar)).map_err(failed)?;
     let mut output = BufWriter::new(io::stdout().lock());
     let result = loop {
         match reader.next_item() {
-            Ok(Some(record)) => match writeln!(output, "{}", Line(&record)) {
+            Ok(Some(record)) => match write(&mut output, &record, options) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
-                Err(error) => break Err(Failure::new(format!("cannot write to stdout: {error}"))),
+                Err(error) => break Err(cannot_write(&error)),
             },
             Ok(None) => break Ok(()),
-            Err(error) => break Err(failed(&error)),
+            Err(error) => break Err(failed(error)),
         }
     };
     let flushed = output.flush();
     bar.finish_and_clear();
-    for warning in reader.warnings() {
-        eprintln!("trace: byte {}: {}", warning.offset, warning.kind);
+    for (kind, count, first) in reader.warnings().by_kind() {
+        for warning in first {
+            eprintln!("trace: byte {}: {}", warning.offset, warning.kind);
+        }
+        let more = count - first.len() as u64;
+        if more > 0 {
+            eprintln!("trace: and {more} more of kind {kind}");
+        }
     }
     result?;
     match flushed {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(format!("cannot write to stdout: {error}")))
-        }
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(cannot_write(&error)),
         _ => Ok(()),
     }
+}
+
+fn write(output: &mut impl Write, record: &Resolved<'_>, options: &Dump) -> io::Result<()> {
+    if options.json {
+        serde_json::to_writer(&mut *output, &JsonLine(record))?;
+        writeln!(output)
+    } else if options.raw {
+        writeln!(output, "{}", RawLine(record))
+    } else {
+        writeln!(output, "{}", Line(record))
+    }
+}
+
+fn cannot_write(error: &io::Error) -> Failure {
+    Failure::new(format!("cannot write to stdout: {error}"))
 }

@@ -3,8 +3,8 @@
 //! | code | meaning |
 //! |---|---|
 //! | 0 | success |
-//! | 1 | the tool failed |
-//! | 2 | the command line is wrong |
+//! | 1 | the tool failed; `check`: the trace has problems |
+//! | 2 | the command line is wrong; `check`: the trace cannot be read |
 //! | 125 | `record`: the tool failed |
 //! | 126 | `record`: the command cannot be executed |
 //! | 127 | `record`: the command was not found |

@@ -2,11 +2,13 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod check;
 mod command;
 mod connection;
 mod convert;
 mod dump;
 mod exit;
+mod input;
 mod list;
 mod manager;
 mod output;
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
         Command::Record(options) => record::run(options).map_err(Failure::in_record),
         Command::ListProviders(options) => list::providers(&options).map(|()| 0),
         Command::ListCategories(options) => list::categories(&options).map(|()| 0),
+        Command::Check(options) => check::run(&options),
         Command::Dump(options) => dump::run(&options).map(|()| 0),
         Command::Convert(options) => convert::run(&options).map(|()| 0),
         Command::Manager(options) => manager::run(&options).map(|()| 0),

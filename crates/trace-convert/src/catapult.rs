@@ -8,12 +8,10 @@ use crate::{ConvertError, Summary};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use trace_format::event::{EventKind, Scope};
+use trace_format::kernel_object::{PROCESS_ARGUMENT, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::units::{Koid, Nanos, Ticks, TicksPerSecond};
-use trace_reader::reader::{Item, Resolved, Text};
-use trace_reader::{ReadError, Reader, ResolvedEvent, Value};
+use trace_reader::{Arguments, Event, Item, ReadError, Reader, Resolved, Thread, Time, Value};
 
-const OBJECT_PROCESS: u8 = 1;
-const OBJECT_THREAD: u8 = 2;
 /// Remarks that a summary repeats.
 const MAX_WARNINGS: usize = 5;
 
@@ -52,10 +50,13 @@ pub fn convert(input: impl Read, output: impl Write) -> Result<Summary, ConvertE
     if let Some(error) = damage {
         return Err(error.into());
     }
-    summary.warnings = reader.warning_count();
-    let first = reader.warnings().iter().take(MAX_WARNINGS);
-    summary.first_warnings =
-        first.map(|warning| format!("byte {}: {}", warning.offset, warning.kind)).collect();
+    summary.warnings = reader.warnings().count();
+    let first = reader.warnings().first();
+    summary.first_warnings = first
+        .iter()
+        .take(MAX_WARNINGS)
+        .map(|warning| format!("byte {}: {}", warning.offset, warning.kind))
+        .collect();
     if have_rates_differed {
         summary.warnings += 1;
         summary.first_warnings.push("events have been timed with different tick rates".to_owned());
@@ -66,8 +67,8 @@ pub fn convert(input: impl Read, output: impl Write) -> Result<Summary, ConvertE
 struct Exporter<W> {
     json: Json<W>,
     is_first: bool,
-    processes: BTreeMap<Koid, Text>,
-    threads: BTreeMap<(Koid, Koid), Text>,
+    processes: BTreeMap<Koid, Vec<u8>>,
+    threads: BTreeMap<(Koid, Koid), Vec<u8>>,
     skipped: BTreeMap<&'static str, u64>,
     events: u64,
     /// Rate of the first time written.
@@ -76,45 +77,49 @@ struct Exporter<W> {
 }
 
 impl<W: Write> Exporter<W> {
-    fn record(&mut self, record: &Resolved) {
+    fn record(&mut self, record: &Resolved<'_>) {
         match &record.item {
             Item::Event(event) => self.event(event),
-            Item::Log { timestamp, rate, process, thread, message } => {
+            Item::Log { time, thread, message } => {
                 self.separate();
                 self.json.raw("{\"name\":\"log\",\"ph\":\"i\",\"ts\":");
-                self.time(*timestamp, *rate);
-                self.who(*process, *thread);
+                self.time(*time);
+                self.who(*thread);
                 self.json.raw(",\"s\":\"g\",\"args\":{\"message\":");
                 self.json.string(message.as_bytes());
                 self.json.raw("}}");
                 self.events += 1;
             }
-            Item::KernelObject { object_type: OBJECT_PROCESS, koid, name, .. } => {
-                keep_longer(&mut self.processes, *koid, name);
+            Item::KernelObject { object_type: TYPE_PROCESS, koid, name, .. } => {
+                keep_longer(&mut self.processes, *koid, name.as_bytes());
             }
-            Item::KernelObject { object_type: OBJECT_THREAD, koid, name, arguments } => {
+            Item::KernelObject { object_type: TYPE_THREAD, koid, name, arguments } => {
                 let process = arguments.iter().find_map(|(name, value)| match value {
-                    Value::Koid(process) if name.as_bytes() == b"process" => Some(*process),
+                    Value::Koid(process) if name == PROCESS_ARGUMENT => Some(process),
                     _ => None,
                 });
                 if let Some(process) = process {
-                    keep_longer(&mut self.threads, (process, *koid), name);
+                    keep_longer(&mut self.threads, (process, *koid), name.as_bytes());
                 }
             }
             Item::KernelObject { .. } => self.skip("kernel objects that are no process or thread"),
             Item::Blob { .. } => self.skip("blobs"),
+            Item::Loss(_) => self.skip("loss records"),
             Item::ProviderEvent { .. } => self.skip("provider events"),
-            Item::Unknown { header, .. } => {
-                let kind = match header.record_type_bits() {
-                    6 => "userspace objects",
-                    8 => "scheduling records",
-                    10 => "profiler records",
-                    15 => "large records",
-                    _ => "records of unknown type",
-                };
-                self.skip(kind);
-            }
-            _ => {}
+            Item::UserspaceObject { .. } => self.skip("userspace objects"),
+            Item::Scheduling { .. } => self.skip("scheduling records"),
+            Item::Profiler { .. } => self.skip("profiler records"),
+            Item::LargeBlob { .. } => self.skip("large records"),
+            Item::Unknown { .. } => self.skip("records of unknown type"),
+            Item::Magic
+            | Item::ProviderInfo { .. }
+            | Item::ProviderSection
+            | Item::Initialization { .. }
+            | Item::String { .. }
+            | Item::Thread { .. }
+            | Item::LargeBlobPart { .. }
+            | Item::Malformed { .. }
+            | Item::Damage { .. } => {}
         }
     }
 
@@ -129,7 +134,7 @@ impl<W: Write> Exporter<W> {
     }
 
     //= docs/catapult.md#events
-    fn event(&mut self, event: &ResolvedEvent) {
+    fn event(&mut self, event: &Event<'_>) {
         if let EventKind::Unknown { .. } = event.kind {
             return self.skip("events of unknown type");
         }
@@ -139,15 +144,15 @@ impl<W: Write> Exporter<W> {
         self.json.raw(",\"name\":");
         self.json.string(event.name.as_bytes());
         self.json.raw(",\"ts\":");
-        self.time(event.timestamp, event.rate);
-        self.who(event.process, event.thread);
+        self.time(event.time);
+        self.who(event.thread);
         self.phase(event);
         self.arguments(&event.arguments);
         self.json.raw("}");
         self.events += 1;
     }
 
-    fn who(&mut self, process: Koid, thread: Koid) {
+    fn who(&mut self, Thread { process, thread }: Thread) {
         self.json.raw(",\"pid\":");
         self.json.integer(process.0);
         self.json.raw(",\"tid\":");
@@ -155,7 +160,7 @@ impl<W: Write> Exporter<W> {
     }
 
     /// The phase, and what belongs to it. There are three ways to write an id.
-    fn phase(&mut self, event: &ResolvedEvent) {
+    fn phase(&mut self, event: &Event<'_>) {
         match event.kind {
             EventKind::Instant { scope } => self.json.raw(match scope {
                 Scope::Thread => ",\"ph\":\"i\",\"s\":\"t\"",
@@ -172,7 +177,8 @@ impl<W: Write> Exporter<W> {
             EventKind::DurationEnd => self.json.raw(",\"ph\":\"E\""),
             EventKind::DurationComplete { end } => {
                 self.json.raw(",\"ph\":\"X\",\"dur\":");
-                self.time(Ticks(end.0.saturating_sub(event.timestamp.0)), event.rate);
+                let ticks = Ticks(end.0.saturating_sub(event.time.ticks.0));
+                self.time(Time { ticks, ..event.time });
             }
             EventKind::AsyncBegin { id } => self.number_id("b", id),
             EventKind::AsyncInstant { id } => self.number_id("n", id),
@@ -199,7 +205,7 @@ impl<W: Write> Exporter<W> {
     }
 
     //= docs/catapult.md#arguments
-    fn arguments(&mut self, arguments: &[(Text, Value)]) {
+    fn arguments(&mut self, arguments: &Arguments<'_>) {
         // To Fuchsia's reader an argument of unknown type is not there at all; a null is, but is not written.
         let unknown = arguments.iter().filter(|(_, value)| *value == Value::Unknown).count();
         (0..unknown).for_each(|_| self.skip("arguments of unknown type"));
@@ -208,7 +214,7 @@ impl<W: Write> Exporter<W> {
         }
         self.json.raw(",\"args\":{");
         let mut is_first = true;
-        for (name, value) in arguments {
+        for (name, value) in arguments.iter() {
             if matches!(value, Value::Null | Value::Unknown) {
                 continue;
             }
@@ -217,12 +223,12 @@ impl<W: Write> Exporter<W> {
             }
             self.json.string(name.as_bytes());
             self.json.raw(":");
-            self.value(value);
+            self.value(&value);
         }
         self.json.raw("}");
     }
 
-    fn value(&mut self, value: &Value) {
+    fn value(&mut self, value: &Value<'_>) {
         match value {
             Value::Null | Value::Unknown => {}
             Value::Bool(value) => self.json.raw(if *value { "true" } else { "false" }),
@@ -249,7 +255,7 @@ impl<W: Write> Exporter<W> {
     /// Microseconds: Fuchsia's double where its digits are within half a nanosecond of the time, else the exact
     /// decimal of the nanosecond.
     //= docs/catapult.md#numbers
-    fn time(&mut self, ticks: Ticks, rate: TicksPerSecond) {
+    fn time(&mut self, Time { ticks, rate }: Time) {
         self.have_rates_differed |= *self.rate.get_or_insert(rate) != rate;
         let micros = ticks.0 as f64 * (1_000_000.0 / rate.0.get() as f64);
         let digits = self.json.double(micros);
@@ -271,7 +277,7 @@ impl<W: Write> Exporter<W> {
             self.json.raw("{\"ph\":\"p\",\"pid\":");
             self.json.integer(pid.0);
             self.json.raw(",\"name\":");
-            self.json.string(name.as_bytes());
+            self.json.string(&name);
             self.json.raw(if pid.0 == 0 { ",\"sort_index\":-1}" } else { "}" });
         }
         for ((pid, tid), name) in std::mem::take(&mut self.threads) {
@@ -281,7 +287,7 @@ impl<W: Write> Exporter<W> {
             self.json.raw(",\"tid\":");
             self.json.integer(tid.0);
             self.json.raw(",\"name\":");
-            self.json.string(name.as_bytes());
+            self.json.string(&name);
             self.json.raw("}");
         }
         self.json.raw("]}}");
@@ -292,10 +298,10 @@ impl<W: Write> Exporter<W> {
 }
 
 /// Of several names of one object the longest stays.
-fn keep_longer<K: Ord>(names: &mut BTreeMap<K, Text>, key: K, name: &Text) {
-    let known = names.entry(key).or_insert_with(|| name.clone());
-    if name.as_bytes().len() > known.as_bytes().len() {
-        *known = name.clone();
+fn keep_longer<K: Ord>(names: &mut BTreeMap<K, Vec<u8>>, key: K, name: &[u8]) {
+    let known = names.entry(key).or_insert_with(|| name.to_vec());
+    if name.len() > known.len() {
+        *known = name.to_vec();
     }
 }
 

@@ -14,7 +14,7 @@ use crate::cursor::Cursor;
 use crate::error::{DecodeError, EncodeError};
 use crate::refs::StringRef;
 use crate::sink::Sink;
-use crate::units::{Koid, Words};
+use crate::units::{Koid, StringIndex, Words};
 
 mod list;
 #[cfg(test)]
@@ -84,6 +84,43 @@ pub const fn header(argument_type: ArgumentType, size_words: u64, name_ref: u16,
     argument_type as u64 | (size_words << 4) | ((name_ref as u64) << 16) | ((upper as u64) << 32)
 }
 
+/// The first word of an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArgumentHeader(pub u64);
+
+impl ArgumentHeader {
+    /// Type of the value; `None` for one of a newer version.
+    #[inline]
+    #[must_use]
+    pub const fn argument_type(self) -> Option<ArgumentType> {
+        ArgumentType::from_raw(field(self.0, 0, 4) as u8)
+    }
+
+    /// Size of the argument, this word included.
+    #[inline]
+    #[must_use]
+    pub const fn size(self) -> Words {
+        Words(field(self.0, 4, 12) as usize)
+    }
+
+    /// Index of the name, if it is registered.
+    #[inline]
+    #[must_use]
+    pub const fn name_index(self) -> Option<StringIndex> {
+        StringIndex::new(field(self.0, 16, 16) as u16)
+    }
+
+    /// Index of the value, if that is a registered text.
+    #[inline]
+    #[must_use]
+    pub const fn value_index(self) -> Option<StringIndex> {
+        match self.argument_type() {
+            Some(ArgumentType::String) => StringIndex::new(field(self.0, 32, 16) as u16),
+            _ => None,
+        }
+    }
+}
+
 /// A named value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Argument<'a> {
@@ -134,17 +171,18 @@ impl<'a> Argument<'a> {
     }
 
     //= docs/format.md#arguments
+    #[inline]
     fn decode(cursor: &mut Cursor<'a>) -> Result<Self, DecodeError> {
-        let header = { *cursor }.word("argument header")?;
-        let size = Words(field(header, 4, 12) as usize);
+        let header = ArgumentHeader({ *cursor }.word("argument header")?);
+        let size = header.size();
         if size == Words(0) {
             return Err(DecodeError::ArgumentSize { expected: Words(1), found: size });
         }
         // From here on the argument's own size is the limit, so that it cannot reach into the next.
         let mut own = Cursor::new(cursor.words(size, "argument")?);
         own.word("argument header")?;
-        let name = own.string(field(header, 16, 16) as u16, "argument name")?;
-        let value = ArgumentValue::decode(header, &mut own)?;
+        let name = own.string(field(header.0, 16, 16) as u16, "argument name")?;
+        let value = ArgumentValue::decode(header.0, &mut own)?;
         Ok(Self { name, value })
     }
 
@@ -158,34 +196,43 @@ impl<'a> Argument<'a> {
         }
     }
 
+    /// The first word as it is written; that of an unknown value stands for a null.
     #[inline]
-    fn write(&self, sink: &mut impl Sink) {
+    const fn header(&self) -> ArgumentHeader {
         use ArgumentType as Type;
         use ArgumentValue as Value;
 
-        let (argument_type, upper, word) = match self.value {
-            // An unknown value has been refused by `check`.
-            Value::Null | Value::Unknown { .. } => (Type::Null, 0, None),
-            Value::Bool(value) => (Type::Bool, u32::from(value), None),
-            Value::Int32(value) => (Type::Int32, value as u32, None),
-            Value::Uint32(value) => (Type::Uint32, value, None),
-            Value::Int64(value) => (Type::Int64, 0, Some(value as u64)),
-            Value::Uint64(value) => (Type::Uint64, 0, Some(value)),
-            Value::Double(value) => (Type::Double, 0, Some(value.to_bits())),
-            Value::String(value) => (Type::String, u32::from(value.bits()), None),
-            Value::Pointer(value) => (Type::Pointer, 0, Some(value)),
-            Value::Koid(value) => (Type::Koid, 0, Some(value.0)),
-            Value::Blob(value) => (Type::Blob, value.len() as u32, None),
+        let (argument_type, upper) = match self.value {
+            Value::Null | Value::Unknown { .. } => (Type::Null, 0),
+            Value::Bool(value) => (Type::Bool, value as u32),
+            Value::Int32(value) => (Type::Int32, value as u32),
+            Value::Uint32(value) => (Type::Uint32, value),
+            Value::Int64(_) => (Type::Int64, 0),
+            Value::Uint64(_) => (Type::Uint64, 0),
+            Value::Double(_) => (Type::Double, 0),
+            Value::String(value) => (Type::String, value.bits() as u32),
+            Value::Pointer(_) => (Type::Pointer, 0),
+            Value::Koid(_) => (Type::Koid, 0),
+            Value::Blob(value) => (Type::Blob, value.len() as u32),
         };
-        sink.word(header(argument_type, self.words().0 as u64, self.name.bits(), upper));
+        ArgumentHeader(header(argument_type, self.words().0 as u64, self.name.bits(), upper))
+    }
+
+    #[inline]
+    fn write(&self, sink: &mut impl Sink) {
+        use ArgumentValue as Value;
+
+        // An unknown value has been refused by `check`.
+        sink.word(self.header().0);
         self.name.write(sink);
-        if let Some(word) = word {
-            sink.word(word);
-        }
         match self.value {
+            Value::Null | Value::Unknown { .. } | Value::Bool(_) | Value::Int32(_) | Value::Uint32(_) => {}
+            Value::Int64(value) => sink.word(value as u64),
+            Value::Uint64(value) | Value::Pointer(value) => sink.word(value),
+            Value::Double(value) => sink.word(value.to_bits()),
+            Value::Koid(value) => sink.word(value.0),
             Value::String(value) => value.write(sink),
             Value::Blob(value) => sink.bytes(value),
-            _ => {}
         }
     }
 }
@@ -203,6 +250,7 @@ impl<'a> ArgumentValue<'a> {
     }
 
     //= docs/format.md#arguments
+    #[inline]
     fn decode(header: u64, own: &mut Cursor<'a>) -> Result<Self, DecodeError> {
         const WHAT: &str = "argument value";
 

@@ -240,6 +240,7 @@ impl EventKind {
     }
 
     //= docs/format.md#event-record
+    #[inline]
     fn decode(raw: u8, mut cursor: Cursor<'_>) -> Result<Self, DecodeError> {
         let Some(event_type) = EventType::from_raw(raw) else {
             return Ok(Self::Unknown { raw });
@@ -267,6 +268,7 @@ impl EventKind {
 
 impl<'a> Event<'a> {
     //= docs/format.md#event-record
+    #[inline]
     pub(crate) fn decode(header: RecordHeader, mut cursor: Cursor<'a>) -> Result<Self, DecodeError> {
         let timestamp = Ticks(cursor.word("timestamp")?);
         let thread = cursor.thread(field(header.0, 24, 8) as u8)?;
@@ -275,6 +277,21 @@ impl<'a> Event<'a> {
         let arguments = Arguments::decode(field(header.0, 20, 4), &mut cursor)?;
         let kind = EventKind::decode(field(header.0, 16, 4) as u8, cursor)?;
         Ok(Self { timestamp, thread, category, name, kind, arguments })
+    }
+
+    /// Decodes a record if it is an event, as [`Record::decode`](crate::record::Record::decode) does; none if
+    /// it is of another type. For those who want events and are in a hurry.
+    ///
+    /// # Errors
+    ///
+    /// Those of `Record::decode`.
+    #[inline]
+    pub fn of_record(bytes: &'a [u8]) -> Option<Result<Self, DecodeError>> {
+        let mut cursor = Cursor::new(bytes);
+        let header = RecordHeader(cursor.word("record header").ok()?);
+        let is_event = header.record_type_bits() == RecordType::Event as u8;
+        let is_whole = header.size().bytes() == bytes.len();
+        (is_event && is_whole).then(|| Self::decode(header, cursor))
     }
 
     /// Size of the record.

@@ -152,9 +152,9 @@ impl<'a> LargeBlob<'a> {
         let format = if self.event.is_some() { FORMAT_EVENT } else { FORMAT_ATTACHMENT };
         sink.word(RecordType::Large as u64 | (found.0 as u64) << 4 | LARGE_BLOB << 36 | format << 40);
         let strings = u64::from(self.category.bits()) | u64::from(self.name.bits()) << 16;
-        let event = self.event.map_or(0, |event| {
-            (event.arguments.len() as u64) << 32 | u64::from(event.thread.bits()) << 36
-        });
+        let event = self
+            .event
+            .map_or(0, |event| (event.arguments.len() as u64) << 32 | u64::from(event.thread.bits()) << 36);
         sink.word(strings | event);
         self.category.write(sink);
         self.name.write(sink);

@@ -186,9 +186,7 @@ impl<'a> Record<'a> {
             RecordType::Thread => Self::Thread(ThreadRecord::decode(header, cursor)?),
             RecordType::Event => Self::Event(Event::decode(header, cursor)?),
             RecordType::Blob => Self::Blob(Blob::decode(header, cursor)?),
-            RecordType::UserspaceObject => {
-                Self::UserspaceObject(UserspaceObject::decode(header, cursor)?)
-            }
+            RecordType::UserspaceObject => Self::UserspaceObject(UserspaceObject::decode(header, cursor)?),
             RecordType::KernelObject => Self::KernelObject(KernelObject::decode(header, cursor)?),
             RecordType::Log => Self::Log(Log::decode(header, cursor)?),
             //= docs/format.md#later-versions
@@ -198,9 +196,7 @@ impl<'a> Record<'a> {
             RecordType::Profiler => {
                 Profiler::decode(header, cursor)?.map_or(Self::Unknown { header }, Self::Profiler)
             }
-            RecordType::Large => {
-                LargeBlob::decode(bytes)?.map_or(Self::Unknown { header }, Self::Large)
-            }
+            RecordType::Large => LargeBlob::decode(bytes)?.map_or(Self::Unknown { header }, Self::Large),
         })
     }
 

@@ -64,9 +64,18 @@ impl TicksPerSecond {
 impl Ticks {
     /// In nanoseconds, rounded down; beyond 64 bits it stays at the largest value.
     //= docs/format.md#time
+    #[inline]
     #[must_use]
     pub const fn to_nanos(self, rate: TicksPerSecond) -> Nanos {
-        let nanos = self.0 as u128 * 1_000_000_000 / rate.0.get() as u128;
+        const NANOS: u64 = 1_000_000_000;
+
+        // Whole seconds apart: what is left of a second then fits in 64 bits, and so does the product, unless
+        // the rate is beyond 18 GHz. The result is the same.
+        let (seconds, rest) = (self.0 / rate.0.get(), self.0 % rate.0.get());
+        if let (Some(whole), Some(part)) = (seconds.checked_mul(NANOS), rest.checked_mul(NANOS)) {
+            return Nanos(whole.saturating_add(part / rate.0.get()));
+        }
+        let nanos = self.0 as u128 * NANOS as u128 / rate.0.get() as u128;
         Nanos(if nanos > u64::MAX as u128 { u64::MAX } else { nanos as u64 })
     }
 }
@@ -184,6 +193,22 @@ mod tests {
         assert_eq!(Ticks(62_208_000_000_007).to_nanos(rate(24_000_000)), Nanos(2_592_000_000_000_291));
         assert_eq!(Ticks(u64::MAX).to_nanos(rate(1)), Nanos(u64::MAX));
         assert_eq!(Ticks(u64::MAX).to_nanos(TicksPerSecond::NANOSECONDS), Nanos(u64::MAX));
+    }
+
+    proptest::proptest! {
+        #[test]
+        //= docs/format.md#time
+        fn nanoseconds_are_those_of_128_bits(
+            ticks in proptest::prelude::any::<u64>(),
+            rate in proptest::prelude::any::<std::num::NonZeroU64>(),
+            shifts in (0..64u32, 0..64u32),
+        ) {
+            let (ticks, rate) = (ticks >> shifts.0, TicksPerSecond::new(rate.get() >> shifts.1));
+            let rate = rate.unwrap_or(TicksPerSecond::NANOSECONDS);
+            let exact = u128::from(ticks) * 1_000_000_000 / u128::from(rate.0.get());
+            let expected = Nanos(u64::try_from(exact).unwrap_or(u64::MAX));
+            proptest::prop_assert_eq!(Ticks(ticks).to_nanos(rate), expected);
+        }
     }
 
     #[test]

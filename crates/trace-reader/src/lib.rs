@@ -1,21 +1,48 @@
 //! Reads and validates Fuchsia trace archives and shared buffers.
 //!
-//! Where the bytes come from is not its business. [`records`] splits a stream into records, in constant
-//! memory; [`reader`] gives each its provider, its strings, its thread and its time; [`dump`] writes it as a
-//! line. [`buffer`] reads memory that a provider may still be writing.
+//! Where the bytes come from is not its business. [`records`] splits them into records, in constant memory;
+//! [`reader`] gives each its provider, its strings, its thread and its time; [`dump`] writes it as a line;
+//! [`check`] looks for everything that is wrong. [`buffer`] reads memory that a provider may still be writing.
+//!
+//! ```
+//! use trace_reader::{Item, Reader};
+//!
+//! # let bytes = 0x0016_5478_4604_0010_u64.to_le_bytes();
+//! # let file = &bytes[..];
+//! let mut reader = Reader::new(file)?;
+//! while let Some(record) = reader.next_item()? {
+//!     if let Item::Event(event) = record.item {
+//!         println!("{} {}", event.time.nanos(), event.name.to_str());
+//!     }
+//! }
+//! # Ok::<(), trace_reader::ReadError>(())
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod buffer;
+pub mod check;
+
+mod compressed;
 pub mod dump;
 mod file_kind;
+mod input;
+pub mod item;
+mod names;
 pub mod reader;
 pub mod records;
+mod resume;
 mod tables;
+pub mod warning;
 
+pub use compressed::Plain;
 pub use file_kind::FileKind;
-pub use reader::{Item, Reader, Resolved, ResolvedEvent, Text, Value, Warning, WarningKind};
-pub use records::{Leftover, RawRecord, ReadError, Records};
+pub use input::{Input, Slice, Stream};
+pub use item::{Arguments, Event, Item, Resolved, Text, Thread, Time, Value};
+pub use names::Names;
+pub use reader::{Reader, Unknown};
+pub use records::{Gap, Leftover, RawRecord, ReadError, Records};
 pub use trace_format::buffer::BUFFER_VERSION;
+pub use warning::{Warning, WarningKind, Warnings};
 
 /// Revision of the trace format that is read and written.
 pub const FORMAT_REVISION: &str = "0.1";

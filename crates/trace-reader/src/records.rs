@@ -1,12 +1,18 @@
-//! Splits a stream of bytes into records, in constant memory.
+//! Splits bytes into records, in constant memory.
 //!
 //! The size in a record's header alone decides where the next one begins, never what decoding it found.
 //! Words that are all zero lie between records where a buffer was never written; they are skipped and
 //! counted. A record that is cut off by the end of the input is never guessed at: what is left of it is
-//! reported as leftover bytes.
+//! reported as leftover bytes. Where the position is lost, reading goes on at the next place that can be
+//! trusted.
 
+use crate::compressed::Plain;
 use crate::file_kind::{FileKind, SNIFFED_BYTES};
-use std::io::{self, ErrorKind, Read};
+use crate::input::{Input, Slice, Stream};
+use crate::resume::{self, JUDGED_BYTES, Search};
+use std::cell::Cell;
+use std::io::{self, Read};
+use trace_format::large::MAX_START_BYTES;
 use trace_format::record::{MAX_RECORD_WORDS, RecordHeader};
 use trace_format::units::{Offset, Words};
 
@@ -14,26 +20,28 @@ use trace_format::units::{Offset, Words};
 mod tests;
 
 const HEADER_BYTES: usize = 8;
-/// The input is read in pieces of at most this size.
-const BUFFER_BYTES: usize = 256 << 10;
-/// Larger records are skipped unless [`Records::with_max_record_bytes`] says otherwise.
-const MAX_HELD_BYTES: usize = 1 << 20;
+/// So much of the input is at hand with each record if there is so much.
+const AHEAD_BYTES: usize = ORDINARY_BYTES + JUDGED_BYTES;
+/// How far damage that was not noticed at once is looked for.
+const MAX_SEARCHED_BYTES: usize = 1 << 20;
 /// Largest record of every type but the large one.
 const ORDINARY_BYTES: usize = Words(MAX_RECORD_WORDS).bytes();
 
-/// One record as it stands in the input.
+/// One record as it stands in the input, or a piece of one that is too large to be held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawRecord<'a> {
-    /// Where it begins.
+    /// Where the record begins.
     pub offset: Offset,
-    /// Its words; of a record that is too large to be held, only the header.
+    /// Its words, or those of this piece.
     pub bytes: &'a [u8],
-    /// Its size.
+    /// Size of the whole record.
     pub size: Words,
+    /// Bytes of the record that came in earlier pieces.
+    pub earlier: u64,
 }
 
 impl RawRecord<'_> {
-    /// Its first word.
+    /// The first word; in a later piece it is no header.
     #[inline]
     #[must_use]
     pub fn header(&self) -> RecordHeader {
@@ -43,7 +51,7 @@ impl RawRecord<'_> {
     /// All of it is there.
     #[inline]
     #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub const fn is_whole(&self) -> bool {
         self.bytes.len() == self.size.bytes()
     }
 }
@@ -53,13 +61,14 @@ impl RawRecord<'_> {
 #[non_exhaustive]
 pub enum ReadError {
     /// The input is something else.
-    // prints: expected a Fuchsia trace, found gzip data
+    // prints: expected a Fuchsia trace, found a ZIP archive
     #[error("expected a Fuchsia trace, found {found}")]
     NoTrace {
         /// What its first bytes look like.
         found: FileKind,
     },
-    /// A header that is not zero has no size, so that nothing behind it can be found.
+    /// A header that is not zero has no size, so that nothing behind it can be found, and nowhere behind it
+    /// reading can be resumed.
     #[error("record at byte {offset}: expected a size of at least 1 word, found 0 in header {:#018x}", .header.0)]
     NoSize {
         /// Where it stands.
@@ -67,10 +76,10 @@ pub enum ReadError {
         /// The header.
         header: RecordHeader,
     },
-    /// The operating system refused.
+    /// The operating system refused, or compressed data is bad.
     #[error("cannot read at byte {offset}: {source}")]
     Io {
-        /// Where reading stopped.
+        /// Where reading stopped, in bytes of the trace itself.
         offset: Offset,
         /// What it says.
         source: io::Error,
@@ -86,221 +95,350 @@ pub struct Leftover {
     pub bytes: u64,
 }
 
-/// The records of a stream, one after the other.
-///
-/// Reading is buffered here; the input needs no buffer of its own.
+/// A damaged stretch that was skipped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// Where it begins.
+    pub offset: Offset,
+    /// How many bytes it has.
+    pub bytes: u64,
+}
+
+/// The records of an input, one after the other.
 #[derive(Debug)]
-pub struct Records<R> {
-    input: R,
-    buffer: Vec<u8>,
-    /// The first byte in the buffer that no record has taken yet.
-    start: usize,
-    /// Behind the last byte in the buffer.
-    end: usize,
-    /// Place of `start` in the stream.
+pub struct Records<I> {
+    input: I,
+    /// Place in the input of what is at hand.
     position: u64,
-    max_record_bytes: usize,
-    /// Header of a record that was skipped for its length.
-    skipped_header: [u8; HEADER_BYTES],
+    /// Bytes of the record handed out last.
+    taken: usize,
+    max_piece_bytes: usize,
+    /// A record of which there are pieces to come.
+    large: Option<Large>,
     zero_words: u64,
+    gap: Option<Gap>,
     leftover: Option<Leftover>,
     is_finished: bool,
+    /// Up to this place of the input it is known that records follow each other.
+    trusted_to: Cell<u64>,
+    /// Reading goes on so many bytes behind the start of the record handed out last.
+    resume_at: Cell<Option<usize>>,
 }
 
-/// A record that was found: where its bytes are until the next one is looked for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Found {
+struct Large {
     offset: Offset,
     size: Words,
-    place: Place,
+    earlier: u64,
 }
 
+/// A record that was found; its bytes are at hand until the next one is looked for.
 #[derive(Clone, Copy, Debug)]
-enum Place {
-    Buffer { start: usize, length: usize },
-    SkippedHeader,
+pub(crate) struct Found {
+    pub offset: Offset,
+    size: Words,
+    earlier: u64,
+    length: usize,
 }
 
-impl<R: Read> Records<R> {
-    /// Splits an input that begins with a record of any kind, such as the data of one provider.
+impl<'a> Records<Slice<'a>> {
+    /// Splits bytes in memory, which are not copied.
     #[must_use]
-    pub fn new(input: R) -> Self {
-        Self {
-            input,
-            buffer: Vec::new(),
-            start: 0,
-            end: 0,
-            position: 0,
-            max_record_bytes: MAX_HELD_BYTES,
-            skipped_header: [0; HEADER_BYTES],
-            zero_words: 0,
-            leftover: None,
-            is_finished: false,
+    pub fn of_slice(bytes: &'a [u8]) -> Self {
+        Self::of_input(Slice(bytes))
+    }
+}
+
+/// Records of bytes in memory outlive the iteration. It ends at an error; [`Records::next_record`] tells.
+impl<'a> Iterator for Records<Slice<'a>> {
+    type Item = Result<RawRecord<'a>, ReadError>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.advance() {
+            Ok(Some(Found { offset, size, earlier, length })) => {
+                let bytes = self.input.bytes().get(..length).unwrap_or_default();
+                Some(Ok(RawRecord { offset, bytes, size, earlier }))
+            }
+            Ok(None) => None,
+            Err(error) => Some(Err(error)),
         }
     }
+}
 
-    /// Holds records of up to so many bytes whole, which bounds the memory. Ordinary records, up to
-    /// 32 760 bytes, always are.
+impl<R: Read> Records<Stream<R>> {
+    /// Splits a stream that begins with a record of any kind, such as the data of one provider.
     #[must_use]
-    pub fn with_max_record_bytes(mut self, bytes: usize) -> Self {
-        self.max_record_bytes = bytes.max(ORDINARY_BYTES);
-        self
+    pub fn of_stream(input: R) -> Self {
+        Self::of_input(Stream::new(input))
     }
+}
 
-    /// Splits an archive. Its magic number may be missing if a plausible record stands in its place.
+impl<R: Read> Records<Stream<Plain<R>>> {
+    /// Splits an archive, plain or compressed with gzip or zstd. Its magic number may be missing if a
+    /// plausible record stands in its place.
     ///
     /// # Errors
     ///
     /// [`ReadError::NoTrace`], [`ReadError::Io`].
     pub fn archive(input: R) -> Result<Self, ReadError> {
-        let mut records = Self::new(input);
-        match records.file_kind()? {
-            FileKind::Trace | FileKind::TraceWithoutMagic => Ok(records),
-            found => Err(ReadError::NoTrace { found }),
+        let open = Plain::open(input).map_err(|source| ReadError::Io { offset: Offset(0), source });
+        let mut records = Self::of_input(Stream::new(open?.0));
+        records.check_kind()?;
+        Ok(records)
+    }
+}
+
+impl<I: Input> Records<I> {
+    fn of_input(input: I) -> Self {
+        Self {
+            input,
+            position: 0,
+            taken: 0,
+            max_piece_bytes: MAX_START_BYTES,
+            large: None,
+            zero_words: 0,
+            gap: None,
+            leftover: None,
+            is_finished: false,
+            trusted_to: Cell::new(0),
+            resume_at: Cell::new(None),
         }
     }
 
-    /// What the input looks like. Takes nothing from it, but only makes sense before the first record.
-    ///
-    /// # Errors
-    ///
-    /// [`ReadError::Io`].
-    pub fn file_kind(&mut self) -> Result<FileKind, ReadError> {
-        self.fill(SNIFFED_BYTES)?;
-        Ok(FileKind::of(self.buffered().get(..SNIFFED_BYTES).unwrap_or(self.buffered())))
+    /// Holds records of up to so many bytes whole and hands out larger ones in pieces of this size, which
+    /// bounds the memory; 1 MiB if not set. Ordinary records, up to 32 760 bytes, are always whole.
+    #[must_use]
+    pub fn with_max_piece_bytes(mut self, bytes: usize) -> Self {
+        self.max_piece_bytes = (bytes & !7).max(ORDINARY_BYTES);
+        self
     }
 
-    /// The next record; `None` at the end, and after an error.
+    /// Refuses what is no trace. Takes nothing from the input, but only makes sense before the first record.
+    pub(crate) fn check_kind(&mut self) -> Result<(), ReadError> {
+        self.input.fill(SNIFFED_BYTES);
+        let start = self.input.at_hand();
+        let found = FileKind::of(start.get(..SNIFFED_BYTES).unwrap_or(start));
+        if matches!(found, FileKind::Trace | FileKind::TraceWithoutMagic) {
+            return Ok(());
+        }
+        let offset = Offset(start.len() as u64);
+        match self.input.take_error() {
+            Some(source) => Err(ReadError::Io { offset, source }),
+            None => Err(ReadError::NoTrace { found }),
+        }
+    }
+
+    /// The next record, or the next piece of a large one; `None` at the end, and after an error.
     ///
     /// # Errors
     ///
-    /// [`ReadError::NoSize`] where the stream cannot be followed any further, [`ReadError::Io`].
+    /// [`ReadError::NoSize`] where the input cannot be followed any further, [`ReadError::Io`].
+    #[inline]
     pub fn next_record(&mut self) -> Result<Option<RawRecord<'_>>, ReadError> {
         Ok(self.advance()?.map(|found| self.record(found)))
     }
 
+    /// The bytes of the record found last.
+    #[inline]
+    pub(crate) fn record(&self, found: Found) -> RawRecord<'_> {
+        let Found { offset, size, earlier, length } = found;
+        RawRecord { offset, bytes: self.input.at_hand().get(..length).unwrap_or_default(), size, earlier }
+    }
+
     /// Looks for the next record; [`Records::record`] then has it. Apart, so that a caller can do
     /// something in between that a borrowed record would forbid.
-    pub(crate) fn advance(&mut self) -> Result<Option<Found>, ReadError> {
-        if self.is_finished {
-            return Ok(None);
-        }
-        let found = self.find();
-        self.is_finished = !matches!(found, Ok(Some(_)));
-        found
-    }
-
-    /// The bytes of the record found last.
-    pub(crate) fn record(&self, found: Found) -> RawRecord<'_> {
-        let bytes = match found.place {
-            Place::Buffer { start, length } => self.buffer.get(start..start + length).unwrap_or_default(),
-            Place::SkippedHeader => &self.skipped_header,
-        };
-        RawRecord { offset: found.offset, bytes, size: found.size }
-    }
-
     //= docs/format.md#malformed-input
-    fn find(&mut self) -> Result<Option<Found>, ReadError> {
+    #[inline]
+    pub(crate) fn advance(&mut self) -> Result<Option<Found>, ReadError> {
+        if let Some(distance) = self.resume_at.take() {
+            self.taken = distance;
+            self.large = None;
+        }
+        self.input.take(self.taken);
+        self.position += self.taken as u64;
+        self.taken = 0;
+        if self.large.is_some() {
+            return self.next_piece();
+        }
         loop {
-            self.fill(HEADER_BYTES)?;
-            let Some(word) = self.buffered().first_chunk::<HEADER_BYTES>().copied() else {
-                return Ok(self.end_of_input());
+            self.input.fill(AHEAD_BYTES);
+            let at_hand = self.input.at_hand();
+            let Some(word) = at_hand.first_chunk::<HEADER_BYTES>() else {
+                return self.end();
             };
-            let header = RecordHeader(u64::from_le_bytes(word));
+            let header = RecordHeader(u64::from_le_bytes(*word));
+            let size = header.size();
+            let length = size.bytes();
+            if length.wrapping_sub(1) < at_hand.len() && length <= ORDINARY_BYTES {
+                self.taken = length;
+                return Ok(Some(Found { offset: Offset(self.position), size, earlier: 0, length }));
+            }
             if header.0 == 0 {
-                self.take(HEADER_BYTES);
+                self.skip(HEADER_BYTES);
                 self.zero_words += 1;
                 continue;
             }
-            let offset = self.position();
-            let size = header.size();
-            let length = size.bytes();
-            if length == 0 {
-                return Err(ReadError::NoSize { offset, header });
+            match self.unusual(header)? {
+                Unusual::Record(found) => return Ok(Some(found)),
+                Unusual::Resumed => {}
+                Unusual::End => return Ok(None),
             }
-            if length > self.max_record_bytes {
-                self.skipped_header = word;
-                let is_skipped = self.skip(offset, length as u64)?;
-                return Ok(is_skipped.then_some(Found { offset, size, place: Place::SkippedHeader }));
-            }
-            self.fill(length)?;
-            if self.buffered().len() < length {
-                return Ok(self.end_of_input());
-            }
-            let start = self.start;
-            self.take(length);
-            return Ok(Some(Found { offset, size, place: Place::Buffer { start, length } }));
         }
     }
 
-    /// Passes over a record without holding it; false if it is cut off.
-    fn skip(&mut self, offset: Offset, length: u64) -> Result<bool, ReadError> {
-        let mut left = length;
-        while left > 0 {
-            self.fill(1)?;
-            let bytes = self.buffered().len().min(usize::try_from(left).unwrap_or(usize::MAX));
-            if bytes == 0 {
-                self.leftover = Some(Leftover { offset, bytes: length - left });
-                return Ok(false);
+    /// A record that is large, that the end cuts off, or that has no size.
+    #[cold]
+    fn unusual(&mut self, header: RecordHeader) -> Result<Unusual, ReadError> {
+        let (offset, size) = (Offset(self.position), header.size());
+        let length = size.bytes();
+        if length > 0 {
+            let wanted = length.min(self.max_piece_bytes);
+            self.input.fill(wanted + AHEAD_BYTES);
+            if self.input.at_hand().len() >= wanted {
+                self.taken = wanted;
+                if length > wanted {
+                    self.large = Some(Large { offset, size, earlier: wanted as u64 });
+                }
+                return Ok(Unusual::Record(Found { offset, size, earlier: 0, length: wanted }));
             }
-            self.take(bytes);
-            left -= bytes as u64;
         }
-        Ok(true)
+        if self.is_finished {
+            return Ok(Unusual::End);
+        }
+        if self.resume() {
+            self.gap = Some(Gap { offset, bytes: self.position - offset.0 });
+            return Ok(Unusual::Resumed);
+        }
+        self.is_finished = true;
+        if let Some(source) = self.input.take_error() {
+            return Err(ReadError::Io { offset: Offset(self.position), source });
+        }
+        if length == 0 {
+            return Err(ReadError::NoSize { offset, header });
+        }
+        self.leftover = Some(Leftover { offset, bytes: self.position - offset.0 });
+        Ok(Unusual::End)
     }
 
-    fn end_of_input(&mut self) -> Option<Found> {
-        let bytes = self.buffered().len() as u64;
-        self.leftover = (bytes > 0).then(|| Leftover { offset: self.position(), bytes });
-        None
-    }
-
-    /// Has at least so many bytes in the buffer, fewer only at the end of the input.
-    fn fill(&mut self, bytes: usize) -> Result<(), ReadError> {
-        while self.end - self.start < bytes {
-            if self.start == self.end {
-                (self.start, self.end) = (0, 0);
-            } else if self.buffer.len() - self.start < bytes {
-                self.buffer.copy_within(self.start..self.end, 0);
-                (self.start, self.end) = (0, self.end - self.start);
-            }
-            if self.buffer.len() < bytes.max(BUFFER_BYTES) {
-                self.buffer.resize(bytes.max(BUFFER_BYTES), 0);
-            }
-            let room = self.buffer.get_mut(self.end..).unwrap_or_default();
-            match self.input.read(room) {
-                Ok(0) => break,
-                Ok(read) => self.end += read.min(room.len()),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(source) => {
-                    let offset = Offset(self.position + self.buffered().len() as u64);
-                    return Err(ReadError::Io { offset, source });
+    /// Goes to the next place where reading can be resumed; to the end if there is none.
+    fn resume(&mut self) -> bool {
+        let mut from = HEADER_BYTES;
+        loop {
+            self.input.fill(from + JUDGED_BYTES);
+            let is_end = self.input.is_at_end();
+            match resume::search(self.input.at_hand(), from, is_end) {
+                Search::Found(place) => {
+                    self.skip(place);
+                    return true;
+                }
+                Search::Unknown(place) if is_end => {
+                    self.skip(self.input.at_hand().len().max(place));
+                    return false;
+                }
+                Search::Unknown(place) => {
+                    // Whole words, so that what stood at the start of a word still does.
+                    let whole = place & !7;
+                    self.skip(whole);
+                    from = place - whole;
                 }
             }
         }
-        Ok(())
     }
 
-    fn buffered(&self) -> &[u8] {
-        self.buffer.get(self.start..self.end).unwrap_or_default()
+    /// The next piece of a record that is larger than a piece.
+    #[cold]
+    fn next_piece(&mut self) -> Result<Option<Found>, ReadError> {
+        let Some(Large { offset, size, earlier }) = self.large else { return Ok(None) };
+        let left = size.bytes() as u64 - earlier;
+        let wanted = usize::try_from(left).unwrap_or(usize::MAX).min(self.max_piece_bytes);
+        self.input.fill(wanted + AHEAD_BYTES);
+        let length = self.input.at_hand().len().min(wanted);
+        if length < wanted {
+            self.skip(length);
+            self.large = None;
+            self.is_finished = true;
+            if let Some(source) = self.input.take_error() {
+                return Err(ReadError::Io { offset: Offset(self.position), source });
+            }
+            self.leftover = Some(Leftover { offset, bytes: earlier + length as u64 });
+            return Ok(None);
+        }
+        self.taken = length;
+        let next = Large { offset, size, earlier: earlier + length as u64 };
+        self.large = (left > length as u64).then_some(next);
+        Ok(Some(Found { offset, size, earlier, length }))
     }
 
-    fn take(&mut self, bytes: usize) {
-        self.start += bytes;
+    #[cold]
+    fn end(&mut self) -> Result<Option<Found>, ReadError> {
+        if std::mem::replace(&mut self.is_finished, true) {
+            return Ok(None);
+        }
+        let bytes = self.input.at_hand().len();
+        let offset = Offset(self.position);
+        self.skip(bytes);
+        if let Some(source) = self.input.take_error() {
+            return Err(ReadError::Io { offset: Offset(self.position), source });
+        }
+        self.leftover = (bytes > 0).then_some(Leftover { offset, bytes: bytes as u64 });
+        Ok(None)
+    }
+
+    #[inline]
+    fn skip(&mut self, bytes: usize) {
+        self.input.take(bytes);
         self.position += bytes as u64;
+    }
+
+    /// Whether a record that looks wrong is damage after which the position is lost. It is if a place where
+    /// reading could be resumed follows, and going from record to record from here leads past it. The next
+    /// record is then the one at that place; the result says how many bytes are skipped.
+    //= docs/format.md#damage
+    pub(crate) fn leave_damaged(&self, found: Found) -> Option<u64> {
+        let place = found.offset.0 + found.earlier;
+        if place + found.length as u64 <= self.trusted_to.get() {
+            return None;
+        }
+        let from = if found.earlier > 0 { 0 } else { HEADER_BYTES };
+        let at_hand = self.input.at_hand();
+        let window = at_hand.get(..MAX_SEARCHED_BYTES).unwrap_or(at_hand);
+        let is_end = self.input.is_at_end() && window.len() == at_hand.len();
+        let rest = usize::try_from(found.size.bytes() as u64 - found.earlier).unwrap_or(usize::MAX);
+        match resume::search(window, from, is_end) {
+            Search::Found(distance) if !resume::leads_to(window, rest, distance) => {
+                self.resume_at.set(Some(distance));
+                Some(distance as u64)
+            }
+            Search::Found(distance) | Search::Unknown(distance) => {
+                self.trusted_to.set(place + distance as u64);
+                None
+            }
+        }
     }
 }
 
-impl<R> Records<R> {
+enum Unusual {
+    Record(Found),
+    Resumed,
+    End,
+}
+
+impl<I> Records<I> {
+    /// The stretch that was skipped for damage before the record handed out last, once.
+    pub fn take_gap(&mut self) -> Option<Gap> {
+        self.gap.take()
+    }
+
     /// As [`Records::leftover`], once.
     pub(crate) fn take_leftover(&mut self) -> Option<Leftover> {
         self.leftover.take()
     }
 
-    /// Where the next record is looked for.
+    /// Behind the record handed out last.
     #[must_use]
     pub const fn position(&self) -> Offset {
-        Offset(self.position)
+        Offset(self.position + self.taken as u64)
     }
 
     /// Zero words skipped so far.

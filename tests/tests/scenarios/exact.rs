@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use trace_format::event::{EventKind, Scope};
 use trace_format::units::{Koid, ProviderId};
-use trace_reader::Value;
-use trace_tests::archive::Event;
+use trace_tests::archive::{Event, Value};
 use trace_tests::{Archive, Sandbox};
 
 /// What `emit` says: its pid, and its threads' ids in the order of their numbers.

@@ -1,7 +1,7 @@
 //! The manager itself: its facts, its death, its end.
 
 use rustix::process::Signal;
-use trace_reader::Value;
+use trace_tests::archive::{ResolvedEvent, Value};
 use trace_tests::build::program;
 use trace_tests::{Archive, Sandbox, wait_for};
 
@@ -28,7 +28,7 @@ fn the_archive_says_who_made_it() {
     let trace = program("trace").to_str().unwrap();
     assert_eq!(text("command_line"), format!("{trace} record --categories emit -- {emit} 1 1"));
     assert_eq!(begin.argument("buffer_size_megabytes"), Some(&Value::Uint32(4)));
-    let wall = |event: &trace_reader::ResolvedEvent| match event.argument("wall_clock_ns") {
+    let wall = |event: &ResolvedEvent| match event.argument("wall_clock_ns") {
         Some(Value::Uint64(nanos)) => *nanos,
         other => panic!("{other:?}"),
     };

@@ -267,10 +267,10 @@ fn what_has_no_place_is_counted_by_name() {
     let hex = [
         "10 00 13 00 00 00 00 00",                          // buffer of provider 1 full
         "25 00 00 00 01 00 01 00  61 00 00 00 00 00 00 00", // blob
-        "26 00 00 00 00 00 00 00  00 00 00 00 00 00 00 00", // userspace object
-        "48 00 02 00 30 00 00 10  01 00 00 00 00 00 00 00  02 00 00 00 00 00 00 00  03 00 00 00 00 00 00 00",
-        "2a 00 00 00 00 00 00 00  00 00 00 00 00 00 00 00", // profiler
-        "2f 00 00 00 00 01 00 00  00 00 00 00 00 00 00 00", // large
+        "36 00 00 00 00 00 00 00  00 00 00 00 00 00 00 00  05 00 00 00 00 00 00 00", // userspace object
+        "48 00 00 00 30 00 00 10  01 00 00 00 00 00 00 00  02 00 00 00 00 00 00 00  03 00 00 00 00 00 00 00",
+        "4a 00 02 00 00 00 00 00  01 00 00 00 00 00 00 00  05 00 00 00 00 00 00 00  06 00 00 00 00 00 00 00",
+        "3f 00 00 00 00 01 00 00  00 00 00 00 00 00 00 00  00 00 00 00 00 00 00 00", // large
         "1b 00 00 00 00 00 00 00  1b 00 00 00 00 00 00 00", // types of a newer version
         "44 00 0b 00 00 00 00 00  01 00 00 00 00 00 00 00  02 00 00 00 00 00 00 00  03 00 00 00 00 00 00 00",
     ];
@@ -347,12 +347,17 @@ fn a_damaged_archive_gives_a_whole_document() {
     assert_eq!(text, document(&[event], &[]));
     assert_eq!(summary.first_warnings, ["byte 96: the input ends after 10 bytes of it"]);
     // A record without a size.
-    let lost = [begin, &["04 00 03 01 01 00 02 00", MAGIC]].concat();
+    let lost = [begin, &["04 00 03 01 01 00 02 00"]].concat();
     let trace = [bytes(&[MAGIC]), bytes(&lost)].concat();
     let mut output = Vec::new();
     let error = convert(&trace[..], &mut output).unwrap_err();
     assert!(matches!(error, ConvertError::Read(ReadError::NoSize { .. })));
     assert_eq!(String::from_utf8(output).unwrap(), document(&[event], &[]));
+    // The same, with an archive behind it.
+    let resumed = [begin, &["04 00 03 01 01 00 02 00", MAGIC], begin].concat();
+    let (text, summary) = convert_hex(&resumed);
+    assert_eq!(text, document(&[event, event], &[]));
+    assert_eq!(summary.first_warnings, ["byte 96: 8 damaged bytes skipped"]);
 }
 
 //= docs/catapult.md#damaged-archives

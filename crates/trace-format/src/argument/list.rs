@@ -1,6 +1,6 @@
 //! The arguments of one record: given by a writer, or still encoded as a reader found them.
 
-use super::Argument;
+use super::{Argument, ArgumentHeader};
 use crate::cursor::Cursor;
 use crate::error::{DecodeError, EncodeError};
 use crate::sink::Sink;
@@ -113,8 +113,26 @@ impl<'a> Arguments<'a> {
         }
     }
 
+    /// The headers of the arguments, without their names and values.
+    #[inline]
+    pub fn headers(&self) -> impl Iterator<Item = ArgumentHeader> + use<'a> {
+        let (mut given, mut encoded, count) = match self.source {
+            Source::Given(arguments) => (arguments.iter(), &[][..], arguments.len()),
+            Source::Encoded { bytes, count } => ([].iter(), bytes, count),
+        };
+        (0..count).map_while(move |_| {
+            if let Some(argument) = given.next() {
+                return Some(argument.header());
+            }
+            let header = ArgumentHeader(u64::from_le_bytes(*encoded.first_chunk()?));
+            encoded = encoded.get(header.size().bytes()..)?;
+            Some(header)
+        })
+    }
+
     /// Takes `count` arguments and decodes each to see that it can be.
     //= docs/format.md#malformed-input
+    #[inline]
     pub(crate) fn decode(count: u64, cursor: &mut Cursor<'a>) -> Result<Self, DecodeError> {
         let mut ahead = *cursor;
         for _ in 0..count {

@@ -239,3 +239,33 @@ fn a_list_counts_down() {
     }
     assert!(Arguments::default().is_empty());
 }
+
+#[test]
+//= docs/format.md#arguments
+fn headers_are_the_same_before_and_after_encoding() {
+    let list = [
+        Argument { name: string(3), value: ArgumentValue::String(string(4)) },
+        Argument { name: StringRef::Inline(b"name"), value: ArgumentValue::String(StringRef::Inline(b"x")) },
+        Argument { name: StringRef::Empty, value: ArgumentValue::Int64(5) },
+        Argument { name: string(6), value: ArgumentValue::Int32(7) },
+    ];
+    let given = Arguments::new(&list);
+    let encoded = bytes(&encode(&event(&list)).unwrap());
+    let Record::Event(decoded) = Record::decode(&encoded).unwrap() else { panic!("an event") };
+    let headers: Vec<_> = given.headers().collect();
+    assert_eq!(headers, decoded.arguments.headers().collect::<Vec<_>>());
+    let index = |index| StringIndex::new(index);
+    let found: Vec<_> = headers
+        .iter()
+        .map(|header| (header.size().0, header.name_index(), header.value_index(), header.argument_type()))
+        .collect();
+    use ArgumentType as Type;
+    let expected = [
+        (1, index(3), index(4), Some(Type::String)),
+        (3, None, None, Some(Type::String)),
+        (2, None, None, Some(Type::Int64)),
+        (1, index(6), None, Some(Type::Int32)),
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(ArgumentHeader(0x1b).argument_type(), None);
+}

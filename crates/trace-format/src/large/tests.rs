@@ -19,9 +19,13 @@ fn events() {
     // Header: type 15, 10 words, format 0. Then category, name, 1 argument, thread 0xcc.
     let arguments = [Argument { name: index(0x2345), value: ArgumentValue::Bool(true) }];
     let thread = ThreadRef::Index(ThreadIndex::new(0xcc).unwrap());
-    let event =
-        LargeBlobEvent { timestamp: Ticks(0xaabb_ccdd_eeff_0011), thread, arguments: Arguments::new(&arguments) };
-    let blob = LargeBlob { category: index(0x7aaa), name: index(0x7bbb), event: Some(event), payload: PAYLOAD };
+    let event = LargeBlobEvent {
+        timestamp: Ticks(0xaabb_ccdd_eeff_0011),
+        thread,
+        arguments: Arguments::new(&arguments),
+    };
+    let blob =
+        LargeBlob { category: index(0x7aaa), name: index(0x7bbb), event: Some(event), payload: PAYLOAD };
     let words = [
         0x0000_0000_0000_00af,
         0x0000_0cc1_7bbb_7aaa,

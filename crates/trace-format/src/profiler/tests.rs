@@ -17,8 +17,7 @@ fn record(kind: ProfilerKind<'_>) -> Record<'_> {
 //= docs/format.md#profiler-record
 fn modules() {
     // Header: type 10, 7 words, kind 0, thread 0xcc, module, name of 11 bytes, build id of 20.
-    let module =
-        record(ProfilerKind::Module { id: 0xabcd, name: b"module_name", build_id: &BUILD_ID });
+    let module = record(ProfilerKind::Module { id: 0xabcd, name: b"module_name", build_id: &BUILD_ID });
     let words = [
         0x0140_babc_dcc0_007a,
         0x1234_5678_90ab_cdef,

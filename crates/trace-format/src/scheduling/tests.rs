@@ -78,8 +78,7 @@ fn context_switches() {
 fn wakeups() {
     // Header: type 8, 6 words, 1 argument, CPU 1, event 2.
     let waker = Koid(0x2ccc_cccc_cccc_cccc);
-    let arguments =
-        [Argument { name: StringRef::inline(WAKER_ARGUMENT), value: ArgumentValue::Koid(waker) }];
+    let arguments = [Argument { name: StringRef::inline(WAKER_ARGUMENT), value: ArgumentValue::Koid(waker) }];
     check_golden(
         &[
             0x2000_0000_0011_0068,
@@ -132,14 +131,8 @@ fn legacy_context_switches() {
         &[0x0010_1000_0201_0068, 2, 0x1a, 0x1b, 0x2c, 0x2d],
         legacy(2, 1, inline(0x1a, 0x1b), inline(0x2c, 0x2d), 1, 1),
     );
-    check_golden(
-        &[0x0010_1020_0201_0048, 2, 0x1a, 0x1b],
-        legacy(2, 1, inline(0x1a, 0x1b), indexed(2), 1, 1),
-    );
-    check_golden(
-        &[0x0010_1000_1201_0048, 2, 0x2c, 0x2d],
-        legacy(2, 1, indexed(1), inline(0x2c, 0x2d), 1, 1),
-    );
+    check_golden(&[0x0010_1020_0201_0048, 2, 0x1a, 0x1b], legacy(2, 1, inline(0x1a, 0x1b), indexed(2), 1, 1));
+    check_golden(&[0x0010_1000_1201_0048, 2, 0x2c, 0x2d], legacy(2, 1, indexed(1), inline(0x2c, 0x2d), 1, 1));
 }
 
 #[test]

@@ -80,8 +80,12 @@ fn instant(name: &str, facts: &[Argument<'_>], out: &mut Vec<u8>) {
 }
 
 fn name_object(object_type: u8, koid: Koid, arguments: &[Argument<'_>], out: &mut Vec<u8>) {
-    let object =
-        KernelObject { object_type, koid, name: inline(OWN_NAME), arguments: Arguments::from_slice(arguments) };
+    let object = KernelObject {
+        object_type,
+        koid,
+        name: inline(OWN_NAME),
+        arguments: Arguments::from_slice(arguments),
+    };
     record(&Record::KernelObject(object), out);
 }
 

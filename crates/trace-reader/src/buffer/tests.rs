@@ -500,7 +500,7 @@ proptest! {
         let activity = if live { Activity::Live } else { Activity::Quiet };
         let (words, findings) = read(&image.bytes[..], &image, activity);
         let out = bytes(&words);
-        let mut records = crate::Records::new(&out[..]);
+        let mut records = crate::Records::of_slice(&out);
         let mut count = 0;
         while let Some(record) = records.next_record().unwrap() {
             prop_assert!(trace_format::record::Record::decode(record.bytes).is_ok());

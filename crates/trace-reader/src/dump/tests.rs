@@ -110,14 +110,11 @@ fn other_records_have_their_words() {
         1234,
         5678,
         0x6968,
-        0x1000_0000_0000_0048,
-        1,
-        2,
-        3,
         0x2b,
         7,
-        0xf | (2 << 4),
+        0xf_002a,
         7,
+        0x11,
     ]);
     let expected = [
         "- provider-section",
@@ -129,11 +126,54 @@ fn other_records_have_their_words() {
         "- blob perfetto \"pf\" blob[4]:0a020801",
         "- blob type=9 \"\" blob[0]",
         "0.000004000 log 1234/5678 \"hi\"",
-        "- unknown scheduling header=0x1000000000000048 4 words",
         "- unknown type=11 header=0x000000000000002b 2 words",
-        "- unknown large header=0x000000000000002f 2 words",
+        "- unknown profiler header=0x00000000000f002a 2 words",
+        "- malformed initialization header=0x0000000000000011 1 word: ticks per second: expected 1 word, 0 words left",
     ];
     assert_eq!(lines, expected);
+}
+
+//= docs/dump.md#lines
+#[test]
+fn scheduling_profiler_and_large_records_have_their_words() {
+    let cases: [(&[u64], &str); 12] = [
+        (
+            &[0x1000_003b_bbb1_0058, 1000, 2, 3, 0x4_0000_0011],
+            "0.000001000 context-switch cpu=48059 2 blocked -> 3 {\"\"=4i32}",
+        ),
+        (&[0x1000_00f0_0010_0048, 1000, 2, 3], "0.000001000 context-switch cpu=1 2 state-15 -> 3"),
+        (&[0x2000_0000_0030_0038, 77, 5678], "0.000000077 thread-wakeup cpu=3 5678"),
+        (
+            &[0x0040_3000_02bb_0068, 9, 1, 2, 3, 4],
+            "0.000000009 legacy-context-switch cpu=187 1/2 suspended priority=3 -> 3/4 priority=4",
+        ),
+        (&[0x3000_0000_0000_0048, 5, 7, 8], "0.000000005 fiber-switch 7 -> 8"),
+        (
+            &[0x0000_0080_0300_0046, 0xdead_beef, 1234, 0x0067_6f64],
+            "- userspace-object 1234 0xdeadbeef \"dog\"",
+        ),
+        (
+            &[0x0020_1000_7000_006a, 5, 1234, 0, 0x61, 0xff01],
+            "0.000000005 module 1234/0 id=7 \"a\" build-id=01ff",
+        ),
+        (
+            &[0x0000_5000_7001_007a, 5, 1, 2, 0x1000, 0x2000, 0x3000],
+            "0.000000005 mmap 1/2 id=7 r-x start=0x1000 length=0x2000 linked-at=0x3000",
+        ),
+        (&[0x0000_0000_2002_006a, 5, 1, 2, 0x10, 0x20], "0.000000005 backtrace 1/2 0x10 0x20"),
+        (
+            &[0x9f, 0x8001_8002, 0x6162, 0x63, 5, 7, 9, 1, 0xff],
+            "0.000000005 large-blob 7/9 \"ba\" \"c\" blob[1]:ff",
+        ),
+        (&[0x0000_0100_0000_004f, 0, 2, 0xffee], "- large-attachment \"\" \"\" blob[2]:eeff"),
+        (
+            &[0x1_0020_800a_0075, 0x6f6c_3a65_6361_7274, 0x7373, 0x7_0004_0001, 1000, 5, 9],
+            "- loss provider=7 \"durable region full\" count=1000 first=5 last=9",
+        ),
+    ];
+    for (words, expected) in cases {
+        assert_eq!(dump_records(words), [expected]);
+    }
 }
 
 //= docs/dump.md#arguments

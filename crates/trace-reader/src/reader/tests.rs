@@ -1,39 +1,56 @@
 use super::*;
+use crate::dump::Line;
+use crate::item::{Item, Value};
 use crate::testing::{COMPLETE, COMPLETE_STARTS, Trickle, bytes};
+use crate::warning::Warning;
 use proptest::prelude::*;
-use trace_format::event::Scope;
+use trace_format::event::EventKind;
+use trace_format::units::{Nanos, ProviderId, Ticks, TicksPerSecond, Words};
+
+mod damage;
+mod pieces;
 
 const MAGIC: u64 = COMPLETE[0];
 
-/// All items and warnings of a trace that can be followed to its end.
-fn read(words: &[u64]) -> (Vec<Resolved>, Vec<Warning>) {
-    read_from(&bytes(words)[..])
+/// All lines and warnings of a trace that can be followed to its end.
+fn read(words: &[u64]) -> (Vec<String>, Vec<Warning>) {
+    let trace = bytes(words);
+    let lines = read_slice(&trace);
+    assert_eq!(read_from(&trace[..]), lines, "a stream differs from a slice");
+    lines
 }
 
-fn read_from(input: impl Read) -> (Vec<Resolved>, Vec<Warning>) {
-    let mut reader = Reader::new(input).unwrap();
-    let mut items = Vec::new();
+fn read_slice(trace: &[u8]) -> (Vec<String>, Vec<Warning>) {
+    read_all(Reader::of_slice(trace).unwrap())
+}
+
+fn read_from(input: impl Read) -> (Vec<String>, Vec<Warning>) {
+    read_all(Reader::new(input).unwrap())
+}
+
+fn read_all<I: Input>(mut reader: Reader<I>) -> (Vec<String>, Vec<Warning>) {
+    let mut lines = Vec::new();
     while let Some(item) = reader.next_item().unwrap() {
-        items.push(item);
+        lines.push(Line(&item).to_string());
     }
-    assert_eq!(reader.next_item().unwrap(), None);
-    assert_eq!(reader.warning_count(), reader.warnings().len() as u64);
-    (items, reader.warnings().to_vec())
+    assert!(reader.next_item().unwrap().is_none());
+    let warnings = reader.warnings().first();
+    assert_eq!(reader.warnings().count(), warnings.len() as u64);
+    (lines, warnings)
 }
 
-fn events(items: &[Resolved]) -> Vec<&ResolvedEvent> {
-    items.iter().filter(|item| matches!(item.item, Item::Event(_))).map(only_event).collect()
+/// Lines without offset and provider.
+fn tails(lines: &[String]) -> Vec<&str> {
+    lines.iter().map(|line| line.splitn(3, ' ').last().unwrap()).collect()
 }
 
-fn only_event(item: &Resolved) -> &ResolvedEvent {
-    match &item.item {
-        Item::Event(event) => event,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn text(text: &str) -> Text {
-    Text::new(text.as_bytes())
+/// The events' lines, without offset.
+fn events(lines: &[String]) -> Vec<&str> {
+    let is_event = |line: &&str| {
+        let word = line.split(' ').nth(2).unwrap();
+        ["instant", "counter", "begin", "end", "complete"].contains(&word)
+    };
+    lines.iter().map(|line| line.split_once(' ').unwrap().1).filter(is_event).collect()
 }
 
 fn warning(offset: u64, provider: u32, kind: WarningKind) -> Warning {
@@ -62,52 +79,40 @@ fn instant(thread: u64, category: u64, name: u64, timestamp: u64) -> [u64; 2] {
 
 #[test]
 fn the_complete_trace_is_resolved() {
-    let (items, warnings) = read(&COMPLETE);
+    let (lines, warnings) = read(&COMPLETE);
     assert_eq!(warnings, []);
-    let offsets: Vec<_> = items.iter().map(|item| item.offset.0).collect();
-    assert_eq!(offsets, COMPLETE_STARTS.map(|start| start as u64 * 8));
-    let providers: Vec<_> = items.iter().map(|item| item.provider.0).collect();
-    assert_eq!(providers, [0, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
-    let found: Vec<_> = items.into_iter().map(|item| item.item).collect();
-    let expected = [
-        Item::Magic,
-        Item::ProviderInfo { name: text("demo") },
-        Item::Initialization { rate: TicksPerSecond::NANOSECONDS },
-        Item::String { index: 1, value: text("cat") },
-        Item::String { index: 2, value: text("work") },
-        Item::String { index: 3, value: text("process") },
-        Item::Thread { index: 1, process: Koid(1234), thread: Koid(5678) },
-        Item::KernelObject { object_type: 1, koid: Koid(1234), name: text("demo"), arguments: Vec::new() },
-        Item::KernelObject {
-            object_type: 2,
-            koid: Koid(5678),
-            name: text("main"),
-            arguments: vec![(text("process"), Value::Koid(Koid(1234)))],
-        },
-        Item::Event(ResolvedEvent {
-            timestamp: Ticks(1000),
-            rate: TicksPerSecond::NANOSECONDS,
-            process: Koid(1234),
-            thread: Koid(5678),
-            category: text("cat"),
-            name: text("work"),
-            kind: EventKind::DurationComplete { end: Ticks(5000) },
-            arguments: vec![(text("n"), Value::Uint32(7))],
-        }),
-    ];
-    assert_eq!(found, expected);
+    assert_eq!(lines.len(), COMPLETE_STARTS.len());
+    let trace = bytes(&COMPLETE);
+    let mut reader = Reader::of_slice(&trace).unwrap();
+    for start in &COMPLETE_STARTS[..9] {
+        let record = reader.next_item().unwrap().unwrap();
+        assert_eq!(record.offset, Offset(*start as u64 * 8));
+        assert!(matches!(record.item, Item::Magic) || record.provider_name == "demo");
+    }
+    let record = reader.next_item().unwrap().unwrap();
+    let Item::Event(event) = record.item else { panic!("{record:?}") };
+    assert_eq!(record.bytes, &trace[22 * 8..]);
+    assert_eq!((event.time.ticks, event.time.nanos()), (Ticks(1000), Nanos(1000)));
+    assert_eq!((event.thread.process.0, event.thread.thread.0), (1234, 5678));
+    assert!(event.category == "cat" && event.name == "work");
+    assert_eq!(event.kind, EventKind::DurationComplete { end: Ticks(5000) });
+    assert_eq!(event.arguments.find("n"), Some(Value::Uint32(7)));
+    assert_eq!(event.arguments.find("m"), None);
+    assert!(record.names.process(event.thread.process).unwrap() == "demo");
+    assert!(record.names.thread(event.thread).unwrap() == "main");
+    assert_eq!(record.names.process_of(event.thread.thread), Some(event.thread.process));
 }
 
 #[test]
+//= docs/format.md#malformed-input
 fn a_cut_anywhere_leaves_the_records_before_it() {
     let trace = bytes(&COMPLETE);
     let (whole, _) = read(&COMPLETE);
     for cut in 1..trace.len() {
-        let (items, warnings) = read_from(&trace[..cut]);
-        assert!(whole.starts_with(&items), "cut at {cut}");
-        let end = whole.get(items.len()).map_or(trace.len() as u64, |next| next.offset.0);
-        assert!(end <= cut as u64 && (whole.len() == items.len() || whole[items.len()].offset.0 == end));
-        let provider = u32::from(items.len() > 1);
+        let (lines, warnings) = read_from(&trace[..cut]);
+        assert!(whole.starts_with(&lines), "cut at {cut}");
+        let end = COMPLETE_STARTS.get(lines.len()).map_or(trace.len() as u64, |start| *start as u64 * 8);
+        let provider = u32::from(lines.len() > 1);
         let expected = warning(end, provider, WarningKind::Truncated(cut as u64 - end));
         assert_eq!(warnings, if end == cut as u64 { vec![] } else { vec![expected] }, "cut at {cut}");
     }
@@ -134,14 +139,8 @@ fn tables_are_the_providers_own() {
     words.extend(instant(1, 5, 5, 3));
     let (items, warnings) = read(&words);
     assert_eq!(warnings, []);
-    let found: Vec<_> = events(&items)
-        .into_iter()
-        .map(|event| (event.name.clone(), event.process.0, event.thread.0, event.nanos().0))
-        .collect();
-    let b = || (text("b"), 20, 21, 3_000_000);
-    assert_eq!(found, [b(), (text("a"), 10, 11, 3_000), b()]);
-    let providers: Vec<_> = items.iter().filter(|item| matches!(item.item, Item::Event(_))).collect();
-    assert_eq!(providers.iter().map(|item| item.provider.0).collect::<Vec<_>>(), [2, 1, 2]);
+    let b = "2 0.003000000 instant 20/21 \"b\" \"b\" scope=thread";
+    assert_eq!(events(&items), [b, "1 0.000003000 instant 10/11 \"a\" \"a\" scope=thread", b]);
 }
 
 #[test]
@@ -155,8 +154,11 @@ fn the_last_definition_holds() {
     words.extend(instant(1, 1, 1, 2));
     let (items, warnings) = read(&words);
     assert_eq!(warnings, []);
-    let found: Vec<_> = events(&items).iter().map(|event| (event.name.to_str(), event.thread.0)).collect();
-    assert_eq!(found, [("first".into(), 2), ("second".into(), 4)]);
+    let expected = [
+        "1 0.000000001 instant 1/2 \"first\" \"first\" scope=thread",
+        "1 0.000000002 instant 3/4 \"second\" \"second\" scope=thread",
+    ];
+    assert_eq!(events(&items), expected);
 }
 
 #[test]
@@ -168,15 +170,13 @@ fn an_introduction_again_is_a_fresh_start() {
     let start = words.len() as u64 * 8;
     words.extend(instant(1, 1, 0, 7));
     let (items, warnings) = read(&words);
-    let event = events(&items)[0];
-    assert_eq!(event.category, text("<unknown>"));
-    assert_eq!((event.process, event.thread, event.nanos()), (Koid(0), Koid(0), Nanos(7)));
+    assert_eq!(events(&items), ["1 0.000000007 instant 0/0 \"<unknown>\" \"\" scope=thread"]);
     let expected = [
-        warning(start, 1, WarningKind::UndefinedThread(1)),
         warning(start, 1, WarningKind::UndefinedString(1)),
+        warning(start, 1, WarningKind::UndefinedThread(1)),
     ];
     assert_eq!(warnings, expected);
-    assert_eq!(warnings[1].kind.to_string(), "string 1 is not defined");
+    assert_eq!(warnings[0].kind.to_string(), "string 1 is not defined");
 }
 
 #[test]
@@ -187,8 +187,7 @@ fn a_section_of_a_stranger_is_a_provider_without_name() {
     words.extend([section(0), section(9), 0x44 | (1 << 48), 4, 5, 6]);
     let (items, warnings) = read(&words);
     assert_eq!(warnings, [warning(8, 9, WarningKind::UnknownProvider(ProviderId(9)))]);
-    assert_eq!(events(&items)[0].name, text("mine"));
-    assert_eq!(items.last().unwrap().provider, ProviderId(9));
+    assert_eq!(events(&items), ["9 0.000000004 instant 5/6 \"\" \"mine\" scope=thread"]);
 }
 
 #[test]
@@ -199,8 +198,7 @@ fn events_before_any_provider_are_nanoseconds_of_provider_0() {
     words.extend(instant(1, 1, 1, 1_500));
     let (items, warnings) = read(&words);
     assert_eq!(warnings, []);
-    assert_eq!(items.last().unwrap().provider, ProviderId(0));
-    assert_eq!(events(&items)[0].nanos(), Nanos(1_500));
+    assert_eq!(events(&items), ["0 0.000001500 instant 1/2 \"x\" \"x\" scope=thread"]);
 }
 
 #[test]
@@ -211,9 +209,7 @@ fn index_0_defines_nothing_and_is_the_empty_string() {
     words.extend([0x44, 9, 3, 4]);
     let (items, warnings) = read(&words);
     assert_eq!(warnings, []);
-    let event = events(&items)[0];
-    assert_eq!((event.category.clone(), event.name.clone()), (text(""), text("")));
-    assert_eq!((event.process, event.thread), (Koid(3), Koid(4)));
+    assert_eq!(events(&items), ["1 0.000000009 instant 3/4 \"\" \"\" scope=thread"]);
 }
 
 #[test]
@@ -224,10 +220,10 @@ fn a_rate_of_0_keeps_the_one_before() {
     shorter.drain(6..10);
     let (items, warnings) = read(&shorter);
     assert_eq!(warnings, [warning(32, 1, WarningKind::Malformed(DecodeError::NoTicks))]);
-    assert_eq!(events(&items)[0].nanos(), Nanos(2_000_000_000));
+    assert_eq!(events(&items), ["1 2.000000000 instant 1/2 \"\" \"\" scope=thread"]);
     // Four words are an extension, of which the first two are known.
     let (items, _) = read(&words);
-    assert_eq!(events(&items)[0].nanos(), Nanos(1_000_000_000));
+    assert_eq!(events(&items), ["1 1.000000000 instant 1/2 \"\" \"\" scope=thread"]);
 }
 
 #[test]
@@ -247,9 +243,11 @@ fn malformed_records_are_left_out() {
     for case in cases {
         let words: Vec<_> = [MAGIC].iter().chain(case).chain(&sentinel).copied().collect();
         let (items, warnings) = read(&words);
-        assert_eq!(items.len(), 2, "{case:x?}");
-        assert_eq!(only_event(&items[1]).timestamp, Ticks(1));
-        assert_eq!(items[1].offset.0, 8 + case.len() as u64 * 8);
+        let offset = 8 + case.len() * 8;
+        let sentinel = format!("{offset:#010x} 0 0.000000001 instant 2/3 \"\" \"\" scope=thread");
+        assert_eq!(items.len(), 3, "{case:x?}");
+        assert!(items[1].starts_with("0x00000008 0 - malformed "), "{}", items[1]);
+        assert_eq!(items[2], sentinel);
         assert_eq!(warnings.len(), 1);
         assert!(matches!(warnings[0].kind, WarningKind::Malformed(_)), "{case:x?}");
         assert_eq!(warnings[0].offset, Offset(8));
@@ -257,34 +255,39 @@ fn malformed_records_are_left_out() {
 }
 
 #[test]
+//= docs/format.md#later-versions
 fn kinds_that_are_not_known_are_skipped_by_size() {
     let sentinel = [0x44, 1, 2, 3];
-    let cases: [&[u64]; 10] = [
-        &[0x2b, 7], // record types 11 to 14
-        &[0x2c, 7],
-        &[0x2d, 7],
-        &[0x2e, 7],
-        &[0x28 | (0xf << 60), 7],         // scheduling
-        &[0x2a, 7],                       // profiler
-        &[0x26, 7],                       // userspace object
-        &[0x5_0020, 7],                   // metadata type 5
-        &[0x14_0010],                     // trace info type 1
-        &[0xf | (2 << 4) | (5 << 36), 7], // large record type 5
+    let cases: [(&[u64], &str); 9] = [
+        (&[0x2b, 7], "type=11"),
+        (&[0x2c, 7], "type=12"),
+        (&[0x2d, 7], "type=13"),
+        (&[0x2e, 7], "type=14"),
+        (&[0x28 | (0xf << 60), 7], "scheduling"),
+        (&[0xf_002a, 7], "profiler"),
+        (&[0x5_0020, 7], "metadata"),
+        (&[0x14_0010], "metadata"),
+        (&[0xf | (2 << 4) | (5 << 36), 7], "large"),
     ];
-    for case in cases {
+    for (case, word) in cases {
         let words: Vec<_> = [MAGIC].iter().chain(case).chain(&sentinel).copied().collect();
         let (items, warnings) = read(&words);
         assert_eq!(warnings, []);
-        let header = RecordHeader(case[0]);
-        assert_eq!(items[1].item, Item::Unknown { header, size: Words(case.len()) });
-        assert_eq!(only_event(&items[2]).timestamp, Ticks(1));
+        let words = Words(case.len());
+        let expected = format!("- unknown {word} header={:#018x} {words}", case[0]);
+        assert_eq!(tails(&items)[1], expected);
+        assert_eq!(tails(&items)[2], "0.000000001 instant 2/3 \"\" \"\" scope=thread");
     }
     // An event type of a newer version is an event still, and an argument of one an argument.
-    let (items, warnings) = read(&[MAGIC, 0x1b_0064, 1, 2, 3, 0x2c, 0xff]);
+    let words = [MAGIC, 0x1b_0064, 1, 2, 3, 0x2c, 0xff, 0x2b, 7, 0x5_0010, 0x44, 1, 2, 3];
+    let (items, warnings) = read(&words);
     assert_eq!(warnings, []);
-    let event = only_event(&items[1]);
-    assert_eq!(event.kind, EventKind::Unknown { raw: 11 });
-    assert_eq!(event.arguments, [(text(""), Value::Unknown)]);
+    assert_eq!(tails(&items)[1], "0.000000001 event-11 2/3 \"\" \"\" {\"\"=unknown}");
+    let trace = bytes(&words);
+    let mut reader = Reader::of_slice(&trace).unwrap();
+    while reader.next_item().unwrap().is_some() {}
+    let expected = Unknown { records: 1, metadata: 1, events: 1, arguments: 1 };
+    assert_eq!(reader.unknown(), expected);
 }
 
 #[test]
@@ -302,16 +305,17 @@ fn zero_words_and_a_missing_magic_number_are_warnings() {
 }
 
 #[test]
+//= docs/format.md#damage
 fn a_lost_position_ends_the_trace_with_what_was_before() {
-    let words: Vec<_> = COMPLETE.iter().copied().chain([0x1_0007, MAGIC]).collect();
+    let words: Vec<_> = COMPLETE.iter().copied().chain([0x1_0007, 0x21, 1000]).collect();
     let trace = bytes(&words);
     let mut reader = Reader::new(&trace[..]).unwrap();
     for _ in COMPLETE_STARTS {
         assert!(reader.next_item().unwrap().is_some());
     }
     assert!(matches!(reader.next_item(), Err(ReadError::NoSize { offset: Offset(216), .. })));
-    assert_eq!(reader.next_item().unwrap(), None);
-    assert_eq!(reader.warning_count(), 0);
+    assert!(reader.next_item().unwrap().is_none());
+    assert_eq!(reader.warnings().first(), [warning(216, 1, WarningKind::Lost)]);
 }
 
 #[test]
@@ -322,9 +326,8 @@ fn scopes_are_read_if_they_are_there() {
         words.extend([0x54, 1, 2, 3, scope]);
     }
     let (items, _) = read(&words);
-    let scopes: Vec<_> = events(&items).iter().map(|event| event.kind).collect();
-    let expected = [Scope::Thread, Scope::Thread, Scope::Process, Scope::Global, Scope::Thread];
-    assert_eq!(scopes, expected.map(|scope| EventKind::Instant { scope }));
+    let scopes: Vec<_> = events(&items).iter().map(|line| line.rsplit('=').next().unwrap()).collect();
+    assert_eq!(scopes, ["thread", "thread", "process", "global", "thread"]);
 }
 
 #[test]
@@ -355,28 +358,11 @@ fn every_argument_type_is_resolved() {
     words.extend([0x0000_0005_7fff_002a, 0x0000_0005_0403_0201]);
     let (items, warnings) = read(&words);
     assert_eq!(warnings, []);
-    let event = events(&items)[0];
-    assert_eq!((event.category.to_str(), event.name.to_str()), ("cat".into(), "name".into()));
-    let expected = [
-        Value::Null,
-        Value::Bool(true),
-        Value::Int32(0x1234_5678),
-        Value::Uint32(0x5678_90ab),
-        Value::Int64(0x1234_5678_90ab_cdef),
-        Value::Uint64(0xfedc_ba09_8765_4321),
-        Value::Double(f64::from_bits(0x4093_4a45_6d5c_faad)),
-        Value::Pointer(0xdead_beef),
-        Value::Koid(Koid(0x1234_5678)),
-        Value::String(text("value")),
-        Value::String(text("inline")),
-        Value::String(text("inline")),
-        Value::Blob(vec![1, 2, 3, 4, 5]),
-    ];
-    let mut names = vec![text("arg"); 13];
-    names[11] = text("inline");
-    assert_eq!(event.arguments, names.into_iter().zip(expected).collect::<Vec<_>>());
-    assert_eq!(event.argument("arg"), Some(&Value::Null));
-    assert_eq!(event.argument("none"), None);
+    let expected = "1 1311768467.294899695 instant 1/2 \"cat\" \"name\" scope=thread {arg=null, arg=true, \
+                    arg=305419896i32, arg=1450741931u32, arg=1311768467294899695i64, \
+                    arg=18364757930599072545u64, arg=1234.5678, arg=0xdeadbeef, arg=#305419896, \
+                    arg=\"value\", arg=\"inline\", inline=\"inline\", arg=blob[5]:0102030405}";
+    assert_eq!(events(&items), [expected]);
 }
 
 #[test]
@@ -389,24 +375,12 @@ fn objects_blobs_logs_and_provider_events_are_resolved() {
     let (items, warnings) = read(&words);
     assert_eq!(warnings, []);
     let expected = [
-        Item::KernelObject {
-            object_type: 1,
-            koid: Koid(77),
-            name: Text::new(b"he\xfflo"),
-            arguments: Vec::new(),
-        },
-        Item::Blob { name: text("pf"), blob_type: 3, payload: vec![0x0a, 2, 8, 1] },
-        Item::Log {
-            timestamp: Ticks(4000),
-            rate: TicksPerSecond::NANOSECONDS,
-            process: Koid(1234),
-            thread: Koid(5678),
-            message: text("hi"),
-        },
-        Item::ProviderEvent { about: ProviderId(5), event: 1 },
+        "- kernel-object process #77 \"he\\xfflo\"",
+        "- blob perfetto \"pf\" blob[4]:0a020801",
+        "0.000004000 log 1234/5678 \"hi\"",
+        "- provider-event provider=5 event=1",
     ];
-    let found: Vec<_> = items.into_iter().skip(2).map(|item| item.item).collect();
-    assert_eq!(found, expected);
+    assert_eq!(tails(&items)[2..], expected);
 }
 
 #[test]
@@ -424,14 +398,60 @@ fn impossible_times_are_warnings() {
 }
 
 #[test]
-fn only_the_first_warnings_are_kept() {
+fn only_the_first_warnings_of_a_kind_are_kept() {
     let words: Vec<_> = [MAGIC].into_iter().chain((0..150).flat_map(|_| instant(1, 0, 0, 1))).collect();
-    let trace = bytes(&words);
+    let trace = bytes(&[&words[..], &[0, MAGIC]].concat());
     let mut reader = Reader::new(&trace[..]).unwrap();
     while reader.next_item().unwrap().is_some() {}
-    assert_eq!(reader.warning_count(), 150);
-    assert_eq!(reader.warnings().len(), MAX_KEPT_WARNINGS);
-    assert_eq!(reader.warnings()[99].offset, Offset(8 + 99 * 16));
+    assert_eq!(reader.warnings().count(), 151);
+    let counts: Vec<_> =
+        reader.warnings().by_kind().map(|(name, count, first)| (name, count, first.len())).collect();
+    assert_eq!(counts, [("undefined-thread", 150, 20), ("zero-words", 1, 1)]);
+    let first = reader.warnings().first();
+    assert_eq!(
+        (first.len(), first[19].offset, first[20].offset),
+        (21, Offset(8 + 19 * 16), Offset(8 + 150 * 16))
+    );
+}
+
+#[test]
+fn a_strict_reader_warns_of_what_others_stumble_over() {
+    let mut words = vec![MAGIC, info(1), 0x44, 5, 1, 2, 0x21, 1000, 0x21, 2000];
+    words.extend(string(1, "a"));
+    words.extend(string(1, "a"));
+    words.extend(string(1, "b"));
+    words.extend([0x1_0033, 1, 2, 0x1_0033, 1, 2, 0x1_0033, 1, 3]);
+    words.extend([0x22 | 2 << 16 | 2 << 32, 0xff61]);
+    let (_, warnings) = read(&words);
+    assert_eq!(warnings, []);
+    let trace = bytes(&words);
+    let (_, warnings) = read_all(Reader::of_slice(&trace).unwrap().strict());
+    let rate = |rate| TicksPerSecond::new(rate).unwrap();
+    let expected = [
+        warning(16, 1, WarningKind::NoRate),
+        warning(64, 1, WarningKind::RatesDiffer { found: rate(2000), expected: rate(1000) }),
+        warning(112, 1, WarningKind::RedefinedString(1)),
+        warning(176, 1, WarningKind::RedefinedThread(1)),
+        warning(200, 1, WarningKind::NotUtf8("string")),
+    ];
+    assert_eq!(warnings, expected);
+}
+
+#[test]
+fn tables_have_a_limit() {
+    let mut words = vec![MAGIC, info(1)];
+    words.extend(string(1, "first"));
+    words.extend(string(2, "second"));
+    words.extend([0x1_0033, 1, 2]);
+    words.extend(
+        [0x34 | 1 << 24, 1, 0].map(|word| word | if word & 0xf == 4 { 1 << 32 | 2 << 48 } else { 0 }),
+    );
+    let trace = bytes(&words);
+    let (lines, warnings) = read_all(Reader::of_slice(&trace).unwrap().with_table_bytes(80));
+    assert_eq!(events(&lines), ["1 0.000000001 instant 0/0 \"first\" \"<unknown>\" scope=thread"]);
+    let full = |offset| warning(offset, 1, WarningKind::TablesFull);
+    // The provider before the first, the second string, the thread.
+    assert_eq!(warnings, [full(8), full(32), full(48), warning(72, 1, WarningKind::UndefinedThread(1))]);
 }
 
 #[test]
@@ -458,7 +478,7 @@ proptest! {
         let mut last = None;
         while let Ok(Some(item)) = reader.next_item() {
             prop_assert!(last < Some(item.offset));
-            prop_assert!(!crate::dump::Line(&item).to_string().contains('\n'));
+            prop_assert!(!Line(&item).to_string().contains('\n'));
             last = Some(item.offset);
         }
     }

@@ -1,12 +1,14 @@
 use super::*;
 use crate::testing::{COMPLETE, COMPLETE_STARTS, Trickle, bytes};
 use proptest::prelude::*;
+use std::io::ErrorKind;
 
 /// Offset and size in bytes of every record, and how it ended.
-fn split<R: Read>(mut records: Records<R>) -> (Vec<(u64, usize)>, Option<ReadError>, Records<R>) {
+fn split<I: Input>(mut records: Records<I>) -> (Vec<(u64, usize)>, Option<ReadError>, Records<I>) {
     let mut found = Vec::new();
     loop {
         match records.next_record() {
+            Ok(Some(record)) if record.earlier > 0 => {}
             Ok(Some(record)) => found.push((record.offset.0, record.size.bytes())),
             Ok(None) => return (found, None, records),
             Err(error) => return (found, Some(error), records),
@@ -25,7 +27,7 @@ fn complete_within(length: usize) -> Vec<(u64, usize)> {
 fn a_cut_anywhere_leaves_the_records_before_it() {
     let trace = bytes(&COMPLETE);
     for cut in 0..=trace.len() {
-        let (found, error, records) = split(Records::new(&trace[..cut]));
+        let (found, error, records) = split(Records::of_slice(&trace[..cut]));
         let expected = complete_within(cut);
         assert!(error.is_none());
         let end = expected.last().map_or(0, |(offset, size)| *offset as usize + size);
@@ -39,7 +41,7 @@ fn a_cut_anywhere_leaves_the_records_before_it() {
 #[test]
 fn records_come_with_their_words() {
     let trace = bytes(&COMPLETE);
-    let mut records = Records::new(&trace[..]);
+    let mut records = Records::of_slice(&trace);
     let mut all = Vec::new();
     while let Some(record) = records.next_record().unwrap() {
         assert!(record.is_whole());
@@ -56,17 +58,17 @@ fn a_source_of_single_bytes_changes_nothing() {
     let trace = bytes(&COMPLETE);
     for cut in [trace.len(), trace.len() - 1, 9, 0] {
         let (found, error, records) =
-            split(Records::new(Trickle { bytes: &trace[..cut], is_interrupted: false }));
+            split(Records::of_stream(Trickle { bytes: &trace[..cut], is_interrupted: false }));
         assert!(error.is_none());
         assert_eq!(found, complete_within(cut));
-        assert_eq!(records.leftover(), split(Records::new(&trace[..cut])).2.leftover());
+        assert_eq!(records.leftover(), split(Records::of_slice(&trace[..cut])).2.leftover());
     }
 }
 
 #[test]
 fn zero_words_between_records_are_skipped_and_counted() {
     let trace = bytes(&[0, COMPLETE[0], 0, 0, 0x10_0011, 0]);
-    let mut records = Records::new(&trace[..]);
+    let mut records = Records::of_slice(&trace);
     assert_eq!(records.next_record().unwrap().unwrap().offset, Offset(8));
     assert_eq!(records.zero_words(), 1);
     assert_eq!(records.next_record().unwrap().unwrap().offset, Offset(32));
@@ -77,14 +79,51 @@ fn zero_words_between_records_are_skipped_and_counted() {
 }
 
 #[test]
-fn a_record_without_size_is_the_end() {
-    let trace = bytes(&[COMPLETE[0], 0x1_0004, COMPLETE[0]]);
-    let (found, error, mut records) = split(Records::new(&trace[..]));
-    assert_eq!(found, [(0, 8)]);
-    assert!(matches!(error, Some(ReadError::NoSize { offset: Offset(8), header: RecordHeader(0x1_0004) })));
-    let text = "record at byte 8: expected a size of at least 1 word, found 0 in header 0x0000000000010004";
-    assert_eq!(error.unwrap().to_string(), text);
-    assert!(records.next_record().unwrap().is_none());
+//= docs/format.md#damage
+fn without_a_place_to_resume_a_record_without_size_is_the_end() {
+    // An initialization record behind it is no such place, and neither is a magic number in a string.
+    let trace = bytes(&[COMPLETE[0], 0x1_0004, 0x21, 1000, 0x22 | 1 << 16 | 8 << 32, COMPLETE[0], 0x77]);
+    for stream in [false, true] {
+        let (found, error) = if stream {
+            let (found, error, mut records) = split(Records::of_stream(&trace[..]));
+            assert!(records.next_record().unwrap().is_none());
+            (found, error)
+        } else {
+            let (found, error, _) = split(Records::of_slice(&trace));
+            (found, error)
+        };
+        assert_eq!(found, [(0, 8)]);
+        let header = RecordHeader(0x1_0004);
+        assert!(
+            matches!(error, Some(ReadError::NoSize { offset: Offset(8), header: found }) if found == header)
+        );
+        let text =
+            "record at byte 8: expected a size of at least 1 word, found 0 in header 0x0000000000010004";
+        assert_eq!(error.unwrap().to_string(), text);
+    }
+}
+
+#[test]
+//= docs/format.md#damage
+fn reading_is_resumed_behind_damage() {
+    // A record without size, then bytes of any number, then a complete trace.
+    for garbage in [0, 1, 8, 13, 5000, 700_000] {
+        let mut trace = bytes(&COMPLETE);
+        trace.extend(bytes(&[0x1_0004]));
+        trace.extend((0..garbage).map(|byte| (byte % 251) as u8 | 1));
+        let resumed = trace.len() as u64;
+        trace.extend(bytes(&COMPLETE));
+        let mut expected = complete_within(216);
+        expected.extend(complete_within(216).into_iter().map(|(offset, size)| (offset + resumed, size)));
+        let (found, error, mut records) = split(Records::of_slice(&trace));
+        assert!(error.is_none());
+        assert_eq!(found, expected, "{garbage} bytes of garbage");
+        assert_eq!(records.take_gap(), Some(Gap { offset: Offset(216), bytes: resumed - 216 }));
+        let (found, error, mut records) = split(Records::of_stream(&trace[..]));
+        assert!(error.is_none());
+        assert_eq!(found, expected, "{garbage} bytes of garbage");
+        assert_eq!(records.take_gap(), Some(Gap { offset: Offset(216), bytes: resumed - 216 }));
+    }
 }
 
 /// A large record of so many words, the magic number behind it.
@@ -99,41 +138,64 @@ fn large(size_words: u64) -> Vec<u8> {
 fn large_records_have_a_size_of_32_bits() {
     for words in [8, 4095, 4096, 4099] {
         let trace = large(words);
-        let (found, error, _) = split(Records::new(&trace[..]));
+        let (found, error, _) = split(Records::of_slice(&trace));
         assert!(error.is_none());
         assert_eq!(found, [(0, words as usize * 8), (words * 8, 8)]);
     }
 }
 
 #[test]
-fn a_record_too_large_to_be_held_keeps_its_header() {
-    let words = 300_000;
-    let trace = large(words);
-    let check = |mut records: Records<Box<dyn Read + '_>>, is_whole: bool| {
-        let record = records.next_record().unwrap().unwrap();
-        assert_eq!((record.offset, record.size), (Offset(0), Words(words as usize)));
-        assert_eq!(record.header().0, 0xf | (words << 4) | (1 << 40));
-        assert_eq!(record.is_whole(), is_whole);
-        assert_eq!(record.bytes.len(), if is_whole { words as usize * 8 } else { 8 });
-        assert_eq!(records.next_record().unwrap().unwrap().offset, Offset(words * 8));
+fn a_record_too_large_to_be_held_comes_in_pieces() {
+    fn check<I: Input>(mut records: Records<I>, trace: &[u8], words: usize, piece_bytes: usize) {
+        let mut all = Vec::new();
+        while all.len() < words * 8 {
+            let record = records.next_record().unwrap().unwrap();
+            assert_eq!((record.offset, record.size), (Offset(0), Words(words)));
+            assert_eq!(record.earlier, all.len() as u64);
+            assert_eq!(record.bytes.len(), piece_bytes.min(words * 8 - all.len()));
+            assert_eq!(record.is_whole(), words * 8 <= piece_bytes);
+            all.extend_from_slice(record.bytes);
+        }
+        assert_eq!(all, trace[..words * 8]);
+        assert_eq!(records.next_record().unwrap().unwrap().offset, Offset(words as u64 * 8));
         assert!(records.next_record().unwrap().is_none());
-        records.buffer.len()
-    };
-    let slice = || -> Box<dyn Read + '_> { Box::new(&trace[..]) };
-    assert_eq!(check(Records::new(slice()), false), BUFFER_BYTES);
-    check(Records::new(slice()).with_max_record_bytes(words as usize * 8), true);
-    check(Records::new(Box::new(Trickle { bytes: &trace, is_interrupted: false })), false);
+        assert_eq!(records.leftover(), None);
+    }
+    let words = 300_000;
+    let trace = large(words as u64);
+    let mib = 1 << 20;
+    check(Records::of_slice(&trace), &trace, words, mib);
+    check(Records::of_stream(&trace[..]), &trace, words, mib);
+    check(Records::of_stream(&trace[..]).with_max_piece_bytes(100_003), &trace, words, 100_000);
+    check(Records::of_stream(&trace[..]).with_max_piece_bytes(0), &trace, words, 32_760);
+    check(Records::of_stream(&trace[..]).with_max_piece_bytes(words * 8), &trace, words, words * 8);
+    check(Records::of_stream(Trickle { bytes: &trace, is_interrupted: false }), &trace, words, mib);
 }
 
 #[test]
-fn a_large_record_that_is_cut_off_takes_no_memory() {
+fn a_large_record_that_is_cut_off_takes_little_memory() {
     let mut trace = bytes(&[COMPLETE[0], 0xf | (0xffff_ffff << 4)]);
     trace.extend([0xab; 100]);
-    let (found, error, records) = split(Records::new(&trace[..]));
+    let (found, error, records) = split(Records::of_stream(&trace[..]));
     assert!(error.is_none());
     assert_eq!(found, [(0, 8)]);
     assert_eq!(records.leftover(), Some(Leftover { offset: Offset(8), bytes: 108 }));
-    assert_eq!(records.buffer.len(), BUFFER_BYTES);
+    // Of one that is really large the pieces are handed out, and the rest is left over.
+    trace.resize(8 + (5 << 19), 0xab);
+    let (found, error, records) = split(Records::of_stream(&trace[..]));
+    assert!(error.is_none());
+    assert_eq!(found, [(0, 8), (8, 0xffff_ffff * 8)]);
+    assert_eq!(records.leftover(), Some(Leftover { offset: Offset(8), bytes: 5 << 19 }));
+}
+
+#[test]
+fn records_in_memory_outlive_the_iteration() {
+    let trace = bytes(&COMPLETE);
+    let all: Vec<_> = Records::of_slice(&trace).map(Result::unwrap).collect();
+    assert_eq!(all.len(), COMPLETE_STARTS.len());
+    for (record, start) in all.iter().zip(COMPLETE_STARTS) {
+        assert_eq!(record.bytes.as_ptr(), trace[start * 8..].as_ptr());
+    }
 }
 
 #[test]
@@ -145,7 +207,7 @@ fn records_across_the_ends_of_pieces_are_whole() {
         *word = (place as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
     let trace = bytes(&words).repeat(40);
-    let mut records = Records::new(&trace[..]);
+    let mut records = Records::of_slice(&trace);
     for _ in 0..40 {
         assert_eq!(records.next_record().unwrap().unwrap().bytes, bytes(&words));
     }
@@ -161,7 +223,7 @@ fn failing_input_says_where() {
         }
     }
     let trace = bytes(&COMPLETE);
-    let (found, error, mut records) = split(Records::new(trace[..20].chain(Failing)));
+    let (found, error, mut records) = split(Records::of_stream(trace[..20].chain(Failing)));
     assert_eq!(found, [(0, 8)]);
     assert!(matches!(error, Some(ReadError::Io { offset: Offset(20), .. })));
     assert!(records.next_record().unwrap().is_none());
@@ -174,7 +236,7 @@ fn only_archives_are_accepted_as_such() {
     assert!(Records::archive(&bytes(&COMPLETE)[..5]).is_ok());
     for (input, found) in [
         (&b""[..], "an empty file"),
-        (&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0], "gzip data"),
+        (b"PK\x03\x04....", "a ZIP archive"),
         (b"{\"traceEvents\":[]}", "what looks like JSON"),
         (b"\x00\x16\x54\x78\x46\x04\x00\x10", "a Fuchsia trace in reversed byte order"),
     ] {
@@ -191,7 +253,9 @@ proptest! {
     /// nothing is lost.
     #[test]
     fn any_bytes_are_split_without_a_gap(trace in proptest::collection::vec(prop_oneof![3 => Just(0_u8), 1 => any::<u8>()], 0..4096)) {
-        let (found, error, records) = split(Records::new(&trace[..]));
+        let (found, error, records) = split(Records::of_slice(&trace));
+        // No place to resume at comes out of so few bytes.
+        prop_assert_eq!(records.gap, None);
         let mut position = 0;
         for (offset, size) in &found {
             prop_assert!(*offset >= position && *size >= 8);
@@ -217,9 +281,9 @@ proptest! {
             words.extend((1..*size).map(|_| u64::MAX));
         }
         let trace = bytes(&words);
-        let whole = split(Records::new(&trace[..])).0;
+        let whole = split(Records::of_slice(&trace)).0;
         prop_assert_eq!(whole.len(), sizes.len());
-        let (part, error, _) = split(Records::new(&trace[..cut.index(trace.len() + 1)]));
+        let (part, error, _) = split(Records::of_slice(&trace[..cut.index(trace.len() + 1)]));
         prop_assert!(error.is_none());
         prop_assert!(whole.starts_with(&part));
     }

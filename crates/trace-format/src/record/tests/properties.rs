@@ -158,9 +158,7 @@ impl Model {
                 length: b,
                 linked_at: c,
             }),
-            Kind::Backtrace => {
-                self.profiler(ProfilerKind::Backtrace { frames: Frames::new(&self.words) })
-            }
+            Kind::Backtrace => self.profiler(ProfilerKind::Backtrace { frames: Frames::new(&self.words) }),
             Kind::LargeEvent | Kind::LargeAttachment => Record::Large(LargeBlob {
                 category: self.strings[1].as_ref(),
                 name,

@@ -1,0 +1,188 @@
+//! `trace check`: what is wrong with a trace.
+
+use crate::args::Check;
+use crate::exit::{FAILURE, Failure, USAGE};
+use crate::input::{name, open};
+use crate::progress;
+use serde_json::json;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use trace_reader::check::{Limits, Report, check};
+use trace_reader::item::Nanos;
+
+/// Checks a trace; the exit code says how it went.
+pub fn run(options: &Check) -> Result<u8, Failure> {
+    let unreadable = |text: String| Failure { code: USAGE, text };
+    let file = open(&options.input).map_err(|failure| unreadable(failure.text))?;
+    let bytes = file.metadata().map_or(0, |metadata| metadata.len());
+    let bar = progress::bar("checking", bytes);
+    let limits =
+        Limits { table_bytes: options.table_size.saturating_mul(1 << 20), open_spans: options.open_spans };
+    let report = check(progress::reading(file, &bar), limits);
+    bar.finish_and_clear();
+    let name = name(&options.input);
+    let report = report.map_err(|error| unreadable(format!("{name}: {error}")))?;
+    let counted = |kind: &&str| !options.allow.iter().any(|allowed| allowed == kind);
+    let has_problems = report.problems.iter().any(|problem| counted(&problem.kind));
+    let text =
+        if options.json { machine(&report, &options.allow) } else { human(&name, &report, &options.allow) };
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            return Err(unreadable(format!("cannot write to stdout: {error}")));
+        }
+        _ => {}
+    }
+    match report.error {
+        Some(error) => Err(unreadable(format!("{name}: {error}"))),
+        None => Ok(if has_problems { FAILURE } else { 0 }),
+    }
+}
+
+/// A report for people.
+//= docs/check.md#report
+fn human(name: &str, report: &Report, allowed: &[String]) -> String {
+    let counted = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let mut text = format!(
+        "{name}: {}, {}, {}",
+        counted(report.bytes, "byte"),
+        counted(report.records, "record"),
+        counted(report.events, "event")
+    );
+    if let Some((first, last)) = report.times {
+        let _ = write!(text, " in {} s", seconds(Nanos(last.0 - first.0)));
+    }
+    text.push('\n');
+    let header = ["provider", "name", "records", "events", "first s", "last s"].map(str::to_owned);
+    let rows: Vec<[String; 6]> = report
+        .providers
+        .iter()
+        .map(|provider| {
+            let time = |time: Option<Nanos>| time.map_or_else(|| "-".to_owned(), seconds);
+            [
+                provider.id.to_string(),
+                provider.name.escape_debug().to_string(),
+                provider.records.to_string(),
+                provider.events.to_string(),
+                time(provider.times.map(|times| times.0)),
+                time(provider.times.map(|times| times.1)),
+            ]
+        })
+        .collect();
+    let all = || std::iter::once(&header).chain(&rows);
+    let widths: Vec<usize> =
+        (0..6).map(|column| all().map(|row| row[column].chars().count()).max().unwrap_or(0)).collect();
+    for row in all() {
+        let cells: Vec<String> = (0..6)
+            .map(|column| match column {
+                1 => format!("{:<width$}", row[column], width = widths[column]),
+                _ => format!("{:>width$}", row[column], width = widths[column]),
+            })
+            .collect();
+        let _ = writeln!(text, "  {}", cells.join("  ").trim_end());
+    }
+    for (count, what) in unknown(report) {
+        let _ = writeln!(text, "skipped: {count} {what} of a later version of the format");
+    }
+    for problem in &report.problems {
+        let allowed = if allowed.iter().any(|kind| kind == problem.kind) { " (allowed)" } else { "" };
+        let _ = writeln!(text, "{}: {}{allowed}", problem.kind, problem.count);
+        for finding in &problem.first {
+            let _ =
+                writeln!(text, "  byte {}, provider {}: {}", finding.offset, finding.provider, finding.text);
+        }
+        let more = problem.count - problem.first.len() as u64;
+        if more > 0 {
+            let _ = writeln!(text, "  and {more} more");
+        }
+    }
+    let kinds = report.problems.len();
+    let _ = match report.problem_count() {
+        0 => writeln!(text, "clean"),
+        1 => writeln!(text, "1 problem"),
+        count if kinds == 1 => writeln!(text, "{count} problems of 1 kind"),
+        count => writeln!(text, "{count} problems of {kinds} kinds"),
+    };
+    text
+}
+
+/// A report for programs.
+//= docs/check.md#json
+fn machine(report: &Report, allowed: &[String]) -> String {
+    let times = |times: Option<(Nanos, Nanos)>| times.map(|(first, last)| [first.0, last.0]);
+    let providers: Vec<_> = report
+        .providers
+        .iter()
+        .map(|provider| {
+            json!({
+                "id": provider.id.0,
+                "name": provider.name,
+                "records": provider.records,
+                "events": provider.events,
+                "times_ns": times(provider.times),
+            })
+        })
+        .collect();
+    let problems: Vec<_> = report
+        .problems
+        .iter()
+        .map(|problem| {
+            let first: Vec<_> = problem
+                .first
+                .iter()
+                .map(|found| {
+                    json!({"offset": found.offset.0, "provider": found.provider.0, "text": found.text})
+                })
+                .collect();
+            let is_allowed = allowed.iter().any(|kind| kind == problem.kind);
+            json!({"kind": problem.kind, "count": problem.count, "allowed": is_allowed, "first": first})
+        })
+        .collect();
+    let losses: Vec<_> = report
+        .losses
+        .iter()
+        .map(|loss| {
+            json!({
+                "provider": loss.provider.0,
+                "reason": loss.reason.0,
+                "reason_text": loss.reason.text(),
+                "count": loss.count,
+                "first_ticks": loss.first.0,
+                "last_ticks": loss.last.0,
+            })
+        })
+        .collect();
+    let unknown = report.unknown;
+    let document = json!({
+        "bytes": report.bytes,
+        "records": report.records,
+        "events": report.events,
+        "times_ns": times(report.times),
+        "providers": providers,
+        "unknown": {
+            "records": unknown.records,
+            "metadata": unknown.metadata,
+            "events": unknown.events,
+            "arguments": unknown.arguments,
+        },
+        "problems": problems,
+        "losses": losses,
+        "error": report.error.as_ref().map(ToString::to_string),
+    });
+    format!("{document:#}\n")
+}
+
+fn unknown(report: &Report) -> impl Iterator<Item = (u64, &'static str)> {
+    let unknown = report.unknown;
+    [
+        (unknown.records, "records"),
+        (unknown.metadata, "metadata records"),
+        (unknown.events, "events"),
+        (unknown.arguments, "arguments"),
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0)
+}
+
+fn seconds(nanos: Nanos) -> String {
+    format!("{}.{:09}", nanos.0 / 1_000_000_000, nanos.0 % 1_000_000_000)
+}

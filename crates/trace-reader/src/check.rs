@@ -1,0 +1,370 @@
+//! Looks for everything that is wrong with a trace: what this reader cannot read, what others stumble over, and
+//! what does not fit together.
+//!
+//! One pass, in memory that is bounded by the tables of strings and by the spans that are open at a time.
+
+use crate::input::Input;
+use crate::item::{Arguments, Event, Item, Resolved, Value};
+use crate::reader::{Reader, TABLE_BYTES, Unknown};
+use crate::records::ReadError;
+use crate::warning::MAX_KEPT;
+use spans::{Spans, Unmatched};
+use std::collections::BTreeMap;
+use std::io::Read;
+use trace_format::event::EventKind;
+use trace_format::loss::LossRecord;
+use trace_format::metadata::EVENT_BUFFER_FULL;
+use trace_format::units::{Nanos, Offset, ProviderId};
+
+mod spans;
+
+#[cfg(test)]
+mod tests;
+
+/// Spans that may be open at a time if nothing else is asked for.
+pub const MAX_OPEN_SPANS: usize = 200_000;
+/// Providers that are told apart.
+const MAX_PROVIDERS: usize = 4096;
+/// Losses that are told one by one.
+const MAX_LOSSES: usize = 1000;
+/// A time so far from the first one is taken for damage: 30 days.
+const MAX_DISTANCE_NANOS: u64 = 30 * 24 * 3600 * 1_000_000_000;
+
+/// How much memory checking may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes for strings, threads and names.
+    pub table_bytes: usize,
+    /// Begins whose end has not come yet, of durations, async operations and flows together.
+    pub open_spans: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { table_bytes: TABLE_BYTES, open_spans: MAX_OPEN_SPANS }
+    }
+}
+
+/// What is in a trace, and what is wrong with it.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Size of the trace; of what was read of it, if it could not be read to the end.
+    pub bytes: u64,
+    /// Records, those that make no sense included.
+    pub records: u64,
+    /// Events.
+    pub events: u64,
+    /// The first and the last moment.
+    pub times: Option<(Nanos, Nanos)>,
+    /// Each provider.
+    pub providers: Vec<Provider>,
+    /// What was skipped because a later version of the format has it. It is no problem.
+    pub unknown: Unknown,
+    /// What is wrong, by kind.
+    pub problems: Vec<Problem>,
+    /// What providers lost, as the trace itself says.
+    pub losses: Vec<LossRecord>,
+    /// Why the trace could not be read to its end.
+    pub error: Option<ReadError>,
+}
+
+/// What one provider has in a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Provider {
+    /// Its number.
+    pub id: ProviderId,
+    /// Its name.
+    pub name: String,
+    /// Its records.
+    pub records: u64,
+    /// Those that are events.
+    pub events: u64,
+    /// Its first and its last moment.
+    pub times: Option<(Nanos, Nanos)>,
+}
+
+/// A kind of problem.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Its name, for programs.
+    //= docs/check.md#problems
+    pub kind: &'static str,
+    /// How often it was found.
+    pub count: u64,
+    /// The first places, at most [`MAX_KEPT`].
+    pub first: Vec<Finding>,
+}
+
+/// One place where something is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The record.
+    pub offset: Offset,
+    /// Its provider.
+    pub provider: ProviderId,
+    /// What is wrong.
+    pub text: String,
+}
+
+impl Report {
+    /// How many problems there are, of all kinds.
+    #[must_use]
+    pub fn problem_count(&self) -> u64 {
+        self.problems.iter().map(|problem| problem.count).sum()
+    }
+}
+
+/// Checks a trace, plain or compressed.
+///
+/// # Errors
+///
+/// The input is no trace at all. What goes wrong later is part of the report.
+pub fn check(input: impl Read, limits: Limits) -> Result<Report, ReadError> {
+    Ok(check_reader(Reader::new(input)?, limits))
+}
+
+/// Checks a trace in memory.
+///
+/// # Errors
+///
+/// As [`check`].
+pub fn check_slice(bytes: &[u8], limits: Limits) -> Result<Report, ReadError> {
+    Ok(check_reader(Reader::of_slice(bytes)?, limits))
+}
+
+fn check_reader<I: Input>(reader: Reader<I>, limits: Limits) -> Report {
+    let mut reader = reader.with_table_bytes(limits.table_bytes).strict();
+    let mut checker = Checker { spans: Spans::new(limits.open_spans), ..Checker::default() };
+    loop {
+        match reader.next_item() {
+            Ok(Some(record)) => checker.record(&record),
+            Ok(None) => break,
+            // The reader has warned of a lost position.
+            Err(ReadError::NoSize { .. }) => break,
+            Err(error) => {
+                checker.report.error = Some(error);
+                break;
+            }
+        }
+    }
+    let mut report = checker.finish();
+    report.bytes = reader.position().0;
+    report.unknown = reader.unknown();
+    for (kind, count, first) in reader.warnings().by_kind() {
+        let first = first.iter().map(|warning| Finding {
+            offset: warning.offset,
+            provider: warning.provider,
+            text: warning.kind.to_string(),
+        });
+        report.problems.push(Problem { kind, count, first: first.collect() });
+    }
+    merge(&mut report.problems);
+    report
+}
+
+/// One entry for each kind, sorted by its first place.
+fn merge(problems: &mut Vec<Problem>) {
+    let mut kinds: BTreeMap<&'static str, Problem> = BTreeMap::new();
+    for problem in problems.drain(..) {
+        match kinds.get_mut(problem.kind) {
+            Some(known) => {
+                known.count += problem.count;
+                known.first.extend(problem.first);
+                known.first.sort_by_key(|finding| finding.offset);
+                known.first.truncate(MAX_KEPT);
+            }
+            None => _ = kinds.insert(problem.kind, problem),
+        }
+    }
+    *problems = kinds.into_values().collect();
+    problems.sort_by_key(|problem| problem.first.first().map(|finding| finding.offset));
+}
+
+#[derive(Debug, Default)]
+struct Checker {
+    report: Report,
+    providers: BTreeMap<ProviderId, Provider>,
+    problems: Problems,
+    spans: Spans,
+}
+
+/// Problems by kind, while they are found.
+#[derive(Debug, Default)]
+struct Problems(BTreeMap<&'static str, Problem>);
+
+impl Problems {
+    #[cold]
+    fn add(
+        &mut self,
+        kind: &'static str,
+        offset: Offset,
+        provider: ProviderId,
+        text: impl FnOnce() -> String,
+    ) {
+        self.add_many(kind, 1, offset, provider, text);
+    }
+
+    fn add_many(
+        &mut self,
+        kind: &'static str,
+        count: u64,
+        offset: Offset,
+        provider: ProviderId,
+        text: impl FnOnce() -> String,
+    ) {
+        let problem = self.0.entry(kind).or_insert(Problem { kind, count: 0, first: Vec::new() });
+        problem.count += count;
+        if problem.first.len() < MAX_KEPT {
+            problem.first.push(Finding { offset, provider, text: text() });
+        }
+    }
+}
+
+impl Checker {
+    fn record(&mut self, record: &Resolved<'_>) {
+        let Resolved { offset, provider, .. } = *record;
+        if matches!(record.item, Item::LargeBlobPart { .. } | Item::Damage { .. }) {
+            return;
+        }
+        self.report.records += 1;
+        let time = match &record.item {
+            Item::Event(event) => Some(event.time),
+            Item::Scheduling { time, .. } | Item::Log { time, .. } | Item::Profiler { time, .. } => {
+                Some(*time)
+            }
+            Item::LargeBlob { event: Some((time, ..)), .. } => Some(*time),
+            _ => None,
+        };
+        let nanos = time.map(|time| time.nanos()).filter(|nanos| nanos.0 < 1 << 63);
+        if let Some(nanos) = nanos {
+            let (first, last) = *self.report.times.get_or_insert((nanos, nanos));
+            if nanos.0.abs_diff(first.0) > MAX_DISTANCE_NANOS {
+                self.problems.add("time-outlier", offset, provider, || {
+                    format!("{nanos} are more than 30 days away from the first time, {first}")
+                });
+            } else {
+                self.report.times = Some((first, last.max(nanos)));
+            }
+        }
+        let is_event = matches!(record.item, Item::Event(_));
+        self.count(record, is_event, nanos);
+        match &record.item {
+            Item::Event(event) => self.event(record, event),
+            Item::ProviderEvent { about, event } => {
+                self.problems.add("provider-event", offset, provider, || match *event {
+                    EVENT_BUFFER_FULL => {
+                        format!("the buffer of provider {about} was full; records were lost")
+                    }
+                    event => format!("event {event} of provider {about}"),
+                });
+            }
+            Item::Loss(loss) => {
+                self.problems.add("loss", offset, provider, || {
+                    let reason = loss.reason.text().map_or_else(|| loss.reason.0.to_string(), str::to_owned);
+                    format!("provider {} lost {} records: {reason}", loss.provider, loss.count)
+                });
+                if self.report.losses.len() < MAX_LOSSES {
+                    self.report.losses.push(*loss);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn count(&mut self, record: &Resolved<'_>, is_event: bool, nanos: Option<Nanos>) {
+        self.report.events += u64::from(is_event);
+        if !self.providers.contains_key(&record.provider) && self.providers.len() == MAX_PROVIDERS {
+            return;
+        }
+        let id = record.provider;
+        let provider = self.providers.entry(id).or_insert_with(|| Provider {
+            id,
+            name: String::new(),
+            records: 0,
+            events: 0,
+            times: None,
+        });
+        if let Item::ProviderInfo { name } = record.item {
+            provider.name = name.to_str().into_owned();
+        }
+        provider.records += 1;
+        provider.events += u64::from(is_event);
+        if let Some(nanos) = nanos {
+            let (first, last) = provider.times.unwrap_or((nanos, nanos));
+            provider.times = Some((first.min(nanos), last.max(nanos)));
+        }
+    }
+
+    fn event(&mut self, record: &Resolved<'_>, event: &Event<'_>) {
+        let Resolved { offset, provider, .. } = *record;
+        if let EventKind::Counter { .. } = event.kind
+            && !has_sample(&event.arguments)
+        {
+            self.problems.add("empty-counter", offset, provider, || {
+                format!("counter {:?} has no argument that is a number", event.name)
+            });
+        }
+        if let Some((kind, text)) = self.spans.event(offset, provider, event) {
+            self.problems.add(kind, offset, provider, || text);
+        }
+    }
+
+    fn finish(mut self) -> Report {
+        for unmatched in self.spans.finish() {
+            let Unmatched { kind, count, offset, provider, .. } = unmatched;
+            self.problems.add_many(kind, count, offset, provider, || unmatched.text());
+        }
+        self.report.providers = self.providers.into_values().collect();
+        if let Some((first, _)) = &mut self.report.times {
+            // The first of all, and not the first in the file.
+            let all = self.report.providers.iter().filter_map(|provider| provider.times);
+            *first = all.map(|(first, _)| first).min().unwrap_or(*first).min(*first);
+        }
+        self.report.problems = self.problems.0.into_values().collect();
+        self.report
+    }
+}
+
+fn has_sample(arguments: &Arguments<'_>) -> bool {
+    arguments.iter().any(|(_, value)| {
+        matches!(
+            value,
+            Value::Int32(_) | Value::Uint32(_) | Value::Int64(_) | Value::Uint64(_) | Value::Double(_)
+        )
+    })
+}
+
+/// The names of all problems.
+//= docs/check.md#problems
+pub const KINDS: [&str; 30] = [
+    "damaged",
+    "empty-counter",
+    "end-before-begin",
+    "loss",
+    "lost",
+    "malformed",
+    "no-magic",
+    "no-rate",
+    "not-utf8",
+    "provider-event",
+    "rates-differ",
+    "redefined-string",
+    "redefined-thread",
+    "spans-full",
+    "tables-full",
+    "time-out-of-range",
+    "time-outlier",
+    "truncated",
+    "undefined-string",
+    "undefined-thread",
+    "unknown-provider",
+    "unmatched-async-begin",
+    "unmatched-async-end",
+    "unmatched-async-instant",
+    "unmatched-begin",
+    "unmatched-end",
+    "unmatched-flow-begin",
+    "unmatched-flow-end",
+    "unmatched-flow-step",
+    "zero-words",
+];

@@ -1,0 +1,269 @@
+use super::*;
+use crate::testing::{COMPLETE, bytes};
+use trace_format::argument::{Argument, ArgumentValue, Arguments as Given};
+use trace_format::blob::Blob;
+use trace_format::event::Scope;
+use trace_format::initialization::Initialization;
+use trace_format::loss::LossCode;
+use trace_format::metadata::Metadata;
+use trace_format::record::Record;
+use trace_format::refs::{StringRef, ThreadRef};
+use trace_format::sink::Sink;
+use trace_format::units::{Koid, ProcessKoid, ThreadKoid, Ticks, TicksPerSecond};
+
+/// An archive that is written record by record.
+struct Archive(Vec<u64>);
+
+impl Sink for Archive {
+    fn word(&mut self, word: u64) {
+        self.0.push(word);
+    }
+}
+
+impl Archive {
+    /// Provider 1 with nanoseconds.
+    fn new() -> Self {
+        let mut archive = Self(Vec::new());
+        archive.write(Record::Metadata(Metadata::TraceInfoMagic));
+        archive.provider(1);
+        archive
+    }
+
+    fn write(&mut self, record: Record<'_>) -> u64 {
+        let offset = self.0.len() as u64 * 8;
+        record.encode(self).unwrap();
+        offset
+    }
+
+    fn provider(&mut self, id: u32) {
+        self.write(Record::Metadata(Metadata::ProviderInfo { id: ProviderId(id), name: b"app" }));
+        let ticks_per_second = TicksPerSecond::NANOSECONDS;
+        self.write(Record::Initialization(Initialization { ticks_per_second }));
+    }
+
+    /// An event of a thread of process 5; where it stands.
+    fn event(&mut self, thread: u64, timestamp: u64, kind: EventKind) -> u64 {
+        self.event_of(5, thread, timestamp, kind, &[])
+    }
+
+    fn event_of(
+        &mut self,
+        process: u64,
+        thread: u64,
+        timestamp: u64,
+        kind: EventKind,
+        arguments: &[Argument<'_>],
+    ) -> u64 {
+        self.write(Record::Event(trace_format::event::Event {
+            timestamp: Ticks(timestamp),
+            thread: ThreadRef::Inline {
+                process: ProcessKoid(Koid(process)),
+                thread: ThreadKoid(Koid(thread)),
+            },
+            category: StringRef::inline("cat"),
+            name: StringRef::inline("name"),
+            kind,
+            arguments: Given::from_slice(arguments),
+        }))
+    }
+
+    fn report(&self) -> Report {
+        let trace = bytes(&self.0);
+        let report = check_slice(&trace, Limits::default()).unwrap();
+        let streamed = check(&trace[..], Limits::default()).unwrap();
+        assert_eq!(report.problems, streamed.problems);
+        report
+    }
+
+    /// Kind, count and first offset of each problem.
+    fn problems(&self) -> Vec<(&'static str, u64, u64)> {
+        let problems = self.report().problems;
+        for problem in &problems {
+            assert!(KINDS.contains(&problem.kind), "{}", problem.kind);
+        }
+        problems.iter().map(|problem| (problem.kind, problem.count, problem.first[0].offset.0)).collect()
+    }
+}
+
+#[test]
+fn a_sound_trace_is_clean() {
+    let trace = bytes(&COMPLETE);
+    let report = check_slice(&trace, Limits::default()).unwrap();
+    assert_eq!(report.problems, []);
+    assert_eq!((report.bytes, report.records, report.events), (216, 10, 1));
+    assert_eq!(report.times, Some((Nanos(1000), Nanos(1000))));
+    let times = Some((Nanos(1000), Nanos(1000)));
+    let none = Provider { id: ProviderId(0), name: String::new(), records: 1, events: 0, times: None };
+    let demo = Provider { id: ProviderId(1), name: "demo".to_owned(), records: 9, events: 1, times };
+    assert_eq!(report.providers, [none, demo]);
+    assert!(report.error.is_none());
+}
+
+#[test]
+//= docs/check.md#problems
+fn durations_are_matched_by_thread() {
+    let mut archive = Archive::new();
+    let unmatched = archive.event(1, 10, EventKind::DurationBegin);
+    archive.event(1, 11, EventKind::DurationBegin);
+    archive.event(2, 12, EventKind::DurationBegin);
+    archive.event(1, 13, EventKind::DurationEnd);
+    let backwards = archive.event(2, 5, EventKind::DurationEnd);
+    let end = archive.event(2, 15, EventKind::DurationEnd);
+    let expected =
+        [("unmatched-begin", 1, unmatched), ("end-before-begin", 1, backwards), ("unmatched-end", 1, end)];
+    assert_eq!(archive.problems(), expected);
+    let report = archive.report();
+    assert_eq!(report.problems[0].first[0].text, "a begin on thread 5/1 that has no end");
+    assert_eq!(report.problems[2].first[0].text, "end of \"name\" on thread 5/2, which has nothing to end");
+}
+
+#[test]
+//= docs/check.md#problems
+fn operations_are_matched_by_process_and_flows_across() {
+    let mut archive = Archive::new();
+    // Process 6 has an operation of the same name and id, whose end stands before its begin; so does a flow from
+    // process 6 to process 5.
+    archive.event(1, 10, EventKind::AsyncBegin { id: 1 });
+    archive.event_of(6, 1, 20, EventKind::AsyncEnd { id: 1 }, &[]);
+    archive.event(1, 11, EventKind::AsyncInstant { id: 1 });
+    archive.event(2, 12, EventKind::AsyncEnd { id: 1 });
+    archive.event_of(6, 1, 13, EventKind::AsyncBegin { id: 1 }, &[]);
+    archive.event(1, 30, EventKind::FlowEnd { id: 9 });
+    archive.event_of(6, 1, 29, EventKind::FlowBegin { id: 9 }, &[]);
+    // Steps behind both ends.
+    archive.event_of(7, 1, 29, EventKind::FlowStep { id: 9 }, &[]);
+    archive.event(3, 11, EventKind::AsyncInstant { id: 1 });
+    assert_eq!(archive.problems(), []);
+    // The same, and no partner for any.
+    let mut expected = Vec::new();
+    for (kind, name) in [
+        (EventKind::AsyncBegin { id: 2 }, "unmatched-async-begin"),
+        (EventKind::AsyncInstant { id: 3 }, "unmatched-async-instant"),
+        (EventKind::AsyncEnd { id: 4 }, "unmatched-async-end"),
+        (EventKind::FlowBegin { id: 2 }, "unmatched-flow-begin"),
+        (EventKind::FlowStep { id: 3 }, "unmatched-flow-step"),
+        (EventKind::FlowEnd { id: 4 }, "unmatched-flow-end"),
+    ] {
+        let offset = archive.event(1, 100, kind);
+        archive.event(1, 101, kind);
+        expected.push((name, 2, offset));
+    }
+    assert_eq!(archive.problems(), expected);
+    let texts: Vec<_> =
+        archive.report().problems.iter().map(|problem| problem.first[0].text.clone()).collect();
+    assert_eq!(texts[0], "id 0x2 has no end");
+    assert_eq!(texts[1..3], ["id 0x3 was not begun", "id 0x4 was not begun"]);
+}
+
+#[test]
+//= docs/check.md#problems
+fn so_many_open_spans_are_not_matched_any_more() {
+    let mut archive = Archive::new();
+    archive.event(1, 10, EventKind::DurationEnd);
+    let mut last = 0;
+    for time in 0..100 {
+        last = archive.event(1, 20 + time, EventKind::FlowBegin { id: time });
+    }
+    let trace = bytes(&archive.0);
+    let report = check_slice(&trace, Limits { open_spans: 99, ..Limits::default() }).unwrap();
+    let kinds: Vec<_> = report.problems.iter().map(|problem| (problem.kind, problem.count)).collect();
+    assert_eq!(kinds, [("unmatched-end", 1), ("spans-full", 1)]);
+    assert_eq!(report.problems[1].first[0].offset, Offset(last));
+    let report = check_slice(&trace, Limits { open_spans: 100, ..Limits::default() }).unwrap();
+    let kinds: Vec<_> = report.problems.iter().map(|problem| (problem.kind, problem.count)).collect();
+    assert_eq!(kinds, [("unmatched-end", 1), ("unmatched-flow-begin", 100)]);
+    assert_eq!(report.problems[1].first.len(), MAX_KEPT);
+}
+
+#[test]
+//= docs/check.md#problems
+fn losses_and_provider_events_are_problems() {
+    let mut archive = Archive::new();
+    let event = archive.write(Record::Metadata(Metadata::ProviderEvent { id: ProviderId(1), event: 0 }));
+    let loss = LossRecord {
+        provider: ProviderId(1),
+        reason: LossCode::MALFORMED,
+        count: 7,
+        first: Ticks(1),
+        last: Ticks(2),
+    };
+    let blob = archive.write(Record::Blob(LossRecord::blob(&loss.to_bytes())));
+    // A payload of another version is a blob, and so is one with another name.
+    let mut later = loss.to_bytes();
+    later[0] = 2;
+    archive.write(Record::Blob(LossRecord::blob(&later)));
+    archive
+        .write(Record::Blob(Blob { name: StringRef::inline("other"), ..LossRecord::blob(&loss.to_bytes()) }));
+    assert_eq!(archive.problems(), [("provider-event", 1, event), ("loss", 1, blob)]);
+    let report = archive.report();
+    assert_eq!(report.losses, [loss]);
+    assert_eq!(report.problems[0].first[0].text, "the buffer of provider 1 was full; records were lost");
+    assert_eq!(report.problems[1].first[0].text, "provider 1 lost 7 records: malformed");
+}
+
+#[test]
+//= docs/check.md#problems
+fn counters_need_numbers_and_times_need_sense() {
+    let day = 24 * 3600 * 1_000_000_000;
+    let mut archive = Archive::new();
+    let argument = |value| [Argument { name: StringRef::inline("n"), value }];
+    archive.event_of(5, 1, 10 * day, EventKind::Counter { id: 0 }, &argument(ArgumentValue::Int32(1)));
+    let text = argument(ArgumentValue::String(StringRef::inline("1")));
+    let counter = archive.event_of(5, 1, 11 * day, EventKind::Counter { id: 0 }, &text);
+    archive.event(1, 0, EventKind::Instant { scope: Scope::Global });
+    archive.event(1, 40 * day, EventKind::Instant { scope: Scope::Thread });
+    let late = archive.event(1, 40 * day + 1, EventKind::Instant { scope: Scope::Thread });
+    let never = archive.event(1, 1 << 63, EventKind::Instant { scope: Scope::Thread });
+    let expected =
+        [("empty-counter", 1, counter), ("time-outlier", 1, late), ("time-out-of-range", 1, never)];
+    assert_eq!(archive.problems(), expected);
+    assert_eq!(archive.report().times, Some((Nanos(0), Nanos(40 * day))));
+}
+
+#[test]
+//= docs/check.md#problems
+fn what_a_strict_reader_finds_is_a_problem() {
+    let mut archive = Archive::new();
+    archive.write(Record::Metadata(Metadata::ProviderInfo { id: ProviderId(2), name: b"\xff" }));
+    let first = archive.event(1, 10, EventKind::Instant { scope: Scope::Thread });
+    archive.0.push(0);
+    let malformed = archive.0.len() as u64 * 8;
+    archive.0.push(0x11);
+    archive.0.push(0x21);
+    let expected = [
+        ("not-utf8", 1, 40),
+        ("no-rate", 1, first),
+        ("zero-words", 1, malformed - 8),
+        ("malformed", 1, malformed),
+        ("truncated", 1, malformed + 8),
+    ];
+    assert_eq!(archive.problems(), expected);
+    assert_eq!(archive.report().records, 6);
+}
+
+#[test]
+//= docs/check.md#problems
+fn a_lost_position_is_a_problem_and_bad_data_an_error() {
+    let mut archive = Archive::new();
+    let lost = archive.0.len() as u64 * 8;
+    archive.0.extend([0x4, 1, 2]);
+    assert_eq!(archive.problems(), [("lost", 1, lost)]);
+    let trace = bytes(&COMPLETE);
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut gzip, &trace).unwrap();
+    let gzip = gzip.finish().unwrap();
+    let report = check(&gzip[..gzip.len() - 1], Limits::default()).unwrap();
+    assert_eq!(report.records, 10);
+    assert!(matches!(report.error, Some(ReadError::Io { .. })));
+    assert!(check(&b"no trace"[..], Limits::default()).is_err());
+}
+
+#[test]
+//= docs/check.md#problems
+fn every_kind_is_described() {
+    let page = include_str!("../../../../docs/check.md");
+    for kind in KINDS {
+        assert!(page.contains(&format!("`{kind}`")), "{kind} is not in docs/check.md");
+    }
+    assert!(KINDS.is_sorted());
+}

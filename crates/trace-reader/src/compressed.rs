@@ -1,0 +1,109 @@
+//! Traces as they are kept: plain, or compressed with gzip or zstd, told by their content.
+
+use crate::file_kind::{FileKind, SNIFFED_BYTES};
+use flate2::bufread::MultiGzDecoder;
+use std::fmt;
+use std::io::{self, BufReader, Cursor, ErrorKind, Read};
+
+/// Largest window of zstd data, as a power of two: what every decoder should support, and what levels up to
+/// 19 use.
+const MAX_WINDOW_LOG: u32 = 23;
+/// Data that grows to more than this must not be ...
+const MAX_UNSUSPECTED_BYTES: u64 = 1 << 30;
+/// ... more than so many times its compressed size.
+const MAX_EXPANSION: u64 = 1000;
+
+/// An input whose first bytes have been looked at.
+type Sniffed<R> = io::Chain<Cursor<Vec<u8>>, R>;
+
+/// The plain bytes of an input.
+pub struct Plain<R> {
+    decoder: Decoder<R>,
+    bytes: u64,
+}
+
+enum Decoder<R> {
+    None(Sniffed<R>),
+    Gzip(MultiGzDecoder<BufReader<Counted<Sniffed<R>>>>),
+    Zstd(zstd::Decoder<'static, BufReader<Counted<Sniffed<R>>>>),
+}
+
+impl<R: Read> Plain<R> {
+    /// Looks at the first bytes of an input, and says what they are.
+    pub(crate) fn open(mut input: R) -> io::Result<(Self, FileKind)> {
+        let mut start = Vec::new();
+        input.by_ref().take(SNIFFED_BYTES as u64).read_to_end(&mut start)?;
+        let kind = FileKind::of(&start);
+        let input = Cursor::new(start).chain(input);
+        let decoder = match kind {
+            FileKind::Gzip => Decoder::Gzip(MultiGzDecoder::new(BufReader::new(Counted::new(input)))),
+            FileKind::Zstd => {
+                let mut decoder = zstd::Decoder::with_buffer(BufReader::new(Counted::new(input)))?;
+                decoder.window_log_max(MAX_WINDOW_LOG)?;
+                Decoder::Zstd(decoder)
+            }
+            _ => Decoder::None(input),
+        };
+        Ok((Self { decoder, bytes: 0 }, kind))
+    }
+}
+
+impl<R: Read> Read for Plain<R> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let (read, compressed, what) = match &mut self.decoder {
+            Decoder::None(input) => return input.read(to),
+            Decoder::Gzip(decoder) => (decoder.read(to), decoder.get_ref().get_ref().bytes, "gzip"),
+            Decoder::Zstd(decoder) => (decoder.read(to), decoder.get_ref().get_ref().bytes, "zstd"),
+        };
+        let read = read.map_err(|error| match error.kind() {
+            ErrorKind::Interrupted => error,
+            ErrorKind::UnexpectedEof => {
+                io::Error::new(error.kind(), format!("the {what} data is cut off"))
+            }
+            kind if error.to_string().contains("too much memory") => io::Error::new(
+                kind,
+                format!("the {what} data needs a window of more than 8 MiB; decompress it first: zstd -d --long=31"),
+            ),
+            kind => io::Error::new(kind, format!("bad {what} data: {error}")),
+        })?;
+        self.bytes += read as u64;
+        if self.bytes > MAX_UNSUSPECTED_BYTES && self.bytes / MAX_EXPANSION > compressed {
+            return Err(io::Error::new(
+                ErrorKind::InvalidData,
+                format!(
+                    "the {what} data grows to more than {MAX_EXPANSION} times its size; decompress it first if you trust it"
+                ),
+            ));
+        }
+        Ok(read)
+    }
+}
+
+impl<R> fmt::Debug for Plain<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plain").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+/// Counts what is read.
+struct Counted<R> {
+    input: R,
+    bytes: u64,
+}
+
+impl<R> Counted<R> {
+    const fn new(input: R) -> Self {
+        Self { input, bytes: 0 }
+    }
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(to)?;
+        self.bytes += read as u64;
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests;

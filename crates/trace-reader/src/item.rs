@@ -1,0 +1,412 @@
+//! What a record says, with its strings, threads and times resolved. Everything is borrowed: from the
+//! record, or from the tables of its provider.
+
+use crate::names::Names;
+use crate::tables::Provider;
+use std::borrow::Cow;
+use std::fmt;
+use trace_format::argument::ArgumentValue;
+use trace_format::error::DecodeError;
+use trace_format::record::RecordHeader;
+use trace_format::refs::StringRef;
+
+pub use trace_format::event::{EventKind, Scope};
+pub use trace_format::loss::LossRecord;
+pub use trace_format::profiler::ProfilerKind;
+pub use trace_format::scheduling::ThreadState;
+pub use trace_format::units::{Koid, Nanos, Offset, ProviderId, Ticks, TicksPerSecond, Words};
+
+/// What stands for a string that was not defined.
+pub(crate) const UNKNOWN: Text<'_> = Text(b"<unknown>");
+
+/// Text of a trace: bytes that are UTF-8 by convention.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Text<'a>(pub &'a [u8]);
+
+impl<'a> Text<'a> {
+    /// The bytes.
+    #[inline]
+    #[must_use]
+    pub const fn as_bytes(self) -> &'a [u8] {
+        self.0
+    }
+
+    /// For display: what is not UTF-8 is replaced.
+    #[must_use]
+    pub fn to_str(self) -> Cow<'a, str> {
+        String::from_utf8_lossy(self.0)
+    }
+}
+
+impl fmt::Debug for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.to_str(), f)
+    }
+}
+
+impl PartialEq<str> for Text<'_> {
+    fn eq(&self, other: &str) -> bool {
+        self.0 == other.as_bytes()
+    }
+}
+
+impl PartialEq<&str> for Text<'_> {
+    fn eq(&self, other: &&str) -> bool {
+        self.0 == other.as_bytes()
+    }
+}
+
+/// A record's meaning and place.
+#[derive(Clone, Copy, Debug)]
+pub struct Resolved<'a> {
+    /// Where the record begins.
+    pub offset: Offset,
+    /// The provider it belongs to.
+    pub provider: ProviderId,
+    /// What that is called.
+    pub provider_name: Text<'a>,
+    /// What the record says.
+    pub item: Item<'a>,
+    /// The record as it stands in the input.
+    pub bytes: &'a [u8],
+    /// What processes and threads are called, as far as it was said up to here.
+    pub names: &'a Names,
+}
+
+/// What a record says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Item<'a> {
+    /// The magic number record.
+    Magic,
+    /// A provider is introduced and becomes current.
+    ProviderInfo {
+        /// Its name.
+        name: Text<'a>,
+    },
+    /// A provider becomes current again.
+    ProviderSection,
+    /// A remark about a provider.
+    ProviderEvent {
+        /// The provider.
+        about: ProviderId,
+        /// 0: its buffer filled up.
+        event: u8,
+    },
+    /// The rate of the current provider's clock.
+    Initialization {
+        /// The rate.
+        rate: TicksPerSecond,
+    },
+    /// A string gets an index.
+    String {
+        /// The index.
+        index: u16,
+        /// The string.
+        value: Text<'a>,
+    },
+    /// A thread gets an index.
+    Thread {
+        /// The index.
+        index: u8,
+        /// The thread.
+        thread: Thread,
+    },
+    /// Something happened.
+    Event(Event<'a>),
+    /// Bytes with a name.
+    Blob {
+        /// The name.
+        name: Text<'a>,
+        /// What they are.
+        blob_type: u8,
+        /// The bytes.
+        payload: &'a [u8],
+    },
+    /// What a provider lost.
+    Loss(LossRecord),
+    /// An object of a process.
+    UserspaceObject {
+        /// The process.
+        process: Koid,
+        /// Where it is.
+        address: u64,
+        /// Its name.
+        name: Text<'a>,
+        /// What else is known of it.
+        arguments: Arguments<'a>,
+    },
+    /// An object of the kernel and its name.
+    KernelObject {
+        /// 1 a process, 2 a thread.
+        object_type: u8,
+        /// Which object.
+        koid: Koid,
+        /// Its name.
+        name: Text<'a>,
+        /// What else is known of it.
+        arguments: Arguments<'a>,
+    },
+    /// What a CPU runs.
+    Scheduling {
+        /// When.
+        time: Time,
+        /// What happened.
+        kind: Scheduling,
+        /// What else is said.
+        arguments: Arguments<'a>,
+    },
+    /// A line of text.
+    Log {
+        /// When.
+        time: Time,
+        /// Whose line it is.
+        thread: Thread,
+        /// The line.
+        message: Text<'a>,
+    },
+    /// Material for a profile.
+    Profiler {
+        /// When.
+        time: Time,
+        /// Whose.
+        thread: Thread,
+        /// What is said.
+        kind: ProfilerKind<'a>,
+    },
+    /// A large blob, or the first piece of one.
+    LargeBlob {
+        /// By what it is switched on.
+        category: Text<'a>,
+        /// Its name.
+        name: Text<'a>,
+        /// When and where it happened, and its arguments; none for an attachment.
+        event: Option<(Time, Thread, Arguments<'a>)>,
+        /// The bytes, or the first of them.
+        payload: &'a [u8],
+        /// How many there are in all. If more than these, [`Item::LargeBlobPart`]s follow.
+        payload_bytes: u64,
+    },
+    /// The next piece of a large blob.
+    LargeBlobPart {
+        /// The bytes.
+        payload: &'a [u8],
+    },
+    /// A record of a newer version, or a further piece of one. It is stepped over.
+    Unknown {
+        /// Its header.
+        header: RecordHeader,
+        /// Its size.
+        size: Words,
+    },
+    /// A record that makes no sense. It is left out.
+    Malformed {
+        /// Its header.
+        header: RecordHeader,
+        /// What is wrong.
+        error: DecodeError,
+    },
+    /// A damaged stretch. Reading goes on behind it.
+    Damage {
+        /// How long it is.
+        bytes: u64,
+    },
+}
+
+/// A process and one of its threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Thread {
+    /// The process.
+    pub process: Koid,
+    /// The thread.
+    pub thread: Koid,
+}
+
+/// A moment on a provider's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Time {
+    /// When, on that clock.
+    pub ticks: Ticks,
+    /// The clock's rate.
+    pub rate: TicksPerSecond,
+}
+
+impl Time {
+    /// In nanoseconds, rounded down.
+    #[inline]
+    #[must_use]
+    pub const fn nanos(self) -> Nanos {
+        self.ticks.to_nanos(self.rate)
+    }
+}
+
+/// An event, resolved.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Event<'a> {
+    /// When.
+    pub time: Time,
+    /// Where.
+    pub thread: Thread,
+    /// By what it is switched on.
+    pub category: Text<'a>,
+    /// What it is called.
+    pub name: Text<'a>,
+    /// What it is.
+    pub kind: EventKind,
+    /// Its arguments, in order.
+    pub arguments: Arguments<'a>,
+}
+
+/// What a scheduler did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheduling {
+    /// A CPU goes over from one thread to another.
+    ContextSwitch {
+        /// Which CPU.
+        cpu: u16,
+        /// What the outgoing thread does from here on.
+        outgoing_state: ThreadState,
+        /// The thread that ran.
+        outgoing: Koid,
+        /// The thread that runs.
+        incoming: Koid,
+    },
+    /// A thread becomes ready to run.
+    ThreadWakeup {
+        /// The CPU it is queued on.
+        cpu: u16,
+        /// The thread.
+        thread: Koid,
+    },
+    /// A context switch as older systems wrote it.
+    LegacyContextSwitch {
+        /// Which CPU.
+        cpu: u8,
+        /// What the outgoing thread does from here on.
+        outgoing_state: ThreadState,
+        /// The thread that ran.
+        outgoing: Thread,
+        /// The thread that runs.
+        incoming: Thread,
+        /// Priority of the thread that ran.
+        outgoing_priority: u8,
+        /// Priority of the thread that runs.
+        incoming_priority: u8,
+    },
+    /// A thread goes over from one fiber to another.
+    FiberSwitch {
+        /// The fiber that ran.
+        outgoing: Koid,
+        /// The fiber that runs.
+        incoming: Koid,
+    },
+}
+
+/// A value of a resolved argument.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// No value.
+    Null,
+    /// True or false.
+    Bool(bool),
+    /// Signed, 32 bits.
+    Int32(i32),
+    /// Unsigned, 32 bits.
+    Uint32(u32),
+    /// Signed, 64 bits.
+    Int64(i64),
+    /// Unsigned, 64 bits.
+    Uint64(u64),
+    /// Floating point.
+    Double(f64),
+    /// Text.
+    String(Text<'a>),
+    /// An address.
+    Pointer(u64),
+    /// A kernel object.
+    Koid(Koid),
+    /// Bytes.
+    Blob(&'a [u8]),
+    /// A type that is not known.
+    Unknown,
+}
+
+/// The arguments of a record. They are resolved as they are gone through.
+#[derive(Clone, Copy)]
+pub struct Arguments<'a> {
+    pub(crate) encoded: trace_format::argument::Arguments<'a>,
+    pub(crate) provider: &'a Provider,
+}
+
+impl<'a> Arguments<'a> {
+    /// How many there are.
+    #[inline]
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.encoded.len()
+    }
+
+    /// Whether there are none.
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Names and values, in order.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = (Text<'a>, Value<'a>)> + use<'a> {
+        let provider = self.provider;
+        // All of them were checked when the record was decoded.
+        self.encoded.iter().flatten().map(move |argument| {
+            let value = match argument.value {
+                ArgumentValue::Null => Value::Null,
+                ArgumentValue::Bool(value) => Value::Bool(value),
+                ArgumentValue::Int32(value) => Value::Int32(value),
+                ArgumentValue::Uint32(value) => Value::Uint32(value),
+                ArgumentValue::Int64(value) => Value::Int64(value),
+                ArgumentValue::Uint64(value) => Value::Uint64(value),
+                ArgumentValue::Double(value) => Value::Double(value),
+                ArgumentValue::String(value) => Value::String(resolve(provider, value)),
+                ArgumentValue::Pointer(value) => Value::Pointer(value),
+                ArgumentValue::Koid(koid) => Value::Koid(koid),
+                ArgumentValue::Blob(bytes) => Value::Blob(bytes),
+                ArgumentValue::Unknown { .. } => Value::Unknown,
+            };
+            (resolve(provider, argument.name), value)
+        })
+    }
+
+    /// The first argument of a name.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<Value<'a>> {
+        self.iter().find(|(found, _)| found == name).map(|(_, value)| value)
+    }
+}
+
+impl PartialEq for Arguments<'_> {
+    fn eq(&self, other: &Arguments<'_>) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl fmt::Debug for Arguments<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+/// What a reference stands for; its index, if that was not defined.
+#[inline]
+pub(crate) fn find<'a>(provider: &'a Provider, string: StringRef<'a>) -> Result<Text<'a>, u16> {
+    match string {
+        StringRef::Empty => Ok(Text(b"")),
+        StringRef::Inline(bytes) => Ok(Text(bytes)),
+        StringRef::Index(index) => provider.string(index).map(Text).ok_or(index.get()),
+    }
+}
+
+/// What a reference stands for; what was not defined is shown as unknown.
+#[inline]
+pub(crate) fn resolve<'a>(provider: &'a Provider, string: StringRef<'a>) -> Text<'a> {
+    find(provider, string).unwrap_or(UNKNOWN)
+}

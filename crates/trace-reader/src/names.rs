@@ -1,0 +1,64 @@
+//! What processes and threads are called.
+
+use crate::item::{Text, Thread};
+use crate::tables::Budget;
+use std::collections::HashMap;
+use trace_format::units::Koid;
+
+/// Names of processes and threads, from kernel object records. Koids are unique on a machine, so that the names
+/// hold for all providers. The last name holds.
+#[derive(Debug, Default)]
+pub struct Names {
+    processes: HashMap<Koid, Box<[u8]>>,
+    threads: HashMap<Koid, (Option<Koid>, Box<[u8]>)>,
+}
+
+/// What an entry takes besides its text.
+const ENTRY_BYTES: usize = 64;
+
+impl Names {
+    /// The name of a process.
+    #[must_use]
+    pub fn process(&self, process: Koid) -> Option<Text<'_>> {
+        self.processes.get(&process).map(|name| Text(name))
+    }
+
+    /// The name of a thread, unless it is known to be a thread of another process.
+    #[must_use]
+    pub fn thread(&self, Thread { process, thread }: Thread) -> Option<Text<'_>> {
+        let (owner, name) = self.threads.get(&thread)?;
+        owner.is_none_or(|owner| owner == process).then_some(Text(name))
+    }
+
+    /// The process of a thread.
+    #[must_use]
+    pub fn process_of(&self, thread: Koid) -> Option<Koid> {
+        self.threads.get(&thread)?.0
+    }
+
+    /// False if there is no room left for the name.
+    pub(crate) fn name_process(&mut self, process: Koid, name: &[u8], budget: &mut Budget) -> bool {
+        let old = self.processes.get(&process).map_or(0, |name| name.len() + ENTRY_BYTES);
+        let is_kept = budget.replace(old, name.len() + ENTRY_BYTES);
+        if is_kept {
+            self.processes.insert(process, name.into());
+        }
+        is_kept
+    }
+
+    /// False if there is no room left for the name.
+    pub(crate) fn name_thread(
+        &mut self,
+        thread: Koid,
+        process: Option<Koid>,
+        name: &[u8],
+        budget: &mut Budget,
+    ) -> bool {
+        let old = self.threads.get(&thread).map_or(0, |(_, name)| name.len() + ENTRY_BYTES);
+        let is_kept = budget.replace(old, name.len() + ENTRY_BYTES);
+        if is_kept {
+            self.threads.insert(thread, (process, name.into()));
+        }
+        is_kept
+    }
+}

@@ -1,0 +1,512 @@
+//! What records mean: definitions are remembered, references are looked up.
+
+use super::{Odd, Unknown};
+use crate::item::{self, Arguments, Event, Item, Resolved, Text, Thread, Time};
+use crate::names::Names;
+use crate::records::{Gap, RawRecord};
+use crate::tables::{Defined, Provider, Providers};
+use crate::warning::{Warning, WarningKind, Warnings};
+use trace_format::argument::{self, ArgumentValue};
+use trace_format::event::{self, EventKind};
+use trace_format::kernel_object::{KernelObject, PROCESS_ARGUMENT, TYPE_PROCESS, TYPE_THREAD};
+use trace_format::loss::{LOSS_BLOB_NAME, LossRecord};
+use trace_format::metadata::{MAGIC_WORD, Metadata};
+use trace_format::record::{Record, RecordHeader};
+use trace_format::refs::{StringRef, ThreadRef};
+use trace_format::scheduling::Scheduling;
+use trace_format::units::{Koid, Offset, ProviderId, Ticks, TicksPerSecond};
+use trace_format::userspace_object::ProcessRef;
+
+#[derive(Debug)]
+pub(super) struct Resolver {
+    providers: Providers,
+    pub names: Names,
+    pub warnings: Warnings,
+    pub unknown: Unknown,
+    /// Place of the record that is being resolved.
+    pub offset: Offset,
+    /// Rate of the first initialization record.
+    first_rate: Option<TicksPerSecond>,
+    /// Bytes of a large blob that are still to come.
+    pub payload_left: u64,
+    pub is_at_start: bool,
+    pub is_strict: bool,
+}
+
+impl Resolver {
+    pub fn new(table_bytes: usize) -> Self {
+        Self {
+            providers: Providers::new(table_bytes),
+            names: Names::default(),
+            warnings: Warnings::default(),
+            unknown: Unknown::default(),
+            offset: Offset(0),
+            first_rate: None,
+            payload_left: 0,
+            is_at_start: true,
+            is_strict: false,
+        }
+    }
+
+    #[cold]
+    pub fn warn(&mut self, kind: WarningKind) {
+        let provider = self.providers.current().id;
+        self.warnings.add(Warning { offset: self.offset, provider, kind });
+    }
+
+    #[cold]
+    pub fn start(&mut self, header: RecordHeader) {
+        self.is_at_start = false;
+        if header.0 != MAGIC_WORD {
+            self.warn(WarningKind::NoMagic);
+        }
+    }
+
+    /// A stretch was skipped. What the current provider defined before it may have been defined anew in it.
+    //= docs/format.md#damage
+    #[cold]
+    pub fn damage(&mut self, gap: Gap) {
+        self.offset = gap.offset;
+        self.warn(WarningKind::Damaged(gap.bytes));
+        self.payload_left = 0;
+        let (provider, budget) = self.providers.current_mut();
+        provider.forget(budget);
+    }
+
+    /// Resolves an event: what [`Resolver::apply`] and [`Resolver::known`] do to other records, in one go.
+    #[inline]
+    pub fn event<'a>(&'a mut self, event: event::Event<'a>, raw: RawRecord<'a>) -> Resolved<'a> {
+        if self.is_strict {
+            self.check_event_strictly(&event);
+        }
+        let Self { providers, warnings, unknown, names, .. } = self;
+        let provider = providers.current();
+        let (id, offset) = (provider.id, raw.offset);
+        let mut warn = |kind| warnings.add(Warning { offset, provider: id, kind });
+        let time = Time { ticks: event.timestamp, rate: provider.rate };
+        if event.timestamp > provider.last_time() {
+            warn(WarningKind::TimeOutOfRange(event.timestamp));
+        }
+        let thread = match event.thread {
+            ThreadRef::Inline { process, thread } => Thread { process: process.0, thread: thread.0 },
+            ThreadRef::Index(index) => provider.thread(index).unwrap_or_else(|| {
+                warn(WarningKind::UndefinedThread(index.get()));
+                Thread::default()
+            }),
+        };
+        let mut text = |string| {
+            item::find(provider, string).unwrap_or_else(|index| {
+                warn(WarningKind::UndefinedString(index));
+                item::UNKNOWN
+            })
+        };
+        let (category, name) = (text(event.category), text(event.name));
+        for header in event.arguments.headers() {
+            for index in [header.name_index(), header.value_index()].into_iter().flatten() {
+                text(StringRef::Index(index));
+            }
+            unknown.arguments += u64::from(header.argument_type().is_none());
+        }
+        match event.kind {
+            EventKind::DurationComplete { end } => {
+                if end > provider.last_time() {
+                    warn(WarningKind::TimeOutOfRange(end));
+                }
+                if end < event.timestamp {
+                    warn(WarningKind::EndBeforeBegin { begin: event.timestamp, end });
+                }
+            }
+            EventKind::Unknown { .. } => unknown.events += 1,
+            _ => {}
+        }
+        let arguments = Arguments { encoded: event.arguments, provider };
+        let item = Item::Event(Event { time, thread, category, name, kind: event.kind, arguments });
+        let provider_name = Text(&provider.name);
+        Resolved { offset, provider: id, provider_name, item, bytes: raw.bytes, names }
+    }
+
+    #[cold]
+    fn check_event_strictly(&mut self, event: &event::Event<'_>) {
+        if !self.providers.current().is_initialized {
+            self.warn(WarningKind::NoRate);
+        }
+        for (string, what) in [(event.category, "category"), (event.name, "event name")] {
+            if let StringRef::Inline(bytes) = string {
+                self.check_text(bytes, what);
+            }
+        }
+        self.check_argument_texts(&event.arguments);
+    }
+
+    /// Remembers what a record other than an event defines, and warns of what is wrong with it.
+    pub fn apply(&mut self, record: &Record<'_>) {
+        match record {
+            Record::Metadata(metadata) => self.apply_metadata(metadata),
+            Record::Initialization(initialization) => self.apply_rate(initialization.ticks_per_second),
+            Record::String(string) => {
+                let (provider, budget) = self.providers.current_mut();
+                let defined = provider.define_string(string.index, string.value, budget);
+                self.warn_of_definition(defined, WarningKind::RedefinedString(string.index));
+                self.check_text(string.value, "string");
+            }
+            Record::Thread(record) => {
+                let thread = Thread { process: record.process.0, thread: record.thread.0 };
+                let (provider, budget) = self.providers.current_mut();
+                let defined = provider.define_thread(record.index, thread, budget);
+                self.warn_of_definition(defined, WarningKind::RedefinedThread(record.index));
+            }
+            Record::Blob(blob) => self.check_string(blob.name, "blob name"),
+            Record::UserspaceObject(object) => {
+                if let ProcessRef::Index(index) = object.process {
+                    self.check_thread(ThreadRef::Index(index));
+                }
+                self.check_string(object.name, "object name");
+                self.check_arguments(&object.arguments);
+            }
+            Record::KernelObject(object) => {
+                // Its name need not be UTF-8.
+                self.check_reference(object.name);
+                self.check_arguments(&object.arguments);
+                self.apply_object(object);
+            }
+            Record::Scheduling(scheduling) => {
+                self.check_time(scheduling.timestamp());
+                if let Scheduling::LegacyContextSwitch { outgoing, incoming, .. } = *scheduling {
+                    self.check_thread(outgoing);
+                    self.check_thread(incoming);
+                }
+                self.check_arguments(&scheduling.arguments());
+            }
+            Record::Log(log) => {
+                self.check_thread(log.thread);
+                self.check_time(log.timestamp);
+                self.check_text(log.message, "message");
+            }
+            Record::Profiler(profiler) => {
+                self.check_thread(profiler.thread);
+                self.check_time(profiler.timestamp);
+            }
+            Record::Large(blob) => {
+                self.check_string(blob.category, "category");
+                self.check_string(blob.name, "blob name");
+                if let Some(event) = blob.event {
+                    self.check_thread(event.thread);
+                    self.check_time(event.timestamp);
+                    self.check_arguments(&event.arguments);
+                }
+            }
+            Record::Event(_) | Record::Unknown { .. } => {}
+        }
+    }
+
+    fn apply_metadata(&mut self, metadata: &Metadata<'_>) {
+        match *metadata {
+            Metadata::ProviderInfo { id, name } => {
+                if !self.providers.introduce(id, name) {
+                    self.warn(WarningKind::TablesFull);
+                }
+                self.check_text(name, "provider name");
+            }
+            Metadata::ProviderSection { id } => {
+                let (is_known, is_kept) = self.providers.select(id);
+                if !is_known {
+                    self.warn(WarningKind::UnknownProvider(id));
+                }
+                if !is_kept {
+                    self.warn(WarningKind::TablesFull);
+                }
+            }
+            Metadata::ProviderEvent { .. } | Metadata::TraceInfoMagic | Metadata::Unknown => {}
+        }
+    }
+
+    fn apply_rate(&mut self, rate: TicksPerSecond) {
+        self.providers.current_mut().0.set_rate(rate);
+        let expected = *self.first_rate.get_or_insert(rate);
+        if self.is_strict && rate != expected {
+            self.warn(WarningKind::RatesDiffer { found: rate, expected });
+        }
+    }
+
+    fn apply_object(&mut self, object: &KernelObject<'_>) {
+        let process = match object.object_type {
+            TYPE_PROCESS => None,
+            TYPE_THREAD => {
+                let provider = self.providers.current();
+                object.arguments.iter().flatten().find_map(|argument| match argument.value {
+                    ArgumentValue::Koid(process)
+                        if item::resolve(provider, argument.name) == PROCESS_ARGUMENT =>
+                    {
+                        Some(process)
+                    }
+                    _ => None,
+                })
+            }
+            _ => return,
+        };
+        let (provider, budget) = self.providers.current_mut();
+        let name = item::resolve(provider, object.name).as_bytes();
+        let is_kept = match object.object_type {
+            TYPE_PROCESS => self.names.name_process(object.koid, name, budget),
+            _ => self.names.name_thread(object.koid, process, name, budget),
+        };
+        if !is_kept {
+            self.warn(WarningKind::TablesFull);
+        }
+    }
+
+    /// As [`Resolver::apply`], for what is not simply a known record.
+    #[cold]
+    pub fn apply_odd(&mut self, odd: &Odd<'_>, raw: RawRecord<'_>) {
+        match odd {
+            Odd::Longer(record) => self.apply(record),
+            Odd::Start(start) => {
+                self.payload_left = start.payload_bytes - start.blob.payload.len() as u64;
+                self.apply(&Record::Large(start.blob));
+            }
+            Odd::Part(payload) => self.payload_left -= payload.len() as u64,
+            Odd::Unknown if raw.earlier > 0 => {}
+            Odd::Unknown if raw.header().record_type_bits() == 0 => self.unknown.metadata += 1,
+            Odd::Unknown => self.unknown.records += 1,
+            Odd::Malformed(error) => self.warn(WarningKind::Malformed(*error)),
+        }
+    }
+
+    fn warn_of_definition(&mut self, defined: Defined, changed: WarningKind) {
+        match defined {
+            Defined::Full => self.warn(WarningKind::TablesFull),
+            Defined::Changed if self.is_strict => self.warn(changed),
+            _ => {}
+        }
+    }
+
+    //= docs/format.md#time
+    #[inline]
+    fn check_time(&mut self, ticks: Ticks) {
+        let provider = self.providers.current();
+        if ticks > provider.last_time() {
+            self.warn(WarningKind::TimeOutOfRange(ticks));
+        } else if self.is_strict && !provider.is_initialized {
+            self.warn(WarningKind::NoRate);
+        }
+    }
+
+    #[inline]
+    fn check_reference(&mut self, string: StringRef<'_>) {
+        if let StringRef::Index(index) = string
+            && self.providers.current().string(index).is_none()
+        {
+            self.warn(WarningKind::UndefinedString(index.get()));
+        }
+    }
+
+    #[inline]
+    fn check_string(&mut self, string: StringRef<'_>, what: &'static str) {
+        self.check_reference(string);
+        if let StringRef::Inline(bytes) = string {
+            self.check_text(bytes, what);
+        }
+    }
+
+    #[inline]
+    fn check_text(&mut self, bytes: &[u8], what: &'static str) {
+        if self.is_strict && str::from_utf8(bytes).is_err() {
+            self.warn(WarningKind::NotUtf8(what));
+        }
+    }
+
+    #[inline]
+    fn check_thread(&mut self, thread: ThreadRef) {
+        if let ThreadRef::Index(index) = thread
+            && self.providers.current().thread(index).is_none()
+        {
+            self.warn(WarningKind::UndefinedThread(index.get()));
+        }
+    }
+
+    fn check_arguments(&mut self, arguments: &argument::Arguments<'_>) {
+        for header in arguments.headers() {
+            for index in [header.name_index(), header.value_index()].into_iter().flatten() {
+                self.check_reference(StringRef::Index(index));
+            }
+            self.unknown.arguments += u64::from(header.argument_type().is_none());
+        }
+        self.check_argument_texts(arguments);
+    }
+
+    fn check_argument_texts(&mut self, arguments: &argument::Arguments<'_>) {
+        if !self.is_strict {
+            return;
+        }
+        for argument in arguments.iter().flatten() {
+            if let StringRef::Inline(bytes) = argument.name {
+                self.check_text(bytes, "argument name");
+            }
+            if let ArgumentValue::String(StringRef::Inline(bytes)) = argument.value {
+                self.check_text(bytes, "argument value");
+            }
+        }
+    }
+}
+
+/// What was applied, as it is handed out.
+impl Resolver {
+    pub fn known<'a>(&'a self, record: Record<'a>, raw: RawRecord<'a>) -> Resolved<'a> {
+        self.resolved(raw.offset, raw.bytes, self.item(record, raw))
+    }
+
+    fn item<'a>(&'a self, record: Record<'a>, raw: RawRecord<'a>) -> Item<'a> {
+        match record {
+            Record::Metadata(metadata) => match metadata {
+                Metadata::ProviderInfo { name, .. } => Item::ProviderInfo { name: Text(name) },
+                Metadata::ProviderSection { .. } => Item::ProviderSection,
+                Metadata::ProviderEvent { id, event } => Item::ProviderEvent { about: id, event },
+                Metadata::TraceInfoMagic => Item::Magic,
+                Metadata::Unknown => Item::Unknown { header: raw.header(), size: raw.size },
+            },
+            Record::Initialization(record) => Item::Initialization { rate: record.ticks_per_second },
+            Record::String(string) => Item::String { index: string.index, value: Text(string.value) },
+            Record::Thread(record) => Item::Thread {
+                index: record.index,
+                thread: Thread { process: record.process.0, thread: record.thread.0 },
+            },
+            // Events have a way of their own.
+            Record::Event(_) | Record::Unknown { .. } => {
+                Item::Unknown { header: raw.header(), size: raw.size }
+            }
+            Record::Blob(blob) => {
+                let name = self.text(blob.name);
+                match LossRecord::decode(blob.payload) {
+                    Ok(Some(loss)) if name == LOSS_BLOB_NAME => Item::Loss(loss),
+                    _ => Item::Blob { name, blob_type: blob.blob_type, payload: blob.payload },
+                }
+            }
+            Record::UserspaceObject(object) => Item::UserspaceObject {
+                process: match object.process {
+                    ProcessRef::Index(index) => self.thread(ThreadRef::Index(index)).process,
+                    ProcessRef::Inline(process) => process.0,
+                },
+                address: object.address,
+                name: self.text(object.name),
+                arguments: self.arguments(object.arguments),
+            },
+            Record::KernelObject(object) => Item::KernelObject {
+                object_type: object.object_type,
+                koid: object.koid,
+                name: self.text(object.name),
+                arguments: self.arguments(object.arguments),
+            },
+            Record::Scheduling(scheduling) => Item::Scheduling {
+                time: self.time(scheduling.timestamp()),
+                kind: self.scheduling(scheduling),
+                arguments: self.arguments(scheduling.arguments()),
+            },
+            Record::Log(log) => Item::Log {
+                time: self.time(log.timestamp),
+                thread: self.thread(log.thread),
+                message: Text(log.message),
+            },
+            Record::Profiler(profiler) => Item::Profiler {
+                time: self.time(profiler.timestamp),
+                thread: self.thread(profiler.thread),
+                kind: profiler.kind,
+            },
+            Record::Large(blob) => Item::LargeBlob {
+                category: self.text(blob.category),
+                name: self.text(blob.name),
+                event: blob.event.map(|event| {
+                    let time = self.time(event.timestamp);
+                    (time, self.thread(event.thread), self.arguments(event.arguments))
+                }),
+                payload: blob.payload,
+                payload_bytes: blob.payload.len() as u64 + self.payload_left,
+            },
+        }
+    }
+
+    fn scheduling(&self, scheduling: Scheduling<'_>) -> item::Scheduling {
+        match scheduling {
+            Scheduling::ContextSwitch { cpu, outgoing_state, outgoing, incoming, .. } => {
+                item::Scheduling::ContextSwitch {
+                    cpu,
+                    outgoing_state,
+                    outgoing: outgoing.0,
+                    incoming: incoming.0,
+                }
+            }
+            Scheduling::ThreadWakeup { cpu, thread, .. } => {
+                item::Scheduling::ThreadWakeup { cpu, thread: thread.0 }
+            }
+            Scheduling::LegacyContextSwitch {
+                cpu,
+                outgoing_state,
+                outgoing,
+                incoming,
+                outgoing_priority,
+                incoming_priority,
+                ..
+            } => item::Scheduling::LegacyContextSwitch {
+                cpu,
+                outgoing_state,
+                outgoing: self.thread(outgoing),
+                incoming: self.thread(incoming),
+                outgoing_priority,
+                incoming_priority,
+            },
+            Scheduling::FiberSwitch { outgoing, incoming, .. } => {
+                item::Scheduling::FiberSwitch { outgoing, incoming }
+            }
+        }
+    }
+
+    #[cold]
+    pub fn odd<'a>(&'a self, odd: Odd<'a>, raw: RawRecord<'a>) -> Resolved<'a> {
+        let item = match odd {
+            Odd::Longer(record) => return self.known(record, raw),
+            Odd::Start(start) => self.item(Record::Large(start.blob), raw),
+            Odd::Part(payload) => Item::LargeBlobPart { payload },
+            Odd::Unknown => Item::Unknown { header: raw.header(), size: raw.size },
+            Odd::Malformed(error) => Item::Malformed { header: raw.header(), error },
+        };
+        self.resolved(Offset(raw.offset.0 + raw.earlier), raw.bytes, item)
+    }
+
+    #[cold]
+    pub fn damaged(&self, gap: Gap) -> Resolved<'_> {
+        self.resolved(gap.offset, &[], Item::Damage { bytes: gap.bytes })
+    }
+
+    #[inline]
+    fn resolved<'a>(&'a self, offset: Offset, bytes: &'a [u8], item: Item<'a>) -> Resolved<'a> {
+        let Provider { id, name, .. } = self.providers.current();
+        let (provider, provider_name): (ProviderId, _) = (*id, Text(name));
+        Resolved { offset, provider, provider_name, item, bytes, names: &self.names }
+    }
+
+    #[inline]
+    fn time(&self, ticks: Ticks) -> Time {
+        Time { ticks, rate: self.providers.current().rate }
+    }
+
+    #[inline]
+    fn text<'a>(&'a self, string: StringRef<'a>) -> Text<'a> {
+        item::resolve(self.providers.current(), string)
+    }
+
+    /// A thread that was not defined is nobody's.
+    #[inline]
+    fn thread(&self, thread: ThreadRef) -> Thread {
+        match thread {
+            ThreadRef::Inline { process, thread } => Thread { process: process.0, thread: thread.0 },
+            ThreadRef::Index(index) => {
+                let none = Thread { process: Koid(0), thread: Koid(0) };
+                self.providers.current().thread(index).unwrap_or(none)
+            }
+        }
+    }
+
+    #[inline]
+    fn arguments<'a>(&'a self, encoded: argument::Arguments<'a>) -> Arguments<'a> {
+        Arguments { encoded, provider: self.providers.current() }
+    }
+}

@@ -1,0 +1,162 @@
+//! Damage costs what is damaged, and nothing else.
+
+use super::*;
+
+/// A provider with a string, a thread and some instants, as one part of an archive.
+fn part(id: u64, count: u64) -> Vec<u64> {
+    let mut words = vec![MAGIC, 0x1_0020 | id << 20 | 1 << 52, u64::from(b'a') + id, 0x21, 1_000_000_000];
+    words.extend(string(1, ["zero", "one", "two", "three"][id as usize]));
+    words.extend([0x1_0033, id, 10 + id]);
+    for time in 1..=count {
+        words.extend(instant(1, 1, 1, time));
+    }
+    words
+}
+
+/// Counts the instants with their right name, by provider.
+fn names(lines: &[String]) -> [usize; 4] {
+    [0, 1, 2, 3].map(|id| {
+        let name = ["zero", "one", "two", "three"][id];
+        let right = format!("instant {id}/{} \"{name}\" \"{name}\" scope=thread", 10 + id);
+        lines.iter().filter(|line| line.contains(&right)).count()
+    })
+}
+
+#[test]
+//= docs/format.md#damage
+fn a_header_without_size_costs_the_rest_of_its_part() {
+    let mut words = part(1, 100);
+    let damaged = words.len() - 100;
+    words[damaged] &= !0xfff0;
+    let first = words.len() as u64 * 8;
+    words.extend(part(2, 100));
+    let (lines, warnings) = read(&words);
+    assert_eq!(names(&lines), [0, 50, 100, 0]);
+    let bytes = first - damaged as u64 * 8;
+    assert_eq!(warnings, [warning(damaged as u64 * 8, 1, WarningKind::Damaged(bytes))]);
+    assert!(lines.contains(&format!("{:#010x} 1 - damage {bytes} bytes", damaged * 8)));
+}
+
+#[test]
+//= docs/format.md#damage
+fn tables_of_the_damaged_provider_are_forgotten() {
+    let mut words = part(2, 1);
+    words.extend(part(1, 10));
+    let damaged = words.len() - 4;
+    words[damaged] &= !0xfff0;
+    words.extend([MAGIC, section(2)]);
+    words.extend(instant(1, 1, 1, 7));
+    words.extend(instant(1, 1, 1, 8));
+    words.extend([MAGIC, section(1)]);
+    words.extend(instant(1, 1, 1, 9));
+    let (lines, warnings) = read(&words);
+    // Provider 2 was not current; what it has defined holds.
+    assert_eq!(names(&lines), [0, 8, 3, 0]);
+    assert_eq!(
+        events(&lines).last().unwrap(),
+        &"1 0.000000009 instant 0/0 \"<unknown>\" \"<unknown>\" scope=thread"
+    );
+    assert_eq!(warnings.len(), 4, "{warnings:?}");
+}
+
+#[test]
+//= docs/format.md#damage
+fn a_size_that_swallows_the_next_part_is_noticed() {
+    // The last record of a part grows by 8 words: over the next magic number and provider info.
+    let mut words = part(1, 10);
+    let damaged = words.len() - 2;
+    words[damaged] |= 8 << 4;
+    let next = words.len() as u64 * 8;
+    words.extend(part(2, 10));
+    let (lines, warnings) = read(&words);
+    assert_eq!(names(&lines), [0, 9, 10, 0]);
+    let gap = next - damaged as u64 * 8;
+    assert_eq!(warnings, [warning(damaged as u64 * 8, 1, WarningKind::Damaged(gap))]);
+}
+
+#[test]
+//= docs/format.md#damage
+fn a_record_that_became_a_huge_one_costs_its_part() {
+    // A kernel object whose type becomes that of large records: its size is then half a GiB.
+    let mut words = part(1, 10);
+    let damaged = words.len();
+    words.extend([0x0000_0180_0402_005f, 7, 0x6e69_616d, 0x1_0028, 8]);
+    words.extend(part(2, 150_000).into_iter().skip(1));
+    let next = damaged + 5;
+    words.extend(part(3, 10));
+    let (lines, warnings) = read(&words);
+    assert_eq!(names(&lines), [0, 10, 150_000, 10]);
+    assert_eq!(
+        warnings[0],
+        warning(damaged as u64 * 8, 1, WarningKind::Damaged((next - damaged) as u64 * 8))
+    );
+    assert_eq!(warnings.len(), 1);
+}
+
+#[test]
+//= docs/format.md#damage
+fn malformed_records_in_a_row_are_no_damage() {
+    // Strings that reach past their records, unknown records, and a part behind them.
+    let mut words = part(1, 1);
+    for _ in 0..10 {
+        words.extend([0x24 | 9 << 32 | (0x8009 << 48), 5, 0x2c, 1]);
+    }
+    words.extend(instant(1, 1, 1, 2));
+    words.extend(part(2, 1));
+    let (lines, warnings) = read(&words);
+    assert_eq!(names(&lines), [0, 2, 1, 0]);
+    assert_eq!(warnings.len(), 10);
+    assert!(warnings.iter().all(|warning| warning.kind.name() == "malformed"));
+}
+
+#[test]
+//= docs/format.md#damage
+fn bytes_that_got_lost_cost_their_part() {
+    let mut words = part(1, 100);
+    let removed = words.len() * 8 - 100;
+    words.extend(part(2, 100));
+    let mut trace = bytes(&words);
+    trace.drain(removed..removed + 3);
+    let (lines, warnings) = read_slice(&trace);
+    assert_eq!(names(&lines)[2], 100);
+    assert!((90..100).contains(&names(&lines)[1]), "{}", names(&lines)[1]);
+    assert_eq!(warnings.iter().filter(|warning| warning.kind.name() == "damaged").count(), 1);
+    assert_eq!(read_from(&trace[..]), (lines, warnings));
+}
+
+#[test]
+//= docs/format.md#damage
+fn a_trace_in_a_blob_is_no_place_to_resume_at() {
+    let inner = bytes(&COMPLETE);
+    let mut words = part(1, 1);
+    words.push(0x5 | 28 << 4 | 216 << 32 | 1 << 48);
+    words.extend(COMPLETE);
+    // A record of a later version in front of it: its blob is not searched.
+    words.extend([0x2c, 1]);
+    words.extend(instant(1, 1, 1, 2));
+    assert_eq!(inner.len(), 216);
+    let (lines, warnings) = read(&words);
+    assert_eq!((names(&lines), warnings), ([0, 2, 0, 0], vec![]));
+}
+
+/// Every single-bit flip of an archive of three parts: what stands in the other parts is all there.
+#[test]
+//= docs/format.md#damage
+fn a_flipped_bit_costs_at_most_its_part() {
+    let parts = [part(1, 6), part(2, 6), part(3, 6)];
+    let words = parts.concat();
+    let trace = bytes(&words);
+    let (from, to) = (parts[0].len() * 8, (parts[0].len() + parts[1].len()) * 8);
+    for place in from..to {
+        for bit in 0..8 {
+            let mut damaged = trace.clone();
+            damaged[place] ^= 1 << bit;
+            let (lines, warnings) = read_slice(&damaged);
+            let found = names(&lines);
+            // A flip in what says whose part it is turns it into one of another provider.
+            let is_about_provider = (from..from + 24).contains(&place);
+            assert!(found[3] == 6, "byte {place} bit {bit}: {found:?} {warnings:?}");
+            assert!(found[1] == 6 || is_about_provider, "byte {place} bit {bit}: {found:?} {warnings:?}");
+        }
+    }
+}

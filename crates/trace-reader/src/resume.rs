@@ -1,0 +1,91 @@
+//! Where reading can go on after damage: a record that says whose records follow, with sound ones behind it.
+
+use trace_format::metadata::{MAGIC_WORD, Metadata};
+use trace_format::record::{MAX_RECORD_WORDS, Record, RecordHeader};
+use trace_format::units::Words;
+
+/// So many records must be sound before reading is resumed at a place; fewer at the end of the input.
+const SOUND_RECORDS: usize = 4;
+/// So many bytes from a place on are enough to judge it.
+pub(crate) const JUDGED_BYTES: usize = SOUND_RECORDS * Words(MAX_RECORD_WORDS).bytes();
+
+/// What a search found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Search {
+    /// Reading can go on here.
+    Found(usize),
+    /// Not before here; from here on it takes more bytes to tell.
+    Unknown(usize),
+}
+
+/// Looks for a place from `from` on. The magic number may stand anywhere, because bytes may have got lost;
+/// other records, whose first word is less telling, only whole words behind the start of `bytes`.
+//= docs/format.md#damage
+pub(crate) fn search(bytes: &[u8], from: usize, is_end: bool) -> Search {
+    let mut place = from;
+    while let Some(word) = bytes.get(place..).and_then(<[u8]>::first_chunk::<8>) {
+        let word = u64::from_le_bytes(*word);
+        let is_candidate = word == MAGIC_WORD || place.is_multiple_of(8) && is_provider(word);
+        if is_candidate {
+            match is_sound(bytes.get(place..).unwrap_or_default(), is_end) {
+                Some(true) => return Search::Found(place),
+                Some(false) => {}
+                None => return Search::Unknown(place),
+            }
+        }
+        place += 1;
+    }
+    Search::Unknown(place.min(bytes.len()))
+}
+
+/// Whether going from record to record leads from `start` to a place, and not past it.
+pub(crate) fn leads_to(bytes: &[u8], start: usize, place: usize) -> bool {
+    let mut at = start;
+    while at < place {
+        let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) else { return false };
+        let header = RecordHeader(u64::from_le_bytes(*word));
+        match header.size() {
+            Words(0) if header.0 == 0 => at += 8,
+            Words(0) => return false,
+            size => at = at.saturating_add(size.bytes()),
+        }
+    }
+    at == place
+}
+
+/// A provider info or a provider section, as they are written: no bit is set where there must be none.
+fn is_provider(word: u64) -> bool {
+    let (size, name_bytes) = (RecordHeader(word).size(), (word >> 52) as usize);
+    match word & 0xf_000f {
+        0x1_0000 => name_bytes < 256 && size == Words(1).plus(Words::for_bytes(name_bytes)),
+        0x2_0000 => name_bytes == 0 && size == Words(1),
+        _ => false,
+    }
+}
+
+/// Whether several records from here on are what they say they are; none if it takes more bytes to tell.
+fn is_sound(bytes: &[u8], is_end: bool) -> Option<bool> {
+    let mut rest = bytes;
+    for number in 0..SOUND_RECORDS {
+        // What the end of the input cuts off says nothing.
+        let at_end = || is_end.then_some(number > 1 || rest.is_empty());
+        let Some(word) = rest.first_chunk::<8>() else { return at_end() };
+        let size = RecordHeader(u64::from_le_bytes(*word)).size();
+        if size > Words(MAX_RECORD_WORDS) {
+            return Some(false);
+        }
+        let Some((record, behind)) = rest.split_at_checked(size.bytes()) else { return at_end() };
+        let is_sound = match Record::decode(record) {
+            Ok(Record::Unknown { .. } | Record::Metadata(Metadata::Unknown)) | Err(_) => false,
+            Ok(record) => number > 0 || matches!(record, Record::Metadata(_)),
+        };
+        if !is_sound {
+            return Some(false);
+        }
+        rest = behind;
+    }
+    Some(true)
+}
+
+#[cfg(test)]
+mod tests;
