@@ -3,6 +3,7 @@
 
 mod scenarios {
     mod bad_input;
+    mod checking;
     mod ends;
     mod exact;
     mod full;

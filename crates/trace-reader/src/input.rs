@@ -2,8 +2,10 @@
 
 use std::io::{self, ErrorKind, Read};
 
-/// A stream is read in pieces of at most this size.
-pub(crate) const BUFFER_BYTES: usize = 512 << 10;
+/// A stream is read in pieces of at most this size, and at first of the smaller one, so that a small input takes
+/// little memory.
+const BUFFER_BYTES: usize = 512 << 10;
+const FIRST_BUFFER_BYTES: usize = 16 << 10;
 
 /// A source of bytes that can be looked at before they are taken.
 pub trait Input {
@@ -82,12 +84,14 @@ impl<R: Read> Stream<R> {
     #[cold]
     fn read(&mut self, bytes: usize) {
         while self.end - self.start < bytes && !self.is_at_end {
-            if self.buffer.len() - self.start < bytes {
+            if self.buffer.len() - self.start < bytes && self.start > 0 {
                 self.buffer.copy_within(self.start..self.end, 0);
                 (self.start, self.end) = (0, self.end - self.start);
             }
-            if self.buffer.len() < bytes.max(BUFFER_BYTES) {
-                self.buffer.resize(bytes.max(BUFFER_BYTES), 0);
+            if self.end == self.buffer.len() {
+                // What has been read so far was full, so there may be more.
+                let wanted = bytes.max(BUFFER_BYTES);
+                self.buffer.resize((2 * self.buffer.len()).clamp(FIRST_BUFFER_BYTES, wanted), 0);
             }
             let room = self.buffer.get_mut(self.end..).unwrap_or_default();
             match self.input.read(room) {

@@ -5,7 +5,7 @@
 //! for is not remembered.
 
 use crate::item::Thread;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use trace_format::units::{ProviderId, StringIndex, ThreadIndex, Ticks, TicksPerSecond};
 
 /// Bytes that tables may still take.
@@ -185,6 +185,11 @@ impl Provider {
         self.threads.find(index.get().into()).copied()
     }
 
+    /// Nothing is known of it.
+    fn is_stranger(&self) -> bool {
+        self.taken == 0 && self.name.is_empty() && !self.is_initialized
+    }
+
     /// Forgets strings and threads: definitions may have been missed.
     pub fn forget(&mut self, budget: &mut Budget) {
         self.strings = Table::new();
@@ -205,17 +210,21 @@ fn last_time(rate: TicksPerSecond) -> Ticks {
 pub(crate) struct Providers {
     current: Provider,
     others: HashMap<ProviderId, Provider>,
+    /// Those that were never introduced and have defined nothing, of which there is nothing else to know.
+    strangers: HashSet<ProviderId>,
     pub budget: Budget,
 }
 
 /// What a provider takes besides its tables.
 const PROVIDER_BYTES: usize = 512;
+/// What a provider takes of which nothing is known.
+const STRANGER_BYTES: usize = 16;
 
 impl Providers {
     /// Before any provider is introduced there is one without a name.
     pub fn new(budget_bytes: usize) -> Self {
         let current = Provider::new(ProviderId(0), b"");
-        Self { current, others: HashMap::new(), budget: Budget::new(budget_bytes) }
+        Self { current, others: HashMap::new(), strangers: HashSet::new(), budget: Budget::new(budget_bytes) }
     }
 
     /// Introduces a provider, with empty tables, and makes it current. False if there is no room to remember
@@ -235,10 +244,10 @@ impl Providers {
             return (true, true);
         }
         let known = self.others.remove(&id);
-        let is_known = known.is_some();
-        if is_known {
+        if known.is_some() {
             self.budget.replace(PROVIDER_BYTES, 0);
         }
+        let is_known = known.is_some() || self.strangers.contains(&id);
         (is_known, self.replace(known.unwrap_or_else(|| Provider::new(id, b""))))
     }
 
@@ -247,6 +256,10 @@ impl Providers {
         if previous.id == self.current.id {
             previous.forget(&mut self.budget);
             return true;
+        }
+        if previous.is_stranger() {
+            return self.strangers.contains(&previous.id)
+                || self.budget.replace(0, STRANGER_BYTES) && self.strangers.insert(previous.id);
         }
         let is_kept = self.budget.replace(0, PROVIDER_BYTES);
         if is_kept {

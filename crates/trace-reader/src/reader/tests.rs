@@ -447,11 +447,11 @@ fn tables_have_a_limit() {
         [0x34 | 1 << 24, 1, 0].map(|word| word | if word & 0xf == 4 { 1 << 32 | 2 << 48 } else { 0 }),
     );
     let trace = bytes(&words);
-    let (lines, warnings) = read_all(Reader::of_slice(&trace).unwrap().with_table_bytes(80));
+    let (lines, warnings) = read_all(Reader::of_slice(&trace).unwrap().with_table_bytes(16 + 70));
     assert_eq!(events(&lines), ["1 0.000000001 instant 0/0 \"first\" \"<unknown>\" scope=thread"]);
     let full = |offset| warning(offset, 1, WarningKind::TablesFull);
-    // The provider before the first, the second string, the thread.
-    assert_eq!(warnings, [full(8), full(32), full(48), warning(72, 1, WarningKind::UndefinedThread(1))]);
+    // The provider before the first is remembered by its number alone.
+    assert_eq!(warnings, [full(32), full(48), warning(72, 1, WarningKind::UndefinedThread(1))]);
 }
 
 #[test]

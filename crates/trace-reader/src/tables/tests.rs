@@ -46,7 +46,7 @@ fn a_definition_says_what_it_did() {
 
 #[test]
 fn a_provider_that_comes_again_gives_its_room_back() {
-    let mut providers = Providers::new(2 * PROVIDER_BYTES + 100);
+    let mut providers = Providers::new(PROVIDER_BYTES + 150);
     for _ in 0..100 {
         assert!(providers.introduce(ProviderId(1), b"one"));
         let (provider, budget) = providers.current_mut();

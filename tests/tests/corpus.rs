@@ -1,0 +1,263 @@
+//! The conformance corpus against the reader, the encoder and the tool; and what happens to each file when it is cut or
+//! damaged.
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use trace_format::record::Record;
+use trace_format::sink::Sink;
+use trace_reader::check::{KINDS, Limits, check, check_slice};
+use trace_reader::dump::{Line, RawLine};
+use trace_reader::{Item, Reader, Records};
+use trace_tests::Sandbox;
+use trace_tests::corpus::{File, TABLE_HEADING, directory, expected, files, table};
+
+/// Files of at most this size are damaged bit by bit.
+const SMALL_BYTES: usize = 600;
+
+const HINT: &str = "run `cargo run -p trace-tests --bin corpus` and look at what has changed";
+
+fn committed(file: &File, suffix: &str) -> Vec<u8> {
+    let path = directory().join(&file.name).with_added_extension(suffix);
+    fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}; {HINT}", path.display()))
+}
+
+#[test]
+fn the_committed_files_are_those_that_are_made() {
+    let mut names = BTreeSet::from(["README.md".to_owned()]);
+    for file in files() {
+        assert!(committed(&file, "fxt") == file.bytes, "{}: {HINT}", file.name);
+        let found = String::from_utf8(committed(&file, "txt")).unwrap();
+        assert_eq!(found, expected(&file.bytes), "{}: {HINT}", file.name);
+        assert!(names.insert(format!("{}.fxt", file.name)) && names.insert(format!("{}.txt", file.name)));
+    }
+    let found: BTreeSet<String> = fs::read_dir(directory())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(found, names, "{HINT}");
+    let page = fs::read_to_string(directory().join("README.md")).unwrap();
+    assert_eq!(page.split_once(TABLE_HEADING).unwrap().1, table(), "{HINT}");
+}
+
+#[test]
+fn every_kind_of_record_and_problem_is_there() {
+    let mut kinds = BTreeSet::new();
+    let mut problems = BTreeSet::new();
+    for file in files() {
+        for line in expected(&file.bytes).lines() {
+            match line.strip_prefix("! ") {
+                Some(problem) => problems.insert(problem.split(' ').next().unwrap().to_owned()),
+                None => kinds.insert(line.split(' ').nth(3).unwrap().to_owned()),
+            };
+        }
+    }
+    for kind in [
+        "magic",
+        "provider-info",
+        "provider-section",
+        "provider-event",
+        "initialization",
+        "string",
+        "thread",
+        "instant",
+        "counter",
+        "begin",
+        "end",
+        "complete",
+        "async-begin",
+        "async-instant",
+        "async-end",
+        "flow-begin",
+        "flow-step",
+        "flow-end",
+        "event-11",
+        "blob",
+        "loss",
+        "userspace-object",
+        "kernel-object",
+        "context-switch",
+        "thread-wakeup",
+        "legacy-context-switch",
+        "fiber-switch",
+        "log",
+        "module",
+        "mmap",
+        "backtrace",
+        "large-blob",
+        "large-attachment",
+        "unknown",
+        "malformed",
+        "damage",
+    ] {
+        assert!(kinds.contains(kind), "no file has a record of kind {kind}");
+    }
+    // Two kinds are about limits that are too large for a small file, one about a month.
+    let beyond = ["spans-full", "tables-full", "time-outlier"];
+    for kind in KINDS.iter().filter(|kind| !beyond.contains(kind)) {
+        assert!(problems.contains(*kind), "no file has a problem of kind {kind}");
+    }
+}
+
+/// Collects what is encoded.
+struct Bytes(Vec<u8>);
+
+impl Sink for Bytes {
+    fn word(&mut self, word: u64) {
+        self.0.extend(word.to_le_bytes());
+    }
+}
+
+#[test]
+fn what_was_decoded_is_encoded_to_the_same_words() {
+    // Reserved bits, later versions and what is only read are not written back.
+    let only_read = ["reserved", "unknown", "extended", "scopes", "inline", "fiber-switch", "32752"];
+    let mut count = 0;
+    for file in files() {
+        for raw in Records::of_slice(&file.bytes).map_while(Result::ok) {
+            let Ok(record) = Record::decode(raw.bytes) else { continue };
+            if record.words() != raw.size {
+                continue;
+            }
+            let mut again = Bytes(Vec::new());
+            match record.encode(&mut again) {
+                Ok(()) if again.0 == raw.bytes => count += 1,
+                result => {
+                    let is_known = only_read.iter().any(|part| file.name.contains(part));
+                    assert!(is_known, "{} at {}: {result:?} {record:?}", file.name, raw.offset);
+                }
+            }
+        }
+    }
+    assert!(count > 1000, "{count}");
+}
+
+fn lines(bytes: &[u8]) -> Vec<String> {
+    // Cut within its first record a file may look like something else.
+    let Ok(mut reader) = Reader::of_slice(bytes) else { return Vec::new() };
+    let mut lines = Vec::new();
+    while let Ok(Some(record)) = reader.next_item() {
+        lines.push(Line(&record).to_string());
+    }
+    lines
+}
+
+#[test]
+fn any_cut_gives_the_records_before_it() {
+    for file in files() {
+        // Damage is told by what comes behind it.
+        let is_damaged = file.name.starts_with("damage-");
+        let whole = lines(&file.bytes);
+        let ends: Vec<usize> = Records::of_slice(&file.bytes)
+            .map_while(Result::ok)
+            .map(|record| record.offset.0 as usize + record.size.bytes())
+            .collect();
+        // Long streams are cut less often in their middle, where nothing changes.
+        let step = if file.bytes.len() > 4000 { 41 } else { 1 };
+        let near_end = file.bytes.len().saturating_sub(100);
+        let cuts = (1..file.bytes.len()).filter(|cut| *cut < 300 || *cut > near_end || cut % step == 0);
+        for cut in cuts {
+            let found = lines(&file.bytes[..cut]);
+            if is_damaged {
+                continue;
+            }
+            assert!(whole.starts_with(&found), "{} cut at {cut}", file.name);
+            let expected = ends.iter().filter(|end| **end <= cut).count();
+            assert_eq!(found.len(), expected, "{} cut at {cut}", file.name);
+            let Ok(report) = check(&file.bytes[..cut], Limits::default()) else {
+                assert!(cut < 8, "{} cut at {cut}", file.name);
+                continue;
+            };
+            let is_cut = report.problems.iter().any(|problem| problem.kind == "truncated");
+            let last = ends.iter().filter(|end| **end <= cut).max().copied().unwrap_or(0);
+            let zeros = file.bytes[last..cut].iter().all(|byte| *byte == 0) && cut % 8 == 0;
+            assert_eq!(is_cut, last != cut && !zeros, "{} cut at {cut}", file.name);
+        }
+    }
+}
+
+#[test]
+fn any_flipped_bit_is_survived() {
+    let mut flips = 0;
+    for file in files().into_iter().filter(|file| file.bytes.len() <= SMALL_BYTES) {
+        let mut damaged = file.bytes.clone();
+        for bit in 0..damaged.len() * 8 {
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            survive(&damaged);
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            flips += 1;
+        }
+    }
+    assert!(flips > 100_000, "{flips}");
+}
+
+/// Reads in all ways: every byte is accounted for, and slices and streams see the same.
+fn survive(bytes: &[u8]) {
+    let Ok(mut reader) = Reader::of_slice(bytes) else { return };
+    let mut last = None;
+    loop {
+        match reader.next_item() {
+            Ok(Some(record)) => {
+                assert!(last < Some(record.offset), "{record:?}");
+                last = Some(record.offset);
+                let (line, raw) = (Line(&record).to_string(), RawLine(&record).to_string());
+                assert!(!line.contains('\n') && !raw.contains('\n'));
+                if let Item::Damage { bytes: damaged } = record.item {
+                    assert!(damaged >= 8 && record.offset.0 + damaged <= bytes.len() as u64);
+                }
+            }
+            Ok(None) | Err(_) => break,
+        }
+    }
+    let report = check_slice(bytes, Limits::default()).expect("it was a trace before");
+    let streamed = check(bytes, Limits::default()).expect("it was a trace before");
+    assert_eq!(report.problems, streamed.problems);
+    assert_eq!(report.bytes, bytes.len() as u64);
+    let _ = trace_convert::catapult::convert(bytes, std::io::sink());
+}
+
+#[test]
+fn the_tool_prints_what_the_corpus_says() {
+    let sandbox = Sandbox::new();
+    for file in files() {
+        let path = directory().join(&file.name).with_added_extension("fxt");
+        let text = String::from_utf8(committed(&file, "txt")).unwrap();
+        let (problems, lines): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with("! "));
+        let run = |arguments: &[&str]| {
+            let output = sandbox.trace(arguments.iter().map(OsStr::new).chain([path.as_os_str()]));
+            (String::from_utf8(output.stdout).expect("text"), output.status.code())
+        };
+        let is_lost = problems.iter().any(|problem| problem.starts_with("! lost "));
+        let (dumped, code) = run(&["dump"]);
+        assert_eq!(dumped.lines().collect::<Vec<_>>(), lines, "{}", file.name);
+        assert_eq!(code, Some(i32::from(is_lost)), "{}", file.name);
+
+        let (json, code) = run(&["check", "--json"]);
+        assert_eq!(code, Some(i32::from(!problems.is_empty())), "{}", file.name);
+        let report: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        let found: Vec<String> = report["problems"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|problem| {
+                let offset = problem["first"][0]["offset"].as_u64().expect("a number");
+                format!("! {} {} {offset:#010x}", problem["kind"].as_str().expect("text"), problem["count"])
+            })
+            .collect();
+        assert_eq!(found, problems, "{}", file.name);
+
+        let (raw, _) = run(&["dump", "--raw"]);
+        assert_eq!(raw.lines().count(), lines.len(), "{}", file.name);
+        let (json, _) = run(&["dump", "--json"]);
+        for (object, line) in json.lines().zip(&lines) {
+            let object: serde_json::Value = serde_json::from_str(object).expect("JSON");
+            let mut words = line.split(' ');
+            let offset = format!("{:#010x}", object["offset"].as_u64().expect("a number"));
+            assert_eq!(words.next(), Some(&*offset), "{}: {line}", file.name);
+            assert_eq!(words.next(), Some(&*object["provider"].to_string()), "{}: {line}", file.name);
+            assert_eq!(words.nth(1), object["kind"].as_str(), "{}: {line}", file.name);
+        }
+        assert_eq!(json.lines().count(), lines.len(), "{}", file.name);
+    }
+}

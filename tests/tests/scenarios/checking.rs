@@ -1,0 +1,226 @@
+//! `trace check` and `trace dump` as users call them: compressed, through a pipe, with exit codes.
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::Value;
+use std::fs;
+use std::io::Write;
+use std::process::{Output, Stdio};
+use trace_tests::Sandbox;
+use trace_tests::corpus::{File, files};
+
+fn file(name: &str) -> File {
+    files().into_iter().find(|file| file.name == name).expect("a file of the corpus")
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes).expect("memory");
+    encoder.finish().expect("memory")
+}
+
+/// Code, stdout and stderr.
+fn outcome(output: &Output) -> (Option<i32>, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("text");
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+//= docs/check.md#report
+#[test]
+fn a_clean_trace_is_told_clean() {
+    let sandbox = Sandbox::new();
+    let complete = file("file-complete").bytes;
+    fs::write(sandbox.file("trace.fxt"), &complete).unwrap();
+    let (code, stdout, stderr) = outcome(&sandbox.trace(["check", "trace.fxt"]));
+    assert_eq!((code, &*stderr), (Some(0), ""));
+    let page = include_str!("../../../docs/check.md");
+    assert!(page.contains(&stdout), "docs/check.md does not show {stdout}");
+    // Whatever it is called, and however it comes.
+    fs::write(sandbox.file("trace.bin"), gzip(&complete)).unwrap();
+    fs::write(sandbox.file("trace.txt"), zstd::encode_all(&complete[..], 19).unwrap()).unwrap();
+    for name in ["trace.bin", "trace.txt"] {
+        let (code, compressed, _) = outcome(&sandbox.trace(["check", name]));
+        assert_eq!((code, compressed), (Some(0), stdout.replace("trace.fxt", name)));
+    }
+    let mut piped = sandbox.command("trace");
+    let mut child = piped
+        .args(["check", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(&gzip(&complete)).unwrap();
+    let (code, from_pipe, _) = outcome(&child.wait_with_output().unwrap());
+    assert_eq!((code, from_pipe), (Some(0), stdout.replace("trace.fxt", "stdin")));
+}
+
+//= docs/check.md#report
+#[test]
+fn problems_are_told_with_their_places() {
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.file("trace.fxt"), file("damage-resumed").bytes).unwrap();
+    let (code, stdout, stderr) = outcome(&sandbox.trace(["check", "trace.fxt"]));
+    assert_eq!((code, &*stderr), (Some(1), ""));
+    assert!(
+        stdout.contains("\ndamaged: 1\n  byte 216, provider 1: 24 damaged bytes skipped\n1 problem\n"),
+        "{stdout}"
+    );
+    let (code, stdout, _) = outcome(&sandbox.trace(["check", "--allow", "loss,damaged", "trace.fxt"]));
+    assert_eq!(code, Some(0));
+    assert!(stdout.contains("\ndamaged: 1 (allowed)\n"), "{stdout}");
+    let (code, stdout, stderr) = outcome(&sandbox.trace(["check", "--allow", "dammaged", "trace.fxt"]));
+    assert_eq!((code, &*stdout), (Some(2), ""));
+    assert!(stderr.contains("no such kind of problem"), "{stderr}");
+}
+
+//= docs/check.md#json
+#[test]
+fn programs_get_one_object() {
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.file("trace.fxt"), file("loss").bytes).unwrap();
+    let (code, stdout, _) = outcome(&sandbox.trace(["check", "--json", "trace.fxt"]));
+    assert_eq!(code, Some(1));
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    let expected = serde_json::json!({
+        "bytes": 184,
+        "records": 9,
+        "events": 0,
+        "times_ns": null,
+        "providers": [
+            {"id": 0, "name": "", "records": 1, "events": 0, "times_ns": null},
+            {"id": 1, "name": "corpus", "records": 8, "events": 0, "times_ns": null},
+        ],
+        "unknown": {"records": 0, "metadata": 0, "events": 0, "arguments": 0},
+        "problems": [{
+            "kind": "loss",
+            "count": 1,
+            "allowed": false,
+            "first": [{"offset": 128, "provider": 1, "text": "provider 7 lost 1000 records: durable region full"}],
+        }],
+        "losses": [{
+            "provider": 7,
+            "reason": 4,
+            "reason_text": "durable region full",
+            "count": 1000,
+            "first_ticks": 0x1111_2222_3333_u64,
+            "last_ticks": 0x4444_5555_6666_u64,
+        }],
+        "error": null,
+    });
+    assert_eq!(report, expected);
+}
+
+//= docs/check.md#report
+#[test]
+fn what_cannot_be_read_is_no_trace_with_problems() {
+    let sandbox = Sandbox::new();
+    let complete = file("file-complete").bytes;
+    let compressed = gzip(&complete);
+    fs::write(sandbox.file("cut.gz"), &compressed[..compressed.len() - 4]).unwrap();
+    fs::write(sandbox.file("empty"), "").unwrap();
+    fs::write(sandbox.file("text"), "hello, world").unwrap();
+    for (name, words) in [
+        ("cut.gz", "cut.gz: cannot read at byte 216: the gzip data is cut off"),
+        ("empty", "empty: expected a Fuchsia trace, found an empty file"),
+        ("text", "text: expected a Fuchsia trace, found text"),
+        ("missing", "cannot read missing: No such file"),
+    ] {
+        let (code, _, stderr) = outcome(&sandbox.trace(["check", name]));
+        assert_eq!(code, Some(2), "{name}: {stderr}");
+        assert!(stderr.contains(words), "{name}: {stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{name}: {stderr}");
+    }
+}
+
+/// An object on a line has all that the line has, exactly.
+//= docs/dump.md#json
+#[test]
+fn a_dump_for_programs_is_exact() {
+    let sandbox = Sandbox::new();
+    for (name, kind, expected) in [
+        (
+            "event-complete",
+            "complete",
+            serde_json::json!({
+                "offset": 128, "provider": 1, "kind": "complete", "ns": 2048, "ticks": 2048, "process": 345,
+                "thread": 678, "category": "event_category", "name": "event_name", "end_ns": 4096,
+                "end_ticks": 4096,
+                "args": [
+                    {"name": "arg1", "type": "string", "value": "val1"},
+                    {"name": "arg2", "type": "pointer", "value": 123_456},
+                ],
+            }),
+        ),
+        (
+            "kernel-object-not-utf8",
+            "kernel-object",
+            serde_json::json!({
+                "offset": 128, "provider": 1, "kind": "kernel-object", "object_type": 1, "koid": 1234,
+                "name": {"bytes": "6865ff6c6f"}, "args": [],
+            }),
+        ),
+        (
+            "scheduling-context-switch-idle",
+            "context-switch",
+            serde_json::json!({
+                "offset": 128, "provider": 1, "kind": "context-switch", "ns": 1000, "ticks": 1000, "cpu": 1,
+                "outgoing_state": 3, "outgoing_state_text": "blocked", "outgoing_thread": 5678,
+                "incoming_thread": 9012,
+                "args": [
+                    {"name": "outgoing_weight", "type": "int32", "value": 1024},
+                    {"name": "incoming_weight", "type": "int32", "value": i32::MIN},
+                ],
+            }),
+        ),
+        (
+            "argument-doubles",
+            "instant",
+            serde_json::json!({
+                "offset": 128, "provider": 1, "kind": "instant", "ns": 1, "ticks": 1, "process": 1234,
+                "thread": 5678, "category": "cat", "name": "name", "scope": "thread",
+                "args": [
+                    {"name": "arg", "type": "double", "value": 0.0},
+                    {"name": "arg", "type": "double", "value": -0.0},
+                    {"name": "arg", "type": "double", "value": 0.1},
+                    {"name": "arg", "type": "double", "value": 1e300},
+                    {"name": "arg", "type": "double", "value": f64::MIN_POSITIVE},
+                    {"name": "arg", "type": "double", "value": "inf"},
+                    {"name": "arg", "type": "double", "value": "-inf"},
+                    {"name": "arg", "type": "double", "value": "NaN"},
+                ],
+            }),
+        ),
+    ] {
+        fs::write(sandbox.file("trace.fxt"), file(name).bytes).unwrap();
+        let (code, stdout, stderr) = outcome(&sandbox.trace(["dump", "--json", "trace.fxt"]));
+        assert_eq!((code, &*stderr), (Some(0), ""), "{name}");
+        let found = stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let found: Vec<Value> = found.filter(|object| object["kind"] == kind).collect();
+        assert_eq!(found, [expected], "{name}");
+    }
+}
+
+//= docs/dump.md#raw
+#[test]
+fn a_raw_dump_has_the_words() {
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.file("trace.fxt"), file("metadata-provider-info").bytes).unwrap();
+    let (code, stdout, _) = outcome(&sandbox.trace(["dump", "--raw", "trace.fxt"]));
+    let expected =
+        "0x00000000 0016547846040010\n0x00000008 00daabbccdd10030 6f72705f74736574 0000007265646976\n";
+    assert_eq!((code, &*stdout), (Some(0), expected));
+    let (code, _, stderr) = outcome(&sandbox.trace(["dump", "--raw", "--json", "trace.fxt"]));
+    assert_eq!(code, Some(2), "{stderr}");
+}
+
+#[test]
+fn a_damaged_archive_is_converted_as_far_as_it_goes() {
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.file("trace.fxt"), gzip(&file("damage-resumed").bytes)).unwrap();
+    let (code, stdout, stderr) = outcome(&sandbox.trace(["convert", "--to", "catapult", "trace.fxt", "-"]));
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stderr.contains("byte 216: 24 damaged bytes skipped"), "{stderr}");
+    let document: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(document["traceEvents"].as_array().unwrap().len(), 2);
+}
