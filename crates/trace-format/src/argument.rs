@@ -78,8 +78,8 @@ impl ArgumentType {
 /// `upper` holds what the type keeps in the header: a 32-bit number, 0 or 1 for a boolean, the string
 /// reference of a text, the length in bytes of a blob.
 //= docs/format.md#arguments
-#[inline]
 #[must_use]
+#[inline(always)]
 pub const fn header(argument_type: ArgumentType, size_words: u64, name_ref: u16, upper: u32) -> u64 {
     argument_type as u64 | (size_words << 4) | ((name_ref as u64) << 16) | ((upper as u64) << 32)
 }
@@ -164,8 +164,8 @@ pub enum ArgumentValue<'a> {
 
 impl<'a> Argument<'a> {
     /// Size of the argument, its header included; that of an unknown value counts as nothing.
-    #[inline]
     #[must_use]
+    #[inline(always)]
     pub const fn words(&self) -> Words {
         Words(1).plus(self.name.words()).plus(self.value.words())
     }
@@ -186,7 +186,7 @@ impl<'a> Argument<'a> {
         Ok(Self { name, value })
     }
 
-    #[inline]
+    #[inline(always)]
     fn check(&self) -> Result<(), EncodeError> {
         self.name.check("argument name")?;
         match &self.value {
@@ -197,7 +197,7 @@ impl<'a> Argument<'a> {
     }
 
     /// The first word as it is written; that of an unknown value stands for a null.
-    #[inline]
+    #[inline(always)]
     const fn header(&self) -> ArgumentHeader {
         use ArgumentType as Type;
         use ArgumentValue as Value;
@@ -218,7 +218,7 @@ impl<'a> Argument<'a> {
         ArgumentHeader(header(argument_type, self.words().0 as u64, self.name.bits(), upper))
     }
 
-    #[inline]
+    #[inline(always)]
     fn write(&self, sink: &mut impl Sink) {
         use ArgumentValue as Value;
 
@@ -239,7 +239,7 @@ impl<'a> Argument<'a> {
 
 impl<'a> ArgumentValue<'a> {
     /// Words of the value behind the header and the name.
-    #[inline]
+    #[inline(always)]
     const fn words(&self) -> Words {
         match self {
             Self::Null | Self::Bool(_) | Self::Int32(_) | Self::Uint32(_) | Self::Unknown { .. } => Words(0),

@@ -201,8 +201,8 @@ pub enum EventKind {
 
 impl EventKind {
     /// The type of the event; `None` for one of a newer version.
-    #[inline]
     #[must_use]
+    #[inline(always)]
     pub const fn event_type(&self) -> Option<EventType> {
         Some(match self {
             Self::Instant { .. } => EventType::Instant,
@@ -221,7 +221,7 @@ impl EventKind {
     }
 
     /// The word behind the arguments, if the kind has one.
-    #[inline]
+    #[inline(always)]
     const fn trailing_word(&self) -> Option<u64> {
         match *self {
             // Readers assume the thread, so the commonest instant goes without.
@@ -295,8 +295,8 @@ impl<'a> Event<'a> {
     }
 
     /// Size of the record.
-    #[inline]
     #[must_use]
+    #[inline(always)]
     pub const fn words(&self) -> Words {
         Words(2 + self.kind.trailing_word().is_some() as usize)
             .plus(self.thread.words())
@@ -312,7 +312,7 @@ impl<'a> Event<'a> {
     /// [`EncodeError::TooLong`] for a string, [`EncodeError::TooManyArguments`],
     /// [`EncodeError::UnknownType`] for the event or an argument, [`EncodeError::TooLarge`].
     //= docs/format.md#event-record
-    #[inline]
+    #[inline(always)]
     pub fn encode(&self, sink: &mut impl Sink) -> Result<(), EncodeError> {
         let Some(event_type) = self.kind.event_type() else {
             return Err(EncodeError::UnknownType { what: "event" });

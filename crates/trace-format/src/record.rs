@@ -246,7 +246,7 @@ impl<'a> Record<'a> {
 
 /// The size for a record's header, if it fits.
 //= docs/format.md#limits
-#[inline]
+#[inline(always)]
 pub(crate) const fn check_size(words: Words) -> Result<u64, EncodeError> {
     let limit = Words(MAX_RECORD_WORDS);
     if words.0 > limit.0 {

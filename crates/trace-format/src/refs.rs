@@ -51,8 +51,8 @@ impl<'a> StringRef<'a> {
     }
 
     /// The reference's 16 bits.
-    #[inline]
     #[must_use]
+    #[inline(always)]
     pub const fn bits(&self) -> u16 {
         match self {
             Self::Empty => 0,
@@ -62,8 +62,8 @@ impl<'a> StringRef<'a> {
     }
 
     /// Words of its stream.
-    #[inline]
     #[must_use]
+    #[inline(always)]
     pub const fn words(&self) -> Words {
         match self {
             Self::Empty | Self::Index(_) => Words(0),
@@ -72,6 +72,7 @@ impl<'a> StringRef<'a> {
     }
 
     /// Refuses a string that is too long to be written.
+    #[inline(always)]
     pub(crate) fn check(&self, part: &'static str) -> Result<(), EncodeError> {
         match self {
             Self::Empty | Self::Index(_) => Ok(()),
@@ -79,7 +80,7 @@ impl<'a> StringRef<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write(&self, sink: &mut impl Sink) {
         if let Self::Inline(bytes) = self {
             sink.bytes(bytes);
@@ -104,7 +105,7 @@ pub enum ThreadRef {
 
 impl ThreadRef {
     /// The reference's 8 bits.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub const fn bits(&self) -> u8 {
         match self {
@@ -114,7 +115,7 @@ impl ThreadRef {
     }
 
     /// Words behind the header.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub const fn words(&self) -> Words {
         match self {
@@ -123,7 +124,7 @@ impl ThreadRef {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write(&self, sink: &mut impl Sink) {
         if let Self::Inline { process, thread } = self {
             sink.word(process.0.0);
@@ -132,7 +133,7 @@ impl ThreadRef {
     }
 }
 
-#[inline]
+#[inline(always)]
 pub(crate) fn check_length(bytes: &[u8], limit: usize, what: &'static str) -> Result<(), EncodeError> {
     if bytes.len() > limit {
         return Err(EncodeError::TooLong { what, limit, found: bytes.len() });

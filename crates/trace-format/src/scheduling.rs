@@ -216,8 +216,8 @@ impl<'a> Scheduling<'a> {
     }
 
     /// Size of the record.
-    #[inline]
     #[must_use]
+    #[inline(always)]
     pub const fn words(&self) -> Words {
         match self {
             Self::LegacyContextSwitch { outgoing, incoming, .. } => {
@@ -238,7 +238,7 @@ impl<'a> Scheduling<'a> {
     /// [`EncodeError::TooLong`], [`EncodeError::TooManyArguments`] and [`EncodeError::UnknownType`] for
     /// arguments, [`EncodeError::TooLarge`].
     //= docs/format.md#scheduling-record
-    #[inline]
+    #[inline(always)]
     pub fn encode(&self, sink: &mut impl Sink) -> Result<(), EncodeError> {
         let arguments = self.arguments();
         arguments.check()?;

@@ -51,7 +51,7 @@ impl<'a> SliceSink<'a> {
 }
 
 impl Sink for SliceSink<'_> {
-    #[inline]
+    #[inline(always)]
     fn word(&mut self, word: u64) {
         if let Some(slot) = self.words.get_mut(self.length) {
             *slot = word;

@@ -68,8 +68,8 @@ impl<'a> Arguments<'a> {
     }
 
     /// How many there are.
-    #[inline]
     #[must_use]
+    #[inline(always)]
     pub const fn len(&self) -> usize {
         match self.source {
             Source::Given(arguments) => arguments.len(),
@@ -85,8 +85,8 @@ impl<'a> Arguments<'a> {
     }
 
     /// Size of all arguments.
-    #[inline]
     #[must_use]
+    #[inline(always)]
     pub const fn words(&self) -> Words {
         match self.source {
             Source::Given(mut arguments) => {
@@ -143,7 +143,7 @@ impl<'a> Arguments<'a> {
         Ok(Self { source: Source::Encoded { bytes, count: count as usize } })
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn check(&self) -> Result<(), EncodeError> {
         if self.len() > MAX_ARGUMENTS {
             return Err(EncodeError::TooManyArguments { limit: MAX_ARGUMENTS, found: self.len() });
@@ -154,7 +154,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write(&self, sink: &mut impl Sink) {
         match self.source {
             Source::Given(arguments) => arguments.iter().for_each(|argument| argument.write(sink)),
