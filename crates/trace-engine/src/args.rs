@@ -3,7 +3,7 @@
 use crate::record_writer::RecordWriter;
 use crate::site::ArgName;
 use trace_format::argument::{self, ArgumentType};
-use trace_format::refs::inline_string_ref;
+use trace_format::refs::{inline_string_ref, truncate};
 use trace_format::units::{Koid, ProcessKoid, ThreadKoid};
 
 /// Longest string value, in bytes; longer ones are cut at a character boundary.
@@ -160,7 +160,7 @@ impl<S: AsRef<str>> Text<S> {
         if text.len() <= MAX_STRING_BYTES {
             text.as_bytes()
         } else {
-            &text.as_bytes()[..text.floor_char_boundary(MAX_STRING_BYTES)]
+            truncate(text, MAX_STRING_BYTES).as_bytes()
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::strings::Lookup;
 use crate::sync::{Ordering, fence};
 use crate::sys;
 use trace_format::argument::{self, ArgumentType};
-use trace_format::refs::inline_string_ref;
+use trace_format::refs::{inline_string_ref, truncate};
 use trace_format::{blob, initialization, kernel_object, string, thread};
 
 /// The durable region has no room for another definition.
@@ -89,7 +89,7 @@ impl Context {
     /// Names the process.
     pub(crate) fn write_process(&self) {
         let name = &self.config.process_name;
-        let name = &name.as_bytes()[..name.floor_char_boundary(MAX_NAME_BYTES)];
+        let name = truncate(name, MAX_NAME_BYTES).as_bytes();
         let words = 2 + name.len().div_ceil(8);
         let header = kernel_object::header(words as u64, OBJECT_PROCESS, inline_string_ref(name.len()), 0);
         let _ = self.write_durable(words, header, |record| {

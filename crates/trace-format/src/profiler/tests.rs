@@ -70,6 +70,18 @@ fn backtraces() {
         &[0x0000_0000_0cc2_002a, 0x1234_5678_90ab_cdef],
         record(ProfilerKind::Backtrace { frames: Frames::new(&[]) }),
     );
+    // With an inline thread.
+    check_golden(
+        &[0x3002_007a, 0x1234_5678_90ab_cdef, 0xdead_beef, 0xcafe_f00d, 1, 2, 3],
+        Record::Profiler(Profiler {
+            timestamp: Ticks(0x1234_5678_90ab_cdef),
+            thread: ThreadRef::Inline {
+                process: ProcessKoid(Koid(0xdead_beef)),
+                thread: ThreadKoid(Koid(0xcafe_f00d)),
+            },
+            kind: ProfilerKind::Backtrace { frames: Frames::new(&[1, 2, 3]) },
+        }),
+    );
     let encoded = bytes(&words);
     let Ok(Record::Profiler(Profiler { kind: ProfilerKind::Backtrace { frames: decoded }, .. })) =
         Record::decode(&encoded)

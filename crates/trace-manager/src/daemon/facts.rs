@@ -11,7 +11,7 @@ use trace_format::event::{Event, EventKind, Scope};
 use trace_format::initialization::Initialization;
 use trace_format::kernel_object::{KernelObject, PROCESS_ARGUMENT, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::record::Record;
-use trace_format::refs::{StringRef, ThreadRef};
+use trace_format::refs::{StringRef, ThreadRef, truncate};
 use trace_format::units::{Koid, ProcessKoid, ProviderId, ThreadKoid, Ticks, TicksPerSecond};
 use trace_protocol::controller::TraceConfig;
 
@@ -102,7 +102,7 @@ fn argument<'a>(name: &'a str, value: ArgumentValue<'a>) -> Argument<'a> {
 }
 
 fn text(text: &str) -> ArgumentValue<'_> {
-    ArgumentValue::String(inline(&text[..text.floor_char_boundary(MAX_TEXT_BYTES)]))
+    ArgumentValue::String(inline(truncate(text, MAX_TEXT_BYTES)))
 }
 
 fn inline(text: &str) -> StringRef<'_> {

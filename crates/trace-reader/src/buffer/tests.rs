@@ -264,6 +264,31 @@ fn every_fault_of_a_rolling_record_is_told() {
 }
 
 #[test]
+fn records_of_every_kind_are_handed_on_if_their_references_hold() {
+    // Indices 1 are defined, indices 2 are not.
+    let cases: [(&[u64], &[u64], Fault); 7] = [
+        (&[0x0101_0026, 7], &[0x0201_0026, 7], Fault::String { index: 2 }),
+        (&[0x0101_0026, 7], &[0x0102_0026, 7], Fault::Thread { index: 2 }),
+        (
+            &[0x1000_0000_0001_0058, 1, 2, 3, 0x1_0011],
+            &[0x1000_0000_0001_0058, 1, 2, 3, 0x2_0011],
+            Fault::String { index: 2 },
+        ),
+        (&[0x10_1000_0028, 1], &[0x20_1000_0028, 1], Fault::Thread { index: 2 }),
+        (&[0x12_002a, 1], &[0x22_002a, 1], Fault::Thread { index: 2 }),
+        (&[0x4f, 0x10_0001_0001, 1, 0], &[0x4f, 0x20_0001_0001, 1, 0], Fault::Thread { index: 2 }),
+        (&[0x0100_0000_003f, 0x1_0001, 0], &[0x0100_0000_003f, 0x2_0001, 0], Fault::String { index: 2 }),
+    ];
+    for (good, wrong, fault) in cases {
+        let image = Image::defined().closed(1, 1, &[good, wrong, &event(2)].concat());
+        let (words, findings) = image.read();
+        assert_eq!(words, with_definitions(&[good, &event(2)]), "{good:x?}");
+        let place = image.layout.slab(1) + good.len() as u64 * 8;
+        assert_eq!(findings.first_bad, bad(RegionName::Rolling, place, fault));
+    }
+}
+
+#[test]
 fn strings_of_arguments_have_to_be_defined() {
     // Name 2 without value; name 1 with value 2; name 2 with value 1.
     for argument in [0x2_0010, 0x2_0001_0016, 0x1_0002_0016] {

@@ -5,7 +5,9 @@ use trace_format::error::DecodeError;
 use trace_format::event::EventKind;
 use trace_format::record::Record;
 use trace_format::refs::{StringRef, ThreadRef};
+use trace_format::scheduling::Scheduling;
 use trace_format::units::TicksPerSecond;
+use trace_format::userspace_object::ProcessRef;
 
 /// What is wrong with a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -115,6 +117,37 @@ impl Validator {
             Record::Log(log) => {
                 self.check_thread(log.thread)?;
                 Some(log.timestamp.0)
+            }
+            Record::UserspaceObject(object) => {
+                if let ProcessRef::Index(index) = object.process {
+                    self.check_thread(ThreadRef::Index(index))?;
+                }
+                self.check_named(&object.name, &object.arguments)?;
+                None
+            }
+            Record::Scheduling(scheduling) => {
+                if let Scheduling::LegacyContextSwitch { outgoing, incoming, .. } = scheduling {
+                    self.check_thread(outgoing)?;
+                    self.check_thread(incoming)?;
+                }
+                self.check_named(&StringRef::Empty, &scheduling.arguments())?;
+                Some(scheduling.timestamp().0)
+            }
+            Record::Profiler(profiler) => {
+                self.check_thread(profiler.thread)?;
+                Some(profiler.timestamp.0)
+            }
+            Record::Large(blob) => {
+                self.check_string(&blob.category)?;
+                self.check_string(&blob.name)?;
+                match blob.event {
+                    Some(event) => {
+                        self.check_thread(event.thread)?;
+                        self.check_named(&StringRef::Empty, &event.arguments)?;
+                        Some(event.timestamp.0)
+                    }
+                    None => None,
+                }
             }
             _ => return Err(not_allowed(record)),
         };
