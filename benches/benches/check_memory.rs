@@ -112,7 +112,7 @@ fn write(file: File, bytes: u64) -> std::io::Result<u64> {
             archive.event(number / 4, kind);
             number += 1;
         }
-        while number % 4 != 0 {
+        while !number.is_multiple_of(4) {
             let kind = if number % 4 == 3 { EventKind::DurationEnd } else { EventKind::Counter { id: 0 } };
             archive.event(number / 4, kind);
             number += 1;
