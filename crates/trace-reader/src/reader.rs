@@ -81,7 +81,9 @@ impl<I: Input> Reader<I> {
     /// beyond it are not remembered, and what refers to them is shown as unknown.
     #[must_use]
     pub fn with_table_bytes(mut self, bytes: usize) -> Self {
+        let is_strict = self.resolver.is_strict;
         self.resolver = Resolver::new(bytes);
+        self.resolver.is_strict = is_strict;
         self
     }
 

@@ -75,11 +75,10 @@ fn is_sound(bytes: &[u8], is_end: bool) -> Option<bool> {
             return Some(false);
         }
         let Some((record, behind)) = rest.split_at_checked(size.bytes()) else { return at_end() };
-        let is_sound = match Record::decode(record) {
-            Ok(Record::Unknown { .. } | Record::Metadata(Metadata::Unknown)) | Err(_) => false,
-            Ok(record) => number > 0 || matches!(record, Record::Metadata(_)),
-        };
-        if !is_sound {
+        if matches!(
+            Record::decode(record),
+            Ok(Record::Unknown { .. } | Record::Metadata(Metadata::Unknown)) | Err(_)
+        ) {
             return Some(false);
         }
         rest = behind;

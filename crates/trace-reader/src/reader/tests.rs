@@ -425,7 +425,7 @@ fn a_strict_reader_warns_of_what_others_stumble_over() {
     let (_, warnings) = read(&words);
     assert_eq!(warnings, []);
     let trace = bytes(&words);
-    let (_, warnings) = read_all(Reader::of_slice(&trace).unwrap().strict());
+    let (_, warnings) = read_all(Reader::of_slice(&trace).unwrap().strict().with_table_bytes(1000));
     let rate = |rate| TicksPerSecond::new(rate).unwrap();
     let expected = [
         warning(16, 1, WarningKind::NoRate),
