@@ -46,6 +46,13 @@ impl Text {
         }
     }
 
+    /// Stores its stream.
+    pub fn write(self, record: &mut RecordWriter) {
+        if let Self::Inline(text) = self {
+            record.bytes(text.as_bytes());
+        }
+    }
+
     /// Words of the stream behind the header.
     pub fn words(self) -> usize {
         match self {

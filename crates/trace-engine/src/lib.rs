@@ -22,6 +22,7 @@ pub mod engine;
 mod id;
 mod macros;
 mod record_writer;
+mod records;
 mod region;
 mod section;
 mod site;
@@ -37,8 +38,15 @@ pub use region::{HeapWords, Region};
 pub use site::{ArgName, Site};
 pub use trace_format::buffer::{BUFFER_VERSION, BufferMode};
 pub use trace_format::event::{EventType, Scope};
+pub use trace_format::scheduling::ThreadState;
 pub use trace_format::units::{Koid, ProcessKoid, ThreadKoid};
 pub use write::{Event, write_event};
+
+#[doc(hidden)]
+pub use records::{
+    write_attachment, write_blob, write_context_switch, write_instaflow, write_kernel_object,
+    write_large_blob, write_log, write_thread_wakeup,
+};
 
 /// The word behind an instant's arguments: none for the thread, which readers assume.
 #[doc(hidden)]

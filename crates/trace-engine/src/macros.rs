@@ -195,6 +195,201 @@ macro_rules! flow_end {
     };
 }
 
+/// Begins a flow in a duration of its own, all at one moment:
+/// `instaflow_begin!(category, flow_name, step_name, flow_id, "key" => value, …)`.
+///
+/// For flows that pass where no duration is. The arguments go with the duration and with the flow.
+///
+/// ```
+/// use trace_engine::{Id, instaflow_begin, instaflow_end, instaflow_step};
+/// let id = Id::new();
+/// instaflow_begin!("queue", "job", "pushed", id, "length" => 3_u32);
+/// instaflow_step!("queue", "job", "moved", id);
+/// instaflow_end!("queue", "job", "popped", id);
+/// ```
+#[macro_export]
+macro_rules! instaflow_begin {
+    ($category:expr, $name:expr, $step:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
+        $crate::__instaflow!(FlowBegin, $category, $name, $step, $id $(, $key => $value)*)
+    };
+}
+
+/// Continues a flow in a duration of its own; see [`instaflow_begin!`].
+#[macro_export]
+macro_rules! instaflow_step {
+    ($category:expr, $name:expr, $step:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
+        $crate::__instaflow!(FlowStep, $category, $name, $step, $id $(, $key => $value)*)
+    };
+}
+
+/// Ends a flow in a duration of its own; see [`instaflow_begin!`].
+#[macro_export]
+macro_rules! instaflow_end {
+    ($category:expr, $name:expr, $step:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
+        $crate::__instaflow!(FlowEnd, $category, $name, $step, $id $(, $key => $value)*)
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __instaflow {
+    ($type:ident, $category:expr, $name:expr, $step:expr, $id:expr $(, $key:expr => $value:expr)*) => {{
+        let step = $crate::__site!($category, $step $(, $key)*);
+        if step.is_on() {
+            $crate::write_instaflow(
+                step,
+                $crate::__site!($category, $name $(, $key)*),
+                $crate::EventType::$type,
+                $crate::Id::from($id).0,
+                &$crate::__values!($($value),*),
+            );
+        }
+    }};
+}
+
+/// Records a message: `log!(category, "format {}", value, …)`.
+///
+/// ```
+/// trace_engine::log!("app", "retrying in {} s", 5);
+/// ```
+#[macro_export]
+macro_rules! log {
+    ($category:expr, $($format:tt)+) => {{
+        let site = $crate::__site!($category, $category);
+        if site.is_on() {
+            match ::core::format_args!($($format)+) {
+                // What needs no formatting needs no allocation.
+                message => match message.as_str() {
+                    Some(text) => $crate::write_log(site, text),
+                    None => $crate::write_log(site, &::std::string::ToString::to_string(&message)),
+                },
+            }
+        }
+    }};
+}
+
+/// Records bytes at this moment: `blob!(category, name, bytes, "key" => value, …)`.
+///
+/// A large blob, up to 256 KiB or half of the buffer. Perfetto's reader passes over those below 32 KiB and gives up
+/// at larger ones; pieces of [`blob_record!`] trouble no reader.
+///
+/// ```
+/// use trace_engine::blob;
+/// blob!("net", "packet", &[0x45, 0x00, 0x00, 0x1c], "port" => 443_u16);
+/// ```
+#[macro_export]
+macro_rules! blob {
+    ($category:expr, $name:expr, $bytes:expr $(, $key:expr => $value:expr)* $(,)?) => {{
+        let site = $crate::__site!($category, $name $(, $key)*);
+        if site.is_on() {
+            $crate::write_large_blob(
+                site,
+                ::core::convert::AsRef::<[u8]>::as_ref($bytes),
+                &$crate::__values!($($value),*),
+            );
+        }
+    }};
+}
+
+/// Records bytes without time and thread: `blob_attachment!(category, name, bytes)`; else as [`blob!`].
+///
+/// ```
+/// use trace_engine::blob_attachment;
+/// blob_attachment!("gfx", "shader", b"void main() {}");
+/// ```
+#[macro_export]
+macro_rules! blob_attachment {
+    ($category:expr, $name:expr, $bytes:expr $(,)?) => {{
+        let site = $crate::__site!($category, $name);
+        if site.is_on() {
+            $crate::write_attachment(site, ::core::convert::AsRef::<[u8]>::as_ref($bytes));
+        }
+    }};
+}
+
+/// Records a piece of a named object: `blob_record!(category, blob_type, name, bytes)`, at most 32 752 bytes. Pieces of
+/// one name follow each other.
+///
+/// Blob types are 1 for data, 2 for last-branch records and 3 for whole packets of a Perfetto trace.
+///
+/// ```
+/// use trace_engine::blob_record;
+/// blob_record!("app", 1, "configuration", b"level=7");
+/// ```
+#[macro_export]
+macro_rules! blob_record {
+    ($category:expr, $blob_type:expr, $name:expr, $bytes:expr $(,)?) => {{
+        let site = $crate::__site!($category, $name);
+        if site.is_on() {
+            $crate::write_blob(site, $blob_type, ::core::convert::AsRef::<[u8]>::as_ref($bytes));
+        }
+    }};
+}
+
+/// Says what a koid stands for: `kernel_object!(category, object_type, koid, name, "key" => value, …)`.
+///
+/// Names of processes (type 1) and threads (type 2, with the koid argument `process`) are shown by viewers; those of
+/// this process are recorded without being asked for.
+///
+/// ```
+/// use trace_engine::{Koid, kernel_object};
+/// kernel_object!("vm", 2, Koid(7001), "guest cpu 0", "process" => Koid(7000));
+/// ```
+#[macro_export]
+macro_rules! kernel_object {
+    ($category:expr, $object_type:expr, $koid:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {{
+        let site = $crate::__site!($category, $category $(, $key)*);
+        if site.is_on() {
+            $crate::write_kernel_object(
+                site,
+                $object_type,
+                $koid,
+                ::core::convert::AsRef::<str>::as_ref($name),
+                &$crate::__values!($($value),*),
+            );
+        }
+    }};
+}
+
+/// Records that a CPU goes over from one thread to another, for runtimes that schedule by themselves:
+/// `context_switch!(category, cpu, outgoing_state, outgoing, incoming, "key" => value, …)`.
+///
+/// Known arguments are `incoming_weight` and `outgoing_weight`, of type `i32`; a weight of `i32::MIN` marks an idle CPU.
+///
+/// ```
+/// use trace_engine::{Koid, ThreadState, context_switch};
+/// let (idle, task) = (Koid(1 << 63), Koid(1 << 63 | 7));
+/// context_switch!("tasks", 0, ThreadState::BLOCKED, task, idle, "incoming_weight" => i32::MIN);
+/// ```
+#[macro_export]
+macro_rules! context_switch {
+    ($category:expr, $cpu:expr, $state:expr, $outgoing:expr, $incoming:expr $(, $key:expr => $value:expr)* $(,)?) => {{
+        let site = $crate::__site!($category, $category $(, $key)*);
+        if site.is_on() {
+            let values = $crate::__values!($($value),*);
+            $crate::write_context_switch(site, $cpu, $state, $outgoing, $incoming, &values);
+        }
+    }};
+}
+
+/// Records that a thread becomes ready to run: `thread_wakeup!(category, cpu, thread, "key" => value, …)`.
+///
+/// Known arguments are `weight`, of type `i32`, and `waker`, a koid.
+///
+/// ```
+/// use trace_engine::{Koid, thread_wakeup};
+/// thread_wakeup!("tasks", 0, Koid(1 << 63 | 7), "weight" => 100, "waker" => Koid(1 << 63 | 8));
+/// ```
+#[macro_export]
+macro_rules! thread_wakeup {
+    ($category:expr, $cpu:expr, $thread:expr $(, $key:expr => $value:expr)* $(,)?) => {{
+        let site = $crate::__site!($category, $category $(, $key)*);
+        if site.is_on() {
+            $crate::write_thread_wakeup(site, $cpu, $thread, &$crate::__values!($($value),*));
+        }
+    }};
+}
+
 /// Whether events of a category are recorded now, to guard work that only a trace needs.
 ///
 /// ```

@@ -61,6 +61,12 @@ impl Event {
 //= docs/buffer.md#writing-an-event
 #[inline(always)]
 pub fn write_event<V: Values>(site: &'static Site, event: Event, values: &V) {
+    write_event_at(site, event, values, None);
+}
+
+/// As [`write_event`], at a moment that the thread has taken with [`stamp`].
+#[inline(always)]
+pub fn write_event_at<V: Values>(site: &'static Site, event: Event, values: &V, at: Option<u64>) {
     let block = block::current();
     let counter = block.counter.load(Ordering::Relaxed);
     if counter & 1 == 0 {
@@ -69,7 +75,7 @@ pub fn write_event<V: Values>(site: &'static Site, event: Event, values: &V) {
         compiler_fence(Ordering::SeqCst);
         let word = site.load();
         if word & FAST != 0 {
-            let now = block.stamp();
+            let now = at.unwrap_or_else(|| block.stamp());
             let own = &block.slabs[0];
             let words = event.words(values);
             let cursor = own.cursor.load(Ordering::Relaxed);
@@ -94,14 +100,60 @@ pub fn write_event<V: Values>(site: &'static Site, event: Event, values: &V) {
         }
         block.counter.store(counter + 2, Ordering::Release);
     }
-    write_slowly(site, event, values);
+    write_slowly(site, event, values, at);
+}
+
+/// A moment of this thread, later than all it has taken before.
+#[doc(hidden)]
+#[must_use]
+pub fn stamp() -> u64 {
+    block::current().stamp()
 }
 
 /// Everything that is not the common case: the first event of a site or a thread, the end of a slab, nested
 /// events, inline strings and threads.
 #[cold]
 #[inline(never)]
-fn write_slowly<V: Values>(site: &'static Site, event: Event, values: &V) {
+fn write_slowly<V: Values>(site: &'static Site, event: Event, values: &V, at: Option<u64>) {
+    with_place(site, at, |place, now| {
+        let strings = place.strings(site)?;
+        let words = event.words(values) + strings.inline_words + place.thread_words();
+        let header = event::header(
+            event.event_type,
+            words as u64,
+            V::COUNT as u64,
+            place.thread_ref(),
+            strings.category.reference(),
+            strings.name.reference(),
+        );
+        place.put(words, MAX_RECORD_WORDS, now, header, |record| {
+            event.write_timestamp(now, record);
+            place.write_thread(record);
+            strings.write(record);
+            if strings.arguments_inline {
+                event.write_tail(now, values, &Inline(site.arguments()), record);
+            } else {
+                event.write_tail(now, values, &Interned(site.arguments()), record);
+            }
+        })
+    });
+}
+
+/// Why a record was not written.
+pub(crate) enum Miss {
+    /// It is lost, and counted here.
+    Lost(LossReason),
+    /// Recording has ended, and whoever found that has counted it.
+    Ended,
+}
+
+/// Writes a record with the running trace, if the site is still on, and counts it if it is lost. A record that
+/// comes after the stop is not lost: it was never part of the trace.
+pub(crate) fn with_place(
+    site: &'static Site,
+    at: Option<u64>,
+    write: impl FnOnce(&Place<'_>, u64) -> Result<(), Miss>,
+) {
     let Some(acquired) = block::acquire() else {
         return;
     };
@@ -110,12 +162,13 @@ fn write_slowly<V: Values>(site: &'static Site, event: Event, values: &V) {
         Acquired::Borrowed(block) => (block, false),
     };
     // Before anything is registered, which takes time.
-    let now = block.stamp();
+    let now = at.unwrap_or_else(|| block.stamp());
     enter(block);
     // Not before the thread is inside: the context lives until it is out again.
     if let Some(context) = engine::context()
         && site.load() & ON != 0
-        && let Err(reason) = write_with(context, block, is_own, site, event, values, now)
+        && let Err(Miss::Lost(reason)) =
+            Place::of(context, block, is_own).and_then(|place| write(&place, now))
     {
         context.count_loss(reason, now);
     }
@@ -149,122 +202,127 @@ pub(crate) fn leave(block: &ThreadBlock) {
     }
 }
 
-/// Writes the event with the context, or says why it is lost. An event that comes after the stop is not
-/// lost: it was never part of the trace.
-fn write_with<V: Values>(
-    context: &Context,
-    block: &ThreadBlock,
-    is_own: bool,
-    site: &'static Site,
-    event: Event,
-    values: &V,
-    now: u64,
-) -> Result<(), LossReason> {
-    let nested = block.depth.load(Ordering::Relaxed) as usize;
-    let ended = |DurableFull| {
-        context.refuse(LossReason::DurableFull);
-    };
-    if block.generation.load(Ordering::Relaxed) != context.generation {
-        if nested > 0 {
-            // The interrupted event is about to do this.
-            return Err(LossReason::NestedTooDeep);
-        }
-        block.slabs.iter().for_each(OwnSlab::clear);
-        block.thread_bits.store(0, Ordering::Relaxed);
-        block.generation.store(context.generation, Ordering::Relaxed);
-        if is_own && let Err(full) = context.register_thread(block) {
-            ended(full);
-            return Ok(());
-        }
-    }
-    let thread_bits = block.thread_bits.load(Ordering::Relaxed);
-    let has_index = thread_bits != 0;
-    let depth = nested + usize::from(!has_index);
-    let Some(own) = block.slabs.get(depth).filter(|_| depth < DEPTHS) else {
-        return Err(LossReason::NestedTooDeep);
-    };
-    let strings = match Strings::of(context, site) {
-        Ok(strings) => strings,
-        Err(full) => {
-            ended(full);
-            return Ok(());
-        }
-    };
-    let words = event.words(values) + strings.inline_words + if has_index { 0 } else { 2 };
-    if words > MAX_RECORD_WORDS || words as u64 * 8 > context.layout.max_record_bytes() {
-        return Err(LossReason::TooLarge);
-    }
-    let write = |record: &mut RecordWriter| {
-        event.write_timestamp(now, record);
-        if !has_index {
-            record.word(context.config.process);
-            record.word(u64::from(block.owner.load(Ordering::Relaxed)));
-        }
-        for text in [strings.category, strings.name] {
-            if let Text::Inline(text) = text {
-                record.bytes(text.as_bytes());
+/// Where a thread writes its next record.
+pub(crate) struct Place<'a> {
+    context: &'a Context,
+    block: &'a ThreadBlock,
+    own: &'a OwnSlab,
+    /// The thread's reference, where it stands in an event's header; 0 for an inline one.
+    thread_bits: u64,
+}
+
+impl<'a> Place<'a> {
+    fn of(context: &'a Context, block: &'a ThreadBlock, is_own: bool) -> Result<Self, Miss> {
+        let nested = block.depth.load(Ordering::Relaxed) as usize;
+        if block.generation.load(Ordering::Relaxed) != context.generation {
+            if nested > 0 {
+                // The interrupted event is about to do this.
+                return Err(Miss::Lost(LossReason::NestedTooDeep));
+            }
+            block.slabs.iter().for_each(OwnSlab::clear);
+            block.thread_bits.store(0, Ordering::Relaxed);
+            block.generation.store(context.generation, Ordering::Relaxed);
+            if is_own && context.register_thread(block).is_err() {
+                return Err(refuse_durable(context));
             }
         }
-        if strings.arguments_inline {
-            event.write_tail(now, values, &Inline(site.arguments()), record);
-        } else {
-            event.write_tail(now, values, &Interned(site.arguments()), record);
-        }
-    };
-    let header = event::header(
-        event.event_type,
-        words as u64,
-        V::COUNT as u64,
-        0,
-        strings.category.reference(),
-        strings.name.reference(),
-    ) | thread_bits;
-    let bytes = words as u64 * 8;
-    if bytes > context.layout.slab_bytes {
-        match context.claim_run(bytes) {
-            Ok(slab) => {
-                let mut record = context.region.record(context.layout.slab(slab), words);
-                write(&mut record);
-                record.commit(header);
-                context.close_run(slab, bytes, now);
-                // What comes after it is behind it in the order of the slabs, too.
-                context.leave_slab(block, own);
-            }
-            Err(Refusal::Full) => context.refuse(LossReason::Full),
-            Err(Refusal::Stopped) => {}
-        }
-        return Ok(());
+        let thread_bits = block.thread_bits.load(Ordering::Relaxed);
+        let depth = nested + usize::from(thread_bits == 0);
+        let Some(own) = block.slabs.get(depth).filter(|_| depth < DEPTHS) else {
+            return Err(Miss::Lost(LossReason::NestedTooDeep));
+        };
+        Ok(Self { context, block, own, thread_bits })
     }
-    let has_room = own.cursor.load(Ordering::Relaxed) + words * 8 <= own.end.load(Ordering::Relaxed);
-    if !has_room {
-        match context.claim_slab(block, own, bytes, now) {
-            Ok(()) => {}
-            Err(Refusal::Full) => {
+
+    /// How the site's strings stand in the record.
+    pub(crate) fn strings(&self, site: &'static Site) -> Result<Strings, Miss> {
+        Strings::of(self.context, site).map_err(|DurableFull| refuse_durable(self.context))
+    }
+
+    /// The eight bits of the thread's reference.
+    pub(crate) fn thread_ref(&self) -> u8 {
+        (self.thread_bits >> 24) as u8
+    }
+
+    /// Words of the thread in the body of the record.
+    pub(crate) fn thread_words(&self) -> usize {
+        if self.thread_bits == 0 { 2 } else { 0 }
+    }
+
+    pub(crate) fn write_thread(&self, record: &mut RecordWriter) {
+        if self.thread_bits == 0 {
+            record.word(self.context.config.process);
+            record.word(u64::from(self.block.owner.load(Ordering::Relaxed)));
+        }
+    }
+
+    /// Writes a record of so many words, all of which but the header `write` has to write.
+    pub(crate) fn put(
+        &self,
+        words: usize,
+        limit_words: usize,
+        now: u64,
+        header: u64,
+        write: impl FnOnce(&mut RecordWriter),
+    ) -> Result<(), Miss> {
+        let Self { context, block, own, .. } = *self;
+        let bytes = words as u64 * 8;
+        if words > limit_words || bytes > context.layout.max_record_bytes() {
+            return Err(Miss::Lost(LossReason::TooLarge));
+        }
+        let refused = |refusal| match refusal {
+            Refusal::Full => {
                 context.refuse(LossReason::Full);
-                return Ok(());
+                Miss::Ended
             }
-            Err(Refusal::Stopped) => return Ok(()),
+            Refusal::Stopped => Miss::Ended,
+        };
+        if bytes > context.layout.slab_bytes {
+            let slab = context.claim_run(bytes).map_err(refused)?;
+            let mut record = context.region.record(context.layout.slab(slab), words);
+            write(&mut record);
+            record.commit(header);
+            context.close_run(slab, bytes, now);
+            // What comes after it is behind it in the order of the slabs, too.
+            context.leave_slab(block, own);
+            return Ok(());
         }
+        if own.cursor.load(Ordering::Relaxed) + words * 8 > own.end.load(Ordering::Relaxed) {
+            context.claim_slab(block, own, bytes, now).map_err(refused)?;
+        }
+        let cursor = own.cursor.load(Ordering::Relaxed);
+        // SAFETY: below `end` of this thread's slab (H1).
+        let mut record = unsafe { RecordWriter::new(cursor, words) };
+        write(&mut record);
+        own.events.store(own.events.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        record.commit(header);
+        own.cursor.store(cursor + words * 8, Ordering::Relaxed);
+        Ok(())
     }
-    let cursor = own.cursor.load(Ordering::Relaxed);
-    // SAFETY: below `end` of this thread's slab (H1).
-    let mut record = unsafe { RecordWriter::new(cursor, words) };
-    write(&mut record);
-    own.events.store(own.events.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-    record.commit(header);
-    own.cursor.store(cursor + words * 8, Ordering::Relaxed);
-    Ok(())
+}
+
+/// A definition had no room, which ends recording.
+fn refuse_durable(context: &Context) -> Miss {
+    context.refuse(LossReason::DurableFull);
+    Miss::Ended
 }
 
 /// How the strings of a site stand in a record.
-struct Strings {
-    category: Text,
-    name: Text,
-    arguments_inline: bool,
-    inline_words: usize,
+pub(crate) struct Strings {
+    pub category: Text,
+    pub name: Text,
+    pub arguments_inline: bool,
+    /// Words of all that are inline.
+    pub inline_words: usize,
 }
 
 impl Strings {
+    /// Category and name, as far as they are inline.
+    pub(crate) fn write(&self, record: &mut RecordWriter) {
+        self.category.write(record);
+        self.name.write(record);
+    }
+
     /// Gives the site's strings indices where that is possible, and publishes them if it is for all.
     fn of(context: &Context, site: &'static Site) -> Result<Self, DurableFull> {
         let category = context.intern(site.category())?;

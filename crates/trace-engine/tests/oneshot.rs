@@ -5,8 +5,9 @@ mod support;
 use std::sync::atomic::{AtomicU64, Ordering};
 use support::{Read, Trace, kinds};
 use trace_engine::{
-    Id, Koid, Scope, async_begin, async_end, async_instant, category_enabled, counter, duration,
-    duration_begin, duration_end, flow_begin, flow_end, flow_step, instant,
+    Id, Koid, Scope, ThreadState, async_begin, async_end, async_instant, blob, blob_attachment, blob_record,
+    category_enabled, context_switch, counter, duration, duration_begin, duration_end, flow_begin, flow_end,
+    flow_step, instaflow_begin, instaflow_end, instaflow_step, instant, kernel_object, log, thread_wakeup,
 };
 use trace_format::slab::LossReason;
 
@@ -398,4 +399,110 @@ fn stop_while_all_are_writing_leaves_a_whole_buffer() {
             assert_eq!(numbers, (0..numbers.len() as u64).collect::<Vec<_>>());
         }
     }
+}
+
+/// What is written outside of events, with times and threads as `T` and `P/T`.
+fn other_records(read: &Read) -> Vec<String> {
+    let (process, thread) = (std::process::id(), zx_sim_thread());
+    let who = format!("{process}/{thread}");
+    read.dump
+        .iter()
+        .filter(|line| {
+            !["- initialization", "- string", "- thread "].iter().any(|kind| line.starts_with(kind))
+        })
+        .filter(|line| !line.contains(&format!("#{process} ")) && !line.contains(&format!("#{thread} ")))
+        .map(|line| match line.split_once(' ') {
+            Some((time, rest)) if time != "-" => format!("T {}", rest.replace(&who, "P/T")),
+            _ => line.replace(&who, "P/T"),
+        })
+        .collect()
+}
+
+/// The tid of this thread.
+fn zx_sim_thread() -> String {
+    let link = std::fs::read_link("/proc/thread-self").unwrap();
+    link.file_name().unwrap().to_str().unwrap().to_owned()
+}
+
+//= docs/buffer.md#writing-an-event
+#[test]
+fn records_that_are_no_events_arrive_as_written() {
+    let trace = Trace::start(1 << 20, &["cat"]);
+    log!("cat", "plain");
+    log!("cat", "the answer is {}", 42);
+    log!("other", "{}", unreachable());
+    blob!("cat", "large", b"some bytes", "n" => 7_u32);
+    blob_attachment!("cat", "attached", &[1_u8, 2, 3]);
+    blob_record!("cat", 3, "piece", b"pftrace");
+    kernel_object!("cat", 2, Koid(7001), "guest cpu", "process" => Koid(7000));
+    let state = ThreadState::BLOCKED;
+    context_switch!("cat", 3, state, Koid(1), Koid(2), "incoming_weight" => i32::MIN, "outgoing_weight" => 5);
+    context_switch!("cat", u16::MAX, ThreadState(255), Koid(1), Koid(2));
+    thread_wakeup!("cat", 4, Koid(9), "weight" => -1, "waker" => Koid(8));
+    let read = trace.stop();
+    assert_eq!(
+        other_records(&read),
+        [
+            "T log P/T \"plain\"",
+            "T log P/T \"the answer is 42\"",
+            "T large-blob P/T \"cat\" \"large\" blob[10]:736f6d65206279746573 {n=7u32}",
+            "- large-attachment \"cat\" \"attached\" blob[3]:010203",
+            "- blob perfetto \"piece\" blob[7]:70667472616365",
+            "- kernel-object thread #7001 \"guest cpu\" {process=#7000}",
+            "T context-switch cpu=3 1 blocked -> 2 {incoming_weight=-2147483648i32, outgoing_weight=5i32}",
+            "T context-switch cpu=65535 1 state-15 -> 2",
+            "T thread-wakeup cpu=4 9 {weight=-1i32, waker=#8}",
+        ]
+    );
+    assert_eq!((read.findings.bad_records, read.dropped()), (0, 0));
+}
+
+/// Nothing evaluates it.
+fn unreachable() -> u32 {
+    panic!("an argument of a category that is off")
+}
+
+#[test]
+fn long_payloads_arrive_whole_or_are_counted() {
+    let trace = Trace::start(4 << 20, &[]);
+    let payload: Vec<u8> = (0..300_000_u32).map(|byte| (byte % 251) as u8).collect();
+    let text = "é".repeat(20_000);
+    log!("cat", "{text}");
+    blob_record!("cat", 1, "largest", &payload[..32_752]);
+    blob_record!("cat", 1, "too large", &payload[..32_753]);
+    blob!("cat", "largest", &payload[..(256 << 10) - 32]);
+    blob!("cat", "too large", &payload[..(256 << 10) - 31]);
+    blob_attachment!("cat", "100 kB", &payload[..100_000]);
+    let read = trace.stop();
+    let lines: Vec<String> =
+        other_records(&read).iter().map(|line| line.chars().take(50).collect()).collect();
+    assert_eq!(lines.len(), 4, "{lines:?}");
+    // Cut to 32 000 bytes, where a character ends.
+    assert_eq!(other_records(&read)[0].chars().filter(|char| *char == 'é').count(), 16_000);
+    assert!(lines[1].starts_with("- blob data \"largest\" blob[32752]:"), "{lines:?}");
+    assert!(lines[2].starts_with("T large-blob P/T \"cat\" \"largest\" blob[262112"), "{lines:?}");
+    assert!(lines[3].starts_with("- large-attachment \"cat\" \"100 kB\" blob[10000"), "{lines:?}");
+    assert_eq!(read.loss(LossReason::TooLarge), 2);
+    assert_eq!(read.findings.bad_records, 0);
+}
+
+#[test]
+fn an_instaflow_is_a_duration_and_a_flow_at_one_moment() {
+    let trace = Trace::start(1 << 20, &[]);
+    // The first is the slow path's, the second the hot one's.
+    for _ in 0..2 {
+        instaflow_begin!("cat", "job", "pushed", 7, "n" => 1_u32);
+    }
+    instaflow_step!("cat", "job", "moved", 7);
+    instaflow_end!("cat", "job", "popped", 7);
+    let read = trace.stop();
+    let pushed =
+        ["begin cat/pushed n=Uint32(1)", "flow begin 7 cat/job n=Uint32(1)", "end cat/pushed n=Uint32(1)"];
+    let moved = ["begin cat/moved", "flow step 7 cat/job", "end cat/moved"];
+    let popped = ["begin cat/popped", "flow end 7 cat/job", "end cat/popped"];
+    assert_eq!(read.lines(), [pushed, pushed, moved, popped].concat());
+    for step in read.events.chunks(3) {
+        assert!(step.iter().all(|event| event.timestamp == step[0].timestamp));
+    }
+    assert!(read.events.chunks(3).is_sorted_by(|a, b| a[0].timestamp < b[0].timestamp));
 }

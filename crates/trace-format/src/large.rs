@@ -32,8 +32,26 @@ pub const MAX_LARGE_RECORD_WORDS: usize = u32::MAX as usize;
 pub const MAX_START_BYTES: usize = 1 << 20;
 
 const LARGE_BLOB: u64 = 0;
-const FORMAT_EVENT: u64 = 0;
-const FORMAT_ATTACHMENT: u64 = 1;
+/// Format of a blob with a time, a thread and arguments.
+pub const FORMAT_EVENT: u64 = 0;
+/// Format of a blob without these.
+pub const FORMAT_ATTACHMENT: u64 = 1;
+
+/// The header of a large blob of `size_words` words.
+//= docs/format.md#large-record
+#[inline]
+#[must_use]
+pub const fn header(size_words: u64, format: u64) -> u64 {
+    RecordType::Large as u64 | size_words << 4 | LARGE_BLOB << 36 | format << 40
+}
+
+/// The word behind the header of a large blob; an attachment has neither arguments nor thread.
+//= docs/format.md#large-record
+#[inline]
+#[must_use]
+pub const fn references(category_ref: u16, name_ref: u16, argument_count: u64, thread_ref: u8) -> u64 {
+    category_ref as u64 | (name_ref as u64) << 16 | argument_count << 32 | (thread_ref as u64) << 36
+}
 
 /// Bytes with a category and a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -150,12 +168,10 @@ impl<'a> LargeBlob<'a> {
             return Err(EncodeError::TooLarge { limit, found });
         }
         let format = if self.event.is_some() { FORMAT_EVENT } else { FORMAT_ATTACHMENT };
-        sink.word(RecordType::Large as u64 | (found.0 as u64) << 4 | LARGE_BLOB << 36 | format << 40);
-        let strings = u64::from(self.category.bits()) | u64::from(self.name.bits()) << 16;
-        let event = self
-            .event
-            .map_or(0, |event| (event.arguments.len() as u64) << 32 | u64::from(event.thread.bits()) << 36);
-        sink.word(strings | event);
+        sink.word(header(found.0 as u64, format));
+        let (count, thread) =
+            self.event.map_or((0, 0), |event| (event.arguments.len() as u64, event.thread.bits()));
+        sink.word(references(self.category.bits(), self.name.bits(), count, thread));
         self.category.write(sink);
         self.name.write(sink);
         if let Some(event) = self.event {

@@ -88,6 +88,32 @@ impl ThreadState {
     }
 }
 
+/// The header of a context switch of `size_words` words.
+//= docs/format.md#scheduling-record
+#[inline]
+#[must_use]
+pub const fn context_switch_header(
+    size_words: u64,
+    cpu: u16,
+    state: ThreadState,
+    argument_count: u64,
+) -> u64 {
+    let state = (state.0 as u64) << 36;
+    header(size_words, argument_count, CONTEXT_SWITCH) | (cpu as u64) << 20 | state
+}
+
+/// The header of a wakeup of `size_words` words.
+//= docs/format.md#scheduling-record
+#[inline]
+#[must_use]
+pub const fn thread_wakeup_header(size_words: u64, cpu: u16, argument_count: u64) -> u64 {
+    header(size_words, argument_count, THREAD_WAKEUP) | (cpu as u64) << 20
+}
+
+const fn header(size_words: u64, argument_count: u64, event: u64) -> u64 {
+    RecordType::Scheduling as u64 | size_words << 4 | argument_count << 16 | event << 60
+}
+
 /// What a scheduler did.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scheduling<'a> {
@@ -242,19 +268,18 @@ impl<'a> Scheduling<'a> {
     pub fn encode(&self, sink: &mut impl Sink) -> Result<(), EncodeError> {
         let arguments = self.arguments();
         arguments.check()?;
-        let common = RecordType::Scheduling as u64 | check_size(self.words())? << 4;
-        let count = (arguments.len() as u64) << 16;
+        let size_words = check_size(self.words())?;
+        let count = arguments.len() as u64;
         match *self {
             Self::ContextSwitch { timestamp, cpu, outgoing_state, outgoing, incoming, .. } => {
                 outgoing_state.check()?;
-                let state = u64::from(outgoing_state.0) << 36;
-                sink.word(common | count | u64::from(cpu) << 20 | state | CONTEXT_SWITCH << 60);
+                sink.word(context_switch_header(size_words, cpu, outgoing_state, count));
                 sink.word(timestamp.0);
                 sink.word(outgoing.0.0);
                 sink.word(incoming.0.0);
             }
             Self::ThreadWakeup { timestamp, cpu, thread, .. } => {
-                sink.word(common | count | u64::from(cpu) << 20 | THREAD_WAKEUP << 60);
+                sink.word(thread_wakeup_header(size_words, cpu, count));
                 sink.word(timestamp.0);
                 sink.word(thread.0.0);
             }
@@ -269,14 +294,13 @@ impl<'a> Scheduling<'a> {
             } => {
                 outgoing_state.check()?;
                 sink.word(
-                    common
+                    header(size_words, 0, LEGACY_CONTEXT_SWITCH)
                         | u64::from(cpu) << 16
                         | u64::from(outgoing_state.0) << 24
                         | u64::from(outgoing.bits()) << 28
                         | u64::from(incoming.bits()) << 36
                         | u64::from(outgoing_priority) << 44
-                        | u64::from(incoming_priority) << 52
-                        | LEGACY_CONTEXT_SWITCH << 60,
+                        | u64::from(incoming_priority) << 52,
                 );
                 sink.word(timestamp.0);
                 outgoing.write(sink);

@@ -12,7 +12,9 @@
 //!
 //! The macros are those of `trace-engine`: [`instant!`], [`counter!`], [`duration!`], [`duration_begin!`],
 //! [`duration_end!`], [`async_begin!`], [`async_instant!`], [`async_end!`], [`flow_begin!`],
-//! [`flow_step!`], [`flow_end!`] and [`category_enabled!`].
+//! [`flow_step!`], [`flow_end!`], [`instaflow_begin!`], [`instaflow_step!`], [`instaflow_end!`], [`log!`],
+//! [`blob!`], [`blob_attachment!`], [`blob_record!`], [`kernel_object!`], [`context_switch!`],
+//! [`thread_wakeup!`] and [`category_enabled!`].
 #![deny(unsafe_code)]
 
 mod buffer;
@@ -24,8 +26,9 @@ mod signals;
 mod watch;
 
 pub use provider::{Registration, TraceProvider};
-pub use trace_engine::{Id, Koid, ProcessKoid, Scope, ThreadKoid};
+pub use trace_engine::{Id, Koid, ProcessKoid, Scope, ThreadKoid, ThreadState};
 pub use trace_engine::{
-    async_begin, async_end, async_instant, category_enabled, counter, duration, duration_begin, duration_end,
-    flow_begin, flow_end, flow_step, instant,
+    async_begin, async_end, async_instant, blob, blob_attachment, blob_record, category_enabled,
+    context_switch, counter, duration, duration_begin, duration_end, flow_begin, flow_end, flow_step,
+    instaflow_begin, instaflow_end, instaflow_step, instant, kernel_object, log, thread_wakeup,
 };

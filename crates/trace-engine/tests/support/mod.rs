@@ -61,6 +61,8 @@ pub struct Event {
 
 /// Everything read back.
 pub struct Read {
+    /// Each record as `trace dump` shows it, without offset and provider.
+    pub dump: Vec<String>,
     pub header: BufferHeader,
     pub findings: Findings,
     pub events: Vec<Event>,
@@ -172,12 +174,18 @@ fn read(bytes: &[u8], slabs_used: usize, alone: MutexGuard<'static, ()>) -> Read
             Record::Initialization(initialization) => {
                 assert_eq!(initialization.ticks_per_second.0.get(), RATE);
             }
-            Record::KernelObject(_) => {}
-            other => panic!("unexpected {other:?}"),
+            other => assert!(!matches!(other, Record::Metadata(_) | Record::Unknown { .. }), "{other:?}"),
         }
         definition_bytes += size as u64;
     }
+    let mut archive = trace_reader::Reader::of_slice(&out).unwrap();
+    let mut dump = Vec::new();
+    while let Some(record) = archive.next_item().unwrap() {
+        let line = trace_reader::dump::Line(&record).to_string();
+        dump.push(line.splitn(3, ' ').last().unwrap().to_owned());
+    }
     Read {
+        dump,
         header: *reader.header(),
         losses: reader.losses().unwrap(),
         findings: reader.findings().clone(),
