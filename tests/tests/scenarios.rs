@@ -11,6 +11,7 @@ mod scenarios {
     mod killing;
     mod listing;
     mod manager;
+    mod off;
     mod other_readers;
     mod readme;
 }

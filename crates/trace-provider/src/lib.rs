@@ -15,6 +15,8 @@
 //! [`flow_step!`], [`flow_end!`], [`instaflow_begin!`], [`instaflow_step!`], [`instaflow_end!`], [`log!`],
 //! [`blob!`], [`blob_attachment!`], [`blob_record!`], [`kernel_object!`], [`context_switch!`],
 //! [`thread_wakeup!`] and [`category_enabled!`].
+//!
+//! With the feature `off` all of them compile to nothing.
 #![deny(unsafe_code)]
 
 mod buffer;
