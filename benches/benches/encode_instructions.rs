@@ -4,7 +4,8 @@
 //! each record costs, the loop around it included. `--check` fails if a record costs more than its limit.
 
 use std::hint::black_box;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
+use trace_benches::callgrind::count;
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::event::{Event, EventKind, Scope};
 use trace_format::refs::{StringRef, ThreadRef};
@@ -111,26 +112,6 @@ const CASES: [Case; 4] = [
     },
 ];
 
-/// Instructions of one record under callgrind.
-fn count(place: usize, way: &str) -> Result<u64, String> {
-    Ok((collect(place, way, 20_000)? - collect(place, way, 10_000)?) / 10_000)
-}
-
-/// Instructions of a run of so many records.
-fn collect(place: usize, way: &str, times: u64) -> Result<u64, String> {
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(program)
-        .args(["--run", &place.to_string(), way, &times.to_string()])
-        .output()
-        .map_err(|error| format!("valgrind: {error}"))?;
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    text.lines()
-        .find_map(|line| line.split("Collected : ").nth(1)?.trim().parse().ok())
-        .ok_or_else(|| format!("valgrind counted nothing: {text}"))
-}
-
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [run, place, way, times] = &arguments[..]
@@ -145,7 +126,8 @@ fn main() -> ExitCode {
     let mut is_over = false;
     println!("| record | words | instructions | by hand |\n|---|---|---|---|");
     for (place, case) in CASES.iter().enumerate() {
-        let counts = count(place, "encoded").and_then(|encoded| Ok((encoded, count(place, "by-hand")?)));
+        let counts = count(&[&place.to_string(), "encoded"])
+            .and_then(|encoded| Ok((encoded, count(&[&place.to_string(), "by-hand"])?)));
         let (encoded, by_hand) = match counts {
             Ok(counts) => counts,
             Err(error) => {

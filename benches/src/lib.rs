@@ -1,6 +1,8 @@
 //! What the measurements share: many short runs of an operation beside a floor in the same run, and a table of ratios.
 #![forbid(unsafe_code)]
 
+pub mod callgrind;
+
 use std::time::Instant;
 
 /// One operation's cost over many runs, in nanoseconds for each time it was done.

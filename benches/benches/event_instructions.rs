@@ -1,0 +1,118 @@
+//! How many instructions each kind of event takes, the loop around it included.
+//!
+//! Counted by callgrind and kept in `event_instructions.txt`. `--check` fails if a kind takes over 2 % more than there;
+//! `--update` writes the file anew. Counts depend on the compiler, not on the machine or its mood.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use trace_benches::callgrind::count;
+use trace_engine::{
+    BufferMode, Config, Region, Scope, counter, duration, duration_begin, duration_end, engine, flow_begin,
+    instant,
+};
+
+/// Per cent that a count may grow.
+const MARGIN: u64 = 2;
+
+/// A kind of event: its name, whether its category is recorded, and what emits so many.
+type Kind = (&'static str, bool, fn(u64));
+
+/// Emits one event after the other, in a loop of its own.
+macro_rules! repeat {
+    ($number:ident => $emit:stmt) => {
+        |times| {
+            for $number in 0..times {
+                let $number = black_box($number);
+                $emit
+            }
+        }
+    };
+}
+
+const KINDS: [Kind; 10] = [
+    // The loop around each of the others.
+    ("nothing", true, repeat!(number => _ = number)),
+    ("site off", false, repeat!(number => instant!("bench", "off", Scope::Thread, "number" => number))),
+    ("instant", true, repeat!(_number => instant!("bench", "instant", Scope::Thread))),
+    ("duration begin", true, repeat!(_number => duration_begin!("bench", "begin"))),
+    ("duration end", true, repeat!(_number => duration_end!("bench", "end"))),
+    ("duration scope", true, repeat!(_number => { duration!("bench", "scope"); })),
+    ("flow begin", true, repeat!(number => flow_begin!("bench", "flow", number))),
+    ("counter", true, repeat!(number => counter!("bench", "counter", 0, "value" => number))),
+    (
+        "instant with an i64",
+        true,
+        repeat!(number => instant!("bench", "i64", Scope::Thread, "value" => number as i64)),
+    ),
+    (
+        "instant with an i64 and 16 bytes of text",
+        true,
+        repeat!(number => {
+            let text = black_box("sixteen bytes...");
+            instant!("bench", "text", Scope::Thread, "value" => number as i64, "text" => text);
+        }),
+    ),
+];
+
+fn run(place: usize, times: u64) {
+    let (_, is_on, emit) = KINDS[place];
+    let (region, words) = Region::on_heap(16 << 20);
+    let categories = vec![if is_on { "bench" } else { "other" }.to_owned()];
+    let config = Config { process: 1, process_name: "bench".into(), ticks_per_second: 1, categories };
+    engine::initialize(region, BufferMode::Oneshot, config).expect("the engine is idle");
+    engine::start().expect("the engine is initialized");
+    emit(times);
+    engine::terminate(Instant::now() + Duration::from_secs(5)).expect("the engine was started");
+    drop(words);
+}
+
+fn file() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/event_instructions.txt")
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [run_word, place, times] = &arguments[..]
+        && run_word == "--run"
+    {
+        run(place.parse().expect("a place"), times.parse().expect("a number"));
+        return ExitCode::SUCCESS;
+    }
+    let has = |word: &str| arguments.iter().any(|argument| argument == word);
+    let kept = fs::read_to_string(file()).unwrap_or_default();
+    let kept: BTreeMap<&str, u64> = kept
+        .lines()
+        .filter_map(|line| line.rsplit_once(": "))
+        .filter_map(|(name, count)| Some((name, count.parse().ok()?)))
+        .collect();
+    let mut counts = String::new();
+    let mut is_over = false;
+    println!("| event | instructions | kept |\n|---|---|---|");
+    for (place, (name, ..)) in KINDS.iter().enumerate() {
+        let found = match count(&[&place.to_string()]) {
+            Ok(found) => found,
+            Err(error) => {
+                eprintln!("{error}");
+                return ExitCode::FAILURE;
+            }
+        };
+        let before = kept.get(name).copied();
+        println!(
+            "| {name} | {found} | {} |",
+            before.map_or_else(|| "-".to_owned(), |count| count.to_string())
+        );
+        counts.push_str(&format!("{name}: {found}\n"));
+        if has("--check") && before.is_none_or(|before| found * 100 > before * (100 + MARGIN)) {
+            eprintln!("{name}: {found} instructions; {before:?} are kept in {}", file().display());
+            is_over = true;
+        }
+    }
+    if has("--update") {
+        fs::write(file(), counts).expect("the file can be written");
+    }
+    if is_over { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}

@@ -1,0 +1,35 @@
+//! Counts instructions, by running this program again under callgrind.
+
+use std::process::Command;
+
+/// Repetitions of the shorter run; the longer one has twice as many.
+const TIMES: u64 = 10_000;
+
+/// Instructions of one repetition of what `--run ARGUMENTS TIMES` does: the difference between two runs of different
+/// length, so that nothing around the repetitions counts.
+///
+/// # Errors
+///
+/// There is no valgrind, or the program failed.
+pub fn count(arguments: &[&str]) -> Result<u64, String> {
+    Ok((collect(arguments, 2 * TIMES)? - collect(arguments, TIMES)?) / TIMES)
+}
+
+/// Instructions of a whole run.
+fn collect(arguments: &[&str], times: u64) -> Result<u64, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(program)
+        .arg("--run")
+        .args(arguments)
+        .arg(times.to_string())
+        .output()
+        .map_err(|error| format!("valgrind: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let collected = text.lines().find_map(|line| line.split("Collected : ").nth(1)?.trim().parse().ok());
+    match collected {
+        Some(count) if output.status.success() => Ok(count),
+        _ => Err(format!("{}: {text}", output.status)),
+    }
+}
