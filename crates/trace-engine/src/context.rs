@@ -1,6 +1,7 @@
 //! The context: one trace of this process into one buffer, from initialize to terminate.
 
 use crate::claim::Claims;
+use crate::durable::MAX_VIRTUAL_THREADS;
 use crate::region::Region;
 use crate::strings::StringTable;
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -35,6 +36,8 @@ pub(crate) struct Context {
     pub claims: Claims,
     /// Strings with an index. Writers only try the lock: whoever does not get it writes inline.
     pub strings: Mutex<StringTable>,
+    /// Koids of the virtual threads that have a name, in order. Writers only try this lock, too.
+    pub virtual_threads: Mutex<Vec<u64>>,
     /// Bytes handed out of the durable region.
     pub durable_next: AtomicU64,
     /// Thread indices handed out.
@@ -53,6 +56,7 @@ impl Context {
             config,
             generation,
             strings: Mutex::new(StringTable::new()),
+            virtual_threads: Mutex::new(Vec::with_capacity(MAX_VIRTUAL_THREADS)),
             durable_next: AtomicU64::new(0),
             thread_indices: AtomicU32::new(0),
             ended_by: AtomicUsize::new(0),

@@ -62,6 +62,9 @@ impl Text {
     }
 }
 
+/// Virtual threads that get a name; more would fill the region.
+pub(crate) const MAX_VIRTUAL_THREADS: usize = 1024;
+
 impl Context {
     /// Writes one durable record of `words` words: `payload` stores all but the header.
     //= docs/buffer.md#durable-region
@@ -118,7 +121,32 @@ impl Context {
         let index = taken as u8 + 1;
         let thread_id = u64::from(block.owner.load(Ordering::Relaxed));
         let mut buffer = [0; 16];
-        let name = sys::thread_name(&mut buffer);
+        self.write_thread_name(thread_id, sys::thread_name(&mut buffer))?;
+        self.write_durable(3, thread::header(index), |record| {
+            record.word(self.config.process);
+            record.word(thread_id);
+        })?;
+        block.thread_bits.store(u64::from(index) << 24, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Names a virtual thread when it is first seen. If somebody else is busy with the list, the next event does.
+    //= docs/buffer.md#threads-and-strings
+    pub(crate) fn name_virtual_thread(&self, koid: u64, name: &str) -> Result<(), DurableFull> {
+        let Some(mut named) = self.virtual_threads.try_lock() else {
+            return Ok(());
+        };
+        if let Err(place) = named.binary_search(&koid)
+            && named.len() < MAX_VIRTUAL_THREADS
+        {
+            self.write_thread_name(koid, truncate(name, MAX_NAME_BYTES).as_bytes())?;
+            named.insert(place, koid);
+        }
+        Ok(())
+    }
+
+    /// Names a thread of this process.
+    fn write_thread_name(&self, thread_id: u64, name: &[u8]) -> Result<(), DurableFull> {
         let words = 2 + name.len().div_ceil(8) + 3;
         let header = kernel_object::header(words as u64, OBJECT_THREAD, inline_string_ref(name.len()), 1);
         self.write_durable(words, header, |record| {
@@ -127,13 +155,7 @@ impl Context {
             record.word(argument::header(ArgumentType::Koid, 3, inline_string_ref(PROCESS.len()), 0));
             record.bytes(PROCESS.as_bytes());
             record.word(self.config.process);
-        })?;
-        self.write_durable(3, thread::header(index), |record| {
-            record.word(self.config.process);
-            record.word(thread_id);
-        })?;
-        block.thread_bits.store(u64::from(index) << 24, Ordering::Relaxed);
-        Ok(())
+        })
     }
 
     /// The string's reference: its index, or inline when somebody else is busy with the table or indices

@@ -45,7 +45,7 @@ pub use write::{Event, write_event};
 #[doc(hidden)]
 pub use records::{
     write_attachment, write_blob, write_context_switch, write_instaflow, write_kernel_object,
-    write_large_blob, write_log, write_thread_wakeup,
+    write_large_blob, write_log, write_thread_wakeup, write_virtual,
 };
 
 /// The word behind an instant's arguments: none for the thread, which readers assume.

@@ -247,6 +247,76 @@ macro_rules! __instaflow {
     }};
 }
 
+/// Begins a duration on a virtual thread, such as a queue of the hardware or a task of a runtime:
+/// `vthread_duration_begin!(category, name, vthread_name, vthread_id, "key" => value, …)`.
+///
+/// The id tells virtual threads of the process apart; the name is shown for the id it was first used with. Perfetto's
+/// reader sees the lower 32 bits only: an id above 2²² cannot be mistaken for a thread there.
+///
+/// ```
+/// use trace_engine::{vthread_duration_begin, vthread_duration_end, vthread_flow_begin};
+/// let queue = 1 << 24;
+/// vthread_duration_begin!("gpu", "draw", "queue 0", queue, "triangles" => 12_u32);
+/// vthread_flow_begin!("gpu", "frame", "queue 0", queue, 1);
+/// vthread_duration_end!("gpu", "draw", "queue 0", queue);
+/// ```
+#[macro_export]
+macro_rules! vthread_duration_begin {
+    ($category:expr, $name:expr, $thread:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
+        $crate::__virtual!(DurationBegin, None, $category, $name, $thread, $id $(, $key => $value)*)
+    };
+}
+
+/// Ends the innermost duration of a virtual thread; see [`vthread_duration_begin!`].
+#[macro_export]
+macro_rules! vthread_duration_end {
+    ($category:expr, $name:expr, $thread:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
+        $crate::__virtual!(DurationEnd, None, $category, $name, $thread, $id $(, $key => $value)*)
+    };
+}
+
+/// Begins a flow in the duration around it on a virtual thread:
+/// `vthread_flow_begin!(category, name, vthread_name, vthread_id, flow_id, "key" => value, …)`;
+/// see [`vthread_duration_begin!`].
+#[macro_export]
+macro_rules! vthread_flow_begin {
+    ($category:expr, $name:expr, $thread:expr, $id:expr, $flow:expr $(, $key:expr => $value:expr)* $(,)?) => {
+        $crate::__virtual!(FlowBegin, Some($crate::Id::from($flow).0), $category, $name, $thread, $id $(, $key => $value)*)
+    };
+}
+
+/// Continues a flow on a virtual thread; see [`vthread_flow_begin!`].
+#[macro_export]
+macro_rules! vthread_flow_step {
+    ($category:expr, $name:expr, $thread:expr, $id:expr, $flow:expr $(, $key:expr => $value:expr)* $(,)?) => {
+        $crate::__virtual!(FlowStep, Some($crate::Id::from($flow).0), $category, $name, $thread, $id $(, $key => $value)*)
+    };
+}
+
+/// Ends a flow on a virtual thread; see [`vthread_flow_begin!`].
+#[macro_export]
+macro_rules! vthread_flow_end {
+    ($category:expr, $name:expr, $thread:expr, $id:expr, $flow:expr $(, $key:expr => $value:expr)* $(,)?) => {
+        $crate::__virtual!(FlowEnd, Some($crate::Id::from($flow).0), $category, $name, $thread, $id $(, $key => $value)*)
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __virtual {
+    ($type:ident, $extra:expr, $category:expr, $name:expr, $thread:expr, $id:expr $(, $key:expr => $value:expr)*) => {{
+        let site = $crate::__site!($category, $name $(, $key)*);
+        if site.is_on() {
+            $crate::write_virtual(
+                site,
+                (::core::convert::AsRef::<str>::as_ref($thread), $id),
+                $crate::Event { event_type: $crate::EventType::$type, start: None, extra: $extra },
+                &$crate::__values!($($value),*),
+            );
+        }
+    }};
+}
+
 /// Records a message: `log!(category, "format {}", value, …)`.
 ///
 /// ```

@@ -18,6 +18,9 @@ use trace_format::event::{self, EventType};
 use trace_format::record::MAX_RECORD_WORDS;
 use trace_format::slab::LossReason;
 
+/// What tells the koids of virtual threads from those of the kernel.
+//= docs/format.md#koids
+const VIRTUAL: u64 = 1 << 63;
 /// The reference bits of category and name in an event's header, and in a site's word.
 const REFERENCES: u64 = 0xffff_ffff_0000_0000;
 
@@ -35,17 +38,39 @@ pub struct Event {
 impl Event {
     /// Words of the record, without inline thread, strings and argument names.
     #[inline(always)]
-    fn words(&self, values: &impl Values) -> usize {
+    pub(crate) fn words(&self, values: &impl Values) -> usize {
         2 + values.words() + usize::from(self.start.is_some()) + usize::from(self.extra.is_some())
     }
 
     #[inline(always)]
-    fn write_timestamp(&self, now: u64, record: &mut RecordWriter) {
+    pub(crate) fn write_timestamp(&self, now: u64, record: &mut RecordWriter) {
         record.word(self.start.unwrap_or(now));
     }
 
+    /// As [`Event::write_tail`], with the names as they stand in the record.
+    pub(crate) fn write_tail_of(
+        &self,
+        site: &Site,
+        strings: &Strings,
+        now: u64,
+        values: &impl Values,
+        record: &mut RecordWriter,
+    ) {
+        if strings.arguments_inline {
+            self.write_tail(now, values, &Inline(site.arguments()), record);
+        } else {
+            self.write_tail(now, values, &Interned(site.arguments()), record);
+        }
+    }
+
     #[inline(always)]
-    fn write_tail(&self, now: u64, values: &impl Values, names: &impl Names, record: &mut RecordWriter) {
+    pub(crate) fn write_tail(
+        &self,
+        now: u64,
+        values: &impl Values,
+        names: &impl Names,
+        record: &mut RecordWriter,
+    ) {
         values.write(0, names, record);
         if self.start.is_some() {
             record.word(now);
@@ -130,11 +155,7 @@ fn write_slowly<V: Values>(site: &'static Site, event: Event, values: &V, at: Op
             event.write_timestamp(now, record);
             place.write_thread(record);
             strings.write(record);
-            if strings.arguments_inline {
-                event.write_tail(now, values, &Inline(site.arguments()), record);
-            } else {
-                event.write_tail(now, values, &Interned(site.arguments()), record);
-            }
+            event.write_tail_of(site, &strings, now, values, record);
         })
     });
 }
@@ -237,6 +258,14 @@ impl<'a> Place<'a> {
     /// How the site's strings stand in the record.
     pub(crate) fn strings(&self, site: &'static Site) -> Result<Strings, Miss> {
         Strings::of(self.context, site).map_err(|DurableFull| refuse_durable(self.context))
+    }
+
+    /// Names a virtual thread; its process and its koid.
+    pub(crate) fn virtual_thread(&self, id: u64, name: &str) -> Result<[u64; 2], Miss> {
+        let koid = id | VIRTUAL;
+        let named = self.context.name_virtual_thread(koid, name);
+        named.map_err(|DurableFull| refuse_durable(self.context))?;
+        Ok([self.context.config.process, koid])
     }
 
     /// The eight bits of the thread's reference.
