@@ -9,6 +9,7 @@ mod scenarios {
     mod full;
     mod joining;
     mod killing;
+    mod kinds;
     mod listing;
     mod manager;
     mod off;
