@@ -9,7 +9,7 @@ use trace_format::units::{Koid, ProcessKoid, ThreadKoid};
 /// Longest string value, in bytes; longer ones are cut at a character boundary.
 pub const MAX_STRING_BYTES: usize = 32_000;
 
-mod sealed {
+pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
@@ -38,6 +38,7 @@ pub trait Value: sealed::Sealed {
 /// | `*const T`, `*mut T` | pointer |
 /// | [`Koid`], [`ProcessKoid`], [`ThreadKoid`] | koid |
 /// | `&[u8]` | blob, at most 32 000 bytes |
+/// | [`display(&x)`](crate::display), [`debug(&x)`](crate::debug) | string, what `{}` or `{:?}` shows of anything, at most 256 bytes |
 pub trait IntoValue {
     /// The value in the record.
     type Value: Value;

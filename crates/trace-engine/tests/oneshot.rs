@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use support::{Read, Trace, kinds};
 use trace_engine::{
     Id, Koid, Scope, ThreadState, async_begin, async_end, async_instant, blob, blob_attachment, blob_record,
-    category_enabled, context_switch, counter, duration, duration_begin, duration_end, flow_begin, flow_end,
-    flow_step, instaflow_begin, instaflow_end, instaflow_step, instant, kernel_object, log, thread_wakeup,
-    vthread_duration_begin, vthread_duration_end, vthread_flow_begin, vthread_flow_end, vthread_flow_step,
+    category_enabled, context_switch, counter, debug, display, duration, duration_begin, duration_end,
+    flow_begin, flow_end, flow_step, instaflow_begin, instaflow_end, instaflow_step, instant, kernel_object,
+    log, thread_wakeup, vthread_duration_begin, vthread_duration_end, vthread_flow_begin, vthread_flow_end,
+    vthread_flow_step,
 };
 use trace_format::slab::LossReason;
 
@@ -542,4 +543,22 @@ fn so_many_virtual_threads_are_named_and_no_more() {
     assert_eq!(read.events.len(), 2200);
     assert_eq!(read.dump.iter().filter(|line| line.contains("\"virtual\"")).count(), 1024);
     assert_eq!((read.findings.bad_records, read.dropped()), (0, 0));
+}
+
+#[test]
+fn values_that_show_themselves_are_text() {
+    #[derive(Debug)]
+    #[expect(dead_code, reason = "it is shown")]
+    enum State {
+        Waiting { retries: u8 },
+    }
+    let trace = Trace::start(1 << 20, &[]);
+    for _ in 0..2 {
+        instant!("cat", "shown", Scope::Thread,
+            "display" => display(&std::net::Ipv4Addr::LOCALHOST), "enum" => debug(&State::Waiting { retries: 3 }),
+            "slice" => debug(&[1, 2]), "empty" => display(""));
+    }
+    let read = trace.stop();
+    let line = "instant t cat/shown display=\"127.0.0.1\" enum=\"Waiting { retries: 3 }\" slice=\"[1, 2]\" empty=\"\"";
+    assert_eq!(read.lines(), [line, line]);
 }

@@ -29,7 +29,7 @@ mod signals;
 mod watch;
 
 pub use provider::{Registration, TraceProvider};
-pub use trace_engine::{Id, Koid, ProcessKoid, Scope, ThreadKoid, ThreadState};
+pub use trace_engine::{Id, Koid, ProcessKoid, Scope, ThreadKoid, ThreadState, debug, display};
 pub use trace_engine::{
     async_begin, async_end, async_instant, blob, blob_attachment, blob_record, category_enabled,
     context_switch, counter, duration, duration_begin, duration_end, flow_begin, flow_end, flow_step,
