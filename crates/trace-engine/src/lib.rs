@@ -13,6 +13,7 @@
 #![deny(unsafe_code)]
 
 pub mod args;
+mod async_scope;
 mod block;
 mod claim;
 mod context;
@@ -32,6 +33,7 @@ mod sync;
 mod sys;
 mod write;
 
+pub use async_scope::AsyncScope;
 pub use context::Config;
 pub use duration_scope::DurationScope;
 pub use id::Id;
@@ -41,7 +43,7 @@ pub use site::{ArgName, Site};
 pub use trace_format::buffer::{BUFFER_VERSION, BufferMode};
 pub use trace_format::event::{EventType, Scope};
 pub use trace_format::scheduling::ThreadState;
-pub use trace_format::units::{Koid, ProcessKoid, ThreadKoid};
+pub use trace_format::units::{Koid, ProcessKoid, ThreadKoid, Ticks};
 pub use write::{Event, write_event};
 
 #[doc(hidden)]
@@ -49,6 +51,25 @@ pub use records::{
     write_attachment, write_blob, write_context_switch, write_instaflow, write_kernel_object,
     write_large_blob, write_log, write_thread_wakeup, write_virtual,
 };
+
+/// Whether a trace is being recorded. Of a category, [`category_enabled!`] tells.
+#[must_use]
+pub fn is_enabled() -> bool {
+    !cfg!(feature = "off") && engine::state() == engine::State::Started
+}
+
+/// A number that is not 0, and that no other process on this machine is likely to get.
+#[must_use]
+pub fn nonce() -> u64 {
+    Id::new().0
+}
+
+/// This moment, for [`duration_complete!`]: later than all that this thread has taken before.
+#[inline]
+#[must_use]
+pub fn now() -> Ticks {
+    Ticks(write::stamp())
+}
 
 /// The word behind an instant's arguments: none for the thread, which readers assume.
 #[doc(hidden)]

@@ -119,6 +119,32 @@ macro_rules! duration_end {
     };
 }
 
+/// Records a duration that began at a moment taken with [`now`](crate::now) and ends here:
+/// `duration_complete!(category, name, start, "key" => value, …)`.
+///
+/// For spans that are no block. A moment from before the trace is recorded as it is.
+///
+/// ```
+/// use trace_engine::{duration_complete, now};
+/// let start = now();
+/// // …
+/// duration_complete!("io", "read", start, "bytes" => 4096_u32);
+/// ```
+#[macro_export]
+macro_rules! duration_complete {
+    ($category:expr, $name:expr, $start:expr $(, $key:expr => $value:expr)* $(,)?) => {{
+        let site = $crate::__site!($category, $name $(, $key)*);
+        if site.is_on() {
+            let start: $crate::Ticks = $start;
+            $crate::write_event(
+                site,
+                $crate::Event { event_type: $crate::EventType::DurationComplete, start: Some(start.0), extra: None },
+                &$crate::__values!($($value),*),
+            );
+        }
+    }};
+}
+
 /// Begins an operation that may cross threads: `async_begin!(id, category, name, "key" => value, …)`.
 ///
 /// The parts of one operation share id, category and name within the process. The id comes first.
@@ -151,6 +177,28 @@ macro_rules! async_end {
     ($id:expr, $category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__event!(AsyncEnd, Some($crate::Id::from($id).0), $category, $name $(, $key => $value)*)
     };
+}
+
+/// Begins an operation that may cross threads and gives a guard that ends it when it is dropped:
+/// `async_enter!(id, category, name, "key" => value, …)`. None while the category is not recorded.
+///
+/// ```
+/// use trace_engine::{Id, async_enter};
+/// let request = async_enter!(Id::new(), "net", "request", "url" => "/index");
+/// std::thread::spawn(move || drop(request)).join().unwrap();
+/// ```
+#[macro_export]
+macro_rules! async_enter {
+    ($id:expr, $category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {{
+        let site = $crate::__site!($category, $name);
+        if site.is_on() {
+            let id = $crate::Id::from($id).0;
+            $crate::__event!(AsyncBegin, Some(id), $category, $name $(, $key => $value)*);
+            Some($crate::AsyncScope::new(site, id))
+        } else {
+            None
+        }
+    }};
 }
 
 /// Begins a flow from the enclosing duration to others, of any thread or process that knows the id:

@@ -5,11 +5,11 @@ mod support;
 use std::sync::atomic::{AtomicU64, Ordering};
 use support::{Read, Trace, kinds};
 use trace_engine::{
-    Id, Koid, Scope, ThreadState, async_begin, async_end, async_instant, blob, blob_attachment, blob_record,
-    category_enabled, context_switch, counter, debug, display, duration, duration_begin, duration_end,
-    flow_begin, flow_end, flow_step, instaflow_begin, instaflow_end, instaflow_step, instant, kernel_object,
-    log, thread_wakeup, vthread_duration_begin, vthread_duration_end, vthread_flow_begin, vthread_flow_end,
-    vthread_flow_step,
+    Id, Koid, Scope, ThreadState, async_begin, async_end, async_enter, async_instant, blob, blob_attachment,
+    blob_record, category_enabled, context_switch, counter, debug, display, duration, duration_begin,
+    duration_complete, duration_end, flow_begin, flow_end, flow_step, instaflow_begin, instaflow_end,
+    instaflow_step, instant, is_enabled, kernel_object, log, nonce, now, thread_wakeup,
+    vthread_duration_begin, vthread_duration_end, vthread_flow_begin, vthread_flow_end, vthread_flow_step,
 };
 use trace_format::slab::LossReason;
 
@@ -561,4 +561,33 @@ fn values_that_show_themselves_are_text() {
     let read = trace.stop();
     let line = "instant t cat/shown display=\"127.0.0.1\" enum=\"Waiting { retries: 3 }\" slice=\"[1, 2]\" empty=\"\"";
     assert_eq!(read.lines(), [line, line]);
+}
+
+#[test]
+fn operations_end_with_their_guard_and_durations_where_they_are_told_to() {
+    assert_ne!(nonce(), nonce());
+    let trace = Trace::start(1 << 20, &["cat"]);
+    assert!(is_enabled());
+    let start = now();
+    let operation = async_enter!(7, "cat", "operation", "n" => 1_u32);
+    assert!(async_enter!(8, "other", "operation").is_none());
+    std::thread::spawn(move || drop(operation)).join().unwrap();
+    duration_complete!("cat", "from there to here", start, "n" => 2_u32);
+    let read = trace.stop();
+    assert!(!is_enabled());
+    let mut lines = read.lines();
+    lines.sort();
+    let expected = [
+        "async begin 7 cat/operation n=Uint32(1)",
+        "async end 7 cat/operation",
+        "complete cat/from there to here n=Uint32(2)",
+    ];
+    assert_eq!(lines, expected);
+    let duration = read.events.iter().find(|event| event.kind == "complete").unwrap();
+    assert_eq!(duration.timestamp, start.0);
+    assert!(
+        read.events.iter().all(|event| event.timestamp >= start.0 && event.timestamp < duration.end.unwrap())
+    );
+    let threads: Vec<u64> = read.events.iter().map(|event| event.thread).collect();
+    assert_eq!(threads.iter().collect::<std::collections::BTreeSet<_>>().len(), 2);
 }

@@ -11,7 +11,7 @@
 //! and off. An application that is not traced pays one load and one branch for each call site it passes.
 //!
 //! The macros are those of `trace-engine`: [`instant!`], [`counter!`], [`duration!`], [`duration_begin!`],
-//! [`duration_end!`], [`async_begin!`], [`async_instant!`], [`async_end!`], [`flow_begin!`],
+//! [`duration_end!`], [`async_begin!`], [`async_instant!`], [`async_end!`], [`async_enter!`], [`duration_complete!`], [`flow_begin!`],
 //! [`flow_step!`], [`flow_end!`], [`instaflow_begin!`], [`instaflow_step!`], [`instaflow_end!`], [`log!`],
 //! [`blob!`], [`blob_attachment!`], [`blob_record!`], [`kernel_object!`], [`context_switch!`],
 //! [`thread_wakeup!`], [`vthread_duration_begin!`], [`vthread_duration_end!`], [`vthread_flow_begin!`],
@@ -29,10 +29,12 @@ mod signals;
 mod watch;
 
 pub use provider::{Registration, TraceProvider};
-pub use trace_engine::{Id, Koid, ProcessKoid, Scope, ThreadKoid, ThreadState, debug, display};
 pub use trace_engine::{
-    async_begin, async_end, async_instant, blob, blob_attachment, blob_record, category_enabled,
-    context_switch, counter, duration, duration_begin, duration_end, flow_begin, flow_end, flow_step,
-    instaflow_begin, instaflow_end, instaflow_step, instant, kernel_object, log, thread_wakeup,
+    Id, Koid, ProcessKoid, Scope, ThreadKoid, ThreadState, Ticks, debug, display, is_enabled, nonce, now,
+};
+pub use trace_engine::{
+    async_begin, async_end, async_enter, async_instant, blob, blob_attachment, blob_record, category_enabled,
+    context_switch, counter, duration, duration_begin, duration_complete, duration_end, flow_begin, flow_end,
+    flow_step, instaflow_begin, instaflow_end, instaflow_step, instant, kernel_object, log, thread_wakeup,
     vthread_duration_begin, vthread_duration_end, vthread_flow_begin, vthread_flow_end, vthread_flow_step,
 };
