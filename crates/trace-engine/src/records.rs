@@ -1,7 +1,7 @@
-//! Records that are not events: messages, blobs, objects, and what a scheduler does. They go the slow path, which
-//! costs some 100 ns and neither locks nor allocates.
+//! Records that are not events: messages, blobs, objects, and what a scheduler does. They go the slow path of events,
+//! which waits for no lock.
 
-use crate::args::{Inline, Interned, Names, Values};
+use crate::args::{Inline, Interned, Values};
 use crate::record_writer::RecordWriter;
 use crate::site::Site;
 use crate::write::{Event, Miss, Place, Strings, stamp, with_place, write_event_at};
@@ -208,12 +208,8 @@ fn argument_words(site: &Site, strings: &Strings) -> usize {
 
 fn write_values<V: Values>(site: &Site, strings: &Strings, values: &V, record: &mut RecordWriter) {
     if strings.arguments_inline {
-        write_named(values, &Inline(site.arguments()), record);
+        values.write(0, &Inline(site.arguments()), record);
     } else {
-        write_named(values, &Interned(site.arguments()), record);
+        values.write(0, &Interned(site.arguments()), record);
     }
-}
-
-fn write_named<V: Values>(values: &V, names: &impl Names, record: &mut RecordWriter) {
-    values.write(0, names, record);
 }
