@@ -25,7 +25,7 @@ impl Recording {
         let config =
             Config { process: 1, process_name: "bench".into(), ticks_per_second: 1, categories: Vec::new() };
         engine::initialize(region, BufferMode::Oneshot, config).expect("the engine is idle");
-        engine::start().expect("the engine is initialized");
+        engine::start(Disposition::Retain, &[]).expect("the engine is initialized");
         Self(words)
     }
 

@@ -64,7 +64,7 @@ fn run(place: usize, times: u64) {
     let categories = vec![if is_on { "bench" } else { "other" }.to_owned()];
     let config = Config { process: 1, process_name: "bench".into(), ticks_per_second: 1, categories };
     engine::initialize(region, BufferMode::Oneshot, config).expect("the engine is idle");
-    engine::start().expect("the engine is initialized");
+    engine::start(Disposition::Retain, &[]).expect("the engine is initialized");
     emit(times);
     engine::terminate(Instant::now() + Duration::from_secs(5)).expect("the engine was started");
     drop(words);

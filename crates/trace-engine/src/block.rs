@@ -55,8 +55,10 @@ pub(crate) struct ThreadBlock {
     pub depth: AtomicU32,
     /// Thread id of the owner; 0 when free.
     pub owner: AtomicU32,
-    /// Context for which slabs and thread reference are valid.
+    /// Set of definitions for which slabs and thread reference are valid.
     pub generation: AtomicU64,
+    /// See [`ThreadBlock::late_at`].
+    late_at: AtomicU64,
 }
 
 impl OwnSlab {
@@ -94,6 +96,7 @@ impl ThreadBlock {
             depth: AtomicU32::new(0),
             owner: AtomicU32::new(0),
             generation: AtomicU64::new(0),
+            late_at: AtomicU64::new(0),
         }
     }
 
@@ -115,6 +118,33 @@ impl ThreadBlock {
         for slab in &self.slabs {
             slab.end.store(0, Ordering::Relaxed);
         }
+    }
+
+    /// Takes the slabs themselves away: nobody closes them any more.
+    pub fn forget_slabs(&self) {
+        self.revoke();
+        self.slabs.iter().for_each(|slab| slab.index.store(0, Ordering::SeqCst));
+    }
+
+    /// Takes space away whose end lies in a range of addresses.
+    pub fn revoke_within(&self, ends: &core::ops::RangeInclusive<usize>) {
+        for slab in &self.slabs {
+            let end = slab.end.load(Ordering::Relaxed);
+            if ends.contains(&end) {
+                // Fails where the owner has gone on to another slab, which is nobody's business here.
+                let _ = slab.end.compare_exchange(end, 0, Ordering::Relaxed, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// The counter at which the thread was waited for in vain; 0 if it never was.
+    pub fn late_at(&self) -> u64 {
+        self.late_at.load(Ordering::Relaxed)
+    }
+
+    /// Remembers that the thread was waited for in vain.
+    pub fn set_late_at(&self, counter: u64) {
+        self.late_at.store(counter, Ordering::Relaxed);
     }
 
     /// Whether this is a sentinel rather than a thread's own block.

@@ -1,58 +1,138 @@
-//! Claiming, opening and leaving slabs.
+//! Who gets which slab: tickets, and the words of the slabs they stand for.
 //!
-//! One atomic word says which slabs are taken and whether claiming is over:
+//! One atomic word counts the tickets that were given out and says whether claiming is over:
 //!
 //! ```text
-//!  63        62     61..32          31..0
-//! +---------+------+---------------+----------------+
-//! | STOPPED | FULL | wrapped count | slabs claimed  |
-//! +---------+------+---------------+----------------+
+//!  63        62     61..48   47..0
+//! +---------+------+--------+--------------------------+
+//! | STOPPED | FULL |   0    | next ticket              |
+//! +---------+------+--------+--------------------------+
 //! ```
 //!
-//! In oneshot mode the wrapped count stays 0.
+//! Tickets count up for as long as the buffer exists and go round through its slabs: ticket *t* stands for slab
+//! *t* mod the number of slabs, and for sequence *t* + 1. The modes differ in two things: how far tickets may go,
+//! and who gives slabs back.
+//!
+//! | mode | tickets end | a slab is taken again |
+//! |---|---|---|
+//! | oneshot | after one round | never |
+//! | circular | never | when its word is not that of a slab in use |
+//! | streaming | one round behind the last half that was saved | the same; all of a saved half, but for stragglers |
+//!
+//! A ticket alone does not give a slab: its word has to be changed from one that says "not in use" to one that
+//! says "being taken". So a thread that slept with its ticket for a whole round takes nothing from anybody.
 
-use crate::block::{OwnSlab, ThreadBlock};
-use crate::context::Context;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
-use trace_format::buffer::Layout;
-use trace_format::slab::{SlabState, SlabWord};
+use trace_format::buffer::BufferMode;
+use trace_format::slab::SlabWord;
 
 const STOPPED: u64 = 1 << 63;
 const FULL: u64 = 1 << 62;
-const POSITION: u64 = 0xffff_ffff;
+const TICKETS: u64 = SlabWord::MAX_SEQUENCE;
 
-/// Why there is no slab for an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    /// Recording was stopped: the event does not belong to the trace any more.
-    Stopped,
-    /// The buffer is full.
-    Full,
+/// The words of all slabs, in the shared buffer.
+pub(crate) trait SlabWords {
+    /// The word of one slab.
+    fn slab_word(&self, slab: u32) -> &AtomicU64;
 }
 
-/// Which slabs are taken, and the rests of slabs whose threads ended.
+/// Why there is no slab for a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// Recording was stopped: the record does not belong to the trace any more.
+    Stopped,
+    /// The buffer is full, and recording ends with this.
+    Full,
+    /// Threads that do not write hold every slab of a circular buffer.
+    AllInUse,
+    /// The other half was handed over, and has not come back.
+    NotSaved,
+    /// The other half waits to be handed over.
+    NotRetired,
+}
+
+/// One or more slabs that are being taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Claim {
+    /// The first slab.
+    pub slab: u32,
+    /// Its ticket.
+    pub ticket: u64,
+}
+
+/// Which slabs are taken.
 pub(crate) struct Claims {
     state: AtomicU64,
-    slab_count: u32,
-    /// Top of the stack of rests: tag (32 bits), slab number plus one (32 bits).
-    rests: AtomicU64,
-    /// By slab: the next in the stack of rests, and how many bytes of it are used.
-    links: Box<[(AtomicU32, AtomicU32)]>,
+    /// Tickets from here on are not given out.
+    limit: AtomicU64,
+    /// Slabs with lower tickets were taken back from their threads.
+    retired: AtomicU64,
+    /// Halves with lower tickets were handed over.
+    handed_over: AtomicU64,
+    /// The first ticket since the buffer was cleared.
+    base: AtomicU64,
+    /// By slab: not 0 if it was left with a thread when its half was handed over, so that it has to be saved later.
+    left_behind: Box<[AtomicU32]>,
+    mode: BufferMode,
+    slabs_per_half: u32,
 }
 
 impl Claims {
-    pub fn new(layout: &Layout) -> Self {
-        Self {
+    pub fn new(mode: BufferMode, slabs_per_half: u32) -> Self {
+        let slab_count = slabs_per_half * mode.halves();
+        let claims = Self {
             state: AtomicU64::new(0),
-            slab_count: layout.slab_count(),
-            rests: AtomicU64::new(0),
-            links: (0..layout.slab_count()).map(|_| (AtomicU32::new(0), AtomicU32::new(0))).collect(),
-        }
+            limit: AtomicU64::new(0),
+            retired: AtomicU64::new(0),
+            handed_over: AtomicU64::new(0),
+            base: AtomicU64::new(0),
+            left_behind: (0..slab_count).map(|_| AtomicU32::new(0)).collect(),
+            mode,
+            slabs_per_half,
+        };
+        claims.clear();
+        claims
     }
 
-    /// Number of slabs claimed so far.
-    pub fn claimed(&self) -> u32 {
-        (self.state.load(Ordering::Relaxed) & POSITION) as u32
+    /// Begins a new round that has nothing of the one before. For a time at which nobody claims. Returns the lowest
+    /// sequence there will be.
+    pub fn clear(&self) -> u64 {
+        let round = u64::from(self.slab_count());
+        let base = self.ticket().next_multiple_of(round);
+        for cell in [&self.base, &self.retired, &self.handed_over] {
+            cell.store(base, Ordering::Relaxed);
+        }
+        self.left_behind.iter().for_each(|slab| slab.store(0, Ordering::Relaxed));
+        let limit = match self.mode {
+            BufferMode::Oneshot | BufferMode::Streaming => base + round,
+            BufferMode::Circular => TICKETS,
+        };
+        self.limit.store(limit, Ordering::Relaxed);
+        self.state.store(self.state.load(Ordering::Relaxed) & STOPPED | base, Ordering::SeqCst);
+        base + 1
+    }
+
+    fn slab_count(&self) -> u32 {
+        self.slabs_per_half * self.mode.halves()
+    }
+
+    fn slab_of(&self, ticket: u64) -> u32 {
+        (ticket % u64::from(self.slab_count())) as u32
+    }
+
+    /// The next ticket to be given out.
+    pub fn ticket(&self) -> u64 {
+        self.state.load(Ordering::SeqCst) & TICKETS
+    }
+
+    /// The first ticket of a half, counted since the buffer was cleared.
+    pub fn half_start(&self, half: u64) -> u64 {
+        self.base.load(Ordering::Relaxed) + half * u64::from(self.slabs_per_half)
+    }
+
+    /// The number of the half that a ticket belongs to, counted since the buffer was cleared.
+    pub fn half_of(&self, ticket: u64) -> u64 {
+        (ticket - self.base.load(Ordering::Relaxed)) / u64::from(self.slabs_per_half)
     }
 
     /// Refuses all further claims because the buffer is full.
@@ -65,6 +145,11 @@ impl Claims {
         self.state.fetch_or(STOPPED, Ordering::SeqCst);
     }
 
+    /// Ends a stop.
+    pub fn resume(&self) {
+        self.state.fetch_and(!STOPPED, Ordering::SeqCst);
+    }
+
     fn check(state: u64) -> Result<(), Refusal> {
         match state {
             state if state & STOPPED != 0 => Err(Refusal::Stopped),
@@ -73,179 +158,166 @@ impl Claims {
         }
     }
 
-    /// Takes a run of slabs that nobody had.
-    fn take(&self, run: u32) -> Result<u32, Refusal> {
+    /// Takes a run of slabs of one half. `taken` is told of each, with the word it had: for the caller the slab is
+    /// from there on nobody's but its own.
+    //= docs/buffer.md#claiming
+    pub fn take(
+        &self,
+        words: &impl SlabWords,
+        run: u32,
+        mut taken: impl FnMut(u32, SlabWord),
+    ) -> Result<Claim, Refusal> {
+        for _ in 0..=self.slab_count() {
+            let ticket = self.take_tickets(run)?;
+            if self.take_slabs(words, ticket, run, &mut taken) {
+                return Ok(Claim { slab: self.slab_of(ticket), ticket });
+            }
+        }
+        Err(Refusal::AllInUse)
+    }
+
+    /// Takes so many tickets of one half.
+    fn take_tickets(&self, run: u32) -> Result<u64, Refusal> {
+        let half = u64::from(self.slabs_per_half);
         let mut state = self.state.load(Ordering::Relaxed);
         loop {
             Self::check(state)?;
-            let position = (state & POSITION) as u32;
-            if run > self.slab_count - position {
-                return Err(Refusal::Full);
+            let next = state & TICKETS;
+            let room = half - next % half;
+            let ticket = if u64::from(run) <= room { next } else { next + room };
+            let behind = ticket + u64::from(run);
+            // Acquire: whoever raised the limit is done with the slabs below it.
+            if behind > self.limit.load(Ordering::Acquire) {
+                return Err(self.beyond_limit(ticket));
             }
-            // SeqCst: one order with `stop` and the re-check after `end` was set.
-            match self.state.compare_exchange_weak(
-                state,
-                state + u64::from(run),
-                Ordering::SeqCst,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) => return Ok(position),
+            // SeqCst: one order with `stop` and the look at the state after the slab's end was set.
+            match self.state.compare_exchange_weak(state, behind, Ordering::SeqCst, Ordering::Relaxed) {
+                Ok(_) => return Ok(ticket),
                 Err(now) => state = now,
             }
         }
     }
 
-    fn push_rest(&self, slab: u32, used_bytes: u32) {
-        let (next, used) = &self.links[slab as usize];
-        used.store(used_bytes, Ordering::Relaxed);
-        let mut top = self.rests.load(Ordering::Relaxed);
-        loop {
-            next.store(top as u32, Ordering::Relaxed);
-            let new = (top >> 32).wrapping_add(1) << 32 | u64::from(slab + 1);
-            // Release: pairs with the Acquire in `pop_rest`.
-            match self.rests.compare_exchange_weak(top, new, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => return,
-                Err(now) => top = now,
-            }
+    fn beyond_limit(&self, ticket: u64) -> Refusal {
+        if self.mode == BufferMode::Oneshot {
+            return Refusal::Full;
+        }
+        let half = self.half_of(ticket).saturating_sub(1);
+        if self.handed_over.load(Ordering::Relaxed) >= self.half_start(half) {
+            Refusal::NotSaved
+        } else {
+            Refusal::NotRetired
         }
     }
 
-    fn pop_rest(&self) -> Option<(u32, u32)> {
-        let mut top = self.rests.load(Ordering::Acquire);
-        loop {
-            let slab = (top as u32).checked_sub(1)?;
-            let (next, used) = &self.links[slab as usize];
-            // The tag makes a stale `next` fail the exchange.
-            let new = (top >> 32).wrapping_add(1) << 32 | u64::from(next.load(Ordering::Relaxed));
-            match self.rests.compare_exchange_weak(top, new, Ordering::Acquire, Ordering::Acquire) {
-                Ok(_) => return Some((slab, used.load(Ordering::Relaxed))),
-                Err(now) => top = now,
-            }
-        }
-    }
-}
-
-impl Context {
-    /// Gives a thread a slab with room for `bytes`. Its first may be what an ended thread left; all others are
-    /// fresh, so that in the order of the slabs a thread's events are in the order of time.
-    //= docs/buffer.md#claiming
-    pub fn claim_slab(
+    /// Takes all slabs of a run. If one of them is in use the others are given back empty: what they held must not
+    /// outlive their tickets, or a later claim could take the end of a run whose beginning stays.
+    fn take_slabs(
         &self,
-        block: &ThreadBlock,
-        own: &OwnSlab,
-        bytes: u64,
-        timestamp: u64,
-    ) -> Result<(), Refusal> {
-        self.close_slab(block, own);
-        let is_first = own.had_slab.swap(1, Ordering::Relaxed) == 0;
-        while is_first && let Some((slab, used)) = self.claims.pop_rest() {
-            if u64::from(used) + bytes <= self.layout.slab_bytes {
-                return self.own(own, slab, used);
+        words: &impl SlabWords,
+        ticket: u64,
+        run: u32,
+        taken: &mut impl FnMut(u32, SlabWord),
+    ) -> bool {
+        let mut is_whole = true;
+        let tickets = ticket..ticket + u64::from(run);
+        for ticket in tickets.clone() {
+            let slab = self.slab_of(ticket);
+            let word = words.slab_word(slab);
+            let found = SlabWord(word.load(Ordering::Relaxed));
+            let is_free = !found.is_in_use() && self.left_behind[slab as usize].load(Ordering::Relaxed) == 0;
+            let being_taken = SlabWord::being_taken(ticket + 1).0;
+            // Acquire: pairs with the Release of whoever left the slab.
+            if is_free
+                && word.compare_exchange(found.0, being_taken, Ordering::Acquire, Ordering::Relaxed).is_ok()
+            {
+                taken(slab, found);
+            } else {
+                is_whole = false;
             }
-            self.set_state(slab, SlabState::Closed, 1);
         }
-        let slab = self.claims.take(1)?;
-        self.open(slab, 1, self.layout.slab_bytes);
-        self.region.word(self.layout.tally(slab) + 8).store(timestamp, Ordering::Relaxed);
-        self.own(own, slab, 0)
+        if !is_whole {
+            for ticket in tickets {
+                let word = words.slab_word(self.slab_of(ticket));
+                let being_taken = SlabWord::being_taken(ticket + 1).0;
+                // Fails for the slab that was in use.
+                let _ = word.compare_exchange(
+                    being_taken,
+                    SlabWord::EMPTY.0,
+                    Ordering::Release,
+                    Ordering::Relaxed,
+                );
+            }
+        }
+        is_whole
     }
 
-    fn own(&self, own: &OwnSlab, slab: u32, used_bytes: u32) -> Result<(), Refusal> {
-        let start = self.region.address(self.layout.slab(slab));
-        own.index.store(slab + 1, Ordering::Relaxed);
-        own.events.store(0, Ordering::Relaxed);
-        own.cursor.store(start + used_bytes as usize, Ordering::Relaxed);
-        own.end.store(start + self.layout.slab_bytes as usize, Ordering::Relaxed);
-        // Either `stop` sees this `end` when it clears them all, or the load below sees the stop.
-        fence(Ordering::SeqCst);
-        if self.claims.state.load(Ordering::SeqCst) & STOPPED != 0 {
-            own.end.store(0, Ordering::Relaxed);
+    /// Whether a slab that was just made a thread's own has to be let go: the trace was stopped, or the slab's half
+    /// was taken back, while nobody could see the thread with it. To be asked after a full fence that follows the store
+    /// of the slab's end.
+    pub fn recheck(&self, sequence: u64) -> Result<bool, Refusal> {
+        if self.state.load(Ordering::SeqCst) & STOPPED != 0 {
             return Err(Refusal::Stopped);
         }
-        Ok(())
+        Ok(sequence > self.retired.load(Ordering::SeqCst))
     }
 
-    /// Claims a run for one record larger than a slab. Returns the first slab; to be closed by
-    /// [`Context::close_run`] after the record was committed.
-    pub fn claim_run(&self, bytes: u64) -> Result<u32, Refusal> {
-        let run = bytes.div_ceil(self.layout.slab_bytes) as u32;
-        let slab = self.claims.take(run)?;
-        self.open(slab, run, bytes);
-        Ok(slab)
+    /// Whether a slab of this sequence was taken back.
+    pub fn is_retired(&self, sequence: u64) -> bool {
+        sequence <= self.retired.load(Ordering::SeqCst)
     }
 
-    /// Marks the run of a committed record as complete.
-    pub fn close_run(&self, slab: u32, bytes: u64, timestamp: u64) {
-        self.store_tally(slab, 1, timestamp);
-        self.region.word(self.layout.tally(slab) + 8).store(timestamp, Ordering::Relaxed);
-        self.set_state(slab, SlabState::Closed, bytes.div_ceil(self.layout.slab_bytes) as u32);
+    /// Takes all slabs of a half back; claims under way notice before they use them.
+    pub fn retire_half(&self, half: u64) {
+        self.retired.store(self.half_start(half + 1), Ordering::SeqCst);
     }
 
-    /// Invalidates, zeroes and opens a run of slabs. `bytes` of them will be written by one record if the
-    /// run is longer than one slab: then only what must read as zero is zeroed.
-    fn open(&self, slab: u32, run: u32, bytes: u64) {
-        let layout = &self.layout;
-        for number in slab..slab + run {
-            self.region.word(layout.slab_word(number)).store(SlabWord::EMPTY.0, Ordering::Relaxed);
-        }
-        // No byte of the slab changes before its word says that it is empty.
-        fence(Ordering::Release);
-        let start = layout.slab(slab);
-        let end = start + u64::from(run) * layout.slab_bytes;
-        if run == 1 {
-            self.region.zero(start..end);
-        } else {
-            self.region.zero(start..start + 8);
-            self.region.zero(start + bytes..end);
-        }
-        // The slab is zero before its word says that it is open.
-        fence(Ordering::Release);
-        for number in slab + 1..slab + run {
-            self.set_state(number, SlabState::Continuation, 0);
-        }
-        self.set_state(slab, SlabState::Open, run);
+    /// A half has been handed over.
+    pub fn hand_over_half(&self, half: u64) {
+        self.handed_over.store(self.half_start(half + 1), Ordering::Relaxed);
     }
 
-    fn set_state(&self, slab: u32, state: SlabState, run: u32) {
-        // Sequences count from 1 and equal the position in oneshot mode, where no slab is claimed twice.
-        let word = SlabWord::new(u64::from(slab) + 1, state, run);
-        // Release: what is in the slab, and its tally, come first.
-        self.region.word(self.layout.slab_word(slab)).store(word.0, Ordering::Release);
+    /// A half was saved: its slabs are given out again.
+    pub fn release_half(&self, half: u64) {
+        // Release: pairs with the Acquire in `take_tickets`.
+        self.limit.store(self.half_start(half + 3), Ordering::Release);
     }
 
-    /// Adds to a slab's tally.
-    fn store_tally(&self, slab: u32, events: u64, last_ts: u64) {
-        let tally = self.layout.tally(slab);
-        let known = self.region.word(tally).load(Ordering::Relaxed);
-        self.region.word(tally).store(known + events, Ordering::Relaxed);
-        self.region.word(tally + 16).store(last_ts, Ordering::Relaxed);
-    }
-
-    fn tally(&self, block: &ThreadBlock, own: &OwnSlab) -> Option<u32> {
-        let slab = own.index.load(Ordering::Relaxed).checked_sub(1)?;
-        self.store_tally(slab, own.events.load(Ordering::Relaxed), block.latest.load(Ordering::Relaxed));
-        Some(slab)
-    }
-
-    /// Leaves a slab that has no room any more.
-    fn close_slab(&self, block: &ThreadBlock, own: &OwnSlab) {
-        if let Some(slab) = self.tally(block, own) {
-            self.set_state(slab, SlabState::Closed, 1);
-        }
-        own.leave();
-    }
-
-    /// Leaves a slab for good and lets the next claim have the rest of it.
-    pub fn leave_slab(&self, block: &ThreadBlock, own: &OwnSlab) {
-        let is_revoked = own.end.load(Ordering::Relaxed) == 0;
-        if let Some(slab) = self.tally(block, own) {
-            let used = own.cursor.load(Ordering::Relaxed) - self.region.address(self.layout.slab(slab));
-            if is_revoked || used as u64 + 16 > self.layout.slab_bytes {
-                self.set_state(slab, SlabState::Closed, 1);
-            } else {
-                self.claims.push_rest(slab, used as u32);
+    /// Ends a half early. Nothing of it is given out any more.
+    pub fn skip_rest_of_half(&self, half: u64) {
+        let end = self.half_start(half + 1);
+        let mut state = self.state.load(Ordering::Relaxed);
+        while state & TICKETS < end {
+            let skipped = state & !TICKETS | end;
+            match self.state.compare_exchange_weak(state, skipped, Ordering::SeqCst, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => state = now,
             }
         }
-        own.leave();
+    }
+
+    /// Slabs of a half that are still with a thread, of those that were claimed.
+    pub fn in_use(&self, words: &impl SlabWords, half: u64) -> Vec<u32> {
+        let tickets = self.half_start(half)..self.half_start(half + 1);
+        tickets
+            .map(|ticket| self.slab_of(ticket))
+            .filter(|slab| SlabWord(words.slab_word(*slab).load(Ordering::Acquire)).is_in_use())
+            .collect()
+    }
+
+    /// Keeps a slab from being given out, or no longer.
+    pub fn set_left_behind(&self, slab: u32, is_left_behind: bool) {
+        self.left_behind[slab as usize].store(u32::from(is_left_behind), Ordering::Release);
+    }
+
+    /// Slabs that were claimed in a half so far.
+    pub fn claimed_in_half(&self, half: u64) -> u64 {
+        let claimed = self.ticket().saturating_sub(self.half_start(half));
+        claimed.min(u64::from(self.slabs_per_half))
+    }
+
+    /// A full fence between a store of the caller's and [`Claims::recheck`].
+    pub fn fence() {
+        fence(Ordering::SeqCst);
     }
 }

@@ -1,17 +1,15 @@
 //! The context: one trace of this process into one buffer, from initialize to terminate.
 
-use crate::claim::Claims;
+use crate::claim::{Claims, SlabWords};
 use crate::durable::MAX_VIRTUAL_THREADS;
 use crate::region::Region;
+use crate::rests::Rests;
+use crate::streaming::Streaming;
 use crate::strings::StringTable;
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use parking_lot::Mutex;
-use trace_format::buffer::{BufferHeader, FLAG_FINAL, Layout, field};
-use trace_format::slab::LossReason;
-use zx_sim::ticks;
-
-/// Bytes of a header word.
-const WORD: u64 = 8;
+use trace_format::buffer::{BufferHeader, END_TS_NONE, FLAG_FINAL, Layout, WORD_BYTES, field};
+use trace_format::slab::{LossReason, SlabState, SlabWord};
 
 /// What the engine is told when a trace is initialized.
 #[derive(Clone, Debug)]
@@ -26,14 +24,36 @@ pub struct Config {
     pub categories: Vec<String>,
 }
 
+/// What a start does with what is in the buffer already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disposition {
+    /// Forgets everything, definitions too.
+    ClearEntire,
+    /// Forgets the events and keeps the definitions.
+    ClearNondurable,
+    /// Goes on behind what is there.
+    Retain,
+}
+
+/// A number for a set of definitions.
+fn next_generation() -> u64 {
+    static GENERATION: AtomicU64 = AtomicU64::new(0);
+    GENERATION.fetch_add(1, Ordering::Relaxed) + 1
+}
+
 /// The state of one trace. Everything a writer touches is an atomic or behind a lock it only tries.
 pub(crate) struct Context {
     pub region: Region,
     pub layout: Layout,
     pub config: Config,
-    /// Differs from that of every other context of the process; never 0.
-    pub generation: u64,
+    /// The set of definitions in the durable region: differs from every other of the process; never 0.
+    pub generation: AtomicU64,
     pub claims: Claims,
+    pub rests: Rests,
+    /// Slabs with a lower sequence were cleared.
+    pub floor_sequence: AtomicU64,
+    /// What was handed over so far. Only for the dispatcher.
+    pub streaming: Mutex<Streaming>,
     /// Strings with an index. Writers only try the lock: whoever does not get it writes inline.
     pub strings: Mutex<StringTable>,
     /// Koids of the virtual threads that have a name, in order. Writers only try this lock, too.
@@ -43,18 +63,21 @@ pub(crate) struct Context {
     /// Thread indices handed out.
     pub thread_indices: AtomicU32,
     /// The reason that ended recording plus one; 0 while it goes on.
-    ended_by: AtomicUsize,
+    pub ended_by: AtomicUsize,
 }
 
 impl Context {
     /// Lays the buffer out: header, initialization record, name of the process.
-    pub fn new(region: Region, layout: Layout, config: Config, generation: u64) -> Self {
+    pub fn new(region: Region, layout: Layout, config: Config) -> Self {
         let context = Self {
-            claims: Claims::new(&layout),
+            claims: Claims::new(layout.mode, layout.slabs_per_half),
+            rests: Rests::new(layout.slab_count()),
+            floor_sequence: AtomicU64::new(0),
+            streaming: Mutex::new(Streaming::default()),
             region,
             layout,
             config,
-            generation,
+            generation: AtomicU64::new(next_generation()),
             strings: Mutex::new(StringTable::new()),
             virtual_threads: Mutex::new(Vec::with_capacity(MAX_VIRTUAL_THREADS)),
             durable_next: AtomicU64::new(0),
@@ -67,6 +90,7 @@ impl Context {
         }
         // Release: a reader that finds the magic number finds the rest of the header.
         context.header(field::MAGIC).store(words[field::MAGIC], Ordering::Release);
+        context.begin_gaps(2);
         context.write_initialization();
         context.write_process();
         context
@@ -74,48 +98,94 @@ impl Context {
 
     /// A word of the buffer's header.
     pub fn header(&self, index: usize) -> &AtomicU64 {
-        self.region.word(index as u64 * WORD)
+        self.region.word(index as u64 * WORD_BYTES)
     }
 
-    /// Counts records that were not kept.
-    pub fn count_loss(&self, reason: LossReason, timestamp: u64) {
-        let entry = self.layout.loss_entry(reason);
-        self.region.word(entry).fetch_add(1, Ordering::Relaxed);
-        self.region.word(entry + WORD).fetch_max(!timestamp, Ordering::Relaxed);
-        self.region.word(entry + 2 * WORD).fetch_max(timestamp, Ordering::Relaxed);
-        self.header(field::RECORDS_DROPPED).fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Ends recording for the whole provider: what is kept is a prefix in time, up to the earliest
-    /// refusal. An event that is refused happened when it was refused: a thread that slept between its
-    /// event's beginning and the refusal takes nothing away from those that were recorded meanwhile.
-    //= docs/buffer.md#the-end-of-a-oneshot-buffer
-    pub fn refuse(&self, reason: LossReason) {
-        let timestamp = ticks::now();
-        self.header(field::END_TS).fetch_min(timestamp, Ordering::Relaxed);
-        let by = reason as usize + 1;
-        let first = self.ended_by.compare_exchange(0, by, Ordering::Relaxed, Ordering::Relaxed);
-        self.claims.set_full();
-        let reason = match first {
-            Ok(_) => reason,
-            Err(by) => LossReason::ALL[by - 1],
-        };
-        self.count_loss(reason, timestamp);
+    /// Forgets what was recorded, and counts it as cleared unless it was saved: whether the rest was read is for the reader
+    /// to know. Sequences go on. Nobody may be inside an event.
+    //= docs/buffer.md#dispositions
+    pub fn clear(&self, disposition: Disposition) {
+        let floor = self.floor_sequence.load(Ordering::Relaxed);
+        let mut streaming = self.streaming.lock();
+        let saved = self.claims.half_start(streaming.saved_halves());
+        for slab in 0..self.layout.slab_count() {
+            let word = self.word_of(slab);
+            let is_unsaved = word.sequence() > saved || streaming.is_left_behind(slab);
+            if word.state() == SlabState::Closed && word.sequence() >= floor && is_unsaved {
+                self.count_slab(LossReason::Cleared, slab);
+            }
+        }
+        streaming.restart();
+        drop(streaming);
+        let floor = self.claims.clear();
+        self.floor_sequence.store(floor, Ordering::Relaxed);
+        // From here on a reader finds none of the slabs.
+        self.header(field::FLOOR_SEQUENCE).store(floor, Ordering::SeqCst);
+        for slab in 0..self.layout.slab_count() {
+            self.slab_word(slab).store(SlabWord::EMPTY.0, Ordering::Relaxed);
+        }
+        self.rests.clear();
+        self.ended_by.store(0, Ordering::Relaxed);
+        self.header(field::END_TS).store(END_TS_NONE, Ordering::Relaxed);
+        self.header(field::RECORDS_DROPPED).store(0, Ordering::Relaxed);
+        (0..2).for_each(|half| self.header(field::ROLLING_DATA_END + half).store(0, Ordering::Relaxed));
+        self.set_wrapped_count(0);
+        self.begin_gaps(2);
+        if disposition == Disposition::ClearEntire {
+            let used = self.durable_next.swap(0, Ordering::Relaxed).min(self.layout.durable_bytes);
+            self.region.zero(self.layout.durable..self.layout.durable + used);
+            *self.strings.lock() = StringTable::new();
+            self.virtual_threads.lock().clear();
+            self.thread_indices.store(0, Ordering::Relaxed);
+            self.header(field::DURABLE_DATA_END).store(0, Ordering::Relaxed);
+            self.generation.store(next_generation(), Ordering::SeqCst);
+            self.write_initialization();
+            self.write_process();
+        } else {
+            self.write_initialization();
+        }
     }
 
     /// Brings the header up to date after the last writer left.
     pub fn finalize(&self) {
-        let durable = self.durable_next.load(Ordering::Relaxed);
-        self.header(field::DURABLE_DATA_END).store(durable, Ordering::Relaxed);
-        let claimed = u64::from(self.claims.claimed()) * self.layout.slab_bytes;
-        self.header(field::ROLLING_DATA_END).store(claimed, Ordering::Relaxed);
+        self.header(field::DURABLE_DATA_END).store(self.durable_bytes(), Ordering::Relaxed);
+        let last = self.claims.ticket().saturating_sub(1).max(self.claims.half_start(0));
+        let wrapped = self.claims.half_of(last);
+        self.set_wrapped_count(wrapped);
+        for half in wrapped.saturating_sub(1)..=wrapped {
+            self.set_data_end(half);
+        }
         // Release: final values first.
         self.header(field::FLAGS).store(FLAG_FINAL, Ordering::Release);
     }
 
-    /// Whether events of a category are wanted.
-    pub fn wants(&self, category: &str) -> bool {
+    /// Recording begins: until it ends the header is not final.
+    pub fn begin_run(&self) {
+        self.header(field::FLAGS).store(0, Ordering::SeqCst);
+        self.claims.resume();
+    }
+
+    /// Bytes of the durable region that were handed out.
+    pub fn durable_bytes(&self) -> u64 {
+        self.durable_next.load(Ordering::SeqCst)
+    }
+
+    pub fn set_wrapped_count(&self, wrapped: u64) {
+        let words = BufferHeader::initial_words(&self.layout);
+        self.header(field::VERSION).store(words[field::VERSION] | wrapped << 32, Ordering::Relaxed);
+    }
+
+    /// Stores how much of a half was claimed, in bytes.
+    pub fn set_data_end(&self, half: u64) {
+        let place = half % u64::from(self.layout.mode.halves());
+        let bytes = self.claims.claimed_in_half(half) * self.layout.slab_bytes;
+        self.header(field::ROLLING_DATA_END + place as usize).store(bytes, Ordering::Relaxed);
+    }
+
+    /// Whether events of a category are wanted, in a run that wants some more than the trace.
+    pub fn wants(&self, category: &str, additional: &[String]) -> bool {
         category_matches(&self.config.categories, category)
+            || (!additional.is_empty() && category_matches(additional, category))
     }
 }
 

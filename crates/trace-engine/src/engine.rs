@@ -10,11 +10,14 @@
 #![allow(unsafe_code)]
 
 use crate::block::{self, ThreadBlock};
+pub use crate::context::Disposition;
 use crate::context::{Config, Context};
 use crate::region::Region;
+use crate::retire::{retire_all, wait_until_out};
 use crate::section;
 use crate::site::Site;
-use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
+pub use crate::streaming::{SaveRequest, Service};
+use crate::sync::{AtomicPtr, AtomicU32, Ordering};
 use crate::sys;
 use crate::write;
 use std::time::{Duration, Instant};
@@ -35,9 +38,15 @@ pub enum Error {
     /// No buffer can have the region's size.
     #[error(transparent)]
     BadSize(#[from] BadBufferSize),
-    /// A thread of an earlier trace has been inside an event ever since.
+    /// A thread has been inside an event since an earlier trace or run: its buffer cannot be cleared.
     #[error("a thread has not left its event of an earlier trace")]
     Straggler,
+    /// The call is for streaming mode only.
+    #[error("buffering mode is not streaming")]
+    NotStreaming,
+    /// The half that was saved is not the one that was handed over.
+    #[error("half {0} is not being saved")]
+    NotHandedOver(u32),
 }
 
 /// The engine's state.
@@ -79,8 +88,10 @@ pub struct Stopped {
     pub stragglers: usize,
 }
 
+/// How long a thread may be inside an event before a buffer that is to be cleared is not.
+const CLEAR_WAIT: Duration = Duration::from_millis(100);
+
 static CONTEXT: AtomicPtr<Context> = AtomicPtr::new(core::ptr::null_mut());
-static GENERATION: AtomicU64 = AtomicU64::new(0);
 static STATE: AtomicU32 = AtomicU32::new(State::Idle as u32);
 
 /// Takes the engine out of a state for as long as it is being changed.
@@ -119,27 +130,42 @@ pub fn initialize(region: Region, mode: BufferMode, config: Config) -> Result<()
     begin_change(State::Idle)?;
     sys::install_notices();
     sys::register_membarrier();
-    if wait_until_out(Instant::now() + Duration::from_millis(100)) > 0 {
+    if !wait_until_out(Instant::now() + CLEAR_WAIT).is_empty() {
         end_change(State::Idle);
         return Err(Error::Straggler);
     }
     block::sweep();
-    let generation = GENERATION.fetch_add(1, Ordering::Relaxed) + 1;
-    let context = Box::new(Context::new(region, layout, config, generation));
+    let context = Box::new(Context::new(region, layout, config));
     CONTEXT.store(Box::into_raw(context), Ordering::SeqCst);
     end_change(State::Initialized);
     Ok(())
 }
 
-/// Starts recording, once for each initialize.
+/// Starts recording, for the first time or again after a stop. `additional_categories` are wanted in this run beside
+/// those of the trace.
 ///
 /// # Errors
-/// The engine is not freshly initialized.
-pub fn start() -> Result<(), Error> {
-    begin_change(State::Initialized)?;
+/// The engine is neither initialized nor stopped; or the buffer has to be cleared and a thread is still inside an event
+/// of the run before.
+pub fn start(disposition: Disposition, additional_categories: &[String]) -> Result<(), Error> {
+    let before = if begin_change(State::Stopped).is_ok() {
+        State::Stopped
+    } else {
+        begin_change(State::Initialized)?;
+        State::Initialized
+    };
     if let Some(context) = context() {
-        let wanted = section::sites().iter().filter(|site| context.wants(site.category()));
-        wanted.for_each(Site::switch_on);
+        if before == State::Stopped && disposition != Disposition::Retain {
+            block::all().for_each(ThreadBlock::forget_slabs);
+            if !wait_until_out(Instant::now() + CLEAR_WAIT).is_empty() {
+                end_change(before);
+                return Err(Error::Straggler);
+            }
+            context.clear(disposition);
+        }
+        context.begin_run();
+        let sites = section::sites().iter();
+        sites.filter(|site| context.wants(site.category(), additional_categories)).for_each(Site::switch_on);
     }
     end_change(State::Started);
     Ok(())
@@ -156,11 +182,44 @@ pub fn stop(deadline: Instant) -> Result<Stopped, Error> {
     let mut stragglers = 0;
     if let Some(context) = context() {
         context.claims.stop();
-        stragglers = retire(deadline);
+        stragglers = retire_all(context, deadline);
         context.finalize();
     }
     end_change(State::Stopped);
     Ok(Stopped { stragglers })
+}
+
+/// Looks after a running stream: hands the next half over if it is full. In other modes, and while nothing is
+/// recorded, there is nothing to look after.
+#[must_use]
+pub fn service() -> Option<Service> {
+    if state() != State::Started {
+        return None;
+    }
+    streaming_context().ok().map(Context::service)
+}
+
+/// The manager has saved a half: its space is used again.
+///
+/// # Errors
+/// There is no trace in streaming mode; or the half is not the one that was handed over last.
+pub fn mark_saved(saved: SaveRequest) -> Result<(), Error> {
+    let is_expected = streaming_context()?.take_back(saved);
+    if is_expected { Ok(()) } else { Err(Error::NotHandedOver(saved.wrapped_count)) }
+}
+
+/// Has the half in use handed over by the next [`service`], although it is not full.
+///
+/// # Errors
+/// There is no trace in streaming mode.
+pub fn flush() -> Result<(), Error> {
+    streaming_context()?.streaming.lock().flush();
+    Ok(())
+}
+
+/// For the dispatcher's thread, which is the one that ends a context's life.
+fn streaming_context() -> Result<&'static Context, Error> {
+    context().filter(|context| context.layout.mode == BufferMode::Streaming).ok_or(Error::NotStreaming)
 }
 
 /// Gives the buffer back: unmaps it, or, where a thread is stuck inside an event, puts private memory in its
@@ -174,8 +233,9 @@ pub fn terminate(deadline: Instant) -> Result<(), Error> {
     }
     begin_change(State::Stopped).or_else(|_| begin_change(State::Initialized))?;
     let context = CONTEXT.swap(core::ptr::null_mut(), Ordering::SeqCst);
-    let stragglers = retire(deadline);
     if let Some(context) = core::ptr::NonNull::new(context) {
+        // SAFETY: still allocated (E1), as it is only freed below.
+        let stragglers = retire_all(unsafe { context.as_ref() }, deadline);
         if stragglers == 0 {
             // SAFETY: from `Box::into_raw` (E1), unlinked and left by everyone (E2).
             drop(unsafe { Box::from_raw(context.as_ptr()) });
@@ -203,40 +263,11 @@ pub fn known_categories() -> Vec<&'static str> {
     categories
 }
 
-/// Takes every slab away from every thread and waits until all of them are out of their events. Returns how
-/// many are not.
-//= docs/buffer.md#retiring
-fn retire(deadline: Instant) -> usize {
-    fence(Ordering::SeqCst);
-    block::all().for_each(ThreadBlock::revoke);
-    sys::fence_all_threads();
-    let stragglers = wait_until_out(deadline);
-    // A thread that was taking a slab set `end` once more and noticed.
-    block::all().for_each(ThreadBlock::revoke);
-    stragglers
-}
-
-/// Waits until each thread's counter was even or differs from its first odd value.
-fn wait_until_out(deadline: Instant) -> usize {
-    let mut inside: Vec<_> = block::all()
-        .map(|block| (block, block.counter.load(Ordering::Acquire)))
-        .filter(|(_, counter)| counter & 1 != 0)
-        .collect();
-    loop {
-        // Acquire: pairs with the Release that makes the counter even; the record is complete.
-        inside.retain(|(block, counter)| block.counter.load(Ordering::Acquire) == *counter);
-        if inside.is_empty() || Instant::now() >= deadline {
-            return inside.len();
-        }
-        std::thread::sleep(Duration::from_micros(50));
-    }
-}
-
 /// Leaves the slabs of a thread that ends, or of a block that was borrowed for one event.
 pub(crate) fn leave_slabs(block: &'static ThreadBlock) {
     write::enter(block);
     if let Some(context) = context()
-        && block.generation.load(Ordering::Relaxed) == context.generation
+        && block.generation.load(Ordering::Relaxed) == context.generation.load(Ordering::Relaxed)
     {
         block.slabs.iter().for_each(|own| context.leave_slab(block, own));
     }

@@ -7,7 +7,10 @@
 //! | `site`, `section` | call sites, and how all of them are found |
 //! | `write` | the hot path of an event and the slow path behind it |
 //! | `block` | what a thread owns, and whether it is inside an event |
-//! | `claim`, `durable`, `strings` | the slow path's parts: slabs, definitions, string indices |
+//! | `claim`, `slabs`, `rests` | which slabs there are, and a thread's way into one and out of it |
+//! | `durable`, `strings` | definitions and string indices |
+//! | `retire`, `streaming` | the dispatcher: taking slabs back, handing halves over |
+//! | `loss` | counting what is not kept |
 //!
 //! Applications use it through `trace-provider`, which re-exports the macros.
 #![deny(unsafe_code)]
@@ -21,20 +24,25 @@ mod durable;
 mod duration_scope;
 pub mod engine;
 mod id;
+mod loss;
 mod macros;
 mod record_writer;
 mod records;
 mod region;
 mod render;
+mod rests;
+mod retire;
 mod section;
 mod site;
+mod slabs;
+mod streaming;
 mod strings;
 mod sync;
 mod sys;
 mod write;
 
 pub use async_scope::AsyncScope;
-pub use context::Config;
+pub use context::{Config, Disposition};
 pub use duration_scope::DurationScope;
 pub use id::Id;
 pub use region::{HeapWords, Region};

@@ -133,9 +133,17 @@ impl Region {
 pub struct HeapWords(std::sync::Arc<[AtomicU64]>);
 
 impl HeapWords {
-    /// A copy of the bytes as they are now.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.0.iter().flat_map(|word| word.load(Ordering::Acquire).to_le_bytes()).collect()
+    /// Copies bytes as they are now.
+    ///
+    /// # Panics
+    /// If they are not whole words inside the region.
+    pub fn read_at(&self, offset: usize, bytes: &mut [u8]) {
+        assert!(offset.is_multiple_of(8), "byte {offset} begins no word");
+        let (chunks, rest) = bytes.as_chunks_mut::<8>();
+        assert!(rest.is_empty(), "{} bytes are no whole words", rest.len());
+        let words = &self.0[offset / 8..][..chunks.len()];
+        for (chunk, word) in chunks.iter_mut().zip(words) {
+            *chunk = word.load(Ordering::Acquire).to_le_bytes();
+        }
     }
 }

@@ -235,14 +235,15 @@ pub(crate) struct Place<'a> {
 impl<'a> Place<'a> {
     fn of(context: &'a Context, block: &'a ThreadBlock, is_own: bool) -> Result<Self, Miss> {
         let nested = block.depth.load(Ordering::Relaxed) as usize;
-        if block.generation.load(Ordering::Relaxed) != context.generation {
+        let generation = context.generation.load(Ordering::Relaxed);
+        if block.generation.load(Ordering::Relaxed) != generation {
             if nested > 0 {
                 // The interrupted event is about to do this.
                 return Err(Miss::Lost(LossReason::NestedTooDeep));
             }
             block.slabs.iter().for_each(OwnSlab::clear);
             block.thread_bits.store(0, Ordering::Relaxed);
-            block.generation.store(context.generation, Ordering::Relaxed);
+            block.generation.store(generation, Ordering::Relaxed);
             if is_own && context.register_thread(block).is_err() {
                 return Err(refuse_durable(context));
             }
@@ -304,16 +305,19 @@ impl<'a> Place<'a> {
                 context.refuse(LossReason::Full);
                 Miss::Ended
             }
+            Refusal::AllInUse => Miss::Lost(LossReason::Full),
+            Refusal::NotSaved => Miss::Lost(LossReason::NotSaved),
+            Refusal::NotRetired => Miss::Lost(LossReason::NotRetired),
             Refusal::Stopped => Miss::Ended,
         };
         if bytes > context.layout.slab_bytes {
-            let slab = context.claim_run(bytes).map_err(refused)?;
+            let slab = context.claim_run(bytes, now).map_err(refused)?;
             let mut record = context.region.record(context.layout.slab(slab), words);
             write(&mut record);
             record.commit(header);
-            context.close_run(slab, bytes, now);
+            context.close_run(slab, now);
             // What comes after it is behind it in the order of the slabs, too.
-            context.leave_slab(block, own);
+            context.close_slab(block, own);
             return Ok(());
         }
         if own.cursor.load(Ordering::Relaxed) + words * 8 > own.end.load(Ordering::Relaxed) {

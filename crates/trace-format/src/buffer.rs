@@ -15,6 +15,8 @@ pub const BUFFER_MAGIC: u64 = 0x6275_66ee_6865_6164;
 pub const BUFFER_VERSION: u16 = 1;
 /// Size of the header.
 pub const HEADER_BYTES: usize = 128;
+/// Size of a word of the header and of the control area.
+pub const WORD_BYTES: u64 = 8;
 /// A buffer is a multiple of this size.
 pub const PAGE_BYTES: u64 = 4096;
 /// Largest buffer: 4 GiB.
@@ -26,6 +28,8 @@ pub const END_TS_NONE: u64 = u64::MAX;
 
 const MAX_DURABLE_BYTES: u64 = 1 << 20;
 const LEDGER_ENTRIES: u64 = 16;
+/// Gaps that a ledger with a page of its own has room for behind its entries.
+const LEDGER_GAPS: u32 = ((PAGE_BYTES - LEDGER_ENTRIES * LOSS_ENTRY_BYTES) / LOSS_ENTRY_BYTES) as u32;
 /// From this size on the loss ledger has a page of its own.
 const LARGE_BUFFER_BYTES: u64 = 1 << 20;
 
@@ -195,6 +199,18 @@ impl Layout {
     #[must_use]
     pub const fn loss_entry(&self, reason: crate::slab::LossReason) -> u64 {
         self.ledger + reason as u64 * LOSS_ENTRY_BYTES
+    }
+
+    /// Number of gaps that the buffer has room for; a small one has none.
+    #[must_use]
+    pub const fn gap_count(&self) -> u32 {
+        if self.total_bytes >= LARGE_BUFFER_BYTES { LEDGER_GAPS } else { 0 }
+    }
+
+    /// Offset of a gap's entry.
+    #[must_use]
+    pub const fn gap(&self, index: u32) -> u64 {
+        self.ledger + (LEDGER_ENTRIES + index as u64) * LOSS_ENTRY_BYTES
     }
 
     /// Largest record that fits, in bytes.

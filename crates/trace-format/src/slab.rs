@@ -37,10 +37,32 @@ impl SlabWord {
     /// Sequences have 48 bits.
     pub const MAX_SEQUENCE: u64 = (1 << 48) - 1;
 
-    /// The word for a slab of this state; the run length of a single slab is 1, that of a continuation 0.
+    /// The word for a slab of this state; the run length of a single slab is 1.
     #[must_use]
     pub const fn new(sequence: u64, state: SlabState, run: u32) -> Self {
         Self(sequence << 16 | (state as u64) << 14 | (run & Self::MAX_RUN) as u64)
+    }
+
+    /// The word of a slab that somebody is about to use: empty for readers, in use for other writers.
+    #[must_use]
+    pub const fn being_taken(sequence: u64) -> Self {
+        Self::new(sequence, SlabState::Empty, 1)
+    }
+
+    /// The word of a later slab of a run, while the run is written or after.
+    #[must_use]
+    pub const fn continuation(sequence: u64, is_in_use: bool) -> Self {
+        Self::new(sequence, SlabState::Continuation, is_in_use as u32)
+    }
+
+    /// Whether a writer has the slab, so that no other may take it.
+    #[must_use]
+    pub const fn is_in_use(self) -> bool {
+        match self.state() {
+            SlabState::Open => true,
+            SlabState::Closed => false,
+            SlabState::Empty | SlabState::Continuation => self.run() != 0,
+        }
     }
 
     /// Number of this claim, unique within the buffer and growing with time.
@@ -128,6 +150,31 @@ impl LossReason {
 /// by an atomic maximum.
 pub const LOSS_ENTRY_BYTES: u64 = 32;
 
+/// Which gap an entry behind the ledger's reasons is about; its spare word says so.
+//= docs/buffer.md#gaps
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// Number of the half that writers could not have yet, counted since the buffer was cleared.
+    pub half: u64,
+    /// Why.
+    pub reason: LossReason,
+}
+
+impl Gap {
+    /// The word; never 0.
+    #[must_use]
+    pub const fn to_word(self) -> u64 {
+        (self.half + 1) << 8 | self.reason as u64
+    }
+
+    /// The meaning of a word that a stranger may have written.
+    #[must_use]
+    pub fn from_word(word: u64) -> Option<Self> {
+        let reason = LossReason::ALL.get((word & 0xff) as usize)?;
+        Some(Self { half: (word >> 8).checked_sub(1)?, reason: *reason })
+    }
+}
+
 /// One entry of the ledger, decoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loss {
@@ -162,6 +209,29 @@ mod tests {
         assert_eq!(SlabWord::new(SlabWord::MAX_SEQUENCE, SlabState::Continuation, 0x3fff).0, u64::MAX);
         assert_eq!(SlabWord(0).state(), SlabState::Empty);
         assert_eq!(SlabWord::new(1, SlabState::Closed, 1).0, 0x1_8001);
+    }
+
+    //= docs/buffer.md#gaps
+    #[test]
+    fn a_gap_says_which_half_it_is_in_front_of() {
+        let gap = Gap { half: 5, reason: LossReason::NotRetired };
+        assert_eq!(gap.to_word(), 0x603);
+        assert_eq!(Gap::from_word(0x603), Some(gap));
+        assert_eq!(Gap::from_word(0), None);
+        assert_eq!(Gap::from_word(0x6ff), None);
+    }
+
+    //= docs/buffer.md#slab-words
+    #[test]
+    fn words_say_whether_a_writer_has_the_slab() {
+        assert!(!SlabWord::EMPTY.is_in_use());
+        assert!(SlabWord::being_taken(5).is_in_use());
+        assert_eq!(SlabWord::being_taken(5).state(), SlabState::Empty);
+        assert!(SlabWord::new(5, SlabState::Open, 1).is_in_use());
+        assert!(!SlabWord::new(5, SlabState::Closed, 3).is_in_use());
+        assert!(SlabWord::continuation(6, true).is_in_use());
+        assert!(!SlabWord::continuation(6, false).is_in_use());
+        assert_eq!(SlabWord::continuation(6, false).sequence(), 6);
     }
 
     //= docs/buffer.md#loss-ledger

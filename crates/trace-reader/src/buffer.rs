@@ -16,6 +16,7 @@ use std::sync::atomic::{Ordering, fence};
 pub use trace_format::buffer::BUFFER_VERSION;
 use trace_format::buffer::{BufferHeader, BufferMode, HEADER_BYTES, HeaderError, Layout, field};
 use trace_format::record::RecordHeader;
+pub use trace_format::slab::Gap;
 use trace_format::slab::{Loss, LossReason, SlabState, SlabWord};
 use trace_format::units::TicksPerSecond;
 pub use validate::Fault;
@@ -108,6 +109,30 @@ pub enum BufferError {
     Header(#[from] HeaderError),
 }
 
+/// What is to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// A half that its writer has handed over, with what threads have given back of halves before it.
+    //= docs/buffer.md#streaming
+    Half {
+        /// Number of the half, counted since the buffer was cleared.
+        wrapped_count: u32,
+        /// Bytes of durable data that it may refer to.
+        durable_bytes: u64,
+    },
+    /// Everything that was not read before.
+    Rest(Activity),
+}
+
+/// A time in which writers could have no slab.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GapLoss {
+    /// Which half they were waiting for, and why.
+    pub gap: Gap,
+    /// What is missing.
+    pub loss: Loss,
+}
+
 /// What was found in a buffer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
@@ -127,14 +152,16 @@ pub struct Findings {
     pub late_events: u64,
 }
 
-/// Reads one buffer, a batch at a time.
+/// Reads one buffer, a batch at a time, in one part or several. Nothing is handed on twice.
 pub struct BufferReader<S> {
     source: S,
     header: BufferHeader,
-    activity: Activity,
-    /// Slabs that begin a run, oldest first, with their words.
+    part: Part,
+    /// Slabs of the part that begin a run, oldest first, with their words.
     slabs: Vec<(SlabWord, u32)>,
     next_slab: usize,
+    /// By slab: the last sequence read, and how many bytes of it.
+    read: Vec<(u64, usize)>,
     durable: Durable,
     is_durable_read: bool,
     validator: Validator,
@@ -142,7 +169,7 @@ pub struct BufferReader<S> {
 }
 
 impl<S: Source> BufferReader<S> {
-    /// Checks the header and finds the slabs. `file_bytes` is the size the buffer was made with.
+    /// Checks the header and finds what is to be read. `file_bytes` is the size the buffer was made with.
     ///
     /// # Errors
     /// The buffer cannot be read, or its header is not acceptable.
@@ -151,24 +178,42 @@ impl<S: Source> BufferReader<S> {
         file_bytes: u64,
         mode: BufferMode,
         rate: TicksPerSecond,
-        activity: Activity,
+        part: Part,
     ) -> Result<Self, BufferError> {
-        let mut bytes = [0; HEADER_BYTES];
-        read_exact(&source, 0, &mut bytes)?;
-        let header = BufferHeader::decode_untrusted(&bytes, file_bytes, mode)?;
+        let header = read_header(&source, file_bytes, mode)?;
         let mut reader = Self {
             durable: Durable::new(&header.layout),
             validator: Validator::new(rate),
             source,
             header,
-            activity,
+            part,
             slabs: Vec::new(),
             next_slab: 0,
+            read: vec![(0, 0); header.layout.slab_count() as usize],
             is_durable_read: false,
             findings: Findings::default(),
         };
         reader.slabs = reader.find_slabs()?;
         Ok(reader)
+    }
+
+    /// Goes on to a further part of the same buffer.
+    ///
+    /// # Errors
+    /// As [`BufferReader::open`].
+    pub fn begin(&mut self, part: Part) -> Result<(), BufferError> {
+        let layout = self.header.layout;
+        self.header = read_header(&self.source, layout.total_bytes, layout.mode)?;
+        self.part = part;
+        self.slabs = self.find_slabs()?;
+        self.next_slab = 0;
+        self.is_durable_read = false;
+        Ok(())
+    }
+
+    /// Whether the part may be written while it is read.
+    fn is_live(&self) -> bool {
+        self.part == Part::Rest(Activity::Live)
     }
 
     /// The checked header.
@@ -181,24 +226,48 @@ impl<S: Source> BufferReader<S> {
         &self.findings
     }
 
-    /// The loss ledger as the writer left it; events that were found to be late are added to `full`.
+    /// The loss ledger as the writer left it; events that were found to be late are added to what ended recording.
     ///
     /// # Errors
     /// The buffer cannot be read.
     pub fn losses(&self) -> Result<[(LossReason, Loss); 8], BufferError> {
         let mut losses = [(LossReason::Full, Loss::default()); 8];
         for (slot, reason) in losses.iter_mut().zip(LossReason::ALL) {
-            let mut bytes = [0; 24];
-            read_exact(&self.source, self.header.layout.loss_entry(reason), &mut bytes)?;
-            let mut words = [0; 3];
-            for (word, chunk) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
-                *word = u64::from_le_bytes(*chunk);
-            }
-            *slot = (reason, Loss::from_words(words));
+            let [count, complement, last, _] = self.entry(self.header.layout.loss_entry(reason))?;
+            *slot = (reason, Loss::from_words([count, complement, last]));
         }
-        losses[LossReason::Full as usize].1.count =
-            losses[LossReason::Full as usize].1.count.saturating_add(self.findings.late_events);
+        let is_durable_full = losses[LossReason::DurableFull as usize].1.count > 0;
+        let ended_by = if is_durable_full { LossReason::DurableFull } else { LossReason::Full };
+        let count = &mut losses[ended_by as usize].1.count;
+        *count = count.saturating_add(self.findings.late_events);
         Ok(losses)
+    }
+
+    /// The last times in which writers could have no slab, in order. Small buffers keep none.
+    ///
+    /// # Errors
+    /// The buffer cannot be read.
+    //= docs/buffer.md#gaps
+    pub fn gaps(&self) -> Result<Vec<GapLoss>, BufferError> {
+        let mut gaps = Vec::new();
+        for index in 0..self.header.layout.gap_count() {
+            let [count, complement, last, key] = self.entry(self.header.layout.gap(index))?;
+            if let Some(gap) = Gap::from_word(key).filter(|_| count > 0) {
+                gaps.push(GapLoss { gap, loss: Loss::from_words([count, complement, last]) });
+            }
+        }
+        gaps.sort_by_key(|gap| (gap.gap.half, gap.gap.reason));
+        Ok(gaps)
+    }
+
+    fn entry(&self, offset: u64) -> Result<[u64; 4], BufferError> {
+        let mut bytes = [0; 32];
+        read_exact(&self.source, offset, &mut bytes)?;
+        let mut words = [0; 4];
+        for (word, chunk) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
+            *word = u64::from_le_bytes(*chunk);
+        }
+        Ok(words)
     }
 
     /// Appends the valid records of the next batch to `out`, definitions before what uses them. False at
@@ -218,38 +287,52 @@ impl<S: Source> BufferReader<S> {
             let start = batch.len();
             batch.resize(start + bytes, 0);
             if self.copy_slab(word, slab, &mut batch[start..])? {
-                extents.push((layout.slab(slab), start..start + bytes));
+                extents.push((word, slab, start..start + bytes));
             } else {
                 batch.truncate(start);
             }
         }
-        if !self.is_durable_read || self.activity == Activity::Live {
+        if !self.is_durable_read || self.is_live() {
             // After the slabs, so that it holds every definition they use.
             self.is_durable_read = true;
             self.read_durable(out)?;
         }
-        if self.header.end_ts.is_none() && self.activity == Activity::Live {
+        if self.header.end_ts.is_none() && self.is_live() {
             self.refresh_end()?;
         }
-        for (offset, range) in extents {
-            self.walk_slab(offset, &batch[range], out);
+        for (word, slab, range) in extents {
+            let (sequence, bytes) = self.read[slab as usize];
+            let known = if sequence == word.sequence() { bytes.min(range.len()) } else { 0 };
+            let start = layout.slab(slab) + known as u64;
+            let walked = self.walk_slab(start, &batch[range.start + known..range.end], out);
+            self.read[slab as usize] = (word.sequence(), known + walked);
         }
         Ok(self.next_slab < self.slabs.len())
     }
 
-    /// All slabs that hold something, in the order they were claimed.
+    /// The slabs of the part, in the order they were claimed.
     //= docs/buffer.md#slab-words
     fn find_slabs(&self) -> Result<Vec<(SlabWord, u32)>, BufferError> {
         let layout = &self.header.layout;
-        let mut bytes = vec![0; layout.slab_count() as usize * 8];
-        read_exact(&self.source, layout.slab_words, &mut bytes)?;
-        let words: Vec<_> =
-            bytes.as_chunks::<8>().0.iter().map(|word| SlabWord(u64::from_le_bytes(*word))).collect();
+        let words = self.slab_words(0, layout.slab_count())?;
+        let floor = self.header.floor_sequence.max(1);
+        let (end, may_be_open) = match self.part {
+            Part::Rest(_) => (u64::MAX, true),
+            Part::Half { wrapped_count, .. } => {
+                let claims = (u64::from(wrapped_count) + 1) * u64::from(layout.slabs_per_half);
+                (floor.saturating_add(claims), false)
+            }
+        };
+        let is_wanted = |(slab, word): &(u32, &SlabWord)| {
+            let is_read = !may_be_open && self.read[*slab as usize].0 == word.sequence();
+            (floor..end).contains(&word.sequence())
+                && !is_read
+                && (word.state() == SlabState::Closed || (may_be_open && word.state() == SlabState::Open))
+        };
         let mut slabs: Vec<_> = (0..)
             .zip(&words)
-            .filter(|(_, word)| matches!(word.state(), SlabState::Open | SlabState::Closed))
-            .filter(|(_, word)| word.sequence() >= self.header.floor_sequence)
-            .filter(|(slab, word)| is_whole_run(layout, &words, *slab, **word))
+            .filter(is_wanted)
+            .filter(|(slab, _)| is_whole_run(layout, *slab, &words[*slab as usize..]))
             .map(|(slab, word)| (*word, slab))
             .collect();
         slabs.sort_by_key(|(word, _)| word.sequence());
@@ -260,35 +343,38 @@ impl<S: Source> BufferReader<S> {
     //= docs/buffer.md#reading
     fn copy_slab(&self, word: SlabWord, slab: u32, bytes: &mut [u8]) -> Result<bool, BufferError> {
         let offset = self.header.layout.slab(slab);
-        if self.activity == Activity::Quiet {
+        if !self.is_live() {
             read_exact(&self.source, offset, bytes)?;
             return Ok(true);
         }
         let mut first = vec![0; bytes.len()];
-        let before = self.slab_word(slab)?;
+        let is_before = self.is_still(word, slab)?;
         fence(Ordering::SeqCst);
         read_exact(&self.source, offset, &mut first)?;
         fence(Ordering::SeqCst);
         read_exact(&self.source, offset, bytes)?;
         fence(Ordering::SeqCst);
-        let after = self.slab_word(slab)?;
-        // A slab that was closed while it was read has the same sequence and run; its records are the same.
-        let is_same = |other: SlabWord| {
-            other.sequence() == word.sequence()
-                && other.run() == word.run()
-                && matches!(other.state(), SlabState::Open | SlabState::Closed)
-        };
-        if !is_same(before) || !is_same(after) {
+        if !is_before || !self.is_still(word, slab)? {
             return Ok(false);
         }
         keep_committed(&first, bytes);
         Ok(true)
     }
 
-    fn slab_word(&self, slab: u32) -> Result<SlabWord, BufferError> {
-        let mut bytes = [0; 8];
-        read_exact(&self.source, self.header.layout.slab_word(slab), &mut bytes)?;
-        Ok(SlabWord(u64::from_le_bytes(bytes)))
+    /// Whether a slab and the rest of its run are what they were. One that was closed meanwhile holds the same
+    /// records.
+    fn is_still(&self, word: SlabWord, slab: u32) -> Result<bool, BufferError> {
+        let words = self.slab_words(slab, word.run().max(1))?;
+        Ok(words[0].sequence() == word.sequence()
+            && words[0].run() == word.run()
+            && matches!(words[0].state(), SlabState::Open | SlabState::Closed)
+            && is_whole_run(&self.header.layout, slab, &words))
+    }
+
+    fn slab_words(&self, first: u32, count: u32) -> Result<Vec<SlabWord>, BufferError> {
+        let mut bytes = vec![0; count as usize * 8];
+        read_exact(&self.source, self.header.layout.slab_word(first), &mut bytes)?;
+        Ok(bytes.as_chunks::<8>().0.iter().map(|word| SlabWord(u64::from_le_bytes(*word))).collect())
     }
 
     /// The buffer may have become full since it was opened.
@@ -302,15 +388,20 @@ impl<S: Source> BufferReader<S> {
 
     fn read_durable(&mut self, out: &mut Vec<u8>) -> Result<(), BufferError> {
         let layout = self.header.layout;
-        let mut bytes = vec![0; layout.durable_bytes as usize];
-        read_exact(&self.source, layout.durable, &mut bytes)?;
-        if self.activity == Activity::Live {
+        let end = match self.part {
+            Part::Rest(_) => layout.durable_bytes,
+            Part::Half { durable_bytes, .. } => durable_bytes.min(layout.durable_bytes),
+        };
+        let start = self.durable.first_unread().min(end);
+        let mut bytes = vec![0; (end - start) as usize];
+        read_exact(&self.source, layout.durable + start, &mut bytes)?;
+        if self.is_live() {
             let first = bytes.clone();
             fence(Ordering::SeqCst);
-            read_exact(&self.source, layout.durable, &mut bytes)?;
+            read_exact(&self.source, layout.durable + start, &mut bytes)?;
             durable::keep_committed(&first, &mut bytes);
         }
-        for (offset, record) in self.durable.fresh_records(&bytes) {
+        for (offset, record) in self.durable.fresh_records(start, &bytes) {
             match self.validator.check_durable(record) {
                 Ok(()) => self.hand_on(record, out),
                 Err(fault) => self.leave_out(RegionName::Durable, layout.durable + offset, fault),
@@ -319,16 +410,19 @@ impl<S: Source> BufferReader<S> {
         Ok(())
     }
 
-    /// Hands on the records of one slab. The walk ends at a zero word, or where a size makes no sense.
-    fn walk_slab(&mut self, slab_offset: u64, slab: &[u8], out: &mut Vec<u8>) {
+    /// Hands on the records of one slab. The walk ends at a zero word, or where a size makes no sense: then nothing more
+    /// is read of this slab. Returns how many bytes are done with.
+    fn walk_slab(&mut self, slab_offset: u64, slab: &[u8], out: &mut Vec<u8>) -> usize {
         let mut rest = slab;
         loop {
-            let offset = slab_offset + (slab.len() - rest.len()) as u64;
+            let walked = slab.len() - rest.len();
+            let offset = slab_offset + walked as u64;
             let record = match next_record(rest) {
-                Next::End => return,
+                Next::End => return walked,
                 Next::BadSize(header) => {
                     let words = header.size().0 as u64;
-                    return self.leave_out(RegionName::Rolling, offset, Fault::Size { words });
+                    self.leave_out(RegionName::Rolling, offset, Fault::Size { words });
+                    return slab.len();
                 }
                 Next::Record(record, behind) => {
                     rest = behind;
@@ -401,17 +495,25 @@ fn keep_committed(first: &[u8], second: &mut [u8]) {
     }
 }
 
-/// Whether all later slabs of a run are marked as its continuation.
-fn is_whole_run(layout: &Layout, words: &[SlabWord], slab: u32, word: SlabWord) -> bool {
-    let run = word.run();
-    let first = slab as usize + 1;
-    let Some(rest) = words.get(first..first + (run.max(1) - 1) as usize) else {
+/// Whether all later slabs of a run are marked as its continuation. `words` begins with the run's own.
+fn is_whole_run(layout: &Layout, slab: u32, words: &[SlabWord]) -> bool {
+    let (word, run) = (words[0], words[0].run());
+    let Some(rest) = words.get(1..run.max(1) as usize) else {
         return false;
+    };
+    let is_next = |(sequence, tail): (u64, &SlabWord)| {
+        tail.state() == SlabState::Continuation && tail.sequence() == sequence
     };
     // A run does not cross from one rolling region into the other.
     run >= 1
         && slab / layout.slabs_per_half == (slab + run - 1) / layout.slabs_per_half
-        && rest.iter().all(|word| word.state() == SlabState::Continuation)
+        && (word.sequence() + 1..).zip(rest).all(is_next)
+}
+
+fn read_header(source: &impl Source, file_bytes: u64, mode: BufferMode) -> Result<BufferHeader, BufferError> {
+    let mut bytes = [0; HEADER_BYTES];
+    read_exact(source, 0, &mut bytes)?;
+    Ok(BufferHeader::decode_untrusted(&bytes, file_bytes, mode)?)
 }
 
 fn read_exact(source: &impl Source, offset: u64, mut bytes: &mut [u8]) -> Result<(), BufferError> {

@@ -14,31 +14,45 @@ const PLACEHOLDER_MASK: u64 = 0xffff_8000_ffff_000f;
 pub(super) struct Durable {
     /// One bit for each word of the region.
     seen: Vec<u64>,
+    /// Every record before this was handed on.
+    first_unread: u64,
 }
 
 impl Durable {
     pub fn new(layout: &Layout) -> Self {
-        Self { seen: vec![0; (layout.durable_bytes / 8).div_ceil(64) as usize] }
+        Self { seen: vec![0; (layout.durable_bytes / 8).div_ceil(64) as usize], first_unread: 0 }
     }
 
-    /// The committed records that were not returned before, with their offsets in the region.
-    pub fn fresh_records<'a>(&mut self, region: &'a [u8]) -> Vec<(u64, &'a [u8])> {
+    /// Where to read on.
+    pub fn first_unread(&self) -> u64 {
+        self.first_unread
+    }
+
+    /// The committed records that were not returned before, with their offsets in the region. `bytes` are those from
+    /// `start` on.
+    pub fn fresh_records<'a>(&mut self, start: u64, bytes: &'a [u8]) -> Vec<(u64, &'a [u8])> {
         let mut records = Vec::new();
         let mut offset = 0;
-        while let Some(header) = header_at(region, offset) {
+        while let Some(header) = header_at(bytes, offset) {
             let size = header.size().bytes();
             if header.0 == 0 {
                 offset += 8;
                 continue;
             }
-            let Some(record) = region.get(offset..offset + size).filter(|_| size > 0) else {
+            let Some(record) = bytes.get(offset..offset + size).filter(|_| size > 0) else {
                 // A size that makes no sense: the position is lost.
                 return records;
             };
-            let (word, bit) = (offset / 8 / 64, offset / 8 % 64);
-            if !is_placeholder(header) && self.seen[word] & 1 << bit == 0 {
-                self.seen[word] |= 1 << bit;
-                records.push((offset as u64, record));
+            let place = start + offset as u64;
+            let (word, bit) = ((place / 8 / 64) as usize, place / 8 % 64);
+            if !is_placeholder(header) {
+                if self.seen[word] & 1 << bit == 0 {
+                    self.seen[word] |= 1 << bit;
+                    records.push((place, record));
+                }
+                if self.first_unread == place {
+                    self.first_unread += size as u64;
+                }
             }
             offset += size;
         }

@@ -75,7 +75,7 @@ impl Image {
 
 fn open<S: Source>(source: S, image: &Image, activity: Activity) -> Result<BufferReader<S>, BufferError> {
     let rate = TicksPerSecond::new(RATE).unwrap();
-    BufferReader::open(source, image.layout.total_bytes, image.layout.mode, rate, activity)
+    BufferReader::open(source, image.layout.total_bytes, image.layout.mode, rate, Part::Rest(activity))
 }
 
 /// All words that are handed on.
@@ -160,21 +160,24 @@ fn a_run_is_read_only_if_it_is_whole() {
     let slab = image.layout.slab_bytes;
     let record = blob(2 * slab + 8);
     let run = |length| SlabWord::new(1, SlabState::Closed, length);
-    let continued = SlabWord::new(1, SlabState::Continuation, 0);
+    let continued = |sequence| SlabWord::continuation(sequence, false);
     let image = image.slab(2, run(3), &record);
     let word = |image: Image, slab, word: SlabWord| {
         let place = image.layout.slab_word(slab);
         image.words(place, &[word.0])
     };
-    let whole = word(word(image.clone(), 3, continued), 4, continued);
+    let whole = word(word(image.clone(), 3, continued(2)), 4, continued(3));
     let (words, findings) = whole.read();
     assert_eq!(words, with_definitions(&[&record]));
     assert_eq!((findings.events, findings.rolling_bytes), (0, 2 * slab + 8));
     // Its last slab belongs to somebody else, whose record is read.
-    let broken = word(image, 3, continued).closed(4, 2, &event(1));
+    let broken = word(image.clone(), 3, continued(2)).closed(4, 5, &event(1));
     let (words, findings) = broken.read();
     assert_eq!(words, with_definitions(&[&event(1)]));
     assert_eq!(findings.bad_records, 0);
+    // Or it continues another run.
+    let broken = word(word(image, 3, continued(2)), 4, continued(4));
+    assert_eq!(broken.read().0, with_definitions(&[]));
 }
 
 #[test]
@@ -185,7 +188,7 @@ fn a_run_beyond_its_region_or_of_no_length_is_not_read() {
     let image = image.durable(0, &definitions);
     let across = |run| SlabWord::new(1, SlabState::Closed, run);
     let next = image.layout.slab_word(last + 1);
-    let continued = SlabWord::new(1, SlabState::Continuation, 0).0;
+    let continued = SlabWord::continuation(2, false).0;
     assert_eq!(
         image.clone().slab(last, across(2), &event(1)).words(next, &[continued]).read().0,
         definitions
@@ -535,3 +538,5 @@ proptest! {
         prop_assert_eq!(count, findings.records);
     }
 }
+
+mod parts;

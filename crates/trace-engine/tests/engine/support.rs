@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use trace_engine::{BufferMode, Config, HeapWords, Region, engine};
+use trace_engine::engine::{SaveRequest, State};
+use trace_engine::{BufferMode, Config, Disposition, HeapWords, Region, engine};
 use trace_format::argument::ArgumentValue;
 use trace_format::buffer::{BufferHeader, Layout};
 use trace_format::event::{Event as Record_, EventKind};
@@ -12,7 +13,7 @@ use trace_format::record::{Record, RecordHeader};
 use trace_format::refs::{StringRef, ThreadRef};
 use trace_format::slab::{Loss, LossReason, SlabWord};
 use trace_format::units::TicksPerSecond;
-use trace_reader::buffer::{Activity, BufferReader, Findings};
+use trace_reader::buffer::{Activity, BufferReader, Findings, GapLoss, Part, Source};
 
 /// The engine is one for the process.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -25,22 +26,22 @@ enum Memory {
     Shared(zx_sim::Vmo),
 }
 
-impl Memory {
-    fn to_bytes(&self) -> Vec<u8> {
+impl Source for &Memory {
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> std::io::Result<usize> {
         match self {
-            Self::Heap(words) => words.to_bytes(),
-            Self::Shared(vmo) => {
-                let mut bytes = vec![0; vmo.size().unwrap() as usize];
-                assert_eq!(vmo.read_at(0, &mut bytes).unwrap(), bytes.len());
-                bytes
-            }
+            Memory::Heap(words) => words.read_at(offset as usize, bytes),
+            Memory::Shared(vmo) => return vmo.read_at(offset, bytes).map_err(std::io::Error::other),
         }
+        Ok(bytes.len())
     }
 }
 
 /// A running trace.
 pub struct Trace {
-    words: Memory,
+    words: &'static Memory,
+    /// What was read so far, and what reads it.
+    reader: Option<BufferReader<&'static Memory>>,
+    out: Vec<u8>,
     layout: Layout,
     _alone: MutexGuard<'static, ()>,
 }
@@ -68,6 +69,7 @@ pub struct Read {
     pub events: Vec<Event>,
     pub thread_records: usize,
     pub slabs_used: usize,
+    pub gaps: Vec<GapLoss>,
     losses: [(LossReason, Loss); 8],
     definition_bytes: u64,
     /// No other test's trace begins before this one was looked at.
@@ -77,7 +79,12 @@ pub struct Read {
 impl Trace {
     pub fn start(bytes: usize, categories: &[&str]) -> Self {
         let (region, words) = Region::on_heap(bytes);
-        Self::start_on(region, Memory::Heap(words), categories)
+        Self::start_on(region, Memory::Heap(words), BufferMode::Oneshot, categories)
+    }
+
+    pub fn start_in(mode: BufferMode, bytes: usize) -> Self {
+        let (region, words) = Region::on_heap(bytes);
+        Self::start_on(region, Memory::Heap(words), mode, &[])
     }
 
     /// On a shared mapping, as a provider has it.
@@ -87,13 +94,13 @@ impl Trace {
         let (base, length) = (mapping.as_ptr(), mapping.len());
         // SAFETY: a mapping of so many bytes that its owner keeps, and that nothing refers to.
         let region = unsafe { Region::from_mapping(base, length, Box::new(mapping)) };
-        Self::start_on(region, Memory::Shared(vmo), &[])
+        Self::start_on(region, Memory::Shared(vmo), BufferMode::Oneshot, &[])
     }
 
-    fn start_on(region: Region, words: Memory, categories: &[&str]) -> Self {
+    fn start_on(region: Region, words: Memory, mode: BufferMode, categories: &[&str]) -> Self {
         let bytes = region.len_bytes();
         let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        if engine::state() != engine::State::Idle {
+        if engine::state() != State::Idle {
             // An earlier test failed half-way.
             engine::terminate(Instant::now() + Duration::from_secs(1)).unwrap();
         }
@@ -103,13 +110,13 @@ impl Trace {
             ticks_per_second: RATE,
             categories: categories.iter().map(ToString::to_string).collect(),
         };
-        engine::initialize(region, BufferMode::Oneshot, config).unwrap();
-        engine::start().unwrap();
-        let layout = Layout::new(bytes as u64, BufferMode::Oneshot).unwrap();
-        Self { words, layout, _alone: alone }
+        engine::initialize(region, mode, config).unwrap();
+        engine::start(Disposition::Retain, &[]).unwrap();
+        let layout = Layout::new(bytes as u64, mode).unwrap();
+        Self { words: Box::leak(Box::new(words)), reader: None, out: Vec::new(), layout, _alone: alone }
     }
 
-    fn slab_count(&self) -> u32 {
+    pub fn slab_count(&self) -> u32 {
         self.layout.slab_count()
     }
 
@@ -117,44 +124,91 @@ impl Trace {
         self.layout.slab_bytes
     }
 
-    fn slabs_used(&self, bytes: &[u8]) -> usize {
-        let start = self.layout.slab_words as usize;
-        bytes[start..start + self.slab_count() as usize * 8]
-            .as_chunks::<8>()
-            .0
-            .iter()
-            .filter(|word| **word != SlabWord::EMPTY.0.to_le_bytes())
-            .count()
+    /// The word of every slab.
+    pub fn slab_words(&self) -> Vec<SlabWord> {
+        let mut bytes = vec![0; self.slab_count() as usize * 8];
+        assert_eq!(self.words.read_at(self.layout.slab_words, &mut bytes).unwrap(), bytes.len());
+        bytes.as_chunks::<8>().0.iter().map(|word| SlabWord(u64::from_le_bytes(*word))).collect()
+    }
+
+    fn slabs_used(&self) -> usize {
+        self.slab_words().iter().filter(|word| **word != SlabWord::EMPTY).count()
     }
 
     pub fn wait_for_slabs(&self, count: usize) {
         let deadline = Instant::now() + Duration::from_secs(10);
-        while self.slabs_used(&self.words.to_bytes()) < count {
+        while self.slabs_used() < count {
             assert!(Instant::now() < deadline, "nobody writes");
         }
     }
 
-    pub fn stop(self) -> Read {
+    /// Ends the run; another may follow.
+    pub fn pause(&self) {
         let stopped = engine::stop(Instant::now() + Duration::from_secs(5)).unwrap();
         assert_eq!(stopped.stragglers, 0);
-        let bytes = self.words.to_bytes();
+    }
+
+    /// Starts a further run. What was read so far is forgotten if its definitions are.
+    pub fn resume(&mut self, disposition: Disposition) {
+        engine::start(disposition, &[]).unwrap();
+        if disposition == Disposition::ClearEntire {
+            self.reader = None;
+            self.out.clear();
+        }
+    }
+
+    /// Reads a part of the buffer. Returns how many records of the rolling region were new.
+    pub fn read(&mut self, part: Part) -> u64 {
+        let rate = TicksPerSecond(NonZeroU64::new(RATE).unwrap());
+        let reader = match &mut self.reader {
+            Some(reader) => {
+                reader.begin(part).unwrap();
+                reader
+            }
+            None => {
+                let (bytes, mode) = (self.layout.total_bytes, self.layout.mode);
+                self.reader.insert(BufferReader::open(self.words, bytes, mode, rate, part).unwrap())
+            }
+        };
+        let before = reader.findings().events;
+        while reader.read_batch(&mut self.out).unwrap() {}
+        reader.findings().events - before
+    }
+
+    /// Reads a half that was handed over, and gives it back.
+    pub fn save(&mut self, request: SaveRequest) -> u64 {
+        let SaveRequest { wrapped_count, durable_bytes } = request;
+        let events = self.read(Part::Half { wrapped_count, durable_bytes });
+        engine::mark_saved(request).unwrap();
+        events
+    }
+
+    pub fn stop(self) -> Read {
+        self.pause();
+        self.end()
+    }
+
+    /// Reads what is left and gives the buffer back.
+    pub fn end(mut self) -> Read {
+        self.read(Part::Rest(Activity::Quiet));
         engine::terminate(Instant::now() + Duration::from_secs(5)).unwrap();
-        let slabs_used = self.slabs_used(&bytes);
-        read(&bytes, slabs_used, self._alone)
+        let slabs_used = self.slabs_used();
+        let reader = self.reader.as_ref().unwrap();
+        read(reader, &self.out, slabs_used, self._alone)
     }
 }
 
-fn read(bytes: &[u8], slabs_used: usize, alone: MutexGuard<'static, ()>) -> Read {
-    let rate = TicksPerSecond(NonZeroU64::new(RATE).unwrap());
-    let mut reader =
-        BufferReader::open(bytes, bytes.len() as u64, BufferMode::Oneshot, rate, Activity::Quiet).unwrap();
-    let mut out = Vec::new();
-    while reader.read_batch(&mut out).unwrap() {}
+fn read(
+    reader: &BufferReader<&Memory>,
+    out: &[u8],
+    slabs_used: usize,
+    alone: MutexGuard<'static, ()>,
+) -> Read {
     let mut strings = BTreeMap::new();
     let mut threads = BTreeMap::new();
     let mut events = Vec::new();
     let mut definition_bytes = 0;
-    let mut rest = out.as_slice();
+    let mut rest = out;
     while let Some(header) = rest.first_chunk::<8>() {
         let size = RecordHeader(u64::from_le_bytes(*header)).size().bytes();
         let (record, behind) = rest.split_at(size);
@@ -178,7 +232,7 @@ fn read(bytes: &[u8], slabs_used: usize, alone: MutexGuard<'static, ()>) -> Read
         }
         definition_bytes += size as u64;
     }
-    let mut archive = trace_reader::Reader::of_slice(&out).unwrap();
+    let mut archive = trace_reader::Reader::of_slice(out).unwrap();
     let mut dump = Vec::new();
     while let Some(record) = archive.next_item().unwrap() {
         let line = trace_reader::dump::Line(&record).to_string();
@@ -188,6 +242,7 @@ fn read(bytes: &[u8], slabs_used: usize, alone: MutexGuard<'static, ()>) -> Read
         dump,
         header: *reader.header(),
         losses: reader.losses().unwrap(),
+        gaps: reader.gaps().unwrap(),
         findings: reader.findings().clone(),
         events,
         thread_records: threads.len(),
@@ -293,6 +348,11 @@ impl Read {
 
     pub fn loss(&self, reason: LossReason) -> u64 {
         self.losses[reason as usize].1.count
+    }
+
+    /// Count, first and last timestamp.
+    pub fn loss_entry(&self, reason: LossReason) -> Loss {
+        self.losses[reason as usize].1
     }
 
     pub fn rolling_bytes(&self) -> u64 {

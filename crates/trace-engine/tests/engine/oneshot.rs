@@ -1,9 +1,7 @@
-//! The engine in one process, read back through the buffer reader: exact events in, exact events out.
+//! Exact events in, exact events out, and the end of a oneshot buffer.
 
-mod support;
-
+use crate::support::{Read, Trace, kinds};
 use std::sync::atomic::{AtomicU64, Ordering};
-use support::{Read, Trace, kinds};
 use trace_engine::{
     Id, Koid, Scope, ThreadState, async_begin, async_end, async_enter, async_instant, blob, blob_attachment,
     blob_record, category_enabled, context_switch, counter, debug, display, duration, duration_begin,

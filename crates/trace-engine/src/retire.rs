@@ -1,0 +1,94 @@
+//! Taking slabs back from their threads, without waiting for threads that do nothing.
+//!
+//! The dispatcher takes a slab's end out of the thread's control block, fences all threads, and waits until each
+//! was seen outside of an event. What is below is its own then, except what a thread was inside of all the time: a
+//! *straggler*, which keeps its slab.
+
+use crate::block::{self, ThreadBlock};
+use crate::context::Context;
+use crate::sync::{Ordering, fence};
+use crate::sys;
+use std::time::{Duration, Instant};
+
+/// Takes every slab back from every thread. Returns how many threads did not leave their event in time.
+//= docs/buffer.md#retiring
+pub(crate) fn retire_all(context: &Context, deadline: Instant) -> usize {
+    fence(Ordering::SeqCst);
+    block::all().for_each(ThreadBlock::revoke);
+    sys::fence_all_threads();
+    let stragglers = wait_until_out(deadline);
+    // A thread that was taking a slab set `end` once more and noticed.
+    block::all().for_each(ThreadBlock::revoke);
+    close_slabs(context, &stragglers, |_| true);
+    while let Some((slab, _)) = context.rests.pop() {
+        context.close(slab);
+    }
+    stragglers.len()
+}
+
+/// Takes the slabs of one half back. Returns those that stay with a thread.
+//= docs/buffer.md#retiring
+pub(crate) fn retire_half(context: &Context, half: u64, patience: Duration) -> Vec<u32> {
+    context.claims.retire_half(half);
+    fence(Ordering::SeqCst);
+    let slabs = context.slabs_of_half(half);
+    let first = context.region.address(context.layout.slab(slabs.start));
+    // Behind the first slab's first byte, up to the end of the last.
+    let ends = first + 1..=first + (slabs.len() as u64 * context.layout.slab_bytes) as usize;
+    let revoke = || block::all().for_each(|block| block.revoke_within(&ends));
+    revoke();
+    sys::fence_all_threads();
+    let stragglers = wait_until_out(Instant::now() + patience);
+    revoke();
+    close_slabs(context, &stragglers, |slab| slabs.contains(&slab));
+    close_rests(context);
+    // Whoever was about to close a slab of its own has done so after this.
+    sys::fence_all_threads();
+    wait_until_out(Instant::now() + patience);
+    context.claims.in_use(context, half)
+}
+
+/// Closes the slabs of all threads that are not inside an event.
+fn close_slabs(context: &Context, stragglers: &[&'static ThreadBlock], is_wanted: impl Fn(u32) -> bool) {
+    let generation = context.generation.load(Ordering::Relaxed);
+    let is_straggler = |block: &ThreadBlock| stragglers.iter().any(|other| core::ptr::eq(*other, block));
+    for block in block::all().filter(|block| !is_straggler(block)) {
+        if block.generation.load(Ordering::Relaxed) == generation {
+            block.slabs.iter().for_each(|own| context.close_for(block, own, &is_wanted));
+        }
+    }
+}
+
+/// Closes what ended threads have left of a half that is taken back.
+fn close_rests(context: &Context) {
+    let mut kept = Vec::new();
+    while let Some((slab, used)) = context.rests.pop() {
+        if context.claims.is_retired(context.word_of(slab).sequence()) {
+            context.close(slab);
+        } else {
+            kept.push((slab, used));
+        }
+    }
+    kept.into_iter().for_each(|(slab, used)| context.rests.push(slab, used));
+}
+
+/// Waits until each thread's counter was even or differs from its first odd value. Returns those of which neither
+/// was seen; next time they are not waited for, unless they have moved.
+pub(crate) fn wait_until_out(deadline: Instant) -> Vec<&'static ThreadBlock> {
+    let mut inside: Vec<_> = block::all()
+        .map(|block| (block, block.counter.load(Ordering::Acquire)))
+        .filter(|(_, counter)| counter & 1 != 0)
+        .collect();
+    loop {
+        // Acquire: pairs with the Release that makes the counter even; the record is complete.
+        inside.retain(|(block, counter)| block.counter.load(Ordering::Acquire) == *counter);
+        let is_waited_for = |(block, counter): &(&ThreadBlock, u64)| block.late_at() != *counter;
+        if !inside.iter().any(is_waited_for) || Instant::now() >= deadline {
+            for (block, counter) in &inside {
+                block.set_late_at(*counter);
+            }
+            return inside.into_iter().map(|(block, _)| block).collect();
+        }
+        std::thread::sleep(Duration::from_micros(20));
+    }
+}

@@ -1,0 +1,205 @@
+//! A thread's way into a slab and out of it: zeroing, opening, tallies, closing.
+//!
+//! Whoever takes a slab's number out of the thread's control block closes the slab: the thread itself, or the
+//! dispatcher when it takes the slab back.
+
+use crate::block::{OwnSlab, ThreadBlock};
+use crate::claim::{Claims, Refusal, SlabWords};
+use crate::context::Context;
+use crate::sync::{AtomicU64, Ordering, fence};
+use trace_format::buffer::BufferMode;
+use trace_format::slab::{LossReason, SlabState, SlabWord};
+
+impl SlabWords for Context {
+    fn slab_word(&self, slab: u32) -> &AtomicU64 {
+        self.region.word(self.layout.slab_word(slab))
+    }
+}
+
+impl Context {
+    /// What a slab's word says.
+    pub fn word_of(&self, slab: u32) -> SlabWord {
+        SlabWord(self.slab_word(slab).load(Ordering::Acquire))
+    }
+
+    /// Whether a slab is with a thread.
+    pub fn is_in_use(&self, slab: u32) -> bool {
+        self.word_of(slab).is_in_use()
+    }
+
+    /// The slabs of a half that is counted since the buffer was cleared.
+    pub fn slabs_of_half(&self, half: u64) -> core::ops::Range<u32> {
+        let first = (half % u64::from(self.layout.mode.halves())) as u32 * self.layout.slabs_per_half;
+        first..first + self.layout.slabs_per_half
+    }
+
+    /// Gives a thread a slab with room for `bytes`. Its first may be what an ended thread left; all others are
+    /// fresh, so that in the order of the slabs a thread's events are in the order of time.
+    pub fn claim_slab(
+        &self,
+        block: &ThreadBlock,
+        own: &OwnSlab,
+        bytes: u64,
+        timestamp: u64,
+    ) -> Result<(), Refusal> {
+        self.close_slab(block, own);
+        let is_first = own.had_slab.swap(1, Ordering::Relaxed) == 0;
+        while is_first && let Some((slab, used)) = self.rests.pop() {
+            if u64::from(used) + bytes > self.layout.slab_bytes {
+                self.close(slab);
+            } else if self.own(block, own, slab, used)? {
+                return Ok(());
+            }
+        }
+        loop {
+            let claim = self.claims.take(self, 1, |slab, word| self.forget(slab, word))?;
+            self.open(claim.slab, claim.ticket, 1, self.layout.slab_bytes, timestamp);
+            if self.own(block, own, claim.slab, 0)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Makes a slab a thread's own; false if it was taken back meanwhile.
+    //= docs/buffer.md#retiring
+    fn own(&self, block: &ThreadBlock, own: &OwnSlab, slab: u32, used_bytes: u32) -> Result<bool, Refusal> {
+        let start = self.region.address(self.layout.slab(slab));
+        own.events.store(0, Ordering::Relaxed);
+        own.cursor.store(start + used_bytes as usize, Ordering::Relaxed);
+        own.end.store(start + self.layout.slab_bytes as usize, Ordering::Relaxed);
+        // Release: whoever takes the slab out of the block finds the count of its events reset.
+        own.index.store(slab + 1, Ordering::Release);
+        // Either the dispatcher sees this `end` when it clears them, or the look behind the fence sees what it did.
+        Claims::fence();
+        let is_kept = self.claims.recheck(self.word_of(slab).sequence());
+        if is_kept != Ok(true) {
+            own.end.store(0, Ordering::Relaxed);
+            self.close_slab(block, own);
+        }
+        is_kept
+    }
+
+    /// Claims a run for one record larger than a slab, which has to be closed by [`Context::close_run`] after the
+    /// record was committed. Returns the first slab.
+    pub fn claim_run(&self, bytes: u64, timestamp: u64) -> Result<u32, Refusal> {
+        let run = bytes.div_ceil(self.layout.slab_bytes) as u32;
+        let claim = self.claims.take(self, run, |slab, word| self.forget(slab, word))?;
+        self.open(claim.slab, claim.ticket, run, bytes, timestamp);
+        Ok(claim.slab)
+    }
+
+    /// Marks the run of a committed record as complete.
+    pub fn close_run(&self, slab: u32, timestamp: u64) {
+        self.store_tally(slab, 1, timestamp);
+        let run = self.word_of(slab).run();
+        for number in 1..run {
+            let sequence = self.word_of(slab + number).sequence();
+            let word = SlabWord::continuation(sequence, false);
+            self.slab_word(slab + number).store(word.0, Ordering::Release);
+        }
+        self.close(slab);
+    }
+
+    /// Invalidates, zeroes and opens a run of slabs. `bytes` of them will be written by one record if the
+    /// run is longer than one slab: then only what must read as zero is zeroed.
+    //= docs/buffer.md#claiming
+    fn open(&self, slab: u32, ticket: u64, run: u32, bytes: u64, timestamp: u64) {
+        let layout = &self.layout;
+        let tally = layout.tally(slab);
+        // The words say that the slabs are being taken; no byte of them changes before that.
+        fence(Ordering::Release);
+        for (number, value) in [0, timestamp, 0].into_iter().enumerate() {
+            self.region.word(tally + number as u64 * 8).store(value, Ordering::Relaxed);
+        }
+        let start = layout.slab(slab);
+        let end = start + u64::from(run) * layout.slab_bytes;
+        if run == 1 {
+            self.region.zero(start..end);
+        } else {
+            self.region.zero(start..start + 8);
+            self.region.zero(start + bytes..end);
+        }
+        // The slab is zero before its word says that it is open.
+        fence(Ordering::Release);
+        for number in 1..run {
+            let word = SlabWord::continuation(ticket + u64::from(number) + 1, true);
+            self.slab_word(slab + number).store(word.0, Ordering::Relaxed);
+        }
+        self.slab_word(slab).store(SlabWord::new(ticket + 1, SlabState::Open, run).0, Ordering::Release);
+    }
+
+    /// Counts what was in a slab that is being taken again.
+    fn forget(&self, slab: u32, word: SlabWord) {
+        let is_there = word.state() == SlabState::Closed
+            && word.sequence() >= self.floor_sequence.load(Ordering::Relaxed);
+        if is_there && self.layout.mode == BufferMode::Circular {
+            self.count_slab(LossReason::Overwritten, slab);
+        }
+    }
+
+    /// Counts the records of a closed slab as lost.
+    pub fn count_slab(&self, reason: LossReason, slab: u32) {
+        let tally = self.layout.tally(slab);
+        let [count, first, last] =
+            [0, 8, 16].map(|offset| self.region.word(tally + offset).load(Ordering::Relaxed));
+        if count > 0 {
+            self.add_loss(reason, count, first, last);
+        }
+    }
+
+    /// Says that a slab's writer has left.
+    pub fn close(&self, slab: u32) {
+        let word = self.word_of(slab);
+        let closed = SlabWord::new(word.sequence(), SlabState::Closed, word.run());
+        // Release: what is in the slab, and its tally, come first.
+        self.slab_word(slab).store(closed.0, Ordering::Release);
+    }
+
+    /// Adds to a slab's tally.
+    fn store_tally(&self, slab: u32, events: u64, last: u64) {
+        let tally = self.layout.tally(slab);
+        let known = self.region.word(tally).load(Ordering::Relaxed);
+        self.region.word(tally).store(known + events, Ordering::Relaxed);
+        self.region.word(tally + 16).store(last, Ordering::Relaxed);
+    }
+
+    /// Leaves a slab that has no room any more, or must not be written behind.
+    pub fn close_slab(&self, block: &ThreadBlock, own: &OwnSlab) {
+        own.end.store(0, Ordering::Relaxed);
+        if let Some(slab) = own.index.swap(0, Ordering::AcqRel).checked_sub(1) {
+            let events = own.events.load(Ordering::Relaxed);
+            self.store_tally(slab, events, block.latest.load(Ordering::Relaxed));
+            self.close(slab);
+        }
+    }
+
+    /// For the dispatcher: closes the slab of a thread that has nothing of it left to write to, if it is one of those
+    /// wanted.
+    pub fn close_for(&self, block: &ThreadBlock, own: &OwnSlab, is_wanted: impl Fn(u32) -> bool) {
+        let index = own.index.load(Ordering::Acquire);
+        let Some(slab) = index.checked_sub(1).filter(|slab| is_wanted(*slab)) else {
+            return;
+        };
+        // They stay as they are until somebody takes the index away.
+        let (events, last) = (own.events.load(Ordering::Relaxed), block.latest.load(Ordering::Relaxed));
+        if own.index.compare_exchange(index, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            self.store_tally(slab, events, last);
+            self.close(slab);
+        }
+    }
+
+    /// Leaves a slab for good and lets the next claim have the rest of it.
+    pub fn leave_slab(&self, block: &ThreadBlock, own: &OwnSlab) {
+        let is_revoked = own.end.swap(0, Ordering::Relaxed) == 0;
+        let Some(slab) = own.index.swap(0, Ordering::AcqRel).checked_sub(1) else {
+            return;
+        };
+        let used = own.cursor.load(Ordering::Relaxed) - self.region.address(self.layout.slab(slab));
+        self.store_tally(slab, own.events.load(Ordering::Relaxed), block.latest.load(Ordering::Relaxed));
+        if is_revoked || used as u64 + 16 > self.layout.slab_bytes {
+            self.close(slab);
+        } else {
+            self.rests.push(slab, used as u32);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The dispatcher's part of streaming: halves go out when they are full and come back when they were saved.
+
+use crate::context::Context;
+use crate::retire::retire_half;
+use std::time::{Duration, Instant};
+use trace_format::buffer::field;
+
+/// How long a thread that is inside an event may hold a half up; then it keeps its slab, which is saved later.
+const PATIENCE: Duration = Duration::from_millis(10);
+/// The dispatcher looks at a running stream at least this often …
+const MAX_POLL: Duration = Duration::from_millis(1);
+/// … and at most this often.
+const MIN_POLL: Duration = Duration::from_micros(50);
+
+/// A half that is ready to be saved: what a SAVE_BUFFER packet says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SaveRequest {
+    /// Number of the half, counted since the buffer was cleared.
+    pub wrapped_count: u32,
+    /// Bytes of durable data that the half may refer to.
+    pub durable_bytes: u64,
+}
+
+/// What has to be done for a running stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// To be sent to the manager.
+    pub save: Option<SaveRequest>,
+    /// When to look again.
+    pub poll_after: Duration,
+}
+
+/// How far the stream of halves is.
+#[derive(Debug, Default)]
+pub(crate) struct Streaming {
+    /// The next half to be handed over.
+    next: u64,
+    outstanding: Option<SaveRequest>,
+    /// Slabs that stayed with a thread when their half was handed over.
+    left_behind: Vec<u32>,
+    /// Those of them that came back before the half that is being saved was handed over: they are saved with it.
+    coming_back: Vec<u32>,
+    wants_flush: bool,
+    /// When the half before was found full, and how long it took to fill.
+    last_full: Option<Instant>,
+    fill_time: Option<Duration>,
+}
+
+impl Streaming {
+    /// The buffer was cleared: halves count from 0 again.
+    pub fn restart(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Halves that were saved.
+    pub fn saved_halves(&self) -> u64 {
+        self.next
+    }
+
+    /// Whether a slab stayed with a thread when its half was handed over, and was not saved since.
+    pub fn is_left_behind(&self, slab: u32) -> bool {
+        self.left_behind.contains(&slab) || self.coming_back.contains(&slab)
+    }
+
+    /// The half in use is to be handed over although it is not full.
+    pub fn flush(&mut self) {
+        self.wants_flush = true;
+    }
+
+    fn poll_after(&self) -> Duration {
+        self.fill_time.map_or(MAX_POLL, |time| (time / 4).clamp(MIN_POLL, MAX_POLL))
+    }
+
+    fn note_full(&mut self) {
+        let now = Instant::now();
+        self.fill_time = self.last_full.map(|before| now - before);
+        self.last_full = Some(now);
+    }
+}
+
+impl Context {
+    /// Hands the next half over if it is full or a flush was asked for, and no other half is being saved.
+    //= docs/buffer.md#streaming
+    pub fn service(&self) -> Service {
+        let mut streaming = self.streaming.lock();
+        let mut save = None;
+        if streaming.outstanding.is_none() {
+            let half = streaming.next;
+            let claimed = self.claims.claimed_in_half(half);
+            let is_full = claimed == u64::from(self.layout.slabs_per_half);
+            let is_flushed = std::mem::take(&mut streaming.wants_flush) && claimed > 0;
+            if is_full || is_flushed {
+                if is_full {
+                    streaming.note_full();
+                } else {
+                    self.claims.skip_rest_of_half(half);
+                }
+                save = Some(self.hand_over(&mut streaming, half, claimed));
+            }
+        }
+        Service { save, poll_after: streaming.poll_after() }
+    }
+
+    fn hand_over(&self, streaming: &mut Streaming, half: u64, claimed: u64) -> SaveRequest {
+        // Before the half is retired: a slab that comes back while this happens is for the next time.
+        let (still_out, back) =
+            std::mem::take(&mut streaming.left_behind).into_iter().partition(|slab| self.is_in_use(*slab));
+        streaming.left_behind = still_out;
+        streaming.coming_back = back;
+        for slab in retire_half(self, half, PATIENCE) {
+            self.claims.set_left_behind(slab, true);
+            if !streaming.left_behind.contains(&slab) {
+                streaming.left_behind.push(slab);
+            }
+        }
+        // All definitions that the half's records use were committed before their threads were seen outside.
+        let request = SaveRequest { wrapped_count: half as u32, durable_bytes: self.durable_bytes() };
+        self.set_wrapped_count(half);
+        let place = half % u64::from(self.layout.mode.halves());
+        let bytes = claimed * self.layout.slab_bytes;
+        self.header(field::ROLLING_DATA_END + place as usize).store(bytes, crate::sync::Ordering::Relaxed);
+        self.header(field::DURABLE_DATA_END).store(request.durable_bytes, crate::sync::Ordering::Release);
+        self.claims.hand_over_half(half);
+        streaming.outstanding = Some(request);
+        request
+    }
+
+    /// Takes a saved half back. False if it is not the one that was handed over last.
+    pub fn take_back(&self, saved: SaveRequest) -> bool {
+        let mut streaming = self.streaming.lock();
+        if streaming.outstanding != Some(saved) {
+            return false;
+        }
+        streaming.outstanding = None;
+        let half = streaming.next;
+        streaming.next += 1;
+        for slab in std::mem::take(&mut streaming.coming_back) {
+            self.claims.set_left_behind(slab, false);
+        }
+        self.begin_gaps(half + 3);
+        self.claims.release_half(half);
+        true
+    }
+}

@@ -1,0 +1,9 @@
+//! The engine in one process, read back through the buffer reader.
+
+mod circular;
+mod freeze;
+mod model;
+mod oneshot;
+mod runs;
+mod streaming;
+mod support;

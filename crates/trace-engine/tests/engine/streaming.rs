@@ -1,0 +1,298 @@
+//! Streaming mode: full halves go out, saved ones come back, and what finds no room is counted.
+
+use crate::freeze::Frozen;
+use crate::support::{Read, Trace};
+use std::time::{Duration, Instant};
+use trace_engine::engine::{self, SaveRequest};
+use trace_engine::{BufferMode, Disposition, Scope, instant};
+use trace_format::slab::{LossReason, SlabState};
+
+fn write(number: u64) {
+    instant!("cat", "stream", Scope::Thread, "n" => number);
+}
+
+fn service() -> Option<SaveRequest> {
+    engine::service().expect("a stream runs").save
+}
+
+fn start() -> Trace {
+    Trace::start_in(BufferMode::Streaming, 64 << 10)
+}
+
+/// Events of the size that [`write`] makes that fit into half a buffer.
+fn events_per_half(trace: &Trace) -> u64 {
+    u64::from(trace.slab_count() / 2) * (trace.slab_bytes() / 32)
+}
+
+fn numbers(read: &Read) -> Vec<u64> {
+    read.events.iter().map(|event| event.u64("n")).collect()
+}
+
+//= docs/buffer.md#streaming
+#[test]
+fn halves_go_out_in_order_and_everything_arrives_once() {
+    let mut trace = start();
+    let per_half = events_per_half(&trace);
+    let mut written = 0;
+    for wrapped_count in 0..10 {
+        assert_eq!(service(), None, "nothing is full");
+        (0..per_half).for_each(|number| write(written + number));
+        written += per_half;
+        let request = service().expect("a half is full");
+        assert_eq!(request.wrapped_count, wrapped_count);
+        assert_eq!(service(), None, "one at a time");
+        assert_eq!(trace.save(request), per_half);
+    }
+    write(written);
+    let read = trace.stop();
+    assert_eq!(numbers(&read), (0..=written).collect::<Vec<_>>());
+    assert_eq!(read.dropped(), 0);
+    assert_eq!(read.header.wrapped_count, 10);
+    assert_eq!(read.gaps, []);
+}
+
+#[test]
+fn what_meets_an_unsaved_half_is_dropped_with_its_time() {
+    let mut trace = Trace::start_in(BufferMode::Streaming, 1 << 20);
+    let per_half = events_per_half(&trace);
+    (0..2 * per_half).for_each(write);
+    // Nobody has looked after the stream yet.
+    (0..3).for_each(write);
+    let first = service().unwrap();
+    (0..5).for_each(write);
+    let saved = trace.save(first);
+    assert_eq!(saved, per_half);
+    // The first half takes events again, although the second has not gone out.
+    (0..per_half).for_each(write);
+    let second = service().unwrap();
+    assert_eq!(second.wrapped_count, 1);
+    (0..7).for_each(write);
+    assert_eq!(trace.save(second), per_half);
+    let read = trace.stop();
+    assert_eq!(read.loss(LossReason::NotRetired), 3);
+    assert_eq!(read.loss(LossReason::NotSaved), 12);
+    assert_eq!(read.dropped(), 15);
+    assert_eq!(read.header.records_dropped, 15);
+    assert_eq!(read.events.len() as u64, 3 * per_half);
+    let gaps: Vec<_> = read.gaps.iter().map(|gap| (gap.gap.half, gap.gap.reason, gap.loss.count)).collect();
+    assert_eq!(
+        gaps,
+        [(2, LossReason::NotSaved, 5), (2, LossReason::NotRetired, 3), (3, LossReason::NotSaved, 7)]
+    );
+    // Each gap lies between the events before and behind it.
+    let at = |index: u64| read.events[index as usize].timestamp;
+    let (early, late) = (&read.gaps[1].loss, &read.gaps[0].loss);
+    assert!(at(2 * per_half - 1) < early.first && early.first < early.last && early.last < late.first);
+    assert!(late.last < at(2 * per_half));
+    assert!(at(3 * per_half - 1) < read.gaps[2].loss.first);
+}
+
+#[test]
+fn only_the_half_that_went_out_can_be_saved() {
+    let trace = start();
+    let wrong = SaveRequest { wrapped_count: 0, durable_bytes: 16 };
+    assert_eq!(engine::mark_saved(wrong), Err(engine::Error::NotHandedOver(0)));
+    (0..events_per_half(&trace)).for_each(write);
+    let request = service().unwrap();
+    let other = SaveRequest { wrapped_count: 1, ..request };
+    assert_eq!(engine::mark_saved(other), Err(engine::Error::NotHandedOver(1)));
+    assert_eq!(engine::mark_saved(request), Ok(()));
+    assert_eq!(engine::mark_saved(request), Err(engine::Error::NotHandedOver(0)));
+    drop(trace.stop());
+    let oneshot = Trace::start(64 << 10, &[]);
+    assert_eq!(engine::mark_saved(request), Err(engine::Error::NotStreaming));
+    assert_eq!(engine::flush(), Err(engine::Error::NotStreaming));
+    assert_eq!(engine::service(), None);
+    oneshot.stop();
+}
+
+#[test]
+fn a_flush_hands_out_what_there_is() {
+    let mut trace = start();
+    engine::flush().unwrap();
+    assert_eq!(service(), None, "there is nothing");
+    (0..3).for_each(write);
+    assert_eq!(service(), None);
+    engine::flush().unwrap();
+    let request = service().unwrap();
+    assert_eq!(request.wrapped_count, 0);
+    // The other half is in use meanwhile.
+    (3..5).for_each(write);
+    assert_eq!(trace.save(request), 3);
+    engine::flush().unwrap();
+    let request = service().unwrap();
+    assert_eq!(request.wrapped_count, 1);
+    assert_eq!(trace.save(request), 2);
+    (5..6).for_each(write);
+    let read = trace.stop();
+    assert_eq!(numbers(&read), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(read.dropped(), 0);
+}
+
+/// The definitions that a half uses come with it or before it, whatever comes later.
+#[test]
+fn a_half_comes_with_its_definitions() {
+    let mut trace = start();
+    (0..events_per_half(&trace)).for_each(write);
+    let request = service().unwrap();
+    instant!("later category", "later name", Scope::Thread);
+    assert!(trace.save(request) > 0);
+    let read = trace.stop();
+    let position = |text: &str| read.dump.iter().position(|line| line.ends_with(text)).unwrap();
+    let is_event = |line: &&String| line.contains("\"cat\" \"stream\"");
+    let first = read.dump.iter().position(|line| is_event(&line)).unwrap();
+    let last = read.dump.iter().rposition(|line| is_event(&line)).unwrap();
+    assert!(position("string 1 \"cat\"") < first);
+    assert!(position("\"later category\"") > last, "{:#?}", read.dump);
+    assert_eq!(read.findings.bad_records, 0);
+}
+
+#[test]
+fn an_idle_threads_slab_goes_out_with_its_half() {
+    let mut trace = start();
+    let per_half = events_per_half(&trace);
+    let (sender, wake) = std::sync::mpsc::channel();
+    let (ready, is_ready) = std::sync::mpsc::channel();
+    let idle = std::thread::spawn(move || {
+        instant!("cat", "before", Scope::Thread, "n" => 0_u64);
+        ready.send(()).unwrap();
+        wake.recv().unwrap();
+        instant!("cat", "after", Scope::Thread, "n" => 1_u64);
+    });
+    is_ready.recv().unwrap();
+    (0..per_half).for_each(write);
+    let request = service().unwrap();
+    let slabs = trace.slab_words();
+    let half = slabs.len() / 2;
+    assert!(slabs[..half].iter().all(|word| word.state() == SlabState::Closed));
+    let saved = trace.save(request);
+    sender.send(()).unwrap();
+    idle.join().unwrap();
+    let read = trace.stop();
+    assert_eq!(read.events.len() as u64, per_half + 2);
+    assert!(read.events[..saved as usize].iter().any(|event| event.name == "before"));
+    assert!(read.events[saved as usize..].iter().any(|event| event.name == "after"));
+    assert_eq!(read.dropped(), 0);
+}
+
+/// A thread that cannot leave its event keeps its slab, and nobody waits for it for long.
+#[test]
+fn a_straggler_keeps_its_slab_which_is_saved_later() {
+    let mut trace = start();
+    let per_half = events_per_half(&trace);
+    let mut frozen = Frozen::new();
+    (0..per_half).for_each(write);
+    let asked = Instant::now();
+    let request = service().unwrap();
+    assert!(asked.elapsed() < Duration::from_secs(1), "waited for a straggler");
+    let open =
+        |trace: &Trace| trace.slab_words().iter().filter(|word| word.state() == SlabState::Open).count();
+    assert_eq!(open(&trace), 2, "the straggler's, and the one the other half began with");
+    let mut saved = trace.save(request);
+    // It is skipped for as long as it is left behind.
+    let others = per_half - events_per_slab(&trace);
+    for _ in 0..5 {
+        (0..others).for_each(write);
+        engine::flush().unwrap();
+        let request = service().unwrap();
+        saved += trace.save(request);
+        assert!(trace.slab_words().iter().any(|word| word.sequence() == 1));
+    }
+    frozen.release();
+    write(0);
+    engine::flush().unwrap();
+    let request = service().unwrap();
+    // Now it comes along, and its place is used again.
+    assert_eq!(trace.save(request), written_since(saved, per_half + 5 * others + 1) + 2);
+    for _ in 0..3 {
+        (0..others).for_each(write);
+        engine::flush().unwrap();
+        let request = service().unwrap();
+        trace.save(request);
+    }
+    assert!(trace.slab_words().iter().all(|word| word.sequence() != 1));
+    let read = trace.stop();
+    let of_straggler = read.events.iter().filter(|event| event.name == "frozen").count();
+    assert_eq!(of_straggler, 2, "the one before it froze, and the one it froze in");
+    assert_eq!(read.events.len() as u64, per_half + 8 * others + 1 + 2);
+    assert_eq!(read.dropped(), 0);
+    assert_eq!(read.findings.bad_records, 0);
+}
+
+fn events_per_slab(trace: &Trace) -> u64 {
+    trace.slab_bytes() / 32
+}
+
+/// Events of the writer that were not saved yet.
+fn written_since(saved: u64, written: u64) -> u64 {
+    written - saved
+}
+
+#[test]
+fn a_further_run_goes_on_where_it_was_or_counts_from_the_start() {
+    for (disposition, expected) in
+        [(Disposition::Retain, 1), (Disposition::ClearNondurable, 0), (Disposition::ClearEntire, 0)]
+    {
+        let mut trace = start();
+        let per_half = events_per_half(&trace);
+        (0..per_half).for_each(write);
+        let request = service().unwrap();
+        trace.save(request);
+        trace.pause();
+        assert_eq!(engine::service(), None);
+        trace.resume(disposition);
+        (0..per_half).for_each(write);
+        let request = service().unwrap();
+        assert_eq!(request.wrapped_count, expected, "{disposition:?}");
+        assert_eq!(trace.save(request), per_half);
+        let read = trace.stop();
+        assert_eq!(read.dropped(), 0, "{disposition:?}: all of it was saved");
+    }
+}
+
+/// A half may come back after the trace has stopped.
+#[test]
+fn a_save_under_way_survives_a_stop() {
+    let mut trace = start();
+    let per_half = events_per_half(&trace);
+    (0..per_half).for_each(write);
+    let request = service().unwrap();
+    trace.pause();
+    assert_eq!(trace.save(request), per_half);
+    trace.resume(Disposition::Retain);
+    (0..2 * per_half - 1).for_each(write);
+    let read = trace.stop();
+    assert_eq!(read.dropped(), 0);
+    assert_eq!(read.events.len() as u64, 3 * per_half - 1);
+}
+
+/// The dispatcher's part in a thread of its own, four writers, and a saver: every event arrives once or is counted.
+#[test]
+fn many_threads_stream_without_a_hole() {
+    const EACH: u64 = 100_000;
+    let mut trace = Trace::start_in(BufferMode::Streaming, 256 << 10);
+    let mut saved = 0;
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..4).map(|_| scope.spawn(|| (0..EACH).for_each(write))).collect();
+        while !writers.iter().all(std::thread::ScopedJoinHandle::is_finished) {
+            if let Some(request) = service() {
+                saved += trace.save(request);
+            }
+        }
+    });
+    let read = trace.stop();
+    assert!(saved > 0);
+    assert_eq!(read.findings.bad_records, 0);
+    assert_eq!(read.events.len() as u64 + read.dropped(), 4 * EACH);
+    let threads = read.by_thread();
+    assert_eq!(threads.len(), 4);
+    for events in threads.values() {
+        let mut numbers: Vec<_> = events.iter().map(|event| event.u64("n")).collect();
+        assert!(numbers.is_sorted(), "in the order of the archive");
+        numbers.dedup();
+        assert_eq!(numbers.len(), events.len(), "nothing twice");
+    }
+    let gaps: u64 = read.gaps.iter().map(|gap| gap.loss.count).sum();
+    // Older gaps may have been written over.
+    assert!(gaps <= read.dropped());
+}

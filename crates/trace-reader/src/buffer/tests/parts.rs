@@ -1,0 +1,123 @@
+//! Buffers that are read in several parts.
+
+use super::*;
+use trace_format::slab::Gap;
+
+/// A circular layout of few slabs, with definitions.
+fn streaming() -> Image {
+    Image::sized(64 << 10, BufferMode::Streaming).durable(0, &definitions())
+}
+
+fn definitions_bytes() -> u64 {
+    definitions().len() as u64 * 8
+}
+
+fn half(wrapped_count: u32) -> Part {
+    Part::Half { wrapped_count, durable_bytes: definitions_bytes() }
+}
+
+/// Reads parts one after the other, each from an image of its own, and returns the words of each.
+fn read_parts(parts: &[(&Image, Part)]) -> Vec<Vec<u64>> {
+    struct Changing<'a>(std::cell::Cell<&'a [u8]>);
+    impl Source for &Changing<'_> {
+        fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
+            self.0.get().read_at(offset, bytes)
+        }
+    }
+    let source = Changing(std::cell::Cell::new(&parts[0].0.bytes));
+    let layout = parts[0].0.layout;
+    let rate = TicksPerSecond::new(RATE).unwrap();
+    let mut reader = BufferReader::open(&source, layout.total_bytes, layout.mode, rate, parts[0].1).unwrap();
+    let mut all = Vec::new();
+    for (index, (image, part)) in parts.iter().enumerate() {
+        source.0.set(&image.bytes);
+        if index > 0 {
+            reader.begin(*part).unwrap();
+        }
+        let mut out = Vec::new();
+        while reader.read_batch(&mut out).unwrap() {}
+        all.push(out.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect());
+    }
+    all
+}
+
+//= docs/buffer.md#streaming
+#[test]
+fn a_half_is_read_once_and_without_what_is_still_written() {
+    let image = streaming();
+    let n = image.layout.slabs_per_half;
+    // Half 0: a slab that was left, one that is still a thread's. Half 1 has begun.
+    let first = image
+        .closed(0, 1, &event(1))
+        .slab(1, SlabWord::new(2, SlabState::Open, 1), &event(2))
+        .closed(n, u64::from(n) + 1, &event(3));
+    // Later the thread has left its slab, and half 1 is full.
+    let second = first.clone().closed(1, 2, &[event(2), event(4)].concat());
+    // In the end slab 0 has been taken again, as part of half 2.
+    let third = second.clone().slab(0, SlabWord::new(2 * u64::from(n) + 1, SlabState::Open, 1), &event(5));
+    let parts = read_parts(&[(&first, half(0)), (&second, half(1)), (&third, Part::Rest(Activity::Quiet))]);
+    assert_eq!(parts[0], with_definitions(&[&event(1)]));
+    assert_eq!(parts[1], [event(2), event(4), event(3)].concat());
+    assert_eq!(parts[2], event(5));
+}
+
+#[test]
+fn an_open_slab_is_read_on_where_the_reading_ended() {
+    let image = streaming().slab(0, SlabWord::new(1, SlabState::Open, 1), &event(1));
+    let later = image.clone().closed(0, 1, &[event(1), event(2)].concat());
+    let live = Part::Rest(Activity::Live);
+    let parts = read_parts(&[(&image, live), (&image, live), (&later, Part::Rest(Activity::Quiet))]);
+    assert_eq!(parts[0], with_definitions(&[&event(1)]));
+    assert_eq!(parts[1], [0; 0]);
+    assert_eq!(parts[2], event(2));
+}
+
+#[test]
+fn of_the_durable_region_a_half_gets_what_its_request_names() {
+    // Only the first of the definitions, then all.
+    let image = streaming();
+    let initialization = Part::Half { wrapped_count: 0, durable_bytes: 16 };
+    let parts = read_parts(&[(&image, initialization), (&image, half(1))]);
+    assert_eq!(parts[0], INITIALIZATION);
+    assert_eq!(parts[1], definitions()[2..]);
+    // More than the region has is not read.
+    let beyond = Part::Half { wrapped_count: u32::MAX, durable_bytes: u64::MAX & !7 };
+    assert_eq!(read_parts(&[(&image, beyond)])[0], definitions());
+}
+
+#[test]
+fn a_definition_that_was_under_way_comes_with_a_later_part() {
+    let whole = streaming();
+    let header = whole.layout.durable as usize + 16;
+    let placeholder = 5 | 2 << 4 | 8 << 32 | 1_u64 << 48;
+    let mut early = whole.clone();
+    early.bytes[header..header + 8].copy_from_slice(&placeholder.to_le_bytes());
+    let parts = read_parts(&[(&early, half(0)), (&whole, half(1)), (&whole, half(2))]);
+    assert_eq!(parts[0], [&INITIALIZATION[..], &THREAD_1].concat());
+    assert_eq!(parts[1], STRING_1);
+    assert_eq!(parts[2], [0; 0]);
+}
+
+//= docs/buffer.md#gaps
+#[test]
+fn gaps_come_in_order_with_their_reason() {
+    let image = Image::sized(1 << 20, BufferMode::Streaming);
+    let (early, late) =
+        (Gap { half: 2, reason: LossReason::NotRetired }, Gap { half: 7, reason: LossReason::NotSaved });
+    let (first, second) = (image.layout.gap(3), image.layout.gap(0));
+    let image = image
+        .words(first, &[10, !100, 200, late.to_word()])
+        .words(second, &[3, !50, 60, early.to_word()])
+        // Prepared, and nobody was refused.
+        .words(image_gap(5), &[0, 0, 0, Gap { half: 8, reason: LossReason::NotSaved }.to_word()]);
+    let reader = open(&image.bytes[..], &image, Activity::Quiet).unwrap();
+    let found: Vec<_> = reader.gaps().unwrap().iter().map(|gap| (gap.gap, gap.loss)).collect();
+    assert_eq!(
+        found,
+        [(early, Loss { count: 3, first: 50, last: 60 }), (late, Loss { count: 10, first: 100, last: 200 }),]
+    );
+}
+
+fn image_gap(index: u32) -> u64 {
+    Layout::new(1 << 20, BufferMode::Streaming).unwrap().gap(index)
+}
