@@ -8,7 +8,10 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use trace_benches::{Cost, table};
-use trace_engine::{BufferMode, Config, HeapWords, Region, Scope, duration, duration_begin, engine, instant};
+use trace_engine::{
+    AlertHandler, BufferMode, Config, Disposition, HeapWords, Region, Scope, duration, duration_begin,
+    engine, instant,
+};
 use zx_sim::ticks;
 
 const BUFFER_BYTES: usize = 64 << 20;
@@ -22,8 +25,13 @@ struct Recording(HeapWords);
 impl Recording {
     fn start() -> Self {
         let (region, words) = Region::on_heap(BUFFER_BYTES);
-        let config =
-            Config { process: 1, process_name: "bench".into(), ticks_per_second: 1, categories: Vec::new() };
+        let config = Config {
+            process: 1,
+            process_name: "bench".into(),
+            ticks_per_second: 1,
+            categories: Vec::new(),
+            alert: AlertHandler::default(),
+        };
         engine::initialize(region, BufferMode::Oneshot, config).expect("the engine is idle");
         engine::start(Disposition::Retain, &[]).expect("the engine is initialized");
         Self(words)

@@ -11,8 +11,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use trace_benches::callgrind::count;
 use trace_engine::{
-    BufferMode, Config, Region, Scope, counter, duration, duration_begin, duration_end, engine, flow_begin,
-    instant,
+    AlertHandler, BufferMode, Config, Disposition, Region, Scope, counter, duration, duration_begin,
+    duration_end, engine, flow_begin, instant,
 };
 
 /// Per cent that a count may grow.
@@ -62,7 +62,13 @@ fn run(place: usize, times: u64) {
     let (_, is_on, emit) = KINDS[place];
     let (region, words) = Region::on_heap(16 << 20);
     let categories = vec![if is_on { "bench" } else { "other" }.to_owned()];
-    let config = Config { process: 1, process_name: "bench".into(), ticks_per_second: 1, categories };
+    let config = Config {
+        process: 1,
+        process_name: "bench".into(),
+        ticks_per_second: 1,
+        categories,
+        alert: AlertHandler::default(),
+    };
     engine::initialize(region, BufferMode::Oneshot, config).expect("the engine is idle");
     engine::start(Disposition::Retain, &[]).expect("the engine is initialized");
     emit(times);

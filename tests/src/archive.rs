@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 use trace_format::event::EventKind;
+use trace_format::loss::{LossCode, LossRecord};
+use trace_format::slab::LossReason;
 use trace_format::units::{Koid, Nanos, ProviderId, Ticks, TicksPerSecond};
 use trace_reader::{Item, Reader};
 
@@ -140,6 +142,8 @@ pub struct Archive {
     pub threads: BTreeMap<u64, String>,
     /// Providers whose buffer filled up.
     pub filled_up: Vec<ProviderId>,
+    /// What providers lost, as the manager wrote it down.
+    pub losses: Vec<LossRecord>,
     /// Ticks per second, of each initialization record.
     pub rates: Vec<u64>,
 }
@@ -189,6 +193,7 @@ impl Archive {
                     archive.threads.insert(koid.0, name.to_str().into_owned());
                 }
                 Item::ProviderEvent { about, event: 0 } => archive.filled_up.push(about),
+                Item::Loss(loss) => archive.losses.push(loss),
                 Item::Initialization { rate } => archive.rates.push(rate.0.get()),
                 Item::Unknown { .. } | Item::Malformed { .. } | Item::Damage { .. } => {
                     panic!("unexpected {record:?}")
@@ -198,6 +203,13 @@ impl Archive {
         }
         assert_eq!(reader.warnings().first(), [], "the archive has flaws");
         archive
+    }
+
+    /// How many records were lost for a reason.
+    #[must_use]
+    pub fn lost(&self, reason: LossReason) -> u64 {
+        let of_reason = self.losses.iter().filter(|loss| loss.reason == LossCode::from(reason));
+        of_reason.map(|loss| loss.count).sum()
     }
 
     /// Events of a name, by thread, in the order of the file.

@@ -12,6 +12,7 @@ mod scenarios {
     mod kinds;
     mod listing;
     mod manager;
+    mod modes;
     mod off;
     mod other_readers;
     mod readme;

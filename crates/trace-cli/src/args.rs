@@ -3,6 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
+use trace_protocol::BufferingMode;
 
 /// Records what programs do, and looks at the result.
 #[derive(Debug, Parser)]
@@ -27,6 +28,8 @@ pub enum Command {
   trace record -- ./app             until the program ends
   trace record --duration 5         all running providers, for five seconds
   trace record --categories 'gfx,net:*' --output-file app.json -- ./app
+  trace record --buffering-mode circular --buffer-size 64MB --duration 60
+  trace record --buffering-mode streaming -- ./app
 
 Exit codes: that of the command; 128 + n if signal n ended it; 127 if it was not
 found, 126 if it cannot be executed; 125 if recording failed; 2 for a wrong command line.")]
@@ -78,12 +81,44 @@ pub struct Record {
     /// Where the trace goes; a name ending in .json is converted to Catapult
     #[arg(long, short = 'o', value_name = "FILE", default_value = "trace.fxt")]
     pub output_file: PathBuf,
+    /// Size of each program's buffer: MiB, or with a unit such as 64MB or 1GB
+    #[arg(long, value_name = "SIZE", default_value = "4", value_parser = buffer_size)]
+    pub buffer_size: BufferSize,
+    /// What a program does when its buffer is full: end (oneshot), write over the oldest (circular), or hand it over while it
+    /// records (streaming)
+    #[arg(long, value_name = "MODE", value_enum, default_value_t = Mode::Oneshot)]
+    pub buffering_mode: Mode,
     /// Leave out host, command line and the other facts about the recording
     #[arg(long)]
     pub no_metadata: bool,
     /// A program to run and record, with its arguments
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     pub command: Vec<String>,
+}
+
+/// Mebibytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BufferSize(pub u32);
+
+/// How a program uses its buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    /// Record until the buffer is full
+    Oneshot,
+    /// Keep the newest
+    Circular,
+    /// Keep everything, as fast as it can be written away
+    Streaming,
+}
+
+impl From<Mode> for BufferingMode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Oneshot => Self::Oneshot,
+            Mode::Circular => Self::Circular,
+            Mode::Streaming => Self::Streaming,
+        }
+    }
 }
 
 /// A list of categories.
@@ -196,6 +231,20 @@ fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "expected a number of seconds above 0, such as 5 or 0.5".to_owned())
 }
 
+/// A bare number is mebibytes, as in Fuchsia; so is one with `MB`.
+fn buffer_size(text: &str) -> Result<BufferSize, String> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let factor = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" | "m" | "mb" | "mib" => Some(1),
+        "g" | "gb" | "gib" => Some(1024),
+        _ => None,
+    };
+    let size = digits.parse::<u32>().ok().zip(factor).and_then(|(size, factor)| size.checked_mul(factor));
+    size.filter(|size| (1..=MAX_BUFFER_MIB).contains(size))
+        .map(BufferSize)
+        .ok_or_else(|| format!("expected whole mebibytes from 1 to {MAX_BUFFER_MIB}, such as 4, 64MB or 1GB"))
+}
+
 /// Blanks around entries are dropped, and so are empty entries.
 fn categories(text: &str) -> Result<CategoryList, String> {
     let entries: Vec<String> =
@@ -215,6 +264,9 @@ fn categories(text: &str) -> Result<CategoryList, String> {
     }
     Ok(CategoryList(entries))
 }
+
+/// Largest buffer: its slabs are counted from 32 bits of offset.
+const MAX_BUFFER_MIB: u32 = 4096;
 
 #[cfg(test)]
 mod tests {
@@ -240,6 +292,18 @@ mod tests {
         assert_eq!(duration("0.5"), Ok(Duration::from_millis(500)));
         for wrong in ["", "0", "-1", "x", "inf", "NaN", "1e300"] {
             assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn buffer_sizes_are_mebibytes() {
+        for (text, expected) in
+            [("1", 1), ("64", 64), ("64MB", 64), ("3mib", 3), ("4g", 4096), ("1GiB", 1024)]
+        {
+            assert_eq!(buffer_size(text), Ok(BufferSize(expected)), "{text}");
+        }
+        for wrong in ["", "0", "MB", "-1", "1.5", "4097", "5GB", "1kB", "1 MB", "99999999999"] {
+            assert!(buffer_size(wrong).is_err(), "{wrong}");
         }
     }
 

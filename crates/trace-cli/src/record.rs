@@ -30,6 +30,8 @@ pub fn run(options: Record) -> Result<u8, Failure> {
     let connection = Connection::open()?;
     let config = TraceConfig {
         categories: options.categories.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
+        buffer_size_megabytes_hint: options.buffer_size.0,
+        buffering_mode: options.buffering_mode.into(),
         metadata: !options.no_metadata,
         command_line: command_line(),
         ..TraceConfig::default()

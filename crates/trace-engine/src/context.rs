@@ -1,5 +1,6 @@
 //! The context: one trace of this process into one buffer, from initialize to terminate.
 
+use crate::alert::AlertHandler;
 use crate::claim::{Claims, SlabWords};
 use crate::durable::MAX_VIRTUAL_THREADS;
 use crate::region::Region;
@@ -22,6 +23,8 @@ pub struct Config {
     pub ticks_per_second: u64,
     /// Categories to enable: exact names, or prefixes ending in `*`; none means all.
     pub categories: Vec<String>,
+    /// Who is told of alerts.
+    pub alert: AlertHandler,
 }
 
 /// What a start does with what is in the buffer already.
@@ -112,7 +115,8 @@ impl Context {
             let word = self.word_of(slab);
             let is_unsaved = word.sequence() > saved || streaming.is_left_behind(slab);
             if word.state() == SlabState::Closed && word.sequence() >= floor && is_unsaved {
-                self.count_slab(LossReason::Cleared, slab);
+                let tally = self.tally(slab);
+                self.add_loss(LossReason::Cleared, tally.total - tally.before, tally.first, tally.last);
             }
         }
         streaming.restart();

@@ -15,6 +15,7 @@
 //! Applications use it through `trace-provider`, which re-exports the macros.
 #![deny(unsafe_code)]
 
+mod alert;
 pub mod args;
 mod async_scope;
 mod block;
@@ -41,6 +42,7 @@ mod sync;
 mod sys;
 mod write;
 
+pub use alert::{AlertHandler, MAX_ALERT_BYTES};
 pub use async_scope::AsyncScope;
 pub use context::{Config, Disposition};
 pub use duration_scope::DurationScope;
@@ -54,6 +56,8 @@ pub use trace_format::scheduling::ThreadState;
 pub use trace_format::units::{Koid, ProcessKoid, ThreadKoid, Ticks};
 pub use write::{Event, write_event};
 
+#[doc(hidden)]
+pub use alert::send_alert;
 #[doc(hidden)]
 pub use records::{
     write_attachment, write_blob, write_context_switch, write_instaflow, write_kernel_object,

@@ -508,6 +508,25 @@ macro_rules! thread_wakeup {
     }};
 }
 
+/// Sends a name to the manager, past the buffer: `alert!(category, name)`. A client may wait for it, to stop the trace or to
+/// take a snapshot.
+///
+/// Names have at most 14 bytes; longer ones are cut. Not for signal handlers.
+///
+/// ```
+/// use trace_engine::alert;
+/// alert!("app", "frame_dropped");
+/// ```
+#[macro_export]
+macro_rules! alert {
+    ($category:expr, $name:expr $(,)?) => {{
+        let site = $crate::__site!($category, "");
+        if site.is_on() {
+            $crate::send_alert(site, $name);
+        }
+    }};
+}
+
 /// Whether events of a category are recorded now, to guard work that only a trace needs.
 ///
 /// ```

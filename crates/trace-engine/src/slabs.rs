@@ -8,7 +8,7 @@ use crate::claim::{Claims, Refusal, SlabWords};
 use crate::context::Context;
 use crate::sync::{AtomicU64, Ordering, fence};
 use trace_format::buffer::BufferMode;
-use trace_format::slab::{LossReason, SlabState, SlabWord};
+use trace_format::slab::{LossReason, SlabState, SlabWord, Tally};
 
 impl SlabWords for Context {
     fn slab_word(&self, slab: u32) -> &AtomicU64 {
@@ -106,10 +106,11 @@ impl Context {
     fn open(&self, slab: u32, ticket: u64, run: u32, bytes: u64, timestamp: u64) {
         let layout = &self.layout;
         let tally = layout.tally(slab);
-        // The words say that the slabs are being taken; no byte of them changes before that.
+        // The words say that the slabs are being taken; nothing of them changes before that.
         fence(Ordering::Release);
-        for (number, value) in [0, timestamp, 0].into_iter().enumerate() {
-            self.region.word(tally + number as u64 * 8).store(value, Ordering::Relaxed);
+        let total = self.region.word(tally + Tally::TOTAL).load(Ordering::Relaxed);
+        for (field, value) in [(Tally::BEFORE, total), (Tally::FIRST, timestamp), (Tally::LAST, timestamp)] {
+            self.region.word(tally + field).store(value, Ordering::Relaxed);
         }
         let start = layout.slab(slab);
         let end = start + u64::from(run) * layout.slab_bytes;
@@ -128,23 +129,21 @@ impl Context {
         self.slab_word(slab).store(SlabWord::new(ticket + 1, SlabState::Open, run).0, Ordering::Release);
     }
 
-    /// Counts what was in a slab that is being taken again.
+    /// Remembers the time of what was in a slab that is being taken again; how many records it was its tally tells.
     fn forget(&self, slab: u32, word: SlabWord) {
         let is_there = word.state() == SlabState::Closed
             && word.sequence() >= self.floor_sequence.load(Ordering::Relaxed);
         if is_there && self.layout.mode == BufferMode::Circular {
-            self.count_slab(LossReason::Overwritten, slab);
+            let tally = self.tally(slab);
+            self.add_loss(LossReason::Overwritten, 0, tally.first, tally.last);
         }
     }
 
-    /// Counts the records of a closed slab as lost.
-    pub fn count_slab(&self, reason: LossReason, slab: u32) {
+    /// What is known of a slab's records.
+    pub fn tally(&self, slab: u32) -> Tally {
         let tally = self.layout.tally(slab);
-        let [count, first, last] =
-            [0, 8, 16].map(|offset| self.region.word(tally + offset).load(Ordering::Relaxed));
-        if count > 0 {
-            self.add_loss(reason, count, first, last);
-        }
+        let fields = [Tally::TOTAL, Tally::BEFORE, Tally::FIRST, Tally::LAST];
+        Tally::from_words(fields.map(|field| self.region.word(tally + field).load(Ordering::Relaxed)))
     }
 
     /// Says that a slab's writer has left.
@@ -158,9 +157,9 @@ impl Context {
     /// Adds to a slab's tally.
     fn store_tally(&self, slab: u32, events: u64, last: u64) {
         let tally = self.layout.tally(slab);
-        let known = self.region.word(tally).load(Ordering::Relaxed);
-        self.region.word(tally).store(known + events, Ordering::Relaxed);
-        self.region.word(tally + 16).store(last, Ordering::Relaxed);
+        let known = self.region.word(tally + Tally::TOTAL).load(Ordering::Relaxed);
+        self.region.word(tally + Tally::TOTAL).store(known + events, Ordering::Relaxed);
+        self.region.word(tally + Tally::LAST).store(last, Ordering::Relaxed);
     }
 
     /// Leaves a slab that has no room any more, or must not be written behind.

@@ -89,8 +89,48 @@ impl SlabWord {
     }
 }
 
-/// Bytes of one tally: number of events, first and last timestamp, a word each.
-pub const TALLY_BYTES: u64 = 24;
+/// Bytes of one tally.
+pub const TALLY_BYTES: u64 = 32;
+
+/// What is known of a slab's records beside the slab: four words, each of which only the slab's owner stores.
+//= docs/buffer.md#tallies
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Records that were ever written into the slab, in all its claims, without those of an open one.
+    pub total: u64,
+    /// The same when the present claim began: so many are gone.
+    pub before: u64,
+    /// Timestamp of the first record of the present claim.
+    pub first: u64,
+    /// Timestamp of the last; not sooner, and not later than the next of the same thread.
+    pub last: u64,
+}
+
+impl Tally {
+    /// Offset of a field in the tally, in bytes.
+    pub const TOTAL: u64 = 0;
+    /// See [`Tally::before`].
+    pub const BEFORE: u64 = 8;
+    /// See [`Tally::first`].
+    pub const FIRST: u64 = 16;
+    /// See [`Tally::last`].
+    pub const LAST: u64 = 24;
+
+    /// From its words.
+    #[must_use]
+    pub const fn from_words([total, before, first, last]: [u64; 4]) -> Self {
+        Self { total, before, first, last }
+    }
+
+    /// Records that were in the slab and are not any more, if its word is this.
+    #[must_use]
+    pub const fn gone(&self, word: SlabWord) -> u64 {
+        match word.state() {
+            SlabState::Open | SlabState::Closed => self.before,
+            SlabState::Empty | SlabState::Continuation => self.total,
+        }
+    }
+}
 
 /// Why records are missing; the number is the index of the entry in the loss ledger.
 //= docs/buffer.md#loss-ledger
@@ -209,6 +249,18 @@ mod tests {
         assert_eq!(SlabWord::new(SlabWord::MAX_SEQUENCE, SlabState::Continuation, 0x3fff).0, u64::MAX);
         assert_eq!(SlabWord(0).state(), SlabState::Empty);
         assert_eq!(SlabWord::new(1, SlabState::Closed, 1).0, 0x1_8001);
+    }
+
+    //= docs/buffer.md#tallies
+    #[test]
+    fn what_is_gone_from_a_slab_follows_from_its_word() {
+        let tally = Tally::from_words([10, 7, 100, 200]);
+        assert_eq!(tally, Tally { total: 10, before: 7, first: 100, last: 200 });
+        assert_eq!(tally.gone(SlabWord::new(5, SlabState::Closed, 1)), 7);
+        assert_eq!(tally.gone(SlabWord::new(5, SlabState::Open, 1)), 7);
+        assert_eq!(tally.gone(SlabWord::being_taken(5)), 10);
+        assert_eq!(tally.gone(SlabWord::EMPTY), 10);
+        assert_eq!(tally.gone(SlabWord::continuation(5, true)), 10);
     }
 
     //= docs/buffer.md#gaps

@@ -66,11 +66,11 @@ pub enum Event {
         /// The packet, or what is wrong with it.
         packet: Result<FifoRequest, PacketError>,
     },
-    /// A provider's data was handed to the output.
+    /// A part of a provider's buffer is out of our hands.
     TransferFinished {
         /// Which one.
         provider: ProviderId,
-        /// What was found in its buffer. Name, pid and disposition are the core's to fill in.
+        /// What was found in its buffer, in this run so far. Name, pid and disposition are the core's to fill in.
         stats: ProviderStats,
     },
     /// A client asks for a session.
@@ -111,6 +111,23 @@ pub enum Event {
     },
 }
 
+/// What of a provider's buffer is to be copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// A half that it has handed over while it streams.
+    Half {
+        /// The half's number.
+        wrapped_count: u32,
+        /// Bytes of durable data that it may refer to.
+        durable_data_end: u64,
+    },
+    /// Everything that was not copied before.
+    Rest {
+        /// Nobody writes into the buffer any more.
+        is_quiet: bool,
+    },
+}
+
 /// What has to be done outside, in this order.
 #[derive(Debug, PartialEq)]
 pub enum Action {
@@ -132,6 +149,8 @@ pub enum Action {
         provider: ProviderId,
         /// Size of its buffer in bytes.
         buffer_bytes: u64,
+        /// How it uses it.
+        mode: BufferingMode,
         /// Its categories; none means all.
         categories: Vec<String>,
     },
@@ -148,12 +167,21 @@ pub enum Action {
     StopTracee(ProviderId),
     /// Send Terminate.
     TerminateTracee(ProviderId),
-    /// Copy a provider's buffer into the archive, then report [`Event::TransferFinished`].
+    /// Copy from a provider's buffer into the archive, then report [`Event::TransferFinished`].
     Transfer {
         /// Which one.
         provider: ProviderId,
-        /// Nobody writes into the buffer any more.
-        is_quiet: bool,
+        /// What of it.
+        part: Part,
+    },
+    /// Send BUFFER_SAVED.
+    SendSaved {
+        /// To whom.
+        provider: ProviderId,
+        /// As in its request.
+        wrapped_count: u32,
+        /// As in its request.
+        durable_data_end: u64,
     },
     /// Forget a provider's buffer and FIFO, and delete the buffer.
     DropTracee(ProviderId),
@@ -295,14 +323,8 @@ impl Core {
     }
 
     fn initialize(&mut self, client: ClientId, config: TraceConfig) {
-        let refusal = if self.session.is_some() {
-            Some("another session is running".to_owned())
-        } else if config.buffering_mode != BufferingMode::Oneshot {
-            Some(format!("buffering mode {} is not supported, only oneshot is", config.buffering_mode))
-        } else {
-            None
-        };
-        if let Some(reason) = refusal {
+        if self.session.is_some() {
+            let reason = "another session is running".to_owned();
             self.actions.push_back(Action::RefuseClient { client, reason });
             return;
         }

@@ -3,11 +3,12 @@
 mod archive;
 mod clients;
 mod facts;
+mod losses;
 mod output;
 mod providers;
 mod transfer;
 
-use crate::core::{Action, ClientId, Core, Event};
+use crate::core::{Action, ClientId, Core, Event, Part};
 use clients::Clients;
 use output::{Flushed, Output};
 use providers::Providers;
@@ -18,7 +19,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use trace_format::units::{ProviderId, TicksPerSecond};
 use trace_protocol::controller::{ProviderStats, SessionResponse};
-use trace_reader::buffer::Activity;
 use transfer::Transfer;
 use zx_sim::ticks::Clock;
 use zx_sim::{Listener, RuntimeDir, Signals, WaitSet};
@@ -309,9 +309,9 @@ impl Daemon {
                 output.begin(&config, self.rate);
                 self.output = Some(output);
             }
-            Action::InitializeTracee { provider, buffer_bytes, categories } => {
+            Action::InitializeTracee { provider, buffer_bytes, mode, categories } => {
                 if let Err(reason) =
-                    self.providers.initialize(provider, buffer_bytes, categories, &self.waits)
+                    self.providers.initialize(provider, buffer_bytes, mode, categories, &self.waits)
                 {
                     self.events.push_back(Event::TraceeFailed { provider, reason });
                 }
@@ -321,7 +321,10 @@ impl Daemon {
             }
             Action::StopTracee(provider) => self.providers.stop(provider),
             Action::TerminateTracee(provider) => self.providers.terminate(provider),
-            Action::Transfer { provider, is_quiet } => self.begin_transfer(provider, is_quiet),
+            Action::Transfer { provider, part } => self.begin_transfer(provider, part),
+            Action::SendSaved { provider, wrapped_count, durable_data_end } => {
+                self.providers.saved(provider, wrapped_count, durable_data_end);
+            }
             Action::DropTracee(provider) => self.providers.drop_tracee(provider, &self.waits),
             Action::ReplyStart(client, result) => {
                 self.clients.reply(client, SessionResponse::StartTracing(result));
@@ -346,9 +349,8 @@ impl Daemon {
         }
     }
 
-    fn begin_transfer(&mut self, provider: ProviderId, is_quiet: bool) {
-        let activity = if is_quiet { Activity::Quiet } else { Activity::Live };
-        match self.providers.transfer(provider, self.rate, activity) {
+    fn begin_transfer(&mut self, provider: ProviderId, part: Part) {
+        match self.providers.begin_transfer(provider, self.rate, part) {
             Ok(transfer) => self.transfer = Some((provider, transfer)),
             Err(problem) => {
                 let stats = ProviderStats { problem, ..ProviderStats::default() };
@@ -386,7 +388,9 @@ impl Daemon {
                 break;
             };
             if transfer.poll(output.queue()) {
-                self.finished = Some((provider, transfer.into_stats()));
+                let (stats, progress) = transfer.into_stats();
+                self.providers.end_transfer(provider, progress);
+                self.finished = Some((provider, stats));
             } else {
                 self.transfer = Some((provider, transfer));
             }

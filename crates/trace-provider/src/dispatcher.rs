@@ -3,11 +3,11 @@
 use crate::manager;
 use crate::session::Session;
 use crate::watch::Watch;
-use crossbeam_channel::Sender;
+use crossbeam_channel::{Receiver, Sender};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use trace_engine::engine;
+use trace_engine::{AlertHandler, engine};
 use trace_protocol::provider::{KnownCategory, ProviderConfig, ProviderRequest, ProviderResponse};
 use trace_protocol::{Message, Txid};
 use zx_sim::{Channel, Error, Handle, Signals, Vmo, WaitSet, Waker};
@@ -25,6 +25,40 @@ pub(crate) enum Progress {
     Started,
 }
 
+/// What the application wants of its provider's thread.
+#[derive(Debug)]
+pub(crate) enum Order {
+    /// The provider is no longer wanted.
+    End,
+    /// Hand over what was recorded so far.
+    Flush,
+    /// Tell the manager.
+    Alert(String),
+}
+
+/// The application's way to its provider's thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Orders {
+    sender: Sender<Order>,
+    waker: Arc<Waker>,
+}
+
+impl Orders {
+    /// Waits for nobody. Where orders pile up, because the thread has no time for them, the newest are dropped.
+    pub fn give(&self, order: Order) {
+        let _ = self.sender.try_send(order);
+        self.waker.wake();
+    }
+
+    /// Ends the thread, also where orders pile up.
+    pub fn end(&self) {
+        let _ = self.sender.send(Order::End);
+        self.waker.wake();
+    }
+}
+
+/// Orders that wait for the thread at most.
+const MAX_ORDERS: usize = 256;
 /// Without a watch the directories are looked at this often.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// After a directory changed, a manager may be about to listen: it is tried this often …
@@ -42,7 +76,8 @@ pub(crate) struct Dispatcher {
     name: String,
     synchronously: bool,
     progress: Sender<Progress>,
-    waker: Arc<Waker>,
+    orders: Orders,
+    received: Receiver<Order>,
     waits: WaitSet,
     directories: Vec<PathBuf>,
 }
@@ -63,12 +98,14 @@ impl Dispatcher {
         let waker = Arc::new(Waker::new().ok()?);
         waits.add(&*waker, KEY_WAKER, Signals::READABLE).ok()?;
         let directories = manager::directories();
-        Some(Self { name, synchronously, progress, waker, waits, directories })
+        let (sender, received) = crossbeam_channel::bounded(MAX_ORDERS);
+        let orders = Orders { sender, waker };
+        Some(Self { name, synchronously, progress, orders, received, waits, directories })
     }
 
-    /// Ends the thread when it is woken.
-    pub fn waker(&self) -> Arc<Waker> {
-        self.waker.clone()
+    /// The way to this thread.
+    pub fn orders(&self) -> Orders {
+        self.orders.clone()
     }
 
     /// Until the provider is dropped.
@@ -105,7 +142,7 @@ impl Dispatcher {
             if let Some(watch) = &watch {
                 let _ = self.waits.remove(watch);
             }
-            if keys.contains(&KEY_WAKER) {
+            if keys.contains(&KEY_WAKER) && self.obey(&mut None) {
                 return None;
             }
             if keys.contains(&KEY_WATCH) {
@@ -119,15 +156,14 @@ impl Dispatcher {
         if self.waits.add(channel, KEY_CHANNEL, Signals::READABLE | Signals::PEER_CLOSED).is_err() {
             return End::ManagerGone;
         }
-        let mut session = None;
+        let mut session: Option<Session> = None;
         let end = loop {
-            let keys = self.wait(None);
-            if keys.contains(&KEY_WAKER) {
+            let deadline = session.as_mut().and_then(Session::service);
+            let keys = self.wait(deadline);
+            if keys.contains(&KEY_WAKER) && self.obey(&mut session) {
                 break End::Dropped;
             }
-            if keys.contains(&KEY_FIFO)
-                && session.as_ref().is_some_and(|session: &Session| !session.is_fifo_in_order())
-            {
+            if keys.contains(&KEY_FIFO) && session.as_mut().is_some_and(|session| !session.read_fifo()) {
                 self.end_session(&mut session);
             }
             if keys.contains(&KEY_CHANNEL) && self.serve(channel, &mut session).is_none() {
@@ -137,6 +173,20 @@ impl Dispatcher {
         self.end_session(&mut session);
         let _ = self.waits.remove(channel);
         end
+    }
+
+    /// Does what the application wants. True if that is to end.
+    fn obey(&self, session: &mut Option<Session>) -> bool {
+        self.orders.waker.reset();
+        for order in self.received.try_iter() {
+            match (order, session.as_mut()) {
+                (Order::End, _) => return true,
+                (Order::Flush, Some(session)) => session.flush(),
+                (Order::Alert(name), Some(session)) => session.alert(name),
+                (Order::Flush | Order::Alert(_), None) => {}
+            }
+        }
+        false
     }
 
     /// Serves all requests that have arrived. None when the manager is gone or broke the protocol.
@@ -152,9 +202,15 @@ impl Dispatcher {
             let (txid, request) = ProviderRequest::decode(&encoded.bytes, encoded.handles).ok()?;
             match request {
                 ProviderRequest::Initialize { config } => self.initialize(session, config),
-                ProviderRequest::Start { .. } => {
-                    if session.as_mut().is_some_and(Session::start) {
-                        let _ = self.progress.send(Progress::Started);
+                ProviderRequest::Start { buffer_disposition, additional_categories } => {
+                    let start =
+                        |session: &mut Session| session.start(buffer_disposition, &additional_categories);
+                    match session.as_mut().map(start) {
+                        Some(Ok(())) => drop(self.progress.send(Progress::Started)),
+                        Some(Err(reason)) => {
+                            eprintln!("trace provider \"{}\": not started: {reason}", self.name);
+                        }
+                        None => {}
                     }
                 }
                 ProviderRequest::Stop => {
@@ -176,7 +232,9 @@ impl Dispatcher {
         if session.is_some() {
             return;
         }
-        match Session::initialize(config) {
+        let orders = self.orders.clone();
+        let alert = AlertHandler::new(move |name| orders.give(Order::Alert(name.to_owned())));
+        match Session::initialize(config, alert) {
             Ok(initialized) => {
                 let signals = Signals::READABLE | Signals::PEER_CLOSED;
                 if self.waits.add(initialized.fifo(), KEY_FIFO, signals).is_ok() {

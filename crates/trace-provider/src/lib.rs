@@ -15,7 +15,7 @@
 //! [`flow_step!`], [`flow_end!`], [`instaflow_begin!`], [`instaflow_step!`], [`instaflow_end!`], [`log!`],
 //! [`blob!`], [`blob_attachment!`], [`blob_record!`], [`kernel_object!`], [`context_switch!`],
 //! [`thread_wakeup!`], [`vthread_duration_begin!`], [`vthread_duration_end!`], [`vthread_flow_begin!`],
-//! [`vthread_flow_step!`], [`vthread_flow_end!`] and [`category_enabled!`].
+//! [`vthread_flow_step!`], [`vthread_flow_end!`], [`alert!`] and [`category_enabled!`].
 //!
 //! With the feature `off` all of them compile to nothing.
 #![deny(unsafe_code)]
@@ -33,8 +33,9 @@ pub use trace_engine::{
     Id, Koid, ProcessKoid, Scope, ThreadKoid, ThreadState, Ticks, debug, display, is_enabled, nonce, now,
 };
 pub use trace_engine::{
-    async_begin, async_end, async_enter, async_instant, blob, blob_attachment, blob_record, category_enabled,
-    context_switch, counter, duration, duration_begin, duration_complete, duration_end, flow_begin, flow_end,
-    flow_step, instaflow_begin, instaflow_end, instaflow_step, instant, kernel_object, log, thread_wakeup,
-    vthread_duration_begin, vthread_duration_end, vthread_flow_begin, vthread_flow_end, vthread_flow_step,
+    alert, async_begin, async_end, async_enter, async_instant, blob, blob_attachment, blob_record,
+    category_enabled, context_switch, counter, duration, duration_begin, duration_complete, duration_end,
+    flow_begin, flow_end, flow_step, instaflow_begin, instaflow_end, instaflow_step, instant, kernel_object,
+    log, thread_wakeup, vthread_duration_begin, vthread_duration_end, vthread_flow_begin, vthread_flow_end,
+    vthread_flow_step,
 };

@@ -1,13 +1,11 @@
 //! The object an application holds.
 
-use crate::dispatcher::{Dispatcher, Progress};
+use crate::dispatcher::{Dispatcher, Order, Orders, Progress};
 use crate::signals;
 use crossbeam_channel::{Receiver, bounded, unbounded};
 use parking_lot::Mutex;
-use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use zx_sim::Waker;
 
 /// Set to `1` by `trace record` in the environment of its command.
 const RECORD_VARIABLE: &str = "TRACE_RECORD";
@@ -23,7 +21,7 @@ const REGISTRATION_WAIT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct TraceProvider {
     /// None where the process has no descriptors or threads left: then it runs on untraced.
-    waker: Option<Arc<Waker>>,
+    orders: Option<Orders>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -88,19 +86,27 @@ impl TraceProvider {
         let name = provider_name(name);
         let thread = signals::spawn_blocked("trace-dispatch", move || {
             if let Some(dispatcher) = Dispatcher::new(name, synchronously, sender) {
-                let _ = ready.send(dispatcher.waker());
+                let _ = ready.send(dispatcher.orders());
                 dispatcher.run();
             }
         });
-        let waker = is_ready.recv().ok();
-        (Self { waker, thread: Mutex::new(thread) }, progress)
+        let orders = is_ready.recv().ok();
+        (Self { orders, thread: Mutex::new(thread) }, progress)
+    }
+
+    /// Asks for what was recorded so far to be handed to the manager: in streaming mode the half of the buffer that is
+    /// in use, although it is not full. In other modes everything stays until the trace stops. Waits for nobody.
+    pub fn flush(&self) {
+        if let Some(orders) = &self.orders {
+            orders.give(Order::Flush);
+        }
     }
 }
 
 impl Drop for TraceProvider {
     fn drop(&mut self) {
-        if let Some(waker) = &self.waker {
-            waker.wake();
+        if let Some(orders) = &self.orders {
+            orders.end();
         }
         if let Some(thread) = self.thread.lock().take() {
             let _ = thread.join();

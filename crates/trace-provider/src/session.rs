@@ -1,21 +1,29 @@
 //! One trace of this process: from Initialize to Terminate.
 
 use crate::buffer;
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
-use trace_engine::{BUFFER_VERSION, BufferMode, Config, engine};
+use trace_engine::engine::SaveRequest;
+use trace_engine::{AlertHandler, BUFFER_VERSION, BufferMode, Config, Disposition, engine};
 use trace_protocol::fifo::{FIFO_DEPTH, FIFO_VERSION, PACKET_BYTES};
 use trace_protocol::provider::ProviderConfig;
-use trace_protocol::{BufferingMode, FifoRequest};
+use trace_protocol::{BufferDisposition, BufferingMode, FifoRequest};
 use zx_sim::{Fifo, Handle, Vmo};
 
 /// How long a stop waits for threads that are inside an event.
 const STOP_WAIT: Duration = Duration::from_secs(1);
+/// How soon a packet is tried again that did not fit into the FIFO.
+const RESEND_INTERVAL: Duration = Duration::from_millis(2);
+/// Packets that wait for room in the FIFO; further alerts are dropped.
+const MAX_UNSENT: usize = 64;
 
 /// The engine is ours, and so is one end of the FIFO.
 #[derive(Debug)]
 pub(crate) struct Session {
     fifo: Fifo,
     state: State,
+    /// Packets that did not fit into the FIFO yet.
+    unsent: VecDeque<FifoRequest>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +36,7 @@ enum State {
 impl Session {
     /// Maps the buffer and hands it to the engine. On an error the handles are dropped, which the manager
     /// sees.
-    pub fn initialize(config: ProviderConfig<Handle>) -> Result<Self, String> {
+    pub fn initialize(config: ProviderConfig<Handle>, alert: AlertHandler) -> Result<Self, String> {
         if config.buffer_header_version != BUFFER_VERSION {
             return Err(format!(
                 "the manager's buffer header has version {}, this program writes version {BUFFER_VERSION}",
@@ -41,7 +49,8 @@ impl Session {
         }
         let mode = match config.buffering_mode {
             BufferingMode::Oneshot => BufferMode::Oneshot,
-            mode => return Err(format!("buffering mode {mode:?} is not supported by this program")),
+            BufferingMode::Circular => BufferMode::Circular,
+            BufferingMode::Streaming => BufferMode::Streaming,
         };
         let fifo =
             Fifo::from_handle(config.fifo, PACKET_BYTES, FIFO_DEPTH).map_err(|error| error.to_string())?;
@@ -53,9 +62,10 @@ impl Session {
             process_name: zx_sim::process_name(),
             ticks_per_second: config.ticks_per_second,
             categories: config.categories,
+            alert,
         };
         engine::initialize(buffer::region(mapping), mode, config).map_err(|error| error.to_string())?;
-        Ok(Self { fifo, state: State::Initialized })
+        Ok(Self { fifo, state: State::Initialized, unsent: VecDeque::new() })
     }
 
     /// The FIFO, to wait for.
@@ -63,14 +73,46 @@ impl Session {
         &self.fifo
     }
 
-    /// Starts recording; false if there was nothing to start.
-    pub fn start(&mut self) -> bool {
-        if self.state != State::Initialized || engine::start().is_err() {
-            return false;
-        }
+    /// Starts recording, for the first time or again; an error says why that is not possible.
+    pub fn start(
+        &mut self,
+        disposition: BufferDisposition,
+        additional_categories: &[String],
+    ) -> Result<(), String> {
+        let disposition = match disposition {
+            BufferDisposition::ClearEntire => Disposition::ClearEntire,
+            BufferDisposition::ClearNondurable => Disposition::ClearNondurable,
+            BufferDisposition::Retain => Disposition::Retain,
+        };
+        engine::start(disposition, additional_categories).map_err(|error| error.to_string())?;
         self.state = State::Started;
         self.send(FifoRequest::Started { version: FIFO_VERSION });
-        true
+        Ok(())
+    }
+
+    /// Does what is due while recording. When to look again, if not only when something happens.
+    pub fn service(&mut self) -> Option<Instant> {
+        let service = engine::service();
+        if let Some(SaveRequest { wrapped_count, durable_bytes }) = service.and_then(|service| service.save) {
+            self.send(FifoRequest::SaveBuffer { wrapped_count, durable_data_end: durable_bytes });
+        }
+        self.send_unsent();
+        let resend = (!self.unsent.is_empty()).then_some(RESEND_INTERVAL);
+        let poll = service.map(|service| service.poll_after);
+        [resend, poll].into_iter().flatten().min().map(|delay| Instant::now() + delay)
+    }
+
+    /// Hands over what was recorded so far, in streaming mode.
+    pub fn flush(&mut self) {
+        // In other modes there is nobody to hand it over to.
+        let _ = engine::flush();
+    }
+
+    /// Tells the manager of an alert.
+    pub fn alert(&mut self, name: String) {
+        if self.unsent.len() < MAX_UNSENT {
+            self.send(FifoRequest::Alert { name });
+        }
     }
 
     /// Stops recording and says so when the buffer is complete.
@@ -87,16 +129,40 @@ impl Session {
     }
 
     /// Reads what the manager sent; false if it broke the protocol or is gone.
-    pub fn is_fifo_in_order(&self) -> bool {
-        // Nothing is due to a provider in oneshot mode.
+    pub fn read_fifo(&mut self) -> bool {
         let mut packet = [0; PACKET_BYTES];
-        matches!(self.fifo.read(&mut packet), Err(zx_sim::Error::ShouldWait))
+        loop {
+            match self.fifo.read(&mut packet) {
+                Ok(()) => {}
+                Err(error) => return matches!(error, zx_sim::Error::ShouldWait),
+            }
+            let Ok(FifoRequest::BufferSaved { wrapped_count, durable_data_end }) =
+                FifoRequest::from_manager(&packet)
+            else {
+                return false;
+            };
+            let saved = SaveRequest { wrapped_count, durable_bytes: durable_data_end };
+            if let Err(error) = engine::mark_saved(saved) {
+                // Such as the answer to a request from before the buffer was cleared.
+                eprintln!("trace provider: buffer saved: {error}");
+            }
+        }
     }
 
-    fn send(&self, request: FifoRequest) {
-        if let Ok(packet) = request.encode() {
-            // Full or closed: the manager does not read or is gone, and will be noticed as such.
-            let _ = self.fifo.write(&packet);
+    fn send(&mut self, request: FifoRequest) {
+        self.unsent.push_back(request);
+        self.send_unsent();
+    }
+
+    /// Sends what there is room for, in order.
+    fn send_unsent(&mut self) {
+        while let Some(request) = self.unsent.front() {
+            let sent = request.encode().map(|packet| self.fifo.write(&packet));
+            if matches!(sent, Ok(Err(zx_sim::Error::ShouldWait))) {
+                return;
+            }
+            // Sent; or the manager is gone, which will be noticed; or no packet can say it.
+            self.unsent.pop_front();
         }
     }
 }
@@ -104,6 +170,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.stop();
+        self.send_unsent();
         let _ = engine::terminate(Instant::now() + STOP_WAIT);
     }
 }

@@ -17,7 +17,7 @@ pub use trace_format::buffer::BUFFER_VERSION;
 use trace_format::buffer::{BufferHeader, BufferMode, HEADER_BYTES, HeaderError, Layout, field};
 use trace_format::record::RecordHeader;
 pub use trace_format::slab::Gap;
-use trace_format::slab::{Loss, LossReason, SlabState, SlabWord};
+use trace_format::slab::{Loss, LossReason, SlabState, SlabWord, TALLY_BYTES, Tally};
 use trace_format::units::TicksPerSecond;
 pub use validate::Fault;
 use validate::Validator;
@@ -144,6 +144,8 @@ pub struct Findings {
     pub bytes: u64,
     /// Bytes handed on from the rolling regions.
     pub rolling_bytes: u64,
+    /// Records handed on from the rolling regions.
+    pub rolling_records: u64,
     /// Records left out because they are not valid.
     pub bad_records: u64,
     /// The first of them.
@@ -221,6 +223,11 @@ impl<S: Source> BufferReader<S> {
         &self.header
     }
 
+    /// Counts from the beginning again.
+    pub fn forget_findings(&mut self) {
+        self.findings = Findings::default();
+    }
+
     /// What was found so far.
     pub fn findings(&self) -> &Findings {
         &self.findings
@@ -236,11 +243,30 @@ impl<S: Source> BufferReader<S> {
             let [count, complement, last, _] = self.entry(self.header.layout.loss_entry(reason))?;
             *slot = (reason, Loss::from_words([count, complement, last]));
         }
+        if self.header.layout.mode == BufferMode::Circular {
+            // What is gone was overwritten, or it was cleared.
+            let cleared = losses[LossReason::Cleared as usize].1.count;
+            losses[LossReason::Overwritten as usize].1.count = self.gone()?.saturating_sub(cleared);
+        }
         let is_durable_full = losses[LossReason::DurableFull as usize].1.count > 0;
         let ended_by = if is_durable_full { LossReason::DurableFull } else { LossReason::Full };
         let count = &mut losses[ended_by as usize].1.count;
         *count = count.saturating_add(self.findings.late_events);
         Ok(losses)
+    }
+
+    /// Records that were in slabs and are not any more.
+    //= docs/buffer.md#tallies
+    fn gone(&self) -> Result<u64, BufferError> {
+        let layout = &self.header.layout;
+        let words = self.slab_words(0, layout.slab_count())?;
+        let mut tallies = vec![0; words.len() * TALLY_BYTES as usize];
+        read_exact(&self.source, layout.tallies, &mut tallies)?;
+        let tallies = tallies.as_chunks::<8>().0.as_chunks::<4>().0.iter();
+        let gone = tallies
+            .zip(words)
+            .map(|(tally, word)| Tally::from_words(tally.map(u64::from_le_bytes)).gone(word));
+        Ok(gone.fold(0, u64::saturating_add))
     }
 
     /// The last times in which writers could have no slab, in order. Small buffers keep none.
@@ -436,6 +462,7 @@ impl<S: Source> BufferReader<S> {
                 Ok(emitted_at) => {
                     self.findings.events += u64::from(emitted_at.is_some());
                     self.findings.rolling_bytes += record.len() as u64;
+                    self.findings.rolling_records += 1;
                     self.hand_on(record, out);
                 }
                 Err(fault) => self.leave_out(RegionName::Rolling, offset, fault),

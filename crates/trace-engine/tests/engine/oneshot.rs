@@ -589,3 +589,20 @@ fn operations_end_with_their_guard_and_durations_where_they_are_told_to() {
     let threads: Vec<u64> = read.events.iter().map(|event| event.thread).collect();
     assert_eq!(threads.iter().collect::<std::collections::BTreeSet<_>>().len(), 2);
 }
+
+#[test]
+fn alerts_reach_the_handler_while_their_category_is_on() {
+    let raise = |name: &str| {
+        trace_engine::alert!("alerting", name);
+        trace_engine::alert!("silent", name);
+    };
+    raise("before");
+    let trace = Trace::start(1 << 20, &["alerting"]);
+    raise("first");
+    raise("fourteen_chars");
+    raise("fifteen chars: ä");
+    let read = trace.stop();
+    raise("after");
+    assert_eq!(*crate::support::ALERTS.lock().unwrap(), ["first", "fourteen_chars", "fifteen chars:"]);
+    assert_eq!(read.events.len(), 0);
+}

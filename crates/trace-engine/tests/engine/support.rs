@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use trace_engine::engine::{SaveRequest, State};
-use trace_engine::{BufferMode, Config, Disposition, HeapWords, Region, engine};
+use trace_engine::{AlertHandler, BufferMode, Config, Disposition, HeapWords, Region, engine};
 use trace_format::argument::ArgumentValue;
 use trace_format::buffer::{BufferHeader, Layout};
 use trace_format::event::{Event as Record_, EventKind};
@@ -17,6 +17,8 @@ use trace_reader::buffer::{Activity, BufferReader, Findings, GapLoss, Part, Sour
 
 /// The engine is one for the process.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+/// What was sent by the trace that runs.
+pub static ALERTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 const RATE: u64 = 1_000_000_000;
 
 /// What the engine writes into.
@@ -109,7 +111,9 @@ impl Trace {
             process_name: "p".into(),
             ticks_per_second: RATE,
             categories: categories.iter().map(ToString::to_string).collect(),
+            alert: AlertHandler::new(|name| ALERTS.lock().unwrap().push(name.to_owned())),
         };
+        ALERTS.lock().unwrap().clear();
         engine::initialize(region, mode, config).unwrap();
         engine::start(Disposition::Retain, &[]).unwrap();
         let layout = Layout::new(bytes as u64, mode).unwrap();

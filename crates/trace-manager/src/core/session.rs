@@ -1,8 +1,8 @@
 //! One session: from InitializeTracing until the last provider has given its buffer back.
 
 use super::stats::Stats;
-use super::tracee::{Data, Timer, Tracee, TraceeState};
-use super::{Action, ClientId, Now, Provider};
+use super::tracee::{Data, Stream, Timer, Tracee, TraceeState};
+use super::{Action, ClientId, Now, Part, Provider};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 use trace_format::units::ProviderId;
@@ -10,7 +10,7 @@ use trace_protocol::controller::{
     ProviderStats, SessionState, StartError, StartOptions, StopError, StopOptions, StopResult, TraceConfig,
 };
 use trace_protocol::limits::MAX_CATEGORIES;
-use trace_protocol::{BufferDisposition, FifoRequest, PacketError};
+use trace_protocol::{BufferDisposition, BufferingMode, FifoRequest, PacketError};
 
 /// How long providers may take to give their buffers back.
 const TERMINATE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -37,9 +37,9 @@ pub(super) struct Session {
     timer: Option<Timer>,
     is_start_pending: bool,
     is_stop_pending: bool,
-    /// Providers whose data waits for the archive, in the order they stopped; whether they are quiet.
-    transfers: VecDeque<(ProviderId, bool)>,
-    transferring: Option<ProviderId>,
+    /// What waits for the archive, in the order in which it came.
+    transfers: VecDeque<(ProviderId, Part)>,
+    transferring: Option<(ProviderId, Part)>,
     stats: Stats,
     alerts: VecDeque<String>,
     waiting_for_alert: usize,
@@ -111,6 +111,7 @@ impl Session {
         actions.push_back(Action::InitializeTracee {
             provider: id,
             buffer_bytes: u64::from(size) * MEGABYTE,
+            mode: self.config.buffering_mode,
             categories,
         });
         let state = match self.state {
@@ -251,19 +252,23 @@ impl Session {
                 self.queue(id, true);
             }
             (Ok(FifoRequest::Alert { name }), _) => self.alert(name, actions),
+            (
+                Ok(FifoRequest::SaveBuffer { wrapped_count, durable_data_end }),
+                TraceeState::Started | TraceeState::Stopping | TraceeState::Terminating,
+            ) if self.config.buffering_mode == BufferingMode::Streaming && tracee.data == Data::InBuffer => {
+                match tracee.stream.begin(wrapped_count, durable_data_end) {
+                    Ok(()) => {
+                        let part = Part::Half { wrapped_count, durable_data_end };
+                        self.transfers.push_back((id, part));
+                    }
+                    Err(problem) => break_off(tracee, &problem, actions),
+                }
+            }
             (Ok(unexpected), state) => {
                 let text = format!("{}: unexpected {unexpected:?} while {state:?}", tracee.label());
                 actions.push_back(Action::Log(text));
             }
-            (Err(error), _) => {
-                let text = format!("{}: bad packet: {error}; terminating it", tracee.label());
-                actions.push_back(Action::Log(text));
-                if tracee.state != TraceeState::Terminating {
-                    tracee.state = TraceeState::Terminating;
-                    tracee.disposition = BROKE_PROTOCOL;
-                    actions.push_back(Action::TerminateTracee(id));
-                }
-            }
+            (Err(error), _) => break_off(tracee, &format!("bad packet: {error}"), actions),
         }
     }
 
@@ -299,14 +304,24 @@ impl Session {
     }
 
     pub fn handle_transferred(&mut self, id: ProviderId, stats: ProviderStats, actions: &mut Actions) {
-        if self.transferring != Some(id) {
+        let Some((_, part)) = self.transferring.take_if(|(transferring, _)| *transferring == id) else {
             actions.push_back(Action::Log(format!("provider {}: transferred without being asked", id.0)));
             return;
-        }
-        self.transferring = None;
-        if let Some(tracee) = self.tracees.get_mut(&id) {
-            tracee.data = Data::Archived;
-            self.stats.push(stats_of(tracee, stats));
+        };
+        let Some(tracee) = self.tracees.get_mut(&id) else {
+            return;
+        };
+        match part {
+            Part::Rest { .. } => {
+                tracee.data = Data::Archived;
+                self.stats.push(stats_of(tracee, stats));
+            }
+            Part::Half { wrapped_count, durable_data_end } => {
+                tracee.stream.finish();
+                if !tracee.is_gone {
+                    actions.push_back(Action::SendSaved { provider: id, wrapped_count, durable_data_end });
+                }
+            }
         }
     }
 
@@ -392,7 +407,7 @@ impl Session {
             tracee.data = Data::None;
         } else {
             tracee.data = Data::Queued;
-            self.transfers.push_back((id, is_quiet));
+            self.transfers.push_back((id, Part::Rest { is_quiet }));
         }
     }
 
@@ -405,10 +420,10 @@ impl Session {
     /// Moves on as far as possible; true when the session is over.
     pub fn settle(&mut self, actions: &mut Actions) -> bool {
         if self.transferring.is_none()
-            && let Some((id, is_quiet)) = self.transfers.pop_front()
+            && let Some((id, part)) = self.transfers.pop_front()
         {
-            self.transferring = Some(id);
-            actions.push_back(Action::Transfer { provider: id, is_quiet });
+            self.transferring = Some((id, part));
+            actions.push_back(Action::Transfer { provider: id, part });
         }
         self.drop_finished(actions);
         match self.state {
@@ -470,11 +485,24 @@ fn start_tracee(
     tracee.data = Data::InBuffer;
     tracee.disposition = "recording";
     tracee.is_quiet = false;
+    if disposition != BufferDisposition::Retain {
+        tracee.stream = Stream::default();
+    }
     actions.push_back(Action::StartTracee {
         provider: tracee.id,
         disposition,
         additional_categories: additional_categories.to_vec(),
     });
+}
+
+/// Ends the part in the session of a provider that broke the protocol.
+fn break_off(tracee: &mut Tracee, problem: &str, actions: &mut Actions) {
+    actions.push_back(Action::Log(format!("{}: {problem}; terminating it", tracee.label())));
+    if tracee.state != TraceeState::Terminating {
+        tracee.state = TraceeState::Terminating;
+        tracee.disposition = BROKE_PROTOCOL;
+        actions.push_back(Action::TerminateTracee(tracee.id));
+    }
 }
 
 /// What was found in a provider's buffer, with who it is and what became of it.

@@ -6,6 +6,7 @@ mod packets;
 mod session;
 mod simulator;
 mod stopping;
+mod streaming;
 
 use super::*;
 
@@ -43,7 +44,11 @@ impl Bench {
 
     /// As [`Bench::initialized`], and every provider has started.
     fn started(providers: &[ProviderId]) -> Bench {
-        let mut bench = Bench::initialized(providers);
+        Bench::started_with(providers, TraceConfig::default())
+    }
+
+    fn started_with(providers: &[ProviderId], config: TraceConfig) -> Bench {
+        let mut bench = Bench::configured(providers, config);
         bench.start();
         for provider in providers {
             bench.send(*provider, started());
@@ -176,11 +181,16 @@ fn start_of(provider: ProviderId, disposition: BufferDisposition) -> Action {
 }
 
 fn initialize_of(provider: ProviderId) -> Action {
-    Action::InitializeTracee { provider, buffer_bytes: 4 << 20, categories: Vec::new() }
+    Action::InitializeTracee {
+        provider,
+        buffer_bytes: 4 << 20,
+        mode: BufferingMode::Oneshot,
+        categories: Vec::new(),
+    }
 }
 
 fn transfer_of(provider: ProviderId, is_quiet: bool) -> Action {
-    Action::Transfer { provider, is_quiet }
+    Action::Transfer { provider, part: Part::Rest { is_quiet } }
 }
 
 fn entered(state: SessionState) -> Action {

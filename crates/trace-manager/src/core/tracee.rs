@@ -50,6 +50,44 @@ pub(super) struct Tracee {
     pub is_late: bool,
     /// It has said that it stopped: until the next Start nobody writes into its buffer.
     pub is_quiet: bool,
+    /// What it handed over while streaming.
+    pub stream: Stream,
+}
+
+/// How far a provider's stream of halves is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Stream {
+    /// The half that comes next.
+    next: u32,
+    /// It is on its way to the archive.
+    is_saving: bool,
+    durable_data_end: u64,
+}
+
+impl Stream {
+    /// Takes in that a half was handed over; an error says what is wrong with that.
+    //= docs/protocol.md#saving-a-half
+    pub fn begin(&mut self, wrapped_count: u32, durable_data_end: u64) -> Result<(), String> {
+        if self.is_saving {
+            return Err("a half is handed over while another is being saved".to_owned());
+        }
+        if wrapped_count != self.next {
+            return Err(format!("half {wrapped_count} is handed over, expected {}", self.next));
+        }
+        if durable_data_end < self.durable_data_end || !durable_data_end.is_multiple_of(8) {
+            let before = self.durable_data_end;
+            return Err(format!("{durable_data_end} bytes of durable data, where there were {before}"));
+        }
+        self.is_saving = true;
+        self.durable_data_end = durable_data_end;
+        Ok(())
+    }
+
+    /// It is saved.
+    pub fn finish(&mut self) {
+        self.is_saving = false;
+        self.next = self.next.wrapping_add(1);
+    }
 }
 
 impl Tracee {
@@ -64,6 +102,7 @@ impl Tracee {
             disposition: "not started",
             is_late: false,
             is_quiet: false,
+            stream: Stream::default(),
         }
     }
 

@@ -1,8 +1,8 @@
 //! The providers' side of the daemon: registrations, channels, buffers and FIFOs.
 
-use super::transfer::Transfer;
+use super::transfer::{BufferOf, Progress, Transfer};
 use super::{Key, log};
-use crate::core::Event;
+use crate::core::{Event, Part};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use trace_format::buffer::BUFFER_VERSION;
@@ -14,7 +14,6 @@ use trace_protocol::registry::{Registration, RegistryRequest, RegistryResponse, 
 use trace_protocol::{
     BufferDisposition, BufferingMode, Encoded, FifoRequest, Message, ProtocolError, Txid, VersionRange,
 };
-use trace_reader::buffer::Activity;
 use zx_sim::ticks::Clock;
 use zx_sim::{Channel, Error, Fifo, Handle, Listener, ProcessFd, RuntimeDir, Signals, Vmo, WaitSet};
 
@@ -44,7 +43,10 @@ struct Provider {
 struct Tracee {
     vmo: Vmo,
     size: u64,
+    mode: BufferingMode,
     fifo: Option<Fifo>,
+    /// None while a transfer has it.
+    progress: Option<Progress>,
 }
 
 impl Provider {
@@ -257,6 +259,7 @@ impl Providers {
         &mut self,
         id: ProviderId,
         size: u64,
+        mode: BufferingMode,
         categories: Vec<String>,
         waits: &WaitSet,
     ) -> Result<(), String> {
@@ -269,7 +272,7 @@ impl Providers {
         let (ours, theirs) = Fifo::create(PACKET_BYTES, FIFO_DEPTH).map_err(text)?;
         let request = ProviderRequest::Initialize {
             config: ProviderConfig {
-                buffering_mode: BufferingMode::Oneshot,
+                buffering_mode: mode,
                 buffer: vmo.duplicate().map_err(text)?.into_handle(),
                 fifo: theirs.into_handle(),
                 categories,
@@ -283,7 +286,8 @@ impl Providers {
         if let Some(channel) = &provider.channel {
             send(channel, request.encode(Txid::ONE_WAY));
         }
-        provider.tracee = Some(Tracee { vmo, size, fifo: Some(ours) });
+        provider.tracee =
+            Some(Tracee { vmo, size, mode, fifo: Some(ours), progress: Some(Progress::default()) });
         Ok(())
     }
 
@@ -297,7 +301,18 @@ impl Providers {
         Ok(directory)
     }
 
-    pub fn start(&self, id: ProviderId, disposition: BufferDisposition, additional_categories: Vec<String>) {
+    pub fn start(
+        &mut self,
+        id: ProviderId,
+        disposition: BufferDisposition,
+        additional_categories: Vec<String>,
+    ) {
+        let tracee = self.providers.get_mut(&id).and_then(|provider| provider.tracee.as_mut());
+        if disposition != BufferDisposition::Retain
+            && let Some(progress) = tracee.and_then(|tracee| tracee.progress.as_mut())
+        {
+            progress.clear(disposition == BufferDisposition::ClearEntire);
+        }
         self.tell(id, ProviderRequest::Start { buffer_disposition: disposition, additional_categories });
     }
 
@@ -321,17 +336,38 @@ impl Providers {
         }
     }
 
-    /// Begins to read a provider's buffer.
-    pub fn transfer(
-        &self,
+    /// Tells a provider that a half is out of our hands.
+    pub fn saved(&self, id: ProviderId, wrapped_count: u32, durable_data_end: u64) {
+        let tracee = self.providers.get(&id).and_then(|provider| provider.tracee.as_ref());
+        if let Some(fifo) = tracee.and_then(|tracee| tracee.fifo.as_ref())
+            && let Ok(packet) = (FifoRequest::BufferSaved { wrapped_count, durable_data_end }).encode()
+        {
+            // One save is under way at a time, so there is room unless the provider does not read at all.
+            let _ = fifo.write(&packet);
+        }
+    }
+
+    /// Begins to read a provider's buffer, or goes on with it.
+    pub fn begin_transfer(
+        &mut self,
         id: ProviderId,
         rate: TicksPerSecond,
-        activity: Activity,
+        part: Part,
     ) -> Result<Transfer, String> {
-        let provider = self.providers.get(&id).ok_or("it is not registered")?;
-        let tracee = provider.tracee.as_ref().ok_or("it has no buffer")?;
+        let provider = self.providers.get_mut(&id).ok_or("it is not registered")?;
+        let tracee = provider.tracee.as_mut().ok_or("it has no buffer")?;
         let vmo = tracee.vmo.duplicate().map_err(|error| error.to_string())?;
-        Ok(Transfer::new(id, &provider.name, vmo, tracee.size, rate, activity))
+        let (size, mode) = (tracee.size, tracee.mode);
+        let buffer = BufferOf { id, name: provider.name.clone(), size, mode, rate };
+        Ok(Transfer::new(buffer, tracee.progress.take().unwrap_or_default(), vmo, part))
+    }
+
+    /// Keeps what the next transfer goes on from.
+    pub fn end_transfer(&mut self, id: ProviderId, progress: Progress) {
+        let provider = self.providers.get_mut(&id);
+        if let Some(tracee) = provider.and_then(|provider| provider.tracee.as_mut()) {
+            tracee.progress = Some(progress);
+        }
     }
 
     /// Forgets a provider's part in the session and deletes its buffer.

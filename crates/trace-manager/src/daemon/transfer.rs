@@ -1,12 +1,14 @@
-//! Moves one provider's buffer into the archive, a batch at a time.
+//! Moves a provider's buffer into the archive, a batch at a time.
 
 use super::archive;
+use super::losses::Losses;
+use crate::core::Part;
 use std::io;
 use trace_format::buffer::BufferMode;
 use trace_format::units::{ProviderId, TicksPerSecond};
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::ProviderStats;
-use trace_reader::buffer::{Activity, BufferError, BufferReader, Source};
+use trace_reader::buffer::{self, Activity, BufferError, BufferReader, Source};
 use zx_sim::Vmo;
 
 /// A VMO that is read with `pread`: whatever its provider does to the file, a read is at worst short.
@@ -18,52 +20,113 @@ impl Source for VmoSource {
     }
 }
 
+/// Whose buffer it is, and how it was made.
+pub(super) struct BufferOf {
+    pub id: ProviderId,
+    pub name: String,
+    pub size: u64,
+    pub mode: BufferingMode,
+    pub rate: TicksPerSecond,
+}
+
+/// What was read of a provider's buffer in a session, from one transfer to the next.
+#[derive(Default)]
+pub(super) struct Progress {
+    reader: Option<BufferReader<VmoSource>>,
+    losses: Losses,
+    /// The archive has the provider's name.
+    is_announced: bool,
+    /// Refused records that the archive was told of with an event.
+    dropped: u64,
+    /// Records that were read at the end of a run and are still in the buffer.
+    kept: u64,
+}
+
+impl Progress {
+    /// The buffer is about to be cleared; the definitions too, or not.
+    pub fn clear(&mut self, is_entire: bool) {
+        self.losses.clear(std::mem::take(&mut self.kept));
+        self.dropped = 0;
+        if is_entire {
+            self.reader = None;
+        } else if let Some(reader) = &mut self.reader {
+            reader.forget_findings();
+        }
+    }
+}
+
 /// A transfer under way.
 pub(super) struct Transfer {
-    id: ProviderId,
-    name: String,
-    reader: Option<BufferReader<VmoSource>>,
+    buffer: BufferOf,
+    progress: Progress,
     is_begun: bool,
+    /// Records that had been looked at before; none where nothing stays in the buffer, as it is being streamed.
+    seen_before: Option<u64>,
     /// Why the buffer could not be read to its end.
     problem: String,
 }
 
 impl Transfer {
-    pub fn new(
-        id: ProviderId,
-        name: &str,
-        vmo: Vmo,
-        size: u64,
-        rate: TicksPerSecond,
-        activity: Activity,
-    ) -> Self {
-        let mut transfer =
-            Self { id, name: name.to_owned(), reader: None, is_begun: false, problem: String::new() };
-        match BufferReader::open(VmoSource(vmo), size, BufferMode::Oneshot, rate, activity) {
-            Ok(reader) => transfer.reader = Some(reader),
-            Err(error) => transfer.fail(&error),
+    /// `vmo` is opened where the buffer was not read before.
+    pub fn new(buffer: BufferOf, mut progress: Progress, vmo: Vmo, part: Part) -> Self {
+        let part = match part {
+            Part::Half { wrapped_count, durable_data_end } => {
+                buffer::Part::Half { wrapped_count, durable_bytes: durable_data_end }
+            }
+            Part::Rest { is_quiet: true } => buffer::Part::Rest(Activity::Quiet),
+            Part::Rest { is_quiet: false } => buffer::Part::Rest(Activity::Live),
+        };
+        let mode = match buffer.mode {
+            BufferingMode::Oneshot => BufferMode::Oneshot,
+            BufferingMode::Circular => BufferMode::Circular,
+            BufferingMode::Streaming => BufferMode::Streaming,
+        };
+        let begun = match &mut progress.reader {
+            Some(reader) => reader.begin(part),
+            None => BufferReader::open(VmoSource(vmo), buffer.size, mode, buffer.rate, part)
+                .map(|reader| progress.reader = Some(reader)),
+        };
+        let is_rest = matches!(part, buffer::Part::Rest(_));
+        let seen_before = is_rest.then(|| progress.reader.as_ref().map_or(0, seen));
+        let mut transfer = Self { buffer, progress, is_begun: false, seen_before, problem: String::new() };
+        if let Err(error) = begun {
+            transfer.fail(&error);
         }
         transfer
     }
 
     /// Appends the next batch to `out`; true when the transfer is finished.
     pub fn poll(&mut self, out: &mut Vec<u8>) -> bool {
-        if !self.is_begun {
-            self.is_begun = true;
-            archive::provider_info(self.id, &self.name, out);
-            if self.reader.as_ref().is_some_and(|reader| reader.header().records_dropped > 0) {
-                archive::buffer_filled_up(self.id, out);
+        let progress = &mut self.progress;
+        if !std::mem::replace(&mut self.is_begun, true) {
+            let id = self.buffer.id;
+            if std::mem::replace(&mut progress.is_announced, true) {
+                archive::provider_section(id, out);
+            } else {
+                archive::provider_info(id, &self.buffer.name, out);
+            }
+            let dropped = progress.reader.as_ref().map_or(0, |reader| reader.header().records_dropped);
+            if dropped > progress.dropped {
+                progress.dropped = dropped;
+                archive::buffer_filled_up(id, out);
             }
         }
-        let Some(reader) = &mut self.reader else {
+        let Some(reader) = progress.reader.as_mut().filter(|_| self.problem.is_empty()) else {
             return true;
         };
-        match reader.read_batch(out) {
-            Ok(true) => return false,
-            Ok(false) => {}
-            Err(error) => self.fail(&error),
+        let read = reader.read_batch(out).and_then(|goes_on| {
+            if !goes_on {
+                progress.losses.tell(self.buffer.id, reader, self.seen_before.is_some(), out)?;
+            }
+            Ok(goes_on)
+        });
+        match read {
+            Ok(goes_on) => !goes_on,
+            Err(error) => {
+                self.fail(&error);
+                true
+            }
         }
-        true
     }
 
     fn fail(&mut self, error: &BufferError) {
@@ -73,14 +136,19 @@ impl Transfer {
         };
     }
 
-    /// What was found. Who the provider is and what became of it is for others to say.
-    pub fn into_stats(self) -> ProviderStats {
+    /// What was found, and what the next transfer goes on from. Who the provider is and what became of it is for
+    /// others to say.
+    pub fn into_stats(self) -> (ProviderStats, Progress) {
         let mut stats = ProviderStats { problem: self.problem, ..ProviderStats::default() };
-        let Some(reader) = &self.reader else {
-            return stats;
+        let mut progress = self.progress;
+        if let (Some(before), Some(reader)) = (self.seen_before, &progress.reader) {
+            progress.kept += seen(reader) - before;
+        }
+        let Some(reader) = &progress.reader else {
+            return (stats, progress);
         };
         let (header, findings) = (reader.header(), reader.findings());
-        stats.buffering_mode = Some(BufferingMode::Oneshot);
+        stats.buffering_mode = Some(self.buffer.mode);
         stats.buffer_wrapped_count = Some(header.wrapped_count);
         stats.percentage_durable_buffer_used =
             Some(100.0 * header.durable_data_end as f32 / header.layout.durable_bytes as f32);
@@ -88,10 +156,7 @@ impl Transfer {
         stats.events_archived = Some(findings.events);
         stats.bytes_archived = Some(findings.bytes);
         stats.malformed_records = Some(findings.bad_records);
-        stats.records_dropped = reader
-            .losses()
-            .ok()
-            .map(|losses| losses.iter().fold(0, |sum: u64, (_, loss)| sum.saturating_add(loss.count)));
+        stats.records_dropped = Some(progress.losses.dropped());
         if stats.problem.is_empty()
             && let Some(bad) = findings.first_bad.first()
         {
@@ -100,6 +165,11 @@ impl Transfer {
                 findings.bad_records, bad.region, bad.offset, bad.fault
             );
         }
-        stats
+        (stats, progress)
     }
+}
+
+/// Records of the rolling regions that were handed on or counted as late.
+fn seen(reader: &BufferReader<VmoSource>) -> u64 {
+    reader.findings().rolling_records + reader.findings().late_events
 }

@@ -112,8 +112,14 @@ fn definitions_come_first_and_slabs_in_the_order_of_their_claims() {
     let image = Image::defined().closed(0, 9, &event(30)).closed(1, 7, &event(10)).closed(5, 8, &event(20));
     let (words, findings) = image.read();
     assert_eq!(words, with_definitions(&[&event(10), &event(20), &event(30)]));
-    let expected =
-        Findings { events: 3, records: 6, bytes: 56 + 48, rolling_bytes: 48, ..Findings::default() };
+    let expected = Findings {
+        events: 3,
+        records: 6,
+        bytes: 56 + 48,
+        rolling_bytes: 48,
+        rolling_records: 3,
+        ..Findings::default()
+    };
     assert_eq!(findings, expected);
 }
 

@@ -151,21 +151,6 @@ fn another_clients_requests_do_not_touch_the_session() {
     assert_eq!(bench.state(), Some(SessionState::Started));
 }
 
-//= docs/protocol.md#deviations
-#[test]
-fn only_oneshot_is_served() {
-    for mode in [BufferingMode::Circular, BufferingMode::Streaming] {
-        let mut bench = Bench::new();
-        let config = TraceConfig { buffering_mode: mode, ..TraceConfig::default() };
-        let reason = format!("buffering mode {mode} is not supported, only oneshot is");
-        assert_eq!(
-            bench.event(Event::Initialize { client: CLIENT, config }),
-            [Action::RefuseClient { client: CLIENT, reason }]
-        );
-        assert!(!bench.core.has_session());
-    }
-}
-
 #[test]
 fn sizes_and_categories_come_from_session_and_spec() {
     let strings = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
@@ -182,6 +167,7 @@ fn sizes_and_categories_come_from_session_and_spec() {
     let of = |provider, megabytes: u64, categories: &[&str]| Action::InitializeTracee {
         provider,
         buffer_bytes: megabytes << 20,
+        mode: BufferingMode::Oneshot,
         categories: strings(categories),
     };
     for (hint, spec, expected_a, expected_b) in

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 /// What is known of a provider's part in the session.
 #[derive(Debug, Default)]
-struct Part {
+struct Share {
     /// It holds data that is not in the archive.
     is_unsaved: bool,
     /// It has said, since its last Start, that it stopped; or its process is dead.
@@ -42,7 +42,7 @@ impl Reached {
 /// The shell's memory, against which actions are checked.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    parts: BTreeMap<ProviderId, Part>,
+    parts: BTreeMap<ProviderId, Share>,
     /// The client that has the session.
     pub client: Option<ClientId>,
     /// Its channel is still open.
@@ -118,7 +118,7 @@ impl Ledger {
         self.is_stop_pending = false;
     }
 
-    fn part(&mut self, provider: ProviderId) -> &mut Part {
+    fn part(&mut self, provider: ProviderId) -> &mut Share {
         self.parts.get_mut(&provider).expect("the provider has a part in the session")
     }
 
@@ -128,7 +128,7 @@ impl Ledger {
             Action::RefuseClient { client, .. } => assert_ne!(self.client, Some(*client)),
             Action::BeginArchive { .. } => assert!(self.parts.is_empty()),
             Action::InitializeTracee { provider, .. } => {
-                let before = self.parts.insert(*provider, Part::default());
+                let before = self.parts.insert(*provider, Share::default());
                 assert!(before.is_none(), "{provider:?} has a buffer already");
             }
             Action::StartTracee { provider, disposition, .. } => self.check_start(*provider, *disposition),
@@ -138,7 +138,12 @@ impl Ledger {
                 part.is_told_to_stop = true;
             }
             Action::TerminateTracee(provider) => self.part(*provider).is_terminated = true,
-            Action::Transfer { provider, is_quiet } => self.check_transfer(*provider, *is_quiet),
+            Action::Transfer { provider, part: Part::Rest { is_quiet } } => {
+                self.check_transfer(*provider, *is_quiet);
+            }
+            Action::Transfer { part: Part::Half { .. }, .. } | Action::SendSaved { .. } => {
+                panic!("no provider streams: {action:?}");
+            }
             Action::DropTracee(provider) => {
                 assert_ne!(self.transferring, Some(*provider), "dropped while it is read");
                 let is_output_broken = self.is_output_broken;
@@ -172,7 +177,7 @@ impl Ledger {
             self.reached.count("kept for a second run", 1);
         }
         let part = self.part(provider);
-        *part = Part { is_unsaved: true, is_in_run: true, ..Part::default() };
+        *part = Share { is_unsaved: true, is_in_run: true, ..Share::default() };
     }
 
     fn check_transfer(&mut self, provider: ProviderId, is_quiet: bool) {

@@ -1,0 +1,154 @@
+//! Circular and streaming recordings of real programs.
+
+use rustix::process::Signal;
+use std::fs;
+use std::path::Path;
+use trace_format::slab::LossReason;
+use trace_tests::sandbox::Process;
+use trace_tests::{Archive, Sandbox, wait_for};
+
+const THREADS: u64 = 4;
+
+fn burst() -> &'static str {
+    trace_tests::build::program("burst").to_str().unwrap()
+}
+
+fn page(sandbox: &Sandbox) -> String {
+    let page = sandbox.file("page");
+    fs::write(&page, [0; 4096]).unwrap();
+    page.to_str().unwrap().to_owned()
+}
+
+fn counted(page: &str) -> Vec<u64> {
+    let bytes = fs::read(page).expect("the page");
+    bytes.as_chunks::<8>().0.iter().take(THREADS as usize).map(|word| u64::from_le_bytes(*word)).collect()
+}
+
+fn record(mode: &str, size: &str, each: u64) -> (Sandbox, Archive) {
+    let sandbox = Sandbox::new();
+    let page = page(&sandbox);
+    let options = ["--buffering-mode", mode, "--buffer-size", size];
+    sandbox.record(&options, "burst", &[&page, &each.to_string()]);
+    let archive = Archive::read(&sandbox.file("trace.fxt"));
+    assert_eq!(counted(&page), [each; THREADS as usize]);
+    (sandbox, archive)
+}
+
+fn numbers(archive: &Archive) -> Vec<Vec<u64>> {
+    let threads = archive.by_thread("event");
+    threads.values().map(|events| events.iter().map(|event| event.u64("n")).collect()).collect()
+}
+
+/// Strictly growing: in order, and nothing twice.
+fn assert_in_order(archive: &Archive) {
+    for numbers in numbers(archive) {
+        assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "out of order, or twice");
+    }
+}
+
+#[test]
+fn a_circular_recording_keeps_the_newest_and_counts_the_rest() {
+    const EACH: u64 = 50_000;
+    let (_, archive) = record("circular", "1", EACH);
+    for numbers in numbers(&archive) {
+        assert!(numbers.windows(2).all(|pair| pair[1] == pair[0] + 1), "a hole");
+        assert_eq!(numbers.last(), Some(&(EACH - 1)));
+    }
+    let overwritten = archive.lost(LossReason::Overwritten);
+    assert!(overwritten > 0);
+    assert_eq!(archive.events.len() as u64 + overwritten, THREADS * EACH);
+    assert_eq!(archive.losses.len(), 1, "{:?}", archive.losses);
+    // The newest of what is missing is not newer than the newest of what is there.
+    let newest = archive.events.iter().map(|event| event.event.timestamp).max().unwrap();
+    assert!(archive.losses[0].first < archive.losses[0].last && archive.losses[0].last <= newest);
+    assert_eq!(archive.filled_up, [], "nothing was refused");
+}
+
+/// The buffer holds everything, if the halves go round.
+#[test]
+fn a_streamed_recording_is_complete_where_there_is_room() {
+    const EACH: u64 = 200_000;
+    let (sandbox, archive) = record("streaming", "64", EACH);
+    assert_eq!(numbers(&archive), vec![(0..EACH).collect::<Vec<_>>(); THREADS as usize]);
+    assert_eq!(archive.losses, []);
+    let output = sandbox.trace(["check", "trace.fxt"]);
+    assert!(output.status.success(), "{output:?}");
+    // More than one part of the provider is in the file: a half was saved while it ran.
+    let dump = String::from_utf8(sandbox.trace(["dump", "trace.fxt"]).stdout).unwrap();
+    assert!(dump.lines().filter(|line| line.ends_with(" 1 - provider-section")).count() >= 1);
+    assert_eq!(archive.providers.values().collect::<Vec<_>>(), ["trace_manager", "burst"]);
+}
+
+//= docs/protocol.md#losses
+#[test]
+fn a_stream_that_is_too_fast_loses_only_what_is_counted() {
+    const EACH: u64 = 200_000;
+    let (_, archive) = record("streaming", "1", EACH);
+    assert_in_order(&archive);
+    let lost = archive.lost(LossReason::NotSaved) + archive.lost(LossReason::NotRetired);
+    assert_eq!(archive.events.len() as u64 + lost, THREADS * EACH);
+    assert_eq!(archive.losses.iter().map(|loss| loss.count).sum::<u64>(), lost);
+    assert_eq!(archive.filled_up.is_empty(), lost == 0);
+    for loss in &archive.losses {
+        assert!(loss.first <= loss.last);
+    }
+}
+
+/// Starts a recording of endless writers and kills them after so many events.
+fn kill_after(sandbox: &Sandbox, mode: &str, events: u64) -> (Vec<u64>, Archive) {
+    let page = page(sandbox);
+    let options = ["record", "--buffering-mode", mode, "--buffer-size", "1", "--", burst(), &page];
+    let recording = sandbox.spawn("trace", &options);
+    wait_for("events", || (counted(&page).iter().sum::<u64>() > events).then_some(()));
+    kill_burst(&recording);
+    let output = recording.finish();
+    assert_eq!(output.status.code(), Some(128 + 9), "{output:?}");
+    (counted(&page), Archive::read(Path::new(&sandbox.file("trace.fxt"))))
+}
+
+fn kill_burst(recording: &Process) {
+    let pid = wait_for("the burst", || {
+        let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", recording.pid())).ok()?;
+        let pids = children.split_whitespace().map(|pid| pid.parse::<u32>().expect("a pid"));
+        let name = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        pids.into_iter().find(|pid| name(pid).trim() == "burst")
+    });
+    trace_tests::sandbox::kill(pid, Signal::KILL);
+}
+
+/// What was written is archived or counted as lost, but for the one event that each thread was inside of.
+#[test]
+fn kill_9_of_a_circular_recording_loses_only_what_is_counted() {
+    for round in 0..5 {
+        let sandbox = Sandbox::new();
+        let (counted, archive) = kill_after(&sandbox, "circular", 50_000 + round * 7_000);
+        // A thread that was killed between its ticket and the ticket's slab leaves what the slab held, which may be
+        // older than what others have taken meanwhile.
+        assert_in_order(&archive);
+        for (thread, counted) in counted.iter().enumerate() {
+            let of_thread = archive.events.iter().filter(|event| event.u64("thread") == thread as u64);
+            if let Some(last) = of_thread.map(|event| event.u64("n")).max() {
+                assert!(last + 1 == *counted || last == *counted, "{last} archived, {counted} counted");
+            }
+        }
+        assert_accounted(&archive, archive.lost(LossReason::Overwritten), &counted);
+    }
+}
+
+#[test]
+fn kill_9_of_a_stream_loses_only_what_is_counted() {
+    for round in 0..5 {
+        let sandbox = Sandbox::new();
+        let (counted, archive) = kill_after(&sandbox, "streaming", 50_000 + round * 7_000);
+        assert_in_order(&archive);
+        let lost = archive.lost(LossReason::NotSaved) + archive.lost(LossReason::NotRetired);
+        assert_accounted(&archive, lost, &counted);
+    }
+}
+
+fn assert_accounted(archive: &Archive, lost: u64, counted: &[u64]) {
+    let generated: u64 = counted.iter().sum();
+    let known = archive.events.len() as u64 + lost;
+    assert!(known >= generated && known <= generated + THREADS, "{known} known, {generated} generated");
+    assert_eq!(archive.losses.iter().map(|loss| loss.count).sum::<u64>(), lost, "{:?}", archive.losses);
+}
