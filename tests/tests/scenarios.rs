@@ -6,6 +6,7 @@ mod scenarios {
     mod checking;
     mod ends;
     mod exact;
+    mod forking;
     mod full;
     mod joining;
     mod killing;

@@ -27,7 +27,7 @@ const EDGES: [(&str, &[&str]); 9] = [
 ];
 
 /// The only files with unsafe code.
-const UNSAFE: [&str; 13] = [
+const UNSAFE: [&str; 14] = [
     "crates/trace-engine/src/block.rs",
     "crates/trace-engine/src/engine.rs",
     "crates/trace-engine/src/macros.rs",
@@ -37,6 +37,7 @@ const UNSAFE: [&str; 13] = [
     "crates/trace-engine/src/sys.rs",
     "crates/trace-engine/src/write.rs",
     "crates/trace-provider/src/buffer.rs",
+    "crates/trace-provider/src/fork.rs",
     "crates/trace-provider/src/signals.rs",
     "crates/zx-sim/src/sys.rs",
     "crates/zx-sim/src/ticks.rs",

@@ -17,9 +17,10 @@ use crate::retire::{retire_all, wait_until_out};
 use crate::section;
 use crate::site::Site;
 pub use crate::streaming::{SaveRequest, Service};
-use crate::sync::{AtomicPtr, AtomicU32, Ordering};
+use crate::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use crate::sys;
 use crate::write;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use trace_format::buffer::{BadBufferSize, BufferMode, Layout};
 
@@ -274,10 +275,31 @@ pub(crate) fn leave_slabs(block: &'static ThreadBlock) {
     write::leave(block);
 }
 
+/// What a forked child calls at its first event, once it is told.
+static AT_FIRST_EVENT: OnceLock<fn()> = OnceLock::new();
+/// This process is a forked child that has recorded nothing yet.
+static IS_NEW_CHILD: AtomicBool = AtomicBool::new(false);
+
+/// Has every forked child from now on call a function when it comes to its first event, whether its parent was recording
+/// or not. Only the first such function counts. If this is a child itself, it is not one that has to be told any more.
+pub fn call_at_first_event_of_children(register: fn()) {
+    let _ = AT_FIRST_EVENT.set(register);
+    sys::install_notices();
+    take_new_child();
+}
+
+/// Whether this is a child that has recorded nothing yet; from now on it counts as one that has.
+fn take_new_child() -> bool {
+    let is_new = IS_NEW_CHILD.swap(false, Ordering::AcqRel);
+    if is_new {
+        section::sites().iter().for_each(Site::switch_off);
+    }
+    is_new
+}
+
 /// In a forked child: it never writes into its parent's buffer.
 //= docs/buffer.md#fork
 pub(crate) fn on_fork_in_child() {
-    section::sites().iter().for_each(Site::switch_off);
     let context = CONTEXT.swap(core::ptr::null_mut(), Ordering::SeqCst);
     // SAFETY: null or a context (E1); the child is its only thread. It is leaked: whatever interrupted
     // event the child may return to finds memory of its own.
@@ -286,4 +308,22 @@ pub(crate) fn on_fork_in_child() {
     }
     block::forget_current();
     end_change(State::Idle);
+    // A site that is on without a trace has the next event look whether this is a new child.
+    let is_wanted = AT_FIRST_EVENT.get().is_some();
+    IS_NEW_CHILD.store(is_wanted, Ordering::Relaxed);
+    let switch = if is_wanted { Site::switch_on } else { Site::switch_off };
+    section::sites().iter().for_each(switch);
+}
+
+/// At an event without a trace: true if this is a forked child's first, and the child has been given the opportunity to be
+/// recorded.
+pub(crate) fn is_first_of_child() -> bool {
+    let Some(register) = AT_FIRST_EVENT.get() else {
+        return false;
+    };
+    let is_first = take_new_child();
+    if is_first {
+        register();
+    }
+    is_first
 }

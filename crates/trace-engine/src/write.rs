@@ -173,10 +173,21 @@ pub(crate) enum Miss {
 pub(crate) fn with_place(
     site: &'static Site,
     at: Option<u64>,
-    write: impl FnOnce(&Place<'_>, u64) -> Result<(), Miss>,
+    write: impl Fn(&Place<'_>, u64) -> Result<(), Miss>,
 ) {
+    if !try_with_place(site, at, &write) && engine::is_first_of_child() {
+        try_with_place(site, at, &write);
+    }
+}
+
+/// As [`with_place`]; false if no trace runs.
+fn try_with_place(
+    site: &'static Site,
+    at: Option<u64>,
+    write: &impl Fn(&Place<'_>, u64) -> Result<(), Miss>,
+) -> bool {
     let Some(acquired) = block::acquire() else {
-        return;
+        return true;
     };
     let (block, is_own) = match acquired {
         Acquired::Own(block) => (block, true),
@@ -186,18 +197,21 @@ pub(crate) fn with_place(
     let now = at.unwrap_or_else(|| block.stamp());
     enter(block);
     // Not before the thread is inside: the context lives until it is out again.
-    if let Some(context) = engine::context()
+    let context = engine::context();
+    if let Some(context) = context
         && site.load() & ON != 0
         && let Err(Miss::Lost(reason)) =
             Place::of(context, block, is_own).and_then(|place| write(&place, now))
     {
         context.count_loss(reason, now);
     }
+    let has_trace = context.is_some();
     leave(block);
     if !is_own {
         engine::leave_slabs(block);
         block::give_back(block);
     }
+    has_trace
 }
 
 /// Marks the thread as inside an event, or one level deeper inside.

@@ -1,5 +1,6 @@
 //! The provider's thread: finds a manager, does what it says, and finds the next one when it is gone.
 
+use crate::fork::ClosedInChildren;
 use crate::manager;
 use crate::session::Session;
 use crate::watch::Watch;
@@ -156,6 +157,7 @@ impl Dispatcher {
         if self.waits.add(channel, KEY_CHANNEL, Signals::READABLE | Signals::PEER_CLOSED).is_err() {
             return End::ManagerGone;
         }
+        let closed_in_children = ClosedInChildren::new(channel);
         let mut session: Option<Session> = None;
         let end = loop {
             let deadline = session.as_mut().and_then(Session::service);
@@ -172,6 +174,7 @@ impl Dispatcher {
         };
         self.end_session(&mut session);
         let _ = self.waits.remove(channel);
+        drop(closed_in_children);
         end
     }
 

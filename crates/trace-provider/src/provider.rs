@@ -1,7 +1,7 @@
 //! The object an application holds.
 
 use crate::dispatcher::{Dispatcher, Order, Orders, Progress};
-use crate::signals;
+use crate::{fork, signals};
 use crossbeam_channel::{Receiver, bounded, unbounded};
 use parking_lot::Mutex;
 use std::thread::JoinHandle;
@@ -23,6 +23,8 @@ pub struct TraceProvider {
     /// None where the process has no descriptors or threads left: then it runs on untraced.
     orders: Option<Orders>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// The process that has the thread: a forked child has not.
+    pid: u32,
 }
 
 /// What became of a synchronous registration.
@@ -84,6 +86,7 @@ impl TraceProvider {
         let (sender, progress) = unbounded();
         let (ready, is_ready) = bounded(1);
         let name = provider_name(name);
+        fork::register_children_as(&name);
         let thread = signals::spawn_blocked("trace-dispatch", move || {
             if let Some(dispatcher) = Dispatcher::new(name, synchronously, sender) {
                 let _ = ready.send(dispatcher.orders());
@@ -91,7 +94,7 @@ impl TraceProvider {
             }
         });
         let orders = is_ready.recv().ok();
-        (Self { orders, thread: Mutex::new(thread) }, progress)
+        (Self { orders, thread: Mutex::new(thread), pid: std::process::id() }, progress)
     }
 
     /// Asks for what was recorded so far to be handed to the manager: in streaming mode the half of the buffer that is
@@ -105,6 +108,12 @@ impl TraceProvider {
 
 impl Drop for TraceProvider {
     fn drop(&mut self) {
+        if self.pid != std::process::id() {
+            // Of a forked child's parent. The thread does not exist here, so nobody can wait for it.
+            core::mem::forget(self.thread.lock().take());
+            core::mem::forget(self.orders.take());
+            return;
+        }
         if let Some(orders) = &self.orders {
             orders.end();
         }

@@ -1,6 +1,7 @@
 //! One trace of this process: from Initialize to Terminate.
 
 use crate::buffer;
+use crate::fork::ClosedInChildren;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use trace_engine::engine::SaveRequest;
@@ -20,6 +21,8 @@ const MAX_UNSENT: usize = 64;
 /// The engine is ours, and so is one end of the FIFO.
 #[derive(Debug)]
 pub(crate) struct Session {
+    /// Before the FIFO, so that it is dropped first.
+    _closed_in_children: ClosedInChildren,
     fifo: Fifo,
     state: State,
     /// Packets that did not fit into the FIFO yet.
@@ -65,7 +68,8 @@ impl Session {
             alert,
         };
         engine::initialize(buffer::region(mapping), mode, config).map_err(|error| error.to_string())?;
-        Ok(Self { fifo, state: State::Initialized, unsent: VecDeque::new() })
+        let _closed_in_children = ClosedInChildren::new(&fifo);
+        Ok(Self { _closed_in_children, fifo, state: State::Initialized, unsent: VecDeque::new() })
     }
 
     /// The FIFO, to wait for.

@@ -1,0 +1,82 @@
+//! Forks while it is recorded.
+//!
+//! `forking NAME…` does these, one after the other, each with a child that it waits for:
+//!
+//! * `events`: the child records three events and exits without clean-up;
+//! * `silent`: the child records nothing;
+//! * `drop`: the child returns from `main`;
+//! * `own`: the child makes a provider of its own named "own" and records an event;
+//! * `nested`: the child forks a child that records an event;
+//! * `threads`: four threads fork at once, while others record;
+//! * `outlive`: the child prints its pid and lives until stdin is closed, the parent does not wait.
+
+use std::io::Read;
+use trace_provider::{Scope, TraceProvider, instant};
+
+fn main() {
+    let provider = TraceProvider::new("forking");
+    for what in std::env::args().skip(1) {
+        instant!("forking", "before", Scope::Thread, "pid" => std::process::id());
+        match what.as_str() {
+            "events" => in_child(|| (0..3_u32).for_each(child_event)),
+            "silent" => in_child(|| ()),
+            "drop" => {
+                // SAFETY: the child goes on with what it has of the parent, as any program may.
+                let child = unsafe { libc::fork() };
+                if child == 0 {
+                    child_event(0);
+                    return;
+                }
+                wait(child);
+            }
+            "own" => in_child(|| {
+                let _own = TraceProvider::new("own");
+                child_event(0);
+            }),
+            "nested" => in_child(|| in_child(|| child_event(0))),
+            "threads" => std::thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| {
+                        (0..100_u32).for_each(|n| instant!("forking", "busy", Scope::Thread, "n" => n));
+                        in_child(|| child_event(0));
+                        (0..100_u32).for_each(|n| instant!("forking", "busy", Scope::Thread, "n" => n));
+                    });
+                }
+            }),
+            "outlive" => {
+                // SAFETY: as above.
+                if unsafe { libc::fork() } == 0 {
+                    println!("{}", std::process::id());
+                    let _ = std::io::stdin().read_to_end(&mut Vec::new());
+                    std::mem::forget(provider);
+                    return;
+                }
+            }
+            other => panic!("{other} is unknown"),
+        }
+        instant!("forking", "after", Scope::Thread, "pid" => std::process::id());
+    }
+}
+
+fn child_event(number: u32) {
+    instant!("forking", "child", Scope::Thread, "pid" => std::process::id(), "n" => number);
+}
+
+/// Does something in a forked child that then exits, and waits for it.
+fn in_child(body: impl FnOnce()) {
+    // SAFETY: the child does what a child of a program with threads may do on this system, and ends.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        body();
+        // SAFETY: ends the process at once.
+        unsafe { libc::_exit(0) };
+    }
+    wait(child);
+}
+
+fn wait(child: libc::pid_t) {
+    let mut status = 0;
+    // SAFETY: a child of this process, and a place for its status.
+    let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+    assert_eq!((waited, status), (child, 0), "the child ended well");
+}

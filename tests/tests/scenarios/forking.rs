@@ -1,0 +1,100 @@
+//! Programs that fork: no child writes into its parent's buffer, and each is a provider of its own.
+
+use std::collections::BTreeMap;
+use trace_tests::{Archive, Sandbox, wait_for};
+
+fn record(what: &[&str]) -> Archive {
+    let sandbox = Sandbox::new();
+    sandbox.record(&[], "forking", what);
+    Archive::read(&sandbox.file("trace.fxt"))
+}
+
+/// Names of the events of each process, which must be the one that the event says it was written by, and each of a
+/// provider of its own.
+fn by_process(archive: &Archive) -> Vec<Vec<String>> {
+    let mut processes: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+    let mut providers = BTreeMap::new();
+    for event in &archive.events {
+        let process = event.event.process.0;
+        if event.name() != "busy" {
+            let trace_tests::archive::Value::Uint32(pid) = event.event.argument("pid").unwrap() else {
+                panic!("{event:?}")
+            };
+            assert_eq!(u64::from(*pid), process);
+        }
+        assert_eq!(*providers.entry(process).or_insert(event.provider), event.provider);
+        processes.entry(process).or_default().push(event.name());
+    }
+    let mut providers: Vec<_> = providers.into_values().collect();
+    providers.sort();
+    providers.dedup();
+    assert_eq!(providers.len(), processes.len(), "two processes in one provider");
+    let mut of_processes: Vec<_> = processes.into_values().collect();
+    of_processes.sort();
+    of_processes
+}
+
+//= docs/buffer.md#fork
+#[test]
+fn a_child_is_recorded_from_its_first_event_on() {
+    let archive = record(&["events"]);
+    assert_eq!(by_process(&archive), [vec!["before", "after"], vec!["child"; 3]]);
+    assert!(archive.providers.values().filter(|name| *name == "forking").count() == 2);
+}
+
+#[test]
+fn a_child_that_records_nothing_is_no_provider() {
+    let archive = record(&["silent"]);
+    assert_eq!(by_process(&archive), [["before", "after"]]);
+    assert_eq!(archive.providers.len(), 2, "{:?}", archive.providers);
+}
+
+#[test]
+fn a_child_may_end_like_its_parent() {
+    let archive = record(&["drop"]);
+    assert_eq!(by_process(&archive), [vec!["before", "after"], vec!["child"]]);
+}
+
+#[test]
+fn a_child_may_register_by_itself() {
+    let archive = record(&["own"]);
+    assert_eq!(by_process(&archive), [vec!["before", "after"], vec!["child"]]);
+    let names: Vec<_> = archive.providers.values().map(String::as_str).collect();
+    assert_eq!(names, ["trace_manager", "forking", "own"]);
+}
+
+#[test]
+fn a_grandchild_is_a_provider_too() {
+    let archive = record(&["nested"]);
+    assert_eq!(by_process(&archive), [vec!["before", "after"], vec!["child"]]);
+}
+
+#[test]
+fn threads_that_fork_while_others_write_disturb_nobody() {
+    let archive = record(&["threads", "events"]);
+    let processes = by_process(&archive);
+    assert_eq!(processes.len(), 6);
+    let parent = processes.iter().max_by_key(|names| names.len()).unwrap();
+    assert_eq!(parent.iter().filter(|name| *name == "busy").count(), 800);
+    assert_eq!(processes.iter().flatten().filter(|name| *name == "child").count(), 4 + 3);
+}
+
+/// A parent that has died is gone for the manager, whatever its children have inherited.
+#[test]
+fn a_child_that_outlives_its_parent_does_not_keep_it_registered() {
+    let sandbox = Sandbox::new();
+    let _manager = sandbox.spawn("trace", &["manager"]);
+    wait_for("the manager", || sandbox.manager_pid());
+    let registered = || {
+        let output = sandbox.trace(["list-providers", "--machine", "json"]);
+        // Not before the manager listens.
+        let list: Option<serde_json::Value> = serde_json::from_slice(&output.stdout).ok();
+        list.and_then(|list| Some(list.as_array()?.len()))
+    };
+    let mut waiting = sandbox.spawn("emit", &["1", "1", "--wait"]);
+    waiting.line();
+    wait_for("one provider", || (registered() == Some(1)).then_some(()));
+    let mut parent = sandbox.spawn("forking", &["outlive"]);
+    parent.line();
+    wait_for("the parent to be forgotten", || (registered() == Some(1)).then_some(()));
+}
