@@ -1,7 +1,7 @@
 //! The provider's thread: finds a manager, does what it says, and finds the next one when it is gone.
 
-use crate::fork::ClosedInChildren;
-use crate::manager;
+use crate::fork;
+use crate::manager::{self, Line};
 use crate::session::Session;
 use crate::watch::Watch;
 use crossbeam_channel::{Receiver, Sender};
@@ -111,25 +111,25 @@ impl Dispatcher {
 
     /// Until the provider is dropped.
     pub fn run(mut self) {
-        while let Some(channel) = self.find_manager() {
-            if self.follow(&channel) == End::Dropped {
+        while let Some(line) = self.find_manager() {
+            if self.follow(&line.channel) == End::Dropped {
                 return;
             }
         }
     }
 
     /// Waits for a manager and registers with it. None when the provider is dropped.
-    fn find_manager(&mut self) -> Option<Channel> {
+    fn find_manager(&mut self) -> Option<Line> {
         let mut retry_until = Instant::now();
         loop {
             // Watched before it is tried, so that nothing that comes after is missed.
             let watch = Watch::new(&self.directories);
             let registered = manager::register(&self.directories, &self.name, self.synchronously);
-            if let Some((channel, progress)) = registered {
+            if let Some((line, progress)) = registered {
                 if let Some(progress) = progress {
                     let _ = self.progress.send(progress);
                 }
-                return Some(channel);
+                return Some(line);
             }
             let _ = self.progress.send(Progress::NoManager);
             let watch = watch.filter(|watch| self.waits.add(watch, KEY_WATCH, Signals::READABLE).is_ok());
@@ -157,7 +157,6 @@ impl Dispatcher {
         if self.waits.add(channel, KEY_CHANNEL, Signals::READABLE | Signals::PEER_CLOSED).is_err() {
             return End::ManagerGone;
         }
-        let closed_in_children = ClosedInChildren::new(channel);
         let mut session: Option<Session> = None;
         let end = loop {
             let deadline = session.as_mut().and_then(Session::service);
@@ -174,7 +173,6 @@ impl Dispatcher {
         };
         self.end_session(&mut session);
         let _ = self.waits.remove(channel);
-        drop(closed_in_children);
         end
     }
 
@@ -194,17 +192,9 @@ impl Dispatcher {
 
     /// Serves all requests that have arrived. None when the manager is gone or broke the protocol.
     fn serve(&self, channel: &Channel, session: &mut Option<Session>) -> Option<()> {
-        loop {
-            let message = match channel.read() {
-                Ok(message) => message,
-                Err(Error::ShouldWait) => return Some(()),
-                Err(_) => return None,
-            };
-            let encoded = trace_protocol::Encoded { bytes: message.bytes, handles: message.handles };
-            let encoded = encoded.unspill(load).ok()?;
-            let (txid, request) = ProviderRequest::decode(&encoded.bytes, encoded.handles).ok()?;
+        while let Some((txid, request)) = fork::without_forks(|| self.receive(channel, session))? {
             match request {
-                ProviderRequest::Initialize { config } => self.initialize(session, config),
+                ProviderRequest::Initialize { .. } => {}
                 ProviderRequest::Start { buffer_disposition, additional_categories } => {
                     let start =
                         |session: &mut Session| session.start(buffer_disposition, &additional_categories);
@@ -229,6 +219,29 @@ impl Dispatcher {
                 }
             }
         }
+        Some(())
+    }
+
+    /// The next request, if one has arrived; one that brings descriptors is obeyed already. None when the manager is gone
+    /// or broke the protocol.
+    fn receive(
+        &self,
+        channel: &Channel,
+        session: &mut Option<Session>,
+    ) -> Option<Option<(Txid, ProviderRequest<Handle>)>> {
+        let message = match channel.read() {
+            Ok(message) => message,
+            Err(Error::ShouldWait) => return Some(None),
+            Err(_) => return None,
+        };
+        let encoded = trace_protocol::Encoded { bytes: message.bytes, handles: message.handles };
+        let encoded = encoded.unspill(load).ok()?;
+        let (txid, request) = ProviderRequest::decode(&encoded.bytes, encoded.handles).ok()?;
+        if let ProviderRequest::Initialize { config } = request {
+            self.initialize(session, config);
+            return self.receive(channel, session);
+        }
+        Some(Some((txid, request)))
     }
 
     fn initialize(&self, session: &mut Option<Session>, config: ProviderConfig<Handle>) {

@@ -10,7 +10,7 @@
 use crate::provider::TraceProvider;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Once;
-use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
 use trace_engine::engine;
 
 const NONE: i32 = -1;
@@ -19,6 +19,33 @@ const NONE: i32 = -1;
 static WATCHED: [AtomicI32; 16] = [const { AtomicI32::new(NONE) }; 16];
 /// What the provider is called that was registered last.
 static NAME: AtomicPtr<String> = AtomicPtr::new(core::ptr::null_mut());
+
+/// True while a fork is under way, and while there are descriptors that are not in [`WATCHED`] yet. A flag to spin on: a
+/// lock with a queue could be left in any state in a child.
+static IS_HELD: AtomicBool = AtomicBool::new(false);
+
+fn hold() {
+    while IS_HELD.swap(true, Ordering::Acquire) {
+        std::thread::yield_now();
+    }
+}
+
+extern "C" fn before_fork() {
+    hold();
+}
+
+extern "C" fn after_fork_in_parent() {
+    IS_HELD.store(false, Ordering::Release);
+}
+
+/// Does something in which no fork may come between: making descriptors and putting them on the list. It must not panic
+/// and must not fork.
+pub(crate) fn without_forks<T>(body: impl FnOnce() -> T) -> T {
+    hold();
+    let result = body();
+    IS_HELD.store(false, Ordering::Release);
+    result
+}
 
 /// A descriptor that forked children close, for as long as this lives: otherwise the manager would take a parent that has
 /// died for alive as long as its child is.
@@ -48,15 +75,18 @@ impl Drop for ClosedInChildren {
 pub(crate) fn register_children_as(name: &str) {
     static INSTALL: Once = Once::new();
     INSTALL.call_once(|| {
-        // SAFETY: the handler does what F1 says, and never goes away.
-        unsafe { libc::pthread_atfork(None, None, Some(close_in_child)) };
+        // SAFETY: the handlers do what F1 says, and never go away.
+        unsafe {
+            libc::pthread_atfork(Some(before_fork), Some(after_fork_in_parent), Some(after_fork_in_child))
+        };
     });
     engine::call_at_first_event_of_children(register_child);
     // The one before stays where it is: somebody may be reading it.
     NAME.store(Box::into_raw(Box::new(name.to_owned())), Ordering::Release);
 }
 
-extern "C" fn close_in_child() {
+extern "C" fn after_fork_in_child() {
+    IS_HELD.store(false, Ordering::Release);
     for slot in &WATCHED {
         let fd = slot.swap(NONE, Ordering::Relaxed);
         if fd != NONE {

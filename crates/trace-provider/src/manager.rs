@@ -1,6 +1,7 @@
 //! Finds a manager and registers with it.
 
 use crate::dispatcher::Progress;
+use crate::fork::{self, ClosedInChildren};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use trace_protocol::registry::{Registration, RegistryRequest, RegistryResponse, RegistryStatus};
@@ -16,6 +17,14 @@ const REGISTRY: &str = "registry";
 /// How long a manager may take to answer a synchronous registration.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);
 
+/// The manager's line to this provider.
+pub(crate) struct Line {
+    /// Before the channel, so that it is dropped first.
+    #[expect(dead_code, reason = "it does something when it is dropped")]
+    closed_in_children: ClosedInChildren,
+    pub channel: Channel,
+}
+
 /// Where a manager may be.
 pub(crate) fn directories() -> Vec<PathBuf> {
     RuntimeDir::candidates(RUNTIME_VARIABLE, RUNTIME_NAME)
@@ -26,13 +35,18 @@ pub(crate) fn register(
     directories: &[PathBuf],
     name: &str,
     synchronously: bool,
-) -> Option<(Channel, Option<Progress>)> {
+) -> Option<(Line, Option<Progress>)> {
     directories.iter().find_map(|directory| register_in(directory, name, synchronously))
 }
 
-fn register_in(directory: &Path, name: &str, synchronously: bool) -> Option<(Channel, Option<Progress>)> {
+fn register_in(directory: &Path, name: &str, synchronously: bool) -> Option<(Line, Option<Progress>)> {
     let registry = Channel::connect(&directory.join(REGISTRY)).ok()?;
-    let (ours, theirs) = Channel::pair().ok()?;
+    let (ours, theirs, closed_in_children) = fork::without_forks(|| {
+        let (ours, theirs) = Channel::pair().ok()?;
+        let closed_in_children = ClosedInChildren::new(&ours);
+        Some((ours, theirs, closed_in_children))
+    })?;
+    let ours = Line { closed_in_children, channel: ours };
     let registration = Registration {
         provider: theirs.into_handle(),
         pid: zx_sim::process_koid(),
