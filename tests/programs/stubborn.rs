@@ -2,6 +2,7 @@
 //!
 //! `stubborn register`: says what became of a synchronous registration, and ends. `stubborn park`: runs on until it is ended. `stubborn ignore-term`: survives SIGTERM. `stubborn stop`: stops itself with all its threads, so that it answers
 //! nobody. `stubborn once`: emits one event and exits without any clean-up. `stubborn signal N`: ends by that signal.
+//! `stubborn exec`: becomes another program. `stubborn abort`. `stubborn panic`: panics where that ends the process.
 
 use trace_provider::{Scope, TraceProvider, instant};
 
@@ -39,6 +40,19 @@ fn main() {
             println!("ready");
             // SAFETY: stops this process until somebody continues it.
             unsafe { libc::raise(libc::SIGSTOP) };
+        }
+        "exec" => {
+            use std::os::unix::process::CommandExt;
+
+            panic!("{}", std::process::Command::new("/bin/true").exec());
+        }
+        "abort" => std::process::abort(),
+        "panic" => {
+            extern "C" fn nobody_unwinds_me() {
+                instant!("stubborn", "about to panic", Scope::Thread);
+                panic!("as asked");
+            }
+            nobody_unwinds_me();
         }
         "signal" => {
             let signal = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(libc::SIGKILL);

@@ -23,6 +23,7 @@ use crate::write;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use trace_format::buffer::{BadBufferSize, BufferMode, Layout};
+use zx_sim::ticks;
 
 /// What went wrong with a call of the dispatcher's.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -131,6 +132,8 @@ pub fn initialize(region: Region, mode: BufferMode, config: Config) -> Result<()
     begin_change(State::Idle)?;
     sys::install_notices();
     sys::register_membarrier();
+    // Which clock there is takes reading files to find out, which no event may do.
+    let _ = ticks::source();
     if !wait_until_out(Instant::now() + CLEAR_WAIT).is_empty() {
         end_change(State::Idle);
         return Err(Error::Straggler);

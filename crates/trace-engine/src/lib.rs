@@ -61,8 +61,10 @@ pub use alert::send_alert;
 #[doc(hidden)]
 pub use records::{
     write_attachment, write_blob, write_context_switch, write_instaflow, write_kernel_object,
-    write_large_blob, write_log, write_thread_wakeup, write_virtual,
+    write_large_blob, write_thread_wakeup, write_virtual,
 };
+#[doc(hidden)]
+pub use render::write_formatted_log;
 
 /// Whether a trace is being recorded. Of a category, [`category_enabled!`] tells.
 #[must_use]

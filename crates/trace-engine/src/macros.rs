@@ -365,7 +365,8 @@ macro_rules! __virtual {
     }};
 }
 
-/// Records a message: `log!(category, "format {}", value, …)`.
+/// Records a message: `log!(category, "format {}", value, …)`. One of more than 1024 bytes is put together in memory that is
+/// allocated for it.
 ///
 /// ```
 /// trace_engine::log!("app", "retrying in {} s", 5);
@@ -375,13 +376,7 @@ macro_rules! log {
     ($category:expr, $($format:tt)+) => {{
         let site = $crate::__site!($category, $category);
         if site.is_on() {
-            match ::core::format_args!($($format)+) {
-                // What needs no formatting needs no allocation.
-                message => match message.as_str() {
-                    Some(text) => $crate::write_log(site, text),
-                    None => $crate::write_log(site, &::std::string::ToString::to_string(&message)),
-                },
-            }
+            $crate::write_formatted_log(site, ::core::format_args!($($format)+));
         }
     }};
 }

@@ -2,6 +2,8 @@
 
 use crate::args::{IntoValue, Value, sealed};
 use crate::record_writer::RecordWriter;
+use crate::records::write_log;
+use crate::site::Site;
 use std::fmt::{self, Debug, Display, Write};
 use trace_format::argument::ArgumentType;
 use trace_format::refs::{inline_string_ref, truncate};
@@ -9,10 +11,13 @@ use trace_format::refs::{inline_string_ref, truncate};
 /// Longest rendering, in bytes; longer ones are cut where a character ends.
 pub const MAX_RENDERED_BYTES: usize = 256;
 
+/// Longest message that is formatted without an allocation, in bytes.
+const MAX_STACK_MESSAGE_BYTES: usize = 1024;
+
 /// A value's rendering.
 #[derive(Clone)]
-pub struct Rendered {
-    bytes: [u8; MAX_RENDERED_BYTES],
+pub struct Rendered<const N: usize = MAX_RENDERED_BYTES> {
+    bytes: [u8; N],
     length: usize,
     is_cut: bool,
 }
@@ -38,9 +43,9 @@ pub fn debug(value: &(impl Debug + ?Sized)) -> Rendered {
     Rendered::of(format_args!("{value:?}"))
 }
 
-impl Rendered {
+impl<const N: usize> Rendered<N> {
     fn of(value: fmt::Arguments<'_>) -> Self {
-        let mut rendered = Self { bytes: [0; MAX_RENDERED_BYTES], length: 0, is_cut: false };
+        let mut rendered = Self { bytes: [0; N], length: 0, is_cut: false };
         // An error says that it is full.
         let _ = rendered.write_fmt(value);
         rendered
@@ -51,7 +56,7 @@ impl Rendered {
     }
 }
 
-impl Write for Rendered {
+impl<const N: usize> Write for Rendered<N> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if self.is_cut {
             return Err(fmt::Error);
@@ -62,6 +67,19 @@ impl Write for Rendered {
         self.length += fitting.len();
         self.is_cut = fitting.len() < text.len();
         if self.is_cut { Err(fmt::Error) } else { Ok(()) }
+    }
+}
+
+/// Formats a message, before its record, and records it. Only long messages need an allocation.
+#[doc(hidden)]
+pub fn write_formatted_log(site: &'static Site, message: fmt::Arguments<'_>) {
+    if let Some(text) = message.as_str() {
+        return write_log(site, text);
+    }
+    let rendered = Rendered::<MAX_STACK_MESSAGE_BYTES>::of(message);
+    match core::str::from_utf8(rendered.as_bytes()) {
+        Ok(text) if !rendered.is_cut => write_log(site, text),
+        _ => write_log(site, &message.to_string()),
     }
 }
 

@@ -76,3 +76,19 @@ fn a_command_ended_by_a_signal_is_recorded() {
     assert_eq!(output.status.code(), Some(128 + 6), "{output:?}");
     assert_eq!(Archive::read(&sandbox.file("trace.fxt")).events.len(), 1);
 }
+
+#[test]
+fn whatever_ends_a_program_its_events_stay() {
+    let stubborn = trace_tests::build::program("stubborn").to_str().unwrap();
+    for (how, code, expected) in [
+        ("exec", 0, &["here"][..]),
+        ("abort", 128 + 6, &["here"]),
+        ("panic", 128 + 6, &["here", "about to panic"]),
+    ] {
+        let sandbox = Sandbox::new();
+        let output = sandbox.trace(["record", "--", stubborn, how]);
+        assert_eq!(output.status.code(), Some(code), "{how}: {output:?}");
+        let archive = Archive::read(&sandbox.file("trace.fxt"));
+        assert_eq!(archive.events.iter().map(|event| event.name()).collect::<Vec<_>>(), expected, "{how}");
+    }
+}

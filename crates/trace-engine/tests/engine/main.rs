@@ -2,6 +2,7 @@
 
 mod circular;
 mod freeze;
+mod hard;
 mod model;
 mod oneshot;
 mod runs;

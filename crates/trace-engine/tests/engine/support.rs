@@ -187,6 +187,13 @@ impl Trace {
         events
     }
 
+    /// The whole buffer as it is now.
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![0; self.layout.total_bytes as usize];
+        assert_eq!(self.words.read_at(0, &mut bytes).unwrap(), bytes.len());
+        bytes
+    }
+
     pub fn stop(self) -> Read {
         self.pause();
         self.end()
@@ -196,6 +203,16 @@ impl Trace {
     pub fn end(mut self) -> Read {
         self.read(Part::Rest(Activity::Quiet));
         engine::terminate(Instant::now() + Duration::from_secs(5)).unwrap();
+        self.parse()
+    }
+
+    /// Reads the buffer of an engine that was terminated.
+    pub fn read_terminated(mut self) -> Read {
+        self.read(Part::Rest(Activity::Quiet));
+        self.parse()
+    }
+
+    fn parse(self) -> Read {
         let slabs_used = self.slabs_used();
         let reader = self.reader.as_ref().unwrap();
         read(reader, &self.out, slabs_used, self._alone)
