@@ -1,0 +1,371 @@
+//! Stops a writing thread after each single instruction of each kind of operation, lets another thread of its process
+//! commit events meanwhile, and reads the buffer as if the process had been killed there; now and then it is.
+//!
+//! What a stopped process leaves in shared memory is what a killed one leaves. Every committed record must be found,
+//! nothing else, and all that is missing must be counted. The one event that is under way may be there or not; once it is
+//! there it stays.
+//!
+//! `instructions [NAME]`: only the operations whose name contains NAME.
+
+use std::fs::{File, OpenOptions};
+use std::num::NonZeroU64;
+use std::process::{Child, Command, ExitCode};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use trace_engine::{
+    AlertHandler, BufferMode, Config, Disposition, Region, Scope, blob_record, engine, instant,
+};
+use trace_format::buffer::Layout;
+use trace_format::units::TicksPerSecond;
+use trace_reader::buffer::{Activity, BufferReader, Part, Source};
+use zx_sim::{Handle, Mapping, Vmo};
+
+const BUFFER_BYTES: u64 = 64 << 10;
+const RATE: u64 = 1_000_000_000;
+/// The other thread commits after so many steps of the first.
+const STEPS_PER_COMMIT: u64 = 7;
+/// Says which role this program plays: the operation, the mode and the directory of the files.
+const ROLE: &str = "TRACE_TEST_ROLE";
+const MODES: [BufferMode; 3] = [BufferMode::Oneshot, BufferMode::Circular, BufferMode::Streaming];
+
+/// What is taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operation {
+    Event,
+    FirstUseOfStrings,
+    FirstEventOfThread,
+    CrossingSlabs,
+    CrossingHalves,
+    RecordLargerThanASlab,
+    Refusal,
+    ThreadExit,
+}
+
+const OPERATIONS: [Operation; 8] = [
+    Operation::Event,
+    Operation::FirstUseOfStrings,
+    Operation::FirstEventOfThread,
+    Operation::CrossingSlabs,
+    Operation::CrossingHalves,
+    Operation::RecordLargerThanASlab,
+    Operation::Refusal,
+    Operation::ThreadExit,
+];
+
+impl Operation {
+    /// Events of 16 bytes before it.
+    fn events_before(self, layout: &Layout) -> u64 {
+        let per_slab = layout.slab_bytes / 16;
+        let per_half = u64::from(layout.slabs_per_half) * per_slab;
+        match self {
+            Self::Event | Self::FirstUseOfStrings | Self::RecordLargerThanASlab | Self::ThreadExit => 1,
+            Self::FirstEventOfThread => 0,
+            Self::CrossingSlabs => per_slab,
+            // The other thread has one slab.
+            Self::CrossingHalves => per_half - per_slab,
+            Self::Refusal => per_half * u64::from(layout.mode.halves()) - per_slab,
+        }
+    }
+
+    /// Records that the operation writes.
+    fn records(self) -> u64 {
+        if self == Self::ThreadExit { 0 } else { 1 }
+    }
+
+    fn run(self) {
+        match self {
+            Self::FirstUseOfStrings => {
+                instant!("fresh category", "fresh name", Scope::Thread, "fresh argument" => 1_u64);
+            }
+            Self::RecordLargerThanASlab => blob_record!("cat", 1, "large", &[7; 700]),
+            // Its end is stepped through, too.
+            Self::ThreadExit => {}
+            _ => small(),
+        }
+    }
+}
+
+/// 16 bytes once its site has indices.
+fn small() {
+    instant!("cat", "small", Scope::Thread);
+}
+
+/// What both processes share beside the buffer.
+struct Page(Mapping);
+
+impl Page {
+    fn open(directory: &str) -> Self {
+        Self(map(&format!("{directory}/page")))
+    }
+
+    fn word(&self, index: usize) -> &AtomicU64 {
+        assert!(index < 8);
+        // SAFETY: inside the mapping, which is page-aligned and only touched through atomics.
+        unsafe { &*self.0.as_ptr().cast::<AtomicU64>().add(index) }
+    }
+
+    /// Events that the other thread is to have written.
+    fn wanted(&self) -> &AtomicU64 {
+        self.word(0)
+    }
+
+    /// Events that it has written.
+    fn written(&self) -> &AtomicU64 {
+        self.word(1)
+    }
+
+    /// Thread id of the thread that is stepped through, when it is ready.
+    fn ready(&self) -> &AtomicU64 {
+        self.word(2)
+    }
+}
+
+fn open(path: &str) -> File {
+    OpenOptions::new().read(true).write(true).open(path).expect("the file is there")
+}
+
+fn map(path: &str) -> Mapping {
+    Vmo::from_handle(Handle::new(open(path).into()))
+        .and_then(|vmo| vmo.map())
+        .expect("the file can be mapped")
+}
+
+/// The process that is stepped through.
+fn play(role: &str) {
+    let mut parts = role.split(' ');
+    let mut number = || parts.next().and_then(|part| part.parse::<usize>().ok()).expect("a number");
+    let (operation, mode) = (OPERATIONS[number()], MODES[number()]);
+    let directory = parts.next().expect("a directory");
+    let page = Page::open(directory);
+    let mapping = map(&format!("{directory}/buffer"));
+    let (base, length) = (mapping.as_ptr(), mapping.len());
+    // SAFETY: a mapping of so many bytes that its owner keeps, and that nothing refers to.
+    let region = unsafe { Region::from_mapping(base, length, Box::new(mapping)) };
+    let config = Config {
+        process: u64::from(std::process::id()),
+        process_name: "p".into(),
+        ticks_per_second: RATE,
+        categories: Vec::new(),
+        alert: AlertHandler::default(),
+    };
+    engine::initialize(region, mode, config).expect("the engine is idle");
+    engine::start(Disposition::Retain, &[]).expect("the engine starts");
+    let layout = Layout::new(BUFFER_BYTES, mode).expect("a size");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            loop {
+                let written = page.written().load(Ordering::Relaxed);
+                if page.wanted().load(Ordering::Acquire) > written {
+                    small();
+                    page.written().store(written + 1, Ordering::Release);
+                } else {
+                    std::thread::yield_now();
+                }
+            }
+        });
+        scope.spawn(|| {
+            (0..operation.events_before(&layout)).for_each(|_| small());
+            // SAFETY: asks to be traced by the parent, which waits for that, and stops.
+            unsafe {
+                assert_eq!(libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0), 0);
+                page.ready().store(libc::syscall(libc::SYS_gettid) as u64, Ordering::Release);
+                libc::raise(libc::SIGSTOP);
+            }
+            operation.run();
+            if operation != Operation::ThreadExit {
+                // SAFETY: says that it is done.
+                unsafe { libc::raise(libc::SIGSTOP) };
+            }
+        });
+    });
+}
+
+/// The stepped process and its files, gone when it is over.
+struct Stepped {
+    child: Child,
+    thread: libc::pid_t,
+    page: Page,
+    buffer: Vmo,
+    mode: BufferMode,
+    _directory: tempfile::TempDir,
+}
+
+impl Drop for Stepped {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+impl Stepped {
+    /// A process at the beginning of an operation.
+    fn new(operation: usize, mode: usize) -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().to_str().expect("a path in UTF-8").to_owned();
+        for (name, size) in [("page", 4096), ("buffer", BUFFER_BYTES)] {
+            File::create(directory.path().join(name)).and_then(|file| file.set_len(size)).expect("a file");
+        }
+        let page = Page::open(&path);
+        page.wanted().store(1, Ordering::Release);
+        let role = format!("{operation} {mode} {path}");
+        let program = std::env::current_exe().expect("a path");
+        let child = Command::new(program).env(ROLE, role).spawn().expect("the program runs");
+        let buffer = Vmo::from_handle(Handle::new(open(&format!("{path}/buffer")).into())).expect("a file");
+        let mut stepped = Self { child, thread: 0, page, buffer, mode: MODES[mode], _directory: directory };
+        stepped.wait_until("it is ready", |stepped| stepped.page.ready().load(Ordering::Acquire) != 0);
+        stepped.thread = stepped.page.ready().load(Ordering::Acquire) as libc::pid_t;
+        assert_eq!(stepped.wait(), Some(libc::SIGSTOP), "it stops where it begins");
+        stepped.commit();
+        stepped
+    }
+
+    fn wait_until(&mut self, what: &str, condition: impl Fn(&Self) -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !condition(self) {
+            assert!(Instant::now() < deadline, "waited in vain until {what}");
+            assert!(self.child.try_wait().expect("a child").is_none(), "it ended before {what}");
+            std::thread::yield_now();
+        }
+    }
+
+    /// The signal that the stepped thread has stopped with; none if it is gone.
+    fn wait(&self) -> Option<i32> {
+        let mut status = 0;
+        // SAFETY: a thread that this one traces, and a place for its status.
+        let waited = unsafe { libc::waitpid(self.thread, &raw mut status, libc::__WALL) };
+        assert_eq!(waited, self.thread, "{}", std::io::Error::last_os_error());
+        libc::WIFSTOPPED(status).then(|| libc::WSTOPSIG(status))
+    }
+
+    /// Lets the thread do one instruction; false if it is at the end of the operation.
+    fn step(&self) -> bool {
+        // SAFETY: a thread that this one traces, and that is stopped.
+        assert_eq!(unsafe { libc::ptrace(libc::PTRACE_SINGLESTEP, self.thread, 0, 0) }, 0);
+        self.wait() == Some(libc::SIGTRAP)
+    }
+
+    /// A step, and now and then an event of the other thread; false if the operation is over.
+    fn advance(&mut self, steps: &mut u64) -> bool {
+        let goes_on = self.step();
+        *steps += u64::from(goes_on);
+        if goes_on && steps.is_multiple_of(STEPS_PER_COMMIT) {
+            self.commit();
+        }
+        goes_on
+    }
+
+    /// Has the other thread write one more event.
+    fn commit(&mut self) {
+        let wanted = self.page.wanted().fetch_add(1, Ordering::AcqRel) + 1;
+        self.wait_until("the other thread has written", |stepped| {
+            stepped.page.written().load(Ordering::Acquire) == wanted
+        });
+    }
+
+    fn kill(&mut self) {
+        let _ = self.child.kill();
+        // Whoever traces a thread has to take its end in, or that of the process never comes.
+        // SAFETY: nothing is written.
+        while self.thread != 0
+            && unsafe { libc::waitpid(self.thread, core::ptr::null_mut(), libc::__WALL) } == self.thread
+        {
+        }
+        let _ = self.child.wait();
+    }
+
+    /// Records of both threads that are in the buffer, and those that are counted as lost.
+    fn read(&self) -> (u64, u64) {
+        struct File<'a>(&'a Vmo);
+        impl Source for File<'_> {
+            fn read_at(&self, offset: u64, bytes: &mut [u8]) -> std::io::Result<usize> {
+                self.0.read_at(offset, bytes).map_err(std::io::Error::other)
+            }
+        }
+        let rate = TicksPerSecond(NonZeroU64::new(RATE).expect("not zero"));
+        let part = Part::Rest(Activity::Quiet);
+        let mut reader = BufferReader::open(File(&self.buffer), BUFFER_BYTES, self.mode, rate, part)
+            .expect("the header is whole");
+        let mut out = Vec::new();
+        while reader.read_batch(&mut out).expect("the buffer can be read") {}
+        assert_eq!(reader.findings().bad_records, 0, "{:?}", reader.findings().first_bad);
+        let losses = reader.losses().expect("a ledger");
+        (reader.findings().rolling_records, losses.iter().map(|(_, loss)| loss.count).sum())
+    }
+}
+
+/// Steps through one operation in one mode. Returns how many instructions it has.
+fn step_through(operation: usize, mode: usize) -> u64 {
+    let mut stepped = Stepped::new(operation, mode);
+    let (operation, mode) = (OPERATIONS[operation], MODES[mode]);
+    let layout = Layout::new(BUFFER_BYTES, mode).expect("a size");
+    let before = operation.events_before(&layout);
+    let (mut steps, mut has_operation) = (0, false);
+    let (mut bytes, mut last) = (vec![0; BUFFER_BYTES as usize], Vec::new());
+    loop {
+        assert_eq!(stepped.buffer.read_at(0, &mut bytes).ok(), Some(bytes.len()));
+        if bytes == last {
+            if !stepped.advance(&mut steps) {
+                break;
+            }
+            continue;
+        }
+        last.clone_from(&bytes);
+        let others = stepped.page.written().load(Ordering::Acquire);
+        let (kept, lost) = stepped.read();
+        let of_operation = (kept + lost).checked_sub(before + others);
+        let context = format!("{operation:?}, {mode:?}, instruction {steps}: {kept} kept, {lost} lost");
+        match of_operation {
+            Some(0) => assert!(!has_operation, "{context}: the record has vanished"),
+            Some(1) => has_operation = true,
+            _ => panic!("{context}, of {before} + {others} and the one under way"),
+        }
+        if !stepped.advance(&mut steps) {
+            break;
+        }
+    }
+    let others = stepped.page.written().load(Ordering::Acquire);
+    let (kept, lost) = stepped.read();
+    assert_eq!(kept + lost, before + others + operation.records(), "{operation:?}, {mode:?}: at the end");
+    steps
+}
+
+/// Steps so far and kills.
+fn kill_after(operation: usize, mode: usize, steps: u64) {
+    let mut stepped = Stepped::new(operation, mode);
+    let mut done = 0;
+    while done < steps && stepped.advance(&mut done) {}
+    stepped.commit();
+    let written = stepped.page.written().load(Ordering::Acquire);
+    stepped.kill();
+    let layout = Layout::new(BUFFER_BYTES, MODES[mode]).expect("a size");
+    let before = OPERATIONS[operation].events_before(&layout);
+    let (kept, lost) = stepped.read();
+    let of_operation = (kept + lost).checked_sub(before + written);
+    assert!(
+        matches!(of_operation, Some(0 | 1)),
+        "{:?}, {:?}, killed after {steps} instructions: {kept} kept, {lost} lost, of {before} + {written}",
+        OPERATIONS[operation],
+        MODES[mode]
+    );
+}
+
+fn main() -> ExitCode {
+    if let Ok(role) = std::env::var(ROLE) {
+        play(&role);
+        return ExitCode::SUCCESS;
+    }
+    let wanted = std::env::args().nth(1).filter(|name| !name.starts_with('-')).unwrap_or_default();
+    for (operation, name) in OPERATIONS.iter().map(|operation| format!("{operation:?}")).enumerate() {
+        if !name.contains(&wanted) {
+            continue;
+        }
+        for mode in 0..MODES.len() {
+            let steps = step_through(operation, mode);
+            assert!(steps > 10, "{name} was not stepped through");
+            for quarter in 1..4 {
+                kill_after(operation, mode, steps * quarter / 4);
+            }
+            println!("{name}, {:?}: {steps} instructions", MODES[mode]);
+        }
+    }
+    ExitCode::SUCCESS
+}
