@@ -92,3 +92,66 @@ pub(crate) fn wait_until_out(deadline: Instant) -> Vec<&'static ThreadBlock> {
         std::thread::sleep(Duration::from_micros(20));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Acquired;
+    use crate::site::Site;
+    use crate::sync::AtomicU64;
+    use crate::write::{Event, write_event};
+    use std::sync::atomic::AtomicBool;
+    use trace_format::event::EventType;
+
+    static SITE: Site = Site::new("cat", "litmus", &[]);
+
+    /// The asymmetric fence: a thread that was seen outside of its event writes nothing any more into what was taken
+    /// from it. Without the fence on all threads some of a million attempts miss a writer whose counter is still on its
+    /// way to memory.
+    //= docs/buffer.md#retiring
+    #[test]
+    fn a_thread_that_was_seen_outside_writes_no_more() {
+        const ATTEMPTS: u64 = 300_000;
+        const RECORD_BYTES: usize = 16;
+        assert!(
+            sys::register_membarrier(),
+            "the kernel has no membarrier: this machine cannot show anything"
+        );
+        SITE.switch_on();
+        SITE.publish(1, 2);
+        let words: Vec<AtomicU64> = (0..8192).map(|_| AtomicU64::new(0)).collect();
+        let start = words.as_ptr().expose_provenance();
+        let is_over = AtomicBool::new(false);
+        let (sender, owner) = std::sync::mpsc::channel();
+        let mut misses = 0;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let Some(Acquired::Own(block)) = block::acquire() else { panic!("no block") };
+                sender.send(block).unwrap();
+                let event = Event { event_type: EventType::Instant, start: None, extra: None };
+                while !is_over.load(Ordering::Relaxed) {
+                    write_event(&SITE, event, &());
+                }
+            });
+            let block = owner.recv().unwrap();
+            let own = &block.slabs[0];
+            for _ in 0..ATTEMPTS {
+                own.cursor.store(start, Ordering::Relaxed);
+                own.end.store(start + size_of_val(words.as_slice()), Ordering::Release);
+                while own.cursor.load(Ordering::Relaxed) < start + 3 * RECORD_BYTES {
+                    core::hint::spin_loop();
+                }
+                own.end.store(0, Ordering::Relaxed);
+                sys::fence_all_threads();
+                let counter = block.counter.load(Ordering::Acquire);
+                while counter & 1 != 0 && block.counter.load(Ordering::Acquire) == counter {
+                    core::hint::spin_loop();
+                }
+                let seen = own.cursor.load(Ordering::Relaxed);
+                misses += u64::from((0..20).any(|_| own.cursor.load(Ordering::Relaxed) != seen));
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(misses, 0, "of {ATTEMPTS} attempts");
+    }
+}

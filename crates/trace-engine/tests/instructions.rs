@@ -264,11 +264,11 @@ impl Stepped {
     fn kill(&mut self) {
         let _ = self.child.kill();
         // Whoever traces a thread has to take its end in, or that of the process never comes.
-        // SAFETY: nothing is written.
-        while self.thread != 0
-            && unsafe { libc::waitpid(self.thread, core::ptr::null_mut(), libc::__WALL) } == self.thread
-        {
-        }
+        let take_in = || {
+            // SAFETY: nothing is written.
+            unsafe { libc::waitpid(self.thread, core::ptr::null_mut(), libc::__WALL) }
+        };
+        while self.thread != 0 && take_in() == self.thread {}
         let _ = self.child.wait();
     }
 
@@ -358,13 +358,13 @@ fn main() -> ExitCode {
         if !name.contains(&wanted) {
             continue;
         }
-        for mode in 0..MODES.len() {
+        for (mode, mode_name) in MODES.iter().enumerate() {
             let steps = step_through(operation, mode);
             assert!(steps > 10, "{name} was not stepped through");
             for quarter in 1..4 {
                 kill_after(operation, mode, steps * quarter / 4);
             }
-            println!("{name}, {:?}: {steps} instructions", MODES[mode]);
+            println!("{name}, {mode_name:?}: {steps} instructions");
         }
     }
     ExitCode::SUCCESS
