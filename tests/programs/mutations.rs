@@ -46,7 +46,11 @@ fn test(directory: &Path, arguments: &[String]) -> std::io::Result<Outcome> {
         .env("CARGO_TARGET_DIR", directory.join("target"))
         .output()?;
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    let has_run = stdout.lines().any(|line| line.starts_with("test ") && !line.contains("result:"));
+    let has_tests = stdout.lines().any(|line| line.starts_with("test ") && !line.contains("result:"));
+    // Some tests are programs of their own, which say what they did or die.
+    let is_program = !stdout.contains("running ") && !stdout.trim().is_empty();
+    let has_died = ["panicked at", "(signal:"].iter().any(|word| stderr.contains(word));
+    let has_run = has_tests || is_program || has_died;
     Ok(match (has_run, output.status.success()) {
         (true, true) => Outcome::Green,
         (true, false) => Outcome::Red,

@@ -11,6 +11,7 @@
 //! * **B2** All fields are atomics: the owner writes with plain stores, the dispatcher only clears `end`.
 #![allow(unsafe_code)]
 
+pub(crate) use crate::own_slab::OwnSlab;
 use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::sys;
 use core::cell::Cell;
@@ -24,21 +25,6 @@ pub(crate) const DEPTHS: usize = 4;
 const MIN_STEP_TICKS: u64 = 4;
 const BLOCKS_PER_CHUNK: usize = 128;
 const MAX_CHUNKS: usize = 512;
-
-/// The piece of the buffer that one thread writes into at one depth.
-#[repr(C)]
-pub(crate) struct OwnSlab {
-    /// Address of the next record.
-    pub cursor: AtomicUsize,
-    /// Address behind the slab; 0 when there is none or it was revoked.
-    pub end: AtomicUsize,
-    /// Records written since the slab was taken.
-    pub events: AtomicU64,
-    /// Number of the slab plus one; 0 when there is none.
-    pub index: AtomicU32,
-    /// Not 0 when the thread had a slab before in this context.
-    pub had_slab: AtomicU32,
-}
 
 /// Everything the engine knows of one thread.
 #[repr(C, align(128))]
@@ -61,28 +47,14 @@ pub(crate) struct ThreadBlock {
     late_at: AtomicU64,
 }
 
-impl OwnSlab {
-    const fn new() -> Self {
-        Self {
-            cursor: AtomicUsize::new(0),
-            end: AtomicUsize::new(0),
-            events: AtomicU64::new(0),
-            index: AtomicU32::new(0),
-            had_slab: AtomicU32::new(0),
-        }
-    }
-
-    /// Forgets that there ever was a slab.
-    pub fn clear(&self) {
-        self.leave();
-        self.had_slab.store(0, Ordering::Relaxed);
-    }
-
-    /// Forgets the present slab.
-    pub fn leave(&self) {
-        self.end.store(0, Ordering::Relaxed);
-        self.index.store(0, Ordering::Relaxed);
-        self.events.store(0, Ordering::Relaxed);
+/// A thread's slab before it has one.
+const fn no_slab() -> OwnSlab {
+    OwnSlab {
+        cursor: AtomicUsize::new(0),
+        end: AtomicUsize::new(0),
+        events: AtomicU64::new(0),
+        index: AtomicU32::new(0),
+        had_slab: AtomicU32::new(0),
     }
 }
 
@@ -92,7 +64,7 @@ impl ThreadBlock {
             counter: AtomicU64::new(0),
             thread_bits: AtomicU64::new(0),
             latest: AtomicU64::new(0),
-            slabs: [const { OwnSlab::new() }; DEPTHS],
+            slabs: [const { no_slab() }; DEPTHS],
             depth: AtomicU32::new(0),
             owner: AtomicU32::new(0),
             generation: AtomicU64::new(0),
@@ -128,13 +100,7 @@ impl ThreadBlock {
 
     /// Takes space away whose end lies in a range of addresses.
     pub fn revoke_within(&self, ends: &core::ops::RangeInclusive<usize>) {
-        for slab in &self.slabs {
-            let end = slab.end.load(Ordering::Relaxed);
-            if ends.contains(&end) {
-                // Fails where the owner has gone on to another slab, which is nobody's business here.
-                let _ = slab.end.compare_exchange(end, 0, Ordering::Relaxed, Ordering::Relaxed);
-            }
-        }
+        self.slabs.iter().for_each(|slab| slab.revoke_within(ends));
     }
 
     /// The counter at which the thread was waited for in vain; 0 if it never was.

@@ -7,7 +7,7 @@
 //! | `site`, `section` | call sites, and how all of them are found |
 //! | `write` | the hot path of an event and the slow path behind it |
 //! | `block` | what a thread owns, and whether it is inside an event |
-//! | `claim`, `slabs`, `rests` | which slabs there are, and a thread's way into one and out of it |
+//! | `claim`, `own_slab`, `slabs`, `rests` | which slabs there are, and a thread's way into one and out of it |
 //! | `durable`, `strings` | definitions and string indices |
 //! | `retire`, `streaming` | the dispatcher: taking slabs back, handing halves over |
 //! | `loss` | counting what is not kept |
@@ -27,6 +27,7 @@ pub mod engine;
 mod id;
 mod loss;
 mod macros;
+mod own_slab;
 mod record_writer;
 mod records;
 mod region;

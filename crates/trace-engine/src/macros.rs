@@ -11,6 +11,23 @@ macro_rules! __values {
 }
 
 /// The static of a call site.
+#[cfg(not(feature = "off"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __site {
+    ($category:expr, $name:expr $(, $key:expr)*) => {{
+        static ARGUMENTS: [$crate::ArgName; <[&str]>::len(&[$($key),*])] =
+            [$($crate::ArgName::new($key)),*];
+        // Used: the engine writes it, which no compiler can see.
+        #[used]
+        #[unsafe(link_section = "trace_sites")]
+        static SITE: $crate::Site = $crate::Site::new($category, $name, &ARGUMENTS);
+        &SITE
+    }};
+}
+
+/// As the other, and nobody writes it: nothing of it stays.
+#[cfg(feature = "off")]
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __site {

@@ -111,7 +111,7 @@ mod tests {
     //= docs/buffer.md#retiring
     #[test]
     fn a_thread_that_was_seen_outside_writes_no_more() {
-        const ATTEMPTS: u64 = 300_000;
+        const ATTEMPTS: u64 = 600_000;
         const RECORD_BYTES: usize = 16;
         assert!(
             sys::register_membarrier(),

@@ -4,7 +4,7 @@
 //! dispatcher when it takes the slab back.
 
 use crate::block::{OwnSlab, ThreadBlock};
-use crate::claim::{Claims, Refusal, SlabWords};
+use crate::claim::{Refusal, SlabWords};
 use crate::context::Context;
 use crate::sync::{AtomicU64, Ordering, fence};
 use trace_format::buffer::BufferMode;
@@ -61,19 +61,11 @@ impl Context {
     }
 
     /// Makes a slab a thread's own; false if it was taken back meanwhile.
-    //= docs/buffer.md#retiring
     fn own(&self, block: &ThreadBlock, own: &OwnSlab, slab: u32, used_bytes: u32) -> Result<bool, Refusal> {
         let start = self.region.address(self.layout.slab(slab));
-        own.events.store(0, Ordering::Relaxed);
-        own.cursor.store(start + used_bytes as usize, Ordering::Relaxed);
-        own.end.store(start + self.layout.slab_bytes as usize, Ordering::Relaxed);
-        // Release: whoever takes the slab out of the block finds the count of its events reset.
-        own.index.store(slab + 1, Ordering::Release);
-        // Either the dispatcher sees this `end` when it clears them, or the look behind the fence sees what it did.
-        Claims::fence();
-        let is_kept = self.claims.recheck(self.word_of(slab).sequence());
+        let (cursor, end) = (start + used_bytes as usize, start + self.layout.slab_bytes as usize);
+        let is_kept = own.begin(&self.claims, slab, self.word_of(slab).sequence(), cursor, end);
         if is_kept != Ok(true) {
-            own.end.store(0, Ordering::Relaxed);
             self.close_slab(block, own);
         }
         is_kept
@@ -164,8 +156,7 @@ impl Context {
 
     /// Leaves a slab that has no room any more, or must not be written behind.
     pub fn close_slab(&self, block: &ThreadBlock, own: &OwnSlab) {
-        own.end.store(0, Ordering::Relaxed);
-        if let Some(slab) = own.index.swap(0, Ordering::AcqRel).checked_sub(1) {
+        if let Some(slab) = own.take() {
             let events = own.events.load(Ordering::Relaxed);
             self.store_tally(slab, events, block.latest.load(Ordering::Relaxed));
             self.close(slab);
@@ -175,13 +166,8 @@ impl Context {
     /// For the dispatcher: closes the slab of a thread that has nothing of it left to write to, if it is one of those
     /// wanted.
     pub fn close_for(&self, block: &ThreadBlock, own: &OwnSlab, is_wanted: impl Fn(u32) -> bool) {
-        let index = own.index.load(Ordering::Acquire);
-        let Some(slab) = index.checked_sub(1).filter(|slab| is_wanted(*slab)) else {
-            return;
-        };
-        // They stay as they are until somebody takes the index away.
-        let (events, last) = (own.events.load(Ordering::Relaxed), block.latest.load(Ordering::Relaxed));
-        if own.index.compare_exchange(index, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+        let last = block.latest.load(Ordering::Relaxed);
+        if let Some((slab, events)) = own.take_for(is_wanted) {
             self.store_tally(slab, events, last);
             self.close(slab);
         }
@@ -189,8 +175,8 @@ impl Context {
 
     /// Leaves a slab for good and lets the next claim have the rest of it.
     pub fn leave_slab(&self, block: &ThreadBlock, own: &OwnSlab) {
-        let is_revoked = own.end.swap(0, Ordering::Relaxed) == 0;
-        let Some(slab) = own.index.swap(0, Ordering::AcqRel).checked_sub(1) else {
+        let is_revoked = own.end.load(Ordering::Relaxed) == 0;
+        let Some(slab) = own.take() else {
             return;
         };
         let used = own.cursor.load(Ordering::Relaxed) - self.region.address(self.layout.slab(slab));

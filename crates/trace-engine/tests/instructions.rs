@@ -114,6 +114,11 @@ impl Page {
         self.word(1)
     }
 
+    /// Not 0 if the event that it is to write next is that of a new thread, with a definition of its own.
+    fn wants_thread(&self) -> &AtomicU64 {
+        self.word(3)
+    }
+
     /// Thread id of the thread that is stepped through, when it is ready.
     fn ready(&self) -> &AtomicU64 {
         self.word(2)
@@ -156,7 +161,11 @@ fn play(role: &str) {
             loop {
                 let written = page.written().load(Ordering::Relaxed);
                 if page.wanted().load(Ordering::Acquire) > written {
-                    small();
+                    if page.wants_thread().load(Ordering::Relaxed) == 0 {
+                        small();
+                    } else {
+                        std::thread::spawn(small).join().expect("no panic");
+                    }
                     page.written().store(written + 1, Ordering::Release);
                 } else {
                     std::thread::yield_now();
@@ -292,13 +301,14 @@ impl Stepped {
     }
 }
 
-/// Steps through one operation in one mode. Returns how many instructions it has.
-fn step_through(operation: usize, mode: usize) -> u64 {
+/// Steps through one operation in one mode. Returns how many instructions it has, and after which of them the buffer was
+/// another.
+fn step_through(operation: usize, mode: usize) -> (u64, Vec<u64>) {
     let mut stepped = Stepped::new(operation, mode);
     let (operation, mode) = (OPERATIONS[operation], MODES[mode]);
     let layout = Layout::new(BUFFER_BYTES, mode).expect("a size");
     let before = operation.events_before(&layout);
-    let (mut steps, mut has_operation) = (0, false);
+    let (mut steps, mut has_operation, mut changes) = (0, false, Vec::new());
     let (mut bytes, mut last) = (vec![0; BUFFER_BYTES as usize], Vec::new());
     loop {
         assert_eq!(stepped.buffer.read_at(0, &mut bytes).ok(), Some(bytes.len()));
@@ -309,6 +319,7 @@ fn step_through(operation: usize, mode: usize) -> u64 {
             continue;
         }
         last.clone_from(&bytes);
+        changes.push(steps);
         let others = stepped.page.written().load(Ordering::Acquire);
         let (kept, lost) = stepped.read();
         let of_operation = (kept + lost).checked_sub(before + others);
@@ -325,7 +336,7 @@ fn step_through(operation: usize, mode: usize) -> u64 {
     let others = stepped.page.written().load(Ordering::Acquire);
     let (kept, lost) = stepped.read();
     assert_eq!(kept + lost, before + others + operation.records(), "{operation:?}, {mode:?}: at the end");
-    steps
+    (steps, changes)
 }
 
 /// Steps so far and kills.
@@ -333,6 +344,8 @@ fn kill_after(operation: usize, mode: usize, steps: u64) {
     let mut stepped = Stepped::new(operation, mode);
     let mut done = 0;
     while done < steps && stepped.advance(&mut done) {}
+    // It comes with a definition, behind whatever the first has left of its own.
+    stepped.page.wants_thread().store(1, Ordering::Relaxed);
     stepped.commit();
     let written = stepped.page.written().load(Ordering::Acquire);
     stepped.kill();
@@ -359,10 +372,12 @@ fn main() -> ExitCode {
             continue;
         }
         for (mode, mode_name) in MODES.iter().enumerate() {
-            let steps = step_through(operation, mode);
+            let (steps, changes) = step_through(operation, mode);
             assert!(steps > 10, "{name} was not stepped through");
-            for quarter in 1..4 {
-                kill_after(operation, mode, steps * quarter / 4);
+            let is_definition = OPERATIONS[operation] == Operation::FirstUseOfStrings && mode == 0;
+            let kills = if is_definition { changes } else { vec![steps / 4, steps / 2, steps * 3 / 4] };
+            for steps in kills.into_iter().filter(|steps| *steps > 0) {
+                kill_after(operation, mode, steps);
             }
             println!("{name}, {mode_name:?}: {steps} instructions");
         }

@@ -12,7 +12,7 @@ fn write(number: u64) {
 #[test]
 fn the_newest_events_stay_and_the_overwritten_are_counted() {
     let trace = Trace::start_in(BufferMode::Circular, 64 << 10);
-    let total = 100_000;
+    let total = 100_003;
     (0..total).for_each(write);
     let slabs = u64::from(trace.slab_count());
     let read = trace.stop();

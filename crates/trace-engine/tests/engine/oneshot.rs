@@ -606,3 +606,14 @@ fn alerts_reach_the_handler_while_their_category_is_on() {
     assert_eq!(*crate::support::ALERTS.lock().unwrap(), ["first", "fourteen_chars", "fifteen chars:"]);
     assert_eq!(read.events.len(), 0);
 }
+
+/// The compiler sees nobody who ever writes a site, and must not believe that nobody does.
+#[test]
+fn a_site_that_only_asks_gets_an_answer() {
+    let ask = || category_enabled!("only asked for");
+    assert!(!ask());
+    let trace = Trace::start(1 << 20, &[]);
+    assert!(ask());
+    drop(trace.stop());
+    assert!(!ask());
+}
