@@ -134,8 +134,10 @@ fn the_engine_uses_only_the_clock_of_zx_sim() {
 
 #[test]
 fn versions_of_packages_stand_in_one_table() {
-    // Fuzz targets are a workspace of their own.
-    let is_member = |path: &str| path.ends_with("/Cargo.toml") && !path.ends_with("/fuzz/Cargo.toml");
+    // Fuzz targets and peers are workspaces of their own.
+    let is_member = |path: &str| {
+        path.ends_with("/Cargo.toml") && !path.ends_with("/fuzz/Cargo.toml") && !path.contains("/peers/")
+    };
     for (path, text) in files(&["toml"]).iter().filter(|(path, _)| is_member(path)) {
         let mut is_dependency = false;
         for line in text.lines() {

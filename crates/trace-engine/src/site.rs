@@ -106,6 +106,12 @@ impl Site {
         self.word.store(0, Ordering::SeqCst);
     }
 
+    /// The indices of category and name, if all strings of the site have one. For a thread inside an event.
+    pub(crate) fn published(&self) -> Option<(u16, u16)> {
+        let word = self.load();
+        (word & FAST != 0).then_some(((word >> 32) as u16, (word >> 48) as u16))
+    }
+
     /// Publishes the string indices, unless the site was switched meanwhile.
     pub(crate) fn publish(&self, category: u16, name: u16) {
         let word = ON | FAST | u64::from(category) << 32 | u64::from(name) << 48;

@@ -372,6 +372,10 @@ impl Strings {
 
     /// Gives the site's strings indices where that is possible, and publishes them if it is for all.
     fn of(context: &Context, site: &'static Site) -> Result<Self, DurableFull> {
+        if let Some((category, name)) = site.published() {
+            let (category, name) = (Text::Index(category), Text::Index(name));
+            return Ok(Self { category, name, arguments_inline: false, inline_words: 0 });
+        }
         let category = context.intern(site.category())?;
         let name = context.intern(site.name())?;
         let mut arguments_inline = false;

@@ -16,14 +16,15 @@ mod rests;
 mod streams;
 mod sync {
     pub use loom::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+    pub use loom::thread;
 }
+mod world;
 
 use claim::{Claims, Refusal, SlabWords};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
-use loom::thread;
 use rests::Rests;
-use sync::{AtomicU32, AtomicU64, Ordering};
+use sync::{AtomicU32, AtomicU64, Ordering, thread};
 use trace_format::buffer::BufferMode;
 use trace_format::slab::{SlabState, SlabWord};
 
@@ -61,7 +62,9 @@ impl Memory {
     }
 
     fn close(&self, slab: u32) {
-        let sequence = SlabWord(self.words[slab as usize].load(Ordering::Relaxed)).sequence();
+        let word = SlabWord(self.words[slab as usize].load(Ordering::Relaxed));
+        assert!(word.is_in_use(), "closed twice");
+        let sequence = word.sequence();
         self.words[slab as usize].store(SlabWord::new(sequence, SlabState::Closed, 1).0, Ordering::Release);
     }
 }

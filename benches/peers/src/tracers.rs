@@ -1,0 +1,210 @@
+//! The tracers, each with the fastest of the ways it offers to record a named scope and a named moment.
+
+use crate::timed;
+use std::any::Any;
+use std::fs::File;
+use std::hint::black_box;
+use std::io::BufWriter;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What is measured of a tracer.
+pub struct Tracer {
+    /// As in the table.
+    pub name: &'static str,
+    /// Begins to record; ends when the result is dropped.
+    pub begin: fn() -> Box<dyn Any>,
+    /// So many scopes; nanoseconds per scope.
+    pub span: Option<fn(u64) -> f64>,
+    /// So many moments.
+    pub instant: Option<fn(u64) -> f64>,
+    /// Waits until what was recorded is where it belongs, where there is a way.
+    pub flush: fn(),
+}
+
+/// In the order of the table: two floors, this project's engine, the others.
+pub const TRACERS: &[Tracer] = &[
+    Tracer {
+        name: "reading the clock once / twice",
+        begin: nothing,
+        span: Some(|events| {
+            timed(events, |_| {
+                black_box((zx_sim::ticks::now(), zx_sim::ticks::now()));
+            })
+        }),
+        instant: Some(|events| {
+            timed(events, |_| {
+                black_box(zx_sim::ticks::now());
+            })
+        }),
+        flush: || (),
+    },
+    Tracer {
+        name: "… and storing 16 bytes",
+        begin: nothing,
+        span: Some(|events| {
+            let memory = memory(events);
+            timed(events, |number| {
+                black_box(zx_sim::ticks::now());
+                store(&memory, number);
+            })
+        }),
+        instant: Some(|events| {
+            let memory = memory(events);
+            timed(events, |number| store(&memory, number))
+        }),
+        flush: || (),
+    },
+    Tracer {
+        name: "trace-engine",
+        begin: engine,
+        span: Some(|events| {
+            timed(events, |_| {
+                trace_engine::duration!("peer", "span");
+            })
+        }),
+        instant: Some(|events| {
+            timed(events, |_| trace_engine::instant!("peer", "instant", trace_engine::Scope::Thread))
+        }),
+        flush: || (),
+    },
+    Tracer {
+        name: "fastrace",
+        begin: fastrace,
+        span: Some(|events| {
+            in_roots(events, || {
+                let _span = fastrace::local::LocalSpan::enter_with_local_parent("span");
+            })
+        }),
+        instant: Some(|events| {
+            in_roots(events, || fastrace::local::LocalSpan::add_event(fastrace::Event::new("instant")))
+        }),
+        flush: fastrace::flush,
+    },
+    Tracer {
+        name: "tracy-client",
+        begin: || Box::new(tracy_client::Client::start()),
+        span: Some(|events| {
+            timed(events, |_| {
+                let _span = tracy_client::span!("span");
+            })
+        }),
+        instant: Some(|events| {
+            let client = tracy_client::Client::running().expect("it was started");
+            timed(events, |_| client.message("instant", 0))
+        }),
+        flush: || (),
+    },
+    Tracer {
+        name: "puffin",
+        begin: || {
+            puffin::set_scopes_on(true);
+            Box::new(())
+        },
+        span: Some(|events| {
+            let nanos = timed(events, |_| {
+                puffin::profile_scope!("span");
+            });
+            puffin::GlobalProfiler::lock().new_frame();
+            nanos
+        }),
+        instant: None,
+        flush: || (),
+    },
+    Tracer {
+        name: "tracing + tracing-chrome",
+        begin: chrome,
+        span: Some(span_of_tracing),
+        instant: Some(event_of_tracing),
+        flush: || (),
+    },
+    Tracer {
+        name: "tracing + tracing-perfetto",
+        begin: perfetto,
+        span: Some(span_of_tracing),
+        instant: Some(event_of_tracing),
+        flush: || (),
+    },
+];
+
+fn nothing() -> Box<dyn Any> {
+    Box::new(())
+}
+
+/// Fresh memory, present, for so many events of 16 bytes.
+fn memory(events: u64) -> Vec<AtomicU64> {
+    (0..2 * events).map(|_| AtomicU64::new(0)).collect()
+}
+
+fn store(memory: &[AtomicU64], number: u64) {
+    let at = 2 * number as usize;
+    memory[at + 1].store(zx_sim::ticks::now(), Ordering::Relaxed);
+    memory[at].store(number, Ordering::Release);
+}
+
+/// Into a circular buffer, as in a recording that goes on.
+fn engine() -> Box<dyn Any> {
+    use trace_engine::{AlertHandler, BufferMode, Config, Disposition, Region, engine};
+
+    let (region, words) = Region::on_heap(16 << 20);
+    let config = Config {
+        process: 1,
+        process_name: "peer".into(),
+        ticks_per_second: 1,
+        categories: Vec::new(),
+        alert: AlertHandler::default(),
+    };
+    engine::initialize(region, BufferMode::Circular, config).expect("the engine is idle");
+    engine::start(Disposition::Retain, &[]).expect("the engine starts");
+    Box::new(words)
+}
+
+fn fastrace() -> Box<dyn Any> {
+    struct Sink;
+    impl fastrace::collector::Reporter for Sink {
+        fn report(&mut self, spans: Vec<fastrace::prelude::SpanRecord>) {
+            black_box(spans);
+        }
+    }
+    fastrace::set_reporter(Sink, fastrace::collector::Config::default());
+    Box::new(())
+}
+
+/// Below a root of its own for each 5 000: it drops what is beyond 10 240.
+fn in_roots(events: u64, emit: impl Fn()) -> f64 {
+    const EACH: u64 = 5_000;
+    let nanos = timed(events.div_ceil(EACH), |_| {
+        let root = fastrace::Span::root("root", fastrace::prelude::SpanContext::random());
+        let _guard = root.set_local_parent();
+        (0..events.min(EACH)).for_each(|_| emit());
+    });
+    nanos / events.min(EACH) as f64
+}
+
+fn chrome() -> Box<dyn Any> {
+    use tracing_subscriber::prelude::*;
+
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    let (layer, guard) = tracing_chrome::ChromeLayerBuilder::new().file(file.path()).build();
+    tracing_subscriber::registry().with(layer).init();
+    Box::new((guard, file))
+}
+
+fn perfetto() -> Box<dyn Any> {
+    use tracing_subscriber::prelude::*;
+
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    let writer = BufWriter::new(File::create(file.path()).expect("the file is there"));
+    tracing_subscriber::registry().with(tracing_perfetto::PerfettoLayer::new(Mutex::new(writer))).init();
+    Box::new(file)
+}
+
+fn span_of_tracing(events: u64) -> f64 {
+    timed(events, |_| {
+        let _span = tracing::info_span!("span").entered();
+    })
+}
+
+fn event_of_tracing(events: u64) -> f64 {
+    timed(events, |_| tracing::info!("instant"))
+}

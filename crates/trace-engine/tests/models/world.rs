@@ -1,0 +1,112 @@
+//! Writers, and a dispatcher that takes their slabs back: as much of the engine as has to be modelled around its own files.
+
+use crate::Memory;
+use crate::claim::{Claims, Refusal};
+use crate::own_slab::OwnSlab;
+use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence, thread};
+use trace_format::buffer::BufferMode;
+
+/// Where a slab's addresses would be: slab *n* has those from 100 × (*n* + 1) on.
+pub fn address(slab: u32) -> usize {
+    100 * (slab as usize + 1)
+}
+
+/// A thread as the dispatcher sees it.
+pub struct Block {
+    pub counter: AtomicU64,
+    pub own: OwnSlab,
+}
+
+/// What writers and the dispatcher share.
+pub struct World {
+    pub claims: Claims,
+    pub memory: Memory,
+    pub blocks: Vec<Block>,
+    pub is_on: AtomicU32,
+}
+
+impl World {
+    pub fn new(mode: BufferMode, slabs_per_half: u32, threads: usize) -> Self {
+        let block = || Block {
+            counter: AtomicU64::new(0),
+            own: OwnSlab {
+                cursor: AtomicUsize::new(0),
+                end: AtomicUsize::new(0),
+                events: AtomicU64::new(0),
+                index: AtomicU32::new(0),
+                had_slab: AtomicU32::new(0),
+            },
+        };
+        Self {
+            claims: Claims::new(mode, slabs_per_half),
+            memory: Memory::new(slabs_per_half * mode.halves()),
+            blocks: (0..threads).map(|_| block()).collect(),
+            is_on: AtomicU32::new(1),
+        }
+    }
+
+    /// One event: into the slab that the thread has, or one that it claims. The payload of a slab is how many there are
+    /// in it.
+    pub fn write(&self, thread: usize) -> Result<(), Refusal> {
+        let block = &self.blocks[thread];
+        let counter = block.counter.load(Ordering::Relaxed);
+        block.counter.store(counter + 1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        let result = if self.is_on.load(Ordering::SeqCst) == 1 {
+            self.write_inside(&block.own)
+        } else {
+            Err(Refusal::Stopped)
+        };
+        block.counter.store(counter + 2, Ordering::Release);
+        result
+    }
+
+    fn write_inside(&self, own: &OwnSlab) -> Result<(), Refusal> {
+        while own.end.load(Ordering::Relaxed) == 0 {
+            self.close(own.take());
+            let claim = self.claims.take(&self.memory, 1, |slab, _| self.memory.write(slab, 0))?;
+            self.memory.open(claim.slab, claim.ticket + 1);
+            let start = address(claim.slab);
+            let is_kept = own.begin(&self.claims, claim.slab, claim.ticket + 1, start, start + 100);
+            if is_kept != Ok(true) {
+                self.close(own.take());
+                is_kept?;
+            }
+        }
+        let slab = (own.cursor.load(Ordering::Relaxed) / 100 - 1) as u32;
+        let events = own.events.load(Ordering::Relaxed) + 1;
+        self.memory.write(slab, events);
+        own.events.store(events, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn close(&self, slab: Option<u32>) {
+        if let Some(slab) = slab {
+            self.memory.close(slab);
+        }
+    }
+
+    /// Waits until each thread was seen outside of its event.
+    fn wait_until_out(&self) {
+        fence(Ordering::SeqCst);
+        for block in &self.blocks {
+            let first = block.counter.load(Ordering::Acquire);
+            while first & 1 != 0 && block.counter.load(Ordering::Acquire) == first {
+                thread::yield_now();
+            }
+        }
+    }
+
+    /// Takes slabs back: those whose ends lie in a range.
+    pub fn retire(&self, ends: &core::ops::RangeInclusive<usize>, is_wanted: impl Fn(u32) -> bool) {
+        fence(Ordering::SeqCst);
+        let revoke = || self.blocks.iter().for_each(|block| block.own.revoke_within(ends));
+        revoke();
+        self.wait_until_out();
+        revoke();
+        for block in &self.blocks {
+            self.close(block.own.take_for(&is_wanted).map(|(slab, _)| slab));
+        }
+        self.wait_until_out();
+    }
+}
