@@ -96,6 +96,25 @@ pub const TRACERS: &[Tracer] = &[
         flush: || (),
     },
     Tracer {
+        name: "perfetto-sdk",
+        begin: perfetto_sdk,
+        span: Some(|events| {
+            timed(events, |_| {
+                perfetto_sdk::scoped_track_event!("peer", "span");
+            })
+        }),
+        instant: Some(|events| timed(events, |_| perfetto_sdk::track_event_instant!("peer", "instant"))),
+        flush: || (),
+    },
+    #[cfg(feature = "lttng")]
+    Tracer {
+        name: "LTTng-UST (pair of events, from C)",
+        begin: lttng::begin,
+        span: Some(lttng::spans),
+        instant: Some(lttng::instants),
+        flush: || (),
+    },
+    Tracer {
         name: "puffin",
         begin: || {
             puffin::set_scopes_on(true);
@@ -126,6 +145,88 @@ pub const TRACERS: &[Tracer] = &[
         flush: || (),
     },
 ];
+
+perfetto_sdk::track_event_categories! {
+    pub mod categories {
+        ("peer", "The comparison", []),
+    }
+}
+use categories as perfetto_te_ns;
+
+/// A session of the process's own, into a buffer of 16 MiB that goes round.
+fn perfetto_sdk() -> Box<dyn Any> {
+    use perfetto_sdk::heap_buffer::HeapBuffer;
+    use perfetto_sdk::pb_msg::{PbMsg, PbMsgWriter};
+    use perfetto_sdk::producer::{Backends, Producer, ProducerInitArgsBuilder};
+    use perfetto_sdk::protos::config::data_source_config::DataSourceConfig;
+    use perfetto_sdk::protos::config::trace_config::{
+        TraceConfig, TraceConfigBufferConfig, TraceConfigDataSource,
+    };
+    use perfetto_sdk::protos::config::track_event::track_event_config::TrackEventConfig;
+
+    Producer::init(ProducerInitArgsBuilder::new().backends(Backends::IN_PROCESS).build());
+    perfetto_sdk::track_event::TrackEvent::init();
+    perfetto_te_ns::register().expect("categories are registered");
+    let writer = PbMsgWriter::new();
+    let buffer = HeapBuffer::new(writer.stream_writer());
+    let mut message = PbMsg::new(&writer).expect("a message");
+    {
+        let mut config = TraceConfig { msg: &mut message };
+        config.set_buffers(|buffers: &mut TraceConfigBufferConfig| {
+            buffers.set_size_kb(16 << 10);
+        });
+        config.set_data_sources(|sources: &mut TraceConfigDataSource| {
+            sources.set_config(|source: &mut DataSourceConfig| {
+                source.set_name("track_event");
+                source.set_track_event_config(|events: &mut TrackEventConfig| {
+                    events.set_enabled_categories("peer");
+                });
+            });
+        });
+    }
+    message.finalize();
+    let mut bytes = vec![0; writer.stream_writer().get_written_size()];
+    buffer.copy_into(&mut bytes);
+    let mut session = perfetto_sdk::tracing_session::TracingSession::in_process().expect("a session");
+    session.setup(&bytes);
+    session.start_blocking();
+    Box::new(session)
+}
+
+/// Events of LTTng-UST; `main` has set a session up.
+#[cfg(feature = "lttng")]
+mod lttng {
+    use crate::timed;
+    use std::any::Any;
+    use std::time::{Duration, Instant};
+
+    unsafe extern "C" {
+        fn peer_lttng_is_on() -> core::ffi::c_int;
+        fn peer_lttng_instants(count: u64);
+        fn peer_lttng_spans(count: u64);
+    }
+
+    pub fn begin() -> Box<dyn Any> {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        // SAFETY: a function without arguments.
+        while unsafe { peer_lttng_is_on() } == 0 {
+            assert!(Instant::now() < deadline, "no session is recording");
+            std::thread::yield_now();
+        }
+        Box::new(())
+    }
+
+    /// The loop is C's, so that no call lies between.
+    pub fn spans(events: u64) -> f64 {
+        // SAFETY: a number.
+        timed(1, |_| unsafe { peer_lttng_spans(events) }) / events as f64
+    }
+
+    pub fn instants(events: u64) -> f64 {
+        // SAFETY: a number.
+        timed(1, |_| unsafe { peer_lttng_instants(events) }) / events as f64
+    }
+}
 
 fn nothing() -> Box<dyn Any> {
     Box::new(())

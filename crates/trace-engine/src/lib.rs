@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`engine`] | initialize, start, stop, terminate: what a provider's dispatcher calls |
 //! | [`Region`] | the memory of a buffer |
-//! | `site`, `section` | call sites, and how all of them are found |
+//! | `site`, `site_word`, `section` | call sites, and how all of them are found |
 //! | `write` | the hot path of an event and the slow path behind it |
 //! | `block` | what a thread owns, and whether it is inside an event |
 //! | `claim`, `own_slab`, `slabs`, `rests` | which slabs there are, and a thread's way into one and out of it |
@@ -36,6 +36,7 @@ mod rests;
 mod retire;
 mod section;
 mod site;
+mod site_word;
 mod slabs;
 mod streaming;
 mod strings;

@@ -13,6 +13,10 @@ mod own_slab;
 #[path = "../../src/rests.rs"]
 #[expect(dead_code, reason = "not all of it is modelled")]
 mod rests;
+#[path = "../../src/site_word.rs"]
+#[expect(dead_code, reason = "not all of it is modelled")]
+mod site_word;
+mod sites;
 mod streams;
 mod sync {
     pub use loom::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
