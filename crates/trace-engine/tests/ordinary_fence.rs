@@ -1,0 +1,110 @@
+//! The engine where the kernel has no `membarrier`: each event has a full fence of its own, and nothing else is different.
+//!
+//! A program of its own: a filter takes the call away from the whole process before the engine asks for it.
+
+use std::num::NonZeroU64;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use trace_engine::engine::{self, SaveRequest};
+use trace_engine::{
+    AlertHandler, BufferMode, Config, Disposition, HeapWords, Region, Scope, duration, instant,
+};
+use trace_format::units::TicksPerSecond;
+use trace_reader::buffer::{Activity, BufferReader, Part, Source};
+
+const BUFFER_BYTES: usize = 256 << 10;
+const WRITERS: u64 = 4;
+const EACH: u64 = 100_000;
+
+struct Words(HeapWords);
+
+impl Source for Words {
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> std::io::Result<usize> {
+        self.0.read_at(offset as usize, bytes);
+        Ok(bytes.len())
+    }
+}
+
+/// Lets `membarrier` fail as on a kernel that does not have it.
+fn take_membarrier_away() {
+    let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
+    let is_membarrier = libc::sock_filter {
+        code: (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16,
+        jt: 0,
+        jf: 1,
+        k: libc::SYS_membarrier as u32,
+    };
+    let filter = [
+        // The number of the call.
+        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0),
+        is_membarrier,
+        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
+        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
+    // SAFETY: a filter of four instructions, which the kernel copies.
+    unsafe {
+        assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+        let mode = libc::SECCOMP_MODE_FILTER;
+        assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const program), 0);
+        assert_eq!(libc::syscall(libc::SYS_membarrier, 0, 0, 0), -1, "the filter works");
+    }
+}
+
+fn main() -> ExitCode {
+    take_membarrier_away();
+    let (region, words) = Region::on_heap(BUFFER_BYTES);
+    let config = Config {
+        process: u64::from(std::process::id()),
+        process_name: "fence".into(),
+        ticks_per_second: 1_000_000_000,
+        categories: Vec::new(),
+        alert: AlertHandler::default(),
+    };
+    engine::initialize(region, BufferMode::Streaming, config).expect("the engine is idle");
+    engine::start(Disposition::Retain, &[]).expect("the engine starts");
+    let (bytes, mode) = (BUFFER_BYTES as u64, BufferMode::Streaming);
+    let rate = TicksPerSecond(NonZeroU64::new(1_000_000_000).expect("not zero"));
+    let mut reader: Option<BufferReader<Words>> = None;
+    let mut read = |part: Part| {
+        match &mut reader {
+            Some(reader) => reader.begin(part).expect("a buffer"),
+            none => {
+                let opened = BufferReader::open(Words(words.clone()), bytes, mode, rate, part);
+                none.insert(opened.expect("a buffer"));
+            }
+        }
+        let reader = reader.as_mut().expect("it was opened");
+        while reader.read_batch(&mut Vec::new()).expect("a buffer") {}
+        assert_eq!(reader.findings().bad_records, 0);
+        let lost: u64 = reader.losses().expect("a ledger").iter().map(|(_, loss)| loss.count).sum();
+        (reader.findings().rolling_records, lost)
+    };
+    let mut halves = 0;
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|_| {
+                scope.spawn(|| {
+                    for number in 0..EACH {
+                        duration!("fence", "scope");
+                        instant!("fence", "instant", Scope::Thread, "n" => number);
+                    }
+                })
+            })
+            .collect();
+        while !writers.iter().all(std::thread::ScopedJoinHandle::is_finished) {
+            let service = engine::service().expect("a stream runs");
+            if let Some(request @ SaveRequest { wrapped_count, durable_bytes }) = service.save {
+                read(Part::Half { wrapped_count, durable_bytes });
+                engine::mark_saved(request).expect("the half that was handed over");
+                halves += 1;
+            }
+        }
+    });
+    engine::stop(Instant::now() + Duration::from_secs(10)).expect("the engine stops");
+    let (records, lost) = read(Part::Rest(Activity::Quiet));
+    println!("{records} records in {halves} halves, {lost} lost");
+    assert!(halves > 10, "{halves} halves");
+    assert_eq!(records + lost, WRITERS * EACH * 2);
+    ExitCode::SUCCESS
+}
