@@ -71,7 +71,7 @@ fn main() -> ExitCode {
             Some(reader) => reader.begin(part).expect("a buffer"),
             none => {
                 let opened = BufferReader::open(Words(words.clone()), bytes, mode, rate, part);
-                none.insert(opened.expect("a buffer"));
+                *none = Some(opened.expect("a buffer"));
             }
         }
         let reader = reader.as_mut().expect("it was opened");
