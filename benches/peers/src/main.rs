@@ -62,33 +62,6 @@ fn play(tracer: &Tracer) {
     drop(recording);
 }
 
-/// Starts LTTng's daemon and a recording, which end with the result. Nothing without the feature.
-fn lttng_session() -> Option<Session> {
-    if !cfg!(feature = "lttng") {
-        return None;
-    }
-    let directory = tempfile::tempdir().expect("a directory");
-    let output = format!("--output={}", directory.path().display());
-    run("lttng-sessiond", &["--daemonize"]);
-    run("lttng", &["create", "trace-peers", &output]);
-    run("lttng", &["enable-event", "--userspace", "trace_peers:*"]);
-    run("lttng", &["start"]);
-    Some(Session(directory))
-}
-
-struct Session(#[expect(dead_code, reason = "it is removed when it is dropped")] tempfile::TempDir);
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        run("lttng", &["destroy", "trace-peers"]);
-    }
-}
-
-fn run(program: &str, arguments: &[&str]) {
-    // The daemon may be running already; whoever needs it will say so if it is not.
-    let _ = Command::new(program).args(arguments).output();
-}
-
 fn main() -> ExitCode {
     if let Ok(name) = std::env::var(ROLE) {
         let Some(tracer) = TRACERS.iter().find(|tracer| tracer.name == name) else {
@@ -97,7 +70,6 @@ fn main() -> ExitCode {
         play(tracer);
         return ExitCode::SUCCESS;
     }
-    let _session = lttng_session();
     let rounds = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(20);
     let mut figures: BTreeMap<(usize, String), Vec<f64>> = BTreeMap::new();
     for _ in 0..rounds {

@@ -106,14 +106,6 @@ pub const TRACERS: &[Tracer] = &[
         instant: Some(|events| timed(events, |_| perfetto_sdk::track_event_instant!("peer", "instant"))),
         flush: || (),
     },
-    #[cfg(feature = "lttng")]
-    Tracer {
-        name: "LTTng-UST (pair of events, from C)",
-        begin: lttng::begin,
-        span: Some(lttng::spans),
-        instant: Some(lttng::instants),
-        flush: || (),
-    },
     Tracer {
         name: "puffin",
         begin: || {
@@ -191,41 +183,6 @@ fn perfetto_sdk() -> Box<dyn Any> {
     session.setup(&bytes);
     session.start_blocking();
     Box::new(session)
-}
-
-/// Events of LTTng-UST; `main` has set a session up.
-#[cfg(feature = "lttng")]
-mod lttng {
-    use crate::timed;
-    use std::any::Any;
-    use std::time::{Duration, Instant};
-
-    unsafe extern "C" {
-        fn peer_lttng_is_on() -> core::ffi::c_int;
-        fn peer_lttng_instants(count: u64);
-        fn peer_lttng_spans(count: u64);
-    }
-
-    pub fn begin() -> Box<dyn Any> {
-        let deadline = Instant::now() + Duration::from_secs(10);
-        // SAFETY: a function without arguments.
-        while unsafe { peer_lttng_is_on() } == 0 {
-            assert!(Instant::now() < deadline, "no session is recording");
-            std::thread::yield_now();
-        }
-        Box::new(())
-    }
-
-    /// The loop is C's, so that no call lies between.
-    pub fn spans(events: u64) -> f64 {
-        // SAFETY: a number.
-        timed(1, |_| unsafe { peer_lttng_spans(events) }) / events as f64
-    }
-
-    pub fn instants(events: u64) -> f64 {
-        // SAFETY: a number.
-        timed(1, |_| unsafe { peer_lttng_instants(events) }) / events as f64
-    }
 }
 
 fn nothing() -> Box<dyn Any> {
