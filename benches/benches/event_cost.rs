@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use trace_benches::{Cost, table};
 use trace_engine::{
-    AlertHandler, BufferMode, Config, Disposition, HeapWords, Region, Scope, duration, duration_begin,
-    engine, instant,
+    BufferMode, Config, Disposition, HeapWords, Region, Scope, duration, duration_begin, engine, instant,
 };
 use zx_sim::ticks;
 
@@ -25,13 +24,7 @@ struct Recording(HeapWords);
 impl Recording {
     fn start() -> Self {
         let (region, words) = Region::on_heap(BUFFER_BYTES);
-        let config = Config {
-            process: 1,
-            process_name: "bench".into(),
-            ticks_per_second: 1,
-            categories: Vec::new(),
-            alert: AlertHandler::default(),
-        };
+        let config = Config::new(1, "bench", 1);
         engine::initialize(region, BufferMode::Oneshot, config).expect("the engine is idle");
         engine::start(Disposition::Retain, &[]).expect("the engine is initialized");
         Self(words)

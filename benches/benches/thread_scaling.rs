@@ -9,7 +9,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use trace_benches::Cost;
-use trace_engine::{AlertHandler, BufferMode, Config, Disposition, Region, Scope, engine, instant};
+use trace_engine::{BufferMode, Config, Disposition, Region, Scope, engine, instant};
 use zx_sim::ticks;
 
 const BUFFER_BYTES: usize = 4 << 20;
@@ -63,13 +63,7 @@ fn main() {
         let memory: Vec<Vec<AtomicU64>> =
             (0..threads).map(|_| (0..part).map(|_| AtomicU64::new(0)).collect()).collect();
         let (region, words) = Region::on_heap(BUFFER_BYTES);
-        let config = Config {
-            process: 1,
-            process_name: "bench".into(),
-            ticks_per_second: 1,
-            categories: Vec::new(),
-            alert: AlertHandler::default(),
-        };
+        let config = Config::new(1, "bench", 1);
         engine::initialize(region, BufferMode::Circular, config).expect("the engine is idle");
         engine::start(Disposition::Retain, &[]).expect("the engine starts");
         for _ in 0..runs {

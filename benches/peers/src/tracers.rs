@@ -202,16 +202,10 @@ fn store(memory: &[AtomicU64], number: u64) {
 
 /// Into a circular buffer, as in a recording that goes on.
 fn engine() -> Box<dyn Any> {
-    use trace_engine::{AlertHandler, BufferMode, Config, Disposition, Region, engine};
+    use trace_engine::{BufferMode, Config, Disposition, Region, engine};
 
     let (region, words) = Region::on_heap(16 << 20);
-    let config = Config {
-        process: 1,
-        process_name: "peer".into(),
-        ticks_per_second: 1,
-        categories: Vec::new(),
-        alert: AlertHandler::default(),
-    };
+    let config = Config::new(1, "peer", 1);
     engine::initialize(region, BufferMode::Circular, config).expect("the engine is idle");
     engine::start(Disposition::Retain, &[]).expect("the engine starts");
     Box::new(words)

@@ -27,6 +27,20 @@ pub struct Config {
     pub alert: AlertHandler,
 }
 
+impl Config {
+    /// All categories, and nobody who is told of alerts.
+    #[must_use]
+    pub fn new(process: u64, process_name: impl Into<String>, ticks_per_second: u64) -> Self {
+        Self {
+            process,
+            process_name: process_name.into(),
+            ticks_per_second,
+            categories: Vec::new(),
+            alert: AlertHandler::default(),
+        }
+    }
+}
+
 /// What a start does with what is in the buffer already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disposition {

@@ -4,7 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use trace_engine::{AlertHandler, BufferMode, Config, Disposition, Region, Scope, engine, instant};
+use trace_engine::{BufferMode, Config, Disposition, Region, Scope, engine, instant};
 use trace_format::event::EventKind;
 use trace_format::units::TicksPerSecond;
 use trace_reader::buffer::{Activity, BufferReader, Part, Source};
@@ -47,13 +47,7 @@ impl Source for Words {
 fn an_allocator_may_record_what_it_does() {
     const BYTES: usize = 8 << 20;
     let (region, words) = Region::on_heap(BYTES);
-    let config = Config {
-        process: u64::from(std::process::id()),
-        process_name: "p".into(),
-        ticks_per_second: 1,
-        categories: Vec::new(),
-        alert: AlertHandler::default(),
-    };
+    let config = Config::new(u64::from(std::process::id()), "p", 1);
     engine::initialize(region, BufferMode::Oneshot, config).unwrap();
     engine::start(Disposition::Retain, &[]).unwrap();
     let threads: Vec<_> = (0..8_usize)

@@ -12,9 +12,7 @@ use std::num::NonZeroU64;
 use std::process::{Child, Command, ExitCode};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use trace_engine::{
-    AlertHandler, BufferMode, Config, Disposition, Region, Scope, blob_record, engine, instant,
-};
+use trace_engine::{BufferMode, Config, Disposition, Region, Scope, blob_record, engine, instant};
 use trace_format::buffer::Layout;
 use trace_format::units::TicksPerSecond;
 use trace_reader::buffer::{Activity, BufferReader, Part, Source};
@@ -146,13 +144,7 @@ fn play(role: &str) {
     let (base, length) = (mapping.as_ptr(), mapping.len());
     // SAFETY: a mapping of so many bytes that its owner keeps, and that nothing refers to.
     let region = unsafe { Region::from_mapping(base, length, Box::new(mapping)) };
-    let config = Config {
-        process: u64::from(std::process::id()),
-        process_name: "p".into(),
-        ticks_per_second: RATE,
-        categories: Vec::new(),
-        alert: AlertHandler::default(),
-    };
+    let config = Config::new(u64::from(std::process::id()), "p", RATE);
     engine::initialize(region, mode, config).expect("the engine is idle");
     engine::start(Disposition::Retain, &[]).expect("the engine starts");
     let layout = Layout::new(BUFFER_BYTES, mode).expect("a size");

@@ -6,9 +6,7 @@ use std::num::NonZeroU64;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use trace_engine::engine::{self, SaveRequest};
-use trace_engine::{
-    AlertHandler, BufferMode, Config, Disposition, HeapWords, Region, Scope, duration, instant,
-};
+use trace_engine::{BufferMode, Config, Disposition, HeapWords, Region, Scope, duration, instant};
 use trace_format::units::TicksPerSecond;
 use trace_reader::buffer::{Activity, BufferReader, Part, Source};
 
@@ -54,13 +52,7 @@ fn take_membarrier_away() {
 fn main() -> ExitCode {
     take_membarrier_away();
     let (region, words) = Region::on_heap(BUFFER_BYTES);
-    let config = Config {
-        process: u64::from(std::process::id()),
-        process_name: "fence".into(),
-        ticks_per_second: 1_000_000_000,
-        categories: Vec::new(),
-        alert: AlertHandler::default(),
-    };
+    let config = Config::new(u64::from(std::process::id()), "fence", 1_000_000_000);
     engine::initialize(region, BufferMode::Streaming, config).expect("the engine is idle");
     engine::start(Disposition::Retain, &[]).expect("the engine starts");
     let (bytes, mode) = (BUFFER_BYTES as u64, BufferMode::Streaming);

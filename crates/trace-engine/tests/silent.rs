@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use trace_engine::engine::{self, SaveRequest};
 use trace_engine::{
-    AlertHandler, BufferMode, Config, Disposition, HeapWords, Region, Scope, counter, debug, display,
-    duration, instant, log,
+    BufferMode, Config, Disposition, HeapWords, Region, Scope, counter, debug, display, duration, instant,
+    log,
 };
 use trace_format::units::TicksPerSecond;
 use trace_reader::buffer::{Activity, BufferReader, Part, Source};
@@ -114,13 +114,7 @@ fn run_writer() -> ! {
 
 fn main() -> ExitCode {
     let (region, words) = Region::on_heap(BUFFER_BYTES);
-    let config = Config {
-        process: u64::from(std::process::id()),
-        process_name: "silent".into(),
-        ticks_per_second: 1_000_000_000,
-        categories: Vec::new(),
-        alert: AlertHandler::default(),
-    };
+    let config = Config::new(u64::from(std::process::id()), "silent", 1_000_000_000);
     engine::initialize(region, BufferMode::Streaming, config).expect("the engine is idle");
     engine::start(Disposition::Retain, &[]).expect("the engine starts");
     let rate = TicksPerSecond(NonZeroU64::new(1_000_000_000).expect("not zero"));

@@ -10,9 +10,7 @@ use std::num::NonZeroU64;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use trace_engine::{
-    AlertHandler, BufferMode, Config, Disposition, HeapWords, Region, Scope, engine, instant,
-};
+use trace_engine::{BufferMode, Config, Disposition, HeapWords, Region, Scope, engine, instant};
 use trace_format::buffer::Layout;
 use trace_format::slab::{SlabState, SlabWord};
 use trace_format::units::TicksPerSecond;
@@ -91,13 +89,7 @@ fn main() -> ExitCode {
     let (region, words) = Region::on_heap(BUFFER_BYTES as usize);
     let layout = Layout::new(BUFFER_BYTES, BufferMode::Circular).expect("a size");
     let source = Backwards { words, layout, only_open: Cell::new(false) };
-    let config = Config {
-        process: u64::from(std::process::id()),
-        process_name: "torn".into(),
-        ticks_per_second: 1_000_000_000,
-        categories: Vec::new(),
-        alert: AlertHandler::default(),
-    };
+    let config = Config::new(u64::from(std::process::id()), "torn", 1_000_000_000);
     engine::initialize(region, BufferMode::Circular, config).expect("the engine is idle");
     engine::start(Disposition::Retain, &[]).expect("the engine starts");
     let is_over = AtomicBool::new(false);
