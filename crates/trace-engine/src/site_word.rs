@@ -40,7 +40,8 @@ impl SiteWord {
     }
 
     pub fn switch_off(&self) {
-        self.0.store(0, Ordering::SeqCst);
+        // An exchange, as it is the newest value that has to go: what a writer has just published.
+        self.0.swap(0, Ordering::SeqCst);
     }
 
     /// The indices of category and name, if all strings of the site have one. For a thread inside an event.

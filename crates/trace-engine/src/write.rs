@@ -95,7 +95,8 @@ pub fn write_event_at<V: Values>(site: &'static Site, event: Event, values: &V, 
     let block = block::current();
     let counter = block.counter.load(Ordering::Relaxed);
     if counter & 1 == 0 {
-        block.counter.store(counter + 1, Ordering::Relaxed);
+        // Release: a dispatcher that waits for the event before may see this value instead of that event's last one.
+        block.counter.store(counter + 1, Ordering::Release);
         // The processor's half of this fence is the dispatcher's `membarrier`.
         compiler_fence(Ordering::SeqCst);
         let word = site.load();
@@ -218,7 +219,8 @@ fn try_with_place(
 pub(crate) fn enter(block: &ThreadBlock) {
     let counter = block.counter.load(Ordering::Relaxed);
     if counter & 1 == 0 {
-        block.counter.store(counter + 1, Ordering::Relaxed);
+        // Release: as on the hot path.
+        block.counter.store(counter + 1, Ordering::Release);
     } else {
         block.depth.store(block.depth.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }

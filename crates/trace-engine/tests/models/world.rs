@@ -50,7 +50,7 @@ impl World {
     pub fn write(&self, thread: usize) -> Result<(), Refusal> {
         let block = &self.blocks[thread];
         let counter = block.counter.load(Ordering::Relaxed);
-        block.counter.store(counter + 1, Ordering::Relaxed);
+        block.counter.store(counter + 1, Ordering::Release);
         fence(Ordering::SeqCst);
         let result = if self.is_on.load(Ordering::SeqCst) == 1 {
             self.write_inside(&block.own)
