@@ -284,9 +284,7 @@ fn many_threads_stream_without_a_hole() {
     assert!(saved > 0);
     assert_eq!(read.findings.bad_records, 0);
     assert_eq!(read.events.len() as u64 + read.dropped(), 4 * EACH);
-    let threads = read.by_thread();
-    assert_eq!(threads.len(), 4);
-    for events in threads.values() {
+    for events in read.by_thread().values() {
         let mut numbers: Vec<_> = events.iter().map(|event| event.u64("n")).collect();
         // A slab that stayed with its thread when its half was saved comes later.
         numbers.sort_unstable();
