@@ -44,6 +44,8 @@ fn test(directory: &Path, arguments: &[String]) -> std::io::Result<Outcome> {
         .arg("test")
         .args(arguments)
         .env("CARGO_TARGET_DIR", directory.join("target"))
+        // Enough for tests of chance to find what was broken.
+        .env("PROPTEST_CASES", "500")
         .output()?;
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let has_tests = stdout.lines().any(|line| line.starts_with("test ") && !line.contains("result:"));

@@ -175,6 +175,23 @@ fn an_idle_threads_slab_goes_out_with_its_half() {
     assert_eq!(read.dropped(), 0);
 }
 
+#[test]
+fn what_an_ended_thread_has_left_goes_out_with_its_half() {
+    let mut trace = start();
+    let per_half = events_per_half(&trace);
+    // This thread has had a slab: it takes no rests.
+    write(0);
+    std::thread::spawn(|| instant!("cat", "ended", Scope::Thread, "n" => 0_u64)).join().unwrap();
+    (0..per_half).for_each(write);
+    let request = service().unwrap();
+    let slabs = trace.slab_words();
+    assert!(slabs[..slabs.len() / 2].iter().all(|word| word.state() == SlabState::Closed));
+    trace.save(request);
+    let read = trace.stop();
+    assert_eq!(read.events.len() as u64, per_half + 1 + 1);
+    assert_eq!(read.dropped(), 0);
+}
+
 /// A thread that cannot leave its event keeps its slab, and nobody waits for it for long.
 #[test]
 fn a_straggler_keeps_its_slab_which_is_saved_later() {
