@@ -283,17 +283,18 @@ impl Claims {
         self.limit.store(self.half_start(half + 3), Ordering::Release);
     }
 
-    /// Ends a half early. Nothing of it is given out any more.
-    pub fn skip_rest_of_half(&self, half: u64) {
+    /// Ends a half early: nothing of it is given out any more. Returns how many of its slabs were claimed.
+    pub fn skip_rest_of_half(&self, half: u64) -> u64 {
         let end = self.half_start(half + 1);
         let mut state = self.state.load(Ordering::Relaxed);
         while state & TICKETS < end {
             let skipped = state & !TICKETS | end;
             match self.state.compare_exchange_weak(state, skipped, Ordering::SeqCst, Ordering::Relaxed) {
-                Ok(_) => return,
+                Ok(_) => return (state & TICKETS).saturating_sub(self.half_start(half)),
                 Err(now) => state = now,
             }
         }
+        u64::from(self.slabs_per_half)
     }
 
     /// Slabs of a half that are still with a thread, of those that were claimed.

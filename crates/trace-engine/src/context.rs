@@ -170,8 +170,10 @@ impl Context {
         let last = self.claims.ticket().saturating_sub(1).max(self.claims.half_start(0));
         let wrapped = self.claims.half_of(last);
         self.set_wrapped_count(wrapped);
-        for half in wrapped.saturating_sub(1)..=wrapped {
-            self.set_data_end(half);
+        // What was handed over has its end already: a flush may have come before it was full.
+        let known = self.streaming.lock().handed_over_halves();
+        for half in wrapped.saturating_sub(1).max(known)..=wrapped {
+            self.set_data_end(half, self.claims.claimed_in_half(half));
         }
         // Release: final values first.
         self.header(field::FLAGS).store(FLAG_FINAL, Ordering::Release);
@@ -193,10 +195,10 @@ impl Context {
         self.header(field::VERSION).store(words[field::VERSION] | wrapped << 32, Ordering::Relaxed);
     }
 
-    /// Stores how much of a half was claimed, in bytes.
-    pub fn set_data_end(&self, half: u64) {
+    /// Stores how much of a half was claimed, in slabs.
+    pub fn set_data_end(&self, half: u64, claimed: u64) {
         let place = half % u64::from(self.layout.mode.halves());
-        let bytes = self.claims.claimed_in_half(half) * self.layout.slab_bytes;
+        let bytes = claimed * self.layout.slab_bytes;
         self.header(field::ROLLING_DATA_END + place as usize).store(bytes, Ordering::Relaxed);
     }
 

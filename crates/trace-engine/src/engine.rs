@@ -160,6 +160,11 @@ pub fn start(disposition: Disposition, additional_categories: &[String]) -> Resu
     };
     if let Some(context) = context() {
         if before == State::Stopped && disposition != Disposition::Retain {
+            if !wait_until_out(Instant::now() + CLEAR_WAIT).is_empty() {
+                end_change(before);
+                return Err(Error::Straggler);
+            }
+            // A thread that ends right now may be about to close its slab: it finds none, or is waited for.
             block::all().for_each(ThreadBlock::forget_slabs);
             if !wait_until_out(Instant::now() + CLEAR_WAIT).is_empty() {
                 end_change(before);

@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::retire::retire_half;
+use crate::sync::Ordering;
 use std::time::{Duration, Instant};
 use trace_format::buffer::field;
 
@@ -52,6 +53,11 @@ impl Streaming {
         *self = Self::default();
     }
 
+    /// Halves that were handed over, saved or not.
+    pub fn handed_over_halves(&self) -> u64 {
+        self.next + u64::from(self.outstanding.is_some())
+    }
+
     /// Halves that were saved.
     pub fn saved_halves(&self) -> u64 {
         self.next
@@ -89,12 +95,11 @@ impl Context {
             let claimed = self.claims.claimed_in_half(half);
             let is_full = claimed == u64::from(self.layout.slabs_per_half);
             let is_flushed = std::mem::take(&mut streaming.wants_flush) && claimed > 0;
+            if is_full {
+                streaming.note_full();
+            }
             if is_full || is_flushed {
-                if is_full {
-                    streaming.note_full();
-                } else {
-                    self.claims.skip_rest_of_half(half);
-                }
+                let claimed = self.claims.skip_rest_of_half(half);
                 save = Some(self.hand_over(&mut streaming, half, claimed));
             }
         }
@@ -116,10 +121,8 @@ impl Context {
         // All definitions that the half's records use were committed before their threads were seen outside.
         let request = SaveRequest { wrapped_count: half as u32, durable_bytes: self.durable_bytes() };
         self.set_wrapped_count(half);
-        let place = half % u64::from(self.layout.mode.halves());
-        let bytes = claimed * self.layout.slab_bytes;
-        self.header(field::ROLLING_DATA_END + place as usize).store(bytes, crate::sync::Ordering::Relaxed);
-        self.header(field::DURABLE_DATA_END).store(request.durable_bytes, crate::sync::Ordering::Release);
+        self.set_data_end(half, claimed);
+        self.header(field::DURABLE_DATA_END).store(request.durable_bytes, Ordering::Release);
         self.claims.hand_over_half(half);
         streaming.outstanding = Some(request);
         request

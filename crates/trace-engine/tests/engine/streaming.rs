@@ -5,7 +5,8 @@ use crate::support::{Read, Trace};
 use std::time::{Duration, Instant};
 use trace_engine::engine::{self, SaveRequest};
 use trace_engine::{BufferMode, Disposition, Scope, instant};
-use trace_format::slab::{LossReason, SlabState};
+use trace_format::buffer::{FLAG_FINAL, field};
+use trace_format::slab::{LossReason, SlabState, SlabWord};
 
 fn write(number: u64) {
     instant!("cat", "stream", Scope::Thread, "n" => number);
@@ -127,6 +128,38 @@ fn a_flush_hands_out_what_there_is() {
     let read = trace.stop();
     assert_eq!(numbers(&read), [0, 1, 2, 3, 4, 5]);
     assert_eq!(read.dropped(), 0);
+}
+
+/// The header is true for the half that was handed over, and after a stop.
+//= docs/buffer.md#header
+#[test]
+fn the_header_tells_of_the_half_that_went_out() {
+    let mut trace = start();
+    let (per_half, slab) = (events_per_half(&trace), trace.slab_bytes());
+    let half_bytes = u64::from(trace.slab_count() / 2) * slab;
+    (0..per_half).for_each(write);
+    let full = service().unwrap();
+    let header = |trace: &Trace| {
+        [field::DURABLE_DATA_END, field::ROLLING_DATA_END, field::ROLLING_DATA_END + 1]
+            .map(|word| trace.header_word(word))
+    };
+    let wrapped_count = |trace: &Trace| trace.header_word(field::VERSION) >> 32;
+    assert_eq!((wrapped_count(&trace), header(&trace)), (0, [full.durable_bytes, half_bytes, 0]));
+    trace.save(full);
+    // Three slabs, of which the last has one event, and another definition.
+    (0..2 * (slab / 32)).for_each(write);
+    instant!("cat", "another definition", Scope::Thread, "n" => 0_u64);
+    engine::flush().unwrap();
+    let flushed = service().unwrap();
+    assert!(flushed.durable_bytes > full.durable_bytes);
+    assert_eq!((wrapped_count(&trace), header(&trace)), (1, [flushed.durable_bytes, half_bytes, 3 * slab]));
+    trace.save(flushed);
+    write(0);
+    assert_eq!(trace.header_word(field::FLAGS), 0);
+    trace.pause();
+    assert_eq!((wrapped_count(&trace), header(&trace)), (2, [flushed.durable_bytes, slab, 3 * slab]));
+    assert_eq!(trace.header_word(field::FLAGS), FLAG_FINAL);
+    trace.end();
 }
 
 /// The definitions that a half uses come with it or before it, whatever comes later.
@@ -288,11 +321,25 @@ fn a_save_under_way_survives_a_stop() {
 fn many_threads_stream_without_a_hole() {
     const EACH: u64 = 100_000;
     let mut trace = Trace::start_in(BufferMode::Streaming, 256 << 10);
-    let mut saved = 0;
+    let (mut saved, mut left_behind) = (0, 0);
+    let barrier = std::sync::Barrier::new(4);
     std::thread::scope(|scope| {
-        let writers: Vec<_> = (0..4).map(|_| scope.spawn(|| (0..EACH).for_each(write))).collect();
+        let writers: Vec<_> = (0..4)
+            .map(|_| {
+                scope.spawn(|| {
+                    // There is room for the first of each.
+                    write(0);
+                    barrier.wait();
+                    (1..EACH).for_each(write);
+                })
+            })
+            .collect();
         while !writers.iter().all(std::thread::ScopedJoinHandle::is_finished) {
             if let Some(request) = service() {
+                let half = trace.slab_words().len() / 2;
+                let first = request.wrapped_count as usize % 2 * half;
+                let is_open = |word: &&SlabWord| word.state() == SlabState::Open;
+                left_behind += trace.slab_words()[first..first + half].iter().filter(is_open).count();
                 saved += trace.save(request);
             }
         }
@@ -301,9 +348,12 @@ fn many_threads_stream_without_a_hole() {
     assert!(saved > 0);
     assert_eq!(read.findings.bad_records, 0);
     assert_eq!(read.events.len() as u64 + read.dropped(), 4 * EACH);
-    for events in read.by_thread().values() {
+    let threads = read.by_thread();
+    assert_eq!(threads.len(), 4);
+    for events in threads.values() {
         let mut numbers: Vec<_> = events.iter().map(|event| event.u64("n")).collect();
         // A slab that stayed with its thread when its half was saved comes later.
+        assert!(left_behind > 0 || numbers.is_sorted(), "in the order of the archive");
         numbers.sort_unstable();
         numbers.dedup();
         assert_eq!(numbers.len(), events.len(), "nothing twice");

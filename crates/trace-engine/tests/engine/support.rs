@@ -135,6 +135,13 @@ impl Trace {
         bytes.as_chunks::<8>().0.iter().map(|word| SlabWord(u64::from_le_bytes(*word))).collect()
     }
 
+    /// A word of the header as it is now.
+    pub fn header_word(&self, index: usize) -> u64 {
+        let mut bytes = [0; 8];
+        assert_eq!(self.words.read_at(index as u64 * 8, &mut bytes).unwrap(), 8);
+        u64::from_le_bytes(bytes)
+    }
+
     fn slabs_used(&self) -> usize {
         self.slab_words().iter().filter(|word| **word != SlabWord::EMPTY).count()
     }
