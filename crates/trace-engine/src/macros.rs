@@ -10,32 +10,38 @@ macro_rules! __values {
     };
 }
 
-/// The static of a call site.
+/// A static that the engine writes, which no compiler can see.
 #[cfg(not(feature = "off"))]
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __site {
-    ($category:expr, $name:expr $(, $key:expr)*) => {{
-        static ARGUMENTS: [$crate::ArgName; <[&str]>::len(&[$($key),*])] =
-            [$($crate::ArgName::new($key)),*];
-        // Used: the engine writes it, which no compiler can see.
+macro_rules! __written_by_engine {
+    ($site:item) => {
         #[used]
-        #[unsafe(link_section = "trace_sites")]
-        static SITE: $crate::Site = $crate::Site::new($category, $name, &ARGUMENTS);
-        &SITE
-    }};
+        $site
+    };
 }
 
-/// As the other, and nobody writes it: nothing of it stays.
+/// A static that nobody writes: nothing of it stays.
 #[cfg(feature = "off")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __written_by_engine {
+    ($site:item) => {
+        $site
+    };
+}
+
+/// The static of a call site.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __site {
     ($category:expr, $name:expr $(, $key:expr)*) => {{
         static ARGUMENTS: [$crate::ArgName; <[&str]>::len(&[$($key),*])] =
             [$($crate::ArgName::new($key)),*];
-        #[unsafe(link_section = "trace_sites")]
-        static SITE: $crate::Site = $crate::Site::new($category, $name, &ARGUMENTS);
+        $crate::__written_by_engine! {
+            #[unsafe(link_section = "trace_sites")]
+            static SITE: $crate::Site = $crate::Site::new($category, $name, &ARGUMENTS);
+        }
         &SITE
     }};
 }

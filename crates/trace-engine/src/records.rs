@@ -5,7 +5,7 @@ use crate::args::{Inline, Interned, Values};
 use crate::record_writer::RecordWriter;
 use crate::site::Site;
 use crate::write::{Event, Miss, Place, Strings, stamp, with_place, write_event_at};
-use trace_format::event::{self, EventType};
+use trace_format::event::EventType;
 use trace_format::large::{self, FORMAT_ATTACHMENT, FORMAT_EVENT};
 use trace_format::record::MAX_RECORD_WORDS;
 use trace_format::refs::{MAX_STRING_BYTES, inline_string_ref, truncate};
@@ -164,14 +164,7 @@ pub fn write_virtual<V: Values>(site: &'static Site, thread: (&str, u64), event:
         let koids = place.virtual_thread(id, name)?;
         let strings = place.strings(site)?;
         let words = event.words(values) + strings.inline_words + koids.len();
-        let header = event::header(
-            event.event_type,
-            words as u64,
-            V::COUNT as u64,
-            0,
-            strings.category.reference(),
-            strings.name.reference(),
-        );
+        let header = strings.event_header(&event, words, V::COUNT, 0);
         place.put(words, MAX_RECORD_WORDS, now, header, |record| {
             event.write_timestamp(now, record);
             koids.into_iter().for_each(|koid| record.word(koid));

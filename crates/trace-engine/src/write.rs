@@ -144,14 +144,7 @@ fn write_slowly<V: Values>(site: &'static Site, event: Event, values: &V, at: Op
     with_place(site, at, |place, now| {
         let strings = place.strings(site)?;
         let words = event.words(values) + strings.inline_words + place.thread_words();
-        let header = event::header(
-            event.event_type,
-            words as u64,
-            V::COUNT as u64,
-            place.thread_ref(),
-            strings.category.reference(),
-            strings.name.reference(),
-        );
+        let header = strings.event_header(&event, words, V::COUNT, place.thread_ref());
         place.put(words, MAX_RECORD_WORDS, now, header, |record| {
             event.write_timestamp(now, record);
             place.write_thread(record);
@@ -366,6 +359,12 @@ pub(crate) struct Strings {
 }
 
 impl Strings {
+    /// The header of an event of so many words and arguments.
+    pub(crate) fn event_header(&self, event: &Event, words: usize, arguments: usize, thread: u8) -> u64 {
+        let (category, name) = (self.category.reference(), self.name.reference());
+        event::header(event.event_type, words as u64, arguments as u64, thread, category, name)
+    }
+
     /// Category and name, as far as they are inline.
     pub(crate) fn write(&self, record: &mut RecordWriter) {
         self.category.write(record);

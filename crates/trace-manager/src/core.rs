@@ -72,6 +72,8 @@ pub enum Event {
         provider: ProviderId,
         /// What was found in its buffer, in this run so far. Name, pid and disposition are the core's to fill in.
         stats: ProviderStats,
+        /// The part was read to its end; otherwise the buffer cannot be read.
+        is_complete: bool,
     },
     /// A client asks for a session.
     Initialize {
@@ -250,8 +252,10 @@ impl Core {
             Event::Packet { provider, packet } => {
                 self.with_session(|session, actions| session.handle_packet(provider, packet, actions));
             }
-            Event::TransferFinished { provider, stats } => {
-                self.with_session(|session, actions| session.handle_transferred(provider, stats, actions));
+            Event::TransferFinished { provider, stats, is_complete } => {
+                self.with_session(|session, actions| {
+                    session.handle_transferred(provider, stats, is_complete, actions);
+                });
             }
             Event::Initialize { client, config } => self.initialize(client, config),
             Event::Start { client, options } => match self.session_of(client) {

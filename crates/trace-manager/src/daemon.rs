@@ -168,7 +168,7 @@ struct Daemon {
     output: Option<Output>,
     transfer: Option<(ProviderId, Transfer)>,
     /// A transfer whose last bytes are still in the output's queue.
-    finished: Option<(ProviderId, ProviderStats)>,
+    finished: Option<Event>,
     rate: TicksPerSecond,
 }
 
@@ -354,7 +354,7 @@ impl Daemon {
             Ok(transfer) => self.transfer = Some((provider, transfer)),
             Err(problem) => {
                 let stats = ProviderStats { problem, ..ProviderStats::default() };
-                self.events.push_back(Event::TransferFinished { provider, stats });
+                self.events.push_back(Event::TransferFinished { provider, stats, is_complete: false });
             }
         }
     }
@@ -381,16 +381,15 @@ impl Daemon {
                 }
             }
             // The output has taken everything, so what was finished before is out of our hands.
-            if let Some((provider, stats)) = self.finished.take() {
-                self.events.push_back(Event::TransferFinished { provider, stats });
-            }
+            self.events.extend(self.finished.take());
             let Some((provider, mut transfer)) = self.transfer.take() else {
                 break;
             };
             if transfer.poll(output.queue()) {
+                let is_complete = transfer.is_complete();
                 let (stats, progress) = transfer.into_stats();
                 self.providers.end_transfer(provider, progress);
-                self.finished = Some((provider, stats));
+                self.finished = Some(Event::TransferFinished { provider, stats, is_complete });
             } else {
                 self.transfer = Some((provider, transfer));
             }

@@ -35,16 +35,25 @@ extern "C" fn before_fork() {
 }
 
 extern "C" fn after_fork_in_parent() {
+    release();
+}
+
+fn release() {
     IS_HELD.store(false, Ordering::Release);
 }
 
-/// Does something in which no fork may come between: making descriptors and putting them on the list. It must not panic
-/// and must not fork.
+/// Does something in which no fork may come between: making descriptors and putting them on the list. It must not fork
+/// itself.
 pub(crate) fn without_forks<T>(body: impl FnOnce() -> T) -> T {
+    struct Held;
+    impl Drop for Held {
+        fn drop(&mut self) {
+            release();
+        }
+    }
     hold();
-    let result = body();
-    IS_HELD.store(false, Ordering::Release);
-    result
+    let _held = Held;
+    body()
 }
 
 /// A descriptor that forked children close, for as long as this lives: otherwise the manager would take a parent that has
@@ -86,7 +95,7 @@ pub(crate) fn register_children_as(name: &str) {
 }
 
 extern "C" fn after_fork_in_child() {
-    IS_HELD.store(false, Ordering::Release);
+    release();
     for slot in &WATCHED {
         let fd = slot.swap(NONE, Ordering::Relaxed);
         if fd != NONE {

@@ -303,7 +303,13 @@ impl Session {
         }
     }
 
-    pub fn handle_transferred(&mut self, id: ProviderId, stats: ProviderStats, actions: &mut Actions) {
+    pub fn handle_transferred(
+        &mut self,
+        id: ProviderId,
+        stats: ProviderStats,
+        is_complete: bool,
+        actions: &mut Actions,
+    ) {
         let Some((_, part)) = self.transferring.take_if(|(transferring, _)| *transferring == id) else {
             actions.push_back(Action::Log(format!("provider {}: transferred without being asked", id.0)));
             return;
@@ -318,7 +324,10 @@ impl Session {
             }
             Part::Half { wrapped_count, durable_data_end } => {
                 tracee.stream.finish();
-                if !tracee.is_gone {
+                if !is_complete {
+                    // Saying "saved" would make the provider forget what nobody has.
+                    break_off(tracee, &format!("half {wrapped_count} {}", stats.problem), actions);
+                } else if !tracee.is_gone {
                     actions.push_back(Action::SendSaved { provider: id, wrapped_count, durable_data_end });
                 }
             }

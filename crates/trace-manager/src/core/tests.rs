@@ -139,7 +139,7 @@ impl Bench {
     }
 
     fn transferred(&mut self, provider: ProviderId) -> Vec<Action> {
-        self.event(Event::TransferFinished { provider, stats: figures(provider) })
+        self.event(Event::TransferFinished { provider, stats: figures(provider), is_complete: true })
     }
 
     fn dies(&mut self, provider: ProviderId) -> Vec<Action> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use trace_format::loss::{LossCode, LossRecord};
 use trace_format::slab::{Loss, LossReason};
 use trace_format::units::{ProviderId, Ticks};
-use trace_reader::buffer::{BufferError, BufferReader, Source};
+use trace_reader::buffer::{BufferError, BufferReader, GapLoss, Source};
 
 /// What was told of a provider's ledger so far.
 #[derive(Debug, Default)]
@@ -46,17 +46,31 @@ impl Losses {
         is_over: bool,
         out: &mut Vec<u8>,
     ) -> Result<(), BufferError> {
-        for gap in reader.gaps()? {
+        self.tell_gaps(provider, &reader.gaps()?, out);
+        if is_over {
+            self.tell_ledger(provider, &reader.losses()?, out);
+        }
+        Ok(())
+    }
+
+    fn tell_gaps(&mut self, provider: ProviderId, gaps: &[GapLoss], out: &mut Vec<u8>) {
+        for gap in gaps {
             let told = self.told_gaps.entry((gap.gap.half, gap.gap.reason)).or_default();
             let new = gap.loss.count.saturating_sub(*told);
             if new > 0 {
                 *told += new;
-                self.told.entry(gap.gap.reason).or_default().count += new;
+                let all = self.told.entry(gap.gap.reason).or_default();
+                *all =
+                    Loss { count: all.count.saturating_add(new), last: gap.loss.last.max(all.last), ..*all };
                 self.dropped = self.dropped.saturating_add(new);
                 write(provider, gap.gap.reason, Loss { count: new, ..gap.loss }, out);
             }
         }
-        for (reason, loss) in reader.losses()?.into_iter().filter(|_| is_over) {
+    }
+
+    /// What no gap has told.
+    fn tell_ledger(&mut self, provider: ProviderId, ledger: &[(LossReason, Loss)], out: &mut Vec<u8>) {
+        for &(reason, loss) in ledger {
             let told = self.told.entry(reason).or_default();
             let mut new = loss.count.saturating_sub(told.count);
             let first = if told.count > 0 { told.last } else { loss.first };
@@ -73,7 +87,6 @@ impl Losses {
                 write(provider, reason, Loss { count: new, first, last: loss.last }, out);
             }
         }
-        Ok(())
     }
 }
 
@@ -89,5 +102,107 @@ fn write(provider: ProviderId, reason: LossReason, loss: Loss, out: &mut Vec<u8>
     if LossRecord::blob(&record.to_bytes()).encode(&mut ByteSink(out)).is_err() {
         debug_assert!(false, "a loss blob is within the limits");
         out.truncate(start);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace_format::record::{Record, RecordHeader};
+    use trace_format::slab::Gap;
+
+    const PROVIDER: ProviderId = ProviderId(3);
+
+    fn loss(count: u64, first: u64, last: u64) -> Loss {
+        Loss { count, first, last }
+    }
+
+    fn gap(half: u64, loss: Loss) -> GapLoss {
+        GapLoss { gap: Gap { half, reason: LossReason::NotSaved }, loss }
+    }
+
+    /// Reason, count and times of the records in an archive.
+    fn told(archive: &[u8]) -> Vec<(LossReason, Loss)> {
+        let mut rest = archive;
+        let mut told = Vec::new();
+        while !rest.is_empty() {
+            let bytes = RecordHeader(u64::from_le_bytes(*rest.first_chunk().unwrap())).size().bytes();
+            let record = Record::decode(&rest[..bytes]).unwrap();
+            let Record::Blob(blob) = record else { panic!("{record:?}") };
+            let record = LossRecord::decode(blob.payload).unwrap().unwrap();
+            assert_eq!(record.provider, PROVIDER);
+            let reason = LossReason::ALL.into_iter().find(|reason| LossCode::from(*reason) == record.reason);
+            told.push((reason.unwrap(), loss(record.count, record.first.0, record.last.0)));
+            rest = &rest[bytes..];
+        }
+        told
+    }
+
+    fn gaps(losses: &mut Losses, gaps: &[GapLoss]) -> Vec<Loss> {
+        let mut out = Vec::new();
+        losses.tell_gaps(PROVIDER, gaps, &mut out);
+        told(&out).into_iter().map(|(_, loss)| loss).collect()
+    }
+
+    fn ledger(losses: &mut Losses, ledger: &[(LossReason, Loss)]) -> Vec<(LossReason, Loss)> {
+        let mut out = Vec::new();
+        losses.tell_ledger(PROVIDER, ledger, &mut out);
+        told(&out)
+    }
+
+    //= docs/protocol.md#losses
+    #[test]
+    fn a_gap_is_told_once_and_what_it_grew_by() {
+        let mut losses = Losses::default();
+        assert_eq!(gaps(&mut losses, &[gap(4, loss(10, 100, 200))]), [loss(10, 100, 200)]);
+        assert_eq!(gaps(&mut losses, &[gap(4, loss(10, 100, 200))]), []);
+        let later = [gap(4, loss(12, 100, 230)), gap(6, loss(1, 500, 500))];
+        assert_eq!(gaps(&mut losses, &later), [loss(2, 100, 230), loss(1, 500, 500)]);
+        assert_eq!(losses.dropped(), 13);
+    }
+
+    //= docs/protocol.md#losses
+    #[test]
+    fn the_rest_of_a_reason_begins_where_its_gaps_end() {
+        let mut losses = Losses::default();
+        gaps(&mut losses, &[gap(4, loss(10, 100, 200))]);
+        let all = [(LossReason::NotSaved, loss(13, 100, 900)), (LossReason::TooLarge, loss(2, 50, 60))];
+        let rest = [(LossReason::NotSaved, loss(3, 200, 900)), (LossReason::TooLarge, loss(2, 50, 60))];
+        assert_eq!(ledger(&mut losses, &all), rest);
+        assert_eq!(ledger(&mut losses, &all), []);
+        assert_eq!(losses.dropped(), 15);
+        // Another run: halves count from 0 again, the ledger goes on.
+        losses.clear(0);
+        assert_eq!(gaps(&mut losses, &[gap(4, loss(5, 1000, 1001))]), [loss(5, 1000, 1001)]);
+        assert_eq!(ledger(&mut losses, &[(LossReason::NotSaved, loss(18, 100, 1001))]), []);
+        assert_eq!(losses.dropped(), 20);
+    }
+
+    #[test]
+    fn a_ledger_that_shrinks_takes_nothing_back() {
+        let mut losses = Losses::default();
+        let ledger_of = |count| [(LossReason::Full, loss(count, 1, 2))];
+        assert_eq!(ledger(&mut losses, &ledger_of(8)).len(), 1);
+        assert_eq!(ledger(&mut losses, &ledger_of(3)), []);
+        assert_eq!(ledger(&mut losses, &ledger_of(8)), []);
+        assert_eq!(losses.dropped(), 8);
+    }
+
+    #[test]
+    fn what_was_archived_before_it_was_cleared_is_not_lost() {
+        let mut losses = Losses::default();
+        losses.clear(100);
+        let cleared = |count| [(LossReason::Cleared, loss(count, 0, 7))];
+        assert_eq!(ledger(&mut losses, &cleared(103)), cleared(3));
+        assert_eq!(ledger(&mut losses, &cleared(105)), [(LossReason::Cleared, loss(2, 7, 7))]);
+        assert_eq!(losses.dropped(), 5);
+    }
+
+    #[test]
+    fn going_round_is_told_and_not_a_drop() {
+        let mut losses = Losses::default();
+        let overwritten = [(LossReason::Overwritten, loss(1000, 0, 7))];
+        assert_eq!(ledger(&mut losses, &overwritten), overwritten);
+        assert_eq!(losses.dropped(), 0);
     }
 }

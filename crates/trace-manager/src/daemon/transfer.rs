@@ -129,6 +129,11 @@ impl Transfer {
         }
     }
 
+    /// The buffer could be read as far as was asked for.
+    pub fn is_complete(&self) -> bool {
+        self.problem.is_empty()
+    }
+
     fn fail(&mut self, error: &BufferError) {
         self.problem = match std::error::Error::source(error) {
             Some(source) => format!("{error}: {source}"),

@@ -266,7 +266,7 @@ fn thousands_of_providers_are_answered_for_in_one_message() {
             problem: "p".repeat(1000),
             ..ProviderStats::default()
         };
-        bench.event(Event::TransferFinished { provider, stats });
+        bench.event(Event::TransferFinished { provider, stats, is_complete: true });
     }
     bench.stop(true);
     bench.send(A, FifoRequest::Stopped);

@@ -75,6 +75,20 @@ fn a_provider_that_hands_over_what_is_not_due_is_terminated() {
     assert!(bench.log.last().unwrap().contains(problem), "{:?}", bench.log);
 }
 
+//= docs/protocol.md#saving-a-half
+#[test]
+fn a_half_that_cannot_be_read_is_not_called_saved() {
+    let mut bench = streaming(&[A, B]);
+    bench.send(A, save(0, 16));
+    let stats = ProviderStats { problem: "is cut short".to_owned(), ..ProviderStats::default() };
+    let unread = Event::TransferFinished { provider: A, stats, is_complete: false };
+    assert_eq!(bench.event(unread), [Action::TerminateTracee(A)]);
+    assert!(bench.log.last().unwrap().contains("half 0 is cut short"), "{:?}", bench.log);
+    // The others go on.
+    assert_eq!(bench.send(B, save(0, 16)), [half_of(B, 0, 16)]);
+    assert_eq!(bench.transferred(B), [saved(B, 0, 16)]);
+}
+
 #[test]
 fn a_half_of_a_provider_that_died_is_saved_and_nobody_is_told() {
     let mut bench = streaming(&[A]);

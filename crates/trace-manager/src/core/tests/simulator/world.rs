@@ -176,7 +176,9 @@ impl World {
             }
             Incident::Transferred(transfer, provider) => {
                 if transfer == self.transfer && self.ledger.transferring == Some(provider) {
-                    self.tell(Event::TransferFinished { provider, stats: ProviderStats::default() });
+                    let is_complete = !(self.has_faults && self.random.chance(5));
+                    let stats = ProviderStats::default();
+                    self.tell(Event::TransferFinished { provider, stats, is_complete });
                 }
             }
         }
