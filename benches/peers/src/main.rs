@@ -5,6 +5,8 @@
 //! rounds in ns per event and thread, and the processor time per event of all threads of the process, also those that the
 //! tracer works in behind the scenes.
 
+#[cfg(feature = "lttng")]
+mod lttng;
 mod tracers;
 
 use std::collections::BTreeMap;

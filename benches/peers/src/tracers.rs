@@ -136,6 +136,8 @@ pub const TRACERS: &[Tracer] = &[
         instant: Some(event_of_tracing),
         flush: || (),
     },
+    #[cfg(feature = "lttng")]
+    crate::lttng::TRACER,
 ];
 
 perfetto_sdk::track_event_categories! {

@@ -24,6 +24,7 @@ mod context;
 mod durable;
 mod duration_scope;
 pub mod engine;
+mod future;
 mod id;
 mod loss;
 mod macros;
@@ -42,12 +43,14 @@ mod streaming;
 mod strings;
 mod sync;
 mod sys;
+mod track;
 mod write;
 
 pub use alert::{AlertHandler, MAX_ALERT_BYTES};
 pub use async_scope::AsyncScope;
 pub use context::{Config, Disposition};
 pub use duration_scope::DurationScope;
+pub use future::{TraceFuture, TraceFutureArgs, TraceFutureExt};
 pub use id::Id;
 pub use region::{HeapWords, Region};
 pub use render::{MAX_RENDERED_BYTES, Rendered, debug, display};
@@ -56,6 +59,7 @@ pub use trace_format::buffer::{BUFFER_VERSION, BufferMode};
 pub use trace_format::event::{EventType, Scope};
 pub use trace_format::scheduling::ThreadState;
 pub use trace_format::units::{Koid, ProcessKoid, ThreadKoid, Ticks};
+pub use track::{Track, TrackScope};
 pub use write::{Event, write_event};
 
 #[doc(hidden)]

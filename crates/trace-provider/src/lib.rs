@@ -34,12 +34,14 @@ mod watch;
 
 pub use provider::{Registration, TraceProvider};
 pub use trace_engine::{
-    Id, Koid, ProcessKoid, Scope, ThreadKoid, ThreadState, Ticks, debug, display, is_enabled, nonce, now,
+    Id, Koid, ProcessKoid, Scope, ThreadKoid, ThreadState, Ticks, TraceFuture, TraceFutureExt, Track, debug,
+    display, is_enabled, nonce, now,
 };
 pub use trace_engine::{
     alert, async_begin, async_end, async_enter, async_instant, blob, blob_attachment, blob_record,
     category_enabled, context_switch, counter, duration, duration_begin, duration_complete, duration_end,
     flow_begin, flow_end, flow_step, instaflow_begin, instaflow_end, instaflow_step, instant, kernel_object,
-    log, thread_wakeup, vthread_duration_begin, vthread_duration_end, vthread_flow_begin, vthread_flow_end,
-    vthread_flow_step,
+    log, thread_wakeup, trace_future_args, track_duration, track_duration_begin, track_duration_end,
+    track_instant, vthread_counter, vthread_duration_begin, vthread_duration_end, vthread_flow_begin,
+    vthread_flow_end, vthread_flow_step,
 };

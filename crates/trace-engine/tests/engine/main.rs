@@ -8,3 +8,4 @@ mod oneshot;
 mod runs;
 mod streaming;
 mod support;
+mod tracks;

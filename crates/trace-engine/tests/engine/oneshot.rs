@@ -7,7 +7,6 @@ use trace_engine::{
     blob_record, category_enabled, context_switch, counter, debug, display, duration, duration_begin,
     duration_complete, duration_end, flow_begin, flow_end, flow_step, instaflow_begin, instaflow_end,
     instaflow_step, instant, is_enabled, kernel_object, log, nonce, now, thread_wakeup,
-    vthread_duration_begin, vthread_duration_end, vthread_flow_begin, vthread_flow_end, vthread_flow_step,
 };
 use trace_format::slab::LossReason;
 
@@ -508,41 +507,6 @@ fn an_instaflow_is_a_duration_and_a_flow_at_one_moment() {
 }
 
 //= docs/format.md#koids
-#[test]
-fn virtual_threads_have_durations_flows_and_a_name() {
-    let trace = Trace::start(1 << 20, &[]);
-    vthread_duration_begin!("gpu", "draw", "queue 7", 7, "n" => 1_u32);
-    vthread_flow_begin!("gpu", "frame", "queue 7", 7, 99);
-    vthread_flow_step!("gpu", "frame", "another name", 7, 99);
-    vthread_flow_end!("gpu", "frame", "queue 8", 8, 99);
-    vthread_duration_end!("gpu", "draw", &String::from("queue 7"), 7);
-    let read = trace.stop();
-    let begin = "begin gpu/draw n=Uint32(1)";
-    let flows = ["flow begin 99 gpu/frame", "flow step 99 gpu/frame", "flow end 99 gpu/frame"];
-    assert_eq!(read.lines(), [&[begin][..], &flows, &["end gpu/draw"]].concat());
-    let threads: Vec<u64> = read.events.iter().map(|event| event.thread).collect();
-    let [seven, eight] = [1 << 63 | 7, 1 << 63 | 8];
-    assert_eq!(threads, [seven, seven, seven, eight, seven]);
-    let process = std::process::id();
-    let name =
-        |koid: u64, name: &str| format!("- kernel-object thread #{koid} \"{name}\" {{process=#{process}}}");
-    let named: Vec<&String> = read.dump.iter().filter(|line| line.contains("\"queue ")).collect();
-    assert_eq!(named, [&name(seven, "queue 7"), &name(eight, "queue 8")]);
-}
-
-#[test]
-fn so_many_virtual_threads_are_named_and_no_more() {
-    let trace = Trace::start(4 << 20, &[]);
-    for id in (0..1100).rev() {
-        vthread_duration_begin!("cat", "name", "virtual", id);
-        vthread_duration_end!("cat", "name", "virtual", id);
-    }
-    let read = trace.stop();
-    assert_eq!(read.events.len(), 2200);
-    assert_eq!(read.dump.iter().filter(|line| line.contains("\"virtual\"")).count(), 1024);
-    assert_eq!((read.findings.bad_records, read.dropped()), (0, 0));
-}
-
 #[test]
 fn values_that_show_themselves_are_text() {
     #[derive(Debug)]

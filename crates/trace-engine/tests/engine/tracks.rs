@@ -1,0 +1,182 @@
+//! What happens on no thread in particular: virtual threads, tracks, futures.
+
+use crate::support::{Trace, kinds};
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+use trace_engine::{
+    BufferMode, Disposition, Scope, TraceFutureExt, Track, duration, instant, trace_future_args,
+    track_duration, track_duration_begin, track_duration_end, track_instant, vthread_counter,
+    vthread_duration_begin, vthread_duration_end, vthread_flow_begin, vthread_flow_end, vthread_flow_step,
+};
+use trace_format::slab::LossReason;
+
+#[test]
+fn virtual_threads_have_durations_flows_and_a_name() {
+    let trace = Trace::start(1 << 20, &[]);
+    vthread_duration_begin!("gpu", "draw", "queue 7", 7, "n" => 1_u32);
+    vthread_flow_begin!("gpu", "frame", "queue 7", 7, 99);
+    vthread_flow_step!("gpu", "frame", "another name", 7, 99);
+    vthread_flow_end!("gpu", "frame", "queue 8", 8, 99);
+    vthread_counter!("gpu", "load", "queue 7", 7, 3, "busy" => 0.5);
+    vthread_duration_end!("gpu", "draw", &String::from("queue 7"), 7);
+    let read = trace.stop();
+    let begin = "begin gpu/draw n=Uint32(1)";
+    let flows = ["flow begin 99 gpu/frame", "flow step 99 gpu/frame", "flow end 99 gpu/frame"];
+    assert_eq!(
+        read.lines(),
+        [&[begin][..], &flows, &["counter 3 gpu/load busy=Double(0.5)", "end gpu/draw"]].concat()
+    );
+    let threads: Vec<u64> = read.events.iter().map(|event| event.thread).collect();
+    let [seven, eight] = [1 << 63 | 7, 1 << 63 | 8];
+    assert_eq!(threads, [seven, seven, seven, eight, seven, seven]);
+    let process = std::process::id();
+    let name =
+        |koid: u64, name: &str| format!("- kernel-object thread #{koid} \"{name}\" {{process=#{process}}}");
+    let named: Vec<&String> = read.dump.iter().filter(|line| line.contains("\"queue ")).collect();
+    assert_eq!(named, [&name(seven, "queue 7"), &name(eight, "queue 8")]);
+}
+
+#[test]
+fn so_many_virtual_threads_are_named_and_no_more() {
+    let trace = Trace::start(4 << 20, &[]);
+    for id in (0..1100).rev() {
+        vthread_duration_begin!("cat", "name", "virtual", id);
+        vthread_duration_end!("cat", "name", "virtual", id);
+    }
+    let read = trace.stop();
+    assert_eq!(read.events.len(), 2200);
+    assert_eq!(read.dump.iter().filter(|line| line.contains("\"virtual\"")).count(), 1024);
+    assert_eq!((read.findings.bad_records, read.dropped()), (0, 0));
+}
+
+static UPLOADS: Track = Track::new("uploads");
+
+#[test]
+fn a_track_has_moments_and_durations() {
+    let trace = Trace::start(1 << 20, &[]);
+    track_duration_begin!("net", UPLOADS, "upload", "bytes" => 7_u32);
+    track_instant!("net", UPLOADS, "first byte");
+    track_duration_end!("net", UPLOADS, "upload");
+    {
+        track_duration!("net", UPLOADS, "cleanup", "files" => 2_u32);
+        duration!("net", "on the thread");
+    }
+    let read = trace.stop();
+    let lines = [
+        "begin net/upload bytes=Uint32(7)",
+        "instant t net/first byte",
+        "end net/upload",
+        "complete net/on the thread",
+        "complete net/cleanup files=Uint32(2)",
+    ];
+    assert_eq!(read.lines(), lines);
+    let track = 1 << 63 | UPLOADS.id();
+    let threads: Vec<bool> = read.events.iter().map(|event| event.thread == track).collect();
+    assert_eq!(threads, [true, true, true, false, true]);
+    let [inner, outer] = &read.events[3..] else { panic!("{:?}", read.events) };
+    assert!(outer.timestamp < inner.timestamp && inner.end < outer.end);
+    assert!(read.dump.iter().any(|line| line.contains("\"uploads\"")));
+}
+
+/// Pending so many times.
+struct Pending(u32);
+
+impl Future for Pending {
+    type Output = u64;
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<u64> {
+        instant!("app", "inside", Scope::Thread);
+        match self.0.checked_sub(1) {
+            None => Poll::Ready(42),
+            Some(rest) => {
+                self.0 = rest;
+                Poll::Pending
+            }
+        }
+    }
+}
+
+fn finish(future: impl Future<Output = u64>) {
+    let mut future = pin!(future);
+    let mut context = Context::from_waker(Waker::noop());
+    while future.as_mut().poll(&mut context) != Poll::Ready(42) {}
+}
+
+#[test]
+fn each_poll_of_a_future_is_a_duration_and_a_flow_connects_them() {
+    let trace = Trace::start(1 << 20, &[]);
+    finish(Pending(2).trace(trace_future_args!("app", "task", 9, "n" => 5_u32)));
+    let read = trace.stop();
+    let begin = "begin app/task n=Uint32(5)";
+    let inside = "instant t app/inside";
+    let end = |state, count| format!("end app/task poll-state=\"{state}\" poll-count=Uint64({count})");
+    let lines = [
+        [begin, inside, "flow begin 9 app/task", &end("pending", 1)],
+        [begin, inside, "flow step 9 app/task", &end("pending", 2)],
+        [begin, inside, "flow end 9 app/task", &end("ready", 3)],
+    ];
+    assert_eq!(read.lines(), lines.concat());
+    for poll in read.events.chunks(4) {
+        assert_eq!(poll[2].timestamp, poll[0].timestamp, "the flow is where the poll begins");
+        assert!(poll[0].timestamp < poll[1].timestamp && poll[1].timestamp < poll[3].timestamp);
+    }
+}
+
+#[test]
+fn a_future_that_is_ready_at_once_has_no_flow() {
+    let trace = Trace::start(1 << 20, &[]);
+    finish(Pending(0).trace(trace_future_args!("app", "task")));
+    let read = trace.stop();
+    let end = "end app/task poll-state=\"ready\" poll-count=Uint64(1)";
+    assert_eq!(read.lines(), ["begin app/task", "instant t app/inside", end]);
+}
+
+#[test]
+fn what_was_polled_before_the_trace_is_counted_and_has_no_end_alone() {
+    let mut future = pin!(Pending(1).trace(trace_future_args!("app", "task", 3)));
+    let mut context = Context::from_waker(Waker::noop());
+    {
+        // Another test's trace must not see the first poll.
+        let trace = Trace::start(1 << 20, &["other"]);
+        assert!(future.as_mut().poll(&mut context).is_pending());
+        assert_eq!(trace.stop().lines(), [""; 0]);
+    }
+    let trace = Trace::start(1 << 20, &[]);
+    assert_eq!(future.as_mut().poll(&mut context), Poll::Ready(42));
+    let read = trace.stop();
+    let end = "end app/task poll-state=\"ready\" poll-count=Uint64(2)";
+    assert_eq!(read.lines(), ["begin app/task", "instant t app/inside", end]);
+}
+
+/// A name that finds no room ends recording in every mode, and a run that clears everything has room again.
+//= docs/buffer.md#durable-region
+#[test]
+fn a_full_durable_region_ends_recording_in_every_mode() {
+    for mode in [BufferMode::Oneshot, BufferMode::Circular, BufferMode::Streaming] {
+        let mut trace = Trace::start_in(mode, 64 << 10);
+        for id in 0..600_u64 {
+            vthread_duration_begin!("cat", "named", "a name of forty-one bytes, more or less...", id, "n" => id);
+        }
+        instant!("cat", "behind", Scope::Thread, "n" => 0_u64);
+        trace.pause();
+        trace.resume(Disposition::ClearEntire);
+        instant!("cat", "anew", Scope::Thread);
+        let anew = trace.stop();
+        assert_eq!(kinds(&anew), ["instant t cat/anew"], "{mode:?}");
+        assert_eq!(anew.loss(LossReason::DurableFull) + anew.loss(LossReason::Cleared), 601, "{mode:?}");
+        drop(anew);
+
+        let trace = Trace::start_in(mode, 64 << 10);
+        for id in 0..600_u64 {
+            vthread_duration_begin!("cat", "named", "a name of forty-one bytes, more or less...", id, "n" => id);
+        }
+        instant!("cat", "behind", Scope::Thread, "n" => 0_u64);
+        let read = trace.stop();
+        let kept: Vec<_> = read.events.iter().map(|event| event.u64("n")).collect();
+        assert_eq!(kept, (0..kept.len() as u64).collect::<Vec<_>>(), "{mode:?}");
+        assert!(kept.len() > 10, "{mode:?}: {}", kept.len());
+        assert_eq!(read.loss(LossReason::DurableFull), 601 - kept.len() as u64, "{mode:?}");
+        assert!(read.header.end_ts.is_some(), "{mode:?}");
+    }
+}
