@@ -85,3 +85,31 @@ fn a_stop_leaves_a_quiet_buffer() {
         assert_eq!(kept, world.memory.read(0) + world.memory.read(1));
     });
 }
+
+/// A stop that did not wait, and a start that clears: a thread that comes late has either nothing of the buffer, or a slab
+/// of the new run that says so.
+#[test]
+fn a_cleared_buffer_has_nothing_of_the_run_before() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let world = Arc::new(World::new(BufferMode::Oneshot, 2, 1));
+        let writer = world.clone();
+        let writing = thread::spawn(move || {
+            let _ = writer.write(0);
+            let _ = writer.write(0);
+        });
+        world.is_on.store(0, Ordering::SeqCst);
+        world.claims.stop();
+        world.clear();
+        world.is_on.store(1, Ordering::SeqCst);
+        writing.join().unwrap();
+        let own = &world.blocks[0].own;
+        let has_slab = own.index.load(Ordering::Relaxed).checked_sub(1);
+        for slab in 0..2 {
+            let events = if has_slab == Some(slab) { own.events.load(Ordering::Relaxed) } else { 0 };
+            assert_eq!(world.memory.read(slab), events);
+            assert_eq!(world.memory.is_in_use(slab), has_slab == Some(slab));
+        }
+    });
+}

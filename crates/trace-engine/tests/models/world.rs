@@ -97,6 +97,19 @@ impl World {
         }
     }
 
+    /// What a start that clears does: nothing of the run before stays.
+    pub fn clear(&self) {
+        self.wait_until_out();
+        for block in &self.blocks {
+            block.own.end.store(0, Ordering::Relaxed);
+            block.own.index.store(0, Ordering::SeqCst);
+        }
+        self.wait_until_out();
+        self.claims.clear();
+        (0..self.memory.words.len() as u32).for_each(|slab| self.memory.clear(slab));
+        self.claims.resume();
+    }
+
     /// Takes slabs back: those whose ends lie in a range.
     pub fn retire(&self, ends: &core::ops::RangeInclusive<usize>, is_wanted: impl Fn(u32) -> bool) {
         fence(Ordering::SeqCst);
