@@ -1,11 +1,12 @@
 //! Writes events as fast as it can from four threads until it is killed, and counts in a file, shared with whoever
 //! kills it, what each thread has written.
 //!
-//! `burst FILE [LIMIT]`: the file holds a counter of 8 bytes for each thread; an event's number is stored there
-//! after its macro has returned.
+//! `burst FILE [LIMIT [PAUSE]]`: the file holds a counter of 8 bytes for each thread; an event's number is stored there
+//! after its macro has returned. Between two events of a thread is a pause of so many microseconds.
 
 use std::fs::OpenOptions;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use trace_provider::{Scope, TraceProvider, instant};
 
 const THREADS: usize = 4;
@@ -14,6 +15,7 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     let path = arguments.next().expect("the name of a file");
     let limit: u64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(u64::MAX);
+    let pause = arguments.next().map(|text| Duration::from_micros(text.parse().expect("microseconds")));
     let file = OpenOptions::new().read(true).write(true).open(path).expect("the file");
     let _provider = TraceProvider::new("burst");
     let page = zx_sim::Vmo::from_handle(zx_sim::Handle::new(file.into())).and_then(|vmo| vmo.map());
@@ -25,6 +27,7 @@ fn main() {
                 for number in 0..limit {
                     instant!("burst", "event", Scope::Thread, "n" => number, "thread" => thread);
                     counter.store(number + 1, Ordering::Release);
+                    pause.into_iter().for_each(std::thread::sleep);
                 }
             });
         }

@@ -175,6 +175,21 @@ impl Archive {
     /// If the file is no archive, or anything in it is wrong.
     #[must_use]
     pub fn read(path: &Path) -> Self {
+        let (archive, warnings) = Self::read_items(path);
+        assert_eq!(warnings, [""; 0], "the archive has flaws");
+        archive
+    }
+
+    /// Reads an archive that may break off anywhere.
+    ///
+    /// # Panics
+    /// If the file is no archive, or anything in it is wrong.
+    #[must_use]
+    pub fn read_prefix(path: &Path) -> Self {
+        Self::read_items(path).0
+    }
+
+    fn read_items(path: &Path) -> (Self, Vec<String>) {
         let file = File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let mut reader = Reader::new(file).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let mut archive = Self::default();
@@ -201,8 +216,7 @@ impl Archive {
                 _ => {}
             }
         }
-        assert_eq!(reader.warnings().first(), [], "the archive has flaws");
-        archive
+        (archive, reader.warnings().first().iter().map(|warning| format!("{warning:?}")).collect())
     }
 
     /// How many records were lost for a reason.

@@ -17,4 +17,5 @@ mod scenarios {
     mod off;
     mod other_readers;
     mod readme;
+    mod recovering;
 }

@@ -63,6 +63,17 @@ or the command line is wrong. The kinds of problem are described in docs/check.m
   trace convert --to catapult trace.fxt             writes trace.json
   trace convert --to catapult trace.fxt - | less")]
     Convert(Convert),
+    /// Make a trace of what a recording left whose manager, client and programs have died
+    #[command(after_help = "Examples:
+  trace recover                              what was cut off, into recovered.fxt
+  trace recover --list                       what there is
+  trace recover /dev/shm/trace-1000/session-3f -o crash.fxt
+  trace recover --delete                     what is older than a week
+  trace recover --delete /dev/shm/trace-1000/session-3f
+
+Nothing that can be recovered is deleted unasked; but a directory in memory, such as /dev/shm or
+$XDG_RUNTIME_DIR, ends with the machine or the login.")]
+    Recover(Recover),
     /// Run the manager that programs register with; other commands start one when they need it
     #[command(after_help = "Example:
   trace manager &")]
@@ -202,6 +213,29 @@ impl Format {
             Self::Catapult => "json",
         }
     }
+}
+
+/// Options of `recover`.
+#[derive(Debug, Args)]
+pub struct Recover {
+    /// The directory of a recording, or one in which to look for them; the runtime directories when not given
+    #[arg(value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+    /// Where the trace goes
+    #[arg(long, short = 'o', value_name = "FILE", default_value = "recovered.fxt", conflicts_with_all = ["list", "delete"])]
+    pub output_file: PathBuf,
+    /// Show what there is, and what became of it
+    #[arg(long, conflicts_with = "delete")]
+    pub list: bool,
+    /// Output for programs
+    #[arg(long, value_name = "FORMAT", requires = "list")]
+    pub machine: Option<Machine>,
+    /// Delete the recording that DIR names, or all that are older than --older-than
+    #[arg(long)]
+    pub delete: bool,
+    /// Age for --delete
+    #[arg(long, value_name = "DAYS", default_value_t = 7, requires = "delete")]
+    pub older_than: u32,
 }
 
 /// Options of `manager`.

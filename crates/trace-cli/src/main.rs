@@ -14,6 +14,7 @@ mod manager;
 mod output;
 mod progress;
 mod record;
+mod recover;
 mod summary;
 mod version;
 
@@ -28,6 +29,9 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
+    if !matches!(cli.command, Command::Recover(_) | Command::Manager(_)) {
+        recover::remind();
+    }
     let result = match cli.command {
         Command::Record(options) => record::run(options).map_err(Failure::in_record),
         Command::ListProviders(options) => list::providers(&options).map(|()| 0),
@@ -35,6 +39,7 @@ fn main() -> ExitCode {
         Command::Check(options) => check::run(&options),
         Command::Dump(options) => dump::run(&options).map(|()| 0),
         Command::Convert(options) => convert::run(&options).map(|()| 0),
+        Command::Recover(options) => recover::run(&options).map(|()| 0),
         Command::Manager(options) => manager::run(&options).map(|()| 0),
     };
     match result {

@@ -50,7 +50,10 @@ pub fn run(options: Record) -> Result<u8, Failure> {
     }
     let end = wait_for_end(&mut recording, command.as_mut(), options.duration)?;
     let (result, note) = match end {
-        End::ManagerGone => (None, Some("the trace manager is gone; what it had sent is kept")),
+        End::ManagerGone => (
+            None,
+            Some("the trace manager is gone; what it had sent is kept, and trace recover saves the rest"),
+        ),
         End::CommandEnded | End::Duration | End::Interrupted => stop(&mut recording)?,
     };
     if matches!(end, End::Duration)
@@ -180,7 +183,12 @@ fn stop(recording: &mut Recording<'_>) -> Result<(Option<StopResult>, Option<&'s
                 return Err(Failure::new(format!("unable to stop trace: {error:?}")));
             }
             Happening::ManagerGone => {
-                return Ok((None, Some("the trace manager is gone; what it had sent is kept")));
+                return Ok((
+                    None,
+                    Some(
+                        "the trace manager is gone; what it had sent is kept, and trace recover saves the rest",
+                    ),
+                ));
             }
             Happening::Timeout => {
                 eprintln!("trace: waiting for programs that have not stopped yet");

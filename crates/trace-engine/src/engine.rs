@@ -159,18 +159,10 @@ pub fn start(disposition: Disposition, additional_categories: &[String]) -> Resu
         State::Initialized
     };
     if let Some(context) = context() {
-        if before == State::Stopped && disposition != Disposition::Retain {
-            if !wait_until_out(Instant::now() + CLEAR_WAIT).is_empty() {
-                end_change(before);
-                return Err(Error::Straggler);
-            }
-            // A thread that ends right now may be about to close its slab: it finds none, or is waited for.
-            block::all().for_each(ThreadBlock::forget_slabs);
-            if !wait_until_out(Instant::now() + CLEAR_WAIT).is_empty() {
-                end_change(before);
-                return Err(Error::Straggler);
-            }
-            context.clear(disposition);
+        let is_cleared = before == State::Stopped && disposition != Disposition::Retain;
+        if is_cleared && !clear(context, disposition) {
+            end_change(before);
+            return Err(Error::Straggler);
         }
         context.begin_run();
         let sites = section::sites().iter();
@@ -178,6 +170,21 @@ pub fn start(disposition: Disposition, additional_categories: &[String]) -> Resu
     }
     end_change(State::Started);
     Ok(())
+}
+
+/// Clears the buffer; false if a thread is still inside an event, and then nothing was done.
+fn clear(context: &Context, disposition: Disposition) -> bool {
+    let is_out = || wait_until_out(Instant::now() + CLEAR_WAIT).is_empty();
+    if !is_out() {
+        return false;
+    }
+    // A thread that ends right now may be about to close its slab: it finds none, or is waited for.
+    block::all().for_each(ThreadBlock::forget_slabs);
+    if !is_out() {
+        return false;
+    }
+    context.clear(disposition);
+    true
 }
 
 /// Ends recording and brings the buffer's header up to date. Waits until `deadline` for threads that are

@@ -92,7 +92,9 @@ impl BufferMode {
         }
     }
 
-    const fn from_bits(bits: u8) -> Option<Self> {
+    /// The mode of a number.
+    #[must_use]
+    pub const fn from_bits(bits: u8) -> Option<Self> {
         match bits {
             0 => Some(Self::Oneshot),
             1 => Some(Self::Circular),

@@ -187,6 +187,8 @@ pub enum Action {
     },
     /// Forget a provider's buffer and FIFO, and delete the buffer.
     DropTracee(ProviderId),
+    /// Forget them, and leave the buffer where it is: what it holds is in no archive.
+    LeaveBuffer(ProviderId),
     /// Answer a Start.
     ReplyStart(ClientId, Result<(), StartError>),
     /// Answer a Stop.

@@ -1,17 +1,15 @@
 //! The daemon around the core: one loop that waits for sockets, FIFOs and timers.
 
-mod archive;
 mod clients;
-mod facts;
-mod losses;
 mod output;
 mod providers;
-mod transfer;
+mod session_dir;
 
+use crate::archive::transfer::Transfer;
 use crate::core::{Action, ClientId, Core, Event, Part};
 use clients::Clients;
 use output::{Flushed, Output};
-use providers::Providers;
+use providers::{Buffer, Providers};
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
@@ -19,7 +17,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use trace_format::units::{ProviderId, TicksPerSecond};
 use trace_protocol::controller::{ProviderStats, SessionResponse};
-use transfer::Transfer;
 use zx_sim::ticks::Clock;
 use zx_sim::{Listener, RuntimeDir, Signals, WaitSet};
 
@@ -152,6 +149,13 @@ pub fn run(options: Options) -> Result<(), Error> {
     result
 }
 
+/// A transfer that was read to its end.
+struct Finished {
+    event: Event,
+    /// The provider of whom nothing is missing when it is out of our hands.
+    archived: Option<ProviderId>,
+}
+
 /// Everything the loop works on.
 struct Daemon {
     started: Instant,
@@ -168,7 +172,7 @@ struct Daemon {
     output: Option<Output>,
     transfer: Option<(ProviderId, Transfer)>,
     /// A transfer whose last bytes are still in the output's queue.
-    finished: Option<Event>,
+    finished: Option<Finished>,
     rate: TicksPerSecond,
 }
 
@@ -307,6 +311,7 @@ impl Daemon {
                 };
                 let mut output = Output::new(socket, config.metadata);
                 output.begin(&config, self.rate);
+                self.providers.begin_session(&config, output.queue().clone());
                 self.output = Some(output);
             }
             Action::InitializeTracee { provider, buffer_bytes, mode, categories } => {
@@ -325,7 +330,10 @@ impl Daemon {
             Action::SendSaved { provider, wrapped_count, durable_data_end } => {
                 self.providers.saved(provider, wrapped_count, durable_data_end);
             }
-            Action::DropTracee(provider) => self.providers.drop_tracee(provider, &self.waits),
+            Action::DropTracee(provider) => {
+                self.providers.drop_tracee(provider, Buffer::Deleted, &self.waits)
+            }
+            Action::LeaveBuffer(provider) => self.providers.drop_tracee(provider, Buffer::Left, &self.waits),
             Action::ReplyStart(client, result) => {
                 self.clients.reply(client, SessionResponse::StartTracing(result));
             }
@@ -381,15 +389,20 @@ impl Daemon {
                 }
             }
             // The output has taken everything, so what was finished before is out of our hands.
-            self.events.extend(self.finished.take());
+            if let Some(Finished { event, archived }) = self.finished.take() {
+                archived.into_iter().for_each(|provider| self.providers.note_archived(provider));
+                self.events.push_back(event);
+            }
             let Some((provider, mut transfer)) = self.transfer.take() else {
                 break;
             };
             if transfer.poll(output.queue()) {
                 let is_complete = transfer.is_complete();
+                let archived = (is_complete && transfer.is_rest()).then_some(provider);
                 let (stats, progress) = transfer.into_stats();
                 self.providers.end_transfer(provider, progress);
-                self.finished = Some(Event::TransferFinished { provider, stats, is_complete });
+                let event = Event::TransferFinished { provider, stats, is_complete };
+                self.finished = Some(Finished { event, archived });
             } else {
                 self.transfer = Some((provider, transfer));
             }

@@ -5,5 +5,7 @@
 //! copied with `pread`, walked and checked record by record before anything reaches the archive.
 #![forbid(unsafe_code)]
 
+mod archive;
 pub mod core;
 pub mod daemon;
+pub mod recovery;

@@ -9,7 +9,7 @@ use trace_engine::{AlertHandler, BUFFER_VERSION, BufferMode, Config, Disposition
 use trace_protocol::fifo::{FIFO_DEPTH, FIFO_VERSION, PACKET_BYTES};
 use trace_protocol::provider::ProviderConfig;
 use trace_protocol::{BufferDisposition, BufferingMode, FifoRequest};
-use zx_sim::{Fifo, Handle, Vmo};
+use zx_sim::{Fifo, Handle, LiveLock, Vmo};
 
 /// How long a stop waits for threads that are inside an event.
 const STOP_WAIT: Duration = Duration::from_secs(1);
@@ -21,9 +21,11 @@ const MAX_UNSENT: usize = 64;
 /// The engine is ours, and so is one end of the FIFO.
 #[derive(Debug)]
 pub(crate) struct Session {
-    /// Before the FIFO, so that it is dropped first.
-    _closed_in_children: ClosedInChildren,
+    /// Before what it names, so that it is dropped first.
+    _closed_in_children: [ClosedInChildren; 2],
     fifo: Fifo,
+    /// Until this process has nothing to do with the buffer any more.
+    _live: LiveLock,
     state: State,
     /// Packets that did not fit into the FIFO yet.
     unsent: VecDeque<FifoRequest>,
@@ -57,9 +59,10 @@ impl Session {
         };
         let fifo =
             Fifo::from_handle(config.fifo, PACKET_BYTES, FIFO_DEPTH).map_err(|error| error.to_string())?;
-        let mapping = Vmo::from_handle(config.buffer)
-            .and_then(|vmo| vmo.map())
-            .map_err(|error| format!("cannot map the buffer: {error}"))?;
+        let mapped = |error| format!("cannot map the buffer: {error}");
+        let vmo = Vmo::from_handle(config.buffer).map_err(mapped)?;
+        let live = vmo.lock_live().map_err(mapped)?;
+        let mapping = vmo.map().map_err(mapped)?;
         let config = Config {
             process: zx_sim::process_koid(),
             process_name: zx_sim::process_name(),
@@ -68,8 +71,14 @@ impl Session {
             alert,
         };
         engine::initialize(buffer::region(mapping), mode, config).map_err(|error| error.to_string())?;
-        let _closed_in_children = ClosedInChildren::new(&fifo);
-        Ok(Self { _closed_in_children, fifo, state: State::Initialized, unsent: VecDeque::new() })
+        let _closed_in_children = [ClosedInChildren::new(&fifo), ClosedInChildren::new(&live)];
+        Ok(Self {
+            _closed_in_children,
+            fifo,
+            _live: live,
+            state: State::Initialized,
+            unsent: VecDeque::new(),
+        })
     }
 
     /// The FIFO, to wait for.

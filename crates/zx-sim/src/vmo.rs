@@ -69,6 +69,22 @@ impl Vmo {
         Ok(Self { file: file.into(), path: None })
     }
 
+    /// A file that [`Vmo::create_in`] has made, to be read.
+    ///
+    /// # Errors
+    /// It is not there, or no regular file.
+    pub fn open(path: &Path) -> Result<Self> {
+        let failed = |source| Error::io(format!("cannot open {}", path.display()), source);
+        // A device or a FIFO must not hold anybody up.
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let file = rustix::fs::open(path, flags, Mode::empty()).map_err(failed)?;
+        let stat = rustix::fs::fstat(&file).map_err(failed)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(Error::WrongType { expected: "vmo" });
+        }
+        Ok(Self { file: file.into(), path: Some(path.to_owned()) })
+    }
+
     /// Anonymous memory with contents, such as a message that is too long for a channel.
     ///
     /// # Errors
@@ -207,6 +223,12 @@ impl Vmo {
 pub struct LiveLock {
     file: File,
     taken_by: u32,
+}
+
+impl AsFd for LiveLock {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
 }
 
 impl Drop for LiveLock {

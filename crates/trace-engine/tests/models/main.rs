@@ -65,12 +65,6 @@ impl Memory {
         SlabWord(self.words[slab as usize].load(Ordering::Relaxed)).is_in_use()
     }
 
-    /// Forgets what is in a slab.
-    fn clear(&self, slab: u32) {
-        self.write(slab, 0);
-        self.words[slab as usize].store(SlabWord::EMPTY.0, Ordering::Relaxed);
-    }
-
     fn open(&self, slab: u32, sequence: u64) {
         self.words[slab as usize].store(SlabWord::new(sequence, SlabState::Open, 1).0, Ordering::Release);
     }

@@ -1,10 +1,11 @@
 //! Writers, and a dispatcher that takes their slabs back: as much of the engine as has to be modelled around its own files.
 
 use crate::Memory;
-use crate::claim::{Claims, Refusal};
+use crate::claim::{Claims, Refusal, SlabWords};
 use crate::own_slab::OwnSlab;
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence, thread};
 use trace_format::buffer::BufferMode;
+use trace_format::slab::SlabWord;
 
 /// Where a slab's addresses would be: slab *n* has those from 100 × (*n* + 1) on.
 pub fn address(slab: u32) -> usize {
@@ -98,6 +99,7 @@ impl World {
     }
 
     /// What a start that clears does: nothing of the run before stays.
+    #[allow(dead_code, reason = "not every program plays it through")]
     pub fn clear(&self) {
         self.wait_until_out();
         for block in &self.blocks {
@@ -106,7 +108,10 @@ impl World {
         }
         self.wait_until_out();
         self.claims.clear();
-        (0..self.memory.words.len() as u32).for_each(|slab| self.memory.clear(slab));
+        for slab in 0..self.memory.words.len() as u32 {
+            self.memory.write(slab, 0);
+            self.memory.slab_word(slab).store(SlabWord::EMPTY.0, Ordering::Relaxed);
+        }
         self.claims.resume();
     }
 

@@ -143,7 +143,7 @@ impl Session {
                 // Nothing of an earlier run is in a fresh buffer, and what was written must not come again.
                 let disposition = match tracee.data {
                     Data::InBuffer => options.buffer_disposition,
-                    Data::None | Data::Queued | Data::Archived => BufferDisposition::ClearEntire,
+                    Data::None | Data::Queued | Data::Archived | Data::Left => BufferDisposition::ClearEntire,
                 };
                 start_tracee(tracee, disposition, &options.additional_categories, actions);
             } else if !tracee.is_gone {
@@ -210,7 +210,9 @@ impl Session {
         self.transfers.clear();
         self.transferring = None;
         for tracee in self.tracees.values_mut() {
-            tracee.data = Data::None;
+            if matches!(tracee.data, Data::InBuffer | Data::Queued) {
+                tracee.data = Data::Left;
+            }
         }
         if std::mem::take(&mut self.is_start_pending) {
             actions.push_back(Action::ReplyStart(self.client, Err(StartError::Terminating)));
@@ -413,7 +415,7 @@ impl Session {
             return;
         };
         if self.is_aborted {
-            tracee.data = Data::None;
+            tracee.data = Data::Left;
         } else {
             tracee.data = Data::Queued;
             self.transfers.push_back((id, Part::Rest { is_quiet }));
@@ -477,7 +479,10 @@ impl Session {
             let is_over = tracee.is_gone || (is_terminating && tracee.is_late);
             let is_finished = is_over && tracee.is_settled();
             if is_finished {
-                actions.push_back(Action::DropTracee(*id));
+                actions.push_back(match tracee.data {
+                    Data::Left => Action::LeaveBuffer(*id),
+                    _ => Action::DropTracee(*id),
+                });
             }
             !is_finished
         });

@@ -32,6 +32,8 @@ pub(super) enum Data {
     Queued,
     /// In the archive.
     Archived,
+    /// In the buffer, where it stays: nobody takes the archive.
+    Left,
 }
 
 /// A provider in a session.
@@ -123,7 +125,7 @@ impl Tracee {
 
     /// Its data is where it belongs.
     pub fn is_settled(&self) -> bool {
-        matches!(self.data, Data::None | Data::Archived)
+        matches!(self.data, Data::None | Data::Archived | Data::Left)
     }
 
     /// A name for messages.

@@ -3,7 +3,7 @@
 //! The queue takes one batch at a time: a transfer goes on only when the socket has taken everything, so a
 //! client that reads slowly holds up its own session and nothing else, and memory stays at one batch.
 
-use super::{archive, facts};
+use crate::archive::{self, facts};
 use std::time::Instant;
 use trace_format::units::TicksPerSecond;
 use trace_protocol::controller::TraceConfig;

@@ -1,13 +1,15 @@
 //! The providers' side of the daemon: registrations, channels, buffers and FIFOs.
 
-use super::transfer::{BufferOf, Progress, Transfer};
+use super::session_dir::SessionDir;
 use super::{Key, log};
+use crate::archive::transfer::{BufferOf, Progress, Transfer};
 use crate::core::{Event, Part};
+use crate::recovery::manifest::{Entry, ProviderFacts, SessionFacts};
 use std::collections::{BTreeMap, VecDeque};
-use std::path::PathBuf;
-use trace_format::buffer::BUFFER_VERSION;
+use std::time::{SystemTime, UNIX_EPOCH};
+use trace_format::buffer::{BUFFER_VERSION, BufferMode};
 use trace_format::units::{ProviderId, TicksPerSecond};
-use trace_protocol::controller::KnownCategory;
+use trace_protocol::controller::{KnownCategory, TraceConfig};
 use trace_protocol::fifo::{FIFO_DEPTH, PACKET_BYTES};
 use trace_protocol::provider::{ProviderConfig, ProviderRequest, ProviderResponse};
 use trace_protocol::registry::{Registration, RegistryRequest, RegistryResponse, RegistryStatus};
@@ -26,13 +28,25 @@ pub(super) struct Providers {
     next_registration: u32,
     providers: BTreeMap<ProviderId, Provider>,
     next_id: u32,
-    /// Made for the first buffer of a session, removed with the last.
-    session_dir: Option<PathBuf>,
+    /// Made for the first buffer of a session.
+    session: Option<SessionDir>,
+    /// What the session's directory begins with, until there is one.
+    beginning: Option<(SessionFacts, Vec<u8>)>,
+}
+
+/// What becomes of a buffer whose provider has no part in the session any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Buffer {
+    /// It is deleted.
+    Deleted,
+    /// It holds what is in no archive.
+    Left,
 }
 
 /// One registered provider.
 struct Provider {
     name: String,
+    pid: u64,
     /// Gone when the provider is closed but its buffer is still being read.
     channel: Option<Channel>,
     process: Option<ProcessFd>,
@@ -65,7 +79,8 @@ impl Providers {
             next_registration: 0,
             providers: BTreeMap::new(),
             next_id: 1,
-            session_dir: None,
+            session: None,
+            beginning: None,
         }
     }
 
@@ -148,6 +163,7 @@ impl Providers {
         self.next_id += 1;
         let provider = Provider {
             name: registration.name.clone(),
+            pid,
             channel: Some(channel),
             process: u32::try_from(pid).ok().and_then(|pid| ProcessFd::open(pid).ok()),
             tracee: None,
@@ -263,12 +279,20 @@ impl Providers {
         categories: Vec<String>,
         waits: &WaitSet,
     ) -> Result<(), String> {
-        let directory = self.session_dir()?;
+        let text = |error: Error| error.to_string();
+        let session = match &mut self.session {
+            Some(session) => session,
+            none => {
+                let (facts, head) = self.beginning.take().ok_or("there is no session")?;
+                none.insert(SessionDir::create(&self.runtime, facts, &head).map_err(text)?)
+            }
+        };
         let Some(provider) = self.providers.get_mut(&id) else {
             return Err("it is gone".to_owned());
         };
-        let text = |error: Error| error.to_string();
-        let vmo = Vmo::create_in(&directory, &format!("provider-{}", id.0), size).map_err(text)?;
+        let facts = ProviderFacts { id: id.0, name: provider.name.clone(), pid: provider.pid, bytes: size };
+        let vmo = Vmo::create_in(session.path(), &facts.file_name(), size).map_err(text)?;
+        session.note(&Entry::Provider(facts));
         let (ours, theirs) = Fifo::create(PACKET_BYTES, FIFO_DEPTH).map_err(text)?;
         let request = ProviderRequest::Initialize {
             config: ProviderConfig {
@@ -291,14 +315,29 @@ impl Providers {
         Ok(())
     }
 
-    /// The directory of the running session's buffers.
-    fn session_dir(&mut self) -> Result<PathBuf, String> {
-        if let Some(directory) = &self.session_dir {
-            return Ok(directory.clone());
+    /// A session begins, whose archive begins with `head`.
+    pub fn begin_session(&mut self, config: &TraceConfig, head: Vec<u8>) {
+        let mode = match config.buffering_mode {
+            BufferingMode::Oneshot => BufferMode::Oneshot,
+            BufferingMode::Circular => BufferMode::Circular,
+            BufferingMode::Streaming => BufferMode::Streaming,
+        };
+        let wall_clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let wall_clock_ns = u64::try_from(wall_clock).unwrap_or(u64::MAX);
+        let rate = self.clock.ticks_per_second;
+        let facts = SessionFacts::new(mode, rate, wall_clock_ns, config.command_line.clone());
+        self.beginning = Some((facts, head));
+    }
+
+    fn note(&mut self, entry: &Entry) {
+        if let Some(session) = &mut self.session {
+            session.note(entry);
         }
-        let directory = self.runtime.create_unique_dir("session").map_err(|error| error.to_string())?;
-        self.session_dir = Some(directory.clone());
-        Ok(directory)
+    }
+
+    /// Nothing of a provider's buffer is missing in the client's archive.
+    pub fn note_archived(&mut self, id: ProviderId) {
+        self.note(&Entry::Archived { provider: id.0 });
     }
 
     pub fn start(
@@ -313,6 +352,8 @@ impl Providers {
         {
             progress.clear(disposition == BufferDisposition::ClearEntire);
         }
+        // Before it records anything.
+        self.note(&Entry::Started { provider: id.0 });
         self.tell(id, ProviderRequest::Start { buffer_disposition: disposition, additional_categories });
     }
 
@@ -337,7 +378,8 @@ impl Providers {
     }
 
     /// Tells a provider that a half is out of our hands.
-    pub fn saved(&self, id: ProviderId, wrapped_count: u32, durable_data_end: u64) {
+    pub fn saved(&mut self, id: ProviderId, wrapped_count: u32, durable_data_end: u64) {
+        self.note(&Entry::Saved { provider: id.0, half: wrapped_count });
         let tracee = self.providers.get(&id).and_then(|provider| provider.tracee.as_ref());
         if let Some(fifo) = tracee.and_then(|tracee| tracee.fifo.as_ref())
             && let Ok(packet) = (FifoRequest::BufferSaved { wrapped_count, durable_data_end }).encode()
@@ -354,6 +396,9 @@ impl Providers {
         rate: TicksPerSecond,
         part: Part,
     ) -> Result<Transfer, String> {
+        if let Part::Half { wrapped_count, .. } = part {
+            self.note(&Entry::Saving { provider: id.0, half: wrapped_count });
+        }
         let provider = self.providers.get_mut(&id).ok_or("it is not registered")?;
         let tracee = provider.tracee.as_mut().ok_or("it has no buffer")?;
         let vmo = tracee.vmo.duplicate().map_err(|error| error.to_string())?;
@@ -370,8 +415,8 @@ impl Providers {
         }
     }
 
-    /// Forgets a provider's part in the session and deletes its buffer.
-    pub fn drop_tracee(&mut self, id: ProviderId, waits: &WaitSet) {
+    /// Forgets a provider's part in the session.
+    pub fn drop_tracee(&mut self, id: ProviderId, buffer: Buffer, waits: &WaitSet) {
         let Some(provider) = self.providers.get_mut(&id) else {
             return;
         };
@@ -379,8 +424,13 @@ impl Providers {
             if let Some(fifo) = &tracee.fifo {
                 let _ = waits.remove(fifo);
             }
-            if let Some(path) = tracee.vmo.path() {
-                let _ = std::fs::remove_file(path);
+            match (buffer, &mut self.session) {
+                (Buffer::Left, Some(session)) => session.has_left = true,
+                _ => {
+                    if let Some(path) = tracee.vmo.path() {
+                        let _ = std::fs::remove_file(path);
+                    }
+                }
             }
         }
         if provider.channel.is_none() {
@@ -388,11 +438,11 @@ impl Providers {
         }
     }
 
-    /// All buffers of the session are gone.
+    /// No provider has a part in the session any more. What is in no archive stays.
     pub fn end_session(&mut self) {
-        if let Some(directory) = self.session_dir.take() {
-            // Not when something is left in it.
-            let _ = std::fs::remove_dir(directory);
+        self.beginning = None;
+        if let Some(session) = self.session.take() {
+            session.end();
         }
     }
 }

@@ -209,10 +209,10 @@ fn an_output_without_reader_aborts_a_stop() {
     assert_eq!(bench.log, ["session aborted: nobody reads"]);
     assert_eq!(bench.event(output_failed()), []);
     // Nothing more is written.
-    assert_eq!(bench.leaves(A), [Action::DropTracee(A)]);
+    assert_eq!(bench.leaves(A), [Action::LeaveBuffer(A)]);
     assert_eq!(
         bench.leaves(B),
-        [Action::DropTracee(B), Action::EndSession { client: CLIENT, is_aborted: true }]
+        [Action::LeaveBuffer(B), Action::EndSession { client: CLIENT, is_aborted: true }]
     );
     // A new session works, also with providers of the old one.
     let actions = bench.event(Event::Initialize { client: CLIENT, config: TraceConfig::default() });
@@ -233,7 +233,7 @@ fn an_output_without_reader_aborts_a_start() {
     );
     assert_eq!(
         bench.pass(Duration::from_secs(5)),
-        [Action::DropTracee(A), Action::EndSession { client: CLIENT, is_aborted: true }]
+        [Action::LeaveBuffer(A), Action::EndSession { client: CLIENT, is_aborted: true }]
     );
 }
 
@@ -245,8 +245,8 @@ fn an_output_that_fails_at_the_end_does_not_hold_up_the_end() {
     assert_eq!(
         bench.event(output_failed()),
         [
-            Action::DropTracee(A),
-            Action::DropTracee(B),
+            Action::LeaveBuffer(A),
+            Action::LeaveBuffer(B),
             Action::EndSession { client: CLIENT, is_aborted: true }
         ]
     );

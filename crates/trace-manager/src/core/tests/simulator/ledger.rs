@@ -146,9 +146,13 @@ impl Ledger {
             }
             Action::DropTracee(provider) => {
                 assert_ne!(self.transferring, Some(*provider), "dropped while it is read");
-                let is_output_broken = self.is_output_broken;
                 let part = self.parts.remove(provider).expect("the provider has a part in the session");
-                assert!(!part.is_unsaved || is_output_broken, "{provider:?}: its data is lost");
+                assert!(!part.is_unsaved, "{provider:?}: its data is lost");
+            }
+            Action::LeaveBuffer(provider) => {
+                assert!(self.is_output_broken, "{provider:?}: there is an archive for it");
+                assert!(self.parts.remove(provider).is_some(), "the provider has a part in the session");
+                self.reached.count("left for recovery", 1);
             }
             Action::ReplyStart(client, result) => self.check_start_reply(*client, result),
             Action::ReplyStop(client, result) => self.check_stop_reply(*client, result),

@@ -1,6 +1,6 @@
 //! What a provider lost, as the archive is told: each record that is missing once, with its reason and its time.
 
-use super::archive::ByteSink;
+use super::ByteSink;
 use std::collections::BTreeMap;
 use trace_format::loss::{LossCode, LossRecord};
 use trace_format::slab::{Loss, LossReason};
@@ -9,7 +9,7 @@ use trace_reader::buffer::{BufferError, BufferReader, GapLoss, Source};
 
 /// What was told of a provider's ledger so far.
 #[derive(Debug, Default)]
-pub(super) struct Losses {
+pub(crate) struct Losses {
     /// By reason: how many, and when the last of them was.
     told: BTreeMap<LossReason, Loss>,
     /// By half and reason: how many of a gap.

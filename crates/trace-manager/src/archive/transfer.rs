@@ -1,7 +1,7 @@
 //! Moves a provider's buffer into the archive, a batch at a time.
 
-use super::archive;
 use super::losses::Losses;
+use crate::archive;
 use crate::core::Part;
 use std::io;
 use trace_format::buffer::BufferMode;
@@ -12,7 +12,7 @@ use trace_reader::buffer::{self, Activity, BufferError, BufferReader, Source};
 use zx_sim::Vmo;
 
 /// A VMO that is read with `pread`: whatever its provider does to the file, a read is at worst short.
-pub(super) struct VmoSource(pub Vmo);
+pub(crate) struct VmoSource(pub Vmo);
 
 impl Source for VmoSource {
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
@@ -21,7 +21,7 @@ impl Source for VmoSource {
 }
 
 /// Whose buffer it is, and how it was made.
-pub(super) struct BufferOf {
+pub(crate) struct BufferOf {
     pub id: ProviderId,
     pub name: String,
     pub size: u64,
@@ -31,7 +31,7 @@ pub(super) struct BufferOf {
 
 /// What was read of a provider's buffer in a session, from one transfer to the next.
 #[derive(Default)]
-pub(super) struct Progress {
+pub(crate) struct Progress {
     reader: Option<BufferReader<VmoSource>>,
     losses: Losses,
     /// The archive has the provider's name.
@@ -56,7 +56,7 @@ impl Progress {
 }
 
 /// A transfer under way.
-pub(super) struct Transfer {
+pub(crate) struct Transfer {
     buffer: BufferOf,
     progress: Progress,
     is_begun: bool,
@@ -127,6 +127,11 @@ impl Transfer {
                 true
             }
         }
+    }
+
+    /// Everything that was left is read, not a half.
+    pub fn is_rest(&self) -> bool {
+        self.seen_before.is_some()
     }
 
     /// The buffer could be read as far as was asked for.

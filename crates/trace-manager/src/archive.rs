@@ -3,12 +3,16 @@
 //! Each part of a provider begins with the magic number record, legal anywhere, as a point where a reader of
 //! a damaged file can start again.
 
+pub(crate) mod facts;
+pub(crate) mod losses;
+pub(crate) mod transfer;
+
 use trace_format::metadata::{EVENT_BUFFER_FULL, MAGIC_WORD, Metadata};
 use trace_format::sink::Sink;
 use trace_format::units::ProviderId;
 
 /// Appends records to bytes.
-pub(super) struct ByteSink<'a>(pub &'a mut Vec<u8>);
+pub(crate) struct ByteSink<'a>(pub &'a mut Vec<u8>);
 
 impl Sink for ByteSink<'_> {
     fn word(&mut self, word: u64) {
@@ -22,25 +26,25 @@ impl Sink for ByteSink<'_> {
 }
 
 /// Begins an archive, or a part of it.
-pub(super) fn magic(out: &mut Vec<u8>) {
+pub(crate) fn magic(out: &mut Vec<u8>) {
     out.extend_from_slice(&MAGIC_WORD.to_le_bytes());
 }
 
 /// Begins a provider's first part.
-pub(super) fn provider_info(id: ProviderId, name: &str, out: &mut Vec<u8>) {
+pub(crate) fn provider_info(id: ProviderId, name: &str, out: &mut Vec<u8>) {
     magic(out);
     // A registered name has at most 100 bytes; the record takes 255.
     metadata(&Metadata::ProviderInfo { id, name: name.as_bytes() }, out);
 }
 
 /// Begins a further part of a provider.
-pub(super) fn provider_section(id: ProviderId, out: &mut Vec<u8>) {
+pub(crate) fn provider_section(id: ProviderId, out: &mut Vec<u8>) {
     magic(out);
     metadata(&Metadata::ProviderSection { id }, out);
 }
 
 /// Remarks that a provider's buffer filled up.
-pub(super) fn buffer_filled_up(id: ProviderId, out: &mut Vec<u8>) {
+pub(crate) fn buffer_filled_up(id: ProviderId, out: &mut Vec<u8>) {
     metadata(&Metadata::ProviderEvent { id, event: EVENT_BUFFER_FULL }, out);
 }
 

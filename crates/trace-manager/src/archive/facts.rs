@@ -4,7 +4,7 @@
 //! `recording_end` when it ends. Both carry the wall clock beside their tick, so that a viewer can place
 //! the trace in time.
 
-use super::archive::{self, ByteSink};
+use crate::archive::{self, ByteSink};
 use std::time::{SystemTime, UNIX_EPOCH};
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::event::{Event, EventKind, Scope};
@@ -24,7 +24,7 @@ const MAX_TEXT_BYTES: usize = 4000;
 
 /// Queues the facts that are known when a trace begins.
 //= docs/protocol.md#the-managers-own-provider
-pub(super) fn begin(config: &TraceConfig, rate: TicksPerSecond, out: &mut Vec<u8>) {
+pub(crate) fn begin(config: &TraceConfig, rate: TicksPerSecond, out: &mut Vec<u8>) {
     archive::provider_info(OWN_ID, OWN_NAME, out);
     record(&Record::Initialization(Initialization { ticks_per_second: rate }), out);
     let process = Koid(zx_sim::process_koid());
@@ -53,9 +53,15 @@ pub(super) fn begin(config: &TraceConfig, rate: TicksPerSecond, out: &mut Vec<u8
 }
 
 /// Queues what is known when it ends.
-pub(super) fn end(out: &mut Vec<u8>) {
+pub(crate) fn end(out: &mut Vec<u8>) {
     archive::provider_section(OWN_ID, out);
     instant("recording_end", &[], out);
+}
+
+/// What is known when an archive was made of what a recording left.
+pub(crate) fn recovered(out: &mut Vec<u8>) {
+    archive::provider_section(OWN_ID, out);
+    instant("recovered", &[argument("version", text(env!("CARGO_PKG_VERSION")))], out);
 }
 
 /// An instant now, with the wall clock as its last argument.
