@@ -175,9 +175,8 @@ impl Archive {
     /// If the file is no archive, or anything in it is wrong.
     #[must_use]
     pub fn read(path: &Path) -> Self {
-        let (archive, warnings) = Self::read_items(path);
-        assert_eq!(warnings, [""; 0], "the archive has flaws");
-        archive
+        let file = File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        Self::without_flaw(file)
     }
 
     /// Reads an archive that may break off anywhere.
@@ -186,12 +185,36 @@ impl Archive {
     /// If the file is no archive, or anything in it is wrong.
     #[must_use]
     pub fn read_prefix(path: &Path) -> Self {
-        Self::read_items(path).0
+        let file = File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        Self::read_items(file).0
     }
 
-    fn read_items(path: &Path) -> (Self, Vec<String>) {
-        let file = File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let mut reader = Reader::new(file).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    /// As [`Archive::read`], of bytes.
+    ///
+    /// # Panics
+    /// If anything in them is wrong.
+    #[must_use]
+    pub fn of_bytes(bytes: &[u8]) -> Self {
+        Self::without_flaw(bytes)
+    }
+
+    /// As [`Archive::read_prefix`], of bytes.
+    ///
+    /// # Panics
+    /// If they are no archive, or anything in them is wrong.
+    #[must_use]
+    pub fn of_prefix(bytes: &[u8]) -> Self {
+        Self::read_items(bytes).0
+    }
+
+    fn without_flaw(input: impl std::io::Read) -> Self {
+        let (archive, warnings) = Self::read_items(input);
+        assert_eq!(warnings, [""; 0], "the archive has flaws");
+        archive
+    }
+
+    fn read_items(input: impl std::io::Read) -> (Self, Vec<String>) {
+        let mut reader = Reader::new(input).unwrap_or_else(|error| panic!("no archive: {error}"));
         let mut archive = Self::default();
         while let Some(record) = reader.next_item().expect("the archive can be read") {
             let provider = record.provider;

@@ -4,6 +4,7 @@
 
 pub mod archive;
 pub mod build;
+pub mod client;
 pub mod corpus;
 pub mod perfetto;
 pub mod sandbox;

@@ -136,7 +136,23 @@ impl Sandbox {
     #[must_use]
     pub fn spawn(&self, name: &str, arguments: &[&str]) -> Process {
         let mut command = self.command(name);
-        command.args(arguments).process_group(0);
+        command.args(arguments);
+        Self::spawn_command(command)
+    }
+
+    /// As [`Sandbox::spawn`], and its provider waits until it is recorded, as below `trace record`.
+    ///
+    /// # Panics
+    /// If it cannot be spawned.
+    #[must_use]
+    pub fn spawn_recorded(&self, name: &str, arguments: &[&str]) -> Process {
+        let mut command = self.command(name);
+        command.args(arguments).env("TRACE_RECORD", "1");
+        Self::spawn_command(command)
+    }
+
+    fn spawn_command(mut command: Command) -> Process {
+        command.process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the program is spawned");
         let stderr = Arc::new(Mutex::new(Vec::new()));

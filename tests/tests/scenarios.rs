@@ -18,4 +18,5 @@ mod scenarios {
     mod other_readers;
     mod readme;
     mod recovering;
+    mod snapshots;
 }

@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 use trace_format::units::ProviderId;
 use trace_protocol::controller::{
-    ProviderInfo, ProviderStats, SessionState, StartError, StartOptions, StopError, StopOptions, StopResult,
-    TraceConfig,
+    FlushError, ProviderInfo, ProviderStats, SessionState, SnapshotError, StartError, StartOptions,
+    StopError, StopOptions, StopResult, TraceConfig,
 };
 use trace_protocol::{BufferDisposition, BufferingMode, FifoRequest, PacketError};
 
@@ -101,6 +101,21 @@ pub enum Event {
         /// Its session channel.
         client: ClientId,
     },
+    /// The client asks for what was recorded so far, while streaming.
+    Flush {
+        /// Its session channel.
+        client: ClientId,
+    },
+    /// Somebody asks for a copy of what is in the buffers.
+    Snapshot {
+        /// Its provisioner channel.
+        client: ClientId,
+    },
+    /// The copy is out of our hands, or nobody takes it.
+    SnapshotFinished {
+        /// What was found in each buffer.
+        result: Result<StopResult, SnapshotError>,
+    },
     /// The client's session channel was closed.
     ClientClosed {
         /// Its session channel.
@@ -167,6 +182,8 @@ pub enum Action {
     },
     /// Send Stop.
     StopTracee(ProviderId),
+    /// Send Flush.
+    FlushTracee(ProviderId),
     /// Send Terminate.
     TerminateTracee(ProviderId),
     /// Copy from a provider's buffer into the archive, then report [`Event::TransferFinished`].
@@ -193,6 +210,20 @@ pub enum Action {
     ReplyStart(ClientId, Result<(), StartError>),
     /// Answer a Stop.
     ReplyStop(ClientId, Result<StopResult, StopError>),
+    /// Answer a FlushBuffers.
+    ReplyFlush(ClientId, Result<(), FlushError>),
+    /// Copy the buffers of these providers, who go on, into an archive of its own for a client, and report
+    /// [`Event::SnapshotFinished`].
+    TakeSnapshot {
+        /// Its provisioner channel.
+        client: ClientId,
+        /// Of the session that runs.
+        config: TraceConfig,
+        /// Whose data is in their buffers.
+        providers: Vec<ProviderId>,
+    },
+    /// Answer a TakeSnapshot; if it was refused its output is to be closed.
+    ReplySnapshot(ClientId, Result<StopResult, SnapshotError>),
     /// Answer a WatchAlert.
     ReplyAlert(ClientId, String),
     /// Tell the client of its session's new state.
@@ -221,6 +252,8 @@ struct Provider {
 pub struct Core {
     providers: BTreeMap<ProviderId, Provider>,
     session: Option<Session>,
+    /// Who waits for a snapshot.
+    snapshot: Option<ClientId>,
     actions: VecDeque<Action>,
 }
 
@@ -275,6 +308,18 @@ impl Core {
             Event::WatchAlert { client } => {
                 if let Some((session, actions)) = self.session_of(client) {
                     session.handle_watch_alert(actions);
+                }
+            }
+            Event::Flush { client } => match self.session_of(client) {
+                Some((session, actions)) => session.handle_flush(actions),
+                None => {
+                    self.actions.push_back(Action::ReplyFlush(client, Err(FlushError::NotInitialized)));
+                }
+            },
+            Event::Snapshot { client } => self.begin_snapshot(client),
+            Event::SnapshotFinished { result } => {
+                if let Some(client) = self.snapshot.take() {
+                    self.actions.push_back(Action::ReplySnapshot(client, result));
                 }
             }
             Event::ClientClosed { client } => {
@@ -341,6 +386,19 @@ impl Core {
         }
         session.finish_initialize(&mut self.actions);
         self.session = Some(session);
+    }
+
+    /// One at a time, so that nobody can have any number of them.
+    fn begin_snapshot(&mut self, client: ClientId) {
+        let refuse = |error| Action::ReplySnapshot(client, Err(error));
+        self.actions.push_back(match self.session.as_ref().and_then(Session::snapshot) {
+            Some(_) if self.snapshot.is_some() => refuse(SnapshotError::Busy),
+            Some((config, providers)) => {
+                self.snapshot = Some(client);
+                Action::TakeSnapshot { client, config, providers }
+            }
+            None => refuse(SnapshotError::NotStarted),
+        });
     }
 
     fn session_of(&mut self, client: ClientId) -> Option<(&mut Session, &mut VecDeque<Action>)> {

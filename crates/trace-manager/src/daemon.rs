@@ -4,19 +4,21 @@ mod clients;
 mod output;
 mod providers;
 mod session_dir;
+mod snapshot;
 
 use crate::archive::transfer::Transfer;
 use crate::core::{Action, ClientId, Core, Event, Part};
 use clients::Clients;
 use output::{Flushed, Output};
 use providers::{Buffer, Providers};
+use snapshot::{Copied, Snapshot};
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use trace_format::units::{ProviderId, TicksPerSecond};
-use trace_protocol::controller::{ProviderStats, SessionResponse};
+use trace_protocol::controller::{ProviderStats, SessionResponse, TraceConfig};
 use zx_sim::ticks::Clock;
 use zx_sim::{Listener, RuntimeDir, Signals, WaitSet};
 
@@ -25,6 +27,8 @@ const REGISTRY: &str = "registry";
 const PROVISIONER: &str = "provisioner";
 /// How long a client may take to read the rest of its archive after the session ended.
 const OUTPUT_WAIT: Duration = Duration::from_secs(60);
+/// Batches that are copied before the next look at everything else.
+const BATCHES_AT_ONCE: usize = 16;
 /// Held by the one manager of a runtime directory.
 const LOCK: &str = "lock";
 
@@ -87,6 +91,8 @@ enum Key {
     Session(u32),
     /// The session's output socket.
     Output,
+    /// The socket that a snapshot goes into.
+    Snapshot,
 }
 
 impl Key {
@@ -101,6 +107,7 @@ impl Key {
             Self::Client(number) => (6, number),
             Self::Session(number) => (7, number),
             Self::Output => (8, 0),
+            Self::Snapshot => (9, 0),
         };
         tag << 32 | u64::from(number)
     }
@@ -116,7 +123,8 @@ impl Key {
             5 => Self::Fifo(ProviderId(number)),
             6 => Self::Client(number),
             7 => Self::Session(number),
-            _ => Self::Output,
+            8 => Self::Output,
+            _ => Self::Snapshot,
         }
     }
 }
@@ -173,6 +181,9 @@ struct Daemon {
     transfer: Option<(ProviderId, Transfer)>,
     /// A transfer whose last bytes are still in the output's queue.
     finished: Option<Finished>,
+    snapshot: Option<Snapshot>,
+    /// There is something to copy, and everybody else had to have a turn.
+    is_busy: bool,
     rate: TicksPerSecond,
 }
 
@@ -214,6 +225,8 @@ impl Daemon {
             output: None,
             transfer: None,
             finished: None,
+            snapshot: None,
+            is_busy: false,
             rate: TicksPerSecond(NonZeroU64::new(clock.ticks_per_second).unwrap_or(NonZeroU64::MIN)),
             waits,
         })
@@ -230,7 +243,8 @@ impl Daemon {
             if self.is_unneeded() {
                 return Ok(());
             }
-            let wait = self.waits.wait(&mut events, self.deadline());
+            let deadline = if self.is_busy { Some(Instant::now()) } else { self.deadline() };
+            let wait = self.waits.wait(&mut events, deadline);
             wait.map_err(|source| Error::System { what: "cannot wait", source })?;
             for event in &events {
                 let key = Key::decode(event.key);
@@ -271,7 +285,7 @@ impl Daemon {
                 self.clients.read_provisioner(number, asked, &self.waits, &mut self.events);
             }
             Key::Session(number) => self.clients.read_session(number, &mut self.events),
-            Key::Output | Key::Signal => {}
+            Key::Output | Key::Snapshot | Key::Signal => {}
         }
     }
 
@@ -284,7 +298,7 @@ impl Daemon {
                 self.act_on_all();
             }
             self.act_on_all();
-            self.pump();
+            self.is_busy = self.pump() | self.pump_snapshot();
             if self.events.is_empty() {
                 return;
             }
@@ -325,6 +339,14 @@ impl Daemon {
                 self.providers.start(provider, disposition, additional_categories);
             }
             Action::StopTracee(provider) => self.providers.stop(provider),
+            Action::FlushTracee(provider) => self.providers.flush(provider),
+            Action::ReplyFlush(client, result) => {
+                self.clients.reply(client, SessionResponse::FlushBuffers(result));
+            }
+            Action::TakeSnapshot { client, config, providers } => {
+                self.begin_snapshot(client, &config, &providers);
+            }
+            Action::ReplySnapshot(client, result) => self.clients.reply_snapshot(client, result),
             Action::TerminateTracee(provider) => self.providers.terminate(provider),
             Action::Transfer { provider, part } => self.begin_transfer(provider, part),
             Action::SendSaved { provider, wrapped_count, durable_data_end } => {
@@ -367,17 +389,18 @@ impl Daemon {
         }
     }
 
-    /// Moves data from the buffers to the output for as long as the output takes it.
-    fn pump(&mut self) {
+    /// Moves data from the buffers to the output for as long as the output takes it and nobody else had to wait long.
+    /// True if there is more to be moved at once.
+    fn pump(&mut self) -> bool {
         let Some(output) = &mut self.output else {
             self.forget_transfer();
-            return;
+            return false;
         };
-        loop {
+        for _ in 0..BATCHES_AT_ONCE {
             match output.flush() {
                 Ok(Flushed::Blocked) => {
                     output.watch(&self.waits, Key::Output.encode());
-                    return;
+                    return false;
                 }
                 Ok(Flushed::Drained) => {}
                 Err(reason) => {
@@ -385,7 +408,7 @@ impl Daemon {
                     self.output = None;
                     self.forget_transfer();
                     self.events.push_back(Event::OutputFailed { reason });
-                    return;
+                    return false;
                 }
             }
             // The output has taken everything, so what was finished before is out of our hands.
@@ -394,7 +417,11 @@ impl Daemon {
                 self.events.push_back(event);
             }
             let Some((provider, mut transfer)) = self.transfer.take() else {
-                break;
+                output.unwatch(&self.waits);
+                if output.is_ended() {
+                    self.output = None;
+                }
+                return false;
             };
             if transfer.poll(output.queue()) {
                 let is_complete = transfer.is_complete();
@@ -407,9 +434,31 @@ impl Daemon {
                 self.transfer = Some((provider, transfer));
             }
         }
-        output.unwatch(&self.waits);
-        if output.is_ended() {
-            self.output = None;
+        true
+    }
+
+    fn begin_snapshot(&mut self, client: ClientId, config: &TraceConfig, providers: &[ProviderId]) {
+        let Some(socket) = self.clients.take_snapshot_output(client) else {
+            return;
+        };
+        let mut output = Output::new(socket, config.metadata);
+        output.begin(config, self.rate);
+        let waiting = providers.iter().filter_map(|id| self.providers.snapshot(*id, self.rate)).collect();
+        self.snapshot = Some(Snapshot::new(output, waiting));
+    }
+
+    /// Copies a batch; true if there is more to be done at once.
+    fn pump_snapshot(&mut self) -> bool {
+        let copied =
+            self.snapshot.as_mut().map(|snapshot| snapshot.pump(&self.waits, Key::Snapshot.encode()));
+        match copied {
+            None | Some(Copied::Blocked) => false,
+            Some(Copied::Busy) => true,
+            Some(Copied::Finished(result)) => {
+                self.snapshot = None;
+                self.events.push_back(Event::SnapshotFinished { result });
+                true
+            }
         }
     }
 

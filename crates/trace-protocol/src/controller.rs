@@ -11,7 +11,8 @@ pub mod stats;
 pub use crate::provider::KnownCategory;
 pub use config::{ProviderSpec, TraceConfig};
 pub use session::{
-    SessionRequest, SessionResponse, SessionState, StartError, StartOptions, StopError, StopOptions,
+    FlushError, SessionRequest, SessionResponse, SessionState, StartError, StartOptions, StopError,
+    StopOptions,
 };
 pub use stats::{ProviderStats, StopResult};
 
@@ -19,14 +20,18 @@ use crate::error::{ProtocolError, check_limit};
 use crate::limits::{MAX_PROVIDER_NAME_BYTES, MAX_PROVIDERS};
 use crate::message::{Encoded, Header, Message, Method, Txid, decode_header, decode_header_any_version};
 use crate::provider::{decode_refusal, known_categories, put_known_categories, refusal};
+use crate::strict_enum::strict_enum;
 use crate::table::{Field, Table, TableWriter};
 
 const INITIALIZE_TRACING: Method = Method::one_way("InitializeTracing", 0x0301);
 const GET_PROVIDERS: Method = Method::two_way("GetProviders", 0x0302);
 const GET_KNOWN_CATEGORIES: Method = Method::two_way("GetKnownCategories", 0x0303);
+const TAKE_SNAPSHOT: Method = Method::two_way("TakeSnapshot", 0x0305);
 const REFUSED: Method = Method::one_way("Refused", 0x0304);
 
 const CONFIG: Field = Field::new(1, "config");
+const SNAPSHOT_ERROR: Field = Field::new(1, "error");
+const SNAPSHOT_RESULT: Field = Field::new(2, "result");
 const PROVIDERS: Field = Field::new(1, "providers");
 const PROVIDER_ID: Field = Field::new(1, "id");
 const PROVIDER_PID: Field = Field::new(2, "pid");
@@ -50,21 +55,41 @@ pub enum ProvisionerRequest<H> {
     GetProviders,
     /// Which categories are known? Answered by [`ProvisionerResponse::KnownCategories`].
     GetKnownCategories,
+    /// Copies what is in the buffers of the running session, without stopping anyone; answered by
+    /// [`ProvisionerResponse::TakeSnapshot`] when the output has taken all of it. Handle: output socket.
+    TakeSnapshot {
+        /// Where the archive goes.
+        output: H,
+    },
 }
 
 /// Manager → client, on the provisioner channel.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum ProvisionerResponse {
     /// Registered providers in order of their ids, at most 100.
     Providers(Vec<ProviderInfo>),
     /// Known categories, at most 5000.
     KnownCategories(Vec<KnownCategory>),
+    /// Answer to [`ProvisionerRequest::TakeSnapshot`]: what was found in each buffer.
+    TakeSnapshot(Result<StopResult, SnapshotError>),
     /// The client cannot be served (its version, say), in one sentence; the channel closes next. Has no transaction
     /// id, and is decoded whatever its version.
     Refused {
         /// What was expected and what was found; cut at 1000 bytes.
         reason: String,
     },
+}
+
+strict_enum! {
+    /// Why TakeSnapshot failed.
+    SnapshotError {
+        /// There is no session, or it was not started yet.
+        NotStarted = 1,
+        /// Another snapshot is being taken.
+        Busy = 2,
+        /// Nobody reads the output any more.
+        Aborted = 3,
+    }
 }
 
 /// A registered provider.
@@ -88,11 +113,14 @@ impl<H> Message<H> for ProvisionerRequest<H> {
             }
             ProvisionerRequest::GetProviders => empty(GET_PROVIDERS, txid),
             ProvisionerRequest::GetKnownCategories => empty(GET_KNOWN_CATEGORIES, txid),
+            ProvisionerRequest::TakeSnapshot { output } => {
+                TAKE_SNAPSHOT.encode(txid, TableWriter::new(TAKE_SNAPSHOT.name).finish()?, vec![output])
+            }
         }
     }
 
     fn decode(bytes: &[u8], handles: Vec<H>) -> Result<(Txid, Self), ProtocolError> {
-        let methods = [INITIALIZE_TRACING, GET_PROVIDERS, GET_KNOWN_CATEGORIES];
+        let methods = [INITIALIZE_TRACING, GET_PROVIDERS, GET_KNOWN_CATEGORIES, TAKE_SNAPSHOT];
         let (txid, method, body) = decode_header(bytes, "provisioner request", &methods)?;
         let table = Table::decode(method.name, body)?;
         if method.ordinal == INITIALIZE_TRACING.ordinal {
@@ -100,6 +128,10 @@ impl<H> Message<H> for ProvisionerRequest<H> {
             let config = TraceConfig::decode(&table.table(CONFIG)?)?;
             let request = ProvisionerRequest::InitializeTracing { session, config, output };
             return Ok((txid, request));
+        }
+        if method.ordinal == TAKE_SNAPSHOT.ordinal {
+            let [output] = method.take_handles(handles)?;
+            return Ok((txid, ProvisionerRequest::TakeSnapshot { output }));
         }
         let [] = method.take_handles(handles)?;
         let request = if method.ordinal == GET_PROVIDERS.ordinal {
@@ -126,6 +158,14 @@ impl<H> Message<H> for ProvisionerResponse {
                 put_known_categories(&mut table, &categories)?;
                 (GET_KNOWN_CATEGORIES, table)
             }
+            ProvisionerResponse::TakeSnapshot(result) => {
+                let mut table = TableWriter::new(TAKE_SNAPSHOT.name);
+                match result {
+                    Ok(result) => table.put_table(SNAPSHOT_RESULT, result.encode()?)?,
+                    Err(error) => table.put(SNAPSHOT_ERROR, &error.value())?,
+                }
+                (TAKE_SNAPSHOT, table)
+            }
             ProvisionerResponse::Refused { reason } => (REFUSED, refusal(&reason)?),
         };
         method.encode(txid, table.finish()?, Vec::new())
@@ -140,7 +180,8 @@ impl<H> Message<H> for ProvisionerResponse {
             let reason = decode_refusal(body)?;
             return Ok((txid, ProvisionerResponse::Refused { reason }));
         }
-        let (txid, method, body) = decode_header(bytes, PROTOCOL, &[GET_PROVIDERS, GET_KNOWN_CATEGORIES])?;
+        let (txid, method, body) =
+            decode_header(bytes, PROTOCOL, &[GET_PROVIDERS, GET_KNOWN_CATEGORIES, TAKE_SNAPSHOT])?;
         let [] = method.take_handles(handles)?;
         let table = Table::decode(method.name, body)?;
         let response = if method.ordinal == GET_PROVIDERS.ordinal {
@@ -148,8 +189,13 @@ impl<H> Message<H> for ProvisionerResponse {
             check_limit(PROVIDERS.name, MAX_PROVIDERS, infos.len())?;
             let providers = infos.iter().map(ProviderInfo::decode).collect::<Result<Vec<_>, _>>()?;
             ProvisionerResponse::Providers(providers)
-        } else {
+        } else if method.ordinal == GET_KNOWN_CATEGORIES.ordinal {
             ProvisionerResponse::KnownCategories(known_categories(&table)?)
+        } else {
+            ProvisionerResponse::TakeSnapshot(match table.find(SNAPSHOT_ERROR)? {
+                Some(error) => Err(SnapshotError::from_value(error)?),
+                None => Ok(StopResult::decode(&table.table(SNAPSHOT_RESULT)?)?),
+            })
         };
         Ok((txid, response))
     }

@@ -15,6 +15,7 @@ const INITIALIZE: Method = Method::one_way("Initialize", 0x0201);
 const START: Method = Method::one_way("Start", 0x0202);
 const STOP: Method = Method::one_way("Stop", 0x0203);
 const TERMINATE: Method = Method::one_way("Terminate", 0x0204);
+const FLUSH: Method = Method::one_way("Flush", 0x0207);
 const KNOWN_CATEGORIES: Method = Method::two_way("GetKnownCategories", 0x0205);
 const REFUSED: Method = Method::one_way("Refused", 0x0206);
 
@@ -48,6 +49,8 @@ pub enum ProviderRequest<H> {
     Stop,
     /// Release buffer and FIFO.
     Terminate,
+    /// Hand over what was recorded so far, while streaming.
+    Flush,
     /// Which categories does the provider know? Answered by [`ProviderResponse::KnownCategories`].
     GetKnownCategories,
     /// The provider cannot be served, in one sentence; the channel closes next. Decoded whatever its version.
@@ -104,6 +107,7 @@ impl<H> Message<H> for ProviderRequest<H> {
             }
             ProviderRequest::Stop => (STOP, TableWriter::new(STOP.name), Vec::new()),
             ProviderRequest::Terminate => (TERMINATE, TableWriter::new(TERMINATE.name), Vec::new()),
+            ProviderRequest::Flush => (FLUSH, TableWriter::new(FLUSH.name), Vec::new()),
             ProviderRequest::GetKnownCategories => {
                 (KNOWN_CATEGORIES, TableWriter::new(KNOWN_CATEGORIES.name), Vec::new())
             }
@@ -121,7 +125,7 @@ impl<H> Message<H> for ProviderRequest<H> {
             let reason = decode_refusal(body)?;
             return Ok((txid, ProviderRequest::Refused { reason }));
         }
-        let methods = [INITIALIZE, START, STOP, TERMINATE, KNOWN_CATEGORIES];
+        let methods = [INITIALIZE, START, STOP, TERMINATE, KNOWN_CATEGORIES, FLUSH];
         let (txid, method, body) = decode_header(bytes, PROTOCOL, &methods)?;
         let table = Table::decode(method.name, body)?;
         if method.ordinal == INITIALIZE.ordinal {
@@ -138,6 +142,8 @@ impl<H> Message<H> for ProviderRequest<H> {
             ProviderRequest::Stop
         } else if method.ordinal == TERMINATE.ordinal {
             ProviderRequest::Terminate
+        } else if method.ordinal == FLUSH.ordinal {
+            ProviderRequest::Flush
         } else {
             ProviderRequest::GetKnownCategories
         };

@@ -211,6 +211,11 @@ impl Dispatcher {
                         session.stop();
                     }
                 }
+                ProviderRequest::Flush => {
+                    if let Some(session) = session {
+                        session.flush();
+                    }
+                }
                 ProviderRequest::Terminate => self.end_session(session),
                 ProviderRequest::GetKnownCategories => answer_categories(channel, txid)?,
                 ProviderRequest::Refused { reason } => {

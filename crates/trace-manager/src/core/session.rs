@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 use trace_format::units::ProviderId;
 use trace_protocol::controller::{
-    ProviderStats, SessionState, StartError, StartOptions, StopError, StopOptions, StopResult, TraceConfig,
+    FlushError, ProviderStats, SessionState, StartError, StartOptions, StopError, StopOptions, StopResult,
+    TraceConfig,
 };
 use trace_protocol::limits::MAX_CATEGORIES;
 use trace_protocol::{BufferDisposition, BufferingMode, FifoRequest, PacketError};
@@ -293,7 +294,8 @@ impl Session {
 
     /// A provider cannot take part.
     pub fn handle_failed(&mut self, id: ProviderId, reason: String, actions: &mut Actions) {
-        if let Some(tracee) = self.tracees.get_mut(&id) {
+        // One that has gone meanwhile is being seen to.
+        if let Some(tracee) = self.tracees.get_mut(&id).filter(|tracee| !tracee.is_gone) {
             actions.push_back(Action::Log(format!("{}: not traced: {reason}", tracee.label())));
             tracee.is_gone = true;
             tracee.data = Data::None;
@@ -334,6 +336,39 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Has everybody who records hand over what there is.
+    //= docs/protocol.md#flush
+    pub fn handle_flush(&mut self, actions: &mut Actions) {
+        let result = match self.state {
+            SessionState::Ready | SessionState::Initialized | SessionState::Starting => {
+                Err(FlushError::NotStarted)
+            }
+            SessionState::Started => Ok(()),
+            SessionState::Stopping | SessionState::Stopped | SessionState::Terminating => {
+                Err(FlushError::Aborted)
+            }
+        };
+        if result.is_ok() && self.config.buffering_mode == BufferingMode::Streaming {
+            let recording = self.tracees.values();
+            let recording =
+                recording.filter(|tracee| !tracee.is_gone && tracee.state == TraceeState::Started);
+            actions.extend(recording.map(|tracee| Action::FlushTracee(tracee.id)));
+        }
+        actions.push_back(Action::ReplyFlush(self.client, result));
+    }
+
+    /// Whose data is in their buffers now; none while there can be none.
+    //= docs/protocol.md#snapshot
+    pub fn snapshot(&self) -> Option<(TraceConfig, Vec<ProviderId>)> {
+        let is_running = matches!(
+            self.state,
+            SessionState::Starting | SessionState::Started | SessionState::Stopping | SessionState::Stopped
+        );
+        let holds_data = |tracee: &&Tracee| matches!(tracee.data, Data::InBuffer | Data::Queued);
+        let providers = self.tracees.values().filter(holds_data).map(|tracee| tracee.id).collect();
+        is_running.then(|| (self.config.clone(), providers))
     }
 
     pub fn handle_watch_alert(&mut self, actions: &mut Actions) {

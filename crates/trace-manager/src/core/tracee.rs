@@ -108,9 +108,12 @@ impl Tracee {
         }
     }
 
-    /// A Start would be obeyed: a provider that is still busy with a Stop or Terminate ignores it.
+    /// A Start would be obeyed, and clears nothing that is being read: a provider that is still busy with a Stop or
+    /// Terminate ignores it, and one that stopped late may have handed over a half before.
     pub fn can_start(&self) -> bool {
-        !self.is_gone && matches!(self.state, TraceeState::Initialized | TraceeState::Stopped)
+        !self.is_gone
+            && !self.stream.is_saving
+            && matches!(self.state, TraceeState::Initialized | TraceeState::Stopped)
     }
 
     /// Nobody waits for it to start any more.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use trace_format::units::ProviderId;
 use trace_protocol::controller::{
     KnownCategory, ProviderInfo, ProvisionerRequest, ProvisionerResponse, SessionRequest, SessionResponse,
+    SnapshotError, StopResult,
 };
 use trace_protocol::{Encoded, Message, Txid};
 use zx_sim::{Channel, Error, Handle, Listener, Signals, Socket, WaitSet};
@@ -23,6 +24,8 @@ pub(super) struct Clients {
     /// The outputs that came with InitializeTracing, until the core takes or refuses them, in that order.
     new_outputs: VecDeque<Socket>,
     queries: Vec<Query>,
+    /// Who waits for a snapshot, and where it is to go until it is begun.
+    snapshots: Vec<(u32, Txid, Option<Socket>)>,
 }
 
 struct SessionChannel {
@@ -33,6 +36,8 @@ struct SessionChannel {
     stops: Vec<Txid>,
     /// Alerts are answered in the order they were asked for.
     alerts: VecDeque<Txid>,
+    /// So are flushes, each at once.
+    flushes: VecDeque<Txid>,
 }
 
 /// A question about categories that providers are still answering.
@@ -60,6 +65,7 @@ impl Clients {
             sessions: BTreeMap::new(),
             new_outputs: VecDeque::new(),
             queries: Vec::new(),
+            snapshots: Vec::new(),
         }
     }
 
@@ -113,10 +119,35 @@ impl Clients {
             Some((txid, ProvisionerRequest::GetKnownCategories)) => {
                 self.begin_query(number, txid, &asked);
             }
-            None => {
-                let _ = waits.remove(channel);
-                self.provisioners.remove(&number);
-            }
+            Some((txid, ProvisionerRequest::TakeSnapshot { output })) => match Socket::from_handle(output) {
+                Ok(output) => {
+                    self.snapshots.push((number, txid, Some(output)));
+                    events.push_back(Event::Snapshot { client: client_id(number) });
+                }
+                // As with any other message that does not decode.
+                Err(_) => self.close_provisioner(number, waits),
+            },
+            None => self.close_provisioner(number, waits),
+        }
+    }
+
+    fn close_provisioner(&mut self, number: u32, waits: &WaitSet) {
+        if let Some(channel) = self.provisioners.remove(&number) {
+            let _ = waits.remove(&channel);
+        }
+    }
+
+    /// Where the snapshot goes that a client has asked for.
+    pub fn take_snapshot_output(&mut self, client: ClientId) -> Option<Socket> {
+        let waiting = self.snapshots.iter_mut().find(|(number, ..)| client_id(*number) == client)?;
+        waiting.2.take()
+    }
+
+    /// Answers the one who asked for a snapshot.
+    pub fn reply_snapshot(&mut self, client: ClientId, result: Result<StopResult, SnapshotError>) {
+        if let Some(place) = self.snapshots.iter().position(|(number, ..)| client_id(*number) == client) {
+            let (number, txid, _) = self.snapshots.remove(place);
+            self.answer(number, txid, ProvisionerResponse::TakeSnapshot(result));
         }
     }
 
@@ -143,8 +174,13 @@ impl Clients {
         if waits.add(&channel, key, Signals::READABLE | Signals::PEER_CLOSED).is_err() {
             return;
         }
-        let session =
-            SessionChannel { channel, starts: Vec::new(), stops: Vec::new(), alerts: VecDeque::new() };
+        let session = SessionChannel {
+            channel,
+            starts: Vec::new(),
+            stops: Vec::new(),
+            alerts: VecDeque::new(),
+            flushes: VecDeque::new(),
+        };
         self.sessions.insert(number, session);
         self.new_outputs.push_back(output);
         events.push_back(Event::Initialize { client: client_id(number), config });
@@ -182,6 +218,10 @@ impl Clients {
                 session.alerts.push_back(txid);
                 events.push_back(Event::WatchAlert { client });
             }
+            Some((txid, SessionRequest::FlushBuffers)) => {
+                session.flushes.push_back(txid);
+                events.push_back(Event::Flush { client });
+            }
             None => {
                 self.sessions.remove(&number);
                 events.push_back(Event::ClientClosed { client });
@@ -198,6 +238,7 @@ impl Clients {
             SessionResponse::StartTracing(_) => session.starts.pop(),
             SessionResponse::StopTracing(_) => session.stops.pop(),
             SessionResponse::WatchAlert(_) => session.alerts.pop_front(),
+            SessionResponse::FlushBuffers(_) => session.flushes.pop_front(),
             _ => Some(Txid::ONE_WAY),
         };
         if let Some(txid) = txid {

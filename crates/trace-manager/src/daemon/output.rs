@@ -45,10 +45,15 @@ impl Output {
 
     /// Queues what the archive ends with; nothing comes after.
     pub fn end(&mut self, deadline: Instant) {
+        self.end_now();
+        self.end_deadline = Some(deadline);
+    }
+
+    /// Queues what the archive ends with, for a reader that nobody waits for.
+    pub fn end_now(&mut self) {
         if self.has_metadata {
             facts::end(&mut self.queue);
         }
-        self.end_deadline = Some(deadline);
     }
 
     /// The end was queued.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::{SystemTime, UNIX_EPOCH};
 use trace_format::buffer::{BUFFER_VERSION, BufferMode};
 use trace_format::units::{ProviderId, TicksPerSecond};
-use trace_protocol::controller::{KnownCategory, TraceConfig};
+use trace_protocol::controller::{KnownCategory, ProviderStats, TraceConfig};
 use trace_protocol::fifo::{FIFO_DEPTH, PACKET_BYTES};
 use trace_protocol::provider::{ProviderConfig, ProviderRequest, ProviderResponse};
 use trace_protocol::registry::{Registration, RegistryRequest, RegistryResponse, RegistryStatus};
@@ -359,6 +359,29 @@ impl Providers {
 
     pub fn stop(&self, id: ProviderId) {
         self.tell(id, ProviderRequest::Stop);
+    }
+
+    pub fn flush(&self, id: ProviderId) {
+        self.tell(id, ProviderRequest::Flush);
+    }
+
+    /// A reading of a provider's buffer beside all others; it goes on being written.
+    pub fn snapshot(&self, id: ProviderId, rate: TicksPerSecond) -> Option<(Transfer, ProviderStats)> {
+        let provider = self.providers.get(&id)?;
+        let tracee = provider.tracee.as_ref()?;
+        let vmo = tracee.vmo.duplicate().ok()?;
+        let name = provider.name.clone();
+        let disposition = "recording".to_owned();
+        let who = ProviderStats {
+            id: id.0,
+            name: name.clone(),
+            pid: provider.pid,
+            disposition,
+            ..ProviderStats::default()
+        };
+        let buffer = BufferOf { id, name, size: tracee.size, mode: tracee.mode, rate };
+        let part = Part::Rest { is_quiet: provider.is_dead() };
+        Some((Transfer::new(buffer, Progress::default(), vmo, part), who))
     }
 
     pub fn terminate(&self, id: ProviderId) {

@@ -12,6 +12,7 @@ use crate::table::{Field, ListLimits, Table, TableWriter};
 const START_TRACING: Method = Method::two_way("StartTracing", 0x0401);
 const STOP_TRACING: Method = Method::two_way("StopTracing", 0x0402);
 const WATCH_ALERT: Method = Method::two_way("WatchAlert", 0x0403);
+const FLUSH_BUFFERS: Method = Method::two_way("FlushBuffers", 0x0404);
 const ON_SESSION_STATE_CHANGE: Method = Method::one_way("OnSessionStateChange", 0x0480);
 const REFUSED: Method = Method::one_way("Refused", 0x0481);
 
@@ -33,6 +34,9 @@ pub enum SessionRequest {
     StopTracing(StopOptions),
     /// Answered by [`SessionResponse::WatchAlert`] when a provider raises an alert.
     WatchAlert,
+    /// Have every provider hand over what it has recorded so far, while streaming; answered by
+    /// [`SessionResponse::FlushBuffers`] at once.
+    FlushBuffers,
 }
 
 /// How to start.
@@ -66,6 +70,8 @@ pub enum SessionResponse {
     StopTracing(Result<StopResult, StopError>),
     /// Answer to [`SessionRequest::WatchAlert`]: the alert's name, at most 14 bytes.
     WatchAlert(String),
+    /// Answer to [`SessionRequest::FlushBuffers`]: the providers were asked.
+    FlushBuffers(Result<(), FlushError>),
     /// Event: the session is in another state. Clients tolerate its absence.
     OnSessionStateChange(SessionState),
     /// Event: the session was refused or ends for a reason the client should show; the channel closes next. Decoded
@@ -122,6 +128,18 @@ strict_enum! {
     }
 }
 
+strict_enum! {
+    /// Why FlushBuffers failed.
+    FlushError {
+        /// There is no session.
+        NotInitialized = 1,
+        /// The session is not started yet.
+        NotStarted = 2,
+        /// The session stops, or has stopped.
+        Aborted = 3,
+    }
+}
+
 impl<H> Message<H> for SessionRequest {
     fn encode(self, txid: Txid) -> Result<Encoded<H>, ProtocolError> {
         let (method, table) = match self {
@@ -141,12 +159,13 @@ impl<H> Message<H> for SessionRequest {
                 (STOP_TRACING, table)
             }
             SessionRequest::WatchAlert => (WATCH_ALERT, TableWriter::new(WATCH_ALERT.name)),
+            SessionRequest::FlushBuffers => (FLUSH_BUFFERS, TableWriter::new(FLUSH_BUFFERS.name)),
         };
         method.encode(txid, table.finish()?, Vec::new())
     }
 
     fn decode(bytes: &[u8], handles: Vec<H>) -> Result<(Txid, Self), ProtocolError> {
-        let methods = [START_TRACING, STOP_TRACING, WATCH_ALERT];
+        let methods = [START_TRACING, STOP_TRACING, WATCH_ALERT, FLUSH_BUFFERS];
         let (txid, method, body) = decode_header(bytes, "session request", &methods)?;
         let [] = method.take_handles(handles)?;
         let table = Table::decode(method.name, body)?;
@@ -163,8 +182,10 @@ impl<H> Message<H> for SessionRequest {
             SessionRequest::StopTracing(StopOptions {
                 write_results: table.find(WRITE_RESULTS)?.unwrap_or(false),
             })
-        } else {
+        } else if method.ordinal == WATCH_ALERT.ordinal {
             SessionRequest::WatchAlert
+        } else {
+            SessionRequest::FlushBuffers
         };
         Ok((txid, request))
     }
@@ -193,6 +214,12 @@ impl<H> Message<H> for SessionResponse {
                 table.put(ALERT_NAME, &name)?;
                 (WATCH_ALERT, table)
             }
+            SessionResponse::FlushBuffers(result) => {
+                let mut table = TableWriter::new(FLUSH_BUFFERS.name);
+                let error = result.err().map(FlushError::value);
+                table.put_some(ERROR, error.as_ref())?;
+                (FLUSH_BUFFERS, table)
+            }
             SessionResponse::OnSessionStateChange(state) => {
                 let mut table = TableWriter::new(ON_SESSION_STATE_CHANGE.name);
                 table.put(STATE, &state.value())?;
@@ -212,7 +239,7 @@ impl<H> Message<H> for SessionResponse {
             let reason = decode_refusal(body)?;
             return Ok((txid, SessionResponse::Refused { reason }));
         }
-        let methods = [START_TRACING, STOP_TRACING, WATCH_ALERT, ON_SESSION_STATE_CHANGE];
+        let methods = [START_TRACING, STOP_TRACING, WATCH_ALERT, FLUSH_BUFFERS, ON_SESSION_STATE_CHANGE];
         let (txid, method, body) = decode_header(bytes, PROTOCOL, &methods)?;
         let [] = method.take_handles(handles)?;
         let table = Table::decode(method.name, body)?;
@@ -228,6 +255,11 @@ impl<H> Message<H> for SessionResponse {
             })
         } else if method.ordinal == WATCH_ALERT.ordinal {
             SessionResponse::WatchAlert(table.require_string(ALERT_NAME, MAX_ALERT_NAME_BYTES)?)
+        } else if method.ordinal == FLUSH_BUFFERS.ordinal {
+            SessionResponse::FlushBuffers(match table.find(ERROR)? {
+                Some(error) => Err(FlushError::from_value(error)?),
+                None => Ok(()),
+            })
         } else {
             let state = SessionState::from_value(table.require(STATE)?)?;
             SessionResponse::OnSessionStateChange(state)

@@ -184,6 +184,7 @@ pub fn samples() -> Vec<Sample> {
         ),
         one_way("stop", Any::ProviderRequest(ProviderRequest::Stop)),
         one_way("terminate", Any::ProviderRequest(ProviderRequest::Terminate)),
+        one_way("flush", Any::ProviderRequest(ProviderRequest::Flush)),
         two_way("provider_get_known_categories", Any::ProviderRequest(ProviderRequest::GetKnownCategories)),
         one_way("provider_refused", Any::ProviderRequest(ProviderRequest::Refused { reason: reason() })),
         two_way(
@@ -211,6 +212,17 @@ pub fn samples() -> Vec<Sample> {
             "known_categories",
             Any::ProvisionerResponse(ProvisionerResponse::KnownCategories(known_categories())),
         ),
+        two_way("take_snapshot", Any::ProvisionerRequest(ProvisionerRequest::TakeSnapshot { output: 33 })),
+        two_way(
+            "take_snapshot_ok",
+            Any::ProvisionerResponse(ProvisionerResponse::TakeSnapshot(Ok(StopResult {
+                provider_stats: vec![provider_stats()],
+            }))),
+        ),
+        two_way(
+            "take_snapshot_error",
+            Any::ProvisionerResponse(ProvisionerResponse::TakeSnapshot(Err(SnapshotError::Busy))),
+        ),
         one_way(
             "provisioner_refused",
             Any::ProvisionerResponse(ProvisionerResponse::Refused { reason: reason() }),
@@ -227,6 +239,12 @@ pub fn samples() -> Vec<Sample> {
             Any::SessionRequest(SessionRequest::StopTracing(StopOptions { write_results: true })),
         ),
         two_way("watch_alert", Any::SessionRequest(SessionRequest::WatchAlert)),
+        two_way("flush_buffers", Any::SessionRequest(SessionRequest::FlushBuffers)),
+        two_way("flush_buffers_ok", Any::SessionResponse(SessionResponse::FlushBuffers(Ok(())))),
+        two_way(
+            "flush_buffers_error",
+            Any::SessionResponse(SessionResponse::FlushBuffers(Err(FlushError::NotStarted))),
+        ),
         two_way("start_tracing_ok", Any::SessionResponse(SessionResponse::StartTracing(Ok(())))),
         two_way(
             "start_tracing_error",

@@ -1,7 +1,8 @@
 //! Random schedules in virtual time: providers register, start, stop, die, lie and stall, the output and buffers
 //! fail, the client does what comes to its mind. Then faults end, and the core must come to rest.
 //!
-//! A failing seed is printed; `SIM_SEED=<n> cargo test -p trace-manager simulator` runs it alone.
+//! A failing seed is printed; `SIM_SEED=<n> cargo test -p trace-manager simulator` runs it alone, and `SIM_SEEDS=<n>`
+//! so many instead of the usual ones.
 
 mod ledger;
 mod random;
@@ -9,7 +10,7 @@ mod world;
 
 use world::World;
 
-const SEEDS: u64 = 4000;
+const SEEDS: u64 = 100_000;
 
 fn run(seed: u64) {
     let mut world = World::new(seed);
@@ -36,7 +37,11 @@ fn random_schedules_come_to_rest() {
             let seed = seed.parse().expect("SIM_SEED is a number");
             seed..=seed
         }
-        Err(_) => 1..=SEEDS,
+        Err(_) => {
+            let seeds =
+                std::env::var("SIM_SEEDS").ok().map(|seeds| seeds.parse().expect("SIM_SEEDS is a number"));
+            1..=seeds.unwrap_or(SEEDS)
+        }
     };
     for seed in seeds {
         let printer = PrintOnPanic(seed);
@@ -49,7 +54,7 @@ fn random_schedules_come_to_rest() {
 #[test]
 fn the_schedules_reach_every_corner() {
     let mut reached = ledger::Reached::default();
-    for seed in 1..=300 {
+    for seed in 1..=1000 {
         let mut world = World::new(seed);
         world.run_with_faults();
         world.heal();

@@ -14,11 +14,17 @@ struct Share {
     is_terminated: bool,
     /// It was started in the present run.
     is_in_run: bool,
+    /// The half that has to be transferred next, counted since the buffer was cleared.
+    next_half: u32,
+    /// What is being transferred: number and durable bytes.
+    half: Option<(u32, u64)>,
+    /// Transferred in full, and the provider was not told.
+    untold: Option<(u32, u64)>,
 }
 
 /// How often the schedules came by.
 #[derive(Debug, Default)]
-pub struct Reached([(&'static str, u64); 12]);
+pub struct Reached([(&'static str, u64); 20]);
 
 impl Reached {
     pub fn add(&mut self, other: &Reached) {
@@ -54,6 +60,8 @@ pub struct Ledger {
     asked_to_write: bool,
     is_output_broken: bool,
     watching: u64,
+    /// A snapshot is being taken, perhaps longer than the session lasts.
+    is_copying: bool,
     state: Option<SessionState>,
     pub reached: Reached,
 }
@@ -99,9 +107,16 @@ impl Ledger {
                 }
                 self.reached.count("no buffer", 1);
             }
-            Event::TransferFinished { provider, .. } => {
+            Event::TransferFinished { provider, is_complete, .. } => {
                 assert_eq!(self.transferring.take(), Some(*provider));
+                if let Some(part) = self.parts.get_mut(provider)
+                    && let Some(half) = part.half.take()
+                {
+                    part.next_half += 1;
+                    part.untold = Some(half).filter(|_| *is_complete);
+                }
             }
+            Event::SnapshotFinished { .. } => assert!(self.is_copying, "nobody asked"),
             Event::ClientClosed { client } if self.client == Some(*client) => self.client_gone(),
             Event::OutputFailed { .. } => {
                 self.is_output_broken = self.client.is_some();
@@ -141,8 +156,43 @@ impl Ledger {
             Action::Transfer { provider, part: Part::Rest { is_quiet } } => {
                 self.check_transfer(*provider, *is_quiet);
             }
-            Action::Transfer { part: Part::Half { .. }, .. } | Action::SendSaved { .. } => {
-                panic!("no provider streams: {action:?}");
+            Action::Transfer { provider, part: Part::Half { wrapped_count, durable_data_end } } => {
+                assert_eq!(self.transferring, None, "one at a time");
+                assert!(!self.is_output_broken, "nobody reads");
+                let part = self.part(*provider);
+                assert!(part.is_unsaved, "{provider:?}: a half after the rest, or of nobody who records");
+                assert_eq!(*wrapped_count, part.next_half, "{provider:?}: twice, or one is missing");
+                assert_eq!(part.untold, None, "{provider:?}: it was not told of the one before");
+                part.half = Some((*wrapped_count, *durable_data_end));
+                self.transferring = Some(*provider);
+                self.reached.count("half", 1);
+            }
+            Action::SendSaved { provider, wrapped_count, durable_data_end } => {
+                let told = self.part(*provider).untold.take();
+                assert_eq!(told, Some((*wrapped_count, *durable_data_end)), "{provider:?}: it is not saved");
+                self.reached.count("half given back", 1);
+            }
+            Action::FlushTracee(provider) => {
+                let state = self.state;
+                let part = self.part(*provider);
+                assert!(part.is_in_run && !part.is_terminated && state == Some(SessionState::Started));
+                self.reached.count("flush", 1);
+            }
+            Action::ReplyFlush(client, result) => {
+                let is_ours = self.client == Some(*client);
+                assert_eq!(result.is_ok(), is_ours && self.state == Some(SessionState::Started));
+            }
+            Action::TakeSnapshot { providers, .. } => {
+                assert!(!std::mem::replace(&mut self.is_copying, true), "one at a time");
+                for provider in providers {
+                    assert!(self.parts.contains_key(provider), "{provider:?} has no buffer");
+                }
+                self.reached.count("snapshot", 1);
+            }
+            Action::ReplySnapshot(_, result) => {
+                if result.is_ok() {
+                    assert!(std::mem::take(&mut self.is_copying), "none was taken");
+                }
             }
             Action::DropTracee(provider) => {
                 assert_ne!(self.transferring, Some(*provider), "dropped while it is read");
@@ -181,7 +231,9 @@ impl Ledger {
             self.reached.count("kept for a second run", 1);
         }
         let part = self.part(provider);
-        *part = Share { is_unsaved: true, is_in_run: true, ..Share::default() };
+        assert_eq!(part.half, None, "{provider:?}: started while it is read");
+        let next_half = if disposition == BufferDisposition::Retain { part.next_half } else { 0 };
+        *part = Share { is_unsaved: true, is_in_run: true, next_half, ..Share::default() };
     }
 
     fn check_transfer(&mut self, provider: ProviderId, is_quiet: bool) {
@@ -265,6 +317,6 @@ impl Ledger {
         assert!(!self.is_stop_pending, "a stop was not answered");
         self.reached.count(if is_aborted { "aborted session" } else { "ended session" }, 1);
         let reached = std::mem::take(&mut self.reached);
-        *self = Ledger { reached, ..Ledger::default() };
+        *self = Ledger { reached, is_copying: self.is_copying, ..Ledger::default() };
     }
 }

@@ -19,6 +19,11 @@ enum Activity {
 #[derive(Debug)]
 struct Process {
     activity: Activity,
+    /// The half that it fills, while it streams.
+    half: u32,
+    durable_bytes: u64,
+    /// A half was handed over and not given back.
+    is_saving: bool,
     /// It answers nothing for ever.
     is_stalled: bool,
     /// Which of its FIFOs is open; what a closed one still held is not delivered.
@@ -33,6 +38,10 @@ enum Incident {
     OnFifo(ProviderId, u32, Event),
     /// The shell has read the last byte of this transfer.
     Transferred(u32, ProviderId),
+    /// A half is given back on this FIFO.
+    GivenBack(ProviderId, u32),
+    /// The shell has read the last byte of a snapshot.
+    Copied,
 }
 
 pub struct World {
@@ -49,6 +58,7 @@ pub struct World {
     next_fifo: u32,
     transfer: u32,
     has_faults: bool,
+    is_streaming: bool,
     /// What happened, printed when an assertion fails.
     history: Vec<String>,
 }
@@ -78,6 +88,7 @@ impl World {
             next_fifo: 1,
             transfer: 0,
             has_faults: true,
+            is_streaming: false,
             history: Vec::new(),
         }
     }
@@ -121,6 +132,9 @@ impl World {
         self.tell(Event::Start { client, options });
         self.settle();
         assert_eq!(self.ledger.state(), Some(SessionState::Started));
+        if self.is_streaming {
+            self.stream_cleanly();
+        }
         self.tell(Event::Stop { client, options: StopOptions { write_results: true } });
         assert!(self.ledger.is_stop_pending);
         self.settle();
@@ -129,6 +143,22 @@ impl World {
         self.close_client();
         self.settle();
         assert!(!self.core.has_session());
+    }
+
+    /// Every half that is handed over comes back, each once.
+    fn stream_cleanly(&mut self) {
+        let recording = |process: &Process| process.activity == Activity::Recording && process.fifo.is_some();
+        for half in 0..3 {
+            let providers: Vec<_> =
+                self.processes.iter().filter(|(_, process)| recording(process)).map(|(id, _)| *id).collect();
+            assert!(!providers.is_empty(), "nobody records");
+            providers.iter().for_each(|provider| self.fill(*provider));
+            self.settle();
+            for provider in providers {
+                let process = &self.processes[&provider];
+                assert_eq!((process.half, process.is_saving), (half + 1, false), "{provider:?}");
+            }
+        }
     }
 
     fn settle(&mut self) {
@@ -174,6 +204,19 @@ impl World {
                     self.tell(event);
                 }
             }
+            Incident::GivenBack(provider, fifo) => {
+                let process = self.processes.get_mut(&provider);
+                if let Some(process) =
+                    process.filter(|process| process.fifo == Some(fifo) && process.is_saving)
+                {
+                    process.is_saving = false;
+                    process.half += 1;
+                }
+            }
+            Incident::Copied => {
+                let result = Ok(StopResult { provider_stats: Vec::new() });
+                self.tell(Event::SnapshotFinished { result });
+            }
             Incident::Transferred(transfer, provider) => {
                 if transfer == self.transfer && self.ledger.transferring == Some(provider) {
                     let is_complete = !(self.has_faults && self.random.chance(5));
@@ -198,7 +241,14 @@ impl World {
             self.ledger.check(&action);
             match action {
                 Action::InitializeTracee { provider, .. } => self.initialize_tracee(provider),
-                Action::StartTracee { provider, .. } => self.answer(provider, Activity::Ready, started()),
+                Action::StartTracee { provider, disposition, .. } => {
+                    self.answer(provider, Activity::Ready, started());
+                    let process = self.processes.get_mut(&provider);
+                    if let Some(process) = process.filter(|_| disposition != BufferDisposition::Retain) {
+                        process.half = 0;
+                        process.is_saving = false;
+                    }
+                }
                 Action::StopTracee(provider) => {
                     self.answer(provider, Activity::Recording, FifoRequest::Stopped);
                 }
@@ -208,7 +258,17 @@ impl World {
                     let delay = self.random.delay();
                     self.later(delay, Incident::Transferred(self.transfer, provider));
                 }
-                Action::DropTracee(provider) => {
+                Action::SendSaved { provider, .. } => {
+                    let delay = self.random.delay();
+                    if let Some(fifo) = self.processes.get(&provider).and_then(|process| process.fifo) {
+                        self.later(delay, Incident::GivenBack(provider, fifo));
+                    }
+                }
+                Action::TakeSnapshot { .. } => {
+                    let delay = self.random.delay();
+                    self.later(delay, Incident::Copied);
+                }
+                Action::DropTracee(provider) | Action::LeaveBuffer(provider) => {
                     if let Some(process) = self.processes.get_mut(&provider) {
                         process.fifo = None;
                         process.activity = Activity::Idle;
@@ -233,6 +293,9 @@ impl World {
         if let Some(process) = self.processes.get_mut(&provider) {
             process.fifo = Some(self.next_fifo);
             process.activity = Activity::Ready;
+            process.half = 0;
+            process.durable_bytes = 16;
+            process.is_saving = false;
             self.next_fifo += 1;
         }
     }
@@ -279,7 +342,14 @@ impl World {
     }
 
     fn do_something(&mut self) {
-        match self.random.below(20) {
+        match self.random.below(26) {
+            20..=23 => {
+                if let Some(provider) = self.random_provider() {
+                    self.fill(provider);
+                }
+            }
+            24 => self.flush(),
+            25 => self.tell(Event::Snapshot { client: ClientId(1000) }),
             0..=2 => self.register(),
             3..=4 => self.kill(),
             5 => self.stall(),
@@ -300,7 +370,14 @@ impl World {
     fn register(&mut self) {
         let provider = ProviderId(self.next_provider);
         self.next_provider += 1;
-        let process = Process { activity: Activity::Idle, is_stalled: false, fifo: None };
+        let process = Process {
+            activity: Activity::Idle,
+            half: 0,
+            durable_bytes: 0,
+            is_saving: false,
+            is_stalled: false,
+            fifo: None,
+        };
         self.processes.insert(provider, process);
         let name = format!("provider-{}", provider.0 % 3);
         self.tell(Event::ProviderRegistered { provider, name, pid: u64::from(provider.0) });
@@ -334,6 +411,30 @@ impl World {
         }
     }
 
+    /// A provider's half is full, and it hands it over unless the half before is still with the manager.
+    fn fill(&mut self, provider: ProviderId) {
+        let grown = 8 * self.random.below(3);
+        let delay = self.random.delay();
+        let is_streaming = self.is_streaming;
+        let process = self.processes.get_mut(&provider);
+        let Some(process) = process.filter(|process| {
+            is_streaming
+                && process.activity == Activity::Recording
+                && !process.is_saving
+                && !process.is_stalled
+        }) else {
+            return;
+        };
+        let Some(fifo) = process.fifo else {
+            return;
+        };
+        process.is_saving = true;
+        process.durable_bytes += grown;
+        let packet =
+            FifoRequest::SaveBuffer { wrapped_count: process.half, durable_data_end: process.durable_bytes };
+        self.in_order(provider, fifo, delay, Event::Packet { provider, packet: Ok(packet) });
+    }
+
     /// A packet that nobody expects.
     fn lie(&mut self) {
         let Some(provider) = self.random_provider() else {
@@ -344,7 +445,10 @@ impl World {
         };
         let packet = match self.random.below(5) {
             0 => Ok(started()),
-            1 => Ok(FifoRequest::SaveBuffer { wrapped_count: 0, durable_data_end: 16 }),
+            1 => Ok(FifoRequest::SaveBuffer {
+                wrapped_count: self.random.below(3) as u32,
+                durable_data_end: self.random.below(40),
+            }),
             2 => Err(PacketError::Data16 { request: 1, found: 1 }),
             3 => Err(PacketError::Unknown { request: 0x77 }),
             _ => Ok(FifoRequest::Stopped),
@@ -361,13 +465,24 @@ impl World {
         }
         let start_timeout_milliseconds = 1 + self.random.below(4000);
         let stop_timeout_milliseconds = 1 + self.random.below(4000);
+        let is_streaming = self.random.chance(50);
+        if !is_second {
+            self.is_streaming = is_streaming;
+        }
+        let buffering_mode = if is_streaming { BufferingMode::Streaming } else { BufferingMode::Oneshot };
         let config = if self.has_faults {
-            TraceConfig { start_timeout_milliseconds, stop_timeout_milliseconds, ..TraceConfig::default() }
+            TraceConfig {
+                start_timeout_milliseconds,
+                stop_timeout_milliseconds,
+                buffering_mode,
+                ..TraceConfig::default()
+            }
         } else {
             // Longer than any answer takes.
             TraceConfig {
                 start_timeout_milliseconds: 60_000,
                 stop_timeout_milliseconds: 60_000,
+                buffering_mode,
                 ..TraceConfig::default()
             }
         };
@@ -391,6 +506,11 @@ impl World {
         let client = self.some_client();
         let options = StopOptions { write_results: self.random.chance(50) };
         self.tell(Event::Stop { client, options });
+    }
+
+    fn flush(&mut self) {
+        let client = self.some_client();
+        self.tell(Event::Flush { client });
     }
 
     fn watch_or_alert(&mut self) {

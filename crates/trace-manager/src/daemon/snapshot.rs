@@ -1,0 +1,62 @@
+//! A copy of what is in the buffers of a running session, for somebody who asked for it.
+
+use super::output::{Flushed, Output};
+use crate::archive::transfer::Transfer;
+use std::collections::VecDeque;
+use trace_protocol::controller::{ProviderStats, SnapshotError, StopResult};
+use zx_sim::WaitSet;
+
+/// A snapshot under way.
+pub(super) struct Snapshot {
+    output: Output,
+    /// What is still to be read, with whose it is.
+    waiting: VecDeque<(Transfer, ProviderStats)>,
+    done: Vec<ProviderStats>,
+    /// The end of the archive is queued.
+    is_ended: bool,
+}
+
+/// How far a snapshot is.
+pub(super) enum Copied {
+    /// The reader has to take something first.
+    Blocked,
+    /// There is more to be done at once.
+    Busy,
+    /// All of it is out of our hands, or nobody wants it.
+    Finished(Result<StopResult, SnapshotError>),
+}
+
+impl Snapshot {
+    /// `output` has the beginning of the archive in its queue.
+    pub fn new(output: Output, waiting: VecDeque<(Transfer, ProviderStats)>) -> Self {
+        Self { output, waiting, done: Vec::new(), is_ended: false }
+    }
+
+    /// Copies a batch, if the reader has taken what came before.
+    pub fn pump(&mut self, waits: &WaitSet, key: u64) -> Copied {
+        match self.output.flush() {
+            Ok(Flushed::Blocked) => {
+                self.output.watch(waits, key);
+                return Copied::Blocked;
+            }
+            Ok(Flushed::Drained) => {}
+            Err(_) => return Copied::Finished(Err(SnapshotError::Aborted)),
+        }
+        let Some((mut transfer, who)) = self.waiting.pop_front() else {
+            if !std::mem::replace(&mut self.is_ended, true) {
+                self.output.end_now();
+                return Copied::Busy;
+            }
+            self.output.unwatch(waits);
+            let provider_stats = std::mem::take(&mut self.done);
+            return Copied::Finished(Ok(StopResult { provider_stats }));
+        };
+        if transfer.poll(self.output.queue()) {
+            let ProviderStats { id, name, pid, disposition, .. } = who;
+            self.done.push(ProviderStats { id, name, pid, disposition, ..transfer.into_stats().0 });
+        } else {
+            self.waiting.push_front((transfer, who));
+        }
+        Copied::Busy
+    }
+}

@@ -1,0 +1,175 @@
+//! Copies of a recording that goes on, and halves that are handed over before they are full.
+
+use std::collections::BTreeMap;
+use std::fs;
+use trace_protocol::BufferingMode;
+use trace_protocol::controller::{
+    FlushError, ProvisionerResponse, SessionRequest, SessionResponse, SnapshotError, StartOptions,
+    StopOptions, TraceConfig,
+};
+use trace_tests::client::{Client, Session};
+use trace_tests::sandbox::Process;
+use trace_tests::{Archive, Sandbox, wait_for};
+
+const THREADS: usize = 4;
+
+struct Scene {
+    sandbox: Sandbox,
+    client: Client,
+    session: Session,
+    _manager: Process,
+    _burst: Process,
+}
+
+impl Scene {
+    /// `burst` records, with a pause of so many microseconds after each event, and has written this many.
+    fn begin(mode: BufferingMode, megabytes: u32, pause: &str, events: u64) -> Self {
+        let sandbox = Sandbox::new();
+        let page = sandbox.file("page");
+        fs::write(&page, [0; 4096]).unwrap();
+        let manager = sandbox.spawn("trace", &["manager"]);
+        let client = Client::connect(&sandbox);
+        let mut session = client.begin(TraceConfig {
+            buffering_mode: mode,
+            buffer_size_megabytes_hint: megabytes,
+            ..TraceConfig::default()
+        });
+        let started = session.ask(SessionRequest::StartTracing(StartOptions::default()));
+        assert_eq!(started, SessionResponse::StartTracing(Ok(())));
+        let limit = u64::MAX.to_string();
+        let burst = sandbox.spawn_recorded("burst", &[page.to_str().unwrap(), &limit, pause]);
+        let scene = Self { sandbox, client, session, _manager: manager, _burst: burst };
+        scene.wait_until_written(events);
+        scene
+    }
+
+    fn counted(&self) -> Vec<u64> {
+        let bytes = fs::read(self.sandbox.file("page")).expect("the page");
+        bytes.as_chunks::<8>().0.iter().take(THREADS).map(|word| u64::from_le_bytes(*word)).collect()
+    }
+
+    fn wait_until_written(&self, events: u64) {
+        let is_written = || self.counted().iter().all(|counted| *counted > events).then_some(());
+        wait_for("the program to write", is_written);
+    }
+
+    /// Takes a snapshot; the numbers of each thread in it.
+    fn snapshot(&self) -> BTreeMap<u64, Vec<u64>> {
+        let (answer, bytes) = self.client.snapshot();
+        let ProvisionerResponse::TakeSnapshot(Ok(result)) = answer else { panic!("{answer:?}") };
+        let [stats] = &result.provider_stats[..] else { panic!("{result:?}") };
+        assert_eq!((stats.name.as_str(), stats.disposition.as_str()), ("burst", "recording"));
+        assert_eq!((stats.problem.as_str(), stats.malformed_records), ("", Some(0)));
+        let archive = Archive::of_bytes(&bytes);
+        let names: Vec<_> = archive.manager_events.iter().map(|event| event.name.to_str()).collect();
+        assert_eq!(names, ["recording", "recording_end"]);
+        assert_eq!(stats.events_archived, Some(archive.events.len() as u64));
+        numbers(&archive)
+    }
+
+    fn stop(&mut self) {
+        let answer = self.session.ask(SessionRequest::StopTracing(StopOptions { write_results: true }));
+        assert!(matches!(answer, SessionResponse::StopTracing(Ok(_))), "{answer:?}");
+    }
+}
+
+/// By thread, in the order of the file.
+fn numbers(archive: &Archive) -> BTreeMap<u64, Vec<u64>> {
+    let mut threads: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    let mut koids = BTreeMap::new();
+    for event in &archive.events {
+        let (thread, koid) = (event.u64("thread"), event.event.thread.0);
+        assert_eq!(*koids.entry(thread).or_insert(koid), koid, "an event of another thread");
+        threads.entry(thread).or_default().push(event.u64("n"));
+    }
+    threads
+}
+
+//= docs/protocol.md#snapshot
+#[test]
+fn a_snapshot_has_all_that_was_written_before_it_and_nobody_stops() {
+    let mut scene = Scene::begin(BufferingMode::Oneshot, 4, "100", 100);
+    let output = scene.session.collect();
+    for round in 0..3 {
+        let before = scene.counted();
+        let numbers = scene.snapshot();
+        let after = scene.counted();
+        for (thread, (before, after)) in (0..).zip(before.into_iter().zip(after)) {
+            let found = &numbers[&thread];
+            let all = found.len() as u64;
+            assert!(found.iter().copied().eq(0..all), "round {round}, thread {thread}: gaps");
+            assert!((before..=after + 1).contains(&all), "thread {thread}: {before} {all} {after}");
+        }
+        scene.wait_until_written(scene.counted().into_iter().max().unwrap());
+    }
+    // The session's own archive has nothing of it twice.
+    let counted = scene.counted();
+    scene.stop();
+    drop(scene.session);
+    let archive = Archive::of_bytes(&output.finish());
+    for (thread, counted) in (0..).zip(counted) {
+        let found = &numbers(&archive)[&thread];
+        assert!(found.iter().copied().eq(0..found.len() as u64), "thread {thread}");
+        assert!(found.len() as u64 >= counted, "thread {thread}");
+    }
+}
+
+/// Four threads write as fast as they can, and the buffer goes round while it is copied.
+#[test]
+fn snapshots_of_a_buffer_that_goes_round_have_nothing_torn() {
+    let scene = Scene::begin(BufferingMode::Circular, 1, "0", 100_000);
+    let mut events = 0;
+    for round in 0..20 {
+        for (thread, numbers) in scene.snapshot() {
+            assert!(numbers.is_sorted_by(|one, next| one < next), "round {round}, thread {thread}");
+            events += numbers.len();
+        }
+    }
+    assert!(events > 0, "nothing was ever found");
+}
+
+//= docs/protocol.md#flush
+#[test]
+fn a_flush_hands_over_what_there_is_while_recording_goes_on() {
+    // Far from full.
+    let mut scene = Scene::begin(BufferingMode::Streaming, 64, "100", 500);
+    let output = scene.session.collect();
+    let count = || {
+        let bytes = output.so_far();
+        let archive = if bytes.is_empty() { Archive::default() } else { Archive::of_prefix(&bytes) };
+        numbers(&archive).values().map(Vec::len).sum::<usize>() as u64
+    };
+    assert_eq!(count(), 0);
+    for _ in 0..3 {
+        let counted = scene.counted().iter().sum::<u64>();
+        let answer = scene.session.ask(SessionRequest::FlushBuffers);
+        assert_eq!(answer, SessionResponse::FlushBuffers(Ok(())));
+        wait_for("what was written before the flush", || (count() >= counted).then_some(()));
+    }
+    scene.stop();
+    assert_eq!(
+        scene.session.ask(SessionRequest::FlushBuffers),
+        SessionResponse::FlushBuffers(Err(FlushError::Aborted))
+    );
+    drop(scene.session);
+    let archive = Archive::of_bytes(&output.finish());
+    for (thread, found) in &mut numbers(&archive) {
+        found.sort_unstable();
+        assert!(found.iter().copied().eq(0..found.len() as u64), "thread {thread}: gaps, or twice");
+    }
+}
+
+#[test]
+fn without_a_recording_there_is_no_snapshot() {
+    let sandbox = Sandbox::new();
+    let _manager = sandbox.spawn("trace", &["manager"]);
+    let client = Client::connect(&sandbox);
+    let refused = ProvisionerResponse::TakeSnapshot(Err(SnapshotError::NotStarted));
+    assert_eq!(client.snapshot(), (refused.clone(), Vec::new()));
+    let mut session = client.begin(TraceConfig::default());
+    assert_eq!(
+        session.ask(SessionRequest::FlushBuffers),
+        SessionResponse::FlushBuffers(Err(FlushError::NotStarted))
+    );
+    assert_eq!(client.snapshot(), (refused, Vec::new()));
+}
