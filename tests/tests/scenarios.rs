@@ -8,6 +8,7 @@ mod scenarios {
     mod exact;
     mod forking;
     mod full;
+    mod hostile;
     mod joining;
     mod killing;
     mod kinds;

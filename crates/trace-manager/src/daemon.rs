@@ -144,6 +144,7 @@ pub fn run(options: Options) -> Result<(), Error> {
     let Some(_lock) = lock else {
         return Err(Error::AlreadyRunning { pid: runtime.lock_holder(LOCK), directory: options.runtime_dir });
     };
+    allow_many_descriptors();
     let clock = Clock::load_or_create(&options.runtime_dir).map_err(path(&options.runtime_dir))?;
     let listen = |name: &str| {
         let socket = options.runtime_dir.join(name);
@@ -256,6 +257,7 @@ impl Daemon {
             }
             let now = Instant::now();
             self.clients.expire_queries(now);
+            self.providers.expire_registrations(now);
             if self.output.as_ref().and_then(Output::deadline).is_some_and(|deadline| deadline <= now) {
                 log("a client did not read its archive to the end");
                 self.output = None;
@@ -472,7 +474,8 @@ impl Daemon {
         let core = self.core.next_deadline().map(|deadline| self.started + deadline);
         let idle = self.idle_timeout.map(|timeout| self.idle_since + timeout);
         let output = self.output.as_ref().and_then(Output::deadline);
-        [core, idle, output, self.clients.next_deadline()].into_iter().flatten().min()
+        let others = [self.clients.next_deadline(), self.providers.next_deadline()];
+        [core, idle, output].into_iter().chain(others).flatten().min()
     }
 
     /// Started on demand, and no client and no session for a while.
@@ -486,6 +489,15 @@ impl Daemon {
         }
         now >= self.idle_since + timeout
     }
+}
+
+/// Hundreds of providers have some descriptors each.
+fn allow_many_descriptors() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+
+    let limit = getrlimit(Resource::Nofile);
+    // Where that is not possible fewer programs can be recorded.
+    let _ = setrlimit(Resource::Nofile, rustix::process::Rlimit { current: limit.maximum, ..limit });
 }
 
 /// A line in the manager's log.

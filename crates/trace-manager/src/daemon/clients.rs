@@ -13,6 +13,8 @@ use trace_protocol::controller::{
 use trace_protocol::{Encoded, Message, Txid};
 use zx_sim::{Channel, Error, Handle, Listener, Signals, Socket, WaitSet};
 
+/// Connections of clients; then the oldest that waits for nothing is closed. A session has a channel of its own.
+const MAX_PROVISIONERS: usize = 256;
 /// How long providers may take to say which categories they have, all together.
 const CATEGORIES_WAIT: Duration = Duration::from_secs(1);
 
@@ -80,8 +82,22 @@ impl Clients {
             let number = self.number();
             let key = Key::Client(number).encode();
             if waits.add(&channel, key, Signals::READABLE | Signals::PEER_CLOSED).is_ok() {
+                if self.provisioners.len() >= MAX_PROVISIONERS {
+                    self.close_idle(waits);
+                }
                 self.provisioners.insert(number, channel);
             }
+        }
+    }
+
+    /// Closes the oldest connection that waits for no answer.
+    fn close_idle(&mut self, waits: &WaitSet) {
+        let is_idle = |number: &u32| {
+            !self.queries.iter().any(|query| query.client == *number)
+                && !self.snapshots.iter().any(|(client, ..)| client == number)
+        };
+        if let Some(number) = self.provisioners.keys().copied().find(is_idle) {
+            self.close_provisioner(number, waits);
         }
     }
 

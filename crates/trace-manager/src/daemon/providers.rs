@@ -6,7 +6,7 @@ use crate::archive::transfer::{BufferOf, Progress, Transfer};
 use crate::core::{Event, Part};
 use crate::recovery::manifest::{Entry, ProviderFacts, SessionFacts};
 use std::collections::{BTreeMap, VecDeque};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use trace_format::buffer::{BUFFER_VERSION, BufferMode};
 use trace_format::units::{ProviderId, TicksPerSecond};
 use trace_protocol::controller::{KnownCategory, ProviderStats, TraceConfig};
@@ -19,12 +19,17 @@ use trace_protocol::{
 use zx_sim::ticks::Clock;
 use zx_sim::{Channel, Error, Fifo, Handle, Listener, ProcessFd, RuntimeDir, Signals, Vmo, WaitSet};
 
+/// How long a connection may take to register.
+const REGISTRATION_WAIT: Duration = Duration::from_secs(5);
+/// Connections that have not registered yet; then the oldest is given up.
+const MAX_SILENT: usize = 256;
+
 /// Everything the daemon holds of providers.
 pub(super) struct Providers {
     runtime: RuntimeDir,
     clock: Clock,
-    /// Connections that have not said anything yet.
-    registrations: BTreeMap<u32, Channel>,
+    /// Connections that have not said anything yet, the oldest first, and when their time is up.
+    registrations: BTreeMap<u32, (Channel, Instant)>,
     next_registration: u32,
     providers: BTreeMap<ProviderId, Provider>,
     next_id: u32,
@@ -91,9 +96,22 @@ impl Providers {
             self.next_registration = number.wrapping_add(1);
             let key = Key::Registration(number).encode();
             if waits.add(&channel, key, Signals::READABLE | Signals::PEER_CLOSED).is_ok() {
-                self.registrations.insert(number, channel);
+                if self.registrations.len() == MAX_SILENT {
+                    self.registrations.pop_first();
+                }
+                self.registrations.insert(number, (channel, Instant::now() + REGISTRATION_WAIT));
             }
         }
+    }
+
+    /// Gives connections up that have said nothing for too long. They leave the wait set when they are closed.
+    pub fn expire_registrations(&mut self, now: Instant) {
+        self.registrations.retain(|_, (_, deadline)| *deadline > now);
+    }
+
+    /// When [`Providers::expire_registrations`] is due.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.registrations.first_key_value().map(|(_, (_, deadline))| *deadline)
     }
 
     /// Serves a connection's only message.
@@ -104,7 +122,7 @@ impl Providers {
         waits: &WaitSet,
         events: &mut VecDeque<Event>,
     ) {
-        let Some(registry) = self.registrations.get(&number) else {
+        let Some((registry, _)) = self.registrations.get(&number) else {
             return;
         };
         let message = match registry.read() {
@@ -112,7 +130,7 @@ impl Providers {
             message => message,
         };
         let _ = waits.remove(registry);
-        let Some(registry) = self.registrations.remove(&number) else {
+        let Some((registry, _)) = self.registrations.remove(&number) else {
             return;
         };
         let Ok(message) = message else {

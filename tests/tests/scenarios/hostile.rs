@@ -1,0 +1,272 @@
+//! Providers that mean harm, beside honest ones.
+
+use rustix::process::Signal;
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use trace_format::units::ProviderId;
+use trace_protocol::BufferingMode;
+use trace_protocol::controller::{
+    ProviderStats, ProvisionerRequest, ProvisionerResponse, SessionRequest, SessionResponse, StartOptions,
+    StopOptions, TraceConfig,
+};
+use trace_tests::client::{Client, Collector, Session};
+use trace_tests::sandbox::Process;
+use trace_tests::{Archive, Sandbox, wait_for};
+use zx_sim::{Channel, Handle};
+
+const THREADS: u64 = 4;
+/// Events of each thread of an honest program.
+const EVENTS: u64 = 1500;
+
+struct Scene {
+    sandbox: Sandbox,
+    client: Client,
+    manager: Process,
+}
+
+/// A session in which some programs record.
+struct Recording {
+    session: Session,
+    output: Collector,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let sandbox = Sandbox::new();
+        let manager = sandbox.spawn("trace", &["manager"]);
+        let client = Client::connect(&sandbox);
+        Self { sandbox, client, manager }
+    }
+
+    fn start(&self, mode: BufferingMode) -> Recording {
+        let config = TraceConfig {
+            buffering_mode: mode,
+            buffer_size_megabytes_hint: 1,
+            start_timeout_milliseconds: 2000,
+            stop_timeout_milliseconds: 2000,
+            ..TraceConfig::default()
+        };
+        let mut session = self.client.begin(config);
+        let output = session.collect();
+        let answer = session.ask(SessionRequest::StartTracing(StartOptions::default()));
+        assert_eq!(answer, SessionResponse::StartTracing(Ok(())));
+        Recording { session, output }
+    }
+
+    /// Programs with so many events each, from beginning to end.
+    fn run_honest(&self, count: usize) {
+        let page = |number: usize| {
+            let page = self.sandbox.file(&format!("page-{number}"));
+            fs::write(&page, [0; 4096]).unwrap();
+            page
+        };
+        let pages: Vec<PathBuf> = (0..count).map(page).collect();
+        let limit = EVENTS.to_string();
+        let spawn = |page: &PathBuf| self.sandbox.spawn_recorded("burst", &[page.to_str().unwrap(), &limit]);
+        let programs: Vec<Process> = pages.iter().map(spawn).collect();
+        for program in programs {
+            let output = program.finish();
+            assert!(output.status.success(), "{output:?}");
+        }
+    }
+
+    fn spawn_hostile(&self, arguments: &[&str]) -> Process {
+        let mut hostile = self.sandbox.spawn_recorded("hostile", arguments);
+        assert_eq!(hostile.line(), "ready");
+        hostile
+    }
+
+    /// The manager answers, and it does so soon.
+    fn assert_alive(&mut self) {
+        let begin = Instant::now();
+        let answer = self.client.ask(ProvisionerRequest::GetProviders);
+        assert!(matches!(answer, ProvisionerResponse::Providers(_)), "{answer:?}");
+        assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+        assert!(self.manager.is_running());
+    }
+}
+
+impl Recording {
+    /// Ends it; what is in the archive, and what was said of each provider.
+    fn stop(mut self) -> (Archive, Vec<ProviderStats>) {
+        let answer = self.session.ask(SessionRequest::StopTracing(StopOptions { write_results: true }));
+        let SessionResponse::StopTracing(Ok(result)) = answer else { panic!("{answer:?}") };
+        drop(self.session);
+        (Archive::of_bytes(&self.output.finish()), result.provider_stats)
+    }
+}
+
+/// Everything that honest programs wrote is there, in order, and nothing else.
+fn assert_honest(archive: &Archive, count: usize, what: &str) {
+    let honest: Vec<ProviderId> =
+        archive.providers.iter().filter(|(_, name)| name.as_str() == "burst").map(|(id, _)| *id).collect();
+    assert_eq!(honest.len(), count, "{what}");
+    for id in honest {
+        for thread in 0..THREADS {
+            let of_thread =
+                archive.events.iter().filter(|event| event.provider == id && event.u64("thread") == thread);
+            let numbers = of_thread.map(|event| event.u64("n"));
+            assert!(numbers.eq(0..EVENTS), "{what}: provider {}, thread {thread}", id.0);
+        }
+        assert_eq!(archive.losses.iter().filter(|loss| loss.provider == id).count(), 0, "{what}");
+    }
+}
+
+fn hostile(stats: &[ProviderStats]) -> &ProviderStats {
+    stats.iter().find(|stats| stats.name == "hostile").expect("it took part")
+}
+
+//= docs/protocol.md#what-nobody-may-do
+#[test]
+fn a_provider_that_scribbles_over_its_buffer_harms_itself_alone() {
+    for mode in [BufferingMode::Oneshot, BufferingMode::Circular, BufferingMode::Streaming] {
+        let mut scene = Scene::new();
+        let recording = scene.start(mode);
+        let rogue = scene.spawn_hostile(&["scribble"]);
+        scene.run_honest(9);
+        scene.assert_alive();
+        let (archive, stats) = recording.stop();
+        assert_honest(&archive, 9, &format!("{mode:?}"));
+        assert!(!hostile(&stats).problem.is_empty(), "{mode:?}: {:?}", hostile(&stats));
+        scene.assert_alive();
+        drop(rogue);
+    }
+}
+
+#[test]
+fn whatever_becomes_of_a_buffers_file_the_manager_lives() {
+    for how in ["truncate", "shrink", "grow", "punch", "unlink"] {
+        let mut scene = Scene::new();
+        let recording = scene.start(BufferingMode::Oneshot);
+        let rogue = scene.spawn_hostile(&["file", how]);
+        scene.run_honest(1);
+        let (archive, stats) = recording.stop();
+        assert_honest(&archive, 1, how);
+        let of_rogue = archive.events.iter().filter(|event| event.name() == "event");
+        let events = of_rogue.filter(|event| archive.providers[&event.provider] == "hostile").count();
+        let problem = hostile(&stats).problem.as_str();
+        match how {
+            // What is there is there.
+            "grow" | "unlink" => assert_eq!((events, problem), (100, ""), "{how}"),
+            "truncate" => assert!(events == 0 && problem.contains("ends at byte 0"), "{how}: {problem}"),
+            "shrink" => assert!(problem.contains("early"), "{how}: {problem}"),
+            _ => assert!(events == 0 && problem.contains("header"), "{how}: {problem}"),
+        }
+        scene.assert_alive();
+        drop(rogue);
+    }
+}
+
+#[test]
+fn whatever_comes_through_a_fifo_the_others_are_recorded() {
+    for how in ["flood", "half", "unexpected", "deaf"] {
+        let mut scene = Scene::new();
+        let rogue = scene.sandbox.spawn("hostile", &["fifo", how]);
+        wait_for("it to register", || {
+            let ProvisionerResponse::Providers(providers) =
+                scene.client.ask(ProvisionerRequest::GetProviders)
+            else {
+                panic!("another answer");
+            };
+            // The pid is that of the connection, not the one it claims.
+            providers.iter().any(|provider| provider.pid == u64::from(rogue.pid())).then_some(())
+        });
+        let recording = scene.start(BufferingMode::Streaming);
+        scene.run_honest(2);
+        scene.assert_alive();
+        let (archive, _) = recording.stop();
+        assert_honest(&archive, 2, how);
+        scene.assert_alive();
+        drop(rogue);
+    }
+}
+
+#[test]
+fn connections_that_say_nothing_or_nonsense_hold_nobody_up() {
+    let mut scene = Scene::new();
+    let connect = |name: &str| Channel::connect(&scene.sandbox.runtime_dir().join(name));
+    let mut silent = Vec::new();
+    for name in ["registry", "provisioner"] {
+        for number in 0..1000 {
+            let Ok(channel) = connect(name) else { continue };
+            match number % 5 {
+                0 => drop(channel),
+                1 => drop(channel.write(&[0xff; 64], Vec::new())),
+                2 => {
+                    let file = fs::File::open("/").unwrap();
+                    drop(channel.write(&[1; 9], vec![Handle::new(file.into())]));
+                }
+                3 => {
+                    let null = || Handle::new(fs::File::open("/dev/zero").unwrap().into());
+                    drop(channel.write(&[1, 0, 1, 1, 0, 0, 0, 0], (0..64).map(|_| null()).collect()));
+                }
+                _ => silent.push(channel),
+            }
+        }
+    }
+    let recording = scene.start(BufferingMode::Oneshot);
+    scene.run_honest(1);
+    let (archive, _) = recording.stop();
+    assert_honest(&archive, 1, "connections");
+    scene.assert_alive();
+}
+
+/// A client that stops reading holds up its own archive and nothing else.
+#[test]
+fn a_client_that_does_not_read_holds_up_itself_alone() {
+    let mut scene = Scene::new();
+    let mut session =
+        scene.client.begin(TraceConfig { buffer_size_megabytes_hint: 16, ..TraceConfig::default() });
+    let answer = session.ask(SessionRequest::StartTracing(StartOptions::default()));
+    assert_eq!(answer, SessionResponse::StartTracing(Ok(())));
+    let page = scene.sandbox.file("page");
+    fs::write(&page, [0; 4096]).unwrap();
+    let burst = scene.sandbox.spawn_recorded("burst", &[page.to_str().unwrap(), "70000"]);
+    assert!(burst.finish().status.success());
+    session.send(SessionRequest::StopTracing(StopOptions { write_results: true }));
+    for _ in 0..50 {
+        scene.assert_alive();
+    }
+    let memory = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", scene.manager.pid())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap().to_owned();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
+    };
+    assert!(memory() < 64 << 10, "{} KiB", memory());
+    // It changes its mind, and has missed nothing.
+    let output = session.collect();
+    drop(session);
+    let archive = Archive::of_bytes(&output.finish());
+    assert_eq!(archive.events.len() as u64, THREADS * 70_000);
+    scene.assert_alive();
+}
+
+/// One that dies in mid-archive leaves a manager that serves the next.
+#[test]
+fn a_client_that_dies_while_it_reads_is_forgotten() {
+    let mut scene = Scene::new();
+    let page = scene.sandbox.file("page");
+    fs::write(&page, [0; 4096]).unwrap();
+    let burst = trace_tests::build::program("burst").to_str().unwrap();
+    let recording = scene.sandbox.spawn(
+        "trace",
+        &["record", "--buffering-mode", "streaming", "--", burst, page.to_str().unwrap(), "100000000"],
+    );
+    wait_for("some of the archive", || {
+        let is_partial = |name: &String| name.ends_with(".partial");
+        let partial = scene.sandbox.files().into_iter().find(is_partial)?;
+        (fs::metadata(scene.sandbox.file(&partial)).ok()?.len() > 4 << 20).then_some(())
+    });
+    recording.signal_group(Signal::KILL);
+    drop(recording);
+    let recording = wait_for("the session to end", || {
+        let mut session = scene.client.begin(TraceConfig::default());
+        let answer = session.ask(SessionRequest::StartTracing(StartOptions::default()));
+        let output = session.collect();
+        (answer == SessionResponse::StartTracing(Ok(()))).then_some(Recording { session, output })
+    });
+    scene.run_honest(1);
+    assert_honest(&recording.stop().0, 1, "the next session");
+    scene.assert_alive();
+}
