@@ -8,6 +8,7 @@ pub mod client;
 pub mod corpus;
 pub mod perfetto;
 pub mod sandbox;
+pub mod scene;
 pub mod skip;
 
 pub use archive::Archive;

@@ -1,113 +1,12 @@
 //! What is left when everybody has died.
 
 use rustix::process::Signal;
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::PathBuf;
-use std::process::Output;
-use trace_tests::sandbox::{Process, kill};
-use trace_tests::{Archive, Sandbox, wait_for};
+use trace_tests::sandbox::kill;
+use trace_tests::scene::{Scene, counted, freeze, stderr, wait_for_death};
+use trace_tests::{Sandbox, wait_for};
 
-const THREADS: usize = 4;
 const MODES: [&str; 3] = ["oneshot", "circular", "streaming"];
-
-/// A recording of `burst`, under way.
-struct Scene {
-    sandbox: Sandbox,
-    recording: Process,
-    manager: u32,
-    burst: u32,
-}
-
-impl Scene {
-    /// Waits until so many events were written, by all threads together.
-    fn begin(mode: &str, events: u64) -> Self {
-        let sandbox = Sandbox::new();
-        let page = sandbox.file("page");
-        fs::write(&page, [0; 4096]).unwrap();
-        let burst = trace_tests::build::program("burst").to_str().unwrap();
-        let options = ["record", "--buffering-mode", mode, "--buffer-size", "1", "--", burst];
-        let page_name = page.to_str().unwrap();
-        let more = if mode == "oneshot" { "100" } else { "10" };
-        let limit = u64::MAX.to_string();
-        let arguments = [&options[..], &[page_name, &limit, more]].concat();
-        let recording = sandbox.spawn("trace", &arguments);
-        wait_for("the program to write", || (counted(&sandbox).iter().sum::<u64>() > events).then_some(()));
-        let children = format!("/proc/{0}/task/{0}/children", recording.pid());
-        let name = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-        let children = fs::read_to_string(children).unwrap();
-        let mut pids = children.split_whitespace().map(|pid| pid.parse::<u32>().unwrap());
-        let burst = pids.find(|pid| name(pid).trim() == "burst").expect("the program runs");
-        let manager = sandbox.manager_pid().expect("a manager runs");
-        Self { sandbox, recording, manager, burst }
-    }
-
-    fn sessions(&self) -> Vec<PathBuf> {
-        let entries = fs::read_dir(self.sandbox.runtime_dir()).unwrap().map(|entry| entry.unwrap().path());
-        entries.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("session-")).collect()
-    }
-
-    fn recover(&self) -> Output {
-        self.sandbox.trace(["recover"])
-    }
-
-    /// What each thread's events in some archives are, and whether an archive has nothing twice.
-    fn numbers(&self, files: &[&str]) -> BTreeMap<u64, BTreeSet<u64>> {
-        let mut all: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
-        for file in files {
-            let archive = Archive::read_prefix(&self.sandbox.file(file));
-            let mut own = BTreeSet::new();
-            for event in &archive.events {
-                let (thread, number) = (event.u64("thread"), event.u64("n"));
-                assert!(own.insert((thread, number)), "{file}: thread {thread}, event {number} twice");
-                all.entry(thread).or_default().insert(number);
-            }
-        }
-        all
-    }
-
-    /// Everything that was counted is in the archives, and at most one event more of each thread. A circular buffer has the
-    /// last of it.
-    fn check(&self, mode: &str, files: &[&str], counted: &[u64]) {
-        let numbers = self.numbers(files);
-        for (thread, counted) in (0..).zip(counted) {
-            let found = numbers.get(&thread).cloned().unwrap_or_default();
-            let last = found.last().map_or(0, |last| last + 1);
-            assert!(last == *counted || last == counted + 1, "{mode}, thread {thread}: {last} of {counted}");
-            let first = found.first().copied().unwrap_or(0);
-            assert!(mode == "circular" || first == 0, "{mode}, thread {thread}: begins with {first}");
-            assert_eq!(found.len() as u64, last - first, "{mode}, thread {thread}: there are gaps");
-        }
-    }
-}
-
-/// What each thread says it has written.
-fn counted(sandbox: &Sandbox) -> Vec<u64> {
-    let bytes = fs::read(sandbox.file("page")).expect("the page");
-    bytes.as_chunks::<8>().0.iter().take(THREADS).map(|word| u64::from_le_bytes(*word)).collect()
-}
-
-/// A process that does not run any more, and is not dead either: what it has written stands still.
-fn freeze(pid: u32) {
-    kill(pid, Signal::STOP);
-    let state = || {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T')).then_some(())
-    };
-    wait_for("a process to stop", state);
-}
-
-fn wait_for_death(pid: u32) {
-    wait_for("a process to die", || {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let is_zombie = stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));
-        (stat.is_empty() || is_zombie).then_some(())
-    });
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
 
 //= docs/recovery.md#what-is-recovered
 #[test]

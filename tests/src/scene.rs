@@ -1,0 +1,154 @@
+//! A recording of `burst` that is killed in the middle, and what must be found of it.
+
+use crate::sandbox::{Process, kill};
+use crate::{Archive, Sandbox, build, wait_for};
+use rustix::process::Signal;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+use std::process::Output;
+
+/// Of `burst`.
+pub const THREADS: usize = 4;
+
+/// A recording of `burst`, under way.
+pub struct Scene {
+    /// Where it happens.
+    pub sandbox: Sandbox,
+    /// The client.
+    pub recording: Process,
+    /// The manager's process.
+    pub manager: u32,
+    /// The program's process.
+    pub burst: u32,
+}
+
+impl Scene {
+    /// Waits until so many events were written, by all threads together.
+    ///
+    /// # Panics
+    /// If it does not get that far.
+    #[must_use]
+    pub fn begin(mode: &str, events: u64) -> Self {
+        let sandbox = Sandbox::new();
+        let page = sandbox.file("page");
+        fs::write(&page, [0; 4096]).unwrap();
+        let burst = build::program("burst").to_str().unwrap();
+        let options = ["record", "--buffering-mode", mode, "--buffer-size", "1", "--", burst];
+        let page_name = page.to_str().unwrap();
+        let more = if mode == "oneshot" { "100" } else { "10" };
+        let limit = u64::MAX.to_string();
+        let arguments = [&options[..], &[page_name, &limit, more]].concat();
+        let recording = sandbox.spawn("trace", &arguments);
+        wait_for("the program to write", || (counted(&sandbox).iter().sum::<u64>() > events).then_some(()));
+        let children = format!("/proc/{0}/task/{0}/children", recording.pid());
+        let name = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        let children = fs::read_to_string(children).unwrap();
+        let mut pids = children.split_whitespace().map(|pid| pid.parse::<u32>().unwrap());
+        let burst = pids.find(|pid| name(pid).trim() == "burst").expect("the program runs");
+        let manager = sandbox.manager_pid().expect("a manager runs");
+        Self { sandbox, recording, manager, burst }
+    }
+
+    /// The directories of sessions that are there.
+    ///
+    /// # Panics
+    /// If the runtime directory cannot be read.
+    #[must_use]
+    pub fn sessions(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.sandbox.runtime_dir()).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("session-")).collect()
+    }
+
+    /// Makes `recovered.fxt`.
+    #[must_use]
+    pub fn recover(&self) -> Output {
+        self.sandbox.trace(["recover"])
+    }
+
+    /// What each thread's events in some archives are.
+    ///
+    /// # Panics
+    /// If an archive has something twice.
+    #[must_use]
+    pub fn numbers(&self, files: &[&str]) -> BTreeMap<u64, BTreeSet<u64>> {
+        let mut all: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+        for file in files {
+            let archive = Archive::read_prefix(&self.sandbox.file(file));
+            let mut own = BTreeSet::new();
+            for event in &archive.events {
+                let (thread, number) = (event.u64("thread"), event.u64("n"));
+                assert!(own.insert((thread, number)), "{file}: thread {thread}, event {number} twice");
+                all.entry(thread).or_default().insert(number);
+            }
+        }
+        all
+    }
+
+    /// Everything that was counted is in the archives, and at most one event more of each thread. A circular buffer has the
+    /// last of it.
+    ///
+    /// # Panics
+    /// If it is not so.
+    pub fn check(&self, mode: &str, files: &[&str], counted: &[u64]) {
+        let most: Vec<u64> = counted.iter().map(|counted| counted + 1).collect();
+        self.check_between(mode, files, counted, &most);
+    }
+
+    /// The last event of each thread is one of these, and all before it are there; a circular buffer has the last of them.
+    ///
+    /// # Panics
+    /// If it is not so.
+    pub fn check_between(&self, mode: &str, files: &[&str], least: &[u64], most: &[u64]) {
+        let numbers = self.numbers(files);
+        for (thread, (least, most)) in (0..).zip(least.iter().zip(most)) {
+            let found = numbers.get(&thread).cloned().unwrap_or_default();
+            let last = found.last().map_or(0, |last| last + 1);
+            assert!((least..=most).contains(&&last), "{mode}, thread {thread}: {last} of {least} to {most}");
+            let first = found.first().copied().unwrap_or(0);
+            assert!(mode.starts_with("circular") || first == 0, "{mode}, thread {thread}: begins with {first}");
+            assert_eq!(found.len() as u64, last - first, "{mode}, thread {thread}: there are gaps");
+        }
+    }
+}
+
+/// What each thread says it has written.
+///
+/// # Panics
+/// If the page is not there.
+#[must_use]
+pub fn counted(sandbox: &Sandbox) -> Vec<u64> {
+    let bytes = fs::read(sandbox.file("page")).expect("the page");
+    bytes.as_chunks::<8>().0.iter().take(THREADS).map(|word| u64::from_le_bytes(*word)).collect()
+}
+
+/// A process that does not run any more, and is not dead either: what it has written stands still.
+///
+/// # Panics
+/// If it does not stop.
+pub fn freeze(pid: u32) {
+    kill(pid, Signal::STOP);
+    let state = || {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T')).then_some(())
+    };
+    wait_for("a process to stop", state);
+}
+
+/// Waits until a process is dead, or a zombie.
+///
+/// # Panics
+/// If it lives on.
+pub fn wait_for_death(pid: u32) {
+    wait_for("a process to die", || {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let is_zombie = stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));
+        (stat.is_empty() || is_zombie).then_some(())
+    });
+}
+
+/// What a program said on stderr.
+#[must_use]
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
