@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 use trace_format::event::EventKind;
-use trace_format::loss::{LossCode, LossRecord};
+use trace_format::loss::{LedgerRecord, LossCode, LossRecord};
 use trace_format::slab::LossReason;
 use trace_format::units::{Koid, Nanos, ProviderId, Ticks, TicksPerSecond};
 use trace_reader::{Item, Reader};
@@ -144,6 +144,8 @@ pub struct Archive {
     pub filled_up: Vec<ProviderId>,
     /// What providers lost, as the manager wrote it down.
     pub losses: Vec<LossRecord>,
+    /// How the records of providers add up.
+    pub ledgers: Vec<LedgerRecord>,
     /// Ticks per second, of each initialization record.
     pub rates: Vec<u64>,
 }
@@ -232,6 +234,7 @@ impl Archive {
                 }
                 Item::ProviderEvent { about, event: 0 } => archive.filled_up.push(about),
                 Item::Loss(loss) => archive.losses.push(loss),
+                Item::Ledger(ledger) => archive.ledgers.push(ledger),
                 Item::Initialization { rate } => archive.rates.push(rate.0.get()),
                 Item::Unknown { .. } | Item::Malformed { .. } | Item::Damage { .. } => {
                     panic!("unexpected {record:?}")
@@ -240,6 +243,28 @@ impl Archive {
             }
         }
         (archive, reader.warnings().first().iter().map(|warning| format!("{warning:?}")).collect())
+    }
+
+    /// Whether the last ledger of each provider adds up with its losses, and how many records it says were generated.
+    ///
+    /// # Panics
+    /// If a provider's does not, or one has none.
+    #[must_use]
+    pub fn generated(&self) -> BTreeMap<ProviderId, u64> {
+        let providers = self.providers.keys().copied().filter(|id| *id != MANAGER);
+        providers
+            .map(|id| {
+                let ledger = self.ledgers.iter().rfind(|ledger| ledger.provider == id).expect("a ledger");
+                let lost = self.losses.iter().filter(|loss| loss.provider == id).map(|loss| loss.count);
+                let known = ledger.archived + lost.sum::<u64>();
+                assert!(
+                    known.abs_diff(ledger.generated) <= ledger.uncertain,
+                    "{ledger:?}, {:?}",
+                    self.losses
+                );
+                (id, ledger.generated)
+            })
+            .collect()
     }
 
     /// How many records were lost for a reason.

@@ -106,7 +106,10 @@ impl Scene {
             let last = found.last().map_or(0, |last| last + 1);
             assert!((least..=most).contains(&&last), "{mode}, thread {thread}: {last} of {least} to {most}");
             let first = found.first().copied().unwrap_or(0);
-            assert!(mode.starts_with("circular") || first == 0, "{mode}, thread {thread}: begins with {first}");
+            assert!(
+                mode.starts_with("circular") || first == 0,
+                "{mode}, thread {thread}: begins with {first}"
+            );
             assert_eq!(found.len() as u64, last - first, "{mode}, thread {thread}: there are gaps");
         }
     }

@@ -105,6 +105,8 @@ impl<W: Write> Exporter<W> {
             Item::KernelObject { .. } => self.skip("kernel objects that are no process or thread"),
             Item::Blob { .. } => self.skip("blobs"),
             Item::Loss(_) => self.skip("loss records"),
+            // Of use to those who check.
+            Item::Ledger(_) => {}
             Item::ProviderEvent { .. } => self.skip("provider events"),
             Item::UserspaceObject { .. } => self.skip("userspace objects"),
             Item::Scheduling { .. } => self.skip("scheduling records"),

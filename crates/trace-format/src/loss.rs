@@ -113,6 +113,74 @@ impl LossRecord {
     }
 }
 
+/// Name of the blobs that say how a provider's records add up.
+pub const LEDGER_BLOB_NAME: &str = "trace:ledger";
+/// The version of the payload that is written.
+pub const LEDGER_VERSION: u16 = 1;
+/// Bytes of the payload of this version.
+pub const LEDGER_BYTES: usize = 40;
+
+/// How a provider's records add up at the end of a run, all runs before it included.
+//= docs/format.md#ledger-blob
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LedgerRecord {
+    /// Whose.
+    pub provider: ProviderId,
+    /// Records that its threads wrote or tried to write, by the counts they left in the buffer; definitions are none.
+    pub generated: u64,
+    /// Of these, records in the archive.
+    pub archived: u64,
+    /// All of its records in the archive, definitions included.
+    pub records: u64,
+    /// Threads that were not seen to leave their slab, each of which may have been killed inside of one record.
+    pub uncertain: u64,
+}
+
+impl LedgerRecord {
+    /// The payload.
+    //= docs/format.md#ledger-blob
+    #[must_use]
+    pub const fn to_bytes(&self) -> [u8; LEDGER_BYTES] {
+        let words = [
+            (LEDGER_VERSION as u64 | (self.provider.0 as u64) << 32).to_le_bytes(),
+            self.generated.to_le_bytes(),
+            self.archived.to_le_bytes(),
+            self.records.to_le_bytes(),
+            self.uncertain.to_le_bytes(),
+        ];
+        let mut bytes = [0; LEDGER_BYTES];
+        bytes.copy_from_slice(words.as_flattened());
+        bytes
+    }
+
+    /// The blob around a payload.
+    #[must_use]
+    pub const fn blob(payload: &[u8; LEDGER_BYTES]) -> Blob<'_> {
+        Blob { blob_type: TYPE_DATA, name: StringRef::inline(LEDGER_BLOB_NAME), payload }
+    }
+
+    /// The meaning of a payload; none for one of another version. Words behind it are ignored.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError::PastEnd`] if the payload is too short.
+    //= docs/format.md#ledger-blob
+    pub fn decode(payload: &[u8]) -> Result<Option<Self>, DecodeError> {
+        let mut cursor = Cursor::new(payload);
+        let head = cursor.word("ledger")?;
+        if field(head, 0, 16) as u16 != LEDGER_VERSION {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            provider: ProviderId(field(head, 32, 32) as u32),
+            generated: cursor.word("generated records")?,
+            archived: cursor.word("archived records")?,
+            records: cursor.word("records")?,
+            uncertain: cursor.word("uncertain records")?,
+        }))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,6 +225,36 @@ mod tests {
         assert_eq!(LossRecord::decode(longer.as_flattened()), Ok(Some(LOSS)));
         bytes[0] = 2;
         assert_eq!(LossRecord::decode(&bytes), Ok(None));
+    }
+
+    #[test]
+    //= docs/format.md#ledger-blob
+    fn ledgers_come_back() {
+        let ledger = LedgerRecord {
+            provider: ProviderId(7),
+            generated: 1000,
+            archived: 900,
+            records: 950,
+            uncertain: 2,
+        };
+        check_golden(
+            &[
+                0x0001_0028_800c_0085,
+                0x656c_3a65_6361_7274,
+                0x7265_6764,
+                0x0000_0007_0000_0001,
+                1000,
+                900,
+                950,
+                2,
+            ],
+            Record::Blob(LedgerRecord::blob(&ledger.to_bytes())),
+        );
+        let mut bytes = ledger.to_bytes();
+        assert_eq!(LedgerRecord::decode(&bytes), Ok(Some(ledger)));
+        assert_eq!(LedgerRecord::decode(&bytes[..32]), Err(past_end("uncertain records", 1, 0)));
+        bytes[0] = 2;
+        assert_eq!(LedgerRecord::decode(&bytes), Ok(None));
     }
 
     #[test]

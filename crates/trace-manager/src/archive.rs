@@ -7,6 +7,7 @@ pub(crate) mod facts;
 pub(crate) mod losses;
 pub(crate) mod transfer;
 
+use trace_format::loss::LedgerRecord;
 use trace_format::metadata::{EVENT_BUFFER_FULL, MAGIC_WORD, Metadata};
 use trace_format::sink::Sink;
 use trace_format::units::ProviderId;
@@ -46,6 +47,15 @@ pub(crate) fn provider_section(id: ProviderId, out: &mut Vec<u8>) {
 /// Remarks that a provider's buffer filled up.
 pub(crate) fn buffer_filled_up(id: ProviderId, out: &mut Vec<u8>) {
     metadata(&Metadata::ProviderEvent { id, event: EVENT_BUFFER_FULL }, out);
+}
+
+/// Says how a provider's records add up.
+pub(crate) fn ledger(record: LedgerRecord, out: &mut Vec<u8>) {
+    let start = out.len();
+    if LedgerRecord::blob(&record.to_bytes()).encode(&mut ByteSink(out)).is_err() {
+        debug_assert!(false, "a ledger is within the limits");
+        out.truncate(start);
+    }
 }
 
 fn metadata(record: &Metadata<'_>, out: &mut Vec<u8>) {

@@ -151,9 +151,11 @@ pub fn run(options: Options) -> Result<(), Error> {
         Listener::bind(&socket).map_err(path(&socket))
     };
     let (registry, provisioner) = (listen(REGISTRY)?, listen(PROVISIONER)?);
+    let own = runtime.duplicate().map_err(path(&options.runtime_dir))?;
     let result = Daemon::new(&options, runtime, clock, registry, provisioner)?.run();
     for name in [REGISTRY, PROVISIONER] {
-        let _ = std::fs::remove_file(options.runtime_dir.join(name));
+        // Not those of another manager, if somebody has put another directory in this one's place.
+        let _ = own.remove_file(name);
     }
     result
 }

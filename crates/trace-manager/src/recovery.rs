@@ -242,8 +242,15 @@ impl Leftover {
             Some(BufferMode::Oneshot) | None => BufferingMode::Oneshot,
         };
         let rate = TicksPerSecond(NonZeroU64::new(session.ticks_per_second).unwrap_or(NonZeroU64::MIN));
-        let of =
-            BufferOf { id: ProviderId(facts.id), name: facts.name.clone(), size: facts.bytes, mode, rate };
+        let of = BufferOf {
+            id: ProviderId(facts.id),
+            name: facts.name.clone(),
+            size: facts.bytes,
+            mode,
+            rate,
+            // The halves before are in the recording's own file.
+            is_accounted: mode != BufferingMode::Streaming,
+        };
         let part = Part::Rest { is_quiet: !is_live };
         let mut transfer = Transfer::new(of, Progress::default(), vmo, part);
         let mut batch = Vec::new();

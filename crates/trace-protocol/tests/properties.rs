@@ -106,7 +106,7 @@ fn stats() -> impl Strategy<Value = ProviderStats> {
         text(limits::MAX_PROVIDER_NAME_BYTES),
         option::of(mode()),
         option::of(any::<u32>()),
-        vec(option::of(any::<u64>()), 5),
+        vec(option::of(any::<u64>()), 6),
         option::of(0f32..=100.0),
         text(100),
         text(limits::MAX_REASON_BYTES),
@@ -124,6 +124,7 @@ fn stats() -> impl Strategy<Value = ProviderStats> {
                 events_archived: counts[2],
                 bytes_archived: counts[3],
                 malformed_records: counts[4],
+                records_generated: counts[5],
                 disposition,
                 problem,
             }

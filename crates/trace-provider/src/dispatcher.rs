@@ -22,6 +22,8 @@ pub(crate) enum Progress {
     Registered { already_started: bool },
     /// The manager does not serve this provider.
     Refused { reason: String },
+    /// A trace is being set up: the buffer is being mapped, which takes a while where it is large.
+    Initializing,
     /// Recording has started.
     Started,
 }
@@ -253,6 +255,7 @@ impl Dispatcher {
         if session.is_some() {
             return;
         }
+        let _ = self.progress.send(Progress::Initializing);
         let orders = self.orders.clone();
         let alert = AlertHandler::new(move |name| orders.give(Order::Alert(name.to_owned())));
         match Session::initialize(config, alert) {

@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 
 /// Set to `1` by `trace record` in the environment of its command.
 const RECORD_VARIABLE: &str = "TRACE_RECORD";
-/// How long a program that is being recorded waits for its trace to start.
-const START_WAIT: Duration = Duration::from_millis(200);
+/// How long a program that is being recorded waits until a manager sets its trace up …
+const INITIALIZE_WAIT: Duration = Duration::from_millis(200);
+/// … and then for its trace to start.
+const START_WAIT: Duration = Duration::from_secs(5);
 /// How long a synchronous registration waits for the manager's answer.
 const REGISTRATION_WAIT: Duration = Duration::from_secs(5);
 
@@ -46,7 +48,8 @@ pub enum Registration {
 
 impl TraceProvider {
     /// Registers in the background. Never fails, and never waits: but in a program that `trace record`
-    /// started it waits until recording has started, at most 200 ms, so that the first event counts.
+    /// started it waits until recording has started, so that the first event counts: at most 200 ms for a manager that
+    /// wants to record it, and then at most 5 s until its buffer is there, which takes a while where it is large.
     ///
     /// An application that starts before any manager is picked up when one starts. `name` is cut to 100
     /// bytes; an empty name becomes that of the process.
@@ -54,10 +57,12 @@ impl TraceProvider {
     pub fn new(name: &str) -> Self {
         let (provider, progress) = Self::spawn(name, false);
         if std::env::var_os(RECORD_VARIABLE).is_some_and(|value| value == "1") {
-            let deadline = Instant::now() + START_WAIT;
+            let mut deadline = Instant::now() + INITIALIZE_WAIT;
             while let Ok(progress) = progress.recv_deadline(deadline) {
-                if matches!(progress, Progress::Started | Progress::NoManager | Progress::Refused { .. }) {
-                    break;
+                match progress {
+                    Progress::Started | Progress::NoManager | Progress::Refused { .. } => break,
+                    Progress::Initializing => deadline = Instant::now() + START_WAIT,
+                    Progress::Registered { .. } => {}
                 }
             }
         }
@@ -75,7 +80,7 @@ impl TraceProvider {
                     break Registration::Registered { already_started };
                 }
                 Ok(Progress::Refused { reason }) => break Registration::Refused { reason },
-                Ok(Progress::Started) => {}
+                Ok(Progress::Initializing | Progress::Started) => {}
                 Ok(Progress::NoManager) | Err(_) => break Registration::NoManager,
             }
         };

@@ -7,6 +7,7 @@
 //! Memory that may still be written is copied twice: the records whose header is in the first copy are taken
 //! from the second, and only if the slab's word is the same before and after.
 
+mod common;
 mod durable;
 mod validate;
 
@@ -152,6 +153,17 @@ pub struct Findings {
     pub first_bad: Vec<BadRecord>,
     /// Events left out because the buffer had been full before them.
     pub late_events: u64,
+    /// Of the bad records, those of the rolling regions.
+    pub bad_rolling_records: u64,
+}
+
+/// What threads have written into a buffer, by what they left beside their slabs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Records in slabs, since the buffer was made.
+    pub records: u64,
+    /// Slabs that are still with a thread.
+    pub open_slabs: u64,
 }
 
 /// Reads one buffer, a batch at a time, in one part or several. Nothing is handed on twice.
@@ -168,6 +180,8 @@ pub struct BufferReader<S> {
     is_durable_read: bool,
     validator: Validator,
     findings: Findings,
+    /// Records of the part in slabs that are still with a thread: no tally has them yet.
+    open_records: u64,
 }
 
 impl<S: Source> BufferReader<S> {
@@ -194,6 +208,7 @@ impl<S: Source> BufferReader<S> {
             read: vec![(0, 0); header.layout.slab_count() as usize],
             is_durable_read: false,
             findings: Findings::default(),
+            open_records: 0,
         };
         reader.slabs = reader.find_slabs()?;
         Ok(reader)
@@ -210,6 +225,7 @@ impl<S: Source> BufferReader<S> {
         self.slabs = self.find_slabs()?;
         self.next_slab = 0;
         self.is_durable_read = false;
+        self.open_records = 0;
         Ok(())
     }
 
@@ -255,17 +271,34 @@ impl<S: Source> BufferReader<S> {
         Ok(losses)
     }
 
+    /// What threads have written so far, by their tallies; of slabs that are still with a thread, by what was found in them.
+    ///
+    /// # Errors
+    /// The buffer cannot be read.
+    //= docs/buffer.md#tallies
+    pub fn written(&self) -> Result<Written, BufferError> {
+        let words = self.slab_words(0, self.header.layout.slab_count())?;
+        let records = self.tallies()?.iter().map(|tally| tally.total).fold(0, u64::saturating_add);
+        let floor = self.header.floor_sequence.max(1);
+        let is_open = |word: &&SlabWord| word.state() == SlabState::Open && word.sequence() >= floor;
+        let open_slabs = words.iter().filter(is_open).count() as u64;
+        Ok(Written { records: records.saturating_add(self.open_records), open_slabs })
+    }
+
+    fn tallies(&self) -> Result<Vec<Tally>, BufferError> {
+        let layout = &self.header.layout;
+        let mut tallies = vec![0; layout.slab_count() as usize * TALLY_BYTES as usize];
+        read_exact(&self.source, layout.tallies, &mut tallies)?;
+        let tallies = tallies.as_chunks::<8>().0.as_chunks::<4>().0.iter();
+        Ok(tallies.map(|tally| Tally::from_words(tally.map(u64::from_le_bytes))).collect())
+    }
+
     /// Records that were in slabs and are not any more.
     //= docs/buffer.md#tallies
     fn gone(&self) -> Result<u64, BufferError> {
         let layout = &self.header.layout;
         let words = self.slab_words(0, layout.slab_count())?;
-        let mut tallies = vec![0; words.len() * TALLY_BYTES as usize];
-        read_exact(&self.source, layout.tallies, &mut tallies)?;
-        let tallies = tallies.as_chunks::<8>().0.as_chunks::<4>().0.iter();
-        let gone = tallies
-            .zip(words)
-            .map(|(tally, word)| Tally::from_words(tally.map(u64::from_le_bytes)).gone(word));
+        let gone = self.tallies()?.into_iter().zip(words).map(|(tally, word)| tally.gone(word));
         Ok(gone.fold(0, u64::saturating_add))
     }
 
@@ -330,7 +363,11 @@ impl<S: Source> BufferReader<S> {
             let (sequence, bytes) = self.read[slab as usize];
             let known = if sequence == word.sequence() { bytes.min(range.len()) } else { 0 };
             let start = layout.slab(slab) + known as u64;
+            let before = self.seen_rolling();
             let walked = self.walk_slab(start, &batch[range.start + known..range.end], out);
+            if word.state() == SlabState::Open {
+                self.open_records += self.seen_rolling() - before;
+            }
             self.read[slab as usize] = (word.sequence(), known + walked);
         }
         Ok(self.next_slab < self.slabs.len())
@@ -440,12 +477,15 @@ impl<S: Source> BufferReader<S> {
     /// is read of this slab. Returns how many bytes are done with.
     fn walk_slab(&mut self, slab_offset: u64, slab: &[u8], out: &mut Vec<u8>) -> usize {
         let mut rest = slab;
-        loop {
+        // Where the sound records begin that are not handed on yet, and how many there are.
+        let (mut sound, mut count) = (0, 0);
+        let walked = loop {
             let walked = slab.len() - rest.len();
             let offset = slab_offset + walked as u64;
             let record = match next_record(rest) {
-                Next::End => return walked,
+                Next::End => break walked,
                 Next::BadSize(header) => {
+                    self.hand_on_all(&slab[sound..walked], count, out);
                     let words = header.size().0 as u64;
                     self.leave_out(RegionName::Rolling, offset, Fault::Size { words });
                     return slab.len();
@@ -456,18 +496,34 @@ impl<S: Source> BufferReader<S> {
                 }
             };
             match self.validator.check_rolling(record) {
-                Ok(Some(emitted_at)) if self.header.end_ts.is_some_and(|end| emitted_at > end) => {
-                    self.findings.late_events += 1;
-                }
-                Ok(emitted_at) => {
+                Ok(emitted_at) if self.header.end_ts.is_none_or(|end| emitted_at <= Some(end)) => {
                     self.findings.events += u64::from(emitted_at.is_some());
-                    self.findings.rolling_bytes += record.len() as u64;
-                    self.findings.rolling_records += 1;
-                    self.hand_on(record, out);
+                    count += 1;
+                    continue;
                 }
+                Ok(_) => self.findings.late_events += 1,
                 Err(fault) => self.leave_out(RegionName::Rolling, offset, fault),
             }
-        }
+            self.hand_on_all(&slab[sound..walked], count, out);
+            (sound, count) = (walked + record.len(), 0);
+        };
+        self.hand_on_all(&slab[sound..walked], count, out);
+        walked
+    }
+
+    /// Records of rolling regions that were met, sound or not.
+    fn seen_rolling(&self) -> u64 {
+        let findings = &self.findings;
+        findings.rolling_records + findings.late_events + findings.bad_rolling_records
+    }
+
+    /// Hands on so many records of a rolling region that stand one behind the other.
+    fn hand_on_all(&mut self, records: &[u8], count: u64, out: &mut Vec<u8>) {
+        self.findings.rolling_bytes += records.len() as u64;
+        self.findings.rolling_records += count;
+        self.findings.records += count;
+        self.findings.bytes += records.len() as u64;
+        out.extend_from_slice(records);
     }
 
     fn hand_on(&mut self, record: &[u8], out: &mut Vec<u8>) {
@@ -478,6 +534,7 @@ impl<S: Source> BufferReader<S> {
 
     fn leave_out(&mut self, region: RegionName, offset: u64, fault: Fault) {
         self.findings.bad_records += 1;
+        self.findings.bad_rolling_records += u64::from(region == RegionName::Rolling);
         if self.findings.first_bad.len() < MAX_BAD_RECORDS {
             self.findings.first_bad.push(BadRecord { region, offset, fault });
         }

@@ -12,7 +12,7 @@ use spans::{Spans, Unmatched};
 use std::collections::BTreeMap;
 use std::io::Read;
 use trace_format::event::EventKind;
-use trace_format::loss::LossRecord;
+use trace_format::loss::{LedgerRecord, LossRecord};
 use trace_format::metadata::EVENT_BUFFER_FULL;
 use trace_format::units::{Nanos, Offset, ProviderId};
 
@@ -186,6 +186,16 @@ struct Checker {
     providers: BTreeMap<ProviderId, Provider>,
     problems: Problems,
     spans: Spans,
+    sums: BTreeMap<ProviderId, Sums>,
+}
+
+/// What was counted of one provider.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    /// Its own records.
+    records: u64,
+    /// What its loss blobs say.
+    lost: u64,
 }
 
 /// Problems by kind, while they are found.
@@ -266,7 +276,11 @@ impl Checker {
                 if self.report.losses.len() < MAX_LOSSES {
                     self.report.losses.push(*loss);
                 }
+                if let Some(sums) = self.sums.get_mut(&loss.provider) {
+                    sums.lost = sums.lost.saturating_add(loss.count);
+                }
             }
+            Item::Ledger(ledger) => self.ledger(record, ledger),
             _ => {}
         }
     }
@@ -289,9 +303,41 @@ impl Checker {
         }
         provider.records += 1;
         provider.events += u64::from(is_event);
+        let is_collectors = matches!(
+            record.item,
+            Item::Magic
+                | Item::ProviderInfo { .. }
+                | Item::ProviderSection
+                | Item::ProviderEvent { .. }
+                | Item::Loss(_)
+                | Item::Ledger(_)
+        );
+        let sums = self.sums.entry(id).or_default();
+        sums.records += u64::from(!is_collectors);
         if let Some(nanos) = nanos {
             let (first, last) = provider.times.unwrap_or((nanos, nanos));
             provider.times = Some((first.min(nanos), last.max(nanos)));
+        }
+    }
+
+    /// Everything that was generated is in the trace, or was lost for a reason.
+    //= docs/format.md#ledger-blob
+    fn ledger(&mut self, record: &Resolved<'_>, ledger: &LedgerRecord) {
+        let Resolved { offset, provider, .. } = *record;
+        let Some(Sums { records, lost }) = self.sums.get(&provider).copied() else {
+            return;
+        };
+        let known = ledger.archived.saturating_add(lost);
+        if known.abs_diff(ledger.generated) > ledger.uncertain {
+            let (generated, archived) = (ledger.generated, ledger.archived);
+            self.problems.add("unbalanced", offset, provider, || {
+                format!("{generated} records were generated, {archived} are archived and {lost} lost")
+            });
+        }
+        if records != ledger.records {
+            self.problems.add("unbalanced", offset, provider, || {
+                format!("{records} records up to here, of {} that were archived", ledger.records)
+            });
         }
     }
 
@@ -336,7 +382,7 @@ fn has_sample(arguments: &Arguments<'_>) -> bool {
 
 /// The names of all problems.
 //= docs/check.md#problems
-pub const KINDS: [&str; 30] = [
+pub const KINDS: [&str; 31] = [
     "damaged",
     "empty-counter",
     "end-before-begin",
@@ -355,6 +401,7 @@ pub const KINDS: [&str; 30] = [
     "time-out-of-range",
     "time-outlier",
     "truncated",
+    "unbalanced",
     "undefined-string",
     "undefined-thread",
     "unknown-provider",

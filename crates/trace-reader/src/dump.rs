@@ -49,6 +49,11 @@ impl Display for Line<'_> {
                 }?;
                 write!(f, " count={} first={} last={}", loss.count, loss.first.0, loss.last.0)
             }
+            Item::Ledger(ledger) => write!(
+                f,
+                "- ledger provider={} generated={} archived={} records={} uncertain={}",
+                ledger.provider, ledger.generated, ledger.archived, ledger.records, ledger.uncertain
+            ),
             Item::UserspaceObject { process, address, name, arguments } => {
                 write!(f, "- userspace-object {process} {address:#x} {}", Quoted(name.0))?;
                 write_arguments(f, arguments)

@@ -11,7 +11,7 @@ use trace_format::record::RecordHeader;
 use trace_format::refs::StringRef;
 
 pub use trace_format::event::{EventKind, Scope};
-pub use trace_format::loss::LossRecord;
+pub use trace_format::loss::{LedgerRecord, LossRecord};
 pub use trace_format::profiler::ProfilerKind;
 pub use trace_format::scheduling::ThreadState;
 pub use trace_format::units::{Koid, Nanos, Offset, ProviderId, Ticks, TicksPerSecond, Words};
@@ -124,6 +124,8 @@ pub enum Item<'a> {
     },
     /// What a provider lost.
     Loss(LossRecord),
+    /// How a provider's records add up.
+    Ledger(LedgerRecord),
     /// An object of a process.
     UserspaceObject {
         /// The process.

@@ -103,6 +103,25 @@ impl RuntimeDir {
         &self.path
     }
 
+    /// A second handle of the same directory.
+    ///
+    /// # Errors
+    /// The process is out of descriptors.
+    pub fn duplicate(&self) -> Result<Self> {
+        let directory = self.directory.try_clone();
+        let directory = directory.map_err(|source| Error::io("cannot duplicate a directory", source))?;
+        Ok(Self { path: self.path.clone(), directory })
+    }
+
+    /// Removes a file of it; of the directory that was opened, whatever has its path now.
+    ///
+    /// # Errors
+    /// It is not there, or cannot be removed.
+    pub fn remove_file(&self, name: &str) -> Result<()> {
+        rustix::fs::unlinkat(&self.directory, name, AtFlags::empty())
+            .map_err(|source| Error::io(format!("cannot remove {}", self.path.join(name).display()), source))
+    }
+
     /// Takes a lock, whose file then holds our pid. None while another process has it.
     ///
     /// # Errors

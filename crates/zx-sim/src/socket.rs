@@ -3,8 +3,11 @@
 use crate::channel::{checked_socket, pair, receive};
 use crate::error::{Error, Result};
 use crate::handle::Handle;
-use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketType};
+use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketType, sockopt};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// What a writer may be ahead of its reader.
+const BUFFER_BYTES: usize = 1 << 20;
 
 /// One end of a stream.
 #[derive(Debug)]
@@ -17,6 +20,10 @@ impl Socket {
     /// The process is out of descriptors.
     pub fn pair() -> Result<(Self, Self)> {
         let (a, b) = pair(SocketType::STREAM)?;
+        for end in [&a, &b] {
+            // As far as the system allows: a writer that has more to say need not be woken for every few pages.
+            let _ = sockopt::set_socket_send_buffer_size(end, BUFFER_BYTES);
+        }
         Ok((Self(a), Self(b)))
     }
 

@@ -6,13 +6,16 @@ use trace_format::blob::{Blob, TYPE_DATA};
 use trace_format::kernel_object::{KernelObject, TYPE_PROCESS};
 use trace_format::large::LargeBlob;
 use trace_format::log::Log;
-use trace_format::loss::{LossCode, LossRecord};
+use trace_format::loss::{LedgerRecord, LossCode, LossRecord};
 use trace_format::metadata::Metadata;
 use trace_format::profiler::{Frames, Profiler, ProfilerKind};
 use trace_format::record::Record;
 use trace_format::refs::{StringRef, ThreadRef};
 use trace_format::string::StringRecord;
 use trace_format::units::{Koid, ProviderId, StringIndex, ThreadIndex, Ticks};
+
+/// The one that the prelude introduces.
+const PROVIDER: ProviderId = ProviderId(1);
 
 pub(super) fn add(corpus: &mut Corpus) {
     metadata(corpus);
@@ -109,7 +112,7 @@ fn blobs(corpus: &mut Corpus) {
     corpus.add_record("blob-32752-bytes", "the largest", &largest);
     corpus.add_words("blob-length-lies", "malformed: longer than its record", &[0x0001_0009_0002_0025, 0]);
     let loss = LossRecord {
-        provider: ProviderId(7),
+        provider: PROVIDER,
         reason: LossCode(4),
         count: 1000,
         first: Ticks(0x1111_2222_3333),
@@ -127,6 +130,14 @@ fn blobs(corpus: &mut Corpus) {
         "of a later version: a blob",
         &Record::Blob(LossRecord::blob(&payload)),
     );
+    let foreign = LossRecord { provider: ProviderId(8), ..loss }.to_bytes();
+    let foreign = Record::Blob(LossRecord::blob(&foreign));
+    corpus.add_record("loss-of-another", "what a provider says of another: a blob", &foreign);
+    let ledger =
+        LedgerRecord { provider: PROVIDER, generated: 1000, archived: 900, records: 950, uncertain: 2 };
+    let ledger = ledger.to_bytes();
+    let ledger = Record::Blob(LedgerRecord::blob(&ledger));
+    corpus.add_record("ledger", "how records add up: a blob of this project", &ledger);
 }
 
 fn objects(corpus: &mut Corpus) {

@@ -31,6 +31,10 @@ fn record(mode: &str, size: &str, each: u64) -> (Sandbox, Archive) {
     sandbox.record(&options, "burst", &[&page, &each.to_string()]);
     let archive = Archive::read(&sandbox.file("trace.fxt"));
     assert_eq!(counted(&page), [each; THREADS as usize]);
+    // By counts that have nothing to do with what was archived or lost.
+    assert_eq!(archive.generated().into_values().collect::<Vec<_>>(), [THREADS * each]);
+    let output = sandbox.trace(["check", "--allow", "loss,provider-event", "trace.fxt"]);
+    assert!(output.status.success(), "{output:?}");
     (sandbox, archive)
 }
 
@@ -163,5 +167,7 @@ fn assert_accounted(archive: &Archive, lost: u64, counted: &[u64]) {
     let generated: u64 = counted.iter().sum();
     let known = archive.events.len() as u64 + lost;
     assert!(known >= generated && known <= generated + THREADS, "{known} known, {generated} generated");
+    let by_ledger = archive.generated().into_values().sum::<u64>();
+    assert!(by_ledger.abs_diff(generated) <= THREADS, "{by_ledger} by the ledger, {generated} generated");
     assert_eq!(archive.losses.iter().map(|loss| loss.count).sum::<u64>(), lost, "{:?}", archive.losses);
 }

@@ -64,6 +64,14 @@ fn item<M: SerializeMap>(map: &mut M, record: &Resolved<'_>) -> Result<(), M::Er
             map.serialize_entry("first_ticks", &loss.first.0)?;
             map.serialize_entry("last_ticks", &loss.last.0)
         }
+        Item::Ledger(ledger) => {
+            kind(map, "ledger")?;
+            map.serialize_entry("about", &ledger.provider.0)?;
+            map.serialize_entry("generated", &ledger.generated)?;
+            map.serialize_entry("archived", &ledger.archived)?;
+            map.serialize_entry("records", &ledger.records)?;
+            map.serialize_entry("uncertain", &ledger.uncertain)
+        }
         Item::UserspaceObject { process, address, name, arguments } => {
             kind(map, "userspace-object")?;
             map.serialize_entry("process", &process.0)?;

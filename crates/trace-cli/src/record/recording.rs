@@ -19,9 +19,9 @@ const KEY_SESSION: u64 = 0;
 const KEY_OUTPUT: u64 = 1;
 const KEY_SIGNAL: u64 = 2;
 const KEY_COMMAND: u64 = 3;
-const CHUNK_BYTES: usize = 64 << 10;
+const CHUNK_BYTES: usize = 256 << 10;
 /// Chunks read at once, so that nothing else waits long.
-const CHUNKS_AT_ONCE: usize = 64;
+const CHUNKS_AT_ONCE: usize = 16;
 
 /// What happened.
 #[derive(Debug)]

@@ -18,12 +18,30 @@ pub(crate) struct Losses {
     archived: u64,
     /// Records that were lost, altogether, without those that a circular buffer has gone over.
     dropped: u64,
+    /// Records that writers were refused: they are in no slab and in no tally.
+    refused: u64,
+    /// Records that were left out because they were malformed.
+    malformed: u64,
 }
 
 impl Losses {
     /// Records that were lost, altogether. What a circular buffer has gone over does not count: that is what it is for.
     pub fn dropped(&self) -> u64 {
         self.dropped
+    }
+
+    /// Records that never came into a slab.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// Tells of malformed records: so many since the last time.
+    pub fn tell_malformed(&mut self, provider: ProviderId, malformed: u64, out: &mut Vec<u8>) {
+        let new = malformed.saturating_sub(self.malformed);
+        if new > 0 {
+            self.malformed = malformed;
+            write(provider, LossCode::MALFORMED, Loss { count: new, ..Loss::default() }, out);
+        }
     }
 
     /// The buffer is about to be cleared, after so many of its records were written into the archive.
@@ -48,7 +66,12 @@ impl Losses {
     ) -> Result<(), BufferError> {
         self.tell_gaps(provider, &reader.gaps()?, out);
         if is_over {
-            self.tell_ledger(provider, &reader.losses()?, out);
+            let ledger = reader.losses()?;
+            let refused = ledger.iter().filter(|(reason, _)| is_refusal(*reason));
+            let refused = refused.map(|(_, loss)| loss.count).fold(0, u64::saturating_add);
+            // Events that came late are in slabs, and count as what ended recording.
+            self.refused = refused.saturating_sub(reader.findings().late_events);
+            self.tell_ledger(provider, &ledger, out);
         }
         Ok(())
     }
@@ -63,7 +86,7 @@ impl Losses {
                 *all =
                     Loss { count: all.count.saturating_add(new), last: gap.loss.last.max(all.last), ..*all };
                 self.dropped = self.dropped.saturating_add(new);
-                write(provider, gap.gap.reason, Loss { count: new, ..gap.loss }, out);
+                write(provider, gap.gap.reason.into(), Loss { count: new, ..gap.loss }, out);
             }
         }
     }
@@ -84,20 +107,20 @@ impl Losses {
                 self.dropped = self.dropped.saturating_add(new);
             }
             if new > 0 {
-                write(provider, reason, Loss { count: new, first, last: loss.last }, out);
+                write(provider, reason.into(), Loss { count: new, first, last: loss.last }, out);
             }
         }
     }
 }
 
-fn write(provider: ProviderId, reason: LossReason, loss: Loss, out: &mut Vec<u8>) {
-    let record = LossRecord {
-        provider,
-        reason: LossCode::from(reason),
-        count: loss.count,
-        first: Ticks(loss.first),
-        last: Ticks(loss.last),
-    };
+/// A record that was not written, rather than one that was and is gone.
+fn is_refusal(reason: LossReason) -> bool {
+    !matches!(reason, LossReason::Overwritten | LossReason::Cleared)
+}
+
+fn write(provider: ProviderId, reason: LossCode, loss: Loss, out: &mut Vec<u8>) {
+    let record =
+        LossRecord { provider, reason, count: loss.count, first: Ticks(loss.first), last: Ticks(loss.last) };
     let start = out.len();
     if LossRecord::blob(&record.to_bytes()).encode(&mut ByteSink(out)).is_err() {
         debug_assert!(false, "a loss blob is within the limits");

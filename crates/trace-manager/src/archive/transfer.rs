@@ -5,10 +5,11 @@ use crate::archive;
 use crate::core::Part;
 use std::io;
 use trace_format::buffer::BufferMode;
+use trace_format::loss::LedgerRecord;
 use trace_format::units::{ProviderId, TicksPerSecond};
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::ProviderStats;
-use trace_reader::buffer::{self, Activity, BufferError, BufferReader, Source};
+use trace_reader::buffer::{self, Activity, BufferError, BufferReader, Findings, Source};
 use zx_sim::Vmo;
 
 /// A VMO that is read with `pread`: whatever its provider does to the file, a read is at worst short.
@@ -27,6 +28,8 @@ pub(crate) struct BufferOf {
     pub size: u64,
     pub mode: BufferingMode,
     pub rate: TicksPerSecond,
+    /// What was recorded from the beginning of the session comes through one [`Progress`]: so it has to add up.
+    pub is_accounted: bool,
 }
 
 /// What was read of a provider's buffer in a session, from one transfer to the next.
@@ -40,11 +43,39 @@ pub(crate) struct Progress {
     dropped: u64,
     /// Records that were read at the end of a run and are still in the buffer.
     kept: u64,
+    /// What was found in runs before the last start that cleared the buffer.
+    before: Found,
+    /// What threads have generated, once a run is over.
+    generated: Option<u64>,
+}
+
+/// Records that were met in a provider's buffer.
+#[derive(Clone, Copy, Default)]
+struct Found {
+    /// Of the rolling regions, and archived.
+    archived: u64,
+    /// Of all regions, and archived.
+    records: u64,
+    /// Of the rolling regions, and malformed.
+    malformed: u64,
+}
+
+impl Found {
+    fn plus(self, findings: &Findings) -> Self {
+        Self {
+            archived: self.archived + findings.rolling_records,
+            records: self.records + findings.records,
+            malformed: self.malformed + findings.bad_rolling_records,
+        }
+    }
 }
 
 impl Progress {
     /// The buffer is about to be cleared; the definitions too, or not.
     pub fn clear(&mut self, is_entire: bool) {
+        if let Some(reader) = &self.reader {
+            self.before = self.before.plus(reader.findings());
+        }
         self.losses.clear(std::mem::take(&mut self.kept));
         self.dropped = 0;
         if is_entire {
@@ -59,6 +90,8 @@ impl Progress {
 pub(crate) struct Transfer {
     buffer: BufferOf,
     progress: Progress,
+    /// Its ledger is written behind it.
+    adds_up: bool,
     is_begun: bool,
     /// Records that had been looked at before; none where nothing stays in the buffer, as it is being streamed.
     seen_before: Option<u64>,
@@ -88,7 +121,10 @@ impl Transfer {
         };
         let is_rest = matches!(part, buffer::Part::Rest(_));
         let seen_before = is_rest.then(|| progress.reader.as_ref().map_or(0, seen));
-        let mut transfer = Self { buffer, progress, is_begun: false, seen_before, problem: String::new() };
+        // What is written meanwhile is in a tally and was not read, or the other way round.
+        let adds_up = buffer.is_accounted && part == buffer::Part::Rest(Activity::Quiet);
+        let mut transfer =
+            Self { buffer, progress, adds_up, is_begun: false, seen_before, problem: String::new() };
         if let Err(error) = begun {
             transfer.fail(&error);
         }
@@ -116,7 +152,25 @@ impl Transfer {
         };
         let read = reader.read_batch(out).and_then(|goes_on| {
             if !goes_on {
-                progress.losses.tell(self.buffer.id, reader, self.seen_before.is_some(), out)?;
+                let is_over = self.seen_before.is_some();
+                progress.losses.tell(self.buffer.id, reader, is_over, out)?;
+                if is_over && self.adds_up {
+                    let found = progress.before.plus(reader.findings());
+                    progress.losses.tell_malformed(self.buffer.id, found.malformed, out);
+                    let written = reader.written()?;
+                    let generated = written.records.saturating_add(progress.losses.refused());
+                    progress.generated = Some(generated);
+                    archive::ledger(
+                        LedgerRecord {
+                            provider: self.buffer.id,
+                            generated,
+                            archived: found.archived,
+                            records: found.records,
+                            uncertain: written.open_slabs,
+                        },
+                        out,
+                    );
+                }
             }
             Ok(goes_on)
         });
@@ -167,6 +221,7 @@ impl Transfer {
         stats.bytes_archived = Some(findings.bytes);
         stats.malformed_records = Some(findings.bad_records);
         stats.records_dropped = Some(progress.losses.dropped());
+        stats.records_generated = progress.generated;
         if stats.problem.is_empty()
             && let Some(bad) = findings.first_bad.first()
         {

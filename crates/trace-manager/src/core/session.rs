@@ -254,6 +254,10 @@ impl Session {
                 tracee.is_quiet = true;
                 self.queue(id, true);
             }
+            // It leaves of its own accord: its channel closes next.
+            (Ok(FifoRequest::Stopped), TraceeState::Starting | TraceeState::Started) => {
+                tracee.is_quiet = true;
+            }
             (Ok(FifoRequest::Alert { name }), _) => self.alert(name, actions),
             (
                 Ok(FifoRequest::SaveBuffer { wrapped_count, durable_data_end }),

@@ -58,6 +58,7 @@ fn push_or_sum(entries: &mut Vec<ProviderStats>, stats: ProviderStats) {
         events_archived: sum(last.events_archived, stats.events_archived),
         bytes_archived: sum(last.bytes_archived, stats.bytes_archived),
         malformed_records: sum(last.malformed_records, stats.malformed_records),
+        records_generated: sum(last.records_generated, stats.records_generated),
         disposition: "summed up".to_owned(),
         ..ProviderStats::default()
     };

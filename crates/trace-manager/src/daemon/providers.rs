@@ -24,6 +24,9 @@ const REGISTRATION_WAIT: Duration = Duration::from_secs(5);
 /// Connections that have not registered yet; then the oldest is given up.
 const MAX_SILENT: usize = 256;
 
+/// How long a process may take to be dead after its descriptors were closed; nobody waits longer.
+const DYING_WAIT: Duration = Duration::from_millis(1);
+
 /// Everything the daemon holds of providers.
 pub(super) struct Providers {
     runtime: RuntimeDir,
@@ -72,6 +75,13 @@ impl Provider {
     /// Nobody writes into its buffer any more. A closed descriptor does not say so.
     fn is_dead(&self) -> bool {
         self.process.as_ref().is_some_and(ProcessFd::is_dead)
+    }
+
+    /// As [`Provider::is_dead`], of one whose descriptors were just closed: a process that dies does that first.
+    fn is_dying(&self) -> bool {
+        let deadline = Some(Instant::now() + DYING_WAIT);
+        let wait = |process: &ProcessFd| zx_sim::wait_one(process, Signals::READABLE, deadline).is_ok();
+        self.process.as_ref().is_some_and(|process| wait(process) && process.is_dead())
     }
 }
 
@@ -263,7 +273,7 @@ impl Providers {
         if let Some(tracee) = &mut provider.tracee {
             tracee.fifo = None;
         }
-        let is_dead = provider.is_dead();
+        let is_dead = provider.is_dying();
         events.push_back(Event::FifoClosed { provider: id, is_dead });
     }
 
@@ -281,7 +291,7 @@ impl Providers {
             let packet = FifoRequest::from_provider(&packet);
             events.push_back(Event::Packet { provider: id, packet });
         }
-        let is_dead = provider.is_dead();
+        let is_dead = provider.is_dying();
         events.push_back(Event::ProviderClosed { provider: id, is_dead });
         if provider.tracee.is_none() {
             self.providers.remove(&id);
@@ -397,7 +407,10 @@ impl Providers {
             disposition,
             ..ProviderStats::default()
         };
-        let buffer = BufferOf { id, name, size: tracee.size, mode: tracee.mode, rate };
+        let (size, mode) = (tracee.size, tracee.mode);
+        // The client has the halves before.
+        let is_accounted = mode != BufferingMode::Streaming;
+        let buffer = BufferOf { id, name, size, mode, rate, is_accounted };
         let part = Part::Rest { is_quiet: provider.is_dead() };
         Some((Transfer::new(buffer, Progress::default(), vmo, part), who))
     }
@@ -444,7 +457,7 @@ impl Providers {
         let tracee = provider.tracee.as_mut().ok_or("it has no buffer")?;
         let vmo = tracee.vmo.duplicate().map_err(|error| error.to_string())?;
         let (size, mode) = (tracee.size, tracee.mode);
-        let buffer = BufferOf { id, name: provider.name.clone(), size, mode, rate };
+        let buffer = BufferOf { id, name: provider.name.clone(), size, mode, rate, is_accounted: true };
         Ok(Transfer::new(buffer, tracee.progress.take().unwrap_or_default(), vmo, part))
     }
 

@@ -20,6 +20,7 @@ const MALFORMED_RECORDS: Field = Field::new(102, "malformed_records");
 const DISPOSITION: Field = Field::new(103, "disposition bytes");
 const PROBLEM: Field = Field::new(104, "problem bytes");
 const ID: Field = Field::new(105, "id");
+const RECORDS_GENERATED: Field = Field::new(106, "records_generated");
 
 /// Answer to StopTracing.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -53,6 +54,8 @@ pub struct ProviderStats {
     pub bytes_archived: Option<u64>,
     /// Records left out because they were malformed.
     pub malformed_records: Option<u64>,
+    /// Records that its threads wrote or tried to write, definitions not included.
+    pub records_generated: Option<u64>,
     /// How its recording ended, in a few words: "stopped", "ended", "did not stop".
     pub disposition: String,
     /// Why its data is missing or incomplete; empty if it is neither. Cut at 1000 bytes.
@@ -93,6 +96,7 @@ impl ProviderStats {
         table.put(DISPOSITION, &self.disposition)?;
         table.put(PROBLEM, cut(&self.problem, MAX_REASON_BYTES))?;
         table.put(ID, &self.id)?;
+        table.put_some(RECORDS_GENERATED, self.records_generated.as_ref())?;
         Ok(table)
     }
 
@@ -113,6 +117,7 @@ impl ProviderStats {
             events_archived: table.find(EVENTS_ARCHIVED)?,
             bytes_archived: table.find(BYTES_ARCHIVED)?,
             malformed_records: table.find(MALFORMED_RECORDS)?,
+            records_generated: table.find(RECORDS_GENERATED)?,
             disposition: table.string(DISPOSITION, MAX_REASON_BYTES)?.unwrap_or_default(),
             problem: table.string(PROBLEM, MAX_REASON_BYTES)?.unwrap_or_default(),
         })

@@ -132,6 +132,7 @@ pub fn provider_stats() -> ProviderStats {
         events_archived: Some(100),
         bytes_archived: Some(3200),
         malformed_records: Some(1),
+        records_generated: Some(108),
         disposition: "died".to_owned(),
         problem: "record at byte 64: too long".to_owned(),
     }

@@ -202,6 +202,34 @@ fn losses_and_provider_events_are_problems() {
 }
 
 #[test]
+//= docs/format.md#ledger-blob
+fn what_was_generated_is_there_or_was_lost() {
+    // An initialization record and two events; five were generated, of which two are missing for a reason.
+    let scene = |generated, archived, records, uncertain| {
+        let mut archive = Archive::new();
+        archive.event(1, 10, EventKind::Instant { scope: Scope::Thread });
+        archive.event(1, 11, EventKind::Instant { scope: Scope::Thread });
+        let provider = ProviderId(1);
+        let (first, last) = (Ticks(1), Ticks(2));
+        let loss = LossRecord { provider, reason: LossCode::MALFORMED, count: 3, first, last };
+        archive.write(Record::Blob(LossRecord::blob(&loss.to_bytes())));
+        let ledger = LedgerRecord { provider, generated, archived, records, uncertain };
+        let place = archive.write(Record::Blob(LedgerRecord::blob(&ledger.to_bytes())));
+        let mut problems = archive.problems();
+        problems.retain(|(kind, ..)| *kind == "unbalanced");
+        assert!(problems.iter().all(|(_, _, offset)| *offset == place));
+        let report = archive.report();
+        let texts = report.problems.iter().filter(|problem| problem.kind == "unbalanced");
+        texts.flat_map(|problem| problem.first.iter().map(|found| found.text.clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(scene(5, 2, 3, 0), [""; 0]);
+    assert_eq!(scene(6, 2, 3, 1), [""; 0]);
+    assert_eq!(scene(6, 2, 3, 0), ["6 records were generated, 2 are archived and 3 lost"]);
+    assert_eq!(scene(4, 2, 3, 0), ["4 records were generated, 2 are archived and 3 lost"]);
+    assert_eq!(scene(5, 2, 4, 0), ["3 records up to here, of 4 that were archived"]);
+}
+
+#[test]
 //= docs/check.md#problems
 fn counters_need_numbers_and_times_need_sense() {
     let day = 24 * 3600 * 1_000_000_000;

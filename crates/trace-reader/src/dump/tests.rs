@@ -136,7 +136,7 @@ fn other_records_have_their_words() {
 //= docs/dump.md#lines
 #[test]
 fn scheduling_profiler_and_large_records_have_their_words() {
-    let cases: [(&[u64], &str); 12] = [
+    let cases: [(&[u64], &str); 14] = [
         (
             &[0x1000_003b_bbb1_0058, 1000, 2, 3, 0x4_0000_0011],
             "0.000001000 context-switch cpu=48059 2 blocked -> 3 {\"\"=4i32}",
@@ -167,8 +167,17 @@ fn scheduling_profiler_and_large_records_have_their_words() {
         ),
         (&[0x0000_0100_0000_004f, 0, 2, 0xffee], "- large-attachment \"\" \"\" blob[2]:eeff"),
         (
+            &[0x1_0020_800a_0075, 0x6f6c_3a65_6361_7274, 0x7373, 0x4_0001, 1000, 5, 9],
+            "- loss provider=0 \"durable region full\" count=1000 first=5 last=9",
+        ),
+        // What it says of another provider anybody may have written.
+        (
             &[0x1_0020_800a_0075, 0x6f6c_3a65_6361_7274, 0x7373, 0x7_0004_0001, 1000, 5, 9],
-            "- loss provider=7 \"durable region full\" count=1000 first=5 last=9",
+            "- blob data \"trace:loss\" blob[32]:0100040007000000e803000000000000…",
+        ),
+        (
+            &[0x1_0028_800c_0085, 0x656c_3a65_6361_7274, 0x7265_6764, 1, 1000, 900, 950, 2],
+            "- ledger provider=0 generated=1000 archived=900 records=950 uncertain=2",
         ),
     ];
     for (words, expected) in cases {

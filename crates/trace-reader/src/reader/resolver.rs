@@ -9,7 +9,7 @@ use crate::warning::{Warning, WarningKind, Warnings};
 use trace_format::argument::{self, ArgumentValue};
 use trace_format::event::{self, EventKind};
 use trace_format::kernel_object::{KernelObject, PROCESS_ARGUMENT, TYPE_PROCESS, TYPE_THREAD};
-use trace_format::loss::{LOSS_BLOB_NAME, LossRecord};
+use trace_format::loss::{LEDGER_BLOB_NAME, LOSS_BLOB_NAME, LedgerRecord, LossRecord};
 use trace_format::metadata::{MAGIC_WORD, Metadata};
 use trace_format::record::{Record, RecordHeader};
 use trace_format::refs::{StringRef, ThreadRef};
@@ -376,8 +376,15 @@ impl Resolver {
             }
             Record::Blob(blob) => {
                 let name = self.text(blob.name);
-                match LossRecord::decode(blob.payload) {
-                    Ok(Some(loss)) if name == LOSS_BLOB_NAME => Item::Loss(loss),
+                // What a provider itself may have written says nothing about others.
+                let is_own = |provider| provider == self.providers.current().id;
+                let loss = LossRecord::decode(blob.payload).ok().flatten();
+                let ledger = LedgerRecord::decode(blob.payload).ok().flatten();
+                match (loss, ledger) {
+                    (Some(loss), _) if name == LOSS_BLOB_NAME && is_own(loss.provider) => Item::Loss(loss),
+                    (_, Some(ledger)) if name == LEDGER_BLOB_NAME && is_own(ledger.provider) => {
+                        Item::Ledger(ledger)
+                    }
                     _ => Item::Blob { name, blob_type: blob.blob_type, payload: blob.payload },
                 }
             }

@@ -14,9 +14,8 @@ fn a_packet_out_of_turn_is_ignored() {
     let cases = [
         (Bench::initialized(&[A]), started()),
         (Bench::initialized(&[A]), FifoRequest::Stopped),
-        (starting, FifoRequest::Stopped),
         (Bench::started(&[A]), started()),
-        (Bench::started(&[A]), FifoRequest::Stopped),
+        (starting, save_buffer()),
         (Bench::started(&[A]), save_buffer()),
         (Bench::stopping(&[A], true), started()),
         (Bench::stopping(&[A], true), save_buffer()),
@@ -33,6 +32,16 @@ fn a_packet_out_of_turn_is_ignored() {
         assert_eq!(bench.log.len(), 1);
         assert!(bench.log[0].contains(&text), "{}", bench.log[0]);
     }
+}
+
+/// A program that ends drops its provider: that stops, and then its channel closes.
+#[test]
+fn a_provider_that_stops_unasked_is_quiet_when_it_leaves() {
+    let mut bench = Bench::started(&[A]);
+    assert_eq!(bench.send(A, FifoRequest::Stopped), []);
+    assert_eq!(bench.state(), Some(SessionState::Started));
+    assert!(bench.log.is_empty(), "{:?}", bench.log);
+    assert_eq!(bench.leaves(A), [transfer_of(A, true)]);
 }
 
 #[test]

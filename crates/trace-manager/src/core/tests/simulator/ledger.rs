@@ -95,7 +95,7 @@ impl Ledger {
             }
             Event::Packet { provider, packet: Ok(FifoRequest::Stopped) } => {
                 if let Some(part) = self.parts.get_mut(provider) {
-                    part.is_quiet |= part.is_told_to_stop || part.is_terminated;
+                    part.is_quiet |= part.is_in_run || part.is_told_to_stop || part.is_terminated;
                 }
             }
             Event::Packet { packet: Err(_), .. } => self.reached.count("bad packet", 1),
