@@ -19,5 +19,6 @@ mod scenarios {
     mod other_readers;
     mod readme;
     mod recovering;
+    mod skew;
     mod snapshots;
 }

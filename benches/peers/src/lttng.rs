@@ -5,6 +5,7 @@ use std::any::Any;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
+// SAFETY: the functions of `tracepoints.c`, with these signatures; they may be called at any time.
 unsafe extern "C" {
     safe fn peer_lttng_is_enabled() -> i32;
     safe fn peer_lttng_spans(events: u64);

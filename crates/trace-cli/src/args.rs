@@ -99,6 +99,12 @@ pub struct Record {
     /// records (streaming)
     #[arg(long, value_name = "MODE", value_enum, default_value_t = Mode::Oneshot)]
     pub buffering_mode: Mode,
+    /// How long programs may take to start, in seconds; who does not is named, and recorded when it does
+    #[arg(long, value_name = "SECONDS", value_parser = duration, default_value = "5")]
+    pub start_timeout: Duration,
+    /// How long programs may take to stop, in seconds; what a late one has recorded is saved all the same
+    #[arg(long, value_name = "SECONDS", value_parser = duration, default_value = "5")]
+    pub stop_timeout: Duration,
     /// Leave out host, command line and the other facts about the recording
     #[arg(long)]
     pub no_metadata: bool,

@@ -18,8 +18,6 @@ use trace_protocol::controller::{
 const GRACE: Duration = Duration::from_secs(10);
 /// How long a command may take to end when it was asked to.
 const TERM_WAIT: Duration = Duration::from_secs(5);
-/// How long a stop may take before the user is told what is waited for.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Records, and returns the exit code.
 pub fn run(options: Record) -> Result<u8, Failure> {
@@ -32,6 +30,8 @@ pub fn run(options: Record) -> Result<u8, Failure> {
         categories: options.categories.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
         buffer_size_megabytes_hint: options.buffer_size.0,
         buffering_mode: options.buffering_mode.into(),
+        start_timeout_milliseconds: milliseconds(options.start_timeout),
+        stop_timeout_milliseconds: milliseconds(options.stop_timeout),
         metadata: !options.no_metadata,
         command_line: command_line(),
         ..TraceConfig::default()
@@ -90,6 +90,10 @@ fn report(stats: &[trace_protocol::controller::ProviderStats], path: &std::path:
     eprint!("{}", summary::text(stats, path, bytes, has_command));
 }
 
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// This process's own command line, cut where a message ends.
 fn command_line() -> Vec<String> {
     let mut left = trace_protocol::limits::MAX_COMMAND_LINE_BYTES;
@@ -125,6 +129,7 @@ fn start(recording: &mut Recording<'_>, timeout: Duration) -> Result<(), Failure
             Happening::Response(SessionResponse::Refused { reason }) => {
                 return Err(Failure::new(format!("unable to start trace: {reason}")));
             }
+            Happening::Response(SessionResponse::OnWaiting(names)) => tell_waiting(&names, "start"),
             Happening::ManagerGone => {
                 return Err(Failure::new("unable to start trace: the trace manager closed the connection"));
             }
@@ -175,9 +180,8 @@ fn wait_for_end(
 /// Stops, and waits until everybody's data has come.
 fn stop(recording: &mut Recording<'_>) -> Result<(Option<StopResult>, Option<&'static str>), Failure> {
     recording.request(SessionRequest::StopTracing(StopOptions { write_results: true }))?;
-    let mut patience = Some(Instant::now() + PATIENCE);
     loop {
-        match recording.next(patience)? {
+        match recording.next(None)? {
             Happening::Response(SessionResponse::StopTracing(Ok(result))) => return Ok((Some(result), None)),
             Happening::Response(SessionResponse::StopTracing(Err(error))) => {
                 return Err(Failure::new(format!("unable to stop trace: {error:?}")));
@@ -190,13 +194,14 @@ fn stop(recording: &mut Recording<'_>) -> Result<(Option<StopResult>, Option<&'s
                     ),
                 ));
             }
-            Happening::Timeout => {
-                eprintln!("trace: waiting for programs that have not stopped yet");
-                patience = None;
-            }
+            Happening::Response(SessionResponse::OnWaiting(names)) => tell_waiting(&names, "stop"),
             _ => {}
         }
     }
+}
+
+fn tell_waiting(names: &[String], what: &str) {
+    eprintln!("trace: waiting for {} to {what}", names.join(", "));
 }
 
 /// Asks the command to end, and makes it.

@@ -8,14 +8,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use trace_engine::engine::{self, SaveRequest};
 use trace_engine::{BufferMode, Config, Disposition, HeapWords, Region, Scope, duration, instant};
+use trace_format::buffer::Layout;
 use trace_format::units::TicksPerSecond;
 use trace_reader::buffer::{Activity, BufferReader, Part, Source};
 
 const BUFFER_BYTES: usize = 256 << 10;
 const WRITERS: u64 = 4;
 const EACH: u64 = 100_000;
-/// Rounds of 56 bytes that one writer may be ahead: together they fill five eighths of the buffer.
-const ROUNDS_AHEAD: u64 = BUFFER_BYTES as u64 * 5 / 8 / 56 / WRITERS;
+/// Bytes that each writer has written in a round.
+const ROUND_BYTES: u64 = 56;
 
 /// Rounds that were saved, if all writers had got equally far.
 static SAVED: AtomicU64 = AtomicU64::new(0);
@@ -78,14 +79,18 @@ fn main() -> ExitCode {
         let lost: u64 = reader.losses().expect("a ledger").iter().map(|(_, loss)| loss.count).sum();
         (reader.findings().rolling_records, lost)
     };
+    // Together they may be ahead by little more than a half: enough to fill one, and far from where nothing is free.
+    let layout = Layout::new(bytes, mode).expect("it is large enough");
+    let half_bytes = u64::from(layout.slabs_per_half) * layout.slab_bytes;
+    let ahead = (half_bytes + half_bytes / 8) / ROUND_BYTES / WRITERS;
     let mut halves = 0;
     std::thread::scope(|scope| {
         let writers: Vec<_> = (0..WRITERS)
             .map(|_| {
-                scope.spawn(|| {
+                scope.spawn(move || {
                     for number in 0..EACH {
                         // Slow enough for a half to be back before it is needed.
-                        while number > SAVED.load(Ordering::Acquire) + ROUNDS_AHEAD {
+                        while number > SAVED.load(Ordering::Acquire) + ahead {
                             std::thread::yield_now();
                         }
                         duration!("fence", "scope");

@@ -79,6 +79,8 @@ pub enum Event {
     Initialize {
         /// Its session channel.
         client: ClientId,
+        /// Its process.
+        pid: u32,
         /// What it wants.
         config: TraceConfig,
     },
@@ -226,6 +228,8 @@ pub enum Action {
     ReplySnapshot(ClientId, Result<StopResult, SnapshotError>),
     /// Answer a WatchAlert.
     ReplyAlert(ClientId, String),
+    /// Tell the client whom its Start or Stop waits for.
+    Waiting(ClientId, Vec<String>),
     /// Tell the client of its session's new state.
     StateChanged(ClientId, SessionState),
     /// Write what the archive ends with, close the output when it has taken everything, close the client's
@@ -292,7 +296,7 @@ impl Core {
                     session.handle_transferred(provider, stats, is_complete, actions);
                 });
             }
-            Event::Initialize { client, config } => self.initialize(client, config),
+            Event::Initialize { client, pid, config } => self.initialize(client, pid, config),
             Event::Start { client, options } => match self.session_of(client) {
                 Some((session, actions)) => session.handle_start(now, options, actions),
                 None => {
@@ -373,14 +377,14 @@ impl Core {
             .collect()
     }
 
-    fn initialize(&mut self, client: ClientId, config: TraceConfig) {
-        if self.session.is_some() {
-            let reason = "another session is running".to_owned();
+    fn initialize(&mut self, client: ClientId, pid: u32, config: TraceConfig) {
+        if let Some(session) = &self.session {
+            let reason = format!("the trace manager is in use by {}", session.owner());
             self.actions.push_back(Action::RefuseClient { client, reason });
             return;
         }
         self.actions.push_back(Action::BeginArchive { config: config.clone() });
-        let mut session = Session::new(client, config);
+        let mut session = Session::new(client, pid, config);
         for (id, provider) in &self.providers {
             session.handle_new_provider(*id, provider, &mut self.actions);
         }

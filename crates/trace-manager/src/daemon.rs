@@ -367,6 +367,9 @@ impl Daemon {
                 self.clients.reply(client, SessionResponse::StopTracing(result));
             }
             Action::ReplyAlert(client, name) => self.clients.reply(client, SessionResponse::WatchAlert(name)),
+            Action::Waiting(client, names) => {
+                self.clients.send(client, SessionResponse::OnWaiting(names));
+            }
             Action::StateChanged(client, state) => {
                 self.clients.send(client, SessionResponse::OnSessionStateChange(state));
             }

@@ -38,6 +38,10 @@ impl ListLimits {
         bytes: MAX_CATEGORY_NAME_BYTES,
     };
 
+    /// Providers that somebody waits for, with their processes.
+    pub(crate) const WAITED_FOR: ListLimits =
+        ListLimits { list: "providers waited for", entries: 100, entry: "provider bytes", bytes: 200 };
+
     fn check<S: AsRef<str>>(self, strings: &[S]) -> Result<(), ProtocolError> {
         check_limit(self.list, self.entries, strings.len())?;
         strings.iter().try_for_each(|string| check_limit(self.entry, self.bytes, string.as_ref().len()))

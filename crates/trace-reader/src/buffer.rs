@@ -7,6 +7,7 @@
 //! Memory that may still be written is copied twice: the records whose header is in the first copy are taken
 //! from the second, and only if the slab's word is the same before and after.
 
+mod accounts;
 mod common;
 mod durable;
 mod validate;
@@ -18,7 +19,7 @@ pub use trace_format::buffer::BUFFER_VERSION;
 use trace_format::buffer::{BufferHeader, BufferMode, HEADER_BYTES, HeaderError, Layout, field};
 use trace_format::record::RecordHeader;
 pub use trace_format::slab::Gap;
-use trace_format::slab::{Loss, LossReason, SlabState, SlabWord, TALLY_BYTES, Tally};
+use trace_format::slab::{Loss, SlabState, SlabWord};
 use trace_format::units::TicksPerSecond;
 pub use validate::Fault;
 use validate::Validator;
@@ -247,86 +248,6 @@ impl<S: Source> BufferReader<S> {
     /// What was found so far.
     pub fn findings(&self) -> &Findings {
         &self.findings
-    }
-
-    /// The loss ledger as the writer left it; events that were found to be late are added to what ended recording.
-    ///
-    /// # Errors
-    /// The buffer cannot be read.
-    pub fn losses(&self) -> Result<[(LossReason, Loss); 8], BufferError> {
-        let mut losses = [(LossReason::Full, Loss::default()); 8];
-        for (slot, reason) in losses.iter_mut().zip(LossReason::ALL) {
-            let [count, complement, last, _] = self.entry(self.header.layout.loss_entry(reason))?;
-            *slot = (reason, Loss::from_words([count, complement, last]));
-        }
-        if self.header.layout.mode == BufferMode::Circular {
-            // What is gone was overwritten, or it was cleared.
-            let cleared = losses[LossReason::Cleared as usize].1.count;
-            losses[LossReason::Overwritten as usize].1.count = self.gone()?.saturating_sub(cleared);
-        }
-        let is_durable_full = losses[LossReason::DurableFull as usize].1.count > 0;
-        let ended_by = if is_durable_full { LossReason::DurableFull } else { LossReason::Full };
-        let count = &mut losses[ended_by as usize].1.count;
-        *count = count.saturating_add(self.findings.late_events);
-        Ok(losses)
-    }
-
-    /// What threads have written so far, by their tallies; of slabs that are still with a thread, by what was found in them.
-    ///
-    /// # Errors
-    /// The buffer cannot be read.
-    //= docs/buffer.md#tallies
-    pub fn written(&self) -> Result<Written, BufferError> {
-        let words = self.slab_words(0, self.header.layout.slab_count())?;
-        let records = self.tallies()?.iter().map(|tally| tally.total).fold(0, u64::saturating_add);
-        let floor = self.header.floor_sequence.max(1);
-        let is_open = |word: &&SlabWord| word.state() == SlabState::Open && word.sequence() >= floor;
-        let open_slabs = words.iter().filter(is_open).count() as u64;
-        Ok(Written { records: records.saturating_add(self.open_records), open_slabs })
-    }
-
-    fn tallies(&self) -> Result<Vec<Tally>, BufferError> {
-        let layout = &self.header.layout;
-        let mut tallies = vec![0; layout.slab_count() as usize * TALLY_BYTES as usize];
-        read_exact(&self.source, layout.tallies, &mut tallies)?;
-        let tallies = tallies.as_chunks::<8>().0.as_chunks::<4>().0.iter();
-        Ok(tallies.map(|tally| Tally::from_words(tally.map(u64::from_le_bytes))).collect())
-    }
-
-    /// Records that were in slabs and are not any more.
-    //= docs/buffer.md#tallies
-    fn gone(&self) -> Result<u64, BufferError> {
-        let layout = &self.header.layout;
-        let words = self.slab_words(0, layout.slab_count())?;
-        let gone = self.tallies()?.into_iter().zip(words).map(|(tally, word)| tally.gone(word));
-        Ok(gone.fold(0, u64::saturating_add))
-    }
-
-    /// The last times in which writers could have no slab, in order. Small buffers keep none.
-    ///
-    /// # Errors
-    /// The buffer cannot be read.
-    //= docs/buffer.md#gaps
-    pub fn gaps(&self) -> Result<Vec<GapLoss>, BufferError> {
-        let mut gaps = Vec::new();
-        for index in 0..self.header.layout.gap_count() {
-            let [count, complement, last, key] = self.entry(self.header.layout.gap(index))?;
-            if let Some(gap) = Gap::from_word(key).filter(|_| count > 0) {
-                gaps.push(GapLoss { gap, loss: Loss::from_words([count, complement, last]) });
-            }
-        }
-        gaps.sort_by_key(|gap| (gap.gap.half, gap.gap.reason));
-        Ok(gaps)
-    }
-
-    fn entry(&self, offset: u64) -> Result<[u64; 4], BufferError> {
-        let mut bytes = [0; 32];
-        read_exact(&self.source, offset, &mut bytes)?;
-        let mut words = [0; 4];
-        for (word, chunk) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
-            *word = u64::from_le_bytes(*chunk);
-        }
-        Ok(words)
     }
 
     /// Appends the valid records of the next batch to `out`, definitions before what uses them. False at

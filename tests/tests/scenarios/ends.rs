@@ -105,7 +105,7 @@ fn a_stopped_provider_is_given_up_and_its_data_kept() {
     let output = recording.finish();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(stderr.contains("did not stop"), "{stderr}");
-    assert!(stderr.contains("waiting for programs that have not stopped yet"), "{stderr}");
+    assert!(stderr.contains(&format!("waiting for stubborn (pid {pid}) to stop")), "{stderr}");
     assert_eq!(output.status.code(), Some(128 + 9), "{output:?}");
     let archive = Archive::read(&sandbox.file("trace.fxt"));
     assert_eq!(archive.events.iter().map(|event| event.name()).collect::<Vec<_>>(), ["here"]);

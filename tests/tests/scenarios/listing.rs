@@ -44,7 +44,10 @@ fn a_second_recording_is_refused_and_questions_are_answered() {
     let output = sandbox.trace(["record", "--output-file", "second.fxt", "--duration", "1"]);
     assert_eq!(output.status.code(), Some(125));
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(stderr, "trace: unable to start trace: another session is running\n");
+    let first = format!("{} record --output-file first.fxt", trace_tests::build::program("trace").display());
+    let pid = recording.pid();
+    let in_use = format!("the trace manager is in use by \"{first}\" (pid {pid})");
+    assert_eq!(stderr, format!("trace: unable to start trace: {in_use}\n"));
     assert!(sandbox.trace(["list-providers"]).status.success());
     recording.signal(Signal::INT);
     assert!(recording.finish().status.success());

@@ -15,6 +15,10 @@ use trace_protocol::{BufferDisposition, BufferingMode, FifoRequest, PacketError}
 
 /// How long providers may take to give their buffers back.
 const TERMINATE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a Start or Stop may take before the client is told whom it waits for.
+const NOTICE_AFTER: Duration = Duration::from_secs(1);
+/// Names that are told then.
+const MAX_WAITED_FOR: usize = 10;
 /// Alerts that wait for a client that watches; then the oldest is dropped.
 const MAX_QUEUED_ALERTS: usize = 16;
 /// Disposition of a provider that sent a packet it must not send.
@@ -27,6 +31,7 @@ type Actions = VecDeque<Action>;
 #[derive(Debug)]
 pub(super) struct Session {
     client: ClientId,
+    pid: u32,
     config: TraceConfig,
     state: SessionState,
     tracees: BTreeMap<ProviderId, Tracee>,
@@ -36,6 +41,8 @@ pub(super) struct Session {
     write_results: bool,
     is_aborted: bool,
     timer: Option<Timer>,
+    /// When the client is told whom it waits for.
+    notice: Option<Now>,
     is_start_pending: bool,
     is_stop_pending: bool,
     /// What waits for the archive, in the order in which it came.
@@ -47,9 +54,10 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub fn new(client: ClientId, config: TraceConfig) -> Self {
+    pub fn new(client: ClientId, pid: u32, config: TraceConfig) -> Self {
         Self {
             client,
+            pid,
             config,
             state: SessionState::Ready,
             tracees: BTreeMap::new(),
@@ -57,6 +65,7 @@ impl Session {
             write_results: true,
             is_aborted: false,
             timer: None,
+            notice: None,
             is_start_pending: false,
             is_stop_pending: false,
             transfers: VecDeque::new(),
@@ -64,6 +73,14 @@ impl Session {
             stats: Stats::default(),
             alerts: VecDeque::new(),
             waiting_for_alert: 0,
+        }
+    }
+
+    /// Whose session it is, for people.
+    pub fn owner(&self) -> String {
+        match self.config.command_line.join(" ") {
+            line if line.is_empty() => format!("pid {}", self.pid),
+            line => format!("\"{line}\" (pid {})", self.pid),
         }
     }
 
@@ -76,7 +93,7 @@ impl Session {
     }
 
     pub fn next_deadline(&self) -> Option<Now> {
-        self.timer.map(Timer::deadline)
+        self.timer.map(Timer::deadline).into_iter().chain(self.notice).min()
     }
 
     fn enter(&mut self, state: SessionState, actions: &mut Actions) {
@@ -154,6 +171,7 @@ impl Session {
         }
         self.additional_categories = options.additional_categories;
         self.is_start_pending = true;
+        self.notice = Some(now + NOTICE_AFTER);
         self.timer = Some(Timer::Start(now + Duration::from_millis(self.config.start_timeout_milliseconds)));
         self.enter(SessionState::Starting, actions);
     }
@@ -182,6 +200,7 @@ impl Session {
             self.queue_all(left);
         }
         self.is_stop_pending = true;
+        self.notice = Some(now + NOTICE_AFTER);
         self.timer = Some(Timer::Stop(now + Duration::from_millis(self.config.stop_timeout_milliseconds)));
         self.enter(SessionState::Stopping, actions);
     }
@@ -197,6 +216,7 @@ impl Session {
             tracee.state = TraceeState::Terminating;
             actions.push_back(Action::TerminateTracee(tracee.id));
         }
+        self.notice = None;
         self.timer = Some(Timer::Terminate(now + TERMINATE_TIMEOUT));
         self.enter(SessionState::Terminating, actions);
     }
@@ -395,6 +415,10 @@ impl Session {
     }
 
     pub fn handle_time(&mut self, now: Now, actions: &mut Actions) {
+        let is_timer_due = self.timer.is_some_and(|timer| timer.deadline() <= now);
+        if self.notice.take_if(|notice| *notice <= now).is_some() && !is_timer_due {
+            self.tell_whom_it_waits_for(actions);
+        }
         let Some(timer) = self.timer.filter(|timer| timer.deadline() <= now) else {
             return;
         };
@@ -418,6 +442,26 @@ impl Session {
                 let late = self.give_up(|tracee| !tracee.is_gone, "did not terminate", actions);
                 self.queue_all(late);
             }
+        }
+    }
+
+    /// A person who waits wants to know what for.
+    fn tell_whom_it_waits_for(&self, actions: &mut Actions) {
+        let is_past = match self.state {
+            SessionState::Starting => Tracee::is_past_start,
+            SessionState::Stopping => Tracee::is_past_stop,
+            _ => return,
+        };
+        let waited_for = self.tracees.values().filter(|tracee| !is_past(tracee));
+        let mut names: Vec<String> =
+            waited_for.map(|tracee| format!("{} (pid {})", tracee.name, tracee.pid)).collect();
+        if names.len() > MAX_WAITED_FOR {
+            let more = names.len() - MAX_WAITED_FOR;
+            names.truncate(MAX_WAITED_FOR);
+            names.push(format!("{more} more"));
+        }
+        if !names.is_empty() {
+            actions.push_back(Action::Waiting(self.client, names));
         }
     }
 
@@ -479,11 +523,13 @@ impl Session {
         match self.state {
             SessionState::Starting if self.tracees.values().all(Tracee::is_past_start) => {
                 self.timer = None;
+                self.notice = None;
                 self.answer_start(actions);
                 self.enter(SessionState::Started, actions);
             }
             SessionState::Stopping if self.is_stopped() => {
                 self.timer = None;
+                self.notice = None;
                 self.enter(SessionState::Stopped, actions);
                 if std::mem::take(&mut self.is_stop_pending) {
                     let result = self.stop_result();

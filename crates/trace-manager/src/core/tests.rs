@@ -21,11 +21,13 @@ struct Bench {
     now: Now,
     /// Lines the core wrote into the log.
     log: Vec<String>,
+    /// Whom the client was told that it waits for.
+    waited_for: Vec<String>,
 }
 
 impl Bench {
     fn new() -> Bench {
-        Bench { core: Core::new(), now: Duration::from_secs(100), log: Vec::new() }
+        Bench { core: Core::new(), now: Duration::from_secs(100), log: Vec::new(), waited_for: Vec::new() }
     }
 
     /// A session without anything special, with the given providers, not started.
@@ -38,7 +40,7 @@ impl Bench {
         for provider in providers {
             bench.register(*provider);
         }
-        bench.event(Event::Initialize { client: CLIENT, config });
+        bench.event(Event::Initialize { client: CLIENT, pid: 77, config });
         bench
     }
 
@@ -106,6 +108,7 @@ impl Bench {
         while let Some(action) = self.core.poll_action() {
             match action {
                 Action::Log(text) => self.log.push(text),
+                Action::Waiting(_, names) => self.waited_for.extend(names),
                 action => actions.push(action),
             }
         }

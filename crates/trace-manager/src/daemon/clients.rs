@@ -127,7 +127,8 @@ impl Clients {
         };
         match request {
             Some((_, ProvisionerRequest::InitializeTracing { session, config, output })) => {
-                self.initialize(session, output, config, asked.is_ending, waits, events);
+                let pid = channel.peer().map(|peer| peer.pid).ok();
+                self.initialize((session, output), config, (pid, asked.is_ending), waits, events);
             }
             Some((txid, ProvisionerRequest::GetProviders)) => {
                 self.answer(number, txid, ProvisionerResponse::Providers(asked.providers));
@@ -169,10 +170,9 @@ impl Clients {
 
     fn initialize(
         &mut self,
-        session: Handle,
-        output: Handle,
+        (session, output): (Handle, Handle),
         config: trace_protocol::controller::TraceConfig,
-        is_ending: bool,
+        (channel_peer, is_ending): (Option<u32>, bool),
         waits: &WaitSet,
         events: &mut VecDeque<Event>,
     ) {
@@ -199,7 +199,8 @@ impl Clients {
         };
         self.sessions.insert(number, session);
         self.new_outputs.push_back(output);
-        events.push_back(Event::Initialize { client: client_id(number), config });
+        let pid = channel_peer.unwrap_or(0);
+        events.push_back(Event::Initialize { client: client_id(number), pid, config });
     }
 
     /// The output of the client whose InitializeTracing was just accepted or refused.

@@ -14,6 +14,7 @@ const STOP_TRACING: Method = Method::two_way("StopTracing", 0x0402);
 const WATCH_ALERT: Method = Method::two_way("WatchAlert", 0x0403);
 const FLUSH_BUFFERS: Method = Method::two_way("FlushBuffers", 0x0404);
 const ON_SESSION_STATE_CHANGE: Method = Method::one_way("OnSessionStateChange", 0x0480);
+const ON_WAITING: Method = Method::one_way("OnWaiting", 0x0482);
 const REFUSED: Method = Method::one_way("Refused", 0x0481);
 
 const DISPOSITION: Field = Field::new(1, "buffer_disposition");
@@ -23,6 +24,7 @@ const WRITE_RESULTS: Field = Field::new(1, "write_results");
 const ERROR: Field = Field::new(1, "error");
 const RESULT: Field = Field::new(2, "result");
 const ALERT_NAME: Field = Field::new(1, "alert name bytes");
+const NAMES: Field = Field::new(1, "names");
 const STATE: Field = Field::new(1, "state");
 
 /// Client → manager.
@@ -74,6 +76,8 @@ pub enum SessionResponse {
     FlushBuffers(Result<(), FlushError>),
     /// Event: the session is in another state. Clients tolerate its absence.
     OnSessionStateChange(SessionState),
+    /// Event: a Start or a Stop waits for these providers, for people: names with their processes. At most 100.
+    OnWaiting(Vec<String>),
     /// Event: the session was refused or ends for a reason the client should show; the channel closes next. Decoded
     /// whatever its version.
     Refused {
@@ -225,6 +229,11 @@ impl<H> Message<H> for SessionResponse {
                 table.put(STATE, &state.value())?;
                 (ON_SESSION_STATE_CHANGE, table)
             }
+            SessionResponse::OnWaiting(names) => {
+                let mut table = TableWriter::new(ON_WAITING.name);
+                table.put_strings(NAMES, &names, ListLimits::WAITED_FOR)?;
+                (ON_WAITING, table)
+            }
             SessionResponse::Refused { reason } => (REFUSED, refusal(&reason)?),
         };
         method.encode(txid, table.finish()?, Vec::new())
@@ -239,7 +248,8 @@ impl<H> Message<H> for SessionResponse {
             let reason = decode_refusal(body)?;
             return Ok((txid, SessionResponse::Refused { reason }));
         }
-        let methods = [START_TRACING, STOP_TRACING, WATCH_ALERT, FLUSH_BUFFERS, ON_SESSION_STATE_CHANGE];
+        let methods =
+            [START_TRACING, STOP_TRACING, WATCH_ALERT, FLUSH_BUFFERS, ON_SESSION_STATE_CHANGE, ON_WAITING];
         let (txid, method, body) = decode_header(bytes, PROTOCOL, &methods)?;
         let [] = method.take_handles(handles)?;
         let table = Table::decode(method.name, body)?;
@@ -260,6 +270,8 @@ impl<H> Message<H> for SessionResponse {
                 Some(error) => Err(FlushError::from_value(error)?),
                 None => Ok(()),
             })
+        } else if method.ordinal == ON_WAITING.ordinal {
+            SessionResponse::OnWaiting(table.strings(NAMES, ListLimits::WAITED_FOR)?)
         } else {
             let state = SessionState::from_value(table.require(STATE)?)?;
             SessionResponse::OnSessionStateChange(state)

@@ -278,6 +278,10 @@ pub fn samples() -> Vec<Sample> {
             "on_session_state_change",
             Any::SessionResponse(SessionResponse::OnSessionStateChange(SessionState::Terminating)),
         ),
+        one_way(
+            "on_waiting",
+            Any::SessionResponse(SessionResponse::OnWaiting(strings(&["app (pid 42)", "3 more"]))),
+        ),
         one_way("session_refused", Any::SessionResponse(SessionResponse::Refused { reason: reason() })),
     ]
 }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use std::cell::Cell;
 use trace_format::buffer::END_TS_NONE;
 use trace_format::error::DecodeError;
+use trace_format::slab::LossReason;
 use trace_format::units::Words;
 
 const RATE: u64 = 1_000_000_000;

@@ -215,7 +215,7 @@ fn an_output_without_reader_aborts_a_stop() {
         [Action::LeaveBuffer(B), Action::EndSession { client: CLIENT, is_aborted: true }]
     );
     // A new session works, also with providers of the old one.
-    let actions = bench.event(Event::Initialize { client: CLIENT, config: TraceConfig::default() });
+    let actions = bench.event(Event::Initialize { client: CLIENT, pid: 77, config: TraceConfig::default() });
     assert_eq!(actions[1..3], [initialize_of(A), initialize_of(B)]);
 }
 

@@ -73,7 +73,7 @@ fn while_terminating_it_is_left_alone() {
     bench.transferred(A);
     assert_eq!(bench.leaves(A), [Action::DropTracee(A), ended()]);
     // The next session has it.
-    let actions = bench.event(Event::Initialize { client: CLIENT, config: TraceConfig::default() });
+    let actions = bench.event(Event::Initialize { client: CLIENT, pid: 77, config: TraceConfig::default() });
     assert_eq!(actions[1..3], [initialize_of(A), initialize_of(B)]);
 }
 

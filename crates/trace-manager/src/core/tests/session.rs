@@ -9,7 +9,7 @@ fn a_session_without_providers_runs_through() {
     let mut bench = Bench::new();
     let config = TraceConfig::default();
     assert_eq!(
-        bench.event(Event::Initialize { client: CLIENT, config: config.clone() }),
+        bench.event(Event::Initialize { client: CLIENT, pid: 77, config: config.clone() }),
         [Action::BeginArchive { config }, entered(SessionState::Initialized)]
     );
     assert_eq!(
@@ -35,7 +35,7 @@ fn one_provider_runs_through() {
     assert_eq!(bench.register(A), []);
     let config = TraceConfig::default();
     assert_eq!(
-        bench.event(Event::Initialize { client: CLIENT, config: config.clone() }),
+        bench.event(Event::Initialize { client: CLIENT, pid: 77, config: config.clone() }),
         [Action::BeginArchive { config }, initialize_of(A), entered(SessionState::Initialized)]
     );
     assert_eq!(bench.start(), [start_of(A, BufferDisposition::ClearEntire), entered(SessionState::Starting)]);
@@ -134,8 +134,8 @@ fn another_clients_requests_do_not_touch_the_session() {
     let other = ClientId(8);
     let mut bench = Bench::started(&[A]);
     assert_eq!(
-        bench.event(Event::Initialize { client: other, config: TraceConfig::default() }),
-        [Action::RefuseClient { client: other, reason: "another session is running".to_owned() }]
+        bench.event(Event::Initialize { client: other, pid: 77, config: TraceConfig::default() }),
+        [Action::RefuseClient { client: other, reason: "the trace manager is in use by pid 77".to_owned() }]
     );
     let options = StopOptions { write_results: true };
     assert_eq!(
@@ -176,7 +176,7 @@ fn sizes_and_categories_come_from_session_and_spec() {
         let mut bench = Bench::new();
         bench.register(A);
         bench.register(B);
-        let actions = bench.event(Event::Initialize { client: CLIENT, config: config(hint, spec) });
+        let actions = bench.event(Event::Initialize { client: CLIENT, pid: 77, config: config(hint, spec) });
         assert_eq!(
             actions[1..3],
             [of(A, expected_a, &["app", "net:*", "special"]), of(B, expected_b, &["app", "net:*"])]
@@ -198,7 +198,7 @@ fn more_categories_than_a_message_may_hold_are_cut() {
     };
     let mut bench = Bench::new();
     bench.register(A);
-    let actions = bench.event(Event::Initialize { client: CLIENT, config });
+    let actions = bench.event(Event::Initialize { client: CLIENT, pid: 77, config });
     let Action::InitializeTracee { categories, .. } = &actions[1] else {
         panic!("{:?}", actions[1]);
     };

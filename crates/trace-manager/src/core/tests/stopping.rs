@@ -16,8 +16,11 @@ fn a_start_waits_for_its_timeout_and_no_longer() {
     let mut bench = Bench::configured(&[A, B], config);
     bench.start();
     bench.send(A, started());
-    assert_eq!(bench.core.next_deadline(), Some(bench.now + 1500 * MS));
-    assert_eq!(bench.pass(1499 * MS), []);
+    assert_eq!(bench.core.next_deadline(), Some(bench.now + 1000 * MS));
+    assert_eq!(bench.pass(1000 * MS), []);
+    assert_eq!(bench.waited_for, ["provider-2 (pid 1002)"]);
+    assert_eq!(bench.core.next_deadline(), Some(bench.now + 500 * MS));
+    assert_eq!(bench.pass(499 * MS), []);
     assert_eq!(bench.pass(MS), [Action::ReplyStart(CLIENT, Ok(())), entered(SessionState::Started)]);
     assert_eq!(bench.log, ["provider 2 \"provider-2\" (pid 1002): has not started in time"]);
     assert_eq!(bench.core.next_deadline(), None);
@@ -39,8 +42,10 @@ fn a_provider_that_does_not_stop_is_read_while_it_writes() {
     bench.stop(true);
     assert_eq!(bench.send(B, FifoRequest::Stopped), [transfer_of(B, true)]);
     assert_eq!(bench.transferred(B), []);
-    assert_eq!(bench.core.next_deadline(), Some(bench.now + 2000 * MS));
-    assert_eq!(bench.pass(1999 * MS), []);
+    assert_eq!(bench.pass(1000 * MS), []);
+    assert_eq!(bench.waited_for, ["provider-1 (pid 1001)"]);
+    assert_eq!(bench.core.next_deadline(), Some(bench.now + 1000 * MS));
+    assert_eq!(bench.pass(999 * MS), []);
     assert_eq!(bench.pass(MS), [transfer_of(A, false)]);
     assert_eq!(bench.log, ["provider 1 \"provider-1\" (pid 1001): did not stop in time"]);
     assert_eq!(
@@ -52,15 +57,21 @@ fn a_provider_that_does_not_stop_is_read_while_it_writes() {
 #[test]
 fn the_default_timeouts_are_five_seconds() {
     let mut bench = Bench::initialized(&[A]);
-    let five_seconds = 5000 * MS;
+    // The client is told whom it waits for after a second.
+    let timeout = |bench: &mut Bench| {
+        assert_eq!(bench.core.next_deadline(), Some(bench.now + 1000 * MS));
+        assert_eq!(bench.pass(1000 * MS), []);
+        assert_eq!(bench.core.next_deadline(), Some(bench.now + 4000 * MS));
+    };
     bench.start();
-    assert_eq!(bench.core.next_deadline(), Some(bench.now + five_seconds));
+    timeout(&mut bench);
     bench.send(A, started());
     assert_eq!(bench.core.next_deadline(), None);
     bench.stop(true);
-    assert_eq!(bench.core.next_deadline(), Some(bench.now + five_seconds));
+    timeout(&mut bench);
     bench.event(Event::ClientClosed { client: CLIENT });
-    assert_eq!(bench.core.next_deadline(), Some(bench.now + five_seconds));
+    assert_eq!(bench.core.next_deadline(), Some(bench.now + 5000 * MS));
+    assert_eq!(bench.waited_for, ["provider-1 (pid 1001)", "provider-1 (pid 1001)"]);
 }
 
 #[test]

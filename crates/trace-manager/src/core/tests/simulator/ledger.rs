@@ -214,6 +214,11 @@ impl Ledger {
             }
             Action::StateChanged(client, state) => self.check_state(*client, *state),
             Action::EndSession { client, is_aborted } => self.check_end(*client, *is_aborted),
+            Action::Waiting(client, names) => {
+                assert_eq!(self.client, Some(*client));
+                assert!(!names.is_empty() && (self.is_start_pending || self.is_stop_pending), "nobody waits");
+                self.reached.count("waiting", 1);
+            }
             Action::Log(_) => {}
         }
     }

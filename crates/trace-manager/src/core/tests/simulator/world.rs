@@ -486,7 +486,7 @@ impl World {
                 ..TraceConfig::default()
             }
         };
-        self.tell(Event::Initialize { client, config });
+        self.tell(Event::Initialize { client, pid: 77, config });
     }
 
     /// Most often the session's client, sometimes one without a session.
