@@ -23,12 +23,15 @@ use clap::Parser;
 use clap::error::ErrorKind;
 use exit::Failure;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
+    // A file that must not grow any more is an error like any other.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
     if !matches!(cli.command, Command::Recover(_) | Command::Manager(_)) {
         recover::remind();
     }

@@ -9,7 +9,9 @@ use crate::exit::{self, Failure};
 use crate::output::OutputFile;
 use crate::{convert, summary};
 use recording::{Happening, Recording};
+use std::fs::File;
 use std::time::{Duration, Instant};
+use tempfile::NamedTempFile;
 use trace_protocol::controller::{
     SessionRequest, SessionResponse, StartOptions, StopOptions, StopResult, TraceConfig,
 };
@@ -49,19 +51,25 @@ pub fn run(options: Record) -> Result<u8, Failure> {
         eprintln!("trace: recording; press Ctrl-C to stop");
     }
     let end = wait_for_end(&mut recording, command.as_mut(), options.duration)?;
-    let (result, note) = match end {
-        End::ManagerGone => (
-            None,
-            Some("the trace manager is gone; what it had sent is kept, and trace recover saves the rest"),
-        ),
+    let result = match end {
+        End::ManagerGone => None,
         End::CommandEnded | End::Duration | End::Interrupted => stop(&mut recording)?,
     };
+    let note = result.is_none().then(|| {
+        format!("{}; what had come is kept, and trace recover saves the rest", recording.why_gone())
+    });
     if matches!(end, End::Duration)
         && let Some(command) = &mut command
     {
         end_command(&mut recording, command)?;
     }
-    recording.finish()?;
+    let is_whole = recording.finish()?;
+    if !is_whole || note.is_some() {
+        let file = archive.as_mut().map_or_else(|| output.file(), NamedTempFile::as_file_mut);
+        if cut_to_whole_records(file)? == 0 {
+            return Err(Failure::new(note.unwrap_or_default()));
+        }
+    }
     let stats = result.map(|result| result.provider_stats).unwrap_or_default();
     let summary = match archive {
         Some(archive) => {
@@ -77,8 +85,14 @@ pub fn run(options: Record) -> Result<u8, Failure> {
     finish(note, command)
 }
 
+/// Leaves out what is less than a record at the end. The bytes that remain.
+fn cut_to_whole_records(file: &mut File) -> Result<u64, Failure> {
+    let cut = trace_reader::whole_records(file).and_then(|bytes| file.set_len(bytes).map(|()| bytes));
+    cut.map_err(|error| Failure::new(format!("cannot read what was written: {error}")))
+}
+
 /// The exit code after everything was saved.
-fn finish(note: Option<&str>, command: Option<RecordedCommand>) -> Result<u8, Failure> {
+fn finish(note: Option<String>, command: Option<RecordedCommand>) -> Result<u8, Failure> {
     if let Some(note) = note {
         return Err(Failure::new(note));
     }
@@ -131,7 +145,7 @@ fn start(recording: &mut Recording<'_>, timeout: Duration) -> Result<(), Failure
             }
             Happening::Response(SessionResponse::OnWaiting(names)) => tell_waiting(&names, "start"),
             Happening::ManagerGone => {
-                return Err(Failure::new("unable to start trace: the trace manager closed the connection"));
+                return Err(Failure::new(format!("unable to start trace: {}", recording.why_gone())));
             }
             Happening::Signal => return Err(Failure::new("interrupted before the recording started")),
             Happening::Timeout => {
@@ -178,22 +192,16 @@ fn wait_for_end(
 }
 
 /// Stops, and waits until everybody's data has come.
-fn stop(recording: &mut Recording<'_>) -> Result<(Option<StopResult>, Option<&'static str>), Failure> {
+fn stop(recording: &mut Recording<'_>) -> Result<Option<StopResult>, Failure> {
     recording.request(SessionRequest::StopTracing(StopOptions { write_results: true }))?;
     loop {
         match recording.next(None)? {
-            Happening::Response(SessionResponse::StopTracing(Ok(result))) => return Ok((Some(result), None)),
+            Happening::Response(SessionResponse::StopTracing(Ok(result))) => return Ok(Some(result)),
             Happening::Response(SessionResponse::StopTracing(Err(error))) => {
                 return Err(Failure::new(format!("unable to stop trace: {error:?}")));
             }
-            Happening::ManagerGone => {
-                return Ok((
-                    None,
-                    Some(
-                        "the trace manager is gone; what it had sent is kept, and trace recover saves the rest",
-                    ),
-                ));
-            }
+            // Or nobody can write what it sends.
+            Happening::ManagerGone => return Ok(None),
             Happening::Response(SessionResponse::OnWaiting(names)) => tell_waiting(&names, "stop"),
             _ => {}
         }

@@ -33,6 +33,7 @@ pub mod records;
 mod resume;
 mod tables;
 pub mod warning;
+mod whole;
 
 pub use compressed::Plain;
 pub use file_kind::FileKind;
@@ -43,6 +44,7 @@ pub use reader::{Reader, Unknown};
 pub use records::{Gap, Leftover, RawRecord, ReadError, Records};
 pub use trace_format::buffer::BUFFER_VERSION;
 pub use warning::{Warning, WarningKind, Warnings};
+pub use whole::whole_records;
 
 /// Revision of the trace format that is read and written.
 pub const FORMAT_REVISION: &str = "0.1";

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::process::Command;
+use trace_tests::client::Client;
 use trace_tests::skip::skip;
 use trace_tests::{Archive, Sandbox};
 
@@ -61,4 +62,53 @@ fn a_runtime_directory_without_room_is_named() {
         ["no room in", &*directory.to_string_lossy(), "4194304 bytes needed", "set TRACE_RUNTIME_DIR"];
     assert!(words.iter().all(|word| stderr.contains(word)), "{stderr}");
     assert!(Archive::read(&sandbox.file("trace.fxt")).events.is_empty());
+}
+
+/// Writing fails at some byte: what is whole before it is kept, the cause is named, and the rest can be recovered.
+//= docs/recovery.md#a-sessions-directory
+#[test]
+fn a_trace_that_cannot_be_written_any_further_keeps_what_is_whole() {
+    let mut random = 12_345_u64;
+    let mut limits = vec![0, 7, 8, 9, 16, 200, 500, 1000];
+    for _ in 0..12 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        limits.push(random >> 32 & 0xf_ffff);
+    }
+    for limit in limits {
+        let sandbox = Sandbox::new();
+        // Its own files are not to be limited.
+        let _manager = sandbox.spawn("trace", &["manager"]);
+        let _client = Client::connect(&sandbox);
+        let page = sandbox.file("page");
+        fs::write(&page, [0; 4096]).unwrap();
+        let trace = trace_tests::build::program("trace");
+        let burst = trace_tests::build::program("burst");
+        let output = Command::new("prlimit")
+            .arg(format!("--fsize={limit}:{limit}"))
+            .arg(trace)
+            .args(["record", "--"])
+            .arg(burst)
+            .arg(&page)
+            .arg("20000")
+            .current_dir(sandbox.work_dir())
+            .env("TRACE_RUNTIME_DIR", sandbox.runtime_dir())
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(125), "{limit}: {stderr}");
+        assert!(stderr.contains("cannot write the trace: File too large"), "{limit}: {stderr}");
+        let file = sandbox.file("trace.fxt");
+        if !file.exists() {
+            // Nothing was recorded yet, only said who records.
+            assert!(limit < 1000, "{limit}");
+            continue;
+        }
+        let kept = fs::metadata(&file).unwrap().len();
+        assert!(kept <= limit, "{limit}: {kept}");
+        assert!(kept + 600 > limit, "{limit}: {kept}");
+        let archive = Archive::read(&file);
+        for events in archive.by_thread("event").values() {
+            assert!(events.iter().map(|event| event.u64("n")).eq(0..events.len() as u64), "{limit}");
+        }
+    }
 }

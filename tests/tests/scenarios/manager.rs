@@ -1,6 +1,8 @@
 //! The manager itself: its facts, its death, its end.
 
 use rustix::process::Signal;
+use std::time::{Duration, Instant};
+use trace_protocol::controller::{ProvisionerRequest, ProvisionerResponse};
 use trace_tests::archive::{ResolvedEvent, Value};
 use trace_tests::build::program;
 use trace_tests::{Archive, Sandbox, wait_for};
@@ -107,4 +109,32 @@ fn one_manager_in_a_directory() {
         first.pid()
     );
     assert_eq!(String::from_utf8_lossy(&output.stderr), expected);
+}
+
+/// With nothing to do the manager does nothing: for half a second it is not even woken.
+#[test]
+fn an_idle_manager_is_not_woken() {
+    let sandbox = Sandbox::new();
+    let manager = sandbox.spawn("trace", &["manager"]);
+    let client = trace_tests::client::Client::connect(&sandbox);
+    let mut emit = sandbox.spawn("emit", &["1", "1", "--wait"]);
+    emit.line();
+    let listed = || match client.ask(ProvisionerRequest::GetProviders) {
+        ProvisionerResponse::Providers(providers) => (providers.len() == 1).then_some(()),
+        other => panic!("{other:?}"),
+    };
+    wait_for("the program to register", listed);
+    let switches = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", manager.pid())).unwrap();
+        status.lines().filter(|line| line.contains("ctxt_switches")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let mut last = (switches(), Instant::now());
+    wait_for("half a second of rest", || {
+        let now = switches();
+        if now != last.0 {
+            last = (now, Instant::now());
+        }
+        (last.1.elapsed() >= Duration::from_millis(500)).then_some(())
+    });
+    drop(emit);
 }

@@ -28,7 +28,7 @@ const CHUNKS_AT_ONCE: usize = 16;
 pub enum Happening {
     /// The manager said something.
     Response(SessionResponse),
-    /// The manager has closed the session: it is dead, or has refused.
+    /// The manager has closed the session: it is dead, or has refused; or the archive cannot be written any further.
     ManagerGone,
     /// The archive is complete.
     OutputEnded,
@@ -50,6 +50,8 @@ pub struct Recording<'a> {
     was_terminated: Arc<AtomicBool>,
     waits: WaitSet,
     happened: VecDeque<Happening>,
+    /// Why the archive could not be written any further.
+    failure: Option<String>,
     chunk: Vec<u8>,
 }
 
@@ -80,6 +82,7 @@ impl<'a> Recording<'a> {
             was_terminated,
             waits,
             happened: VecDeque::new(),
+            failure: None,
             chunk: vec![0; CHUNK_BYTES],
         })
     }
@@ -158,10 +161,15 @@ impl<'a> Recording<'a> {
                     self.output = None;
                     self.happened.push_back(Happening::OutputEnded);
                 }
-                Ok(length) => self
-                    .file
-                    .write_all(&self.chunk[..length])
-                    .map_err(|error| Failure::new(format!("cannot write the trace: {error}")))?,
+                Ok(length) => {
+                    if let Err(error) = self.file.write_all(&self.chunk[..length]) {
+                        // The manager sees that nobody reads, and leaves what it has not sent where it is.
+                        self.failure = Some(format!("cannot write the trace: {error}"));
+                        self.output = None;
+                        self.session = None;
+                        self.happened.push_back(Happening::ManagerGone);
+                    }
+                }
                 Err(Error::ShouldWait) => return Ok(()),
                 Err(error) => return Err(system(&error)),
             }
@@ -176,8 +184,13 @@ impl<'a> Recording<'a> {
         }
     }
 
-    /// Ends the session and takes the rest of the archive.
-    pub fn finish(mut self) -> Result<(), Failure> {
+    /// Why nothing more comes, after [`Happening::ManagerGone`].
+    pub fn why_gone(&self) -> &str {
+        self.failure.as_deref().unwrap_or("the trace manager is gone")
+    }
+
+    /// Ends the session and takes the rest of the archive. True if it is whole.
+    pub fn finish(mut self) -> Result<bool, Failure> {
         self.session = None;
         while self.output.is_some() {
             self.happened.clear();
@@ -185,6 +198,6 @@ impl<'a> Recording<'a> {
             self.waits.wait(&mut events, None).map_err(|error| system(&error))?;
             self.read_output()?;
         }
-        Ok(())
+        Ok(self.failure.is_none())
     }
 }
