@@ -96,10 +96,10 @@ fn programs_get_one_object() {
             "kind": "loss",
             "count": 1,
             "allowed": false,
-            "first": [{"offset": 128, "provider": 1, "text": "provider 7 lost 1000 records: durable region full"}],
+            "first": [{"offset": 128, "provider": 1, "text": "provider 1 lost 1000 records: durable region full"}],
         }],
         "losses": [{
-            "provider": 7,
+            "provider": 1,
             "reason": 4,
             "reason_text": "durable region full",
             "count": 1000,

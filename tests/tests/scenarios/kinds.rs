@@ -74,6 +74,9 @@ fn records_of_every_kind_come_through() {
         }),
     ];
     assert_eq!(records[..expected.len()], expected);
+    // Behind everything the manager says how it adds up.
+    let (ledger, records) = records.split_last().expect("a ledger");
+    assert_eq!((&ledger["kind"], &ledger["generated"]), (&json!("ledger"), &ledger["archived"]));
     let rest: Vec<(&str, &str, u64)> = records[expected.len()..]
         .iter()
         .map(|record| {
