@@ -88,7 +88,7 @@ impl Session {
         self.send(request);
         loop {
             match receive(&self.channel).expect("an answer") {
-                SessionResponse::OnSessionStateChange(_) => {}
+                SessionResponse::OnSessionStateChange(_) | SessionResponse::OnWaiting(_) => {}
                 response => return response,
             }
         }
