@@ -185,6 +185,8 @@ fn whatever_comes_through_a_fifo_the_others_are_recorded() {
 #[test]
 fn connections_that_say_nothing_or_nonsense_hold_nobody_up() {
     let mut scene = Scene::new();
+    // Who has asked before is not the first to be closed.
+    scene.assert_alive();
     let connect = |name: &str| Channel::connect(&scene.sandbox.runtime_dir().join(name));
     let mut silent = Vec::new();
     for name in ["registry", "provisioner"] {

@@ -22,6 +22,8 @@ const CATEGORIES_WAIT: Duration = Duration::from_secs(1);
 pub(super) struct Clients {
     next_number: u32,
     provisioners: BTreeMap<u32, Channel>,
+    /// Those of them that have never asked for anything.
+    silent: BTreeSet<u32>,
     sessions: BTreeMap<u32, SessionChannel>,
     /// The outputs that came with InitializeTracing, until the core takes or refuses them, in that order.
     new_outputs: VecDeque<Socket>,
@@ -64,6 +66,7 @@ impl Clients {
         Self {
             next_number: 0,
             provisioners: BTreeMap::new(),
+            silent: BTreeSet::new(),
             sessions: BTreeMap::new(),
             new_outputs: VecDeque::new(),
             queries: Vec::new(),
@@ -86,17 +89,19 @@ impl Clients {
                     self.close_idle(waits);
                 }
                 self.provisioners.insert(number, channel);
+                self.silent.insert(number);
             }
         }
     }
 
-    /// Closes the oldest connection that waits for no answer.
+    /// Closes the oldest connection that has never asked for anything, or else that waits for no answer.
     fn close_idle(&mut self, waits: &WaitSet) {
         let is_idle = |number: &u32| {
             !self.queries.iter().any(|query| query.client == *number)
                 && !self.snapshots.iter().any(|(client, ..)| client == number)
         };
-        if let Some(number) = self.provisioners.keys().copied().find(is_idle) {
+        let silent = self.silent.first().copied();
+        if let Some(number) = silent.or_else(|| self.provisioners.keys().copied().find(is_idle)) {
             self.close_provisioner(number, waits);
         }
     }
@@ -125,6 +130,7 @@ impl Clients {
                 .and_then(|encoded| ProvisionerRequest::decode(&encoded.bytes, encoded.handles).ok()),
             Err(_) => None,
         };
+        self.silent.remove(&number);
         match request {
             Some((_, ProvisionerRequest::InitializeTracing { session, config, output })) => {
                 let pid = channel.peer().map(|peer| peer.pid).ok();
@@ -149,6 +155,7 @@ impl Clients {
     }
 
     fn close_provisioner(&mut self, number: u32, waits: &WaitSet) {
+        self.silent.remove(&number);
         if let Some(channel) = self.provisioners.remove(&number) {
             let _ = waits.remove(&channel);
         }
