@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// Set to `1` by `trace record` in the environment of its command.
 const RECORD_VARIABLE: &str = "TRACE_RECORD";
 /// How long a program that is being recorded waits until a manager sets its trace up …
-const INITIALIZE_WAIT: Duration = Duration::from_millis(200);
+const INITIALIZE_WAIT: Duration = Duration::from_secs(1);
 /// … and then for its trace to start.
 const START_WAIT: Duration = Duration::from_secs(5);
 /// How long a synchronous registration waits for the manager's answer.
@@ -48,7 +48,7 @@ pub enum Registration {
 
 impl TraceProvider {
     /// Registers in the background. Never fails, and never waits: but in a program that `trace record`
-    /// started it waits until recording has started, so that the first event counts: at most 200 ms for a manager that
+    /// started it waits until recording has started, so that the first event counts: at most a second for a manager that
     /// wants to record it, and then at most 5 s until its buffer is there, which takes a while where it is large.
     ///
     /// An application that starts before any manager is picked up when one starts. `name` is cut to 100
