@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use trace_format::units::ProviderId;
 use trace_protocol::controller::{
     KnownCategory, ProviderInfo, ProvisionerRequest, ProvisionerResponse, SessionRequest, SessionResponse,
-    SnapshotError, StopResult,
+    SnapshotError, StopResult, TraceConfig,
 };
 use trace_protocol::{Encoded, Message, Txid};
 use zx_sim::{Channel, Error, Handle, Listener, Signals, Socket, WaitSet};
@@ -51,6 +51,15 @@ struct Query {
     waiting_for: BTreeSet<ProviderId>,
     categories: BTreeSet<KnownCategory>,
     deadline: Instant,
+}
+
+/// A session that somebody asks for.
+struct Wanted {
+    session: Handle,
+    output: Handle,
+    config: TraceConfig,
+    /// The process that asks.
+    pid: u32,
 }
 
 /// What a provisioner's request may concern.
@@ -133,8 +142,9 @@ impl Clients {
         self.silent.remove(&number);
         match request {
             Some((_, ProvisionerRequest::InitializeTracing { session, config, output })) => {
-                let pid = channel.peer().map(|peer| peer.pid).ok();
-                self.initialize((session, output), config, (pid, asked.is_ending), waits, events);
+                let pid = channel.peer().map_or(0, |peer| peer.pid);
+                let wanted = Wanted { session, output, config, pid };
+                self.initialize(wanted, asked.is_ending, waits, events);
             }
             Some((txid, ProvisionerRequest::GetProviders)) => {
                 self.answer(number, txid, ProvisionerResponse::Providers(asked.providers));
@@ -175,14 +185,8 @@ impl Clients {
         }
     }
 
-    fn initialize(
-        &mut self,
-        (session, output): (Handle, Handle),
-        config: trace_protocol::controller::TraceConfig,
-        (channel_peer, is_ending): (Option<u32>, bool),
-        waits: &WaitSet,
-        events: &mut VecDeque<Event>,
-    ) {
+    fn initialize(&mut self, wanted: Wanted, is_ending: bool, waits: &WaitSet, events: &mut VecDeque<Event>) {
+        let Wanted { session, output, config, pid } = wanted;
         // A handle of the wrong kind closes both: the client sees that on its channel.
         let (Ok(channel), Ok(output)) = (Channel::from_handle(session), Socket::from_handle(output)) else {
             return;
@@ -206,7 +210,6 @@ impl Clients {
         };
         self.sessions.insert(number, session);
         self.new_outputs.push_back(output);
-        let pid = channel_peer.unwrap_or(0);
         events.push_back(Event::Initialize { client: client_id(number), pid, config });
     }
 
