@@ -202,7 +202,9 @@ impl Vmo {
     /// The memory cannot be opened again, or not be locked.
     pub fn lock_live(&self) -> Result<LiveLock> {
         let own = Path::new("/proc/self/fd").join(self.file.as_raw_fd().to_string());
-        let file = File::open(own).map_err(|source| Error::io("cannot open a vmo again", source))?;
+        // Without /proc the handle itself carries the mark, and whoever else has the handle.
+        let file = File::open(own).or_else(|_| self.file.try_clone());
+        let file = file.map_err(|source| Error::io("cannot open a vmo again", source))?;
         sys::lock_description(&file).map_err(|source| Error::io("cannot lock a vmo", source))?;
         Ok(LiveLock { file, taken_by: std::process::id() })
     }
