@@ -62,6 +62,14 @@ fn looked(options: &Recover) -> String {
 
 fn recover(options: &Recover) -> Result<(), Failure> {
     let mut found = sessions(options);
+    if let (Some(_), [session]) = (&options.directory, found.as_slice())
+        && session.has_manager()
+    {
+        return Err(Failure::new(format!(
+            "{} is being recorded right now; end that recording, and its trace is complete",
+            session.directory.display()
+        )));
+    }
     found.retain(|session| !session.has_manager() && session.unsaved().next().is_some());
     if options.directory.is_none() && found.iter().any(Session::is_waiting) {
         // What was recovered before is there for those who name it.

@@ -122,6 +122,22 @@ fn a_client_that_dies_leaves_its_recording_to_be_recovered() {
     }
 }
 
+#[test]
+fn what_is_being_recorded_is_left_to_its_recording() {
+    let scene = Scene::begin("circular", 1000);
+    let [session] = &scene.sessions()[..] else { panic!("{:?}", scene.sessions()) };
+    let output = scene.sandbox.trace(["recover", session.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("is being recorded right now"), "{output:?}");
+    let output = scene.sandbox.trace(["recover", "--delete", session.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(session.join("provider-1").exists());
+    let list = scene.sandbox.trace(["recover", "--list", "--machine", "json"]);
+    let list: serde_json::Value = serde_json::from_slice(&list.stdout).unwrap();
+    assert_eq!((&list[0]["state"], &list[0]["providers"][0]["name"]), (&"running".into(), &"burst".into()));
+    kill(scene.burst, Signal::KILL);
+}
+
 /// An ordinary recording leaves nothing behind.
 #[test]
 fn after_an_ordinary_end_there_is_nothing_to_recover() {
