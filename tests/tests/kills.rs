@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use trace_tests::sandbox::kill;
 use trace_tests::scene::{Scene, counted, wait_for_death};
 use trace_tests::wait_for;
+use zx_sim::Vmo;
 
 /// Who is killed, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +71,14 @@ fn kill_once(mode: &str, victims: Victims, events: u64, between: Duration) {
     }
     if victims != Victims::Manager {
         wait_for_death(program);
+    }
+    if victims == Victims::Manager {
+        // It goes on, and leaves its buffer; a ring that goes round while it is read would have gaps.
+        let buffers =
+            scene.sessions().into_iter().filter_map(|path| Vmo::open(&path.join("provider-1")).ok());
+        for buffer in buffers {
+            wait_for("the program to leave its buffer", || (!buffer.is_live().unwrap()).then_some(()));
+        }
     }
     wait_for("the client to end", || (!scene.recording.is_running()).then_some(()));
     // What is in no archive is recovered; where the manager had time to write all of it there is nothing left.
