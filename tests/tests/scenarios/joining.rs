@@ -1,6 +1,11 @@
 //! Programs that come before, during and after a recording.
 
 use rustix::process::Signal;
+use trace_protocol::controller::{
+    ProvisionerRequest, ProvisionerResponse, SessionRequest, SessionResponse, StartOptions, StopOptions,
+    TraceConfig,
+};
+use trace_tests::client::Client;
 use trace_tests::{Archive, Sandbox, wait_for};
 
 #[test]
@@ -34,6 +39,34 @@ fn a_program_that_registers_during_a_recording_is_recorded() {
     let archive = Archive::read(&sandbox.file("trace.fxt"));
     assert_eq!(archive.events.len(), (3 + 4) * 14);
     assert_eq!(archive.providers.len(), 3);
+}
+
+/// More programs than a list of them has room for.
+#[test]
+fn a_hundred_and_ten_programs_are_recorded_together() {
+    const PROGRAMS: usize = 110;
+    let sandbox = Sandbox::new();
+    let _manager = sandbox.spawn("trace", &["manager"]);
+    let client = Client::connect(&sandbox);
+    let config = TraceConfig { buffer_size_megabytes_hint: 1, ..TraceConfig::default() };
+    let mut session = client.begin(config);
+    let output = session.collect();
+    let started = session.ask(SessionRequest::StartTracing(StartOptions::default()));
+    assert_eq!(started, SessionResponse::StartTracing(Ok(())));
+    let spawn = |_| sandbox.spawn_recorded("stubborn", &["ignore-term"]);
+    let mut programs: Vec<_> = (0..PROGRAMS).map(spawn).collect();
+    // They have written by then.
+    programs.iter_mut().for_each(|program| assert_eq!(program.line(), "ready"));
+    let listed = client.ask(ProvisionerRequest::GetProviders);
+    assert!(matches!(&listed, ProvisionerResponse::Providers(list) if list.len() == 100), "{listed:?}");
+    let answer = session.ask(SessionRequest::StopTracing(StopOptions { write_results: true }));
+    let SessionResponse::StopTracing(Ok(result)) = answer else { panic!("{answer:?}") };
+    assert_eq!(result.provider_stats.len(), PROGRAMS);
+    drop(session);
+    let archive = Archive::of_bytes(&output.finish());
+    assert_eq!(archive.providers.len(), PROGRAMS + 1);
+    assert_eq!(archive.events.len(), PROGRAMS);
+    assert_eq!(archive.generated().into_values().collect::<Vec<_>>(), [1; PROGRAMS]);
 }
 
 #[test]

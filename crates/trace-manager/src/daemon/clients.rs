@@ -10,6 +10,7 @@ use trace_protocol::controller::{
     KnownCategory, ProviderInfo, ProvisionerRequest, ProvisionerResponse, SessionRequest, SessionResponse,
     SnapshotError, StopResult, TraceConfig,
 };
+use trace_protocol::limits::MAX_PROVIDERS;
 use trace_protocol::{Encoded, Message, Txid};
 use zx_sim::{Channel, Error, Handle, Listener, Signals, Socket, WaitSet};
 
@@ -147,7 +148,8 @@ impl Clients {
                 self.initialize(wanted, asked.is_ending, waits, events);
             }
             Some((txid, ProvisionerRequest::GetProviders)) => {
-                self.answer(number, txid, ProvisionerResponse::Providers(asked.providers));
+                let listed = asked.providers.into_iter().take(MAX_PROVIDERS).collect();
+                self.answer(number, txid, ProvisionerResponse::Providers(listed));
             }
             Some((txid, ProvisionerRequest::GetKnownCategories)) => {
                 self.begin_query(number, txid, &asked);

@@ -496,6 +496,53 @@ fn a_header_of_a_stranger_is_refused() {
     }
 }
 
+/// Whatever a header says, word by word: it is refused, or what is read is sound and comes from this buffer.
+#[test]
+fn every_word_of_the_header_may_say_anything() {
+    for mode in [BufferMode::Oneshot, BufferMode::Circular, BufferMode::Streaming] {
+        let image = Image::sized(64 << 10, mode).durable(0, &definitions()).closed(0, 1, &event(7));
+        for word in 0..HEADER_BYTES / 8 {
+            let original = u64::from_le_bytes(*image.bytes[word * 8..].first_chunk().unwrap());
+            let around = [1, 8, 0x100, 1 << 32]
+                .into_iter()
+                .flat_map(|step| [original.wrapping_add(step), original.wrapping_sub(step), original ^ step]);
+            let extremes = [0, 1, 7, 8, u64::MAX, u64::MAX - 7, 1 << 63, u64::from(u32::MAX), 64 << 10];
+            let ones = (0..64).map(|bit| original ^ 1 << bit);
+            for value in around.chain(extremes).chain(ones) {
+                let changed = image.clone().header(word, value);
+                for activity in [Activity::Quiet, Activity::Live] {
+                    let Ok(mut reader) = open(&changed.bytes[..], &changed, activity) else { continue };
+                    let mut out = Vec::new();
+                    while let Ok(true) = reader.read_batch(&mut out) {}
+                    let mut words = out.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
+                    let all = with_definitions(&[&event(7)]);
+                    assert!(words.all(|word| all.contains(&word)), "{mode:?}, word {word}: {value:#x}");
+                    let _ = (reader.losses(), reader.gaps(), reader.written());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_record_may_end_where_its_region_ends() {
+    let mut image = Image::defined();
+    let last = image.layout.slab_count() - 1;
+    let words = image.layout.slab_bytes as usize / 8;
+    let events: Vec<u64> = (0..words as u64 / 2).flat_map(event).collect();
+    assert_eq!(
+        image.layout.slab(last) + image.layout.slab_bytes,
+        image.layout.rolling + image.layout.rolling_bytes
+    );
+    image = image.closed(last, u64::from(last) + 1, &events);
+    assert_eq!(image.read().0, with_definitions(&[&events]));
+    // And the last definition.
+    let start = image.layout.durable_bytes / 8 - STRING_1.len() as u64;
+    let other: Vec<u64> = [STRING_1[0] + (1 << 16), STRING_1[1]].to_vec();
+    let image = Image::defined().durable(start, &other);
+    assert_eq!(image.read().0, [definitions(), other].concat());
+}
+
 #[test]
 fn a_file_that_ends_early_is_an_error_wherever_it_ends() {
     let image = Image::defined().closed(0, 1, &event(1));
