@@ -2,6 +2,7 @@
 
 use rustix::process::Signal;
 use std::fs;
+use std::time::{Duration, Instant};
 use trace_tests::sandbox::kill;
 use trace_tests::scene::{Scene, counted, freeze, stderr, wait_for_death};
 use trace_tests::{Sandbox, wait_for};
@@ -120,6 +121,38 @@ fn a_client_that_dies_leaves_its_recording_to_be_recovered() {
         }
         kill(scene.burst, Signal::KILL);
     }
+}
+
+/// The manager dies in the middle of a half that the client has taken a part of: what is in no file of the client's is recovered.
+//= docs/recovery.md#what-is-recovered
+#[test]
+fn a_half_that_was_given_in_part_is_recovered() {
+    let scene = Scene::begin("streaming", 1000);
+    // It takes nothing more, so that a half stays half sent.
+    freeze(scene.recording.pid());
+    let [session] = &scene.sessions()[..] else { panic!("{:?}", scene.sessions()) };
+    let manifest = || fs::read_to_string(session.join("manifest.jsonl")).unwrap();
+    // The socket takes some halves; then one is stuck, long before the next is full.
+    let mut last = (String::new(), Instant::now());
+    wait_for("a half to be given in part", || {
+        let line = manifest().lines().last().unwrap_or_default().to_owned();
+        if line != last.0 {
+            last = (line, Instant::now());
+        }
+        (last.0.contains("saving") && last.1.elapsed() > Duration::from_millis(50)).then_some(())
+    });
+    freeze(scene.burst);
+    let counted = counted(&scene.sandbox);
+    kill(scene.manager, Signal::KILL);
+    wait_for_death(scene.manager);
+    kill(scene.burst, Signal::KILL);
+    wait_for_death(scene.burst);
+    scene.recording.signal(Signal::CONT);
+    wait_for("the client to give up", || scene.sandbox.file("trace.fxt").exists().then_some(()));
+    let output = scene.recover();
+    assert!(output.status.success(), "{output:?}");
+    assert!(stderr(&output).contains("and perhaps a part of half"), "{output:?}");
+    scene.check("streaming", &["trace.fxt", "recovered.fxt"], &counted);
 }
 
 #[test]
