@@ -10,9 +10,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use trace_tests::build::workspace;
 
-/// How often a broken test may be green before it is called so.
-const CHANCES: u32 = 4;
-
 /// One way to break the code.
 struct Mutation {
     name: String,
@@ -63,18 +60,6 @@ fn test(directory: &Path, arguments: &[String]) -> std::io::Result<Outcome> {
     })
 }
 
-/// A few tests wait for what two processors do at the same time: they may have to wait more than once.
-fn test_often(directory: &Path, arguments: &[String]) -> std::io::Result<Outcome> {
-    let mut outcome = Outcome::Green;
-    for _ in 0..CHANCES {
-        outcome = test(directory, arguments)?;
-        if outcome != Outcome::Green {
-            break;
-        }
-    }
-    Ok(outcome)
-}
-
 /// Copies the tracked files.
 fn copy(to: &Path) -> std::io::Result<()> {
     let output = Command::new("git").current_dir(workspace()).args(["ls-files", "-z"]).output()?;
@@ -108,7 +93,7 @@ fn main() -> std::io::Result<ExitCode> {
         };
         if outcome.is_none() {
             fs::write(&path, original.replacen(&mutation.from, &mutation.to, 1))?;
-            outcome = match test_often(directory.path(), &mutation.test)? {
+            outcome = match test(directory.path(), &mutation.test)? {
                 Outcome::Red => None,
                 other => Some(format!("the test is {other:?}")),
             };

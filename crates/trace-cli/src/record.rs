@@ -55,7 +55,7 @@ pub fn run(options: Record) -> Result<u8, Failure> {
         End::ManagerGone => None,
         End::CommandEnded | End::Duration | End::Interrupted => stop(&mut recording)?,
     };
-    let note = result.is_none().then(|| {
+    let mut note = result.is_none().then(|| {
         format!("{}; what had come is kept, and trace recover saves the rest", recording.why_gone())
     });
     if matches!(end, End::Duration)
@@ -63,8 +63,11 @@ pub fn run(options: Record) -> Result<u8, Failure> {
     {
         end_command(&mut recording, command)?;
     }
-    let is_whole = recording.finish()?;
-    if !is_whole || note.is_some() {
+    if let Some(failure) = recording.finish()? {
+        // The manager had handed over everything before.
+        note = note.or(Some(format!("{failure}; what was written before is kept")));
+    }
+    if note.is_some() {
         let file = archive.as_mut().map_or_else(|| output.file(), NamedTempFile::as_file_mut);
         if cut_to_whole_records(file)? == 0 {
             return Err(Failure::new(note.unwrap_or_default()));

@@ -6,7 +6,7 @@ use crate::exit::Failure;
 use crate::list::print;
 use crate::output::OutputFile;
 use crate::summary;
-use std::io::BufWriter;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 use trace_manager::recovery::{Error, Leftover, Recovered, Session, session_directories};
@@ -88,9 +88,11 @@ fn recover(options: &Recover) -> Result<(), Failure> {
     let leftover = Leftover::open(&session.directory).map_err(failure)?;
     let mut output = OutputFile::create(&options.output_file)?;
     let mut all = Vec::new();
-    leftover
-        .recover(&mut BufWriter::new(output.file()), |recovered| all.push(recovered.clone()))
-        .map_err(failure)?;
+    let mut writer = BufWriter::new(output.file());
+    leftover.recover(&mut writer, |recovered| all.push(recovered.clone())).map_err(failure)?;
+    let flushed = writer.flush();
+    drop(writer);
+    flushed.map_err(|error| Failure::new(format!("cannot write the archive: {error}")))?;
     let path = output.finish()?;
     leftover.note_recovered(&path).map_err(failure)?;
     report(&all, &path, &session.directory)

@@ -69,7 +69,7 @@ fn a_runtime_directory_without_room_is_named() {
 #[test]
 fn a_trace_that_cannot_be_written_any_further_keeps_what_is_whole() {
     let mut random = 12_345_u64;
-    let mut limits = vec![0, 7, 8, 9, 16, 200, 500, 1000];
+    let mut limits = vec![0, 7, 8, 9, 16, 200, 500, 1000, 3_000_000, 3_500_000, 3_800_000];
     for _ in 0..12 {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         limits.push(random >> 32 & 0xf_ffff);

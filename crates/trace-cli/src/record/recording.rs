@@ -189,8 +189,8 @@ impl<'a> Recording<'a> {
         self.failure.as_deref().unwrap_or("the trace manager is gone")
     }
 
-    /// Ends the session and takes the rest of the archive. True if it is whole.
-    pub fn finish(mut self) -> Result<bool, Failure> {
+    /// Ends the session and takes the rest of the archive. Why it is not whole, if it is not.
+    pub fn finish(mut self) -> Result<Option<String>, Failure> {
         self.session = None;
         while self.output.is_some() {
             self.happened.clear();
@@ -198,6 +198,6 @@ impl<'a> Recording<'a> {
             self.waits.wait(&mut events, None).map_err(|error| system(&error))?;
             self.read_output()?;
         }
-        Ok(self.failure.is_none())
+        Ok(self.failure)
     }
 }

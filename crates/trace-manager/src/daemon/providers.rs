@@ -81,7 +81,9 @@ impl Provider {
     fn is_dying(&self) -> bool {
         let deadline = Some(Instant::now() + DYING_WAIT);
         let wait = |process: &ProcessFd| zx_sim::wait_one(process, Signals::READABLE, deadline).is_ok();
-        self.process.as_ref().is_some_and(|process| wait(process) && process.is_dead())
+        // Without a buffer it makes no difference, and nobody is to be held up by it.
+        let process = self.process.as_ref().filter(|_| self.tracee.is_some());
+        process.is_some_and(|process| wait(process) && process.is_dead())
     }
 }
 
