@@ -61,6 +61,26 @@ impl Sandbox {
         sandbox
     }
 
+    /// One whose directories every user may enter, for a manager that serves them all. None if this is not root's
+    /// process, which cannot act for others.
+    ///
+    /// # Panics
+    /// If there is no room for it.
+    #[must_use]
+    pub fn for_all_users() -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            return None;
+        }
+        let sandbox = Self::new();
+        let open = |path: &Path, mode| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("an open directory");
+        };
+        open(sandbox.directory.path(), 0o755);
+        open(&sandbox.runtime_dir(), 0o755);
+        open(&sandbox.work_dir(), 0o1777);
+        Some(sandbox)
+    }
+
     /// The manager's directory.
     #[must_use]
     pub fn runtime_dir(&self) -> PathBuf {
@@ -151,7 +171,12 @@ impl Sandbox {
         Self::spawn_command(command)
     }
 
-    fn spawn_command(mut command: Command) -> Process {
+    /// As [`Sandbox::spawn`], of a command that was prepared further.
+    ///
+    /// # Panics
+    /// If it cannot be spawned.
+    #[must_use]
+    pub fn spawn_command(mut command: Command) -> Process {
         command.process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the program is spawned");

@@ -21,4 +21,5 @@ mod scenarios {
     mod recovering;
     mod skew;
     mod snapshots;
+    mod users;
 }

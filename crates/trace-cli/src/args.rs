@@ -247,6 +247,10 @@ pub struct Recover {
 /// Options of `manager`.
 #[derive(Debug, Args)]
 pub struct Manager {
+    /// Serve every user's programs and clients, each client with what its user may see; only for root, and what root's manager
+    /// does when TRACE_RUNTIME_DIR is not set
+    #[arg(long, conflicts_with = "on_demand")]
+    pub all_users: bool,
     /// End when there was no client and no session for a while
     #[arg(long)]
     pub on_demand: bool,

@@ -5,18 +5,28 @@ use crate::connection;
 use crate::exit::Failure;
 use trace_manager::daemon::{self, Options};
 
-/// Runs the manager in the first runtime directory.
+/// Runs the manager in the first runtime directory; root's, in the system's.
 pub fn run(options: &Manager) -> Result<(), Failure> {
     let directories = connection::directories();
-    let Some(directory) = directories.first() else {
+    let (Some(first), Some(last)) = (directories.first(), directories.last()) else {
         return Err(Failure::new("there is no place for a runtime directory"));
     };
+    let is_root = rustix::process::geteuid().is_root();
+    if options.all_users && !is_root {
+        return Err(Failure::new("only a manager that root starts can serve all users"));
+    }
+    // The system's comes after root's own, unless one was named.
+    let is_for_all_users = options.all_users || (is_root && !options.on_demand && first != last);
+    let directory = if is_for_all_users { last } else { first };
     if options.on_demand {
         // Away from the terminal of whoever started it, whose Ctrl-C is not meant for us.
         let _ = rustix::process::setsid();
     }
     daemon::run(Options {
         runtime_dir: directory.clone(),
+        // What others cannot reach, and in memory where there is some.
+        buffers_dir: (directory != first).then(|| first.clone()),
+        is_for_all_users,
         on_demand: options.on_demand,
         idle_timeout: options.idle_timeout,
     })

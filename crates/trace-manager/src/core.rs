@@ -23,6 +23,21 @@ use trace_protocol::{BufferDisposition, BufferingMode, FifoRequest, PacketError}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientId(pub u64);
 
+/// A user, as the kernel numbers them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Uid(pub u32);
+
+impl Uid {
+    /// Who may see everybody.
+    pub const ROOT: Self = Self(0);
+
+    /// Whether this user may know of what belongs to another, in a manager of `owner`'s.
+    //= docs/protocol.md#users
+    fn may_see(self, other: Self, owner: Self) -> bool {
+        self == other || self == owner || self == Self::ROOT
+    }
+}
+
 /// Time since the manager started.
 pub type Now = Duration;
 
@@ -37,6 +52,8 @@ pub enum Event {
         name: String,
         /// Its process.
         pid: u64,
+        /// Its user.
+        uid: Uid,
     },
     /// A provider's channel was closed, by itself or by its death: it is no longer registered.
     ProviderClosed {
@@ -81,6 +98,8 @@ pub enum Event {
         client: ClientId,
         /// Its process.
         pid: u32,
+        /// Its user.
+        uid: Uid,
         /// What it wants.
         config: TraceConfig,
     },
@@ -112,6 +131,8 @@ pub enum Event {
     Snapshot {
         /// Its provisioner channel.
         client: ClientId,
+        /// Its user.
+        uid: Uid,
     },
     /// The copy is out of our hands, or nobody takes it.
     SnapshotFinished {
@@ -249,11 +270,13 @@ pub enum Action {
 struct Provider {
     name: String,
     pid: u64,
+    uid: Uid,
 }
 
 /// The manager's state.
 #[derive(Debug, Default)]
 pub struct Core {
+    owner: Uid,
     providers: BTreeMap<ProviderId, Provider>,
     session: Option<Session>,
     /// Who waits for a snapshot.
@@ -262,18 +285,21 @@ pub struct Core {
 }
 
 impl Core {
-    /// A manager that knows nobody.
+    /// A user's manager, that knows nobody.
     #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(owner: Uid) -> Self {
+        Self { owner, ..Self::default() }
     }
 
     /// Takes in what happened.
     pub fn handle_event(&mut self, now: Now, event: Event) {
         match event {
-            Event::ProviderRegistered { provider, name, pid } => {
-                let registered = Provider { name, pid };
-                if let Some(session) = &mut self.session {
+            Event::ProviderRegistered { provider, name, pid, uid } => {
+                let registered = Provider { name, pid, uid };
+                let owner = self.owner;
+                if let Some(session) =
+                    self.session.as_mut().filter(|session| session.uid().may_see(uid, owner))
+                {
                     session.handle_new_provider(provider, &registered, &mut self.actions);
                 }
                 self.providers.insert(provider, registered);
@@ -296,7 +322,7 @@ impl Core {
                     session.handle_transferred(provider, stats, is_complete, actions);
                 });
             }
-            Event::Initialize { client, pid, config } => self.initialize(client, pid, config),
+            Event::Initialize { client, pid, uid, config } => self.initialize(client, pid, uid, config),
             Event::Start { client, options } => match self.session_of(client) {
                 Some((session, actions)) => session.handle_start(now, options, actions),
                 None => {
@@ -320,7 +346,7 @@ impl Core {
                     self.actions.push_back(Action::ReplyFlush(client, Err(FlushError::NotInitialized)));
                 }
             },
-            Event::Snapshot { client } => self.begin_snapshot(client),
+            Event::Snapshot { client, uid } => self.begin_snapshot(client, uid),
             Event::SnapshotFinished { result } => {
                 if let Some(client) = self.snapshot.take() {
                     self.actions.push_back(Action::ReplySnapshot(client, result));
@@ -361,31 +387,38 @@ impl Core {
         self.session.is_some()
     }
 
-    /// Whether recording runs or is about to: what a provider that registers is told.
+    /// Whether recording of a user's runs or is about to: what a provider that registers is told.
     #[must_use]
-    pub fn is_started(&self) -> bool {
-        let state = self.session.as_ref().map(Session::state);
+    pub fn is_started(&self, uid: Uid) -> bool {
+        let session = self.session.as_ref().filter(|session| session.uid().may_see(uid, self.owner));
+        let state = session.map(Session::state);
         matches!(state, Some(SessionState::Starting | SessionState::Started))
     }
 
-    /// The registered providers, by number.
+    /// The registered providers that a user may see, by number.
     #[must_use]
-    pub fn providers(&self) -> Vec<ProviderInfo> {
+    pub fn providers(&self, uid: Uid) -> Vec<ProviderInfo> {
         self.providers
             .iter()
+            .filter(|(_, provider)| uid.may_see(provider.uid, self.owner))
             .map(|(id, provider)| ProviderInfo { id: id.0, pid: provider.pid, name: provider.name.clone() })
             .collect()
     }
 
-    fn initialize(&mut self, client: ClientId, pid: u32, config: TraceConfig) {
+    fn initialize(&mut self, client: ClientId, pid: u32, uid: Uid, config: TraceConfig) {
         if let Some(session) = &self.session {
-            let reason = format!("the trace manager is in use by {}", session.owner());
+            let owner = match uid.may_see(session.uid(), self.owner) {
+                true => session.owner(),
+                false => format!("user {}", session.uid().0),
+            };
+            let reason = format!("the trace manager is in use by {owner}");
             self.actions.push_back(Action::RefuseClient { client, reason });
             return;
         }
         self.actions.push_back(Action::BeginArchive { config: config.clone() });
-        let mut session = Session::new(client, pid, config);
-        for (id, provider) in &self.providers {
+        let mut session = Session::new(client, pid, uid, config);
+        let visible = self.providers.iter().filter(|(_, provider)| uid.may_see(provider.uid, self.owner));
+        for (id, provider) in visible {
             session.handle_new_provider(*id, provider, &mut self.actions);
         }
         session.finish_initialize(&mut self.actions);
@@ -393,9 +426,10 @@ impl Core {
     }
 
     /// One at a time, so that nobody can have any number of them.
-    fn begin_snapshot(&mut self, client: ClientId) {
+    fn begin_snapshot(&mut self, client: ClientId, uid: Uid) {
         let refuse = |error| Action::ReplySnapshot(client, Err(error));
-        self.actions.push_back(match self.session.as_ref().and_then(Session::snapshot) {
+        let session = self.session.as_ref().filter(|session| uid.may_see(session.uid(), self.owner));
+        self.actions.push_back(match session.and_then(Session::snapshot) {
             Some(_) if self.snapshot.is_some() => refuse(SnapshotError::Busy),
             Some((config, providers)) => {
                 self.snapshot = Some(client);

@@ -7,7 +7,7 @@ mod session_dir;
 mod snapshot;
 
 use crate::archive::transfer::Transfer;
-use crate::core::{Action, ClientId, Core, Event, Part};
+use crate::core::{Action, ClientId, Core, Event, Part, Uid};
 use clients::Clients;
 use output::{Flushed, Output};
 use providers::{Buffer, Providers};
@@ -37,6 +37,10 @@ const LOCK: &str = "lock";
 pub struct Options {
     /// Where its sockets and buffers go.
     pub runtime_dir: PathBuf,
+    /// Where the buffers go, below a directory that only this user may use: the runtime directory where it is none.
+    pub buffers_dir: Option<PathBuf>,
+    /// Every user's programs and clients are served, each client with what its user may see.
+    pub is_for_all_users: bool,
     /// A client started it: it ends by itself when nobody has needed it for a while.
     pub on_demand: bool,
     /// That while.
@@ -139,7 +143,11 @@ pub fn run(options: Options) -> Result<(), Error> {
         let path = path.to_owned();
         move |source| Error::Path { path, source }
     };
-    let runtime = RuntimeDir::open_or_create(&options.runtime_dir).map_err(path(&options.runtime_dir))?;
+    let open = match options.is_for_all_users {
+        true => RuntimeDir::open_or_create_for_all,
+        false => RuntimeDir::open_or_create,
+    };
+    let runtime = open(&options.runtime_dir).map_err(path(&options.runtime_dir))?;
     let lock = runtime.lock(LOCK).map_err(path(&options.runtime_dir.join(LOCK)))?;
     let Some(_lock) = lock else {
         return Err(Error::AlreadyRunning { pid: runtime.lock_holder(LOCK), directory: options.runtime_dir });
@@ -148,14 +156,18 @@ pub fn run(options: Options) -> Result<(), Error> {
     let clock = Clock::load_or_create(&options.runtime_dir).map_err(path(&options.runtime_dir))?;
     let listen = |name: &str| {
         let socket = options.runtime_dir.join(name);
-        Listener::bind(&socket).map_err(path(&socket))
+        let bind = if options.is_for_all_users { Listener::bind_for_all } else { Listener::bind };
+        bind(&socket).map_err(path(&socket))
     };
     let (registry, provisioner) = (listen(REGISTRY)?, listen(PROVISIONER)?);
-    let own = runtime.duplicate().map_err(path(&options.runtime_dir))?;
-    let result = Daemon::new(&options, runtime, clock, registry, provisioner)?.run();
+    let buffers = match &options.buffers_dir {
+        Some(directory) => RuntimeDir::open_or_create(directory).map_err(path(directory))?,
+        None => runtime.duplicate().map_err(path(&options.runtime_dir))?,
+    };
+    let result = Daemon::new(&options, buffers, clock, registry, provisioner)?.run();
     for name in [REGISTRY, PROVISIONER] {
         // Not those of another manager, if somebody has put another directory in this one's place.
-        let _ = own.remove_file(name);
+        let _ = runtime.remove_file(name);
     }
     result
 }
@@ -193,7 +205,7 @@ struct Daemon {
 impl Daemon {
     fn new(
         options: &Options,
-        runtime: RuntimeDir,
+        buffers: RuntimeDir,
         clock: Clock,
         registry: Listener,
         provisioner: Listener,
@@ -218,12 +230,12 @@ impl Daemon {
             started: now,
             idle_timeout: options.on_demand.then_some(options.idle_timeout),
             idle_since: now,
-            core: Core::new(),
+            core: Core::new(Uid(rustix::process::geteuid().as_raw())),
             events: VecDeque::new(),
             registry,
             provisioner,
             _signals: signals,
-            providers: Providers::new(runtime, clock),
+            providers: Providers::new(buffers, clock),
             clients: Clients::new(),
             output: None,
             transfer: None,
@@ -272,7 +284,7 @@ impl Daemon {
         match key {
             Key::Registry => self.providers.accept(&self.registry, &self.waits),
             Key::Registration(number) => {
-                let is_started = self.core.is_started();
+                let is_started = |uid| self.core.is_started(uid);
                 self.providers.read_registration(number, is_started, &self.waits, &mut self.events);
             }
             Key::Provider(id) => {
@@ -283,9 +295,10 @@ impl Daemon {
             Key::Fifo(id) => self.providers.read_fifo(id, &mut self.events),
             Key::Provisioner => self.clients.accept(&self.provisioner, &self.waits),
             Key::Client(number) => {
-                let providers = self.core.providers();
+                let uid = self.clients.user(number);
+                let providers = self.core.providers(uid);
                 let is_ending = self.output.is_some() && !self.core.has_session();
-                let asked = clients::Asked { providers, is_ending, registered: &mut self.providers };
+                let asked = clients::Asked { uid, providers, is_ending, registered: &mut self.providers };
                 self.clients.read_provisioner(number, asked, &self.waits, &mut self.events);
             }
             Key::Session(number) => self.clients.read_session(number, &mut self.events),

@@ -24,6 +24,7 @@ const CATEGORIES: Field = Field::new(2, "categories");
 const BUFFER_HEADER_VERSION: Field = Field::new(3, "buffer_header_version");
 const TICK_SOURCE: Field = Field::new(4, "tick source bytes");
 const TICKS_PER_SECOND: Field = Field::new(5, "ticks_per_second");
+const PROCESS_KOID: Field = Field::new(6, "process_koid");
 
 const DISPOSITION: Field = Field::new(1, "buffer_disposition");
 const ADDITIONAL_CATEGORIES: Field = Field::new(2, "additional_categories");
@@ -77,6 +78,8 @@ pub struct ProviderConfig<H> {
     pub tick_source: String,
     /// Rate of that clock, not zero.
     pub ticks_per_second: u64,
+    /// The provider's process as the manager numbers it, which in another pid namespace is not as it numbers itself.
+    pub process_koid: Option<u64>,
 }
 
 /// Provider → manager.
@@ -161,6 +164,9 @@ impl<H> ProviderConfig<H> {
         table.put(BUFFER_HEADER_VERSION, &self.buffer_header_version)?;
         table.put(TICK_SOURCE, &self.tick_source)?;
         table.put(TICKS_PER_SECOND, &self.ticks_per_second)?;
+        if let Some(koid) = self.process_koid {
+            table.put(PROCESS_KOID, &koid)?;
+        }
         Ok((INITIALIZE, table, vec![self.buffer, self.fifo]))
     }
 
@@ -175,6 +181,7 @@ impl<H> ProviderConfig<H> {
             buffer_header_version: table.require(BUFFER_HEADER_VERSION)?,
             tick_source: table.require_string(TICK_SOURCE, MAX_TICK_SOURCE_BYTES)?,
             ticks_per_second,
+            process_koid: table.find(PROCESS_KOID)?,
         })
     }
 }

@@ -62,6 +62,7 @@ fn provider_request() -> impl Strategy<Value = ProviderRequest<H>> {
                         buffer_header_version: version,
                         tick_source,
                         ticks_per_second: rate,
+                        process_koid: Some(rate).filter(|rate| rate % 2 == 0),
                     },
                 }
             }),

@@ -39,8 +39,15 @@ pub(crate) fn register(
     directories.iter().find_map(|directory| register_in(directory, name, synchronously))
 }
 
+/// What this program records is for its own user, and for root.
+//= docs/protocol.md#users
+fn may_be_trusted(registry: &Channel) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    registry.peer().is_ok_and(|manager| manager.uid == own || manager.uid == 0)
+}
+
 fn register_in(directory: &Path, name: &str, synchronously: bool) -> Option<(Line, Option<Progress>)> {
-    let registry = Channel::connect(&directory.join(REGISTRY)).ok()?;
+    let registry = Channel::connect(&directory.join(REGISTRY)).ok().filter(may_be_trusted)?;
     let (ours, theirs, closed_in_children) = fork::without_forks(|| {
         let (ours, theirs) = Channel::pair().ok()?;
         let closed_in_children = ClosedInChildren::new(&ours);

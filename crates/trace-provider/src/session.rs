@@ -64,7 +64,7 @@ impl Session {
         let live = vmo.lock_live().map_err(mapped)?;
         let mapping = vmo.map().map_err(mapped)?;
         let config = Config {
-            process: zx_sim::process_koid(),
+            process: config.process_koid.unwrap_or_else(zx_sim::process_koid),
             process_name: zx_sim::process_name(),
             ticks_per_second: config.ticks_per_second,
             categories: config.categories,

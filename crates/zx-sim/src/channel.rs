@@ -9,9 +9,11 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
 };
+use std::fs::Permissions;
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Longest message in bytes.
@@ -210,6 +212,18 @@ impl Listener {
     /// # Errors
     /// The path cannot be used.
     pub fn bind(path: &Path) -> Result<Self> {
+        Self::bind_with(path, None)
+    }
+
+    /// As [`Listener::bind`], for every user who can reach the path.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn bind_for_all(path: &Path) -> Result<Self> {
+        Self::bind_with(path, Some(0o666))
+    }
+
+    fn bind_with(path: &Path, mode: Option<u32>) -> Result<Self> {
         let failed =
             |source: std::io::Error| Error::io(format!("cannot listen at {}", path.display()), source);
         let socket = seqpacket()?;
@@ -220,6 +234,9 @@ impl Listener {
         let (address, _directory) = address(&temporary)?;
         rustix::net::bind(&socket, &address).map_err(|source| failed(source.into()))?;
         let listening = rustix::net::listen(&socket, BACKLOG).map_err(std::io::Error::from);
+        // Nobody else makes anything in the directory, so it is the socket whose mode is changed.
+        let permit = |mode| std::fs::set_permissions(&temporary, Permissions::from_mode(mode));
+        let listening = listening.and_then(|()| mode.map_or(Ok(()), permit));
         listening.and_then(|()| std::fs::rename(&temporary, path)).map_err(|source| {
             let _ = std::fs::remove_file(&temporary);
             failed(source)

@@ -63,19 +63,36 @@ impl RuntimeDir {
         vec![own, Path::new("/run").join(name)]
     }
 
-    /// Opens a runtime directory, and makes it if it is not there: mode 0700, this user's, no symlink.
+    /// Opens a runtime directory, and makes it if it is not there: mode 0700, this user's, no symlink, and not below
+    /// a directory where anybody may put another one in its place.
     ///
     /// # Errors
     /// It cannot be made, or what is there is not safe to use.
     pub fn open_or_create(path: &Path) -> Result<Self> {
+        Self::open_or_create_with(path, Mode::RWXU)
+    }
+
+    /// As [`RuntimeDir::open_or_create`], of mode 0755: every user may connect to what listens there, and make nothing.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_or_create_for_all(path: &Path) -> Result<Self> {
+        Self::open_or_create_with(path, Mode::RWXU | Mode::RGRP | Mode::XGRP | Mode::ROTH | Mode::XOTH)
+    }
+
+    fn open_or_create_with(path: &Path, expected: Mode) -> Result<Self> {
         // A slash at the end would follow a symlink.
         let path: &Path = &path.components().collect::<PathBuf>();
         let failed = |source| Error::io(format!("cannot use {}", path.display()), source);
-        match rustix::fs::mkdir(path, Mode::RWXU) {
-            Ok(()) | Err(rustix::io::Errno::EXIST) => {}
-            Err(source) => return Err(Error::io(format!("cannot create {}", path.display()), source)),
-        }
         let problem = |problem: String| Error::Unsafe { path: path.to_owned(), problem };
+        if let Some(open) = open_to_everybody(path) {
+            return Err(problem(format!("is below {}, where everybody may change it", open.display())));
+        }
+        let is_new = match rustix::fs::mkdir(path, expected) {
+            Ok(()) => true,
+            Err(rustix::io::Errno::EXIST) => false,
+            Err(source) => return Err(Error::io(format!("cannot create {}", path.display()), source)),
+        };
         let seen = rustix::fs::statat(rustix::fs::CWD, path, AtFlags::SYMLINK_NOFOLLOW).map_err(failed)?;
         match FileType::from_raw_mode(seen.st_mode) {
             FileType::Directory => {}
@@ -90,9 +107,14 @@ impl RuntimeDir {
         if stat.st_uid != uid {
             return Err(problem(format!("belongs to user {}, not to user {uid}", stat.st_uid)));
         }
-        let mode = Mode::from_raw_mode(stat.st_mode).bits() & 0o777;
-        if mode != 0o700 {
-            return Err(problem(format!("has mode {mode:04o}, expected 0700")));
+        if is_new {
+            // Whatever the umask took away.
+            rustix::fs::fchmod(&directory, expected).map_err(failed)?;
+        } else {
+            let (mode, expected) = (stat.st_mode & 0o777, expected.bits());
+            if mode != expected {
+                return Err(problem(format!("has mode {mode:04o}, expected {expected:04o}")));
+            }
         }
         Ok(Self { path: path.to_owned(), directory })
     }
@@ -198,4 +220,16 @@ impl RuntimeDir {
             }
         }
     }
+}
+
+/// The nearest directory above a path where any user may rename and replace what is in it.
+fn open_to_everybody(path: &Path) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    let is_open = |directory: &&Path| {
+        rustix::fs::stat(*directory).is_ok_and(|stat| {
+            let mode = Mode::from_raw_mode(stat.st_mode);
+            mode.contains(Mode::WOTH) && !mode.contains(Mode::SVTX)
+        })
+    };
+    path.ancestors().skip(1).find(is_open).map(Path::to_owned)
 }

@@ -2,7 +2,7 @@
 
 use super::stats::Stats;
 use super::tracee::{Data, Stream, Timer, Tracee, TraceeState};
-use super::{Action, ClientId, Now, Part, Provider};
+use super::{Action, ClientId, Now, Part, Provider, Uid};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 use trace_format::units::ProviderId;
@@ -32,6 +32,7 @@ type Actions = VecDeque<Action>;
 pub(super) struct Session {
     client: ClientId,
     pid: u32,
+    uid: Uid,
     config: TraceConfig,
     state: SessionState,
     tracees: BTreeMap<ProviderId, Tracee>,
@@ -54,10 +55,11 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub fn new(client: ClientId, pid: u32, config: TraceConfig) -> Self {
+    pub fn new(client: ClientId, pid: u32, uid: Uid, config: TraceConfig) -> Self {
         Self {
             client,
             pid,
+            uid,
             config,
             state: SessionState::Ready,
             tracees: BTreeMap::new(),
@@ -82,6 +84,11 @@ impl Session {
             line if line.is_empty() => format!("pid {}", self.pid),
             line => format!("\"{line}\" (pid {})", self.pid),
         }
+    }
+
+    /// Who asked for it.
+    pub fn uid(&self) -> Uid {
+        self.uid
     }
 
     pub fn client(&self) -> ClientId {

@@ -7,6 +7,7 @@ mod session;
 mod simulator;
 mod stopping;
 mod streaming;
+mod users;
 
 use super::*;
 
@@ -27,7 +28,12 @@ struct Bench {
 
 impl Bench {
     fn new() -> Bench {
-        Bench { core: Core::new(), now: Duration::from_secs(100), log: Vec::new(), waited_for: Vec::new() }
+        Bench {
+            core: Core::new(Uid::ROOT),
+            now: Duration::from_secs(100),
+            log: Vec::new(),
+            waited_for: Vec::new(),
+        }
     }
 
     /// A session without anything special, with the given providers, not started.
@@ -40,7 +46,7 @@ impl Bench {
         for provider in providers {
             bench.register(*provider);
         }
-        bench.event(Event::Initialize { client: CLIENT, pid: 77, config });
+        bench.event(Event::Initialize { client: CLIENT, pid: 77, uid: Uid::ROOT, config });
         bench
     }
 
@@ -117,7 +123,12 @@ impl Bench {
 
     fn register(&mut self, provider: ProviderId) -> Vec<Action> {
         let name = format!("provider-{}", provider.0);
-        self.event(Event::ProviderRegistered { provider, name, pid: 1000 + u64::from(provider.0) })
+        self.event(Event::ProviderRegistered {
+            provider,
+            name,
+            pid: 1000 + u64::from(provider.0),
+            uid: Uid::ROOT,
+        })
     }
 
     fn start(&mut self) -> Vec<Action> {

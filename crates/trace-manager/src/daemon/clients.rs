@@ -2,7 +2,7 @@
 
 use super::providers::{Providers, load, send};
 use super::{Key, client_id};
-use crate::core::{ClientId, Event};
+use crate::core::{ClientId, Event, Uid};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 use trace_format::units::ProviderId;
@@ -22,7 +22,7 @@ const CATEGORIES_WAIT: Duration = Duration::from_secs(1);
 /// Everything the daemon holds of clients.
 pub(super) struct Clients {
     next_number: u32,
-    provisioners: BTreeMap<u32, Channel>,
+    provisioners: BTreeMap<u32, (Channel, Uid)>,
     /// Those of them that have never asked for anything.
     silent: BTreeSet<u32>,
     sessions: BTreeMap<u32, SessionChannel>,
@@ -61,10 +61,15 @@ struct Wanted {
     config: TraceConfig,
     /// The process that asks.
     pid: u32,
+    /// Whose.
+    uid: Uid,
 }
 
 /// What a provisioner's request may concern.
 pub(super) struct Asked<'a> {
+    /// Who asks.
+    pub uid: Uid,
+    /// Those that this user may see.
     pub providers: Vec<ProviderInfo>,
     /// A client is still reading the archive of the session before.
     pub is_ending: bool,
@@ -92,13 +97,16 @@ impl Clients {
     /// Takes in all connections that wait on the provisioner socket.
     pub fn accept(&mut self, provisioner: &Listener, waits: &WaitSet) {
         while let Ok(channel) = provisioner.accept() {
+            let Ok(peer) = channel.peer() else {
+                continue;
+            };
             let number = self.number();
             let key = Key::Client(number).encode();
             if waits.add(&channel, key, Signals::READABLE | Signals::PEER_CLOSED).is_ok() {
                 if self.provisioners.len() >= MAX_PROVISIONERS {
                     self.close_idle(waits);
                 }
-                self.provisioners.insert(number, channel);
+                self.provisioners.insert(number, (channel, Uid(peer.uid)));
                 self.silent.insert(number);
             }
         }
@@ -121,6 +129,12 @@ impl Clients {
         self.next_number
     }
 
+    /// Whose a provisioner connection is.
+    pub fn user(&self, number: u32) -> Uid {
+        // One that is closed already asks for nothing any more.
+        self.provisioners.get(&number).map_or(Uid(u32::MAX), |(_, uid)| *uid)
+    }
+
     /// Serves one request of a provisioner connection.
     pub fn read_provisioner(
         &mut self,
@@ -129,7 +143,7 @@ impl Clients {
         waits: &WaitSet,
         events: &mut VecDeque<Event>,
     ) {
-        let Some(channel) = self.provisioners.get(&number) else {
+        let Some((channel, _)) = self.provisioners.get(&number) else {
             return;
         };
         let request = match channel.read() {
@@ -144,7 +158,7 @@ impl Clients {
         match request {
             Some((_, ProvisionerRequest::InitializeTracing { session, config, output })) => {
                 let pid = channel.peer().map_or(0, |peer| peer.pid);
-                let wanted = Wanted { session, output, config, pid };
+                let wanted = Wanted { session, output, config, pid, uid: asked.uid };
                 self.initialize(wanted, asked.is_ending, waits, events);
             }
             Some((txid, ProvisionerRequest::GetProviders)) => {
@@ -157,7 +171,7 @@ impl Clients {
             Some((txid, ProvisionerRequest::TakeSnapshot { output })) => match Socket::from_handle(output) {
                 Ok(output) => {
                     self.snapshots.push((number, txid, Some(output)));
-                    events.push_back(Event::Snapshot { client: client_id(number) });
+                    events.push_back(Event::Snapshot { client: client_id(number), uid: asked.uid });
                 }
                 // As with any other message that does not decode.
                 Err(_) => self.close_provisioner(number, waits),
@@ -168,7 +182,7 @@ impl Clients {
 
     fn close_provisioner(&mut self, number: u32, waits: &WaitSet) {
         self.silent.remove(&number);
-        if let Some(channel) = self.provisioners.remove(&number) {
+        if let Some((channel, _)) = self.provisioners.remove(&number) {
             let _ = waits.remove(&channel);
         }
     }
@@ -188,7 +202,7 @@ impl Clients {
     }
 
     fn initialize(&mut self, wanted: Wanted, is_ending: bool, waits: &WaitSet, events: &mut VecDeque<Event>) {
-        let Wanted { session, output, config, pid } = wanted;
+        let Wanted { session, output, config, pid, uid } = wanted;
         // A handle of the wrong kind closes both: the client sees that on its channel.
         let (Ok(channel), Ok(output)) = (Channel::from_handle(session), Socket::from_handle(output)) else {
             return;
@@ -212,7 +226,7 @@ impl Clients {
         };
         self.sessions.insert(number, session);
         self.new_outputs.push_back(output);
-        events.push_back(Event::Initialize { client: client_id(number), pid, config });
+        events.push_back(Event::Initialize { client: client_id(number), pid, uid, config });
     }
 
     /// The output of the client whose InitializeTracing was just accepted or refused.
@@ -343,7 +357,7 @@ impl Clients {
     }
 
     fn answer(&self, number: u32, txid: Txid, response: ProvisionerResponse) {
-        if let Some(channel) = self.provisioners.get(&number) {
+        if let Some((channel, _)) = self.provisioners.get(&number) {
             send(channel, Message::<Handle>::encode(response, txid));
         }
     }

@@ -3,7 +3,7 @@
 use super::session_dir::SessionDir;
 use super::{Key, log};
 use crate::archive::transfer::{BufferOf, Progress, Transfer};
-use crate::core::{Event, Part};
+use crate::core::{Event, Part, Uid};
 use crate::recovery::manifest::{Entry, ProviderFacts, SessionFacts};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -29,7 +29,8 @@ const DYING_WAIT: Duration = Duration::from_millis(1);
 
 /// Everything the daemon holds of providers.
 pub(super) struct Providers {
-    runtime: RuntimeDir,
+    /// Where directories of sessions are made.
+    buffers: RuntimeDir,
     clock: Clock,
     /// Connections that have not said anything yet, the oldest first, and when their time is up.
     registrations: BTreeMap<u32, (Channel, Instant)>,
@@ -88,9 +89,9 @@ impl Provider {
 }
 
 impl Providers {
-    pub fn new(runtime: RuntimeDir, clock: Clock) -> Self {
+    pub fn new(buffers: RuntimeDir, clock: Clock) -> Self {
         Self {
-            runtime,
+            buffers,
             clock,
             registrations: BTreeMap::new(),
             next_registration: 0,
@@ -130,7 +131,7 @@ impl Providers {
     pub fn read_registration(
         &mut self,
         number: u32,
-        is_started: bool,
+        is_started: impl Fn(Uid) -> bool,
         waits: &WaitSet,
         events: &mut VecDeque<Event>,
     ) {
@@ -159,16 +160,23 @@ impl Providers {
         registry: &Channel,
         txid: Txid,
         request: RegistryRequest<Handle>,
-        is_started: bool,
+        is_started: impl Fn(Uid) -> bool,
         waits: &WaitSet,
         events: &mut VecDeque<Event>,
     ) {
         let registration = request.into_registration();
+        // The kernel knows whose connection it is, and which process's where that has a number here; the number in
+        // the message is what the peer calls itself in its own pid namespace.
+        let Ok(process) = registry.peer() else {
+            return;
+        };
+        let uid = Uid(process.uid);
+        let pid = if process.pid == 0 { registration.pid } else { u64::from(process.pid) };
         let refusal = self.refusal(&registration);
         if txid != Txid::ONE_WAY {
             let response = RegistryResponse {
                 status: refusal.as_ref().map_or(RegistryStatus::Ok, |(status, _)| *status),
-                started: refusal.is_none() && is_started,
+                started: refusal.is_none() && is_started(uid),
                 manager_version: VersionRange::PROTOCOL,
             };
             send(registry, Message::<Handle>::encode(response, txid));
@@ -182,9 +190,6 @@ impl Providers {
             send(&channel, ProviderRequest::Refused { reason }.encode(Txid::ONE_WAY));
             return;
         }
-        // The kernel knows whose connection it is; the number in the message is only what the peer calls
-        // itself in its own pid namespace.
-        let pid = registry.peer().map_or(registration.pid, |peer| u64::from(peer.pid));
         let id = ProviderId(self.next_id);
         let key = Key::Provider(id).encode();
         if waits.add(&channel, key, Signals::READABLE | Signals::PEER_CLOSED).is_err() {
@@ -195,11 +200,11 @@ impl Providers {
             name: registration.name.clone(),
             pid,
             channel: Some(channel),
-            process: u32::try_from(pid).ok().and_then(|pid| ProcessFd::open(pid).ok()),
+            process: ProcessFd::open(process.pid).ok(),
             tracee: None,
         };
         self.providers.insert(id, provider);
-        events.push_back(Event::ProviderRegistered { provider: id, name: registration.name, pid });
+        events.push_back(Event::ProviderRegistered { provider: id, name: registration.name, pid, uid });
     }
 
     /// Why a provider cannot be served.
@@ -314,7 +319,7 @@ impl Providers {
             Some(session) => session,
             none => {
                 let (facts, head) = self.beginning.take().ok_or("there is no session")?;
-                none.insert(SessionDir::create(&self.runtime, facts, &head).map_err(text)?)
+                none.insert(SessionDir::create(&self.buffers, facts, &head).map_err(text)?)
             }
         };
         let Some(provider) = self.providers.get_mut(&id) else {
@@ -333,6 +338,7 @@ impl Providers {
                 buffer_header_version: BUFFER_VERSION,
                 tick_source: self.clock.source.name().to_owned(),
                 ticks_per_second: self.clock.ticks_per_second,
+                process_koid: Some(provider.pid),
             },
         };
         let key = Key::Fifo(id).encode();

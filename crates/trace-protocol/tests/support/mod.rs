@@ -91,6 +91,7 @@ pub fn provider_config() -> ProviderConfig<H> {
         buffer_header_version: 1,
         tick_source: "tsc".to_owned(),
         ticks_per_second: 2_400_000_000,
+        process_koid: None,
     }
 }
 

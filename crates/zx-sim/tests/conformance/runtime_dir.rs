@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use zx_sim::{Channel, RuntimeDir};
+use zx_sim::{Channel, Listener, RuntimeDir};
 
 const VARIABLE: &str = "ZX_SIM_TEST_RUNTIME_DIR";
 const NOBODY: u32 = 65_534;
@@ -44,6 +44,29 @@ fn it_is_made_for_its_owner_alone() {
 }
 
 #[test]
+fn one_for_all_users_lets_them_in_and_make_nothing() {
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("run");
+    let directory = RuntimeDir::open_or_create_for_all(&path).unwrap();
+    assert_eq!(mode_of(&path), 0o755);
+    RuntimeDir::open_or_create_for_all(&path).unwrap();
+    assert_error(
+        RuntimeDir::open_or_create(&path),
+        &format!("{}: has mode 0755, expected 0700", path.display()),
+    );
+    assert_eq!(mode_of(&directory.create_unique_dir("part").unwrap()), 0o700);
+    set_mode(&path, 0o700);
+    assert_error(
+        RuntimeDir::open_or_create_for_all(&path),
+        &format!("{}: has mode 0700, expected 0755", path.display()),
+    );
+    let (private, public) = (base.path().join("private"), base.path().join("public"));
+    let _listeners = (Listener::bind(&private).unwrap(), Listener::bind_for_all(&public).unwrap());
+    assert_eq!(mode_of(&public), 0o666);
+    assert_eq!(mode_of(&private) & 0o022, 0);
+}
+
+#[test]
 fn what_is_not_safe_is_refused() {
     let base = tempfile::tempdir().unwrap();
     let path = base.path().join("run");
@@ -73,6 +96,19 @@ fn what_is_not_safe_is_refused() {
 
     std::fs::write(&path, "").unwrap();
     refused("is not a directory");
+    std::fs::remove_file(&path).unwrap();
+
+    // Somebody could put a directory of his own there.
+    for (mode, is_refused) in [(0o777, true), (0o1777, false), (0o755, false)] {
+        set_mode(base.path(), mode);
+        if is_refused {
+            refused(&format!("is below {}, where everybody may change it", base.path().display()));
+            assert!(!path.exists());
+        } else {
+            RuntimeDir::open_or_create(&path).unwrap();
+            std::fs::remove_dir(&path).unwrap();
+        }
+    }
 
     let missing = base.path().join("missing").join("run");
     assert_error(

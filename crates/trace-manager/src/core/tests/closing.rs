@@ -15,7 +15,7 @@ fn output_failed() -> Event {
 fn before_the_start_a_dead_provider_leaves_nothing() {
     let mut bench = Bench::initialized(&[A]);
     assert_eq!(bench.dies(A), [Action::DropTracee(A)]);
-    assert_eq!(bench.core.providers(), []);
+    assert_eq!(bench.core.providers(Uid::ROOT), []);
 }
 
 #[test]
@@ -215,7 +215,12 @@ fn an_output_without_reader_aborts_a_stop() {
         [Action::LeaveBuffer(B), Action::EndSession { client: CLIENT, is_aborted: true }]
     );
     // A new session works, also with providers of the old one.
-    let actions = bench.event(Event::Initialize { client: CLIENT, pid: 77, config: TraceConfig::default() });
+    let actions = bench.event(Event::Initialize {
+        client: CLIENT,
+        pid: 77,
+        uid: Uid::ROOT,
+        config: TraceConfig::default(),
+    });
     assert_eq!(actions[1..3], [initialize_of(A), initialize_of(B)]);
 }
 

@@ -73,7 +73,12 @@ fn while_terminating_it_is_left_alone() {
     bench.transferred(A);
     assert_eq!(bench.leaves(A), [Action::DropTracee(A), ended()]);
     // The next session has it.
-    let actions = bench.event(Event::Initialize { client: CLIENT, pid: 77, config: TraceConfig::default() });
+    let actions = bench.event(Event::Initialize {
+        client: CLIENT,
+        pid: 77,
+        uid: Uid::ROOT,
+        config: TraceConfig::default(),
+    });
     assert_eq!(actions[1..3], [initialize_of(A), initialize_of(B)]);
 }
 
@@ -96,7 +101,7 @@ fn one_that_gets_no_buffer_is_named_and_not_waited_for() {
         [entered(SessionState::Stopped), stop_reply(vec![entry(A, "stopped"), untraced])]
     );
     // It is still registered.
-    assert_eq!(bench.core.providers().len(), 2);
+    assert_eq!(bench.core.providers(Uid::ROOT).len(), 2);
 }
 
 #[test]

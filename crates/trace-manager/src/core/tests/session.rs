@@ -9,7 +9,7 @@ fn a_session_without_providers_runs_through() {
     let mut bench = Bench::new();
     let config = TraceConfig::default();
     assert_eq!(
-        bench.event(Event::Initialize { client: CLIENT, pid: 77, config: config.clone() }),
+        bench.event(Event::Initialize { client: CLIENT, pid: 77, uid: Uid::ROOT, config: config.clone() }),
         [Action::BeginArchive { config }, entered(SessionState::Initialized)]
     );
     assert_eq!(
@@ -35,7 +35,7 @@ fn one_provider_runs_through() {
     assert_eq!(bench.register(A), []);
     let config = TraceConfig::default();
     assert_eq!(
-        bench.event(Event::Initialize { client: CLIENT, pid: 77, config: config.clone() }),
+        bench.event(Event::Initialize { client: CLIENT, pid: 77, uid: Uid::ROOT, config: config.clone() }),
         [Action::BeginArchive { config }, initialize_of(A), entered(SessionState::Initialized)]
     );
     assert_eq!(bench.start(), [start_of(A, BufferDisposition::ClearEntire), entered(SessionState::Starting)]);
@@ -53,7 +53,7 @@ fn one_provider_runs_through() {
     assert_eq!(bench.leaves(A), [Action::DropTracee(A), ended()]);
     assert_eq!(bench.log, Vec::<String>::new());
     // It stays registered: the next session traces it again.
-    assert_eq!(bench.core.providers().len(), 1);
+    assert_eq!(bench.core.providers(Uid::ROOT).len(), 1);
 }
 
 #[test]
@@ -134,7 +134,12 @@ fn another_clients_requests_do_not_touch_the_session() {
     let other = ClientId(8);
     let mut bench = Bench::started(&[A]);
     assert_eq!(
-        bench.event(Event::Initialize { client: other, pid: 77, config: TraceConfig::default() }),
+        bench.event(Event::Initialize {
+            client: other,
+            pid: 77,
+            uid: Uid::ROOT,
+            config: TraceConfig::default()
+        }),
         [Action::RefuseClient { client: other, reason: "the trace manager is in use by pid 77".to_owned() }]
     );
     let options = StopOptions { write_results: true };
@@ -176,7 +181,12 @@ fn sizes_and_categories_come_from_session_and_spec() {
         let mut bench = Bench::new();
         bench.register(A);
         bench.register(B);
-        let actions = bench.event(Event::Initialize { client: CLIENT, pid: 77, config: config(hint, spec) });
+        let actions = bench.event(Event::Initialize {
+            client: CLIENT,
+            pid: 77,
+            uid: Uid::ROOT,
+            config: config(hint, spec),
+        });
         assert_eq!(
             actions[1..3],
             [of(A, expected_a, &["app", "net:*", "special"]), of(B, expected_b, &["app", "net:*"])]
@@ -198,7 +208,7 @@ fn more_categories_than_a_message_may_hold_are_cut() {
     };
     let mut bench = Bench::new();
     bench.register(A);
-    let actions = bench.event(Event::Initialize { client: CLIENT, pid: 77, config });
+    let actions = bench.event(Event::Initialize { client: CLIENT, pid: 77, uid: Uid::ROOT, config });
     let Action::InitializeTracee { categories, .. } = &actions[1] else {
         panic!("{:?}", actions[1]);
     };
@@ -213,25 +223,25 @@ fn more_categories_than_a_message_may_hold_are_cut() {
 fn providers_are_told_apart_by_number() {
     let mut bench = Bench::new();
     for provider in [A, B] {
-        bench.event(Event::ProviderRegistered { provider, name: "twin".to_owned(), pid: 5 });
+        bench.event(Event::ProviderRegistered { provider, name: "twin".to_owned(), pid: 5, uid: Uid::ROOT });
     }
     let twin = |id| ProviderInfo { id, pid: 5, name: "twin".to_owned() };
-    assert_eq!(bench.core.providers(), [twin(1), twin(2)]);
+    assert_eq!(bench.core.providers(Uid::ROOT), [twin(1), twin(2)]);
     bench.dies(A);
-    assert_eq!(bench.core.providers(), [twin(2)]);
+    assert_eq!(bench.core.providers(Uid::ROOT), [twin(2)]);
 }
 
 #[test]
 fn registrants_hear_whether_a_start_is_coming() {
-    assert!(!Bench::new().core.is_started());
-    assert!(!Bench::initialized(&[A]).core.is_started());
+    assert!(!Bench::new().core.is_started(Uid::ROOT));
+    assert!(!Bench::initialized(&[A]).core.is_started(Uid::ROOT));
     let mut bench = Bench::initialized(&[A]);
     bench.start();
-    assert!(bench.core.is_started());
-    assert!(Bench::started(&[A]).core.is_started());
-    assert!(!Bench::stopping(&[A], true).core.is_started());
-    assert!(!Bench::stopped(&[A], true).core.is_started());
-    assert!(!Bench::terminating(&[A]).core.is_started());
+    assert!(bench.core.is_started(Uid::ROOT));
+    assert!(Bench::started(&[A]).core.is_started(Uid::ROOT));
+    assert!(!Bench::stopping(&[A], true).core.is_started(Uid::ROOT));
+    assert!(!Bench::stopped(&[A], true).core.is_started(Uid::ROOT));
+    assert!(!Bench::terminating(&[A]).core.is_started(Uid::ROOT));
 }
 
 //= docs/protocol.md#alerts

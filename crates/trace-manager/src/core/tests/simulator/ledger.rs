@@ -24,7 +24,7 @@ struct Share {
 
 /// How often the schedules came by.
 #[derive(Debug, Default)]
-pub struct Reached([(&'static str, u64); 20]);
+pub struct Reached([(&'static str, u64); 21]);
 
 impl Reached {
     pub fn add(&mut self, other: &Reached) {
@@ -63,6 +63,9 @@ pub struct Ledger {
     /// A snapshot is being taken, perhaps longer than the session lasts.
     is_copying: bool,
     state: Option<SessionState>,
+    /// Whose each provider is, and whose the session.
+    users: BTreeMap<ProviderId, Uid>,
+    user: Uid,
     pub reached: Reached,
 }
 
@@ -74,6 +77,10 @@ impl Ledger {
     /// An event is about to be told to the core.
     pub fn before(&mut self, event: &Event) {
         match event {
+            Event::ProviderRegistered { provider, uid, .. } => {
+                self.users.insert(*provider, *uid);
+            }
+            Event::Initialize { client, uid, .. } if self.client == Some(*client) => self.user = *uid,
             Event::Start { client, options } if self.client == Some(*client) => {
                 if matches!(self.state, Some(SessionState::Initialized | SessionState::Stopped)) {
                     self.asked_disposition = Some(options.buffer_disposition);
@@ -145,6 +152,9 @@ impl Ledger {
             Action::InitializeTracee { provider, .. } => {
                 let before = self.parts.insert(*provider, Share::default());
                 assert!(before.is_none(), "{provider:?} has a buffer already");
+                let others = [Uid::ROOT, self.users[provider]];
+                assert!(others.contains(&self.user), "{:?} must not see {provider:?}", self.user);
+                self.reached.count("another user's provider", u64::from(self.user != self.users[provider]));
             }
             Action::StartTracee { provider, disposition, .. } => self.check_start(*provider, *disposition),
             Action::StopTracee(provider) => {
@@ -322,6 +332,7 @@ impl Ledger {
         assert!(!self.is_stop_pending, "a stop was not answered");
         self.reached.count(if is_aborted { "aborted session" } else { "ended session" }, 1);
         let reached = std::mem::take(&mut self.reached);
-        *self = Ledger { reached, is_copying: self.is_copying, ..Ledger::default() };
+        let users = std::mem::take(&mut self.users);
+        *self = Ledger { reached, users, is_copying: self.is_copying, ..Ledger::default() };
     }
 }

@@ -76,7 +76,7 @@ impl Drop for World {
 impl World {
     pub fn new(seed: u64) -> World {
         World {
-            core: Core::new(),
+            core: Core::new(Uid::ROOT),
             ledger: Ledger::default(),
             random: Random::new(seed),
             now: Duration::ZERO,
@@ -349,7 +349,7 @@ impl World {
                 }
             }
             24 => self.flush(),
-            25 => self.tell(Event::Snapshot { client: ClientId(1000) }),
+            25 => self.tell(Event::Snapshot { client: ClientId(1000), uid: Uid::ROOT }),
             0..=2 => self.register(),
             3..=4 => self.kill(),
             5 => self.stall(),
@@ -380,7 +380,8 @@ impl World {
         };
         self.processes.insert(provider, process);
         let name = format!("provider-{}", provider.0 % 3);
-        self.tell(Event::ProviderRegistered { provider, name, pid: u64::from(provider.0) });
+        let uid = self.user();
+        self.tell(Event::ProviderRegistered { provider, name, pid: u64::from(provider.0), uid });
     }
 
     fn random_provider(&mut self) -> Option<ProviderId> {
@@ -486,7 +487,12 @@ impl World {
                 ..TraceConfig::default()
             }
         };
-        self.tell(Event::Initialize { client, pid: 77, config });
+        let uid = if self.has_faults { self.user() } else { Uid::ROOT };
+        self.tell(Event::Initialize { client, pid: 77, uid, config });
+    }
+
+    fn user(&mut self) -> Uid {
+        self.random.pick(&[Uid::ROOT, Uid::ROOT, Uid(1000), Uid(1001)]).unwrap_or(Uid::ROOT)
     }
 
     /// Most often the session's client, sometimes one without a session.

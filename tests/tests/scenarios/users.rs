@@ -1,0 +1,211 @@
+//! One manager for all users, and programs of other pid namespaces.
+//= docs/protocol.md#users
+
+use rustix::process::Signal;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use trace_format::units::ProviderId;
+use trace_tests::sandbox::Process;
+use trace_tests::skip::skip;
+use trace_tests::{Archive, Sandbox, wait_for};
+
+const ALICE: u32 = 4_001;
+const BOB: u32 = 4_002;
+
+/// A program where every user can run it, wherever this tree is.
+fn public(sandbox: &Sandbox, name: &str) -> PathBuf {
+    let path = sandbox.file(name);
+    if !path.exists() {
+        std::fs::copy(trace_tests::build::program(name), &path).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    path
+}
+
+fn command_of(sandbox: &Sandbox, uid: u32, name: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(public(sandbox, name));
+    command.args(arguments).current_dir(sandbox.work_dir());
+    command.env("TRACE_RUNTIME_DIR", sandbox.runtime_dir()).env_remove("TRACE_RECORD");
+    command.uid(uid).gid(uid);
+    command
+}
+
+/// A program of a user's that waits to be told to go on.
+fn waiting(sandbox: &Sandbox, uid: u32) -> Process {
+    let mut program = Sandbox::spawn_command(command_of(sandbox, uid, "emit", &["1", "5", "--wait"]));
+    program.line();
+    program
+}
+
+fn run(sandbox: &Sandbox, uid: u32, arguments: &[&str]) -> Output {
+    command_of(sandbox, uid, "trace", arguments).output().unwrap()
+}
+
+fn pids(output: &Output) -> Vec<u64> {
+    assert!(output.status.success(), "{output:?}");
+    let list: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut pids: Vec<_> =
+        list.as_array().unwrap().iter().map(|entry| entry["pid"].as_u64().unwrap()).collect();
+    pids.sort_unstable();
+    pids
+}
+
+/// A manager of root's for everybody, when it listens.
+fn manager(sandbox: &Sandbox) -> Process {
+    let manager = sandbox.spawn("trace", &["manager", "--all-users"]);
+    let socket = sandbox.runtime_dir().join("provisioner");
+    wait_for("the manager's socket", || socket.exists().then_some(()));
+    manager
+}
+
+fn mode_of(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+#[test]
+fn a_client_sees_and_records_what_its_user_may_see() {
+    let test = "users::a_client_sees_and_records_what_its_user_may_see";
+    let Some(sandbox) = Sandbox::for_all_users() else {
+        return skip(test, "root", "only root serves all users");
+    };
+    let manager = manager(&sandbox);
+    let (alices, bobs, roots) = (waiting(&sandbox, ALICE), waiting(&sandbox, BOB), waiting(&sandbox, 0));
+    let mut everybody = [&alices, &bobs, &roots].map(|program| u64::from(program.pid()));
+    everybody.sort_unstable();
+    let listed = |uid| pids(&run(&sandbox, uid, &["list-providers", "--machine", "json"]));
+    wait_for("all to be registered", || (listed(0) == everybody).then_some(()));
+    assert_eq!(listed(ALICE), [u64::from(alices.pid())]);
+    assert_eq!(listed(BOB), [u64::from(bobs.pid())]);
+    assert!(listed(4_003).is_empty());
+
+    // Alice's recording has her programs, and its buffers are nobody's but root's to open.
+    let recording = Sandbox::spawn_command(command_of(&sandbox, ALICE, "trace", &["record"]));
+    wait_for("the recording to be announced", || {
+        recording.stderr_so_far().contains("press Ctrl-C").then_some(())
+    });
+    let entries = std::fs::read_dir(sandbox.runtime_dir()).unwrap().map(Result::unwrap);
+    for entry in entries {
+        let (kind, path) = (entry.file_type().unwrap(), entry.path());
+        let expected = if kind.is_dir() { 0o700 } else { 0o666 };
+        if kind.is_dir() || kind.is_socket() {
+            assert_eq!(mode_of(&path), expected, "{}", path.display());
+        } else {
+            assert_eq!(mode_of(&path) & 0o022, 0, "{}", path.display());
+        }
+    }
+    // Nobody learns what she records.
+    let refused = run(&sandbox, BOB, &["record", "--duration", "1"]);
+    assert_eq!(
+        String::from_utf8_lossy(&refused.stderr),
+        "trace: unable to start trace: the trace manager is in use by user 4001\n"
+    );
+    assert!(alices.finish().status.success());
+    assert!(bobs.finish().status.success());
+    recording.signal(Signal::INT);
+    let output = recording.finish();
+    assert!(output.status.success(), "{output:?}");
+    let archive = Archive::read(&sandbox.file("trace.fxt"));
+    let names: Vec<_> = archive.providers.values().map(String::as_str).collect();
+    assert_eq!(names, ["trace_manager", "emit"]);
+
+    // Root's has everybody's.
+    let recording =
+        Sandbox::spawn_command(command_of(&sandbox, 0, "trace", &["record", "--output-file", "all.fxt"]));
+    let late = waiting(&sandbox, BOB);
+    wait_for("the recording to be announced", || {
+        recording.stderr_so_far().contains("press Ctrl-C").then_some(())
+    });
+    assert!(roots.finish().status.success());
+    assert!(late.finish().status.success());
+    recording.signal(Signal::INT);
+    assert!(recording.finish().status.success());
+    let archive = Archive::read(&sandbox.file("all.fxt"));
+    assert_eq!(archive.providers.len(), 3, "{:?}", archive.providers);
+    manager.signal(Signal::TERM);
+    assert!(manager.finish().status.success());
+}
+
+#[test]
+fn only_root_serves_all_users() {
+    let Some(sandbox) = Sandbox::for_all_users() else {
+        return skip("users::only_root_serves_all_users", "root", "only root can act for others");
+    };
+    let refused = run(&sandbox, ALICE, &["manager", "--all-users"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert_eq!(
+        String::from_utf8_lossy(&refused.stderr),
+        "trace: only a manager that root starts can serve all users\n"
+    );
+}
+
+/// A program may be in a directory that somebody else has made, and does not tell that somebody what it does.
+#[test]
+fn a_program_registers_with_its_own_users_manager_or_roots() {
+    let test = "users::a_program_registers_with_its_own_users_manager_or_roots";
+    let Some(sandbox) = Sandbox::for_all_users() else {
+        return skip(test, "root", "only root can act for others");
+    };
+    // Alice's manager, in a directory that she has opened to everybody since.
+    std::os::unix::fs::chown(sandbox.runtime_dir(), Some(ALICE), Some(ALICE)).unwrap();
+    let set_mode = |mode| {
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(sandbox.runtime_dir(), mode).unwrap();
+    };
+    set_mode(0o700);
+    let _manager = Sandbox::spawn_command(command_of(&sandbox, ALICE, "trace", &["manager"]));
+    for name in ["registry", "provisioner"] {
+        let socket = sandbox.runtime_dir().join(name);
+        wait_for("a socket", || socket.exists().then_some(()));
+        std::fs::set_permissions(socket, std::fs::Permissions::from_mode(0o666)).unwrap();
+    }
+    set_mode(0o755);
+    let register = |uid| {
+        let output = command_of(&sandbox, uid, "stubborn", &["register"]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(register(ALICE), "Registered { already_started: false }\n");
+    assert_eq!(register(BOB), "NoManager\n");
+    assert_eq!(register(0), "NoManager\n");
+    let refused = run(&sandbox, BOB, &["list-providers"]);
+    assert_eq!(refused.status.code(), Some(1));
+    let stderr = String::from_utf8_lossy(&refused.stderr);
+    assert!(stderr.contains("belongs to user 4001, not to user 4002: not used"), "{stderr}");
+}
+
+/// In its own pid namespace the program is number 1, as many others are in theirs.
+#[test]
+fn a_program_of_another_pid_namespace_has_the_managers_number_for_it() {
+    let test = "users::a_program_of_another_pid_namespace_has_the_managers_number_for_it";
+    let sandbox = Sandbox::new();
+    let unshare = Command::new("unshare").args(["--pid", "--fork", "--kill-child", "true"]).output();
+    if !unshare.is_ok_and(|output| output.status.success()) {
+        return skip(test, "root", "no pid namespace can be made");
+    }
+    let recording = sandbox.spawn("trace", &["record"]);
+    wait_for("the recording to be announced", || {
+        recording.stderr_so_far().contains("press Ctrl-C").then_some(())
+    });
+    let mut command = sandbox.command("emit");
+    let emit = command.get_program().to_owned();
+    command = Command::new("unshare");
+    command.args(["--pid", "--fork", "--kill-child"]).arg(emit).args(["1", "5", "--wait", "--on"]);
+    command.env("TRACE_RUNTIME_DIR", sandbox.runtime_dir()).env("TRACE_RECORD", "1");
+    let mut inside = Sandbox::spawn_command(command);
+    assert_eq!(inside.line(), "1");
+    let outside = pids(&sandbox.trace(["list-providers", "--machine", "json"]));
+    let [pid] = outside[..] else { panic!("{outside:?}") };
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let numbers = status.lines().find(|line| line.starts_with("NSpid:")).unwrap();
+    let numbers: Vec<_> = numbers.split_whitespace().skip(1).collect();
+    assert_eq!(numbers[numbers.len() - 2..], [pid.to_string().as_str(), "1"]);
+    assert_eq!(inside.line(), "on");
+    assert!(inside.finish().status.success());
+    recording.signal(Signal::INT);
+    assert!(recording.finish().status.success());
+    let archive = Archive::read(&sandbox.file("trace.fxt"));
+    assert_eq!(archive.providers[&ProviderId(1)], "emit");
+    assert_eq!(archive.events.len(), 5 * 14);
+    assert!(archive.events.iter().all(|event| event.event.process.0 == pid));
+}
