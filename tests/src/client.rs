@@ -86,6 +86,15 @@ impl Session {
     /// If there is no answer.
     pub fn ask(&mut self, request: SessionRequest) -> SessionResponse {
         self.send(request);
+        self.answer()
+    }
+
+    /// The next answer to something that was asked, without what the manager says unasked.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[must_use]
+    pub fn answer(&self) -> SessionResponse {
         loop {
             match receive(&self.channel).expect("an answer") {
                 SessionResponse::OnSessionStateChange(_) | SessionResponse::OnWaiting(_) => {}

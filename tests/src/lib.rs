@@ -7,6 +7,7 @@ pub mod build;
 pub mod client;
 pub mod corpus;
 pub mod perfetto;
+pub mod proxy;
 pub mod sandbox;
 pub mod scene;
 pub mod skip;

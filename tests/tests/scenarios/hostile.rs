@@ -1,6 +1,7 @@
 //! Providers that mean harm, beside honest ones.
 
 use rustix::process::Signal;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ use trace_protocol::controller::{
     StopOptions, TraceConfig,
 };
 use trace_tests::client::{Client, Collector, Session};
+use trace_tests::proxy::{Proxy, Replay};
 use trace_tests::sandbox::Process;
 use trace_tests::{Archive, Sandbox, wait_for};
 use zx_sim::{Channel, Handle};
@@ -115,6 +117,100 @@ fn assert_honest(archive: &Archive, count: usize, what: &str) {
 
 fn hostile(stats: &[ProviderStats]) -> &ProviderStats {
     stats.iter().find(|stats| stats.name == "hostile").expect("it took part")
+}
+
+/// The records of each provider's part, without the marks between parts.
+fn parts(archive: &[u8]) -> BTreeMap<u64, Vec<u8>> {
+    let mut parts: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
+    let (mut rest, mut provider) = (archive, 0);
+    while let Some((header, _)) = rest.split_first_chunk::<8>() {
+        let header = u64::from_le_bytes(*header);
+        let words = if header & 0xf == 15 { header >> 4 & 0xffff_ffff } else { header >> 4 & 0xfff };
+        let (record, after) = rest.split_at(8 * words as usize);
+        rest = after;
+        match (header & 0xf, header >> 16 & 0xf) {
+            (0, 4) => continue,
+            (0, 1 | 2) => provider = header >> 20 & 0xffff_ffff,
+            _ => {}
+        }
+        parts.entry(provider).or_default().extend_from_slice(record);
+    }
+    parts
+}
+
+/// Beside one that scribbles, the part of each honest program is what the manager makes of what that program gave it to
+/// read, alone.
+//= docs/protocol.md#what-nobody-may-do
+#[test]
+fn an_honest_part_is_made_of_its_own_providers_data_alone() {
+    const LONG: u64 = 9000;
+    const PROGRAMS: usize = 9;
+    for mode in [BufferingMode::Oneshot, BufferingMode::Circular, BufferingMode::Streaming] {
+        let is_streaming = mode == BufferingMode::Streaming;
+        let scene = Scene::new();
+        let recording = scene.start(mode);
+        let rogue = scene.spawn_hostile(&["scribble"]);
+        let names: Vec<String> = (0..PROGRAMS).map(|number| format!("honest-{number}")).collect();
+        let spawn = |name: &String| {
+            let proxy = Proxy::new(&scene.sandbox, name);
+            let page = scene.sandbox.file(&format!("page-{name}"));
+            fs::write(&page, [0; 4096]).unwrap();
+            let mut command = scene.sandbox.command("burst");
+            let limit = if is_streaming { LONG } else { EVENTS }.to_string();
+            command.arg(page).arg(limit).arg("50");
+            command.env("TRACE_RUNTIME_DIR", proxy.directory()).env("TRACE_RECORD", "1");
+            (Sandbox::spawn_command(command), proxy)
+        };
+        let programs: Vec<_> = names.iter().map(spawn).collect();
+        let mut kept = Vec::new();
+        for (program, proxy) in programs {
+            let output = program.finish();
+            assert!(output.status.success(), "{output:?}");
+            kept.push(proxy.finish());
+        }
+        let mut session = recording.session;
+        let answer = session.ask(SessionRequest::StopTracing(StopOptions { write_results: true }));
+        let SessionResponse::StopTracing(Ok(result)) = answer else { panic!("{answer:?}") };
+        drop(session);
+        drop(rogue);
+        let found = parts(&recording.output.finish());
+
+        // Each again, with another manager, whose clock is said to be the same.
+        let other = Sandbox::new();
+        fs::copy(scene.sandbox.runtime_dir().join("ticks"), other.runtime_dir().join("ticks")).unwrap();
+        let _manager = other.spawn("trace", &["manager"]);
+        let again = Client::connect(&other);
+        let mut honest: Vec<(u32, usize)> = Vec::new();
+        for stats in &result.provider_stats {
+            honest.extend(names.iter().position(|name| *name == stats.name).map(|place| (stats.id, place)));
+        }
+        honest.sort_unstable();
+        assert_eq!(honest.len(), PROGRAMS);
+        let mut next = 1;
+        for (id, place) in honest {
+            let (steps, name) = (&kept[place], &names[place]);
+            let saves = steps.iter().filter(|step| step.is_save()).count();
+            assert_eq!(saves > 2, is_streaming, "{mode:?}: {saves} halves");
+            // It has the same number here.
+            (next..id).for_each(|_| drop(Replay::new(&other, "filler")));
+            next = id + 1;
+            let replay = Replay::new(&other, name);
+            let config =
+                TraceConfig { buffering_mode: mode, buffer_size_megabytes_hint: 1, ..TraceConfig::default() };
+            let mut session = again.begin(config);
+            let output = session.collect();
+            session.send(SessionRequest::StartTracing(StartOptions::default()));
+            replay.run(steps);
+            assert_eq!(session.answer(), SessionResponse::StartTracing(Ok(())));
+            let answer = session.ask(SessionRequest::StopTracing(StopOptions { write_results: true }));
+            assert!(matches!(answer, SessionResponse::StopTracing(Ok(_))), "{answer:?}");
+            drop(session);
+            let alone = parts(&output.finish());
+            let (found, alone) = (&found[&u64::from(id)], &alone[&u64::from(id)]);
+            assert!(found.len() > 4 * EVENTS as usize * 32, "{mode:?}, {name}: {} bytes", found.len());
+            assert!(found == alone, "{mode:?}, {name}: {} bytes, alone {}", found.len(), alone.len());
+        }
+    }
 }
 
 //= docs/protocol.md#what-nobody-may-do
