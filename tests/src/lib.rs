@@ -11,6 +11,7 @@ pub mod proxy;
 pub mod sandbox;
 pub mod scene;
 pub mod skip;
+pub mod tracer;
 
 pub use archive::Archive;
 pub use sandbox::{Sandbox, wait_for};

@@ -50,6 +50,12 @@ impl Scene {
         Self { sandbox, recording, manager, burst }
     }
 
+    /// A recording of a `burst` that was started without the client.
+    #[must_use]
+    pub fn of(sandbox: Sandbox, recording: Process, manager: u32, burst: u32) -> Self {
+        Self { sandbox, recording, manager, burst }
+    }
+
     /// The directories of sessions that are there.
     ///
     /// # Panics
@@ -92,24 +98,22 @@ impl Scene {
     /// If it is not so.
     pub fn check(&self, mode: &str, files: &[&str], counted: &[u64]) {
         let most: Vec<u64> = counted.iter().map(|counted| counted + 1).collect();
-        self.check_between(mode, files, counted, &most);
+        self.check_between(mode, mode != "circular", files, counted, &most);
     }
 
-    /// The last event of each thread is one of these, and all before it are there; a circular buffer has the last of them.
+    /// The last event of each thread is one of these, and all before it are there, from the first if that is said, or the last
+    /// of them.
     ///
     /// # Panics
     /// If it is not so.
-    pub fn check_between(&self, mode: &str, files: &[&str], least: &[u64], most: &[u64]) {
+    pub fn check_between(&self, mode: &str, from_first: bool, files: &[&str], least: &[u64], most: &[u64]) {
         let numbers = self.numbers(files);
         for (thread, (least, most)) in (0..).zip(least.iter().zip(most)) {
             let found = numbers.get(&thread).cloned().unwrap_or_default();
             let last = found.last().map_or(0, |last| last + 1);
             assert!((least..=most).contains(&&last), "{mode}, thread {thread}: {last} of {least} to {most}");
             let first = found.first().copied().unwrap_or(0);
-            assert!(
-                mode.starts_with("circular") || first == 0,
-                "{mode}, thread {thread}: begins with {first}"
-            );
+            assert!(!from_first || first == 0, "{mode}, thread {thread}: begins with {first}");
             assert_eq!(found.len() as u64, last - first, "{mode}, thread {thread}: there are gaps");
         }
     }
@@ -143,11 +147,14 @@ pub fn freeze(pid: u32) {
 /// # Panics
 /// If it lives on.
 pub fn wait_for_death(pid: u32) {
-    wait_for("a process to die", || {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let is_zombie = stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));
-        (stat.is_empty() || is_zombie).then_some(())
-    });
+    wait_for("a process to die", || is_dead(pid).then_some(()));
+}
+
+/// Whether a process is dead, or a zombie.
+#[must_use]
+pub fn is_dead(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.is_empty() || stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'))
 }
 
 /// What a program said on stderr.
