@@ -30,7 +30,8 @@ fn main() {
     let is_test = std::env::args().any(|argument| argument == "--test");
     let (counts, runs): (&[usize], _) = if is_test { (&[1], 2) } else { (&[1, 10, 100], 10) };
     println!(
-        "| providers | list ms | initialize and start ms | stop ms | manager, most MiB |\n|---|---|---|---|---|"
+        "| providers | list ms | list while a client stalls ms | initialize and start ms | stop ms | manager, most MiB |\n\
+         |---|---|---|---|---|---|"
     );
     for &count in counts {
         let sandbox = Sandbox::new();
@@ -60,10 +61,22 @@ fn main() {
             drop(session);
             drop(output.finish());
         }
+        let mut stalled = Cost::new("stalled");
+        // A buffer that is more than a socket holds, for somebody who does not read.
+        let full = sandbox.spawn_recorded("stream", &["1", "200000", "0"]);
+        let mut session = client.begin(TraceConfig::default());
+        let answer = session.ask(SessionRequest::StartTracing(StartOptions::default()));
+        assert_eq!(answer, SessionResponse::StartTracing(Ok(())));
+        assert!(full.finish().status.success());
+        session.send(SessionRequest::StopTracing(StopOptions { write_results: true }));
+        (0..10 * runs)
+            .for_each(|_| drop(timed(&mut stalled, || client.ask(ProvisionerRequest::GetProviders))));
+        drop(session);
         let memory = peak_memory(manager.pid());
         println!(
-            "| {count} | {:.2} | {:.1} | {:.1} | {memory:.1} |",
+            "| {count} | {:.2} | {:.2} | {:.1} | {:.1} | {memory:.1} |",
             list.median(),
+            stalled.median(),
             start.median(),
             stop.median()
         );

@@ -17,6 +17,7 @@ mod scenarios {
     mod modes;
     mod off;
     mod other_readers;
+    mod places;
     mod readme;
     mod recovering;
     mod skew;

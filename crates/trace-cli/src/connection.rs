@@ -205,10 +205,10 @@ fn connect(directory: &Path) -> Result<Option<Channel>, Failure> {
 /// Starts a manager that ends by itself when it is not needed any more.
 fn start_manager(directory: &Path) -> Result<Channel, Failure> {
     let advice = format!("set {RUNTIME_VARIABLE} to a directory of your own");
-    RuntimeDir::open_or_create(directory).map_err(|error| Failure::new(format!("{error}; {advice}")))?;
+    let runtime = RuntimeDir::open_or_create(directory);
+    let runtime = runtime.map_err(|error| Failure::new(format!("{error}; {advice}")))?;
     let log_path = directory.join(LOG);
-    let log = std::fs::File::create(&log_path)
-        .map_err(|error| Failure::new(format!("cannot write {}: {error}", log_path.display())))?;
+    let log = runtime.create_file(LOG).map_err(|error| system(&error))?;
     let tool = std::env::current_exe()
         .map_err(|error| Failure::new(format!("cannot find the trace tool itself: {error}")))?;
     let mut manager = Command::new(&tool)

@@ -135,6 +135,15 @@ impl RuntimeDir {
         Ok(Self { path: self.path.clone(), directory })
     }
 
+    /// A new file of it, empty, or the file of that name emptied; a symbolic link is not followed.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn create_file(&self, name: &str) -> Result<std::fs::File> {
+        create_no_follow(&self.directory, Path::new(name))
+            .map_err(|source| Error::io(format!("cannot create {}", self.path.join(name).display()), source))
+    }
+
     /// Removes a file of it; of the directory that was opened, whatever has its path now.
     ///
     /// # Errors
@@ -220,6 +229,13 @@ impl RuntimeDir {
             }
         }
     }
+}
+
+/// A new file, or an old one emptied, where no symbolic link stands in its place.
+pub(crate) fn create_no_follow(directory: impl AsFd, name: &Path) -> rustix::io::Result<std::fs::File> {
+    let flags = OFlags::CREATE | OFlags::TRUNC | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
+    rustix::fs::openat(directory, name, flags, mode).map(std::fs::File::from)
 }
 
 /// The nearest directory above a path where any user may rename and replace what is in it.

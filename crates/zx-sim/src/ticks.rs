@@ -8,11 +8,13 @@
 #![allow(unsafe_code)]
 
 use crate::error::{Error, Result};
+use crate::runtime_dir::create_no_follow;
 use crate::sys;
 use rustix::fs::FlockOperation;
 use rustix::io::retry_on_intr;
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
@@ -159,7 +161,8 @@ impl Clock {
         let text = format!("{boot}\n{}\n{}\n", clock.source.name(), clock.ticks_per_second);
         // Whoever reads without the lock sees all of it or nothing.
         let new = path.with_extension("new");
-        std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, &path)).map_err(failed)?;
+        let mut file = create_no_follow(rustix::fs::CWD, &new).map_err(|source| failed(source.into()))?;
+        file.write_all(text.as_bytes()).and_then(|()| std::fs::rename(&new, &path)).map_err(failed)?;
         Ok(clock)
     }
 

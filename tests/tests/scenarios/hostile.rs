@@ -79,6 +79,13 @@ impl Scene {
         hostile
     }
 
+    /// The most memory that the manager has had.
+    fn peak_memory_kib(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.manager.pid())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    }
+
     /// The manager answers, and it does so soon.
     fn assert_alive(&mut self) {
         let begin = Instant::now();
@@ -326,17 +333,55 @@ fn a_client_that_does_not_read_holds_up_itself_alone() {
     for _ in 0..50 {
         scene.assert_alive();
     }
-    let memory = || {
-        let status = fs::read_to_string(format!("/proc/{}/status", scene.manager.pid())).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap().to_owned();
-        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
-    };
-    assert!(memory() < 64 << 10, "{} KiB", memory());
+    assert!(scene.peak_memory_kib() < 64 << 10, "{} KiB", scene.peak_memory_kib());
     // It changes its mind, and has missed nothing.
     let output = session.collect();
     drop(session);
     let archive = Archive::of_bytes(&output.finish());
     assert_eq!(archive.events.len() as u64, THREADS * 70_000);
+    scene.assert_alive();
+}
+
+/// A byte a second is no end: the manager answers others, and keeps no more than before.
+#[test]
+fn a_client_that_reads_a_byte_a_second_holds_up_itself_alone() {
+    let mut scene = Scene::new();
+    let config = TraceConfig {
+        buffering_mode: BufferingMode::Streaming,
+        buffer_size_megabytes_hint: 16,
+        ..TraceConfig::default()
+    };
+    let mut session = scene.client.begin(config);
+    let answer = session.ask(SessionRequest::StartTracing(StartOptions::default()));
+    assert_eq!(answer, SessionResponse::StartTracing(Ok(())));
+    let page = scene.sandbox.file("page");
+    fs::write(&page, [0; 4096]).unwrap();
+    // More than the buffer, the manager and the socket hold together.
+    let burst = scene.sandbox.spawn_recorded("burst", &[page.to_str().unwrap(), "200000"]);
+    let mut read = Vec::new();
+    let mut byte = [0];
+    for _ in 0..4 {
+        let next = Instant::now() + Duration::from_secs(1);
+        while session.output.read(&mut byte).is_err() {
+            scene.assert_alive();
+        }
+        read.push(byte[0]);
+        while Instant::now() < next {
+            scene.assert_alive();
+        }
+    }
+    // The program did not wait.
+    assert!(burst.finish().status.success());
+    assert!(scene.peak_memory_kib() < 64 << 10, "{} KiB", scene.peak_memory_kib());
+    let output = session.collect();
+    let answer = session.ask(SessionRequest::StopTracing(StopOptions { write_results: true }));
+    assert!(matches!(answer, SessionResponse::StopTracing(Ok(_))), "{answer:?}");
+    drop(session);
+    read.extend(output.finish());
+    let archive = Archive::of_bytes(&read);
+    let lost: u64 = archive.losses.iter().map(|loss| loss.count).sum();
+    assert!(lost > 0);
+    assert_eq!(archive.events.len() as u64 + lost, THREADS * 200_000);
     scene.assert_alive();
 }
 
