@@ -204,34 +204,45 @@ impl Context {
 
     /// Whether events of a category are wanted, in a run that wants some more than the trace.
     pub fn wants(&self, category: &str, additional: &[String]) -> bool {
-        category_matches(&self.config.categories, category)
-            || (!additional.is_empty() && category_matches(additional, category))
+        let lists = [self.config.categories.as_slice(), additional];
+        let is_excluded = lists.into_iter().any(|list| excludes(list, category));
+        let is_included = includes(&self.config.categories, category)
+            || (!additional.is_empty() && includes(additional, category));
+        is_included && !is_excluded && !category.is_empty()
     }
 }
 
-/// The filter rule: an empty list wants everything; an entry ending in `*` is a prefix; an empty entry
-/// matches nothing, and an empty category is never wanted.
+/// Whether a list wants a category: one without entries wants everything, and so does one that only excludes.
 //= docs/protocol.md#category-matching
-pub(crate) fn category_matches(wanted: &[String], category: &str) -> bool {
-    if category.is_empty() {
-        return false;
+fn includes(list: &[String], category: &str) -> bool {
+    let mut wanted = list.iter().filter(|entry| !entry.starts_with('-')).peekable();
+    wanted.peek().is_none() || wanted.any(|entry| matches(entry, category))
+}
+
+/// Whether an entry behind a `-` matches a category, whatever else is in the list.
+//= docs/protocol.md#category-matching
+fn excludes(list: &[String], category: &str) -> bool {
+    list.iter().filter_map(|entry| entry.strip_prefix('-')).any(|entry| matches(entry, category))
+}
+
+/// An entry ending in `*` is a prefix; an empty one matches nothing.
+fn matches(entry: &str, category: &str) -> bool {
+    match entry.strip_suffix('*') {
+        Some(prefix) => category.starts_with(prefix),
+        None => entry == category && !entry.is_empty(),
     }
-    wanted.is_empty()
-        || wanted.iter().any(|entry| match entry.strip_suffix('*') {
-            Some(prefix) => category.starts_with(prefix),
-            None => entry == category,
-        })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::category_matches;
+    use super::{excludes, includes};
 
     //= docs/protocol.md#category-matching
     #[test]
     fn categories_match_by_name_or_prefix() {
         let matches = |list: &[&str], category: &str| {
-            category_matches(&list.iter().map(ToString::to_string).collect::<Vec<_>>(), category)
+            let list: Vec<_> = list.iter().map(ToString::to_string).collect();
+            includes(&list, category) && !excludes(&list, category)
         };
         assert!(matches(&[], "anything"));
         assert!(matches(&["gfx"], "gfx"));
@@ -244,6 +255,17 @@ mod tests {
         assert!(matches(&["app", "net:*"], "net:tcp"));
         assert!(matches(&["app", "net:*"], "app"));
         assert!(!matches(&["app", "net:*"], "appx"));
-        assert!(!matches(&[], ""));
+        assert!(matches(&["-noisy"], "app"));
+        assert!(!matches(&["-noisy"], "noisy"));
+        assert!(matches(&["-noisy"], "noisy2"));
+        // Whatever the order.
+        for list in [["app*", "-app:debug*"], ["-app:debug*", "app*"]] {
+            assert!(matches(&list, "app:main"));
+            assert!(!matches(&list, "app:debug:x"));
+            assert!(!matches(&list, "other"));
+        }
+        assert!(!matches(&["a", "-a"], "a"));
+        assert!(!matches(&["-*"], "a"));
+        assert!(!matches(&["", "-a"], "b"));
     }
 }
