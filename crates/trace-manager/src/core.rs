@@ -33,7 +33,7 @@ impl Uid {
 
     /// Whether this user may know of what belongs to another, in a manager of `owner`'s.
     //= docs/protocol.md#users
-    fn may_see(self, other: Self, owner: Self) -> bool {
+    pub(crate) fn may_see(self, other: Self, owner: Self) -> bool {
         self == other || self == owner || self == Self::ROOT
     }
 }

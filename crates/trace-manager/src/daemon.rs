@@ -5,6 +5,7 @@ mod output;
 mod providers;
 mod session_dir;
 mod snapshot;
+mod task;
 
 use crate::archive::transfer::Transfer;
 use crate::core::{Action, ClientId, Core, Event, Part, Uid};
@@ -17,10 +18,11 @@ use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use task::{Asker, Tasks, Wanted};
 use trace_format::units::{ProviderId, TicksPerSecond};
-use trace_protocol::controller::{ProviderStats, SessionResponse, TraceConfig};
+use trace_protocol::controller::{ProviderStats, SessionResponse, TaskRequest, TraceConfig};
 use zx_sim::ticks::Clock;
-use zx_sim::{Listener, RuntimeDir, Signals, WaitSet};
+use zx_sim::{Handle, Listener, RuntimeDir, Signals, WaitSet};
 
 /// Sockets in the runtime directory, named after the protocol they speak.
 const REGISTRY: &str = "registry";
@@ -97,6 +99,8 @@ enum Key {
     Output,
     /// The socket that a snapshot goes into.
     Snapshot,
+    /// A task's file is complete.
+    Spool,
 }
 
 impl Key {
@@ -112,6 +116,7 @@ impl Key {
             Self::Session(number) => (7, number),
             Self::Output => (8, 0),
             Self::Snapshot => (9, 0),
+            Self::Spool => (10, 0),
         };
         tag << 32 | u64::from(number)
     }
@@ -197,6 +202,8 @@ struct Daemon {
     /// A transfer whose last bytes are still in the output's queue.
     finished: Option<Finished>,
     snapshot: Option<Snapshot>,
+    tasks: Tasks,
+    owner: Uid,
     /// There is something to copy, and everybody else had to have a turn.
     is_busy: bool,
     rate: TicksPerSecond,
@@ -226,11 +233,12 @@ impl Daemon {
         watch(&provisioner, Key::Provisioner)?;
         watch(&signals, Key::Signal)?;
         let now = Instant::now();
+        let owner = Uid(rustix::process::geteuid().as_raw());
         Ok(Self {
             started: now,
             idle_timeout: options.on_demand.then_some(options.idle_timeout),
             idle_since: now,
-            core: Core::new(Uid(rustix::process::geteuid().as_raw())),
+            core: Core::new(owner),
             events: VecDeque::new(),
             registry,
             provisioner,
@@ -241,6 +249,8 @@ impl Daemon {
             transfer: None,
             finished: None,
             snapshot: None,
+            tasks: Tasks::new(),
+            owner,
             is_busy: false,
             rate: TicksPerSecond(NonZeroU64::new(clock.ticks_per_second).unwrap_or(NonZeroU64::MIN)),
             waits,
@@ -272,6 +282,7 @@ impl Daemon {
             let now = Instant::now();
             self.clients.expire_queries(now);
             self.providers.expire_registrations(now);
+            self.with_tasks(|tasks, wanted| tasks.handle_time(now, wanted));
             if self.output.as_ref().and_then(Output::deadline).is_some_and(|deadline| deadline <= now) {
                 log("a client did not read its archive to the end");
                 self.output = None;
@@ -297,12 +308,78 @@ impl Daemon {
             Key::Client(number) => {
                 let uid = self.clients.user(number);
                 let providers = self.core.providers(uid);
-                let is_ending = self.output.is_some() && !self.core.has_session();
+                let is_ending = self.is_ending();
                 let asked = clients::Asked { uid, providers, is_ending, registered: &mut self.providers };
-                self.clients.read_provisioner(number, asked, &self.waits, &mut self.events);
+                let about_task = self.clients.read_provisioner(number, asked, &self.waits, &mut self.events);
+                if let Some((asker, request)) = about_task {
+                    self.handle_task(asker, request);
+                }
             }
-            Key::Session(number) => self.clients.read_session(number, &mut self.events),
+            Key::Session(number) => {
+                if let Some(txid) = self.clients.read_session(number, &mut self.events) {
+                    let progress = self.providers.progress(self.rate);
+                    self.clients.reply_progress(number, txid, progress);
+                }
+            }
+            Key::Spool => self.with_tasks(Tasks::finish),
             Key::Output | Key::Snapshot | Key::Signal => {}
+        }
+    }
+
+    /// A client is still reading the archive of the session before.
+    fn is_ending(&self) -> bool {
+        self.output.is_some() && !self.core.has_session()
+    }
+
+    /// Has tasks do something, and does what follows.
+    fn with_tasks(&mut self, act: impl FnOnce(&mut Tasks, &mut Wanted)) {
+        let mut wanted = Wanted::default();
+        act(&mut self.tasks, &mut wanted);
+        self.events.extend(wanted.events);
+        for (asker, response) in wanted.answers {
+            self.clients.reply_task(asker, response);
+        }
+    }
+
+    fn handle_task(&mut self, asker: Asker, request: TaskRequest<Handle>) {
+        let owner = self.owner;
+        match request {
+            TaskRequest::Start { config, options, file } => {
+                let mut output = None;
+                let is_ending = self.is_ending();
+                self.with_tasks(|tasks, wanted| match is_ending {
+                    true => tasks.refuse(asker, "the session before is still being read", wanted),
+                    false => output = tasks.start(asker, config, options, file, wanted),
+                });
+                if let Some(output) = output {
+                    self.clients.push_output(output);
+                    if let Some(spool) = self.tasks.spool() {
+                        let _ = self.waits.add(spool, Key::Spool.encode(), Signals::READABLE);
+                    }
+                }
+            }
+            TaskRequest::End(task) => {
+                self.with_tasks(|tasks, wanted| tasks.end(task, asker, owner, wanted));
+            }
+            TaskRequest::Abort(task) => {
+                self.with_tasks(|tasks, wanted| tasks.abort(task, asker, owner, wanted));
+            }
+            TaskRequest::Flush(task) => {
+                self.with_tasks(|tasks, wanted| tasks.flush(task, asker, owner, wanted));
+            }
+            TaskRequest::Status => {
+                let progress = self.providers.progress(self.rate);
+                self.with_tasks(|tasks, wanted| tasks.status(asker, owner, progress, wanted));
+            }
+        }
+    }
+
+    /// Says something to a client, which may be a task of ours.
+    fn reply(&mut self, client: ClientId, response: SessionResponse) {
+        if client == task::CLIENT {
+            self.with_tasks(|tasks, wanted| tasks.hear(response, wanted));
+        } else {
+            self.clients.reply(client, response);
         }
     }
 
@@ -333,6 +410,10 @@ impl Daemon {
             Action::RefuseClient { client, reason } => {
                 log(&format!("session refused: {reason}"));
                 drop(self.clients.take_output());
+                if client == task::CLIENT {
+                    self.with_tasks(|tasks, wanted| tasks.refused(reason, wanted));
+                    return;
+                }
                 self.clients.reply(client, SessionResponse::Refused { reason });
                 self.clients.close(client, &self.waits);
             }
@@ -358,7 +439,7 @@ impl Daemon {
             Action::StopTracee(provider) => self.providers.stop(provider),
             Action::FlushTracee(provider) => self.providers.flush(provider),
             Action::ReplyFlush(client, result) => {
-                self.clients.reply(client, SessionResponse::FlushBuffers(result));
+                self.reply(client, SessionResponse::FlushBuffers(result));
             }
             Action::TakeSnapshot { client, config, providers } => {
                 self.begin_snapshot(client, &config, &providers);
@@ -374,17 +455,17 @@ impl Daemon {
             }
             Action::LeaveBuffer(provider) => self.providers.drop_tracee(provider, Buffer::Left, &self.waits),
             Action::ReplyStart(client, result) => {
-                self.clients.reply(client, SessionResponse::StartTracing(result));
+                self.reply(client, SessionResponse::StartTracing(result));
             }
             Action::ReplyStop(client, result) => {
-                self.clients.reply(client, SessionResponse::StopTracing(result));
+                self.reply(client, SessionResponse::StopTracing(result));
             }
-            Action::ReplyAlert(client, name) => self.clients.reply(client, SessionResponse::WatchAlert(name)),
+            Action::ReplyAlert(client, name) => self.reply(client, SessionResponse::WatchAlert(name)),
             Action::Waiting(client, names) => {
-                self.clients.send(client, SessionResponse::OnWaiting(names));
+                self.reply(client, SessionResponse::OnWaiting(names));
             }
             Action::StateChanged(client, state) => {
-                self.clients.send(client, SessionResponse::OnSessionStateChange(state));
+                self.reply(client, SessionResponse::OnSessionStateChange(state));
             }
             Action::EndSession { client, is_aborted } => {
                 if is_aborted {
@@ -491,9 +572,10 @@ impl Daemon {
     fn deadline(&self) -> Option<Instant> {
         let core = self.core.next_deadline().map(|deadline| self.started + deadline);
         let idle = self.idle_timeout.map(|timeout| self.idle_since + timeout);
+        let task = self.tasks.deadline();
         let output = self.output.as_ref().and_then(Output::deadline);
         let others = [self.clients.next_deadline(), self.providers.next_deadline()];
-        [core, idle, output].into_iter().chain(others).flatten().min()
+        [core, idle, output, task].into_iter().chain(others).flatten().min()
     }
 
     /// Started on demand, and no client and no session for a while.
@@ -502,7 +584,11 @@ impl Daemon {
             return false;
         };
         let now = Instant::now();
-        if self.core.has_session() || self.output.is_some() || !self.clients.is_empty() {
+        if self.core.has_session()
+            || self.output.is_some()
+            || self.tasks.is_busy()
+            || !self.clients.is_empty()
+        {
             self.idle_since = now;
         }
         now >= self.idle_since + timeout

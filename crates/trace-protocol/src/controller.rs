@@ -5,16 +5,22 @@
 //! are still written to the output.
 
 pub mod config;
+pub mod progress;
 pub mod session;
 pub mod stats;
+pub mod task;
 
 pub use crate::provider::KnownCategory;
 pub use config::{ProviderSpec, TraceConfig};
+pub use progress::ProviderProgress;
 pub use session::{
     FlushError, SessionRequest, SessionResponse, SessionState, StartError, StartOptions, StopError,
     StopOptions,
 };
-pub use stats::{ProviderStats, StopResult};
+pub use stats::{Lost, ProviderStats, StopResult};
+pub use task::{
+    TaskError, TaskFailure, TaskOptions, TaskRequest, TaskResponse, TaskStatus, Trigger, TriggerAction,
+};
 
 use crate::error::{ProtocolError, check_limit};
 use crate::limits::{MAX_PROVIDER_NAME_BYTES, MAX_PROVIDERS};
@@ -61,6 +67,8 @@ pub enum ProvisionerRequest<H> {
         /// Where the archive goes.
         output: H,
     },
+    /// About a recording that the manager holds itself; answered by [`ProvisionerResponse::Task`].
+    Task(TaskRequest<H>),
 }
 
 /// Manager → client, on the provisioner channel.
@@ -72,6 +80,8 @@ pub enum ProvisionerResponse {
     KnownCategories(Vec<KnownCategory>),
     /// Answer to [`ProvisionerRequest::TakeSnapshot`]: what was found in each buffer.
     TakeSnapshot(Result<StopResult, SnapshotError>),
+    /// Answer to [`ProvisionerRequest::Task`].
+    Task(TaskResponse),
     /// The client cannot be served (its version, say), in one sentence; the channel closes next. Has no transaction
     /// id, and is decoded whatever its version.
     Refused {
@@ -116,10 +126,15 @@ impl<H> Message<H> for ProvisionerRequest<H> {
             ProvisionerRequest::TakeSnapshot { output } => {
                 TAKE_SNAPSHOT.encode(txid, TableWriter::new(TAKE_SNAPSHOT.name).finish()?, vec![output])
             }
+            ProvisionerRequest::Task(request) => request.encode(txid),
         }
     }
 
     fn decode(bytes: &[u8], handles: Vec<H>) -> Result<(Txid, Self), ProtocolError> {
+        if is_about_tasks(bytes)? {
+            let (txid, request) = TaskRequest::decode(bytes, handles)?;
+            return Ok((txid, ProvisionerRequest::Task(request)));
+        }
         let methods = [INITIALIZE_TRACING, GET_PROVIDERS, GET_KNOWN_CATEGORIES, TAKE_SNAPSHOT];
         let (txid, method, body) = decode_header(bytes, "provisioner request", &methods)?;
         let table = Table::decode(method.name, body)?;
@@ -166,6 +181,7 @@ impl<H> Message<H> for ProvisionerResponse {
                 }
                 (TAKE_SNAPSHOT, table)
             }
+            ProvisionerResponse::Task(response) => return response.encode(txid),
             ProvisionerResponse::Refused { reason } => (REFUSED, refusal(&reason)?),
         };
         method.encode(txid, table.finish()?, Vec::new())
@@ -179,6 +195,10 @@ impl<H> Message<H> for ProvisionerResponse {
             let [] = method.take_handles(handles)?;
             let reason = decode_refusal(body)?;
             return Ok((txid, ProvisionerResponse::Refused { reason }));
+        }
+        if is_about_tasks(bytes)? {
+            let (txid, response) = TaskResponse::decode(bytes, handles)?;
+            return Ok((txid, ProvisionerResponse::Task(response)));
         }
         let (txid, method, body) =
             decode_header(bytes, PROTOCOL, &[GET_PROVIDERS, GET_KNOWN_CATEGORIES, TAKE_SNAPSHOT])?;
@@ -218,6 +238,11 @@ impl ProviderInfo {
             name: table.require_string(PROVIDER_NAME, MAX_PROVIDER_NAME_BYTES)?,
         })
     }
+}
+
+fn is_about_tasks(bytes: &[u8]) -> Result<bool, ProtocolError> {
+    let (header, _) = Header::decode(bytes)?;
+    Ok(task::METHODS.iter().any(|method| method.ordinal == header.ordinal))
 }
 
 /// A message without fields.

@@ -17,6 +17,13 @@ pub const MAX_PROVIDERS: usize = 100;
 /// Longest alert name, in bytes.
 pub const MAX_ALERT_NAME_BYTES: usize = 14;
 
+/// Most alerts that end a task.
+pub const MAX_TRIGGERS: usize = 100;
+/// Longest name of a task, in bytes.
+pub const MAX_TASK_NAME_BYTES: usize = 100;
+/// Longest path of a task's file, in bytes.
+pub const MAX_PATH_BYTES: usize = 4096;
+
 /// Longest name of a tick source, in bytes.
 pub const MAX_TICK_SOURCE_BYTES: usize = 32;
 /// Longest sentence in a refusal or in a provider's statistics, in bytes.

@@ -143,6 +143,11 @@ impl<'a> Table<'a> {
         whole(bytes).map(Some).ok_or(ProtocolError::MalformedField { table: self.name, field: field.name })
     }
 
+    /// Whether a field is present.
+    pub(crate) fn has(&self, field: Field) -> bool {
+        self.bytes(field).is_some()
+    }
+
     /// A list of strings within limits; empty if the field is missing.
     pub(crate) fn strings(&self, field: Field, limits: ListLimits) -> Result<Vec<String>, ProtocolError> {
         let strings: Vec<&str> = self.find(field)?.unwrap_or_default();

@@ -126,6 +126,9 @@ fn stats() -> impl Strategy<Value = ProviderStats> {
                 bytes_archived: counts[3],
                 malformed_records: counts[4],
                 records_generated: counts[5],
+                losses: counts[0].into_iter().map(|records| Lost { reason: 3, records }).collect(),
+                percentage_rolling_buffer_used: percentage,
+                buffer_bytes: counts[1],
                 disposition,
                 problem,
             }

@@ -262,7 +262,8 @@ fn transaction_ids_fit_the_message() {
 
 #[test]
 fn a_message_of_another_protocol_is_unknown() {
-    let protocol_of = |encoded: &Encoded<H>| encoded.bytes[3];
+    // Tasks are asked for on the provisioner channel.
+    let protocol_of = |encoded: &Encoded<H>| if encoded.bytes[3] == 5 { 3 } else { encoded.bytes[3] };
     let samples = samples();
     for sample in &samples {
         let encoded = sample.message.clone().encode(sample.txid).unwrap();

@@ -167,6 +167,19 @@ pub struct Written {
     pub open_slabs: u64,
 }
 
+/// How far a buffer is used, at a glance.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Usage {
+    /// Records in slabs that threads have given back, since the buffer was made.
+    pub records: u64,
+    /// Records that found no room.
+    pub refused: u64,
+    /// Bytes of slabs that were claimed since the buffer was cleared.
+    pub claimed_bytes: u64,
+    /// How full the rolling regions are together, in percent.
+    pub rolling_percent: f32,
+}
+
 /// Reads one buffer, a batch at a time, in one part or several. Nothing is handed on twice.
 pub struct BufferReader<S> {
     source: S,

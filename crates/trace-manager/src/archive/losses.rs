@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use trace_format::loss::{LossCode, LossRecord};
 use trace_format::slab::{Loss, LossReason};
 use trace_format::units::{ProviderId, Ticks};
+use trace_protocol::controller::Lost;
 use trace_reader::buffer::{BufferError, BufferReader, GapLoss, Source};
 
 /// What was told of a provider's ledger so far.
@@ -28,6 +29,15 @@ impl Losses {
     /// Records that were lost, altogether. What a circular buffer has gone over does not count: that is what it is for.
     pub fn dropped(&self) -> u64 {
         self.dropped
+    }
+
+    /// What was told, by reason, without what was cleared after it was archived.
+    pub fn by_reason(&self) -> Vec<Lost> {
+        let told = self.told.iter().map(|(reason, loss)| (LossCode::from(*reason), loss.count));
+        let malformed = (LossCode::MALFORMED, self.malformed);
+        let lost = told.chain([malformed]).map(|(reason, records)| Lost { reason: reason.0, records });
+        let is_cleared = |lost: &Lost| lost.reason == LossCode::from(LossReason::Cleared).0;
+        lost.filter(|lost| lost.records > 0 && !is_cleared(lost)).collect()
     }
 
     /// Records that never came into a slab.

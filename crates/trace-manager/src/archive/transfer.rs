@@ -21,6 +21,15 @@ impl Source for VmoSource {
     }
 }
 
+/// The buffer's own name of a mode.
+pub(crate) fn buffer_mode(mode: BufferingMode) -> BufferMode {
+    match mode {
+        BufferingMode::Oneshot => BufferMode::Oneshot,
+        BufferingMode::Circular => BufferMode::Circular,
+        BufferingMode::Streaming => BufferMode::Streaming,
+    }
+}
+
 /// Whose buffer it is, and how it was made.
 pub(crate) struct BufferOf {
     pub id: ProviderId,
@@ -86,6 +95,21 @@ impl Progress {
     }
 }
 
+impl Progress {
+    /// How full the rolling region was when it was fullest. Of a stream it is known when it was full.
+    fn peak(&self, wrapped_count: u32, buffer: &BufferOf) -> Option<f32> {
+        let is_full = wrapped_count > 0 || self.losses.dropped() > 0;
+        match buffer.mode {
+            BufferingMode::Streaming if self.losses.dropped() == 0 => None,
+            BufferingMode::Streaming => Some(100.0),
+            BufferingMode::Oneshot | BufferingMode::Circular if is_full => Some(100.0),
+            BufferingMode::Oneshot | BufferingMode::Circular => {
+                self.reader.as_ref()?.usage(0).ok().map(|usage| usage.rolling_percent)
+            }
+        }
+    }
+}
+
 /// A transfer under way.
 pub(crate) struct Transfer {
     buffer: BufferOf,
@@ -109,11 +133,7 @@ impl Transfer {
             Part::Rest { is_quiet: true } => buffer::Part::Rest(Activity::Quiet),
             Part::Rest { is_quiet: false } => buffer::Part::Rest(Activity::Live),
         };
-        let mode = match buffer.mode {
-            BufferingMode::Oneshot => BufferMode::Oneshot,
-            BufferingMode::Circular => BufferMode::Circular,
-            BufferingMode::Streaming => BufferMode::Streaming,
-        };
+        let mode = buffer_mode(buffer.mode);
         let begun = match &mut progress.reader {
             Some(reader) => reader.begin(part),
             None => BufferReader::open(VmoSource(vmo), buffer.size, mode, buffer.rate, part)
@@ -222,6 +242,9 @@ impl Transfer {
         stats.malformed_records = Some(findings.bad_records);
         stats.records_dropped = Some(progress.losses.dropped());
         stats.records_generated = progress.generated;
+        stats.losses = progress.losses.by_reason();
+        stats.buffer_bytes = Some(self.buffer.size);
+        stats.percentage_rolling_buffer_used = progress.peak(header.wrapped_count, &self.buffer);
         if stats.problem.is_empty()
             && let Some(bad) = findings.first_bad.first()
         {

@@ -3,7 +3,7 @@
 use trace_protocol::controller::{ProviderStats, StopResult};
 
 /// Most entries in the answer to a Stop. With every text at its longest the answer still fits into a message.
-const MAX_ENTRIES: usize = 3000;
+const MAX_ENTRIES: usize = 2500;
 
 /// Figures of the providers of a run.
 ///

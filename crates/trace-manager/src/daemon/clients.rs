@@ -1,14 +1,15 @@
 //! The clients' side of the daemon: provisioner connections, session channels and queries.
 
 use super::providers::{Providers, load, send};
+use super::task::Asker;
 use super::{Key, client_id};
 use crate::core::{ClientId, Event, Uid};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 use trace_format::units::ProviderId;
 use trace_protocol::controller::{
-    KnownCategory, ProviderInfo, ProvisionerRequest, ProvisionerResponse, SessionRequest, SessionResponse,
-    SnapshotError, StopResult, TraceConfig,
+    KnownCategory, ProviderInfo, ProviderProgress, ProvisionerRequest, ProvisionerResponse, SessionRequest,
+    SessionResponse, SnapshotError, StopResult, TaskRequest, TaskResponse, TraceConfig,
 };
 use trace_protocol::limits::MAX_PROVIDERS;
 use trace_protocol::{Encoded, Message, Txid};
@@ -31,6 +32,8 @@ pub(super) struct Clients {
     queries: Vec<Query>,
     /// Who waits for a snapshot, and where it is to go until it is begun.
     snapshots: Vec<(u32, Txid, Option<Socket>)>,
+    /// Requests about tasks that were not answered yet.
+    asking: BTreeSet<(u32, u32)>,
 }
 
 struct SessionChannel {
@@ -86,6 +89,7 @@ impl Clients {
             new_outputs: VecDeque::new(),
             queries: Vec::new(),
             snapshots: Vec::new(),
+            asking: BTreeSet::new(),
         }
     }
 
@@ -114,10 +118,7 @@ impl Clients {
 
     /// Closes the oldest connection that has never asked for anything, or else that waits for no answer.
     fn close_idle(&mut self, waits: &WaitSet) {
-        let is_idle = |number: &u32| {
-            !self.queries.iter().any(|query| query.client == *number)
-                && !self.snapshots.iter().any(|(client, ..)| client == number)
-        };
+        let is_idle = |number: &u32| !self.waits(*number);
         let silent = self.silent.first().copied();
         if let Some(number) = silent.or_else(|| self.provisioners.keys().copied().find(is_idle)) {
             self.close_provisioner(number, waits);
@@ -135,19 +136,17 @@ impl Clients {
         self.provisioners.get(&number).map_or(Uid(u32::MAX), |(_, uid)| *uid)
     }
 
-    /// Serves one request of a provisioner connection.
+    /// Serves one request of a provisioner connection; one about a task is for others to serve.
     pub fn read_provisioner(
         &mut self,
         number: u32,
         asked: Asked<'_>,
         waits: &WaitSet,
         events: &mut VecDeque<Event>,
-    ) {
-        let Some((channel, _)) = self.provisioners.get(&number) else {
-            return;
-        };
+    ) -> Option<(Asker, TaskRequest<Handle>)> {
+        let (channel, _) = self.provisioners.get(&number)?;
         let request = match channel.read() {
-            Err(Error::ShouldWait) => return,
+            Err(Error::ShouldWait) => return None,
             Ok(message) => Encoded { bytes: message.bytes, handles: message.handles }
                 .unspill(load)
                 .ok()
@@ -176,8 +175,14 @@ impl Clients {
                 // As with any other message that does not decode.
                 Err(_) => self.close_provisioner(number, waits),
             },
+            Some((txid, ProvisionerRequest::Task(request))) => {
+                let pid = channel.peer().map_or(0, |peer| peer.pid);
+                self.asking.insert((number, txid.0));
+                return Some((Asker { connection: number, txid, pid, uid: asked.uid }, request));
+            }
             None => self.close_provisioner(number, waits),
         }
+        None
     }
 
     fn close_provisioner(&mut self, number: u32, waits: &WaitSet) {
@@ -234,14 +239,30 @@ impl Clients {
         self.new_outputs.pop_front()
     }
 
-    /// Serves one request of a session channel.
-    pub fn read_session(&mut self, number: u32, events: &mut VecDeque<Event>) {
-        let Some(session) = self.sessions.get_mut(&number) else {
-            return;
-        };
+    /// Answers a request about a task.
+    pub fn reply_task(&mut self, asker: Asker, response: TaskResponse) {
+        self.asking.remove(&(asker.connection, asker.txid.0));
+        self.answer(asker.connection, asker.txid, ProvisionerResponse::Task(response));
+    }
+
+    /// Somebody waits for the answer of another process, or of ours, and is not to be closed.
+    fn waits(&self, number: u32) -> bool {
+        self.queries.iter().any(|query| query.client == number)
+            || self.snapshots.iter().any(|(client, ..)| *client == number)
+            || self.asking.iter().any(|(client, _)| *client == number)
+    }
+
+    /// The output of a task, as if it had come with an InitializeTracing.
+    pub fn push_output(&mut self, output: Socket) {
+        self.new_outputs.push_back(output);
+    }
+
+    /// Serves one request of a session channel; one for progress is for others to answer.
+    pub fn read_session(&mut self, number: u32, events: &mut VecDeque<Event>) -> Option<Txid> {
+        let session = self.sessions.get_mut(&number)?;
         let client = client_id(number);
         let request = match session.channel.read() {
-            Err(Error::ShouldWait) => return,
+            Err(Error::ShouldWait) => return None,
             Ok(message) => Encoded { bytes: message.bytes, handles: message.handles }
                 .unspill(load)
                 .ok()
@@ -265,10 +286,19 @@ impl Clients {
                 session.flushes.push_back(txid);
                 events.push_back(Event::Flush { client });
             }
+            Some((txid, SessionRequest::GetProgress)) => return Some(txid),
             None => {
                 self.sessions.remove(&number);
                 events.push_back(Event::ClientClosed { client });
             }
+        }
+        None
+    }
+
+    /// Answers a question for progress.
+    pub fn reply_progress(&self, number: u32, txid: Txid, progress: Vec<ProviderProgress>) {
+        if let Some(session) = self.sessions.get(&number) {
+            send(&session.channel, Message::<Handle>::encode(SessionResponse::Progress(progress), txid));
         }
     }
 
@@ -287,11 +317,6 @@ impl Clients {
         if let Some(txid) = txid {
             send(&session.channel, Message::<Handle>::encode(response, txid));
         }
-    }
-
-    /// Tells a client something it did not ask for.
-    pub fn send(&mut self, client: ClientId, event: SessionResponse) {
-        self.reply(client, event);
     }
 
     fn session(&mut self, client: ClientId) -> Option<&mut SessionChannel> {

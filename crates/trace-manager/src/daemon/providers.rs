@@ -2,20 +2,21 @@
 
 use super::session_dir::SessionDir;
 use super::{Key, log};
-use crate::archive::transfer::{BufferOf, Progress, Transfer};
+use crate::archive::transfer::{BufferOf, Progress, Transfer, VmoSource, buffer_mode};
 use crate::core::{Event, Part, Uid};
 use crate::recovery::manifest::{Entry, ProviderFacts, SessionFacts};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use trace_format::buffer::{BUFFER_VERSION, BufferMode};
+use trace_format::buffer::BUFFER_VERSION;
 use trace_format::units::{ProviderId, TicksPerSecond};
-use trace_protocol::controller::{KnownCategory, ProviderStats, TraceConfig};
+use trace_protocol::controller::{KnownCategory, ProviderProgress, ProviderStats, TraceConfig};
 use trace_protocol::fifo::{FIFO_DEPTH, PACKET_BYTES};
 use trace_protocol::provider::{ProviderConfig, ProviderRequest, ProviderResponse};
 use trace_protocol::registry::{Registration, RegistryRequest, RegistryResponse, RegistryStatus};
 use trace_protocol::{
     BufferDisposition, BufferingMode, Encoded, FifoRequest, Message, ProtocolError, Txid, VersionRange,
 };
+use trace_reader::buffer::{self, Activity, BufferReader, Usage};
 use zx_sim::ticks::Clock;
 use zx_sim::{Channel, Error, Fifo, Handle, Listener, ProcessFd, RuntimeDir, Signals, Vmo, WaitSet};
 
@@ -70,6 +71,17 @@ struct Tracee {
     fifo: Option<Fifo>,
     /// None while a transfer has it.
     progress: Option<Progress>,
+    /// Halves that were given back since the buffer was cleared.
+    saved_halves: u64,
+}
+
+impl Tracee {
+    fn usage(&self, rate: TicksPerSecond) -> Option<Usage> {
+        let source = VmoSource(self.vmo.duplicate().ok()?);
+        let part = buffer::Part::Rest(Activity::Live);
+        let mode = buffer_mode(self.mode);
+        BufferReader::open(source, self.size, mode, rate, part).ok()?.usage(self.saved_halves).ok()
+    }
 }
 
 impl Provider {
@@ -346,18 +358,20 @@ impl Providers {
         if let Some(channel) = &provider.channel {
             send(channel, request.encode(Txid::ONE_WAY));
         }
-        provider.tracee =
-            Some(Tracee { vmo, size, mode, fifo: Some(ours), progress: Some(Progress::default()) });
+        provider.tracee = Some(Tracee {
+            vmo,
+            size,
+            mode,
+            fifo: Some(ours),
+            progress: Some(Progress::default()),
+            saved_halves: 0,
+        });
         Ok(())
     }
 
     /// A session begins, whose archive begins with `head`.
     pub fn begin_session(&mut self, config: &TraceConfig, head: Vec<u8>) {
-        let mode = match config.buffering_mode {
-            BufferingMode::Oneshot => BufferMode::Oneshot,
-            BufferingMode::Circular => BufferMode::Circular,
-            BufferingMode::Streaming => BufferMode::Streaming,
-        };
+        let mode = buffer_mode(config.buffering_mode);
         let wall_clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         let wall_clock_ns = u64::try_from(wall_clock).unwrap_or(u64::MAX);
         let rate = self.clock.ticks_per_second;
@@ -383,10 +397,11 @@ impl Providers {
         additional_categories: Vec<String>,
     ) {
         let tracee = self.providers.get_mut(&id).and_then(|provider| provider.tracee.as_mut());
-        if disposition != BufferDisposition::Retain
-            && let Some(progress) = tracee.and_then(|tracee| tracee.progress.as_mut())
-        {
-            progress.clear(disposition == BufferDisposition::ClearEntire);
+        if let Some(tracee) = tracee.filter(|_| disposition != BufferDisposition::Retain) {
+            tracee.saved_halves = 0;
+            if let Some(progress) = &mut tracee.progress {
+                progress.clear(disposition == BufferDisposition::ClearEntire);
+            }
         }
         // Before it records anything.
         self.note(&Entry::Started { provider: id.0 });
@@ -423,6 +438,24 @@ impl Providers {
         Some((Transfer::new(buffer, Progress::default(), vmo, part), who))
     }
 
+    /// How far the providers of the session are; of one whose buffer cannot be read, that it is there.
+    pub fn progress(&self, rate: TicksPerSecond) -> Vec<ProviderProgress> {
+        let taking_part = self.providers.iter().filter_map(|(id, provider)| {
+            let tracee = provider.tracee.as_ref()?;
+            let usage = tracee.usage(rate).unwrap_or_default();
+            Some(ProviderProgress {
+                id: id.0,
+                name: provider.name.clone(),
+                pid: provider.pid,
+                records: usage.records,
+                bytes: usage.claimed_bytes,
+                dropped: usage.refused,
+                fill: usage.rolling_percent,
+            })
+        });
+        taking_part.collect()
+    }
+
     pub fn terminate(&self, id: ProviderId) {
         self.tell(id, ProviderRequest::Terminate);
     }
@@ -442,10 +475,12 @@ impl Providers {
     /// Tells a provider that a half is out of our hands.
     pub fn saved(&mut self, id: ProviderId, wrapped_count: u32, durable_data_end: u64) {
         self.note(&Entry::Saved { provider: id.0, half: wrapped_count });
-        let tracee = self.providers.get(&id).and_then(|provider| provider.tracee.as_ref());
-        if let Some(fifo) = tracee.and_then(|tracee| tracee.fifo.as_ref())
+        let tracee = self.providers.get_mut(&id).and_then(|provider| provider.tracee.as_mut());
+        if let Some(tracee) = tracee
+            && let Some(fifo) = &tracee.fifo
             && let Ok(packet) = (FifoRequest::BufferSaved { wrapped_count, durable_data_end }).encode()
         {
+            tracee.saved_halves += 1;
             // One save is under way at a time, so there is room unless the provider does not read at all.
             let _ = fifo.write(&packet);
         }

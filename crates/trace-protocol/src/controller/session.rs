@@ -1,5 +1,6 @@
 //! The session channel: start, stop, alerts, changes of state.
 
+use super::progress::{self, ProviderProgress};
 use super::stats::StopResult;
 use crate::buffering::BufferDisposition;
 use crate::error::{ProtocolError, check_limit};
@@ -13,6 +14,7 @@ const START_TRACING: Method = Method::two_way("StartTracing", 0x0401);
 const STOP_TRACING: Method = Method::two_way("StopTracing", 0x0402);
 const WATCH_ALERT: Method = Method::two_way("WatchAlert", 0x0403);
 const FLUSH_BUFFERS: Method = Method::two_way("FlushBuffers", 0x0404);
+const GET_PROGRESS: Method = Method::two_way("GetProgress", 0x0405);
 const ON_SESSION_STATE_CHANGE: Method = Method::one_way("OnSessionStateChange", 0x0480);
 const ON_WAITING: Method = Method::one_way("OnWaiting", 0x0482);
 const REFUSED: Method = Method::one_way("Refused", 0x0481);
@@ -39,6 +41,8 @@ pub enum SessionRequest {
     /// Have every provider hand over what it has recorded so far, while streaming; answered by
     /// [`SessionResponse::FlushBuffers`] at once.
     FlushBuffers,
+    /// How far is the recording? Answered by [`SessionResponse::Progress`] at once.
+    GetProgress,
 }
 
 /// How to start.
@@ -74,6 +78,8 @@ pub enum SessionResponse {
     WatchAlert(String),
     /// Answer to [`SessionRequest::FlushBuffers`]: the providers were asked.
     FlushBuffers(Result<(), FlushError>),
+    /// Answer to [`SessionRequest::GetProgress`]: who takes part, at most 100.
+    Progress(Vec<ProviderProgress>),
     /// Event: the session is in another state. Clients tolerate its absence.
     OnSessionStateChange(SessionState),
     /// Event: a Start or a Stop waits for these providers, for people: names with their processes. At most 100.
@@ -164,12 +170,13 @@ impl<H> Message<H> for SessionRequest {
             }
             SessionRequest::WatchAlert => (WATCH_ALERT, TableWriter::new(WATCH_ALERT.name)),
             SessionRequest::FlushBuffers => (FLUSH_BUFFERS, TableWriter::new(FLUSH_BUFFERS.name)),
+            SessionRequest::GetProgress => (GET_PROGRESS, TableWriter::new(GET_PROGRESS.name)),
         };
         method.encode(txid, table.finish()?, Vec::new())
     }
 
     fn decode(bytes: &[u8], handles: Vec<H>) -> Result<(Txid, Self), ProtocolError> {
-        let methods = [START_TRACING, STOP_TRACING, WATCH_ALERT, FLUSH_BUFFERS];
+        let methods = [START_TRACING, STOP_TRACING, WATCH_ALERT, FLUSH_BUFFERS, GET_PROGRESS];
         let (txid, method, body) = decode_header(bytes, "session request", &methods)?;
         let [] = method.take_handles(handles)?;
         let table = Table::decode(method.name, body)?;
@@ -188,8 +195,10 @@ impl<H> Message<H> for SessionRequest {
             })
         } else if method.ordinal == WATCH_ALERT.ordinal {
             SessionRequest::WatchAlert
-        } else {
+        } else if method.ordinal == FLUSH_BUFFERS.ordinal {
             SessionRequest::FlushBuffers
+        } else {
+            SessionRequest::GetProgress
         };
         Ok((txid, request))
     }
@@ -224,6 +233,11 @@ impl<H> Message<H> for SessionResponse {
                 table.put_some(ERROR, error.as_ref())?;
                 (FLUSH_BUFFERS, table)
             }
+            SessionResponse::Progress(providers) => {
+                let mut table = TableWriter::new(GET_PROGRESS.name);
+                progress::put(&mut table, &providers)?;
+                (GET_PROGRESS, table)
+            }
             SessionResponse::OnSessionStateChange(state) => {
                 let mut table = TableWriter::new(ON_SESSION_STATE_CHANGE.name);
                 table.put(STATE, &state.value())?;
@@ -248,8 +262,15 @@ impl<H> Message<H> for SessionResponse {
             let reason = decode_refusal(body)?;
             return Ok((txid, SessionResponse::Refused { reason }));
         }
-        let methods =
-            [START_TRACING, STOP_TRACING, WATCH_ALERT, FLUSH_BUFFERS, ON_SESSION_STATE_CHANGE, ON_WAITING];
+        let methods = [
+            START_TRACING,
+            STOP_TRACING,
+            WATCH_ALERT,
+            FLUSH_BUFFERS,
+            GET_PROGRESS,
+            ON_SESSION_STATE_CHANGE,
+            ON_WAITING,
+        ];
         let (txid, method, body) = decode_header(bytes, PROTOCOL, &methods)?;
         let [] = method.take_handles(handles)?;
         let table = Table::decode(method.name, body)?;
@@ -270,6 +291,8 @@ impl<H> Message<H> for SessionResponse {
                 Some(error) => Err(FlushError::from_value(error)?),
                 None => Ok(()),
             })
+        } else if method.ordinal == GET_PROGRESS.ordinal {
+            SessionResponse::Progress(progress::find(&table)?)
         } else if method.ordinal == ON_WAITING.ordinal {
             SessionResponse::OnWaiting(table.strings(NAMES, ListLimits::WAITED_FOR)?)
         } else {

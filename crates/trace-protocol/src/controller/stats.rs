@@ -21,6 +21,12 @@ const DISPOSITION: Field = Field::new(103, "disposition bytes");
 const PROBLEM: Field = Field::new(104, "problem bytes");
 const ID: Field = Field::new(105, "id");
 const RECORDS_GENERATED: Field = Field::new(106, "records_generated");
+const LOSSES: Field = Field::new(107, "losses");
+const ROLLING_USED: Field = Field::new(108, "percentage_rolling_buffer_used");
+const BUFFER_BYTES: Field = Field::new(109, "buffer_bytes");
+
+/// More than there are.
+const MAX_REASONS: usize = 256;
 
 /// Answer to StopTracing.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -56,10 +62,25 @@ pub struct ProviderStats {
     pub malformed_records: Option<u64>,
     /// Records that its threads wrote or tried to write, definitions not included.
     pub records_generated: Option<u64>,
+    /// Records that are missing, by reason; also those that a circular buffer has gone over.
+    pub losses: Vec<Lost>,
+    /// How full its rolling region was when it was fullest, in percent.
+    pub percentage_rolling_buffer_used: Option<f32>,
+    /// Size of its buffer.
+    pub buffer_bytes: Option<u64>,
     /// How its recording ended, in a few words: "stopped", "ended", "did not stop".
     pub disposition: String,
     /// Why its data is missing or incomplete; empty if it is neither. Cut at 1000 bytes.
     pub problem: String,
+}
+
+/// Records that are missing for one reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lost {
+    /// The reason's number, as in the archive's loss blobs.
+    pub reason: u16,
+    /// How many.
+    pub records: u64,
 }
 
 impl StopResult {
@@ -97,6 +118,14 @@ impl ProviderStats {
         table.put(PROBLEM, cut(&self.problem, MAX_REASON_BYTES))?;
         table.put(ID, &self.id)?;
         table.put_some(RECORDS_GENERATED, self.records_generated.as_ref())?;
+        if !self.losses.is_empty() {
+            check_limit(LOSSES.name, MAX_REASONS, self.losses.len())?;
+            let losses: Vec<(u16, u64)> =
+                self.losses.iter().map(|lost| (lost.reason, lost.records)).collect();
+            table.put(LOSSES, &losses)?;
+        }
+        table.put_some(ROLLING_USED, self.percentage_rolling_buffer_used.as_ref())?;
+        table.put_some(BUFFER_BYTES, self.buffer_bytes.as_ref())?;
         Ok(table)
     }
 
@@ -105,7 +134,12 @@ impl ProviderStats {
             Some(value) => Some(BufferingMode::from_value(value)?),
             None => None,
         };
+        let losses: Vec<(u16, u64)> = table.find(LOSSES)?.unwrap_or_default();
+        check_limit(LOSSES.name, MAX_REASONS, losses.len())?;
         Ok(ProviderStats {
+            losses: losses.into_iter().map(|(reason, records)| Lost { reason, records }).collect(),
+            percentage_rolling_buffer_used: table.find(ROLLING_USED)?,
+            buffer_bytes: table.find(BUFFER_BYTES)?,
             id: table.find(ID)?.unwrap_or(0),
             name: table.require_string(NAME, MAX_PROVIDER_NAME_BYTES)?,
             pid: table.require(PID)?,

@@ -134,8 +134,45 @@ pub fn provider_stats() -> ProviderStats {
         bytes_archived: Some(3200),
         malformed_records: Some(1),
         records_generated: Some(108),
+        losses: vec![Lost { reason: 1, records: 5 }, Lost { reason: 6, records: 2 }],
+        percentage_rolling_buffer_used: Some(75.0),
+        buffer_bytes: Some(4 << 20),
         disposition: "died".to_owned(),
         problem: "record at byte 64: too long".to_owned(),
+    }
+}
+
+fn task_options() -> TaskOptions {
+    TaskOptions {
+        duration_ns: Some(10_000_000_000),
+        triggers: vec![Trigger { alert: "stall".to_owned(), action: TriggerAction::Terminate }],
+        requested_categories: strings(&["#default", "app"]),
+        name: "night".to_owned(),
+        file: "/home/me/trace.fxt".to_owned(),
+    }
+}
+
+fn task_request(request: TaskRequest<H>) -> Any {
+    Any::ProvisionerRequest(ProvisionerRequest::Task(request))
+}
+
+fn task_response(response: TaskResponse) -> Any {
+    Any::ProvisionerResponse(ProvisionerResponse::Task(response))
+}
+
+fn task_failure(error: TaskError) -> TaskFailure {
+    TaskFailure { error, reason: "the trace manager is in use by pid 7".to_owned() }
+}
+
+fn progress() -> ProviderProgress {
+    ProviderProgress {
+        id: 3,
+        name: "demo".to_owned(),
+        pid: 4242,
+        records: 1000,
+        bytes: 32_000,
+        dropped: 2,
+        fill: 62.5,
     }
 }
 
@@ -201,6 +238,52 @@ pub fn samples() -> Vec<Sample> {
                 output: 32,
             }),
         ),
+        two_way(
+            "start_trace_session",
+            Any::ProvisionerRequest(ProvisionerRequest::Task(TaskRequest::Start {
+                config: trace_config(),
+                options: task_options(),
+                file: 34,
+            })),
+        ),
+        two_way("end_trace_session", task_request(TaskRequest::End(100))),
+        two_way("abort_trace_session", task_request(TaskRequest::Abort(0))),
+        two_way("status", task_request(TaskRequest::Status)),
+        two_way("flush_trace_session", task_request(TaskRequest::Flush(100))),
+        two_way("start_trace_session_ok", task_response(TaskResponse::Start(Ok(100)))),
+        two_way(
+            "start_trace_session_error",
+            task_response(TaskResponse::Start(Err(task_failure(TaskError::AlreadyStarted)))),
+        ),
+        two_way(
+            "end_trace_session_ok",
+            task_response(TaskResponse::End(Ok((
+                task_options(),
+                StopResult { provider_stats: vec![provider_stats()] },
+            )))),
+        ),
+        two_way(
+            "end_trace_session_error",
+            task_response(TaskResponse::End(Err(task_failure(TaskError::NoSuchTask)))),
+        ),
+        two_way("abort_trace_session_ok", task_response(TaskResponse::Abort(Ok(())))),
+        two_way("flush_trace_session_ok", task_response(TaskResponse::Flush(Ok(())))),
+        two_way(
+            "status_ok",
+            task_response(TaskResponse::Status(Some(Box::new(TaskStatus {
+                task: 100,
+                options: task_options(),
+                elapsed_ns: 1_500_000_000,
+                remaining_ns: Some(8_500_000_000),
+                config: trace_config(),
+                pid: 4242,
+                uid: 1000,
+                progress: vec![progress()],
+            })))),
+        ),
+        two_way("status_none", task_response(TaskResponse::Status(None))),
+        two_way("get_progress", Any::SessionRequest(SessionRequest::GetProgress)),
+        two_way("progress", Any::SessionResponse(SessionResponse::Progress(vec![progress()]))),
         two_way("get_providers", Any::ProvisionerRequest(ProvisionerRequest::GetProviders)),
         two_way("get_known_categories", Any::ProvisionerRequest(ProvisionerRequest::GetKnownCategories)),
         two_way(

@@ -1,6 +1,6 @@
 //! What a buffer says of its own records: how many were written, how many are gone, and why.
 
-use super::{BufferError, BufferReader, GapLoss, Source, Written, read_exact};
+use super::{BufferError, BufferReader, GapLoss, Source, Usage, Written, read_exact};
 use trace_format::buffer::BufferMode;
 use trace_format::slab::{Gap, Loss, LossReason, SlabState, SlabWord, TALLY_BYTES, Tally};
 
@@ -39,6 +39,34 @@ impl<S: Source> BufferReader<S> {
         let is_open = |word: &&SlabWord| word.state() == SlabState::Open && word.sequence() >= floor;
         let open_slabs = words.iter().filter(is_open).count() as u64;
         Ok(Written { records: records.saturating_add(self.open_records), open_slabs })
+    }
+
+    /// How far the buffer is used; in streaming mode, after so many halves were given back to the writer.
+    ///
+    /// # Errors
+    /// The buffer cannot be read.
+    pub fn usage(&self, saved_halves: u64) -> Result<Usage, BufferError> {
+        let layout = &self.header.layout;
+        let words = self.slab_words(0, layout.slab_count())?;
+        let floor = self.header.floor_sequence.max(1);
+        let claimed = words.iter().map(|word| word.sequence() + 1).max().unwrap_or(0).saturating_sub(floor);
+        let in_use = match layout.mode {
+            BufferMode::Streaming => {
+                claimed.saturating_sub(saved_halves.saturating_mul(u64::from(layout.slabs_per_half)))
+            }
+            BufferMode::Oneshot | BufferMode::Circular => claimed,
+        };
+        let slabs = u64::from(layout.slab_count());
+        let refused = self
+            .losses()?
+            .into_iter()
+            .filter(|(reason, _)| !matches!(reason, LossReason::Overwritten | LossReason::Cleared));
+        Ok(Usage {
+            records: self.tallies()?.iter().map(|tally| tally.total).fold(0, u64::saturating_add),
+            refused: refused.map(|(_, loss)| loss.count).fold(0, u64::saturating_add),
+            claimed_bytes: claimed.saturating_mul(layout.slab_bytes),
+            rolling_percent: 100.0 * in_use.min(slabs) as f32 / slabs.max(1) as f32,
+        })
     }
 
     fn tallies(&self) -> Result<Vec<Tally>, BufferError> {

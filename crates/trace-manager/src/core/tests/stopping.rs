@@ -285,7 +285,7 @@ fn thousands_of_providers_are_answered_for_in_one_message() {
     let Some(Action::ReplyStop(_, Ok(result))) = actions.last() else {
         panic!("{actions:?}");
     };
-    assert_eq!(result.provider_stats.len(), 3000);
+    assert_eq!(result.provider_stats.len(), 2500);
     let last = result.provider_stats.last().unwrap();
     assert_eq!((last.name.as_str(), last.disposition.as_str()), ("further providers", "summed up"));
     let events: u64 = result.provider_stats.iter().filter_map(|stats| stats.events_archived).sum();

@@ -1,0 +1,316 @@
+//! A task: a recording that the manager holds itself, and writes into a file that somebody has opened for it.
+//!
+//! To the core it is a client like any other, whose requests are made here and whose answers come here.
+
+mod spool;
+
+use crate::core::{ClientId, Event, Uid};
+use spool::Spool;
+use std::time::{Duration, Instant};
+use trace_protocol::Txid;
+use trace_protocol::controller::{
+    ProviderProgress, SessionResponse, StartOptions, StopOptions, StopResult, TaskError, TaskFailure,
+    TaskOptions, TaskResponse, TaskStatus, TraceConfig,
+};
+use zx_sim::{Handle, Socket};
+
+/// How the core knows the task.
+pub(super) const CLIENT: ClientId = ClientId(u64::MAX);
+/// Number of a manager's first task.
+const FIRST_TASK: u64 = 100;
+
+/// An answer, and who waits for it.
+pub(super) type Answer = (Asker, TaskResponse);
+
+/// A request on a provisioner connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asker {
+    /// The connection.
+    pub connection: u32,
+    pub txid: Txid,
+    pub pid: u32,
+    pub uid: Uid,
+}
+
+/// The one task there may be.
+#[derive(Debug)]
+pub(super) struct Tasks {
+    next: u64,
+    current: Option<Task>,
+}
+
+#[derive(Debug)]
+struct Task {
+    id: u64,
+    options: TaskOptions,
+    config: TraceConfig,
+    pid: u32,
+    uid: Uid,
+    spool: Spool,
+    phase: Phase,
+    started: Instant,
+    /// When it ends by itself.
+    deadline: Option<Instant>,
+    /// What a Stop was answered.
+    result: StopResult,
+    /// Who waits for its end.
+    ending: Vec<Asker>,
+    aborting: Vec<Asker>,
+    /// Why it failed, if it did.
+    failure: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// Who asked for it is answered when all providers record.
+    Starting(Asker),
+    Recording,
+    Ending,
+}
+
+/// What is wanted of the rest of the manager.
+#[derive(Debug, Default)]
+pub(super) struct Wanted {
+    pub answers: Vec<Answer>,
+    pub events: Vec<Event>,
+}
+
+fn failure(error: TaskError, reason: impl Into<String>) -> TaskFailure {
+    TaskFailure { error, reason: reason.into() }
+}
+
+fn no_such_task() -> TaskFailure {
+    failure(TaskError::NoSuchTask, "no such recording is running")
+}
+
+impl Tasks {
+    pub fn new() -> Self {
+        Self { next: FIRST_TASK, current: None }
+    }
+
+    /// There is one, or its file is still being written.
+    pub fn is_busy(&self) -> bool {
+        self.current.is_some()
+    }
+
+    /// What becomes readable when the file is complete.
+    pub fn spool(&self) -> Option<&Socket> {
+        self.current.as_ref().map(|task| task.spool.done())
+    }
+
+    /// When [`Tasks::handle_time`] is due.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.current.as_ref().and_then(|task| task.deadline)
+    }
+
+    /// Begins a task; the archive is to be written into the socket.
+    pub fn start(
+        &mut self,
+        asker: Asker,
+        config: TraceConfig,
+        options: TaskOptions,
+        file: Handle,
+        wanted: &mut Wanted,
+    ) -> Option<Socket> {
+        let mut refuse = |error, reason: String| {
+            wanted.answers.push((asker, TaskResponse::Start(Err(failure(error, reason)))));
+            None
+        };
+        if self.current.is_some() {
+            return refuse(
+                TaskError::AlreadyStarted,
+                "the recording before is still being written".to_owned(),
+            );
+        }
+        let (spool, output) = match Spool::start(file) {
+            Ok(spool) => spool,
+            Err(reason) => return refuse(TaskError::Start, reason),
+        };
+        wanted.events.push(Event::Initialize {
+            client: CLIENT,
+            pid: asker.pid,
+            uid: asker.uid,
+            config: config.clone(),
+        });
+        wanted.events.push(Event::Start { client: CLIENT, options: StartOptions::default() });
+        self.current = Some(Task {
+            id: self.next,
+            options,
+            config,
+            pid: asker.pid,
+            uid: asker.uid,
+            spool,
+            phase: Phase::Starting(asker),
+            started: Instant::now(),
+            deadline: None,
+            result: StopResult { provider_stats: Vec::new() },
+            ending: Vec::new(),
+            aborting: Vec::new(),
+            failure: None,
+        });
+        self.next += 1;
+        Some(output)
+    }
+
+    /// A task that cannot be begun now.
+    pub fn refuse(&mut self, asker: Asker, reason: &str, wanted: &mut Wanted) {
+        let failure = failure(TaskError::AlreadyStarted, reason);
+        wanted.answers.push((asker, TaskResponse::Start(Err(failure))));
+    }
+
+    /// The core does not take it: somebody else records.
+    pub fn refused(&mut self, reason: String, wanted: &mut Wanted) {
+        if let Some(Task { phase: Phase::Starting(asker), .. }) = self.current.take() {
+            let failure = failure(TaskError::AlreadyStarted, reason);
+            wanted.answers.push((asker, TaskResponse::Start(Err(failure))));
+        }
+    }
+
+    fn find(&mut self, id: u64, asker: Asker, owner: Uid) -> Result<&mut Task, TaskFailure> {
+        let is_meant = |task: &&mut Task| {
+            (id == 0 || id == task.id)
+                && asker.uid.may_see(task.uid, owner)
+                && !matches!(task.phase, Phase::Starting(_))
+        };
+        self.current.as_mut().filter(is_meant).ok_or_else(no_such_task)
+    }
+
+    /// Ends a task, or waits for its end.
+    pub fn end(&mut self, id: u64, asker: Asker, owner: Uid, wanted: &mut Wanted) {
+        match self.find(id, asker, owner) {
+            Ok(task) => {
+                task.ending.push(asker);
+                // One that ends by itself is not cut short.
+                if task.deadline.is_none() {
+                    task.stop(wanted);
+                }
+            }
+            Err(failure) => wanted.answers.push((asker, TaskResponse::End(Err(failure)))),
+        }
+    }
+
+    /// Ends a task, whose file nobody wants.
+    pub fn abort(&mut self, id: u64, asker: Asker, owner: Uid, wanted: &mut Wanted) {
+        match self.find(id, asker, owner) {
+            Ok(task) => {
+                task.aborting.push(asker);
+                task.spool.discard();
+                task.stop(wanted);
+            }
+            Err(failure) => wanted.answers.push((asker, TaskResponse::Abort(Err(failure)))),
+        }
+    }
+
+    /// Has everybody hand over what there is.
+    pub fn flush(&mut self, id: u64, asker: Asker, owner: Uid, wanted: &mut Wanted) {
+        let result = self.find(id, asker, owner).map(|_| ());
+        if result.is_ok() {
+            wanted.events.push(Event::Flush { client: CLIENT });
+        }
+        wanted.answers.push((asker, TaskResponse::Flush(result)));
+    }
+
+    /// Says what is being recorded.
+    pub fn status(&mut self, asker: Asker, owner: Uid, progress: Vec<ProviderProgress>, wanted: &mut Wanted) {
+        let status = self.find(0, asker, owner).ok().map(|task| {
+            let now = Instant::now();
+            let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+            Box::new(TaskStatus {
+                task: task.id,
+                options: task.options.clone(),
+                elapsed_ns: nanos(now - task.started),
+                remaining_ns: task.deadline.map(|deadline| nanos(deadline.saturating_duration_since(now))),
+                config: task.config.clone(),
+                pid: task.pid,
+                uid: task.uid.0,
+                progress,
+            })
+        });
+        wanted.answers.push((asker, TaskResponse::Status(status)));
+    }
+
+    /// What the core says to the task.
+    pub fn hear(&mut self, response: SessionResponse, wanted: &mut Wanted) {
+        let Some(task) = &mut self.current else {
+            return;
+        };
+        match (response, task.phase) {
+            (SessionResponse::StartTracing(Ok(())), Phase::Starting(asker)) => {
+                task.phase = Phase::Recording;
+                task.started = Instant::now();
+                task.deadline =
+                    task.options.duration_ns.map(|nanos| task.started + Duration::from_nanos(nanos));
+                if !task.options.triggers.is_empty() {
+                    wanted.events.push(Event::WatchAlert { client: CLIENT });
+                }
+                wanted.answers.push((asker, TaskResponse::Start(Ok(task.id))));
+            }
+            (SessionResponse::StartTracing(Err(error)), Phase::Starting(asker)) => {
+                let failure = failure(TaskError::Start, format!("{error:?}"));
+                wanted.answers.push((asker, TaskResponse::Start(Err(failure))));
+                task.phase = Phase::Ending;
+                wanted.events.push(Event::ClientClosed { client: CLIENT });
+            }
+            (SessionResponse::StopTracing(result), _) => {
+                match result {
+                    Ok(result) => task.result = result,
+                    Err(error) => task.failure = Some(format!("it could not be stopped: {error:?}")),
+                }
+                wanted.events.push(Event::ClientClosed { client: CLIENT });
+            }
+            (SessionResponse::WatchAlert(name), _) => {
+                if task.options.triggers.iter().any(|trigger| trigger.alert == name) {
+                    task.stop(wanted);
+                } else {
+                    wanted.events.push(Event::WatchAlert { client: CLIENT });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends a task whose time is over.
+    pub fn handle_time(&mut self, now: Instant, wanted: &mut Wanted) {
+        if let Some(task) = self.current.as_mut().filter(|task| task.deadline.is_some_and(|at| at <= now)) {
+            task.stop(wanted);
+        }
+    }
+
+    /// The file is complete, or cannot be.
+    pub fn finish(&mut self, wanted: &mut Wanted) {
+        let Some(task) = self.current.take() else {
+            return;
+        };
+        let mut reason = task.failure;
+        if let Err(error) = task.spool.finish() {
+            reason.get_or_insert(format!("cannot write {}: {error}", task.options.file));
+        }
+        let result = match reason {
+            Some(reason) => Err(failure(TaskError::Stop, reason)),
+            None => Ok((task.options, task.result)),
+        };
+        if let Err(failure) = &result {
+            super::log(&format!("task {}: {}", task.id, failure.reason));
+        }
+        let has_discarded = !task.aborting.is_empty();
+        for asker in task.ending {
+            let result = match has_discarded {
+                true => Err(failure(TaskError::NoSuchTask, "the recording was thrown away")),
+                false => result.clone(),
+            };
+            wanted.answers.push((asker, TaskResponse::End(result)));
+        }
+        wanted.answers.extend(task.aborting.into_iter().map(|asker| (asker, TaskResponse::Abort(Ok(())))));
+    }
+}
+
+impl Task {
+    /// Once.
+    fn stop(&mut self, wanted: &mut Wanted) {
+        if !matches!(self.phase, Phase::Ending) {
+            self.phase = Phase::Ending;
+            self.deadline = None;
+            wanted.events.push(Event::Stop { client: CLIENT, options: StopOptions { write_results: true } });
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! How far a recording is, for people who watch it.
+
+use crate::error::{ProtocolError, check_limit};
+use crate::limits::{MAX_PROVIDER_NAME_BYTES, MAX_PROVIDERS};
+use crate::table::{Field, Table, TableWriter};
+
+const PROVIDERS: Field = Field::new(1, "providers");
+const ID: Field = Field::new(1, "id");
+const NAME: Field = Field::new(2, "provider name bytes");
+const PID: Field = Field::new(3, "pid");
+const RECORDS: Field = Field::new(4, "records");
+const BYTES: Field = Field::new(5, "bytes");
+const DROPPED: Field = Field::new(6, "dropped");
+const FILL: Field = Field::new(7, "fill");
+
+/// What a provider has recorded so far, by what its buffer says; a thread's last records show a little later.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ProviderProgress {
+    /// The manager's number for it.
+    pub id: u32,
+    /// At most 100 bytes.
+    pub name: String,
+    /// Process id.
+    pub pid: u64,
+    /// Records written since the session began.
+    pub records: u64,
+    /// Bytes in its buffer, and of halves that are in the archive.
+    pub bytes: u64,
+    /// Records that found no room.
+    pub dropped: u64,
+    /// How full the fuller of its regions is, in percent.
+    pub fill: f32,
+}
+
+/// Adds a list of at most 100 providers; the rest is left out.
+pub(super) fn put(table: &mut TableWriter, providers: &[ProviderProgress]) -> Result<(), ProtocolError> {
+    let providers = providers.iter().take(MAX_PROVIDERS).map(ProviderProgress::encode);
+    table.put_tables(PROVIDERS, providers.collect::<Result<Vec<_>, _>>()?)
+}
+
+/// The list that [`put`] has added.
+pub(super) fn find(table: &Table<'_>) -> Result<Vec<ProviderProgress>, ProtocolError> {
+    let providers = table.tables(PROVIDERS)?;
+    check_limit(PROVIDERS.name, MAX_PROVIDERS, providers.len())?;
+    providers.iter().map(ProviderProgress::decode).collect()
+}
+
+impl ProviderProgress {
+    fn encode(&self) -> Result<TableWriter, ProtocolError> {
+        check_limit(NAME.name, MAX_PROVIDER_NAME_BYTES, self.name.len())?;
+        let mut table = TableWriter::new("ProviderProgress");
+        table.put(ID, &self.id)?;
+        table.put(NAME, &self.name)?;
+        table.put(PID, &self.pid)?;
+        table.put(RECORDS, &self.records)?;
+        table.put(BYTES, &self.bytes)?;
+        table.put(DROPPED, &self.dropped)?;
+        table.put(FILL, &self.fill)?;
+        Ok(table)
+    }
+
+    fn decode(table: &Table<'_>) -> Result<Self, ProtocolError> {
+        Ok(Self {
+            id: table.require(ID)?,
+            name: table.require_string(NAME, MAX_PROVIDER_NAME_BYTES)?,
+            pid: table.require(PID)?,
+            records: table.find(RECORDS)?.unwrap_or(0),
+            bytes: table.find(BYTES)?.unwrap_or(0),
+            dropped: table.find(DROPPED)?.unwrap_or(0),
+            fill: table.find(FILL)?.unwrap_or(0.0),
+        })
+    }
+}
