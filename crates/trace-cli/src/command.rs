@@ -4,6 +4,7 @@ use crate::connection::RUNTIME_VARIABLE;
 use crate::exit::{Failure, NOT_EXECUTABLE, NOT_FOUND};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::ErrorKind;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use zx_sim::ProcessFd;
@@ -22,22 +23,28 @@ pub struct RecordedCommand {
 
 impl RecordedCommand {
     /// Starts a command whose providers find the manager of a runtime directory.
-    pub fn spawn(command: &[String], runtime_dir: &Path) -> Result<Option<Self>, Failure> {
+    /// Where stdout is for the trace, what the command says goes to stderr.
+    pub fn spawn(
+        command: &[String],
+        runtime_dir: &Path,
+        is_stdout_taken: bool,
+    ) -> Result<Option<Self>, Failure> {
         let Some((program, arguments)) = command.split_first() else {
             return Ok(None);
         };
-        let mut child = Command::new(program)
-            .args(arguments)
-            .env(RUNTIME_VARIABLE, runtime_dir)
-            .env(RECORD_VARIABLE, "1")
-            .spawn()
-            .map_err(|error| {
-                let (code, what) = match error.kind() {
-                    ErrorKind::NotFound => (NOT_FOUND, "command not found"),
-                    _ => (NOT_EXECUTABLE, "command cannot be executed"),
-                };
-                Failure { code, text: format!("{program}: {what}: {error}") }
-            })?;
+        let mut child = Command::new(program);
+        child.args(arguments).env(RUNTIME_VARIABLE, runtime_dir).env(RECORD_VARIABLE, "1");
+        if is_stdout_taken {
+            let stderr = std::io::stderr().as_fd().try_clone_to_owned();
+            child.stdout(stderr.map_err(|error| Failure::new(format!("cannot duplicate stderr: {error}")))?);
+        }
+        let mut child = child.spawn().map_err(|error| {
+            let (code, what) = match error.kind() {
+                ErrorKind::NotFound => (NOT_FOUND, "command not found"),
+                _ => (NOT_EXECUTABLE, "command cannot be executed"),
+            };
+            Failure { code, text: format!("{program}: {what}: {error}") }
+        })?;
         match ProcessFd::open(child.id()) {
             Ok(process) => Ok(Some(Self { child, process: Some(process), name: program.clone() })),
             Err(error) => {

@@ -40,14 +40,22 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects to a running manager, or starts one.
-    pub fn open() -> Result<Self, Failure> {
-        let directories = directories();
-        for directory in &directories {
+    /// Connects to a running manager, if there is one.
+    pub fn find() -> Result<Option<Self>, Failure> {
+        for directory in &directories() {
             if let Some(channel) = connect(directory)? {
-                return Ok(Self::over(channel, directory, false));
+                return Ok(Some(Self::over(channel, directory, false)));
             }
         }
+        Ok(None)
+    }
+
+    /// Connects to a running manager, or starts one.
+    pub fn open() -> Result<Self, Failure> {
+        if let Some(found) = Self::find()? {
+            return Ok(found);
+        }
+        let directories = directories();
         let Some(directory) = directories.first() else {
             return Err(Failure::new("there is no place for a runtime directory"));
         };
@@ -66,10 +74,19 @@ impl Connection {
 
     /// Asks something and waits for the answer.
     pub fn ask(&mut self, request: ProvisionerRequest<Handle>) -> Result<ProvisionerResponse, Failure> {
+        self.ask_for(request, Some(ANSWER_WAIT))
+    }
+
+    /// As [`Connection::ask`], for so long, or as long as it takes.
+    pub fn ask_for(
+        &mut self,
+        request: ProvisionerRequest<Handle>,
+        wait: Option<Duration>,
+    ) -> Result<ProvisionerResponse, Failure> {
         let txid = Txid(self.next_txid);
         self.next_txid += 1;
         send(&self.channel, request.encode(txid))?;
-        let deadline = Instant::now() + ANSWER_WAIT;
+        let deadline = wait.map(|wait| Instant::now() + wait);
         loop {
             match receive::<ProvisionerResponse>(&self.channel)? {
                 Received::Message(found, response) if found == txid => return Ok(response),
@@ -78,12 +95,12 @@ impl Connection {
                 }
                 Received::Message(..) => {}
                 Received::Closed => return Err(Failure::new("the trace manager closed the connection")),
-                Received::Nothing if Instant::now() >= deadline => {
+                Received::Nothing if deadline.is_some_and(|deadline| Instant::now() >= deadline) => {
                     return Err(Failure::new("the trace manager does not answer"));
                 }
                 Received::Nothing => {
                     let wanted = Signals::READABLE | Signals::PEER_CLOSED;
-                    wait_one(&self.channel, wanted, Some(deadline)).map_err(|error| system(&error))?;
+                    wait_one(&self.channel, wanted, deadline).map_err(|error| system(&error))?;
                 }
             }
         }

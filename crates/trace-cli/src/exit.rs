@@ -8,7 +8,7 @@
 //! | 125 | `record`: the tool failed |
 //! | 126 | `record`: the command cannot be executed |
 //! | 127 | `record`: the command was not found |
-//! | 128 + n | `record`: the command was ended by signal n |
+//! | 128 + n | `record`: the command was ended by signal n; 130: given up by a second Ctrl-C |
 //! | else | `record`: what the command returned |
 
 use std::os::unix::process::ExitStatusExt;
@@ -24,6 +24,8 @@ pub const RECORD_FAILURE: u8 = 125;
 pub const NOT_EXECUTABLE: u8 = 126;
 /// `record`: the command was not found.
 pub const NOT_FOUND: u8 = 127;
+/// Given up by the user.
+pub const INTERRUPTED: u8 = 130;
 const SIGNAL_BASE: i32 = 128;
 
 /// Why the tool ends early: one line for the user, and the exit code.

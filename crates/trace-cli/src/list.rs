@@ -1,8 +1,10 @@
-//! `trace list-providers` and `trace list-categories`.
+//! `trace list-providers`, `trace list-categories` and `trace list-category-groups`.
 
-use crate::args::{List, Machine};
+use crate::args::record::Recording;
+use crate::args::{Groups, Machinery};
 use crate::connection::{self, Connection};
 use crate::exit::Failure;
+use crate::settings::Settings;
 use std::io::Write;
 use std::time::{Duration, Instant};
 use trace_protocol::controller::{KnownCategory, ProviderInfo, ProvisionerRequest, ProvisionerResponse};
@@ -14,10 +16,10 @@ const SETTLED: Duration = Duration::from_millis(100);
 const SETTLE_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Lists who can be recorded.
-pub fn providers(options: &List) -> Result<(), Failure> {
+pub fn providers(options: &Machinery) -> Result<(), Failure> {
     let mut connection = Connection::open()?;
     let providers = settled_providers(&mut connection)?;
-    if options.machine == Some(Machine::Json) {
+    if options.is_json() {
         let list: Vec<_> = providers
             .iter()
             .map(
@@ -39,14 +41,14 @@ pub fn providers(options: &List) -> Result<(), Failure> {
 }
 
 /// Lists the categories that running programs know.
-pub fn categories(options: &List) -> Result<(), Failure> {
+pub fn categories(options: &Machinery) -> Result<(), Failure> {
     let mut connection = Connection::open()?;
     settled_providers(&mut connection)?;
     let categories: Vec<KnownCategory> = match connection.ask(ProvisionerRequest::GetKnownCategories)? {
         ProvisionerResponse::KnownCategories(categories) => categories,
         _ => return Err(Failure::new("the trace manager gave another answer than asked for")),
     };
-    if options.machine == Some(Machine::Json) {
+    if options.is_json() {
         let list: Vec<_> = categories
             .iter()
             .map(|category| serde_json::json!({"name": category.name, "description": category.description}))
@@ -58,6 +60,28 @@ pub fn categories(options: &List) -> Result<(), Failure> {
         match category.description.as_str() {
             "" => text.push_str(&format!("  {}\n", category.name)),
             description => text.push_str(&format!("  {}: {description}\n", category.name)),
+        }
+    }
+    print(&text)
+}
+
+/// Categories in a line of the table of groups.
+const CATEGORIES_IN_A_LINE: usize = 7;
+
+/// Lists the groups that `#name` stands for.
+pub fn category_groups(options: &Groups) -> Result<(), Failure> {
+    let settings = Settings::resolve(Recording::default(), options.config.as_deref())?;
+    if options.machinery.is_json() {
+        let map: serde_json::Map<_, _> =
+            settings.groups.iter().map(|(name, members)| (name.to_owned(), members.into())).collect();
+        return print(&format!("{}\n", serde_json::Value::Object(map)));
+    }
+    let width = settings.groups.iter().map(|(name, _)| name.len() + 1).max().unwrap_or(0).max("Name".len());
+    let mut text = format!("{:<width$}  Categories\n", "Name");
+    for (name, members) in settings.groups.iter() {
+        for (line, part) in members.chunks(CATEGORIES_IN_A_LINE).enumerate() {
+            let name = if line == 0 { format!("#{name}") } else { String::new() };
+            text.push_str(&format!("{name:<width$}  {}\n", part.join(", ")));
         }
     }
     print(&text)

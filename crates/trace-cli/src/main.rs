@@ -6,17 +6,26 @@ mod check;
 mod command;
 mod connection;
 mod convert;
+mod doctor;
 mod dump;
 mod exit;
 mod input;
+mod install;
 mod list;
 mod manager;
+mod measure;
 mod output;
 mod progress;
 mod record;
 mod recover;
+mod settings;
+mod snapshot;
 mod summary;
+mod task;
+mod time;
+mod verify;
 mod version;
+mod view;
 
 use args::{Cli, Command};
 use clap::Parser;
@@ -26,17 +35,37 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == "doctor-provider") {
+        doctor::self_trace::provide();
+        return ExitCode::SUCCESS;
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
     // A file that must not grow any more is an error like any other.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
-    if !matches!(cli.command, Command::Recover(_) | Command::Manager(_)) {
+    if !matches!(
+        cli.command,
+        Command::Recover(_) | Command::Manager(_) | Command::Completions(_) | Command::Man(_)
+    ) {
         recover::remind();
     }
     let result = match cli.command {
-        Command::Record(options) => record::run(options).map_err(Failure::in_record),
+        Command::Record(options) => record::run(*options).map_err(Failure::in_record),
+        Command::Config(options) => config(*options).map(|()| 0),
+        Command::Start(options) => task::start(&options).map(|()| 0),
+        Command::Stop(options) => task::stop(&options).map(|()| 0),
+        Command::Status(options) => task::status(&options).map(|()| 0),
+        Command::Flush => task::flush().map(|()| 0),
+        Command::Snapshot(options) => snapshot::run(&options).map(|()| 0),
+        Command::ListCategoryGroups(options) => list::category_groups(&options).map(|()| 0),
+        Command::Time(options) => time::run(&options).map(|()| 0),
+        Command::Measure(options) => measure::run(&options).map(|()| 0),
+        Command::Doctor(options) => doctor::run(&options).map(|()| 0),
+        Command::View(options) => view::run(&options).map(|()| 0),
+        Command::Completions(options) => install::completions(&options).map(|()| 0),
+        Command::Man(options) => install::man(&options).map(|()| 0),
         Command::ListProviders(options) => list::providers(&options).map(|()| 0),
         Command::ListCategories(options) => list::categories(&options).map(|()| 0),
         Command::Check(options) => check::run(&options),
@@ -49,6 +78,12 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(failure) => failure.report(),
     }
+}
+
+/// `trace config`: what `record` would do.
+fn config(options: args::Record) -> Result<(), Failure> {
+    let settings = settings::Settings::resolve(options.recording, options.config.as_deref())?;
+    list::print(&settings.to_toml()?)
 }
 
 /// Help and version go to stdout; a mistake is one line on stderr.

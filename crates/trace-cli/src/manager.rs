@@ -28,7 +28,7 @@ pub fn run(options: &Manager) -> Result<(), Failure> {
         buffers_dir: (directory != first).then(|| first.clone()),
         is_for_all_users,
         on_demand: options.on_demand,
-        idle_timeout: options.idle_timeout,
+        idle_timeout: options.idle_timeout.0,
     })
     .map_err(|error| Failure::new(error.to_string()))
 }

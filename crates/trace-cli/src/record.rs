@@ -1,114 +1,169 @@
 //! `trace record`: from the first message to the summary.
 
+pub mod destination;
 mod recording;
+mod status_line;
+mod triggers;
 
-use crate::args::Record;
+use crate::args;
+use crate::args::record::Recording as Options;
 use crate::command::RecordedCommand;
 use crate::connection::Connection;
 use crate::exit::{self, Failure};
-use crate::output::OutputFile;
-use crate::{convert, summary};
+use crate::settings::Settings;
+use crate::{convert, measure, summary, verify};
+use destination::{Destination, Finished};
 use recording::{Happening, Recording};
-use std::fs::File;
+use status_line::StatusLine;
 use std::time::{Duration, Instant};
-use tempfile::NamedTempFile;
 use trace_protocol::controller::{
     SessionRequest, SessionResponse, StartOptions, StopOptions, StopResult, TraceConfig,
 };
+use triggers::Triggers;
 
 /// How long a manager may take beyond its own timeouts.
 const GRACE: Duration = Duration::from_secs(10);
-/// How long a command may take to end when it was asked to.
+/// How long a command may take to end when it was asked to, or when a Ctrl-C has reached it.
 const TERM_WAIT: Duration = Duration::from_secs(5);
 
 /// Records, and returns the exit code.
-pub fn run(options: Record) -> Result<u8, Failure> {
-    let mut output = OutputFile::create(&options.output_file)?;
-    let is_converted = convert::is_json(&options.output_file);
-    let mut archive =
-        if is_converted { Some(convert::temporary_archive(&options.output_file)?) } else { None };
-    let connection = Connection::open()?;
-    let config = TraceConfig {
-        categories: options.categories.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
-        buffer_size_megabytes_hint: options.buffer_size.0,
-        buffering_mode: options.buffering_mode.into(),
-        start_timeout_milliseconds: milliseconds(options.start_timeout),
-        stop_timeout_milliseconds: milliseconds(options.stop_timeout),
-        metadata: !options.no_metadata,
-        command_line: command_line(),
-        ..TraceConfig::default()
-    };
-    let start_timeout = Duration::from_millis(config.start_timeout_milliseconds);
-    let file = match &mut archive {
-        Some(archive) => archive.as_file_mut(),
-        None => output.file(),
-    };
-    let mut recording = Recording::begin(&connection, config, file)?;
-    start(&mut recording, start_timeout)?;
-    let mut command = RecordedCommand::spawn(&options.command, connection.directory())?;
-    recording.watch(command.as_mut())?;
-    if command.is_none() && options.duration.is_none() {
-        eprintln!("trace: recording; press Ctrl-C to stop");
+pub fn run(options: args::Record) -> Result<u8, Failure> {
+    let settings = Settings::resolve(options.recording, options.config.as_deref())?;
+    let options = &settings.recording;
+    let config = trace_config(&settings)?;
+    let mut destination = Destination::create(options)?;
+    if destination.is_stdout() && options.trigger.iter().any(|trigger| trigger.is_snapshot()) {
+        return Err(Failure::usage(
+            "--trigger: snapshots are named after the trace's file, and stdout has no name",
+        ));
     }
-    let end = wait_for_end(&mut recording, command.as_mut(), options.duration)?;
+    let connection = Connection::open()?;
+    let start_timeout = Duration::from_millis(config.start_timeout_milliseconds);
+    let stdout_is_ours = destination.is_stdout();
+    let mut sink = destination.sink();
+    let mut recording = Recording::begin(&connection, config, &mut *sink)?;
+    start(&mut recording, start_timeout)?;
+    let mut command = RecordedCommand::spawn(&command_of(options), connection.directory(), stdout_is_ours)?;
+    recording.watch(command.as_mut())?;
+    announce(options, command.is_some());
+    let end = wait_for_end(&mut recording, command.is_some(), &settings)?;
+    if recording.was_terminated()
+        && let Some(command) = &command
+    {
+        // A Ctrl-C has reached the command too; a signal to us alone has not.
+        command.terminate();
+    }
     let result = match end {
         End::ManagerGone => None,
-        End::CommandEnded | End::Duration | End::Interrupted => stop(&mut recording)?,
+        _ => stop(&mut recording)?,
     };
+    if let End::MaxSize(size) = end {
+        eprintln!("trace: stopped: the archive has reached {size}");
+    }
     let mut note = result.is_none().then(|| {
         format!("{}; what had come is kept, and trace recover saves the rest", recording.why_gone())
     });
-    if matches!(end, End::Duration)
-        && let Some(command) = &mut command
-    {
-        end_command(&mut recording, command)?;
+    if let Some(command) = &mut command {
+        end_command(&mut recording, command, end, options)?;
     }
     if let Some(failure) = recording.finish()? {
         // The manager had handed over everything before.
         note = note.or(Some(format!("{failure}; what was written before is kept")));
     }
-    if note.is_some() {
-        let file = archive.as_mut().map_or_else(|| output.file(), NamedTempFile::as_file_mut);
-        if cut_to_whole_records(file)? == 0 {
-            return Err(Failure::new(note.unwrap_or_default()));
-        }
+    drop(sink);
+    if note.is_some() && !destination.cut_to_whole_records()? {
+        return Err(Failure::new(note.unwrap_or_default()));
     }
+    let finished = destination.finish()?;
     let stats = result.map(|result| result.provider_stats).unwrap_or_default();
-    let summary = match archive {
-        Some(archive) => {
-            let summary = convert::to_catapult(archive.path(), output.file())?;
-            let path = output.finish()?;
-            report(&stats, &path, command.is_some());
-            convert::advise(&summary);
-            return finish(note, command);
-        }
-        None => output.finish()?,
-    };
-    report(&stats, &summary, command.is_some());
-    finish(note, command)
-}
-
-/// Leaves out what is less than a record at the end. The bytes that remain.
-fn cut_to_whole_records(file: &mut File) -> Result<u64, Failure> {
-    let cut = trace_reader::whole_records(file).and_then(|bytes| file.set_len(bytes).map(|()| bytes));
-    cut.map_err(|error| Failure::new(format!("cannot read what was written: {error}")))
-}
-
-/// The exit code after everything was saved.
-fn finish(note: Option<String>, command: Option<RecordedCommand>) -> Result<u8, Failure> {
-    if let Some(note) = note {
-        return Err(Failure::new(note));
+    let is_whole = note.is_none();
+    report(&stats, &finished, command.is_some(), &settings, is_whole)?;
+    let code = command.as_mut().and_then(RecordedCommand::status).map_or(0, exit::of_command);
+    match note {
+        Some(note) => Err(Failure::new(note)),
+        None if options.return_child_result == Some(false) => Ok(0),
+        None => Ok(code),
     }
-    Ok(command.and_then(|mut command| command.status()).map_or(0, exit::of_command))
 }
 
-fn report(stats: &[trace_protocol::controller::ProviderStats], path: &std::path::Path, has_command: bool) {
-    let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-    eprint!("{}", summary::text(stats, path, bytes, has_command));
+/// What the manager is asked for.
+pub fn trace_config(settings: &Settings) -> Result<TraceConfig, Failure> {
+    let options = &settings.recording;
+    let entries = options.categories.as_ref().map(|list| list.0.as_slice()).unwrap_or_default();
+    let plan = settings.groups.plan(entries).map_err(|why| Failure::usage(format!("--categories: {why}")))?;
+    if entries.iter().any(|entry| entry.contains('#')) {
+        eprintln!("trace: categories: {}", plan.session.join(", "));
+    }
+    let default = TraceConfig::default();
+    let milliseconds = |span: Option<args::values::Span>, default: u64| {
+        span.map_or(default, |span| u64::try_from(span.0.as_millis()).unwrap_or(u64::MAX))
+    };
+    Ok(TraceConfig {
+        provider_specs: plan.provider_specs(&options.provider_buffer_size),
+        categories: plan.session,
+        buffer_size_megabytes_hint: options.buffer_size.map_or(4, |size| size.0),
+        buffering_mode: options.buffering_mode.map_or(default.buffering_mode, Into::into),
+        start_timeout_milliseconds: milliseconds(options.start_timeout, 5000),
+        stop_timeout_milliseconds: milliseconds(options.stop_timeout, 5000),
+        metadata: options.no_metadata != Some(true),
+        command_line: command_line(),
+        ..default
+    })
 }
 
-fn milliseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+/// The command with what is to be appended to it.
+fn command_of(options: &Options) -> Vec<String> {
+    let appended = options.append_args.iter().flat_map(|pieces| &pieces.0);
+    options.command.iter().chain(appended).cloned().collect()
+}
+
+fn announce(options: &Options, has_command: bool) {
+    match options.duration {
+        Some(duration) if !has_command => {
+            eprintln!("trace: recording for {duration}; press Ctrl-C to stop before")
+        }
+        None if !has_command || options.decouple == Some(true) => {
+            eprintln!("trace: recording; press Ctrl-C to stop");
+        }
+        _ => {}
+    }
+}
+
+/// Says what was recorded and what was not; measures what is to be measured.
+fn report(
+    stats: &[trace_protocol::controller::ProviderStats],
+    finished: &Finished,
+    has_command: bool,
+    settings: &Settings,
+    is_whole: bool,
+) -> Result<(), Failure> {
+    let options = &settings.recording;
+    let summary = summary::Summary {
+        providers: stats,
+        place: &finished.place,
+        file_bytes: finished.bytes,
+        has_command,
+        buffer_size: options.buffer_size.map_or(4, |size| size.0),
+    };
+    eprint!("{}", summary.text());
+    if let Some(conversion) = &finished.conversion {
+        convert::advise(conversion);
+    }
+    let Some(archive) = &finished.archive else {
+        return Ok(());
+    };
+    if options.no_verify_trace != Some(true)
+        && let Some(requested) = &options.categories
+    {
+        verify::categories(&requested.0, archive.path())?;
+    }
+    match &settings.spec {
+        Some(spec) if is_whole && !spec.measure.is_empty() => {
+            let results = options.benchmark_results_file.as_deref();
+            measure::file(&spec.measure, archive.path(), results, options.test_suite.as_deref())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// This process's own command line, cut where a message ends.
@@ -129,6 +184,8 @@ fn command_line() -> Vec<String> {
 enum End {
     CommandEnded,
     Duration,
+    Trigger,
+    MaxSize(args::values::FileSize),
     Interrupted,
     ManagerGone,
 }
@@ -159,39 +216,60 @@ fn start(recording: &mut Recording<'_>, timeout: Duration) -> Result<(), Failure
     }
 }
 
-/// Records until the command has ended, the time is over or the user has had enough.
+/// Records until the command has ended, the time is over, there is enough, or the user has had enough.
 fn wait_for_end(
     recording: &mut Recording<'_>,
-    mut command: Option<&mut RecordedCommand>,
-    duration: Option<Duration>,
+    has_command: bool,
+    settings: &Settings,
 ) -> Result<End, Failure> {
-    let deadline = duration.map(|duration| Instant::now() + duration);
-    let mut interrupts = 0;
-    loop {
-        match recording.next(deadline)? {
-            Happening::CommandEnded => {
-                return Ok(if interrupts > 0 { End::Interrupted } else { End::CommandEnded });
-            }
-            Happening::Timeout => return Ok(End::Duration),
-            Happening::ManagerGone => return Ok(End::ManagerGone),
-            Happening::Signal => {
-                interrupts += 1;
-                let Some(command) = command.as_deref_mut() else {
-                    return Ok(End::Interrupted);
-                };
-                // A Ctrl-C has reached the command too; a signal to us alone has not.
-                if recording.was_terminated() {
-                    command.terminate();
-                }
-                if interrupts == 1 {
-                    eprintln!("trace: waiting for {}; press Ctrl-C again to kill it", command.name());
-                } else {
-                    command.kill();
-                }
-            }
-            Happening::Response(_) | Happening::OutputEnded => {}
-        }
+    let options = &settings.recording;
+    let deadline = options.duration.map(|duration| Instant::now() + duration.0);
+    let mut line = StatusLine::new();
+    let mut triggers = Triggers::new(options);
+    if triggers.is_needed() {
+        recording.request(SessionRequest::WatchAlert)?;
     }
+    let mut next_look = line.as_ref().map(|_| Instant::now() + status_line::INTERVAL);
+    let end = loop {
+        if let Some(size) = options.max_size.filter(|size| recording.written() >= size.0) {
+            break End::MaxSize(size);
+        }
+        let next = [deadline, next_look].into_iter().flatten().min();
+        match recording.next(next)? {
+            Happening::CommandEnded if has_command && options.decouple != Some(true) => {
+                break End::CommandEnded;
+            }
+            Happening::Timeout if deadline.is_some_and(|deadline| deadline <= Instant::now()) => {
+                break End::Duration;
+            }
+            Happening::Timeout => {
+                next_look = Some(Instant::now() + status_line::INTERVAL);
+                recording.request(SessionRequest::GetProgress)?;
+            }
+            Happening::ManagerGone => break End::ManagerGone,
+            Happening::Signal => break End::Interrupted,
+            Happening::Response(SessionResponse::Progress(providers)) => {
+                if let Some(line) = &mut line {
+                    line.show(&providers, recording.written());
+                }
+            }
+            Happening::Response(SessionResponse::WatchAlert(name)) => {
+                let said = |text: &str| match &line {
+                    Some(line) => line.say(text),
+                    None => eprintln!("{text}"),
+                };
+                if triggers.handle(&name, said)? {
+                    break End::Trigger;
+                }
+                recording.request(SessionRequest::WatchAlert)?;
+            }
+            _ => {}
+        }
+    };
+    if let Some(line) = line {
+        line.clear();
+    }
+    Ok(end)
 }
 
 /// Stops, and waits until everybody's data has come.
@@ -206,21 +284,43 @@ fn stop(recording: &mut Recording<'_>) -> Result<Option<StopResult>, Failure> {
             // Or nobody can write what it sends.
             Happening::ManagerGone => return Ok(None),
             Happening::Response(SessionResponse::OnWaiting(names)) => tell_waiting(&names, "stop"),
+            Happening::Signal => return Err(aborted()),
             _ => {}
         }
     }
+}
+
+/// The user has given up twice.
+fn aborted() -> Failure {
+    let text =
+        "aborted; what was recorded is still in the programs' buffers: trace recover makes a trace of it";
+    Failure { code: exit::INTERRUPTED, text: text.to_owned() }
 }
 
 fn tell_waiting(names: &[String], what: &str) {
     eprintln!("trace: waiting for {} to {what}", names.join(", "));
 }
 
-/// Asks the command to end, and makes it.
-fn end_command(recording: &mut Recording<'_>, command: &mut RecordedCommand) -> Result<(), Failure> {
+/// Asks the command to end, and makes it, unless it is to be left alone.
+fn end_command(
+    recording: &mut Recording<'_>,
+    command: &mut RecordedCommand,
+    end: End,
+    options: &Options,
+) -> Result<(), Failure> {
     if command.status().is_some() {
         return Ok(());
     }
-    command.terminate();
+    if options.detach == Some(true) {
+        eprintln!("trace: {} runs on", command.name());
+        return Ok(());
+    }
+    if end == End::Interrupted {
+        // It has got the Ctrl-C too.
+        eprintln!("trace: waiting for {} to end; press Ctrl-C again to kill it", command.name());
+    } else {
+        command.terminate();
+    }
     let mut deadline = Some(Instant::now() + TERM_WAIT);
     loop {
         match recording.next(deadline)? {

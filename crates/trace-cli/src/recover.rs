@@ -1,6 +1,6 @@
 //! `trace recover`: archives of recordings whose manager has died.
 
-use crate::args::{Machine, Recover};
+use crate::args::Recover;
 use crate::connection;
 use crate::exit::Failure;
 use crate::list::print;
@@ -102,7 +102,15 @@ fn recover(options: &Recover) -> Result<(), Failure> {
 fn report(all: &[Recovered], path: &Path, directory: &Path) -> Result<(), Failure> {
     let stats: Vec<_> = all.iter().map(|recovered| recovered.stats.clone()).collect();
     let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-    eprint!("{}", summary::text(&stats, path, bytes, true));
+    let place = path.display().to_string();
+    let summary = summary::Summary {
+        providers: &stats,
+        place: &place,
+        file_bytes: Some(bytes),
+        has_command: true,
+        buffer_size: 4,
+    };
+    eprint!("{}", summary.text());
     for recovered in all {
         let who = format!("{} (pid {})", recovered.stats.name, recovered.stats.pid);
         match recovered.halves_before {
@@ -148,7 +156,7 @@ const UNSOUND: [&str; 11] = [
 
 fn list(options: &Recover) -> Result<(), Failure> {
     let found = sessions(options);
-    if options.machine == Some(Machine::Json) {
+    if options.json || options.machine.is_some() {
         let list: Vec<_> = found.iter().map(machine).collect();
         return print(&format!("{}\n", serde_json::Value::Array(list)));
     }

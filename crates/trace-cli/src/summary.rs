@@ -1,75 +1,143 @@
 //! What is said after a recording.
 
-use std::path::Path;
-use trace_protocol::controller::ProviderStats;
+mod advice;
 
-/// A line for each provider and one for all, with advice where something is missing.
-pub fn text(providers: &[ProviderStats], path: &Path, file_bytes: u64, has_command: bool) -> String {
-    let rows: Vec<[String; 6]> = providers.iter().map(row).collect();
-    let header = ["provider", "pid", "events", "bytes", "dropped", "end"].map(str::to_owned);
-    let mut text = String::new();
-    if rows.is_empty() {
-        text.push_str("trace: no provider took part");
-        text.push_str(if has_command {
-            ": the program links no trace provider, or ended before it made one; \
-             call trace_provider::TraceProvider::new(\"name\") first thing in main\n"
-        } else {
-            ": no running program has a trace provider\n"
-        });
-    } else {
-        let widths: Vec<usize> = (0..6)
-            .map(|column| rows.iter().chain([&header]).map(|row| row[column].len()).max().unwrap_or(0))
-            .collect();
+use trace_format::loss::LossCode;
+use trace_protocol::controller::{Lost, ProviderStats};
+
+/// What was recorded.
+pub struct Summary<'a> {
+    /// What became of each program.
+    pub providers: &'a [ProviderStats],
+    /// Where the trace is, for people.
+    pub place: &'a str,
+    /// Its size, where that is known.
+    pub file_bytes: Option<u64>,
+    /// A command was recorded.
+    pub has_command: bool,
+    /// Size of buffers that was asked for, in MiB.
+    pub buffer_size: u32,
+}
+
+const COLUMNS: usize = 7;
+
+impl Summary<'_> {
+    /// A line for each provider and one for all, with advice where something is missing.
+    pub fn text(&self) -> String {
+        let mut text = self.table();
+        for provider in self.providers {
+            if let Some(warning) = lost(provider) {
+                text.push_str(&format!("trace: {warning}\n"));
+            }
+            if !provider.problem.is_empty() {
+                // The manager's directory is the client's to choose.
+                let advice = if provider.problem.starts_with("no room in") {
+                    "; set TRACE_RUNTIME_DIR to a directory with more room"
+                } else {
+                    ""
+                };
+                let warning = console::style("warning").for_stderr().yellow();
+                text.push_str(&format!(
+                    "trace: {warning}: {}: {}{advice}\n",
+                    label(provider),
+                    provider.problem
+                ));
+            }
+        }
+        if let Some(flags) = advice::flags(self.providers, self.buffer_size) {
+            text.push_str(&format!("trace: nothing would have been lost with: {flags}\n"));
+        }
+        let events: u64 = self.providers.iter().filter_map(|provider| provider.events_archived).sum();
+        let count = self.providers.len();
+        let noun = if count == 1 { "provider" } else { "providers" };
+        let size = self.file_bytes.map_or_else(String::new, |bytes| format!(" ({bytes} bytes)"));
+        text.push_str(&format!("trace: {events} events of {count} {noun} in {}{size}\n", self.place));
+        text
+    }
+
+    fn table(&self) -> String {
+        if self.providers.is_empty() {
+            let why = if self.has_command {
+                ": the program links no trace provider, or ended before it made one; \
+                 call trace_provider::TraceProvider::new(\"name\") first thing in main"
+            } else {
+                ": no running program has a trace provider"
+            };
+            return format!("trace: no provider took part{why}\n");
+        }
+        let header = ["provider", "pid", "events", "bytes", "fill", "dropped", "end"].map(str::to_owned);
+        let rows: Vec<[String; COLUMNS]> = self.providers.iter().map(row).collect();
+        let width = |column: usize| {
+            rows.iter().chain([&header]).map(|row| row[column].chars().count()).max().unwrap_or(0)
+        };
+        let mut text = String::new();
         for row in std::iter::once(&header).chain(&rows) {
-            let cells: Vec<String> = (0..6)
+            let cells: Vec<String> = (0..COLUMNS)
                 .map(|column| match column {
-                    0 | 5 => format!("{:<width$}", row[column], width = widths[column]),
-                    _ => format!("{:>width$}", row[column], width = widths[column]),
+                    0 | 6 => format!("{:<width$}", row[column], width = width(column)),
+                    _ => format!("{:>width$}", row[column], width = width(column)),
                 })
                 .collect();
             text.push_str(cells.join("  ").trim_end());
             text.push('\n');
         }
+        text
     }
-    for provider in providers {
-        if let Some(dropped) = provider.records_dropped.filter(|dropped| *dropped > 0) {
-            text.push_str(&format!(
-                "trace: warning: {} dropped {dropped} records: its buffer was full; \
-                 record fewer categories or a shorter time\n",
-                label(provider)
-            ));
+
+    /// What ffx says of each provider when it is asked for more.
+    pub fn details(&self) -> String {
+        let mut text = String::new();
+        for provider in self.providers {
+            text.push_str(&format!("\"{}\" (pid: {}) trace stats\n", provider.name, provider.pid));
+            if let Some(count) = provider.buffer_wrapped_count {
+                text.push_str(&format!("Buffer wrapped count: {count}\n"));
+            }
+            if let Some(dropped) = provider.records_dropped {
+                text.push_str(&format!("# records dropped: {dropped}\n"));
+            }
+            if let Some(percent) = provider.percentage_durable_buffer_used {
+                text.push_str(&format!("Durable buffer used: {percent:.2}%\n"));
+            }
+            if let Some(bytes) = provider.non_durable_bytes_written {
+                text.push_str(&format!("Bytes written to non-durable buffer: {bytes:#x}\n"));
+            }
         }
-        if !provider.problem.is_empty() {
-            // The manager's directory is the client's to choose.
-            let advice = if provider.problem.starts_with("no room in") {
-                "; set TRACE_RUNTIME_DIR to a directory with more room"
-            } else {
-                ""
-            };
-            text.push_str(&format!("trace: warning: {}: {}{advice}\n", label(provider), provider.problem));
-        }
+        text
     }
-    let events: u64 = providers.iter().filter_map(|provider| provider.events_archived).sum();
-    let count = providers.len();
-    let noun = if count == 1 { "provider" } else { "providers" };
-    text.push_str(&format!(
-        "trace: {events} events of {count} {noun} in {} ({file_bytes} bytes)\n",
-        path.display()
-    ));
-    text
+}
+
+/// What a provider lost, by reason; that a circular buffer has gone over its oldest is what it is for.
+fn lost(provider: &ProviderStats) -> Option<String> {
+    let dropped = provider.records_dropped.filter(|dropped| *dropped > 0)?;
+    let reasons: Vec<String> = provider
+        .losses
+        .iter()
+        .filter(|lost| advice::is_loss(lost))
+        .map(|lost| format!("{} {}", lost.records, reason(*lost)))
+        .collect();
+    let reasons = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join(", ")) };
+    let warning = console::style("warning").for_stderr().red();
+    Some(format!("{warning}: {} dropped {dropped} records{reasons}", label(provider)))
+}
+
+fn reason(lost: Lost) -> String {
+    LossCode(lost.reason).text().map_or_else(|| format!("reason {}", lost.reason), |text| format!("({text})"))
 }
 
 fn label(provider: &ProviderStats) -> String {
     format!("{} (pid {})", provider.name, provider.pid)
 }
 
-fn row(provider: &ProviderStats) -> [String; 6] {
+fn row(provider: &ProviderStats) -> [String; COLUMNS] {
     let number = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
+    let fill = provider.percentage_rolling_buffer_used.into_iter();
+    let fill = fill.chain(provider.percentage_durable_buffer_used).reduce(f32::max);
     [
         provider.name.clone(),
         provider.pid.to_string(),
         number(provider.events_archived),
         number(provider.bytes_archived),
+        fill.map_or_else(|| "-".to_owned(), |percent| format!("{percent:.0} %")),
         number(provider.records_dropped),
         provider.disposition.clone(),
     ]
@@ -80,38 +148,73 @@ mod tests {
     use super::*;
 
     fn provider(name: &str, dropped: u64) -> ProviderStats {
+        let losses = [Lost { reason: 0, records: dropped }, Lost { reason: 1, records: 9 }];
         ProviderStats {
             name: name.into(),
             pid: 42,
             events_archived: Some(1000),
             bytes_archived: Some(16_000),
             records_dropped: Some(dropped),
+            records_generated: Some(1000 + dropped),
+            losses: losses.into_iter().filter(|_| dropped > 0).collect(),
+            percentage_rolling_buffer_used: Some(62.4),
+            percentage_durable_buffer_used: Some(1.5),
+            buffer_bytes: Some(4 << 20),
             disposition: "ended".into(),
             ..ProviderStats::default()
         }
     }
 
+    fn text(providers: &[ProviderStats]) -> String {
+        console::set_colors_enabled_stderr(false);
+        let summary = Summary {
+            providers,
+            place: "t.fxt",
+            file_bytes: Some(33_000),
+            has_command: true,
+            buffer_size: 4,
+        };
+        summary.text()
+    }
+
     #[test]
     fn a_row_for_each_provider_and_advice_for_a_loss() {
-        let text = text(&[provider("app", 0), provider("renderer", 7)], Path::new("t.fxt"), 33_000, true);
-        assert_eq!(
-            text,
-            "provider  pid  events  bytes  dropped  end\n\
-             app        42    1000  16000        0  ended\n\
-             renderer   42    1000  16000        7  ended\n\
-             trace: warning: renderer (pid 42) dropped 7 records: its buffer was full; record fewer categories \
-             or a shorter time\n\
-             trace: 2000 events of 2 providers in t.fxt (33000 bytes)\n"
-        );
+        insta::assert_snapshot!(text(&[provider("app", 0), provider("renderer", 3000)]), @r"
+        provider  pid  events  bytes  fill  dropped  end
+        app        42    1000  16000  62 %        0  ended
+        renderer   42    1000  16000  62 %     3000  ended
+        trace: warning: renderer (pid 42) dropped 3000 records: 3000 (buffer full)
+        trace: nothing would have been lost with: --provider-buffer-size renderer:20MB
+        trace: 2000 events of 2 providers in t.fxt (33000 bytes)
+        ");
     }
 
     #[test]
     fn nobody_took_part() {
-        let text = text(&[], Path::new("t.fxt"), 8, true);
-        assert!(
-            text.starts_with("trace: no provider took part: the program links no trace provider"),
-            "{text}"
-        );
-        assert!(text.ends_with("trace: 0 events of 0 providers in t.fxt (8 bytes)\n"), "{text}");
+        insta::assert_snapshot!(text(&[]), @r#"
+        trace: no provider took part: the program links no trace provider, or ended before it made one; call trace_provider::TraceProvider::new("name") first thing in main
+        trace: 0 events of 0 providers in t.fxt (33000 bytes)
+        "#);
+    }
+
+    #[test]
+    fn details_are_ffxs() {
+        let mut provider = provider("app", 0);
+        provider.buffer_wrapped_count = Some(2);
+        provider.non_durable_bytes_written = Some(0x1234);
+        let summary = Summary {
+            providers: &[provider],
+            place: "",
+            file_bytes: None,
+            has_command: false,
+            buffer_size: 4,
+        };
+        insta::assert_snapshot!(summary.details(), @r#"
+        "app" (pid: 42) trace stats
+        Buffer wrapped count: 2
+        # records dropped: 0
+        Durable buffer used: 1.50%
+        Bytes written to non-durable buffer: 0x1234
+        "#);
     }
 }

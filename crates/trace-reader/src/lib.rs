@@ -31,6 +31,7 @@ mod names;
 pub mod reader;
 pub mod records;
 mod resume;
+pub mod since;
 mod tables;
 pub mod warning;
 mod whole;

@@ -6,7 +6,6 @@ use crate::connection::{Connection, Received, SessionChannel, system};
 use crate::exit::Failure;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -44,7 +43,8 @@ pub enum Happening {
 pub struct Recording<'a> {
     session: Option<SessionChannel>,
     output: Option<Socket>,
-    file: &'a mut File,
+    sink: &'a mut dyn Write,
+    written: u64,
     command: Option<ProcessFd>,
     signals: Socket,
     was_terminated: Arc<AtomicBool>,
@@ -57,7 +57,11 @@ pub struct Recording<'a> {
 
 impl<'a> Recording<'a> {
     /// Sets a session up. From here on signals are happenings.
-    pub fn begin(connection: &Connection, config: TraceConfig, file: &'a mut File) -> Result<Self, Failure> {
+    pub fn begin(
+        connection: &Connection,
+        config: TraceConfig,
+        sink: &'a mut dyn Write,
+    ) -> Result<Self, Failure> {
         let failed = |error: Error| system(&error);
         let (signals, writer) = Socket::pair().map_err(failed)?;
         let signal_failed = |error: std::io::Error| Failure::new(format!("cannot handle signals: {error}"));
@@ -76,7 +80,8 @@ impl<'a> Recording<'a> {
         Ok(Self {
             session: Some(session),
             output: Some(output),
-            file,
+            sink,
+            written: 0,
             command: None,
             signals,
             was_terminated,
@@ -162,7 +167,8 @@ impl<'a> Recording<'a> {
                     self.happened.push_back(Happening::OutputEnded);
                 }
                 Ok(length) => {
-                    if let Err(error) = self.file.write_all(&self.chunk[..length]) {
+                    self.written += length as u64;
+                    if let Err(error) = self.sink.write_all(&self.chunk[..length]) {
                         // The manager sees that nobody reads, and leaves what it has not sent where it is.
                         self.failure = Some(format!("cannot write the trace: {error}"));
                         self.output = None;
@@ -184,6 +190,11 @@ impl<'a> Recording<'a> {
         }
     }
 
+    /// Bytes of the archive that have come.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
     /// Why nothing more comes, after [`Happening::ManagerGone`].
     pub fn why_gone(&self) -> &str {
         self.failure.as_deref().unwrap_or("the trace manager is gone")
@@ -196,7 +207,16 @@ impl<'a> Recording<'a> {
             self.happened.clear();
             let mut events = Vec::new();
             self.waits.wait(&mut events, None).map_err(|error| system(&error))?;
+            self.read_signals();
+            if self.happened.iter().any(|happening| matches!(happening, Happening::Signal)) {
+                return Err(super::aborted());
+            }
             self.read_output()?;
+        }
+        if self.failure.is_none()
+            && let Err(error) = self.sink.flush()
+        {
+            self.failure = Some(format!("cannot write the trace: {error}"));
         }
         Ok(self.failure)
     }

@@ -1,0 +1,72 @@
+//! Formats of traces, and what names of files say of them.
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// Formats to record in and to convert to.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// Fuchsia's trace format, for the Perfetto UI and this tool
+    Fxt,
+    /// JSON for Catapult (chrome://tracing)
+    Catapult,
+}
+
+/// How a file is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// gzip.
+    Gzip,
+    /// Zstandard.
+    Zstd,
+}
+
+impl Format {
+    /// The suffix of its files.
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Self::Fxt => "fxt",
+            Self::Catapult => "json",
+        }
+    }
+}
+
+/// What a name says: its format, if it is known, and how it is compressed.
+pub fn of_name(path: &Path) -> (Option<Format>, Compression) {
+    let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    let (name, compression) = if let Some(name) = name.strip_suffix(".gz") {
+        (name, Compression::Gzip)
+    } else if let Some(name) = name.strip_suffix(".zst") {
+        (name, Compression::Zstd)
+    } else {
+        (name.as_str(), Compression::None)
+    };
+    let format = match name.rsplit_once('.') {
+        Some((_, "fxt")) => Some(Format::Fxt),
+        Some((_, "json")) => Some(Format::Catapult),
+        _ => None,
+    };
+    (format, compression)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_formats() {
+        let of = |name: &str| of_name(Path::new(name));
+        assert_eq!(of("a/trace.fxt"), (Some(Format::Fxt), Compression::None));
+        assert_eq!(of("trace.fxt.zst"), (Some(Format::Fxt), Compression::Zstd));
+        assert_eq!(of("trace.FXT.GZ"), (Some(Format::Fxt), Compression::Gzip));
+        assert_eq!(of("trace.json"), (Some(Format::Catapult), Compression::None));
+        assert_eq!(of("trace.json.gz"), (Some(Format::Catapult), Compression::Gzip));
+        assert_eq!(of("trace"), (None, Compression::None));
+        assert_eq!(of("trace.zst"), (None, Compression::Zstd));
+        assert_eq!(of("json"), (None, Compression::None));
+    }
+}

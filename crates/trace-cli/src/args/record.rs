@@ -1,0 +1,230 @@
+//! Options of a recording. Each may stand on the command line, in a configuration file and, some of them, in a test
+//! specification; so each may be absent here.
+
+use super::format::Format;
+use super::values::{BufferSize, CategoryList, FileSize, Mode, Pieces, ProviderBufferSize, Span, Trigger};
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// What is asked for of a recording.
+#[derive(Args, Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Recording {
+    /// Categories to record, separated by commas; all when not given. An entry is a name, a prefix ending in `*`, a group
+    /// `#name`, or any of these for one program only: `program/name`. A `-` before it leaves out what it names, last
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub categories: Option<CategoryList>,
+    /// Stop after so long, such as 10s, 500ms or 1.5
+    #[arg(long, value_name = "TIME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Span>,
+    /// Stop when an alert is raised, or write a snapshot: such as stall:stop. May be repeated
+    #[arg(long, value_name = "ALERT:ACTION")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub trigger: Vec<Trigger>,
+    /// Stop when the archive has this size, such as 500MB. What is in the buffers then still comes
+    #[arg(long, value_name = "SIZE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_size: Option<FileSize>,
+    /// Where the trace goes; `-` is stdout, `tcp:HOST:PORT` a connection. The name tells the format: .fxt, .fxt.gz, .fxt.zst,
+    /// .json, .json.gz
+    #[arg(long, short = 'o', value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_file: Option<PathBuf>,
+    /// The format, whatever the name
+    #[arg(long, value_name = "FORMAT")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<Format>,
+    /// Size of each program's buffer: MiB, or with a unit such as 64MB or 1GB
+    #[arg(long, value_name = "SIZE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffer_size: Option<BufferSize>,
+    /// Size of the buffers of programs of this name. May be repeated
+    #[arg(long, value_name = "NAME:SIZE")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub provider_buffer_size: Vec<ProviderBufferSize>,
+    /// What a program does when its buffer is full: end (oneshot), write over the oldest (circular), or hand it over while it
+    /// records (streaming)
+    #[arg(long, value_name = "MODE", value_enum)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffering_mode: Option<Mode>,
+    /// How long programs may take to start; who does not is named, and recorded when it does
+    #[arg(long, value_name = "TIME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_timeout: Option<Span>,
+    /// How long programs may take to stop; what a late one has recorded is saved all the same
+    #[arg(long, value_name = "TIME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_timeout: Option<Span>,
+    /// Leave out host, command line and the other facts about the recording
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_metadata: Option<bool>,
+    /// Do not complain of requested categories that recorded nothing
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_verify_trace: Option<bool>,
+    /// Further arguments for the command, separated by commas. May be repeated
+    #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]
+    #[serde(skip_serializing_if = "Vec::is_empty", with = "pieces")]
+    pub append_args: Vec<Pieces>,
+    /// Leave the command alone when recording ends
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detach: Option<bool>,
+    /// Go on recording when the command has ended
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decouple: Option<bool>,
+    /// End with the command's exit code, as is done unless this is false
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub return_child_result: Option<bool>,
+    /// Run the command as a process, as is always done
+    #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spawn: Option<bool>,
+    /// The archive as it is (FXT), as is done unless the name or the format say otherwise; Catapult if this is false
+    #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub binary: Option<bool>,
+    /// Compress with gzip
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compress: Option<bool>,
+    /// A test specification: what to record, and what to measure of it
+    #[arg(long, value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spec_file: Option<PathBuf>,
+    /// Where the results of the specification's measurements go, for programs
+    #[arg(long, value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub benchmark_results_file: Option<PathBuf>,
+    /// Name of the suite in that file
+    #[arg(long, value_name = "NAME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub test_suite: Option<String>,
+    /// A program to run and record, with its arguments
+    #[arg(value_name = "COMMAND", trailing_var_arg = true)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+}
+
+/// A list of pieces is one list in a file.
+mod pieces {
+    use super::Pieces;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(list: &[Pieces], serializer: S) -> Result<S::Ok, S::Error> {
+        list.iter().flat_map(|pieces| &pieces.0).collect::<Vec<_>>().serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Pieces>, D::Error> {
+        Vec::<String>::deserialize(deserializer).map(|list| vec![Pieces(list)])
+    }
+}
+
+/// What stands in both is taken from the first.
+macro_rules! over {
+    ($upper:ident, $lower:ident: $($option:ident)+; $($list:ident)+) => {
+        Recording {
+            $($option: $upper.$option.or($lower.$option),)+
+            $($list: if $upper.$list.is_empty() { $lower.$list } else { $upper.$list },)+
+        }
+    };
+}
+
+impl Recording {
+    /// What is asked for here, and of the rest what is asked for there.
+    #[must_use]
+    pub fn over(self, lower: Self) -> Self {
+        over! { self, lower:
+            categories duration max_size output_file format buffer_size buffering_mode start_timeout stop_timeout
+            no_metadata no_verify_trace detach decouple return_child_result spawn binary compress spec_file
+            benchmark_results_file test_suite;
+            trigger provider_buffer_size append_args command
+        }
+    }
+
+    /// What holds where nothing is asked for.
+    #[must_use]
+    pub fn defaults() -> Self {
+        Self {
+            output_file: Some(PathBuf::from("trace.fxt")),
+            buffer_size: Some(BufferSize(4)),
+            buffering_mode: Some(Mode::Oneshot),
+            start_timeout: Some(Span(std::time::Duration::from_secs(5))),
+            stop_timeout: Some(Span(std::time::Duration::from_secs(5))),
+            no_metadata: Some(false),
+            no_verify_trace: Some(false),
+            detach: Some(false),
+            decouple: Some(false),
+            return_child_result: Some(true),
+            ..Self::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_wins_and_the_rest_is_the_others() {
+        let upper = Recording { buffer_size: Some(BufferSize(8)), ..Recording::default() };
+        let lower = Recording {
+            buffer_size: Some(BufferSize(16)),
+            detach: Some(true),
+            command: vec!["app".to_owned()],
+            ..Recording::default()
+        };
+        let both = upper.over(lower);
+        assert_eq!((both.buffer_size, both.detach), (Some(BufferSize(8)), Some(true)));
+        assert_eq!(both.command, ["app"]);
+        let all = both.over(Recording::defaults());
+        assert_eq!(all.buffering_mode, Some(Mode::Oneshot));
+    }
+
+    #[test]
+    fn every_option_can_stand_in_a_file() {
+        let text = r##"
+            categories = ["app", "#default", "-noisy"]
+            duration = "500ms"
+            trigger = ["stall:stop"]
+            max-size = "2GB"
+            output-file = "x.fxt.zst"
+            format = "fxt"
+            buffer-size = 64
+            provider-buffer-size = ["app:128MB"]
+            buffering-mode = "circular"
+            start-timeout = 1.5
+            stop-timeout = "2s"
+            no-metadata = true
+            no-verify-trace = true
+            append-args = ["--fast", "x,y"]
+            detach = true
+            decouple = true
+            return-child-result = false
+            spawn = true
+            binary = true
+            compress = false
+            spec-file = "spec.json"
+            benchmark-results-file = "results.json"
+            test-suite = "suite"
+            command = ["./app", "--flag"]
+        "##;
+        let read: Recording = toml::from_str(text).unwrap();
+        let written = toml::to_string(&read).unwrap();
+        assert_eq!(toml::from_str::<Recording>(&written).unwrap(), read);
+        // As many lines as options.
+        let fields = text.lines().filter(|line| line.contains('=')).count();
+        assert_eq!(written.lines().count(), fields, "{written}");
+        assert_eq!(read.start_timeout.unwrap().to_string(), "1500ms");
+        let error = toml::from_str::<Recording>("buffersize = 4").unwrap_err().to_string();
+        assert!(error.contains("unknown field `buffersize`"), "{error}");
+        let error = toml::from_str::<Recording>("buffer-size = \"4 kB\"").unwrap_err().to_string();
+        assert!(error.contains("expected whole mebibytes"), "{error}");
+    }
+}

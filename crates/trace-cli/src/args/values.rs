@@ -1,0 +1,448 @@
+//! Values of options, as they are written on the command line and in files.
+
+use clap::ValueEnum;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+use trace_protocol::BufferingMode;
+use trace_protocol::limits::{MAX_ALERT_NAME_BYTES, MAX_CATEGORY_NAME_BYTES, MAX_PROVIDER_NAME_BYTES};
+
+/// Largest buffer in MiB: its slabs are counted from 32 bits of offset.
+const MAX_BUFFER_MIB: u32 = 4096;
+
+/// A time span: a number of seconds, or one with `ms`, `s`, `m` or `h`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span(pub Duration);
+
+/// Mebibytes of a buffer: a number, or one with `MB` or `GB`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BufferSize(pub u32);
+
+/// Bytes of a file: a number of mebibytes, or one with `KB`, `MB`, `GB` or `TB`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileSize(pub u64);
+
+/// `NAME:SIZE`, split at the last colon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProviderBufferSize {
+    /// The providers' name.
+    pub name: String,
+    /// Size of their buffers.
+    pub size: BufferSize,
+}
+
+/// `ALERT:ACTION`, split at the last colon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trigger {
+    /// The alert's name.
+    pub alert: String,
+    /// What it leads to.
+    pub action: Action,
+}
+
+/// What an alert leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// The recording ends.
+    Stop,
+    /// What is in the buffers is written into a file of its own.
+    Snapshot,
+}
+
+/// Categories and groups, as they were asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CategoryList(pub Vec<String>);
+
+/// Pieces of a command line, separated by commas.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pieces(pub Vec<String>);
+
+/// How a program uses its buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    /// Record until the buffer is full
+    #[value(alias = "o")]
+    Oneshot,
+    /// Keep the newest
+    #[value(alias = "c")]
+    Circular,
+    /// Keep everything, as fast as it can be written away
+    #[value(alias = "s")]
+    Streaming,
+}
+
+impl From<Mode> for BufferingMode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Oneshot => Self::Oneshot,
+            Mode::Circular => Self::Circular,
+            Mode::Streaming => Self::Streaming,
+        }
+    }
+}
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+        let factor = match &text[number.len()..] {
+            "ms" => Some(1e-3),
+            "" | "s" => Some(1.0),
+            "m" | "min" => Some(60.0),
+            "h" => Some(3600.0),
+            _ => None,
+        };
+        number
+            .parse::<f64>()
+            .ok()
+            .zip(factor)
+            .map(|(number, factor)| number * factor)
+            .filter(|seconds| *seconds > 0.0)
+            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+            .map(Self)
+            .ok_or_else(|| "expected a time above 0, such as 10s, 500ms, 1.5 (seconds) or 2m".to_owned())
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let millis = self.0.as_millis();
+        if self.0.subsec_nanos() == 0 {
+            write!(f, "{}s", self.0.as_secs())
+        } else if self.0.subsec_nanos().is_multiple_of(1_000_000) {
+            write!(f, "{millis}ms")
+        } else {
+            write!(f, "{}s", self.0.as_secs_f64())
+        }
+    }
+}
+
+impl FromStr for BufferSize {
+    type Err = String;
+
+    /// A bare number is mebibytes, as in Fuchsia; so is one with `MB`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+        let factor = match text[digits.len()..].to_ascii_lowercase().as_str() {
+            "" | "m" | "mb" | "mib" => Some(1),
+            "g" | "gb" | "gib" => Some(1024),
+            _ => None,
+        };
+        let size = digits.parse::<u32>().ok().zip(factor).and_then(|(size, factor)| size.checked_mul(factor));
+        size.filter(|size| (1..=MAX_BUFFER_MIB).contains(size)).map(Self).ok_or_else(|| {
+            format!("expected whole mebibytes from 1 to {MAX_BUFFER_MIB}, such as 4, 64MB or 1GB")
+        })
+    }
+}
+
+impl fmt::Display for BufferSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}MB", self.0)
+    }
+}
+
+impl FromStr for FileSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+        let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
+            "k" | "kb" | "kib" => Some(10),
+            "" | "m" | "mb" | "mib" => Some(20),
+            "g" | "gb" | "gib" => Some(30),
+            "t" | "tb" | "tib" => Some(40),
+            _ => None,
+        };
+        let size =
+            digits.parse::<u64>().ok().zip(shift).and_then(|(size, shift)| size.checked_mul(1 << shift));
+        size.filter(|size| *size > 0)
+            .map(Self)
+            .ok_or_else(|| "expected a size above 0, such as 500 (mebibytes), 64KB or 2GB".to_owned())
+    }
+}
+
+impl fmt::Display for FileSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_multiple_of(1 << 20) {
+            write!(f, "{}MB", self.0 >> 20)
+        } else {
+            write!(f, "{}KB", self.0.div_ceil(1 << 10))
+        }
+    }
+}
+
+impl FromStr for ProviderBufferSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, size) = text
+            .rsplit_once(':')
+            .filter(|(name, _)| !name.is_empty())
+            .ok_or_else(|| "expected NAME:SIZE, such as app:64MB".to_owned())?;
+        if name.len() > MAX_PROVIDER_NAME_BYTES {
+            return Err(format!("the name has {} bytes, at most {MAX_PROVIDER_NAME_BYTES}", name.len()));
+        }
+        Ok(Self { name: name.to_owned(), size: size.parse()? })
+    }
+}
+
+impl fmt::Display for ProviderBufferSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.name, self.size)
+    }
+}
+
+impl FromStr for Trigger {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (alert, action) = text
+            .rsplit_once(':')
+            .filter(|(alert, _)| !alert.is_empty())
+            .ok_or_else(|| "expected ALERT:ACTION, such as stall:stop".to_owned())?;
+        if alert.len() > MAX_ALERT_NAME_BYTES {
+            return Err(format!(
+                "the alert's name has {} bytes, at most {MAX_ALERT_NAME_BYTES}",
+                alert.len()
+            ));
+        }
+        let action = match action {
+            // What ffx calls it.
+            "stop" | "terminate" => Action::Stop,
+            "snapshot" => Action::Snapshot,
+            other => return Err(format!("the action is {other:?}, expected stop or snapshot")),
+        };
+        Ok(Self { alert: alert.to_owned(), action })
+    }
+}
+
+impl fmt::Display for Trigger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let action = match self.action {
+            Action::Stop => "stop",
+            Action::Snapshot => "snapshot",
+        };
+        write!(f, "{}:{action}", self.alert)
+    }
+}
+
+impl FromStr for CategoryList {
+    type Err = String;
+
+    /// Blanks and quotes around entries are dropped, and so are empty entries.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let is_around = |letter: char| {
+            letter.is_whitespace() || "\u{201c}\u{201d}\u{201e}\u{2018}\u{2019}".contains(letter)
+        };
+        let entries: Vec<String> = text
+            .split(',')
+            .map(|entry| entry.trim_matches(is_around))
+            .filter(|entry| !entry.is_empty())
+            .map(str::to_owned)
+            .collect();
+        if entries.is_empty() {
+            return Err("no category is named; leave the option out to record all".to_owned());
+        }
+        entries.iter().try_for_each(|entry| check_category(entry))?;
+        Ok(Self(entries))
+    }
+}
+
+impl fmt::Display for CategoryList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join(","))
+    }
+}
+
+impl FromStr for Pieces {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Self(text.split(',').map(str::to_owned).collect()))
+    }
+}
+
+/// `name`, `name*`, `#group`, `provider/name`, and each with a `-` before it.
+fn check_category(entry: &str) -> Result<(), String> {
+    let wanted = entry.strip_prefix('-').unwrap_or(entry);
+    let scoped = wanted.split_once('/').map_or(wanted, |(_, category)| category);
+    let name = scoped.strip_prefix('#').unwrap_or(scoped);
+    let name = name.strip_suffix('*').unwrap_or(name);
+    let is_wrong = |letter: char| letter == '*' || letter == '"' || letter.is_whitespace();
+    if scoped.is_empty() || wanted.starts_with('/') || name.contains(is_wrong) {
+        return Err(format!("category {entry:?} is invalid: no blanks or quotes, and * only at the end"));
+    }
+    if scoped.len() > MAX_CATEGORY_NAME_BYTES {
+        let found = scoped.len();
+        return Err(format!(
+            "category {entry:?} has {found} bytes, at most {MAX_CATEGORY_NAME_BYTES} are possible"
+        ));
+    }
+    Ok(())
+}
+
+/// Text or a number, in a file.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Scalar {
+    Text(String),
+    Integer(i64),
+    Float(f64),
+}
+
+impl Scalar {
+    fn into_text(self) -> String {
+        match self {
+            Self::Text(text) => text,
+            Self::Integer(number) => number.to_string(),
+            Self::Float(number) => number.to_string(),
+        }
+    }
+}
+
+/// In files as on the command line.
+macro_rules! as_text {
+    ($($name:ty)+) => {
+        $(
+            impl<'de> Deserialize<'de> for $name {
+                fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                    Scalar::deserialize(deserializer)?.into_text().parse().map_err(D::Error::custom)
+                }
+            }
+
+            impl Serialize for $name {
+                fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                    serializer.collect_str(self)
+                }
+            }
+        )+
+    };
+}
+
+as_text! { Span BufferSize FileSize ProviderBufferSize Trigger }
+
+/// One text with commas, or a list.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum TextOrList {
+    Text(String),
+    List(Vec<String>),
+}
+
+impl<'de> Deserialize<'de> for CategoryList {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = match TextOrList::deserialize(deserializer)? {
+            TextOrList::Text(text) => text,
+            TextOrList::List(list) => list.join(","),
+        };
+        text.parse().map_err(D::Error::custom)
+    }
+}
+
+impl Serialize for CategoryList {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Mode {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        <Self as ValueEnum>::from_str(&text, false)
+            .map_err(|_| D::Error::custom(format!("{text:?}, expected oneshot, circular or streaming")))
+    }
+}
+
+impl Serialize for Mode {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let value = self.to_possible_value();
+        serializer.serialize_str(value.as_ref().map_or("", |value| value.get_name()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrong<T: FromStr<Err = String>>(text: &str) -> String {
+        text.parse::<T>().err().unwrap_or_else(|| panic!("{text:?} was taken"))
+    }
+
+    #[test]
+    fn spans_are_seconds_unless_they_say_otherwise() {
+        for (text, millis, shown) in [
+            ("5", 5000, "5s"),
+            ("0.5", 500, "500ms"),
+            ("500ms", 500, "500ms"),
+            ("10s", 10_000, "10s"),
+            ("2m", 120_000, "120s"),
+            ("1.5min", 90_000, "90s"),
+            ("1h", 3_600_000, "3600s"),
+        ] {
+            let span: Span = text.parse().unwrap();
+            assert_eq!((span.0.as_millis(), span.to_string().as_str()), (millis, shown), "{text}");
+            assert_eq!(span.to_string().parse(), Ok(span));
+        }
+        for text in ["", "0", "-1", "x", "inf", "NaN", "1e300", "5 s", "5d", "ms"] {
+            assert!(wrong::<Span>(text).starts_with("expected a time above 0"), "{text}");
+        }
+    }
+
+    #[test]
+    fn buffer_sizes_are_mebibytes() {
+        for (text, expected) in
+            [("1", 1), ("64", 64), ("64MB", 64), ("3mib", 3), ("4g", 4096), ("1GiB", 1024)]
+        {
+            assert_eq!(text.parse(), Ok(BufferSize(expected)), "{text}");
+        }
+        for text in ["", "0", "MB", "-1", "1.5", "4097", "5GB", "1kB", "1 MB", "99999999999"] {
+            let expected = "expected whole mebibytes from 1 to 4096, such as 4, 64MB or 1GB";
+            assert_eq!(wrong::<BufferSize>(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn file_sizes_are_mebibytes_too() {
+        for (text, expected) in [("1", 1 << 20), ("64KB", 64 << 10), ("2GB", 2 << 30), ("1t", 1 << 40)] {
+            assert_eq!(text.parse(), Ok(FileSize(expected)), "{text}");
+        }
+        for text in ["", "0", "KB", "1.5", "9999999999999TB"] {
+            assert!(wrong::<FileSize>(text).starts_with("expected a size above 0"), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_with_colons_are_split_at_the_last() {
+        let size: ProviderBufferSize = "a:b:64MB".parse().unwrap();
+        assert_eq!((size.name.as_str(), size.size.0), ("a:b", 64));
+        let trigger: Trigger = "a:b:snapshot".parse().unwrap();
+        assert_eq!((trigger.alert.as_str(), trigger.action), ("a:b", Action::Snapshot));
+        assert_eq!("x:terminate".parse::<Trigger>().unwrap().action, Action::Stop);
+        for text in ["", "app", ":4"] {
+            assert_eq!(wrong::<ProviderBufferSize>(text), "expected NAME:SIZE, such as app:64MB");
+        }
+        assert!(wrong::<ProviderBufferSize>("app:x").starts_with("expected whole mebibytes"));
+        assert!(wrong::<ProviderBufferSize>(&format!("{}:4", "x".repeat(101))).contains("101 bytes"));
+        for text in ["", "stall", ":stop"] {
+            assert_eq!(wrong::<Trigger>(text), "expected ALERT:ACTION, such as stall:stop");
+        }
+        assert_eq!(wrong::<Trigger>("a:go"), "the action is \"go\", expected stop or snapshot");
+        assert_eq!(wrong::<Trigger>("fifteen_letters:stop"), "the alert's name has 15 bytes, at most 14");
+    }
+
+    #[test]
+    fn categories_are_cleaned_and_checked() {
+        let list = |text: &str| text.parse::<CategoryList>().unwrap().0;
+        assert_eq!(list(" a, b:c* ,,"), ["a", "b:c*"]);
+        assert_eq!(list("*,#default,app/x*,-noisy,-app/y"), ["*", "#default", "app/x*", "-noisy", "-app/y"]);
+        assert_eq!(list("\u{201c}gfx\u{201d}"), ["gfx"]);
+        for text in ["a b", "a*b", "\"a\"", "a**", "app/", "/x", "#g*x"] {
+            assert!(wrong::<CategoryList>(text).contains("is invalid"), "{text}");
+        }
+        assert!(wrong::<CategoryList>(" , ").starts_with("no category is named"));
+        assert!(wrong::<CategoryList>(&"x".repeat(101)).contains("101 bytes"));
+    }
+}

@@ -1,0 +1,105 @@
+//! `trace doctor`: what works on this machine, and the command that helps where something does not.
+
+mod checks;
+pub mod self_trace;
+
+use crate::args::Doctor;
+use crate::exit::Failure;
+use crate::list::print;
+use serde_json::json;
+
+/// Something that recording needs, or is the better for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What it is.
+    pub capability: &'static str,
+    /// Whether it is there.
+    pub works: bool,
+    /// Recording does without it.
+    pub is_optional: bool,
+    /// What was found.
+    pub detail: String,
+    /// The one command that helps.
+    pub fix: Option<String>,
+}
+
+impl Finding {
+    fn works(capability: &'static str, detail: impl Into<String>) -> Self {
+        Self { capability, works: true, is_optional: false, detail: detail.into(), fix: None }
+    }
+
+    fn fails(capability: &'static str, detail: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { capability, works: false, is_optional: false, detail: detail.into(), fix: Some(fix.into()) }
+    }
+
+    /// Something that only some recordings need.
+    fn optional(self) -> Self {
+        Self { is_optional: true, ..self }
+    }
+}
+
+/// Looks at everything, and says what was found.
+pub fn run(options: &Doctor) -> Result<(), Failure> {
+    let mut findings = checks::all();
+    if !options.no_self_trace {
+        eprintln!("trace: recording for two seconds to see that it works");
+        findings.push(self_trace::run());
+    }
+    if options.machinery.is_json() {
+        let list: Vec<_> = findings.iter().map(machine).collect();
+        print(&format!("{}\n", serde_json::Value::Array(list)))?;
+    } else {
+        print(&text(&findings))?;
+    }
+    match findings.iter().filter(|finding| !finding.works && !finding.is_optional).count() {
+        0 => Ok(()),
+        1 => Err(Failure::new("one thing that recording needs does not work")),
+        count => Err(Failure::new(format!("{count} things that recording needs do not work"))),
+    }
+}
+
+fn text(findings: &[Finding]) -> String {
+    let width = findings.iter().map(|finding| finding.capability.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for finding in findings {
+        let mark = match (finding.works, finding.is_optional) {
+            (true, _) => console::style("works   ").green(),
+            (false, true) => console::style("does not").yellow(),
+            (false, false) => console::style("does not").red().bold(),
+        };
+        text.push_str(&format!("{mark}  {:<width$}  {}\n", finding.capability, finding.detail));
+        if let Some(fix) = &finding.fix {
+            text.push_str(&format!("          {:<width$}  fix: {fix}\n", ""));
+        }
+    }
+    text
+}
+
+fn machine(finding: &Finding) -> serde_json::Value {
+    json!({
+        "capability": finding.capability,
+        "works": finding.works,
+        "is_optional": finding.is_optional,
+        "detail": finding.detail,
+        "fix": finding.fix,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_read_well() {
+        console::set_colors_enabled(false);
+        let findings = [
+            Finding::works("clock", "tsc"),
+            Finding::fails("kernel events", "/sys/kernel/tracing is not readable", "sudo chmod …").optional(),
+        ];
+        insta::assert_snapshot!(text(&findings), @r"
+        works     clock          tsc
+        does not  kernel events  /sys/kernel/tracing is not readable
+                                 fix: sudo chmod …
+        ");
+    }
+}

@@ -1,0 +1,120 @@
+//! A recording of two programs of our own, of which one is killed: it has to have every event of both.
+
+use super::Finding;
+use crate::connection::RUNTIME_VARIABLE;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use trace_provider::{Scope, TraceProvider, category_enabled, instant};
+use trace_reader::{Item, Reader, Value};
+
+const NAME: &str = "recording";
+const CATEGORY: &str = "doctor";
+/// Between two events of a program.
+const PAUSE: Duration = Duration::from_millis(1);
+const DURATION: Duration = Duration::from_secs(2);
+/// Then one of the programs is killed.
+const KILLED_AFTER: Duration = Duration::from_secs(1);
+/// How long the whole may take.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// Records, and looks at the trace.
+pub(super) fn run() -> Finding {
+    match record() {
+        Ok(text) => Finding::works(NAME, text),
+        Err(problem) => Finding::fails(NAME, problem, "trace record -- trace doctor --no-self-trace"),
+    }
+}
+
+fn record() -> Result<String, String> {
+    let text = |error: std::io::Error| error.to_string();
+    let base = if Path::new("/dev/shm").is_dir() { Path::new("/dev/shm") } else { Path::new("/tmp") };
+    let directory = tempfile::Builder::new().prefix("trace-doctor-").tempdir_in(base).map_err(text)?;
+    let tool = std::env::current_exe().map_err(text)?;
+    let command = |arguments: &[&str]| {
+        let mut command = Command::new(&tool);
+        command.args(arguments).env(RUNTIME_VARIABLE, directory.path()).current_dir(directory.path());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    let mut recorder = command(&["record", "--duration", "2s", "-o", "self.fxt"]).spawn().map_err(text)?;
+    // As below a recorder: each waits until it is recorded.
+    let provider = || command(&["doctor-provider"]).env("TRACE_RECORD", "1").spawn().map_err(text);
+    let socket = directory.path().join("provisioner");
+    let began = Instant::now();
+    while !socket.exists() && began.elapsed() < DEADLINE {
+        std::thread::sleep(PAUSE);
+    }
+    let mut providers = [provider()?, provider()?];
+    std::thread::sleep(KILLED_AFTER);
+    let killed = providers[0].kill();
+    let status = wait(&mut recorder, DEADLINE + DURATION);
+    for provider in &mut providers {
+        let _ = provider.kill();
+        let _ = provider.wait();
+    }
+    killed.map_err(text)?;
+    match status {
+        Some(true) => {}
+        Some(false) => return Err("the recorder has failed".to_owned()),
+        None => return Err("the recorder does not end".to_owned()),
+    }
+    let [killed, other] = providers.map(|provider| u64::from(provider.id()));
+    let found = read(&directory.path().join("self.fxt"))?;
+    let of = |pid: u64| found.iter().filter(move |(process, _)| *process == pid).map(|(_, number)| *number);
+    for (pid, what) in [(killed, "the one that was killed"), (other, "the other one")] {
+        let count = of(pid).count() as u64;
+        if count < 10 {
+            return Err(format!("of {what} there are {count} events"));
+        }
+        if !of(pid).eq(0..count) {
+            return Err(format!("of {what} there are events missing"));
+        }
+    }
+    Ok(format!(
+        "two programs in two seconds, one killed by kill -9: {} and {} events, none missing",
+        of(killed).count(),
+        of(other).count()
+    ))
+}
+
+/// Whether it has ended well; none if it has not ended in time.
+fn wait(child: &mut Child, limit: Duration) -> Option<bool> {
+    let deadline = Instant::now() + limit;
+    while Instant::now() < deadline {
+        if let Ok(Some(status)) = child.try_wait() {
+            return Some(status.success());
+        }
+        std::thread::sleep(PAUSE);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    None
+}
+
+/// Processes and numbers of our events.
+fn read(path: &Path) -> Result<Vec<(u64, u64)>, String> {
+    let file = std::fs::File::open(path).map_err(|error| format!("there is no trace: {error}"))?;
+    let mut reader = Reader::new(file).map_err(|error| error.to_string())?;
+    let mut found = Vec::new();
+    while let Some(resolved) = reader.next_item().map_err(|error| error.to_string())? {
+        if let Item::Event(event) = resolved.item
+            && event.category == CATEGORY
+            && let Some(Value::Uint64(number)) = event.arguments.find("n")
+        {
+            found.push((event.thread.process.0, number));
+        }
+    }
+    Ok(found)
+}
+
+/// The program that is recorded: numbered events until it is killed, or nobody records it any more.
+pub fn provide() {
+    let _provider = TraceProvider::new(CATEGORY);
+    let mut number = 0_u64;
+    while category_enabled!("doctor") {
+        instant!("doctor", "event", Scope::Thread, "n" => number);
+        number += 1;
+        std::thread::sleep(PAUSE);
+    }
+}

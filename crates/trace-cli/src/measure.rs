@@ -1,0 +1,360 @@
+//! `trace measure`: figures of a finished trace, as a test specification asks for them.
+//= docs/measure.md#measurements
+
+mod samples;
+
+use crate::args::Measure;
+use crate::exit::Failure;
+use crate::input::{name, open};
+use crate::output::OutputFile;
+use crate::progress;
+use crate::settings::spec_file::SpecFile;
+use samples::Samples;
+use serde::Deserialize;
+use serde_json::json;
+use std::io::{Read, Write};
+use std::path::Path;
+use trace_reader::Reader;
+
+/// One thing to measure.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(try_from = "Members")]
+pub struct Measurement {
+    /// What it is called in results.
+    label: String,
+    unit: String,
+    kind: Kind,
+    split_first: bool,
+    expected_sample_count: Option<u64>,
+}
+
+/// What is measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    /// How long spans of a name last.
+    Duration(Pattern),
+    /// From one event to the next of another kind.
+    TimeBetween { first: Pattern, first_anchor: Anchor, second: Pattern, second_anchor: Anchor },
+    /// What an argument is.
+    ArgumentValue { event: Pattern, argument: String },
+}
+
+/// Which events are meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Pattern {
+    name: String,
+    category: String,
+}
+
+/// Which end of a span is meant.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Anchor {
+    #[default]
+    Begin,
+    End,
+}
+
+/// All members that some kind has.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Members {
+    r#type: String,
+    output_test_name: Option<String>,
+    #[serde(default)]
+    split_first: bool,
+    expected_sample_count: Option<u64>,
+    event_name: Option<String>,
+    event_category: Option<String>,
+    argument_name: Option<String>,
+    argument_unit: Option<String>,
+    first_event_name: Option<String>,
+    first_event_category: Option<String>,
+    first_event_anchor: Option<Anchor>,
+    second_event_name: Option<String>,
+    second_event_category: Option<String>,
+    second_event_anchor: Option<Anchor>,
+}
+
+impl TryFrom<Members> for Measurement {
+    type Error = String;
+
+    fn try_from(members: Members) -> Result<Self, String> {
+        let of = members.r#type;
+        let need = |member: &str, value: Option<String>| value.ok_or_else(|| format!("{of} needs {member}"));
+        let has_event = members.event_name.is_some() || members.event_category.is_some();
+        let has_argument = members.argument_name.is_some() || members.argument_unit.is_some();
+        let has_pair = [&members.first_event_name, &members.first_event_category]
+            .into_iter()
+            .any(Option::is_some)
+            || [&members.second_event_name, &members.second_event_category].into_iter().any(Option::is_some)
+            || [members.first_event_anchor, members.second_event_anchor]
+                .into_iter()
+                .any(|anchor| anchor.is_some());
+        let refuse = |is_wrong: bool, what: &str| match is_wrong {
+            true => Err(format!("{of} has no {what}")),
+            false => Ok(()),
+        };
+        let (kind, label, unit) = match of.as_str() {
+            "duration" => {
+                refuse(has_argument, "argument")?;
+                refuse(has_pair, "first or second event")?;
+                let event = Pattern::new(
+                    need("event_name", members.event_name)?,
+                    need("event_category", members.event_category)?,
+                );
+                let label = event.label();
+                (Kind::Duration(event), label, "ms".to_owned())
+            }
+            "time_between" => {
+                refuse(has_argument, "argument")?;
+                refuse(has_event, "event_name or event_category")?;
+                let first = Pattern::new(
+                    need("first_event_name", members.first_event_name)?,
+                    need("first_event_category", members.first_event_category)?,
+                );
+                let second = Pattern::new(
+                    need("second_event_name", members.second_event_name)?,
+                    need("second_event_category", members.second_event_category)?,
+                );
+                let label = format!("{} to {}", first.label(), second.label());
+                let kind = Kind::TimeBetween {
+                    first,
+                    first_anchor: members.first_event_anchor.unwrap_or_default(),
+                    second,
+                    second_anchor: members.second_event_anchor.unwrap_or_default(),
+                };
+                (kind, label, "ms".to_owned())
+            }
+            "argument_value" => {
+                refuse(has_pair, "first or second event")?;
+                let event = Pattern::new(
+                    need("event_name", members.event_name)?,
+                    need("event_category", members.event_category)?,
+                );
+                let argument = need("argument_name", members.argument_name)?;
+                let label = format!("{}, {argument}", event.label());
+                let unit = need("argument_unit", members.argument_unit)?;
+                (Kind::ArgumentValue { event, argument }, label, unit)
+            }
+            other => {
+                return Err(format!("type is {other:?}, expected duration, time_between or argument_value"));
+            }
+        };
+        Ok(Self {
+            label: members.output_test_name.unwrap_or(label),
+            unit,
+            kind,
+            split_first: members.split_first,
+            expected_sample_count: members.expected_sample_count,
+        })
+    }
+}
+
+impl Measurement {
+    /// What its members cannot be.
+    pub fn check(&self) -> Result<(), String> {
+        match self.expected_sample_count {
+            Some(0) => Err(format!("{}: expected_sample_count is 0, expected 1 or more", self.label)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Pattern {
+    fn new(name: String, category: String) -> Self {
+        Self { name, category }
+    }
+
+    fn label(&self) -> String {
+        format!("{} ({})", self.name, self.category)
+    }
+}
+
+/// Measures a trace.
+pub fn run(options: &Measure) -> Result<(), Failure> {
+    let spec = SpecFile::read(&options.spec_file)?;
+    if spec.measure.is_empty() {
+        let path = options.spec_file.display();
+        return Err(Failure::usage(format!("{path}: there is nothing to measure in it")));
+    }
+    let suite = options.test_suite.clone().or(spec.test_suite_name);
+    file(&spec.measure, &options.input, options.benchmark_results_file.as_deref(), suite.as_deref())
+}
+
+/// Measures a file, says what was found, and writes it into a file for programs.
+pub fn file(
+    measurements: &[Measurement],
+    input: &Path,
+    results_file: Option<&Path>,
+    suite: Option<&str>,
+) -> Result<(), Failure> {
+    let output = results_file.map(OutputFile::create).transpose()?;
+    let file = open(input)?;
+    let bytes = file.metadata().map_or(0, |metadata| metadata.len());
+    let bar = progress::bar("measuring", bytes);
+    let samples = measure(measurements, progress::reading(file, &bar));
+    bar.finish_and_clear();
+    let samples = samples.map_err(|error| Failure::new(format!("{}: {error}", name(input))))?;
+    let mut text = String::new();
+    let mut is_any_empty = false;
+    for (measurement, values) in measurements.iter().zip(&samples) {
+        match measurement.expected_sample_count {
+            Some(expected) if expected != values.len() as u64 => {
+                is_any_empty = true;
+                let (label, found) = (&measurement.label, values.len());
+                eprintln!("trace: No results for measurement {label}: {found} samples, expected {expected}");
+            }
+            _ if values.is_empty() => {
+                is_any_empty = true;
+                eprintln!("trace: No results for measurement {}", measurement.label);
+            }
+            _ => text.push_str(&describe(measurement, values)),
+        }
+    }
+    crate::list::print(&text)?;
+    if is_any_empty {
+        return Err(Failure::new("One or more measurements had empty results. Quitting."));
+    }
+    if let Some(mut output) = output {
+        let results: Vec<_> =
+            measurements.iter().zip(&samples).map(|(of, values)| machine(of, values, suite)).collect();
+        let text = serde_json::to_vec(&results).map_err(|error| Failure::new(error.to_string()))?;
+        let written = output.file().write_all(&text);
+        written.map_err(|error| Failure::new(format!("cannot write the results: {error}")))?;
+        let path = output.finish()?;
+        eprintln!("trace: Benchmark results written to {}", path.display());
+    }
+    Ok(())
+}
+
+/// The samples of each measurement.
+fn measure(
+    measurements: &[Measurement],
+    input: impl Read,
+) -> Result<Vec<Vec<f64>>, trace_reader::records::ReadError> {
+    let mut samples = Samples::new(measurements);
+    let mut reader = Reader::new(input)?;
+    while let Some(resolved) = reader.next_item()? {
+        if let trace_reader::Item::Event(event) = resolved.item {
+            samples.push(&event);
+        }
+    }
+    Ok(samples.finish())
+}
+
+fn describe(measurement: &Measurement, values: &[f64]) -> String {
+    let (label, unit) = (&measurement.label, &measurement.unit);
+    if !measurement.split_first || values.len() == 1 {
+        return format!("{label} -> {}\n", statistics(values, unit));
+    }
+    let last = values.len() - 1;
+    format!(
+        "{label}\n  sample 0: {}\n  samples 1 to {last}: {}\n",
+        statistics(&values[..1], unit),
+        statistics(&values[1..], unit)
+    )
+}
+
+/// Of the whole population: it is not a part of something larger.
+fn statistics(values: &[f64], unit: &str) -> String {
+    if let [value] = values {
+        return format!("{}{unit}", number(*value));
+    }
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let deviation = (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt();
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    format!(
+        "avg {}{unit} out of {} samples. (std dev {}, min {}, max {})",
+        number(mean),
+        values.len(),
+        number(deviation),
+        number(least),
+        number(most)
+    )
+}
+
+/// At most six places, none of them a needless zero.
+fn number(value: f64) -> String {
+    let text = format!("{value:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn machine(measurement: &Measurement, values: &[f64], suite: Option<&str>) -> serde_json::Value {
+    let mut result = json!({
+        "label": measurement.label,
+        "unit": measurement.unit,
+        "split_first": measurement.split_first,
+        "values": values,
+    });
+    if let Some(suite) = suite {
+        result["test_suite"] = suite.into();
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Measurement, String> {
+        serde_json::from_str(text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn labels_and_units_follow_from_the_members() {
+        let of = |text: &str| parse(text).map(|found| (found.label, found.unit)).unwrap();
+        let pair = |label: &str, unit: &str| (label.to_owned(), unit.to_owned());
+        let duration = r#"{"type": "duration", "event_name": "n", "event_category": "c"}"#;
+        assert_eq!(of(duration), pair("n (c)", "ms"));
+        let between = r#"{"type": "time_between", "first_event_name": "a", "first_event_category": "c",
+            "second_event_name": "b", "second_event_category": "d", "second_event_anchor": "end"}"#;
+        assert_eq!(of(between), pair("a (c) to b (d)", "ms"));
+        let argument = r#"{"type": "argument_value", "event_name": "n", "event_category": "c",
+            "argument_name": "size", "argument_unit": "B", "output_test_name": "sizes"}"#;
+        assert_eq!(of(argument), pair("sizes", "B"));
+    }
+
+    #[test]
+    fn wrong_members_are_named() {
+        let wrong = |text: &str| parse(text).unwrap_err();
+        assert!(wrong(r#"{"type": "x"}"#).starts_with("type is \"x\", expected duration, time_between or"));
+        assert!(
+            wrong(r#"{"type": "duration", "event_name": "n"}"#).contains("duration needs event_category")
+        );
+        let extra = r#"{"type": "duration", "event_name": "n", "event_category": "c", "argument_name": "a"}"#;
+        assert!(wrong(extra).contains("duration has no argument"));
+        assert!(wrong(r#"{"type": "duration", "evnt": 1}"#).contains("unknown field `evnt`"));
+        let anchor = r#"{"type": "time_between", "first_event_anchor": "middle"}"#;
+        assert!(wrong(anchor).contains("unknown variant `middle`"));
+        let none =
+            r#"{"type": "duration", "event_name": "n", "event_category": "c", "expected_sample_count": 0}"#;
+        assert!(parse(none).unwrap().check().unwrap_err().contains("is 0, expected 1 or more"));
+    }
+
+    #[test]
+    fn results_read_well() {
+        let text = r#"{"type": "duration", "event_name": "n", "event_category": "c"}"#;
+        let mut measurement = parse(text).unwrap();
+        let four = [1.0, 2.0, 3.0, 6.0];
+        assert_eq!(
+            describe(&measurement, &four),
+            "n (c) -> avg 3ms out of 4 samples. (std dev 1.870829, min 1, max 6)\n"
+        );
+        assert_eq!(describe(&measurement, &[0.25]), "n (c) -> 0.25ms\n");
+        measurement.split_first = true;
+        assert_eq!(
+            describe(&measurement, &four),
+            "n (c)\n  sample 0: 1ms\n  samples 1 to 3: avg 3.666667ms out of 3 samples. \
+             (std dev 1.699673, min 2, max 6)\n"
+        );
+        let result = machine(&measurement, &four, Some("suite")).to_string();
+        assert_eq!(
+            result,
+            r#"{"label":"n (c)","split_first":true,"test_suite":"suite","unit":"ms","values":[1.0,2.0,3.0,6.0]}"#
+        );
+        assert!(!machine(&measurement, &four, None).to_string().contains("test_suite"));
+    }
+}

@@ -1,0 +1,221 @@
+//! From events to samples.
+//!
+//! Events are kept until all of them are there, since they have to be gone through in the order of their times; only those
+//! that some measurement may need, in 48 bytes each.
+//= docs/measure.md#samples
+
+use super::{Anchor, Kind, Measurement, Pattern};
+use std::collections::HashMap;
+use trace_reader::item::{Event, EventKind, Koid, Value};
+
+/// What an event can be here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Shape {
+    Instant,
+    /// With its end.
+    Complete(u64),
+    Begin,
+    End,
+    /// Of an asynchronous operation or a flow.
+    SpanBegin(SpanKind, u64),
+    SpanEnd(SpanKind, u64),
+    /// Only its argument counts.
+    Other,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum SpanKind {
+    Async,
+    Flow,
+}
+
+/// What is kept of an event.
+struct Kept {
+    at: u64,
+    shape: Shape,
+    thread: (Koid, Koid),
+    /// Category and name.
+    what: u32,
+    /// An argument for a measurement.
+    argument: Option<(u32, u64)>,
+}
+
+pub(super) struct Samples<'a> {
+    measurements: &'a [Measurement],
+    /// Ends of durations close whatever is open, so all of them count where durations are measured.
+    has_durations: bool,
+    whats: HashMap<(Vec<u8>, Vec<u8>), u32>,
+    /// By number of category and name: whether some measurement names it.
+    is_named: Vec<bool>,
+    kept: Vec<Kept>,
+}
+
+fn nanos(event: &Event<'_>) -> u64 {
+    event.time.nanos().0
+}
+
+impl Pattern {
+    fn matches(&self, category: &[u8], name: &[u8]) -> bool {
+        self.category.as_bytes() == category && self.name.as_bytes() == name
+    }
+}
+
+impl<'a> Samples<'a> {
+    pub fn new(measurements: &'a [Measurement]) -> Self {
+        let is_duration = |measurement: &Measurement| matches!(measurement.kind, Kind::Duration(_));
+        Self {
+            measurements,
+            has_durations: measurements.iter().any(is_duration),
+            whats: HashMap::new(),
+            is_named: Vec::new(),
+            kept: Vec::new(),
+        }
+    }
+
+    fn what(&mut self, event: &Event<'_>) -> u32 {
+        let key = (event.category.as_bytes().to_vec(), event.name.as_bytes().to_vec());
+        if let Some(what) = self.whats.get(&key) {
+            return *what;
+        }
+        let is_named = self.measurements.iter().any(|measurement| match &measurement.kind {
+            Kind::Duration(event) | Kind::ArgumentValue { event, .. } => event.matches(&key.0, &key.1),
+            Kind::TimeBetween { first, second, .. } => {
+                first.matches(&key.0, &key.1) || second.matches(&key.0, &key.1)
+            }
+        });
+        self.is_named.push(is_named);
+        let what = u32::try_from(self.is_named.len() - 1).unwrap_or(u32::MAX);
+        self.whats.insert(key, what);
+        what
+    }
+
+    /// Takes in an event.
+    pub fn push(&mut self, event: &Event<'_>) {
+        let what = self.what(event);
+        let shape = match event.kind {
+            EventKind::Instant { .. } => Shape::Instant,
+            EventKind::DurationComplete { end } => Shape::Complete(end.to_nanos(event.time.rate).0),
+            EventKind::DurationBegin => Shape::Begin,
+            EventKind::DurationEnd => Shape::End,
+            EventKind::AsyncBegin { id } => Shape::SpanBegin(SpanKind::Async, id),
+            EventKind::AsyncEnd { id } => Shape::SpanEnd(SpanKind::Async, id),
+            EventKind::FlowBegin { id } => Shape::SpanBegin(SpanKind::Flow, id),
+            EventKind::FlowEnd { id } => Shape::SpanEnd(SpanKind::Flow, id),
+            _ => Shape::Other,
+        };
+        let nests = self.has_durations && matches!(shape, Shape::Begin | Shape::End);
+        if self.is_named[what as usize] || nests {
+            let thread = (event.thread.process, event.thread.thread);
+            self.kept.push(Kept { at: nanos(event), shape, thread, what, argument: self.argument(event) });
+        }
+    }
+
+    /// An event feeds the first measurement of an argument that matches it.
+    fn argument(&self, event: &Event<'_>) -> Option<(u32, u64)> {
+        (0..).zip(self.measurements).find_map(|(index, measurement)| match &measurement.kind {
+            Kind::ArgumentValue { event: pattern, argument }
+                if pattern.matches(event.category.as_bytes(), event.name.as_bytes()) =>
+            {
+                match event.arguments.find(argument) {
+                    Some(Value::Uint64(value)) => Some((index, value)),
+                    _ => None,
+                }
+            }
+            _ => None,
+        })
+    }
+
+    /// The samples of each measurement.
+    pub fn finish(mut self) -> Vec<Vec<f64>> {
+        // Events of one time keep the order of the file.
+        self.kept.sort_by_key(|kept| kept.at);
+        let names: HashMap<u32, &(Vec<u8>, Vec<u8>)> =
+            self.whats.iter().map(|(key, what)| (*what, key)).collect();
+        let is = |pattern: &Pattern, what: u32| {
+            names.get(&what).is_some_and(|(category, name)| pattern.matches(category, name))
+        };
+        let spans = if self.has_durations { spans(&self.kept) } else { Vec::new() };
+        let measure = |(index, measurement): (u32, &Measurement)| match &measurement.kind {
+            Kind::Duration(pattern) => {
+                let of_pattern = spans.iter().filter(|(what, _)| is(pattern, *what));
+                of_pattern.map(|(_, nanos)| millis(*nanos)).collect()
+            }
+            Kind::TimeBetween { first, first_anchor, second, second_anchor } => {
+                let first = |kept: &Kept| anchored(kept, *first_anchor).filter(|_| is(first, kept.what));
+                let second = |kept: &Kept| anchored(kept, *second_anchor).filter(|_| is(second, kept.what));
+                between(&self.kept, first, second)
+            }
+            Kind::ArgumentValue { .. } => {
+                let values = self.kept.iter().filter_map(|kept| kept.argument);
+                values.filter(|(of, _)| *of == index).map(|(_, value)| value as f64).collect()
+            }
+        };
+        (0..).zip(self.measurements).map(measure).collect()
+    }
+}
+
+fn millis(nanos: u64) -> f64 {
+    nanos as f64 / 1e6
+}
+
+/// All spans that have ended, in the order of their ends: what they are called by their end, and how long they lasted.
+fn spans(kept: &[Kept]) -> Vec<(u32, u64)> {
+    let mut stacks: HashMap<(Koid, Koid), Vec<u64>> = HashMap::new();
+    let mut open: HashMap<(SpanKind, u32, u64), u64> = HashMap::new();
+    let mut spans = Vec::new();
+    for event in kept {
+        match event.shape {
+            Shape::Complete(end) => spans.push((event.what, end.saturating_sub(event.at))),
+            Shape::Begin => stacks.entry(event.thread).or_default().push(event.at),
+            Shape::End => {
+                // Any end closes the innermost.
+                if let Some(begin) = stacks.get_mut(&event.thread).and_then(Vec::pop) {
+                    spans.push((event.what, event.at - begin));
+                }
+            }
+            Shape::SpanBegin(kind, id) => {
+                // A second begin of what is open is ignored.
+                open.entry((kind, event.what, id)).or_insert(event.at);
+            }
+            Shape::SpanEnd(kind, id) => {
+                if let Some(begin) = open.remove(&(kind, event.what, id)) {
+                    spans.push((event.what, event.at - begin));
+                }
+            }
+            Shape::Instant | Shape::Other => {}
+        }
+    }
+    spans
+}
+
+/// When an event counts for an anchor, if it does.
+fn anchored(kept: &Kept, anchor: Anchor) -> Option<u64> {
+    match (kept.shape, anchor) {
+        (Shape::Instant, _) => Some(kept.at),
+        (Shape::Complete(_) | Shape::Begin | Shape::SpanBegin(..), Anchor::Begin) => Some(kept.at),
+        (Shape::Complete(end), Anchor::End) => Some(end),
+        (Shape::End | Shape::SpanEnd(..), Anchor::End) => Some(kept.at),
+        _ => None,
+    }
+}
+
+/// From each first to the next second; a first that comes again before that takes the place of the one before.
+fn between(
+    kept: &[Kept],
+    first: impl Fn(&Kept) -> Option<u64>,
+    second: impl Fn(&Kept) -> Option<u64>,
+) -> Vec<f64> {
+    let mut pending: Option<u64> = None;
+    let mut samples = Vec::new();
+    for event in kept {
+        if let Some(at) = second(event)
+            && let Some(begin) = pending.take()
+        {
+            samples.push(millis(at.saturating_sub(begin)));
+        }
+        if let Some(at) = first(event) {
+            pending = Some(at);
+        }
+    }
+    samples
+}

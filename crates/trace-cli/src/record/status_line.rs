@@ -1,0 +1,98 @@
+//! The line that shows how a recording goes, at a terminal.
+
+use console::Term;
+use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::time::{Duration, Instant};
+use trace_protocol::controller::ProviderProgress;
+
+/// How often it is brought up to date.
+pub const INTERVAL: Duration = Duration::from_millis(250);
+
+/// One line at the bottom of a terminal; nothing elsewhere.
+pub struct StatusLine {
+    bar: ProgressBar,
+    began: Instant,
+    /// Records at the time of the last look.
+    last: Option<(Instant, u64)>,
+}
+
+impl StatusLine {
+    /// None where nobody would see it.
+    pub fn new() -> Option<Self> {
+        if !Term::stderr().is_term() {
+            return None;
+        }
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        if let Ok(style) = ProgressStyle::with_template("{msg}") {
+            bar.set_style(style);
+        }
+        Some(Self { bar, began: Instant::now(), last: None })
+    }
+
+    /// Shows how far everybody is, and how much of the archive has come.
+    pub fn show(&mut self, providers: &[ProviderProgress], archived: u64) {
+        let now = Instant::now();
+        let records = providers.iter().map(|provider| provider.records).sum::<u64>();
+        let rate = self.last.map(|(then, before)| {
+            records.saturating_sub(before) as f64 / (now - then).as_secs_f64().max(1e-3)
+        });
+        self.last = Some((now, records));
+        self.bar.set_message(line(now - self.began, providers, rate.unwrap_or(0.0), archived));
+        self.bar.tick();
+    }
+
+    /// Says something above it.
+    pub fn say(&self, text: &str) {
+        self.bar.suspend(|| eprintln!("{text}"));
+    }
+
+    /// Takes it away.
+    pub fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn line(elapsed: Duration, providers: &[ProviderProgress], rate: f64, archived: u64) -> String {
+    let sum = |of: fn(&ProviderProgress) -> u64| providers.iter().map(of).sum::<u64>();
+    let dropped = sum(|provider| provider.dropped);
+    let megabytes = sum(|provider| provider.bytes).max(archived) as f64 / f64::from(1 << 20);
+    let fill = providers.iter().map(|provider| provider.fill).fold(0.0, f32::max);
+    let count = providers.len();
+    let noun = if count == 1 { "provider" } else { "providers" };
+    let elapsed = if elapsed.as_secs() < 60 {
+        format!("{:.1} s", elapsed.as_secs_f64())
+    } else {
+        HumanDuration(elapsed).to_string()
+    };
+    let lost = format!("{} dropped", HumanCount(dropped));
+    let lost = console::style(lost).for_stderr();
+    let lost = if dropped > 0 { lost.red().bold() } else { lost };
+    format!(
+        "recording {elapsed} | {count} {noun} | {} events/s | {megabytes:.1} MB | buffer {fill:.0} % | {lost}",
+        HumanCount(rate as u64)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_is_in_one_line() {
+        console::set_colors_enabled_stderr(false);
+        let provider = |records, dropped, fill| ProviderProgress {
+            records,
+            dropped,
+            fill,
+            bytes: 3 << 20,
+            ..ProviderProgress::default()
+        };
+        let providers = [provider(10, 0, 12.0), provider(20, 1234, 99.6)];
+        assert_eq!(
+            line(Duration::from_millis(2500), &providers, 12_345.6, 0),
+            "recording 2.5 s | 2 providers | 12,345 events/s | 6.0 MB | buffer 100 % | 1,234 dropped"
+        );
+        let text = line(Duration::from_secs(61), &providers[..1], 0.0, 5 << 20);
+        assert_eq!(text, "recording 61 seconds | 1 provider | 0 events/s | 5.0 MB | buffer 12 % | 0 dropped");
+    }
+}

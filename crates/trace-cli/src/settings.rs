@@ -1,0 +1,185 @@
+//! What is to be done, from the command line, configuration files and a test specification: what is said in one of them
+//! wins over what is said in a later one.
+
+pub mod categories;
+pub mod spec_file;
+
+use crate::args::record::Recording;
+use crate::exit::Failure;
+use categories::Groups;
+use spec_file::SpecFile;
+use std::path::{Path, PathBuf};
+
+/// Everything that was said about a recording, or holds where nothing was said.
+#[derive(Debug)]
+pub struct Settings {
+    /// Options.
+    pub recording: Recording,
+    /// Groups of categories.
+    pub groups: Groups,
+    /// What the test specification says beside options.
+    pub spec: Option<SpecFile>,
+}
+
+impl Settings {
+    /// Reads the files, and checks that what was said fits together.
+    pub fn resolve(command_line: Recording, config: Option<&Path>) -> Result<Self, Failure> {
+        let mut groups = Groups::built_in();
+        // The lowest first.
+        let mut layers = Vec::new();
+        for path in standard_files().iter().rev().filter(|path| path.is_file()) {
+            layers.push(read(path, &mut groups)?);
+        }
+        let explicit = config.map(|path| read(path, &mut groups)).transpose()?;
+        let mut recording =
+            explicit.map_or_else(|| command_line.clone(), |file| command_line.clone().over(file));
+        let standard = layers.into_iter().rev().reduce(Recording::over).unwrap_or_default();
+        let spec_path = recording.spec_file.clone().or_else(|| standard.spec_file.clone());
+        let spec = spec_path.as_deref().map(SpecFile::read).transpose()?;
+        if let Some(spec) = &spec {
+            spec.warn_of_overridden(&recording);
+            recording = recording.over(spec.recording()?);
+        }
+        let recording = recording.over(standard).over(Recording::defaults());
+        check(&recording, spec.as_ref())?;
+        Ok(Self { recording, groups, spec })
+    }
+
+    /// As a configuration file that says the same.
+    pub fn to_toml(&self) -> Result<String, Failure> {
+        let failed =
+            |error: toml::ser::Error| Failure::new(format!("cannot write the configuration: {error}"));
+        let mut table = toml::Table::try_from(&self.recording).map_err(failed)?;
+        table.insert("category-groups".to_owned(), toml::Value::Table(self.groups.to_toml()));
+        toml::to_string(&table).map_err(failed)
+    }
+}
+
+/// The user's configuration file and the system's.
+pub fn standard_files() -> Vec<PathBuf> {
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config"));
+    let user = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let bases = user.or_else(home).into_iter().chain([PathBuf::from("/etc")]);
+    bases.map(|base| base.join("trace").join("config.toml")).collect()
+}
+
+/// Reads a configuration file: options at its top, and a table of groups, which are added to those that are known.
+fn read(path: &Path, groups: &mut Groups) -> Result<Recording, Failure> {
+    let failed =
+        |why: String| Failure::usage(format!("{}: {}", path.display(), why.trim_end().replace('\n', "; ")));
+    let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+    // With line and column, which a table that was parsed before has lost.
+    let mut table: toml::Table = toml::from_str(&text).map_err(|error| failed(position(&text, &error)))?;
+    if let Some(found) = table.remove("category-groups") {
+        groups.add(found).map_err(failed)?;
+        let recording: Result<Recording, _> = table.try_into();
+        return recording.map_err(|error| failed(error.message().to_owned()));
+    }
+    toml::from_str(&text).map_err(|error| failed(position(&text, &error)))
+}
+
+/// An error with its line and column.
+fn position(text: &str, error: &toml::de::Error) -> String {
+    let Some(span) = error.span() else {
+        return error.message().to_owned();
+    };
+    let before = &text[..span.start.min(text.len())];
+    let line = before.matches('\n').count() + 1;
+    let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1) + 1;
+    format!("line {line}, column {column}: {}", error.message())
+}
+
+/// Options that cannot be meant together.
+fn check(recording: &Recording, spec: Option<&SpecFile>) -> Result<(), Failure> {
+    let refuse = |text: &str| Err(Failure::usage(text));
+    let is = |option: Option<bool>| option == Some(true);
+    if recording.command.is_empty() {
+        if is(recording.detach) || is(recording.decouple) {
+            let option = if is(recording.detach) { "--detach" } else { "--decouple" };
+            return refuse(&format!("{option} needs a command: what would be left alone?"));
+        }
+        if !recording.append_args.is_empty() {
+            return refuse("--append-args needs a command to append to");
+        }
+    }
+    let mut alerts: Vec<&str> = recording.trigger.iter().map(|trigger| trigger.alert.as_str()).collect();
+    alerts.sort_unstable();
+    if let Some(twice) = alerts.windows(2).find(|pair| pair[0] == pair[1]) {
+        return refuse(&format!("--trigger: multiple trigger options for alert {:?}", twice[0]));
+    }
+    let has_measurements = spec.is_some_and(|spec| !spec.measure.is_empty());
+    if recording.benchmark_results_file.is_some() && !has_measurements {
+        return refuse("--benchmark-results-file needs a --spec-file with measurements");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::values::BufferSize;
+
+    fn write(directory: &Path, name: &str, text: &str) -> PathBuf {
+        let path = directory.join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    #[test]
+    fn the_command_line_wins_over_the_file_and_the_file_over_the_specification() {
+        let directory = tempfile::tempdir().unwrap();
+        let spec = r#"{ "buffer_size_in_mb": 32, "duration": 7, "categories": ["spec"] } // said"#;
+        let spec = write(directory.path(), "spec.json", spec);
+        let text = format!("buffer-size = 16\ncategories = 'file'\nspec-file = '{}'\n", spec.display());
+        let config =
+            write(directory.path(), "config.toml", &(text + "[category-groups]\nmine = ['a', 'b*']\n"));
+        let command_line = Recording { buffer_size: Some(BufferSize(8)), ..Recording::default() };
+        let settings = Settings::resolve(command_line, Some(&config)).unwrap();
+        let recording = &settings.recording;
+        assert_eq!(recording.buffer_size, Some(BufferSize(8)));
+        assert_eq!(recording.categories.as_ref().unwrap().0, ["file"]);
+        assert_eq!(recording.duration.unwrap().0.as_secs(), 7);
+        assert_eq!(recording.output_file, Some(PathBuf::from("trace.fxt")));
+        assert_eq!(settings.groups.get("mine").unwrap(), ["a", "b*"]);
+        assert!(settings.groups.get("default").is_some());
+        let effective = settings.to_toml().unwrap();
+        let again = write(directory.path(), "again.toml", &effective);
+        let again = Settings::resolve(Recording::default(), Some(&again)).unwrap();
+        assert_eq!(again.recording, settings.recording);
+        assert_eq!(again.to_toml().unwrap(), effective);
+    }
+
+    #[test]
+    fn a_wrong_file_is_named_with_its_place() {
+        let directory = tempfile::tempdir().unwrap();
+        let failure = |text: &str| {
+            let config = write(directory.path(), "config.toml", text);
+            let failure = Settings::resolve(Recording::default(), Some(&config)).unwrap_err();
+            assert_eq!(failure.code, crate::exit::USAGE);
+            failure.text.replace(&config.display().to_string(), "FILE")
+        };
+        assert!(failure("\nbuffer = 4").starts_with("FILE: line 2, column 1: unknown field `buffer`"));
+        assert!(failure("buffer-size = '4kB'").contains("line 1, column 15: expected whole mebibytes"));
+        assert!(failure("duration = ").starts_with("FILE: line 1, column"));
+        assert!(failure("[category-groups]\nx = 5").contains("category-groups"));
+        let missing = directory.path().join("missing.toml");
+        let failure = Settings::resolve(Recording::default(), Some(&missing)).unwrap_err();
+        assert!(failure.text.contains("No such file"), "{}", failure.text);
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused() {
+        let refused = |recording: Recording| Settings::resolve(recording, None).unwrap_err().text;
+        let detach = Recording { detach: Some(true), ..Recording::default() };
+        assert!(refused(detach).starts_with("--detach needs a command"));
+        let decouple = Recording { decouple: Some(true), ..Recording::default() };
+        assert!(refused(decouple).starts_with("--decouple needs a command"));
+        let append = Recording { append_args: vec!["x".parse().unwrap()], ..Recording::default() };
+        assert!(refused(append).starts_with("--append-args needs a command"));
+        let trigger = vec!["a:stop".parse().unwrap(), "a:snapshot".parse().unwrap()];
+        let twice = Recording { trigger, ..Recording::default() };
+        assert_eq!(refused(twice), "--trigger: multiple trigger options for alert \"a\"");
+        let results = Recording { benchmark_results_file: Some("x".into()), ..Recording::default() };
+        assert!(refused(results).contains("needs a --spec-file with measurements"));
+    }
+}

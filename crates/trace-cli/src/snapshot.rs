@@ -1,0 +1,107 @@
+//! `trace snapshot`: what is in the buffers of the running recording, which goes on.
+
+use crate::args::Snapshot;
+use crate::args::record::Recording;
+use crate::connection::{Connection, system};
+use crate::exit::Failure;
+use crate::record::destination::Destination;
+use std::fs::File;
+use std::io::{Seek, Write};
+use std::time::Duration;
+use trace_protocol::controller::{
+    ProviderStats, ProvisionerRequest, ProvisionerResponse, SnapshotError, StopResult,
+};
+use trace_reader::since::{Coverage, Since};
+use zx_sim::{Error, Signals, Socket, wait_one};
+
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// Saves a snapshot, perhaps only its end, and says which time it covers.
+pub fn run(options: &Snapshot) -> Result<(), Failure> {
+    let recording = Recording { output_file: Some(options.output_file.clone()), ..Recording::default() };
+    let mut destination = Destination::create(&recording)?;
+    let mut connection = Connection::find()?
+        .ok_or_else(|| Failure::new("nothing is being recorded: no trace manager runs"))?;
+    let mut whole = tempfile::tempfile()
+        .map_err(|error| Failure::new(format!("cannot make a temporary file: {error}")))?;
+    let now = zx_sim::ticks::now();
+    let stats = take(&mut connection, &mut whole)?;
+    whole.rewind().map_err(|error| Failure::new(format!("cannot read the snapshot: {error}")))?;
+    let since = Since { now, last: options.last.map(|last| last.0) };
+    let coverage = {
+        let mut sink = destination.sink();
+        let coverage = since.copy(&whole, &mut *sink);
+        let flushed = sink.flush();
+        let coverage =
+            coverage.map_err(|error| Failure::new(format!("cannot copy the snapshot: {error}")))?;
+        flushed.map_err(|error| Failure::new(format!("cannot write the snapshot: {error}")))?;
+        coverage
+    };
+    let finished = destination.finish()?;
+    for line in describe(&stats, &coverage) {
+        eprintln!("{line}");
+    }
+    let events: u64 = coverage.iter().map(|coverage| coverage.events).sum();
+    eprintln!("trace: {events} events in {}", finished.place);
+    Ok(())
+}
+
+/// A line for each program: how far back its part goes.
+fn describe(stats: &[ProviderStats], coverage: &[Coverage]) -> Vec<String> {
+    let line = |stats: &ProviderStats| {
+        let found = coverage.iter().find(|coverage| coverage.provider.0 == stats.id);
+        let events = found.map_or(0, |found| found.events);
+        let what = match found.and_then(|found| found.covered) {
+            Some(covered) => format!("the last {}, {events} events", seconds(covered)),
+            None => "nothing".to_owned(),
+        };
+        format!("trace: {} (pid {}): {what}", stats.name, stats.pid)
+    };
+    stats.iter().map(line).collect()
+}
+
+fn seconds(duration: Duration) -> String {
+    if duration < Duration::from_millis(100) {
+        format!("{:.3} ms", duration.as_secs_f64() * 1e3)
+    } else {
+        format!("{:.3} s", duration.as_secs_f64())
+    }
+}
+
+/// Has a snapshot written into a file.
+pub fn take(connection: &mut Connection, file: &mut File) -> Result<Vec<ProviderStats>, Failure> {
+    let (ours, theirs) = Socket::pair().map_err(|error| system(&error))?;
+    let request = ProvisionerRequest::TakeSnapshot { output: theirs.into_handle() };
+    let (answer, copied) = std::thread::scope(|scope| {
+        let copying = scope.spawn(|| copy(&ours, file));
+        let answer = connection.ask_for(request, None);
+        (answer, copying.join())
+    });
+    let copied = copied.map_err(|_| Failure::new("the reading thread has failed"))?;
+    match answer? {
+        ProvisionerResponse::TakeSnapshot(Ok(StopResult { provider_stats })) => {
+            copied.map_err(|error| Failure::new(format!("cannot write the snapshot: {error}")))?;
+            Ok(provider_stats)
+        }
+        ProvisionerResponse::TakeSnapshot(Err(error)) => Err(Failure::new(match error {
+            SnapshotError::NotStarted => "nothing is being recorded; begin with trace start",
+            SnapshotError::Busy => "another snapshot is being taken; try again",
+            SnapshotError::Aborted => "the snapshot was cut off",
+        })),
+        _ => Err(Failure::new("the trace manager gave another answer than asked for")),
+    }
+}
+
+fn copy(input: &Socket, output: &mut File) -> std::io::Result<()> {
+    let mut chunk = vec![0; CHUNK_BYTES];
+    loop {
+        match input.read(&mut chunk) {
+            Ok(0) | Err(Error::PeerClosed) => return Ok(()),
+            Ok(length) => output.write_all(&chunk[..length])?,
+            Err(Error::ShouldWait) => {
+                let _ = wait_one(input, Signals::READABLE | Signals::PEER_CLOSED, None);
+            }
+            Err(error) => return Err(std::io::Error::other(error)),
+        }
+    }
+}

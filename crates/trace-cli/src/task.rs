@@ -1,0 +1,329 @@
+//! `trace start`, `stop`, `status` and `flush`: a recording that the manager holds, so that it outlives the shell.
+
+use crate::args::values::Action;
+use crate::args::{Machinery, Start, Stop};
+use crate::connection::Connection;
+use crate::convert;
+use crate::exit::Failure;
+use crate::list::print;
+use crate::record::destination::Destination;
+use crate::record::trace_config;
+use crate::settings::Settings;
+use crate::{summary, verify};
+use serde_json::json;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use trace_protocol::BufferingMode;
+use trace_protocol::controller::{
+    ProvisionerRequest, ProvisionerResponse, TaskFailure, TaskOptions, TaskRequest, TaskResponse, TaskStatus,
+    Trigger, TriggerAction,
+};
+use zx_sim::Handle;
+
+/// The only task.
+const ONLY: u64 = 0;
+const NONE_RUNS: &str = "No active traces running";
+
+/// Begins a recording.
+pub fn start(options: &Start) -> Result<(), Failure> {
+    let settings = Settings::resolve(options.record.recording.clone(), options.record.config.as_deref())?;
+    let asked = &settings.recording;
+    let refuse = |text: &str| Err(Failure::usage(text.to_owned()));
+    if !asked.command.is_empty() {
+        return refuse("start records what runs anyway; start the command beside it, or use trace record");
+    }
+    if asked.max_size.is_some() {
+        return refuse(
+            "--max-size is for trace record; give start a --duration, or a --trigger that stops it",
+        );
+    }
+    let mut triggers = Vec::new();
+    for trigger in &asked.trigger {
+        if trigger.action == Action::Snapshot {
+            return refuse(
+                "--trigger: only stop is possible here; trace record --trigger can take snapshots",
+            );
+        }
+        triggers.push(Trigger { alert: trigger.alert.clone(), action: TriggerAction::Terminate });
+    }
+    if settings.spec.as_ref().is_some_and(|spec| !spec.measure.is_empty()) {
+        return refuse("--spec-file: measurements are for trace record, or for trace measure afterwards");
+    }
+    let config = trace_config(&settings)?;
+    // Where start is silent it is asked for by its own command line.
+    let named = options.record.recording.output_file.as_deref();
+    let (file, path) = create(named)?;
+    let options = TaskOptions {
+        duration_ns: asked.duration.map(|span| u64::try_from(span.0.as_nanos()).unwrap_or(u64::MAX)),
+        triggers,
+        requested_categories: asked.categories.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
+        name: options.name.clone().unwrap_or_else(|| stem(&path)),
+        file: path.to_string_lossy().into_owned(),
+    };
+    let started = begin(config, options, file);
+    let (mut connection, task) = started.inspect_err(|_| {
+        // Nothing was written into it.
+        let _ = std::fs::remove_file(&path);
+    })?;
+    eprintln!("trace: recording {task} into {}; to end it: trace stop", path.display());
+    match status_of(&mut connection)? {
+        Some(status) => print(&text(&status)),
+        None => Ok(()),
+    }
+}
+
+fn begin(
+    config: trace_protocol::controller::TraceConfig,
+    options: TaskOptions,
+    file: File,
+) -> Result<(Connection, u64), Failure> {
+    let mut connection = Connection::open()?;
+    let wait = Duration::from_millis(config.start_timeout_milliseconds) + Duration::from_secs(10);
+    let request = TaskRequest::Start { config, options, file: Handle::new(file.into()) };
+    match ask(&mut connection, request, Some(wait))? {
+        TaskResponse::Start(Ok(task)) => Ok((connection, task)),
+        TaskResponse::Start(Err(failure)) => Err(failed("unable to start trace", &failure)),
+        _ => Err(another_answer()),
+    }
+}
+
+/// The file of a recording: new, so that nothing is lost that was there before.
+fn create(named: Option<&Path>) -> Result<(File, PathBuf), Failure> {
+    let directory = std::env::current_dir()
+        .map_err(|error| Failure::new(format!("cannot find the current directory: {error}")))?;
+    let failed = |path: &Path, why: &dyn std::fmt::Display| {
+        Failure::new(format!("cannot write {}: {why}", path.display()))
+    };
+    let names: Vec<PathBuf> = match named {
+        Some(path) => {
+            if crate::args::format::of_name(path).0 != Some(crate::args::format::Format::Fxt)
+                || crate::args::format::of_name(path).1 != crate::args::format::Compression::None
+            {
+                let text = "-o: the manager writes .fxt; trace stop -o converts it to other formats";
+                return Err(Failure::usage(text));
+            }
+            vec![path.to_owned()]
+        }
+        None => [PathBuf::from("trace.fxt")]
+            .into_iter()
+            .chain((1..1000).map(|number| PathBuf::from(format!("trace-{number}.fxt"))))
+            .collect(),
+    };
+    for name in &names {
+        let path = directory.join(name);
+        match OpenOptions::new().read(true).write(true).create_new(true).open(&path) {
+            Ok(file) => return Ok((file, path)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && named.is_none() => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(failed(&path, &"it exists already; name another file with -o"));
+            }
+            Err(error) => return Err(failed(&path, &error)),
+        }
+    }
+    Err(Failure::new("there are a thousand traces here already; name one with -o"))
+}
+
+fn stem(path: &Path) -> String {
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    stem[..stem.floor_char_boundary(trace_protocol::limits::MAX_TASK_NAME_BYTES)].to_owned()
+}
+
+/// Ends the recording, and puts it where it is wanted.
+pub fn stop(options: &Stop) -> Result<(), Failure> {
+    let none = || Failure::new("No active traces");
+    let mut connection = Connection::find()?.ok_or_else(none)?;
+    let status = status_of(&mut connection)?.ok_or_else(none)?;
+    if options.abort {
+        return match ask(&mut connection, TaskRequest::Abort(ONLY), None)? {
+            TaskResponse::Abort(Ok(())) => {
+                let _ = std::fs::remove_file(&status.options.file);
+                print("Trace aborted.\n")
+            }
+            TaskResponse::Abort(Err(failure)) => Err(failed("cannot abort", &failure)),
+            _ => Err(another_answer()),
+        };
+    }
+    // An unusable place is found out before the recording ends.
+    let mut destination = None;
+    if let Some(path) = &options.output_file {
+        let recording =
+            crate::args::record::Recording { output_file: Some(path.clone()), ..Default::default() };
+        destination = Some(Destination::create(&recording)?);
+    }
+    if let Some(remaining) = status.remaining_ns {
+        eprintln!("trace: waiting for its end in {} s", seconds(remaining));
+    }
+    let (task, result) = match ask(&mut connection, TaskRequest::End(ONLY), None)? {
+        TaskResponse::End(Ok(ended)) => ended,
+        TaskResponse::End(Err(failure)) => return Err(failed("unable to stop trace", &failure)),
+        _ => return Err(another_answer()),
+    };
+    let mut path = PathBuf::from(&task.file);
+    let mut place = task.file.clone();
+    if let Some(mut destination) = destination {
+        let unreadable = |error: io::Error| Failure::new(format!("cannot move {}: {error}", task.file));
+        {
+            let mut file = File::open(&path).map_err(unreadable)?;
+            io::copy(&mut file, &mut destination.sink()).map_err(unreadable)?;
+        }
+        let finished = destination.finish()?;
+        if let Some(conversion) = &finished.conversion {
+            convert::advise(conversion);
+        }
+        if options.no_verify_trace || task.requested_categories.is_empty() {
+            std::fs::remove_file(&path).map_err(unreadable)?;
+        } else {
+            verify::categories(&task.requested_categories, &path)?;
+            std::fs::remove_file(&path).map_err(unreadable)?;
+        }
+        place = finished.place;
+        path = finished.path.unwrap_or_default();
+    } else if !options.no_verify_trace {
+        verify::categories(&task.requested_categories, &path)?;
+    }
+    let summary = summary::Summary {
+        providers: &result.provider_stats,
+        place: &place,
+        file_bytes: std::fs::metadata(&path).ok().map(|metadata| metadata.len()),
+        has_command: false,
+        buffer_size: status.config.buffer_size_megabytes_hint,
+    };
+    eprint!("{}", summary.text());
+    if options.verbose {
+        eprint!("{}", summary.details());
+    }
+    Ok(())
+}
+
+/// Says what is being recorded.
+pub fn status(options: &Machinery) -> Result<(), Failure> {
+    let status = match Connection::find()? {
+        Some(mut connection) => status_of(&mut connection)?,
+        None => None,
+    };
+    match (status, options.is_json()) {
+        (Some(status), true) => print(&format!("{}\n", machine(&status))),
+        (Some(status), false) => print(&text(&status)),
+        (None, true) => print("null\n"),
+        (None, false) => print(&format!("{NONE_RUNS}\n")),
+    }
+}
+
+/// Has everybody hand over what there is.
+pub fn flush() -> Result<(), Failure> {
+    let mut connection = Connection::find()?.ok_or_else(|| Failure::new("No active traces"))?;
+    match ask(&mut connection, TaskRequest::Flush(ONLY), None)? {
+        TaskResponse::Flush(Ok(())) => Ok(()),
+        TaskResponse::Flush(Err(failure)) => Err(failed("cannot flush", &failure)),
+        _ => Err(another_answer()),
+    }
+}
+
+fn status_of(connection: &mut Connection) -> Result<Option<TaskStatus>, Failure> {
+    match ask(connection, TaskRequest::Status, Some(Duration::from_secs(5)))? {
+        TaskResponse::Status(status) => Ok(status.map(|status| *status)),
+        _ => Err(another_answer()),
+    }
+}
+
+fn ask(
+    connection: &mut Connection,
+    request: TaskRequest<Handle>,
+    wait: Option<Duration>,
+) -> Result<TaskResponse, Failure> {
+    match connection.ask_for(ProvisionerRequest::Task(request), wait)? {
+        ProvisionerResponse::Task(response) => Ok(response),
+        _ => Err(another_answer()),
+    }
+}
+
+fn another_answer() -> Failure {
+    Failure::new("the trace manager gave another answer than asked for")
+}
+
+fn failed(what: &str, failure: &TaskFailure) -> Failure {
+    Failure::new(format!("{what}: {}", failure.reason))
+}
+
+/// With three places, as a number of nanoseconds.
+fn seconds(nanos: u64) -> String {
+    format!("{:.3}", nanos as f64 / 1e9)
+}
+
+/// What ffx says of a task, and what is known beside.
+fn text(status: &TaskStatus) -> String {
+    let options = &status.options;
+    let total =
+        options.duration_ns.map_or_else(|| "infinite".to_owned(), |ns| format!("{} seconds", seconds(ns)));
+    let remaining =
+        status.remaining_ns.map_or_else(|| "infinite".to_owned(), |ns| format!("{} seconds", seconds(ns)));
+    let categories = match options.requested_categories.as_slice() {
+        [] => "None".to_owned(),
+        list => list.join(","),
+    };
+    let mut text = format!(
+        "Task Id: {}\nName: {}\nStarted by: {} (pid {}, user {})\nFile: {}\nMode: {}\nElapsed: {} seconds\n\
+         Total Duration: {total}\nRemaining Duration: {remaining}\nCategories: {categories}\n",
+        status.task,
+        options.name,
+        status.config.command_line.join(" "),
+        status.pid,
+        status.uid,
+        options.file,
+        mode(status.config.buffering_mode),
+        seconds(status.elapsed_ns),
+    );
+    if options.triggers.is_empty() {
+        text.push_str("Triggers: None\n");
+    } else {
+        text.push_str("Triggers:\n");
+        for trigger in &options.triggers {
+            text.push_str(&format!("- {} : Terminate\n", trigger.alert));
+        }
+    }
+    text.push_str("Providers:\n");
+    for provider in &status.progress {
+        text.push_str(&format!(
+            "- {} (pid {}): {} records, buffer {:.0} %, {} dropped\n",
+            provider.name, provider.pid, provider.records, provider.fill, provider.dropped
+        ));
+    }
+    text
+}
+
+fn mode(mode: BufferingMode) -> &'static str {
+    match mode {
+        BufferingMode::Oneshot => "oneshot",
+        BufferingMode::Circular => "circular",
+        BufferingMode::Streaming => "streaming",
+    }
+}
+
+fn machine(status: &TaskStatus) -> serde_json::Value {
+    let options = &status.options;
+    json!({
+        "task_id": status.task,
+        "name": options.name,
+        "file": options.file,
+        "pid": status.pid,
+        "uid": status.uid,
+        "command_line": status.config.command_line,
+        "buffering_mode": mode(status.config.buffering_mode),
+        "elapsed_ns": status.elapsed_ns,
+        "duration_ns": options.duration_ns,
+        "remaining_ns": status.remaining_ns,
+        "categories": options.requested_categories,
+        "triggers": options.triggers.iter().map(|trigger| &trigger.alert).collect::<Vec<_>>(),
+        "providers": status.progress.iter().map(|provider| json!({
+            "id": provider.id,
+            "name": provider.name,
+            "pid": provider.pid,
+            "records": provider.records,
+            "bytes": provider.bytes,
+            "dropped": provider.dropped,
+            "buffer_percent": provider.fill,
+        })).collect::<Vec<_>>(),
+    })
+}

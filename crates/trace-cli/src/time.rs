@@ -1,0 +1,38 @@
+//! `trace time`: the time as it is in traces.
+
+use crate::args::Time;
+use crate::connection;
+use crate::exit::Failure;
+use crate::list::print;
+use std::io::BufRead;
+use zx_sim::ticks::{self, Clock};
+
+/// Prints the time, once or whenever it is asked for.
+pub fn run(options: &Time) -> Result<(), Failure> {
+    let clock = clock();
+    if options.once {
+        return print(&now(clock));
+    }
+    eprintln!("trace: t prints the time in microseconds, as it is in traces; q quits");
+    for line in std::io::stdin().lock().lines() {
+        let line = line.map_err(|error| Failure::new(format!("cannot read stdin: {error}")))?;
+        match line.trim() {
+            "t" => print(&now(clock))?,
+            "q" => break,
+            "" => {}
+            other => eprintln!("trace: {other:?} is neither t nor q"),
+        }
+    }
+    Ok(())
+}
+
+/// What the processes of this machine have agreed on; else it is measured.
+fn clock() -> Clock {
+    let known = connection::directories().into_iter().filter(|directory| directory.join("ticks").is_file());
+    known.filter_map(|directory| Clock::load_or_create(&directory).ok()).next().unwrap_or_else(Clock::measure)
+}
+
+fn now(clock: Clock) -> String {
+    let nanos = u128::from(ticks::now()) * 1_000_000_000 / u128::from(clock.ticks_per_second);
+    format!("{}.{:03}\n", nanos / 1000, nanos % 1000)
+}

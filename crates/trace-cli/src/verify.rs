@@ -1,0 +1,98 @@
+//! Whether what was asked for was recorded.
+
+use crate::exit::Failure;
+use crate::input::open;
+use crate::progress;
+use std::collections::BTreeSet;
+use std::path::Path;
+use trace_reader::{Item, Reader};
+
+/// At most so many changes make another name a near one.
+const NEAR: usize = 3;
+
+/// Points out requested categories that recorded nothing, with names that are like them.
+pub fn categories(requested: &[String], archive: &Path) -> Result<(), Failure> {
+    let wanted: Vec<&str> = requested.iter().map(String::as_str).filter(|entry| is_checked(entry)).collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let found = found(archive)?;
+    for entry in wanted.iter().map(|entry| unscoped(entry)).filter(|entry| !is_found(entry, &found)) {
+        let mut text =
+            format!("trace: warning: category {entry} was asked for, and nothing of it was recorded");
+        if let Some(near) = nearest(entry, &found) {
+            text.push_str(&format!("; did you mean {near}?"));
+        }
+        eprintln!("{text}");
+    }
+    Ok(())
+}
+
+/// Groups stand for what may be there; these of the kernel's are there whether or not anything happens; and what is left out
+/// is not to be there.
+fn is_checked(entry: &str) -> bool {
+    !entry.starts_with('-')
+        && !unscoped(entry).starts_with('#')
+        && !["kernel:meta", "kernel:sched", "*"].contains(&unscoped(entry))
+}
+
+fn unscoped(entry: &str) -> &str {
+    entry.split_once('/').map_or(entry, |(_, category)| category)
+}
+
+fn is_found(entry: &str, found: &BTreeSet<String>) -> bool {
+    found.iter().any(|category| match entry.strip_suffix('*') {
+        Some(prefix) => category.starts_with(prefix),
+        None => category == entry || (entry == "kernel" && category.starts_with("kernel:")),
+    })
+}
+
+fn nearest<'a>(entry: &str, found: &'a BTreeSet<String>) -> Option<&'a str> {
+    let entry = entry.trim_end_matches('*');
+    let distance = |category: &&String| strsim::damerau_levenshtein(entry, category);
+    let near = found.iter().min_by_key(distance)?;
+    (distance(&near) <= NEAR.min(entry.chars().count() / 2)).then_some(near)
+}
+
+/// The categories of an archive.
+fn found(archive: &Path) -> Result<BTreeSet<String>, Failure> {
+    let file = open(archive)?;
+    let bytes = file.metadata().map_or(0, |metadata| metadata.len());
+    let bar = progress::bar("looking for categories", bytes);
+    let unreadable = |error| Failure::new(format!("{}: {error}", archive.display()));
+    let mut reader = Reader::new(progress::reading(file, &bar)).map_err(unreadable)?;
+    let mut categories: BTreeSet<Vec<u8>> = BTreeSet::new();
+    while let Some(resolved) = reader.next_item().map_err(unreadable)? {
+        if let Item::Event(event) = resolved.item
+            && !categories.contains(event.category.as_bytes())
+        {
+            categories.insert(event.category.as_bytes().to_vec());
+        }
+    }
+    bar.finish_and_clear();
+    Ok(categories.into_iter().map(|name| String::from_utf8_lossy(&name).into_owned()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_asked_for_is_looked_for_by_its_rules() {
+        let found: BTreeSet<String> = ["app", "net:tcp", "kernel:irq"].map(str::to_owned).into();
+        for (entry, expected) in
+            [("app", true), ("net*", true), ("net", false), ("kernel", true), ("ap", false), ("x*", false)]
+        {
+            assert_eq!(is_found(entry, &found), expected, "{entry}");
+        }
+        assert_eq!(nearest("apq", &found), Some("app"));
+        assert_eq!(nearest("nettcp", &found), Some("net:tcp"));
+        assert_eq!(nearest("x", &found), None);
+        assert_eq!(nearest("something", &found), None);
+        for entry in ["-app", "#default", "one/#default", "kernel:sched", "*"] {
+            assert!(!is_checked(entry), "{entry}");
+        }
+        assert!(is_checked("one/app"));
+        assert_eq!(unscoped("one/app"), "app");
+    }
+}

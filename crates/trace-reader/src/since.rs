@@ -1,0 +1,79 @@
+//! The end of an archive: everything that was still going on, or happened, in the last so many seconds.
+
+use crate::item::{EventKind, Item, ProviderId};
+use crate::reader::Reader;
+use crate::records::ReadError;
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::time::Duration;
+use trace_format::units::{Ticks, TicksPerSecond};
+
+/// Which end is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Since {
+    /// The time that counts as now, in the ticks of the archive.
+    pub now: u64,
+    /// How far back; everything when absent.
+    pub last: Option<Duration>,
+}
+
+/// What of a provider there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coverage {
+    /// Who it is.
+    pub provider: ProviderId,
+    /// How far its first record lies back, at most what was asked for; none if it has no event.
+    pub covered: Option<Duration>,
+    /// Its events.
+    pub events: u64,
+}
+
+/// Why a copy failed.
+#[derive(Debug, thiserror::Error)]
+pub enum SinceError {
+    /// The archive cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The copy cannot be written.
+    #[error("cannot write: {0}")]
+    Write(#[from] io::Error),
+}
+
+fn span(ticks: u64, rate: TicksPerSecond) -> Duration {
+    Duration::from_nanos(Ticks(ticks).to_nanos(rate).0)
+}
+
+impl Since {
+    /// Copies an archive without events that ended before; definitions and everything else stay.
+    ///
+    /// # Errors
+    /// The archive cannot be read to its end, or the copy not be written.
+    pub fn copy(&self, input: impl Read, mut output: impl Write) -> Result<Vec<Coverage>, SinceError> {
+        let mut reader = Reader::new(input)?;
+        let mut coverage: BTreeMap<ProviderId, Coverage> = BTreeMap::new();
+        while let Some(resolved) = reader.next_item()? {
+            let provider = resolved.provider;
+            if let Item::Event(event) = resolved.item {
+                let rate = event.time.rate;
+                let end = match event.kind {
+                    EventKind::DurationComplete { end } => end,
+                    _ => event.time.ticks,
+                };
+                let age = span(self.now.saturating_sub(end.0), rate);
+                let has_ended_before = self.last.is_some_and(|last| age > last);
+                let found = Coverage { provider, covered: None, events: 0 };
+                let found = coverage.entry(provider).or_insert(found);
+                // What was left out shows that nothing is missing behind it.
+                let covered = span(self.now.saturating_sub(event.time.ticks.0), rate);
+                let covered = self.last.map_or(covered, |last| covered.min(last));
+                found.covered = Some(found.covered.map_or(covered, |before| before.max(covered)));
+                if has_ended_before {
+                    continue;
+                }
+                found.events += 1;
+            }
+            output.write_all(resolved.bytes)?;
+        }
+        Ok(coverage.into_values().collect())
+    }
+}
