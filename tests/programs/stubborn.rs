@@ -2,9 +2,10 @@
 //!
 //! `stubborn register`: says what became of a synchronous registration, and ends. `stubborn park`: runs on until it is ended. `stubborn ignore-term`: survives SIGTERM. `stubborn stop`: stops itself with all its threads, so that it answers
 //! nobody. `stubborn once`: emits one event and exits without any clean-up. `stubborn signal N`: ends by that signal.
-//! `stubborn exec`: becomes another program. `stubborn abort`. `stubborn panic`: panics where that ends the process.
+//! `stubborn exec`: becomes another program. `stubborn abort`. `stubborn alert NAME`: raises it for each
+//! line of its input. `stubborn panic`: panics where that ends the process.
 
-use trace_provider::{Scope, TraceProvider, instant};
+use trace_provider::{Scope, TraceProvider, alert, category_enabled, instant};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -24,6 +25,17 @@ fn main() {
             std::mem::forget(provider);
             // SAFETY: ends the process at once, which needs nothing.
             unsafe { libc::_exit(0) };
+        }
+        "alert" => {
+            let name = arguments.next().expect("the name of an alert");
+            // Each time it is told to.
+            for _ in std::io::stdin().lines() {
+                while !category_enabled!("stubborn") {
+                    std::thread::yield_now();
+                }
+                alert!("stubborn", &name);
+                println!("raised");
+            }
         }
         "park" => loop {
             std::thread::park();

@@ -119,6 +119,7 @@ impl Sandbox {
         command
             .current_dir(self.work_dir())
             .env("TRACE_RUNTIME_DIR", self.runtime_dir())
+            .env("XDG_CONFIG_HOME", self.directory.path().join("config"))
             .env_remove("TRACE_RECORD")
             .stdin(Stdio::null());
         command
@@ -196,9 +197,13 @@ impl Sandbox {
     /// The running manager's process.
     #[must_use]
     pub fn manager_pid(&self) -> Option<u32> {
-        let pid = std::fs::read_to_string(self.runtime_dir().join("lock")).ok()?.trim().parse().ok()?;
-        let is_alive = Path::new("/proc").join(format!("{pid}")).exists();
-        is_alive.then_some(pid)
+        use rustix::fs::{FlockOperation, flock};
+
+        let lock = std::fs::File::open(self.runtime_dir().join("lock")).ok()?;
+        // Whoever lives holds it; a number alone may be another process's by now.
+        let is_held = flock(&lock, FlockOperation::NonBlockingLockShared).is_err();
+        let text = std::io::read_to_string(lock).ok()?;
+        text.trim().parse().ok().filter(|_| is_held)
     }
 }
 
@@ -249,6 +254,17 @@ impl Process {
     #[must_use]
     pub fn stderr_so_far(&self) -> String {
         String::from_utf8_lossy(&self.stderr.lock().expect("no panic")).into_owned()
+    }
+
+    /// Writes a line to its input.
+    ///
+    /// # Panics
+    /// If nobody reads it.
+    pub fn say(&mut self, line: &str) {
+        use std::io::Write;
+
+        let input = self.child.stdin.as_mut().expect("its input is piped");
+        writeln!(input, "{line}").expect("it reads its input");
     }
 
     /// Closes its input, which is how a program of ours is told to go on.

@@ -216,9 +216,13 @@ fn has_started(sandbox: &Sandbox) -> bool {
 fn kill_at_calls(mode: &str) {
     let times = number("KILLS").unwrap_or(10).div_ceil(3);
     let mut random = number("KILLS_SEED").unwrap_or(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    for traced in [Traced::Program, Traced::Manager, Traced::Both] {
+    let calls = |traced| {
         let calls = kill_at(mode, traced, u64::MAX, Side::Before).expect_err("so many calls are not made");
-        for round in 0..times {
+        (traced, calls)
+    };
+    let all = [Traced::Program, Traced::Manager, Traced::Both].map(calls);
+    for round in 0..times {
+        for (traced, calls) in all {
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;

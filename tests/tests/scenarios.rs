@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod scenarios {
+    mod background;
     mod bad_input;
     mod checking;
     mod ends;
@@ -16,11 +17,13 @@ mod scenarios {
     mod manager;
     mod modes;
     mod off;
+    mod options;
     mod other_readers;
     mod places;
     mod readme;
     mod recovering;
     mod skew;
     mod snapshots;
+    mod tools;
     mod users;
 }

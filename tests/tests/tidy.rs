@@ -22,7 +22,15 @@ const EDGES: [(&str, &[&str]); 9] = [
     ("trace-manager", &["trace-format", "trace-protocol", "trace-reader", "zx-sim"]),
     (
         "trace-cli",
-        &["trace-convert", "trace-manager", "trace-protocol", "trace-provider", "trace-reader", "zx-sim"],
+        &[
+            "trace-convert",
+            "trace-format",
+            "trace-manager",
+            "trace-protocol",
+            "trace-provider",
+            "trace-reader",
+            "zx-sim",
+        ],
     ),
 ];
 

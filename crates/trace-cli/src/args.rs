@@ -297,6 +297,9 @@ pub struct View {
 /// Options of `completions`.
 #[derive(Debug, Args)]
 pub struct Completions {
+    /// What the command is called
+    #[arg(long, value_name = "NAME", default_value = "trace")]
+    pub name: String,
     /// The shell
     pub shell: clap_complete::Shell,
 }
@@ -304,6 +307,9 @@ pub struct Completions {
 /// Options of `man`.
 #[derive(Debug, Args)]
 pub struct Man {
+    /// What the command is called
+    #[arg(long, value_name = "NAME", default_value = "trace")]
+    pub name: String,
     /// Where the pages go
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
@@ -340,10 +346,10 @@ pub struct Check {
     #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = problem_kind)]
     pub allow: Vec<String>,
     /// Begins whose end has not come yet that are remembered
-    #[arg(long, value_name = "COUNT", default_value_t = trace_reader::check::MAX_OPEN_SPANS)]
+    #[arg(long, value_name = "COUNT", default_value_t = trace_reader::check::MAX_OPEN_SPANS, value_parser = whole_number)]
     pub open_spans: usize,
     /// Memory for strings, threads and names, in MiB
-    #[arg(long, value_name = "MIB", default_value_t = trace_reader::reader::TABLE_BYTES >> 20)]
+    #[arg(long, value_name = "MIB", default_value_t = trace_reader::reader::TABLE_BYTES >> 20, value_parser = whole_number)]
     pub table_size: usize,
     /// The trace, plain or compressed with gzip or zstd; `-` is stdin
     #[arg(value_name = "FILE")]
@@ -386,7 +392,7 @@ pub struct Recover {
     #[arg(long)]
     pub delete: bool,
     /// Age for --delete
-    #[arg(long, value_name = "DAYS", default_value_t = 7, requires = "delete")]
+    #[arg(long, value_name = "DAYS", default_value_t = 7, requires = "delete", value_parser = days)]
     pub older_than: u32,
 }
 
@@ -403,6 +409,23 @@ pub struct Manager {
     /// That while
     #[arg(long, value_name = "TIME", default_value = "30s", requires = "on_demand")]
     pub idle_timeout: Span,
+}
+
+/// A mistake in one line: what is wrong, and what would be right.
+pub fn line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let lines: Vec<_> = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:")).collect();
+    let joined = lines.iter().filter(|line| !line.is_empty()).copied().collect::<Vec<_>>().join("; ");
+    let line = joined.strip_prefix("error: ").unwrap_or(&joined);
+    line.strip_suffix("; For more information, try '--help'.").unwrap_or(line).to_owned()
+}
+
+fn whole_number(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "expected a whole number, such as 1000".to_owned())
+}
+
+fn days(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "expected a whole number of days, such as 7".to_owned())
 }
 
 fn problem_kind(text: &str) -> Result<String, String> {
@@ -429,6 +452,66 @@ mod tests {
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(help.contains("Example"), "{}", command.get_name());
         }
+    }
+
+    /// Option, wrong value, and what is said of it beside both.
+    #[test]
+    fn a_wrong_value_is_named_with_its_option_and_what_would_be_right() {
+        let size = "expected whole mebibytes from 1 to 4096, such as 4, 64MB or 1GB";
+        let time = "expected a time above 0, such as 10s, 500ms, 1.5 (seconds) or 2m";
+        let modes = "[possible values: oneshot, circular, streaming]";
+        let formats = "[possible values: fxt, catapult]";
+        let truth = "[possible values: true, false]";
+        let table = [
+            ("record", "--buffer-size", "0", size),
+            ("record", "--buffer-size", "4kB", size),
+            ("record", "--provider-buffer-size", "app", "expected NAME:SIZE, such as app:64MB"),
+            ("record", "--provider-buffer-size", "app:big", size),
+            ("record", "--buffering-mode", "ring", modes),
+            ("record", "--duration", "soon", time),
+            ("record", "--start-timeout", "0", time),
+            ("record", "--stop-timeout", "-1", time),
+            ("record", "--max-size", "0", "expected a size above 0, such as 500 (mebibytes), 64KB or 2GB"),
+            ("record", "--trigger", "stall", "expected ALERT:ACTION, such as stall:stop"),
+            ("record", "--trigger", "stall:go", "expected stop or snapshot"),
+            ("record", "--categories", "a b", "no blanks or quotes, and * only at the end"),
+            ("record", "--categories", ",", "leave the option out to record all"),
+            ("record", "--format", "xml", formats),
+            ("record", "--detach", "maybe", truth),
+            ("record", "--decouple", "1", truth),
+            ("record", "--return-child-result", "no", truth),
+            ("record", "--no-metadata", "x", truth),
+            ("record", "--no-verify-trace", "x", truth),
+            ("record", "--compress", "zstd", truth),
+            ("config", "--buffer-size", "x", size),
+            ("start", "--duration", "x", time),
+            ("snapshot", "--last", "x", time),
+            ("manager", "--idle-timeout", "x", time),
+            ("list-providers", "--machine", "xml", "[possible values: json]"),
+            ("check", "--allow", "los", "no such kind of problem"),
+            ("check", "--open-spans", "many", "expected a whole number, such as 1000"),
+            ("recover", "--older-than", "x", "expected a whole number of days, such as 7"),
+        ];
+        for (command, option, value, expected) in table {
+            let argument = format!("{option}={value}");
+            let error = Cli::try_parse_from(["trace", command, &argument]).unwrap_err();
+            let line = line(&error);
+            assert_eq!(line.lines().count(), 1);
+            for word in [option, value.split(',').next().unwrap_or_default(), expected] {
+                assert!(line.contains(word), "{command} {argument}: no {word:?} in {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_near_miss_is_told_what_it_missed() {
+        let said = |arguments: &[&str]| line(&Cli::try_parse_from(arguments).unwrap_err());
+        let text = said(&["trace", "recrd"]);
+        assert!(text.contains("unrecognized subcommand 'recrd'") && text.contains("'record'"), "{text}");
+        let text = said(&["trace", "record", "--buffersize", "4"]);
+        assert!(text.contains("--buffersize") && text.contains("'--buffer-size'"), "{text}");
+        let text = said(&["trace", "stop", "--abort", "-o", "x"]);
+        assert!(text.contains("cannot be used with"), "{text}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use clap::CommandFactory;
 /// Prints a completion script.
 pub fn completions(options: &Completions) -> Result<(), Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(options.shell, &mut Cli::command(), "trace", &mut script);
+    clap_complete::generate(options.shell, &mut Cli::command(), &options.name, &mut script);
     print(&String::from_utf8_lossy(&script))
 }
 
@@ -18,7 +18,7 @@ pub fn man(options: &Man) -> Result<(), Failure> {
     let failed =
         |error: std::io::Error| Failure::new(format!("cannot write into {}: {error}", directory.display()));
     std::fs::create_dir_all(directory).map_err(failed)?;
-    clap_mangen::generate_to(Cli::command(), directory).map_err(failed)?;
+    clap_mangen::generate_to(Cli::command().name(options.name.clone()), directory).map_err(failed)?;
     eprintln!("trace: manual pages in {}", directory.display());
     Ok(())
 }

@@ -97,12 +97,7 @@ fn usage(error: &clap::Error) -> ExitCode {
             Failure::usage("no command given; see trace --help").report()
         }
         _ => {
-            let text = error.to_string();
-            let lines: Vec<_> =
-                text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:")).collect();
-            let joined = lines.iter().filter(|line| !line.is_empty()).copied().collect::<Vec<_>>().join("; ");
-            let line = joined.strip_prefix("error: ").unwrap_or(&joined);
-            let line = line.strip_suffix("; For more information, try '--help'.").unwrap_or(line);
+            let line = args::line(error);
             Failure::usage(format!("{line}; see --help")).report()
         }
     }

@@ -229,7 +229,7 @@ pub fn file(
 }
 
 /// The samples of each measurement.
-fn measure(
+pub(crate) fn measure(
     measurements: &[Measurement],
     input: impl Read,
 ) -> Result<Vec<Vec<f64>>, trace_reader::records::ReadError> {

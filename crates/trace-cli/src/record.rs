@@ -63,7 +63,7 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     let mut note = result.is_none().then(|| {
         format!("{}; what had come is kept, and trace recover saves the rest", recording.why_gone())
     });
-    if let Some(command) = &mut command {
+    if let Some(command) = command.as_mut().filter(|_| end != End::ManagerGone) {
         end_command(&mut recording, command, end, options)?;
     }
     if let Some(failure) = recording.finish()? {
@@ -224,6 +224,7 @@ fn wait_for_end(
 ) -> Result<End, Failure> {
     let options = &settings.recording;
     let deadline = options.duration.map(|duration| Instant::now() + duration.0);
+    options.max_size.into_iter().for_each(|size| recording.set_limit(size.0));
     let mut line = StatusLine::new();
     let mut triggers = Triggers::new(options);
     if triggers.is_needed() {
@@ -231,9 +232,6 @@ fn wait_for_end(
     }
     let mut next_look = line.as_ref().map(|_| Instant::now() + status_line::INTERVAL);
     let end = loop {
-        if let Some(size) = options.max_size.filter(|size| recording.written() >= size.0) {
-            break End::MaxSize(size);
-        }
         let next = [deadline, next_look].into_iter().flatten().min();
         match recording.next(next)? {
             Happening::CommandEnded if has_command && options.decouple != Some(true) => {
@@ -245,6 +243,11 @@ fn wait_for_end(
             Happening::Timeout => {
                 next_look = Some(Instant::now() + status_line::INTERVAL);
                 recording.request(SessionRequest::GetProgress)?;
+            }
+            Happening::Enough => {
+                if let Some(size) = options.max_size {
+                    break End::MaxSize(size);
+                }
             }
             Happening::ManagerGone => break End::ManagerGone,
             Happening::Signal => break End::Interrupted,

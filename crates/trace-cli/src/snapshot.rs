@@ -41,7 +41,8 @@ pub fn run(options: &Snapshot) -> Result<(), Failure> {
     for line in describe(&stats, &coverage) {
         eprintln!("{line}");
     }
-    let events: u64 = coverage.iter().map(|coverage| coverage.events).sum();
+    let is_providers = |coverage: &&Coverage| stats.iter().any(|stats| stats.id == coverage.provider.0);
+    let events: u64 = coverage.iter().filter(is_providers).map(|coverage| coverage.events).sum();
     eprintln!("trace: {events} events in {}", finished.place);
     Ok(())
 }

@@ -130,8 +130,8 @@ fn label(provider: &ProviderStats) -> String {
 
 fn row(provider: &ProviderStats) -> [String; COLUMNS] {
     let number = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
-    let fill = provider.percentage_rolling_buffer_used.into_iter();
-    let fill = fill.chain(provider.percentage_durable_buffer_used).reduce(f32::max);
+    let durable = provider.percentage_durable_buffer_used.unwrap_or(0.0);
+    let fill = provider.percentage_rolling_buffer_used.map(|rolling| rolling.max(durable));
     [
         provider.name.clone(),
         provider.pid.to_string(),

@@ -133,7 +133,8 @@ impl Key {
             6 => Self::Client(number),
             7 => Self::Session(number),
             8 => Self::Output,
-            _ => Self::Snapshot,
+            9 => Self::Snapshot,
+            _ => Self::Spool,
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use super::Finding;
 use crate::connection::RUNTIME_VARIABLE;
+use std::fs::{File, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -22,14 +24,18 @@ const DEADLINE: Duration = Duration::from_secs(20);
 pub(super) fn run() -> Finding {
     match record() {
         Ok(text) => Finding::works(NAME, text),
-        Err(problem) => Finding::fails(NAME, problem, "trace record -- trace doctor --no-self-trace"),
+        Err(problem) => Finding::fails(NAME, problem, "trace manager"),
     }
 }
 
 fn record() -> Result<String, String> {
     let text = |error: std::io::Error| error.to_string();
     let base = if Path::new("/dev/shm").is_dir() { Path::new("/dev/shm") } else { Path::new("/tmp") };
-    let directory = tempfile::Builder::new().prefix("trace-doctor-").tempdir_in(base).map_err(text)?;
+    let directory = tempfile::Builder::new()
+        .prefix("trace-doctor-")
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir_in(base)
+        .map_err(text)?;
     let tool = std::env::current_exe().map_err(text)?;
     let command = |arguments: &[&str]| {
         let mut command = Command::new(&tool);
@@ -37,7 +43,9 @@ fn record() -> Result<String, String> {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command
     };
-    let mut recorder = command(&["record", "--duration", "2s", "-o", "self.fxt"]).spawn().map_err(text)?;
+    let said = directory.path().join("said");
+    let mut recorder = command(&["record", "--duration", "2s", "-o", "self.fxt"]);
+    let mut recorder = recorder.stderr(File::create(&said).map_err(text)?).spawn().map_err(text)?;
     // As below a recorder: each waits until it is recorded.
     let provider = || command(&["doctor-provider"]).env("TRACE_RECORD", "1").spawn().map_err(text);
     let socket = directory.path().join("provisioner");
@@ -56,7 +64,10 @@ fn record() -> Result<String, String> {
     killed.map_err(text)?;
     match status {
         Some(true) => {}
-        Some(false) => return Err("the recorder has failed".to_owned()),
+        Some(false) => {
+            let said = std::fs::read_to_string(&said).unwrap_or_default();
+            return Err(said.lines().last().unwrap_or("the recorder has failed").to_owned());
+        }
         None => return Err("the recorder does not end".to_owned()),
     }
     let [killed, other] = providers.map(|provider| u64::from(provider.id()));
@@ -94,7 +105,7 @@ fn wait(child: &mut Child, limit: Duration) -> Option<bool> {
 
 /// Processes and numbers of our events.
 fn read(path: &Path) -> Result<Vec<(u64, u64)>, String> {
-    let file = std::fs::File::open(path).map_err(|error| format!("there is no trace: {error}"))?;
+    let file = File::open(path).map_err(|error| format!("there is no trace: {error}"))?;
     let mut reader = Reader::new(file).map_err(|error| error.to_string())?;
     let mut found = Vec::new();
     while let Some(resolved) = reader.next_item().map_err(|error| error.to_string())? {

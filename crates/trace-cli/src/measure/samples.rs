@@ -219,3 +219,6 @@ fn between(
     }
     samples
 }
+
+#[cfg(test)]
+mod tests;

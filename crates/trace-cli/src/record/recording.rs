@@ -33,6 +33,8 @@ pub enum Happening {
     OutputEnded,
     /// The command has ended.
     CommandEnded,
+    /// The archive has the size that it is to have at most.
+    Enough,
     /// The user wants to stop.
     Signal,
     /// The deadline has passed.
@@ -45,6 +47,8 @@ pub struct Recording<'a> {
     output: Option<Socket>,
     sink: &'a mut dyn Write,
     written: u64,
+    /// When [`Happening::Enough`] is due.
+    limit: Option<u64>,
     command: Option<ProcessFd>,
     signals: Socket,
     was_terminated: Arc<AtomicBool>,
@@ -82,6 +86,7 @@ impl<'a> Recording<'a> {
             output: Some(output),
             sink,
             written: 0,
+            limit: None,
             command: None,
             signals,
             was_terminated,
@@ -168,6 +173,9 @@ impl<'a> Recording<'a> {
                 }
                 Ok(length) => {
                     self.written += length as u64;
+                    if self.limit.take_if(|limit| self.written >= *limit).is_some() {
+                        self.happened.push_back(Happening::Enough);
+                    }
                     if let Err(error) = self.sink.write_all(&self.chunk[..length]) {
                         // The manager sees that nobody reads, and leaves what it has not sent where it is.
                         self.failure = Some(format!("cannot write the trace: {error}"));
@@ -188,6 +196,11 @@ impl<'a> Recording<'a> {
         if let Ok(count) = self.signals.read(&mut signals) {
             self.happened.extend((0..count).map(|_| Happening::Signal));
         }
+    }
+
+    /// Has it told when the archive has this size.
+    pub fn set_limit(&mut self, bytes: u64) {
+        self.limit = Some(bytes);
     }
 
     /// Bytes of the archive that have come.

@@ -1,0 +1,177 @@
+//! Recordings that the manager holds: start, status, flush, snapshot, stop.
+
+use rustix::process::Signal;
+use serde_json::Value;
+use std::fs;
+use std::process::Output;
+use trace_tests::sandbox::Process;
+use trace_tests::{Archive, Sandbox, build, wait_for};
+
+fn succeeds(sandbox: &Sandbox, arguments: &[&str]) -> Output {
+    let output = sandbox.trace(arguments);
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    output
+}
+
+fn fails(sandbox: &Sandbox, arguments: &[&str], words: &str) {
+    let output = sandbox.trace(arguments);
+    assert!(!output.status.success(), "{arguments:?}: {output:?}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains(words), "{arguments:?}: no {words:?} in {stderr}");
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn status(sandbox: &Sandbox) -> Value {
+    serde_json::from_slice(&succeeds(sandbox, &["status", "--json"]).stdout).unwrap()
+}
+
+/// A program that has begun to record, and writes 2000 events in a second.
+fn streaming(sandbox: &Sandbox) -> Process {
+    let program = sandbox.spawn_recorded("stream", &["1", "1000000000", "2000"]);
+    wait_for("some events", || (status(sandbox)["providers"][0]["records"].as_u64()? > 100).then_some(()));
+    program
+}
+
+#[test]
+fn a_recording_outlives_whoever_started_it() {
+    let sandbox = Sandbox::new();
+    assert_eq!(text(&succeeds(&sandbox, &["status"]).stdout), "No active traces running\n");
+    assert_eq!(status(&sandbox), Value::Null);
+    fails(&sandbox, &["stop"], "No active traces");
+    let output = succeeds(&sandbox, &["start", "--name", "night", "--categories", "emit,nothing"]);
+    let expected =
+        format!("Task Id: 100\nName: night\nStarted by: {} start", build::program("trace").display());
+    assert!(text(&output.stdout).starts_with(&expected), "{output:?}");
+    assert!(
+        text(&output.stdout)
+            .contains("Remaining Duration: infinite\nCategories: emit,nothing\nTriggers: None\n")
+    );
+    // It is seen by name, and nobody else can record meanwhile.
+    fails(&sandbox, &["start"], "unable to start trace: the recording before is still being written");
+    fails(&sandbox, &["record", "--duration", "1"], "the trace manager is in use by");
+    let mut emit = sandbox.spawn_recorded("emit", &["2", "7", "--wait"]);
+    emit.line();
+    assert!(emit.finish().status.success());
+    let found = status(&sandbox);
+    assert_eq!(
+        (&found["task_id"], &found["name"], &found["file"]),
+        (&100.into(), &"night".into(), &sandbox.file("trace.fxt").to_str().unwrap().into())
+    );
+    assert_eq!((&found["remaining_ns"], &found["buffering_mode"]), (&Value::Null, &"oneshot".into()));
+    let output = succeeds(&sandbox, &["stop"]);
+    let said = text(&output.stderr);
+    assert!(said.contains("category nothing was asked for, and nothing of it was recorded"), "{said}");
+    assert!(said.contains(&format!("{} events of 1 provider", 2 * 7 * 13)), "{said}");
+    // All but those of the category that was not asked for.
+    assert_eq!(Archive::read(&sandbox.file("trace.fxt")).events.len(), 2 * 7 * 13);
+    assert_eq!(text(&succeeds(&sandbox, &["status"]).stdout), "No active traces running\n");
+    // The next one does not touch what is there.
+    succeeds(&sandbox, &["start"]);
+    let output = succeeds(&sandbox, &["stop", "-o", "moved.fxt.gz"]);
+    assert!(text(&output.stderr).contains("in moved.fxt.gz"), "{output:?}");
+    assert_eq!(sandbox.files(), ["moved.fxt.gz", "trace.fxt"]);
+    succeeds(&sandbox, &["check", "moved.fxt.gz"]);
+}
+
+#[test]
+fn a_recording_ends_by_its_duration_and_whoever_stops_it_waits() {
+    let sandbox = Sandbox::new();
+    succeeds(&sandbox, &["start", "--duration", "1500ms", "--buffering-mode", "streaming", "-o", "a.fxt"]);
+    let _program = streaming(&sandbox);
+    assert!(status(&sandbox)["remaining_ns"].as_u64().unwrap() < 1_500_000_000);
+    succeeds(&sandbox, &["flush"]);
+    // What was handed over is in the file before the end.
+    let is_written = || Archive::read_prefix(&sandbox.file("a.fxt")).events.len() > 10;
+    wait_for("the flushed events", || is_written().then_some(()));
+    let output = succeeds(&sandbox, &["stop", "-v"]);
+    let said = text(&output.stderr);
+    assert!(said.contains("waiting for its end in"), "{said}");
+    assert!(said.contains("Durable buffer used: "), "{said}");
+    let archive = Archive::read(&sandbox.file("a.fxt"));
+    let [begin, end] = &archive.manager_events[..] else { panic!("{:?}", archive.manager_events) };
+    let seconds = (end.nanos().0 - begin.nanos().0) as f64 / 1e9;
+    assert!((1.5..6.0).contains(&seconds), "{seconds}");
+    let numbers: Vec<u64> = archive.events.iter().map(|event| event.u64("n")).collect();
+    assert!(numbers.iter().copied().eq(0..numbers.len() as u64) && numbers.len() > 100, "{}", numbers.len());
+}
+
+#[test]
+fn an_alert_ends_a_recording() {
+    let sandbox = Sandbox::new();
+    succeeds(&sandbox, &["start", "--trigger", "stall:stop"]);
+    assert!(text(&succeeds(&sandbox, &["status"]).stdout).contains("Triggers:\n- stall : Terminate\n"));
+    let mut program = sandbox.spawn_recorded("stubborn", &["alert", "stall"]);
+    program.say("now");
+    assert_eq!(program.line(), "raised");
+    wait_for("the end of the recording", || status(&sandbox).is_null().then_some(()));
+    assert_eq!(Archive::read(&sandbox.file("trace.fxt")).events.len(), 1);
+    fails(&sandbox, &["start", "--trigger", "stall:snapshot"], "only stop is possible here");
+}
+
+#[test]
+fn what_is_thrown_away_is_gone() {
+    let sandbox = Sandbox::new();
+    succeeds(&sandbox, &["start"]);
+    let _program = streaming(&sandbox);
+    assert_eq!(text(&succeeds(&sandbox, &["stop", "--abort"]).stdout), "Trace aborted.\n");
+    assert!(sandbox.files().is_empty(), "{:?}", sandbox.files());
+    assert!(text(&succeeds(&sandbox, &["recover", "--list"]).stderr).contains("nothing was left behind"));
+}
+
+/// A flight recorder: what has just happened is saved any number of times, and the recording goes on.
+#[test]
+fn snapshots_of_a_circular_recording_have_the_last_seconds() {
+    let sandbox = Sandbox::new();
+    fails(&sandbox, &["snapshot"], "nothing is being recorded");
+    succeeds(&sandbox, &["start", "--buffering-mode", "circular", "--buffer-size", "1"]);
+    // It goes round several times.
+    let program = sandbox.spawn_recorded("stream", &["1", "1000000000", "50000"]);
+    let records = || status(&sandbox)["providers"][0]["records"].as_u64();
+    wait_for("the buffer to go round", || (records()? > 150_000).then_some(()));
+    for (name, last, least, most) in [("a.fxt", "50ms", 0.03, 0.3), ("b.fxt", "100s", 0.3, 30.0)] {
+        let output = succeeds(&sandbox, &["snapshot", "--last", last, "-o", name]);
+        let said = text(&output.stderr);
+        let archive = Archive::read(&sandbox.file(name));
+        let times: Vec<u64> = archive.events.iter().map(|event| event.event.nanos().0).collect();
+        let span = (times[times.len() - 1] - times[0]) as f64 / 1e9;
+        assert!((least..=most).contains(&span), "{name}: {span} s; {said}");
+        let expected = format!("stream (pid {}): the last ", program.pid());
+        assert!(said.contains(&expected) && said.contains(&format!(", {} events\n", times.len())), "{said}");
+        let numbers: Vec<u64> = archive.events.iter().map(|event| event.u64("n")).collect();
+        assert_eq!(numbers[numbers.len() - 1] - numbers[0] + 1, numbers.len() as u64, "{name}: a gap");
+    }
+    let before = records().unwrap();
+    wait_for("more events", || (records()? > before).then_some(()));
+    succeeds(&sandbox, &["stop"]);
+    assert_eq!(sandbox.files(), ["a.fxt", "b.fxt", "trace.fxt"]);
+}
+
+#[test]
+fn what_start_cannot_do_is_refused() {
+    let sandbox = Sandbox::new();
+    fails(&sandbox, &["start", "--", "app"], "start records what runs anyway");
+    fails(&sandbox, &["start", "--max-size", "1GB"], "--max-size is for trace record");
+    fails(&sandbox, &["start", "-o", "x.json"], "trace stop -o converts it");
+    fails(&sandbox, &["start", "-o", "missing/x.fxt"], "missing/x.fxt: No such file");
+    fs::write(sandbox.file("there.fxt"), "mine").unwrap();
+    fails(&sandbox, &["start", "-o", "there.fxt"], "it exists already; name another file with -o");
+    assert_eq!(fs::read_to_string(sandbox.file("there.fxt")).unwrap(), "mine");
+    assert_eq!(sandbox.files(), ["there.fxt"]);
+}
+
+/// The manager is killed: nothing that was recorded is lost.
+#[test]
+fn a_recording_whose_manager_dies_is_recovered() {
+    let sandbox = Sandbox::new();
+    succeeds(&sandbox, &["start"]);
+    let program = streaming(&sandbox);
+    trace_tests::sandbox::kill(sandbox.manager_pid().unwrap(), Signal::KILL);
+    wait_for("its end", || sandbox.manager_pid().is_none().then_some(()));
+    drop(program);
+    let output = succeeds(&sandbox, &["recover"]);
+    assert!(text(&output.stderr).contains("events of 1 provider in recovered.fxt"), "{output:?}");
+    assert!(Archive::read(&sandbox.file("recovered.fxt")).events.len() > 100);
+}

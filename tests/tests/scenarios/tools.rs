@@ -1,0 +1,365 @@
+//! Commands around recordings: measurements, the doctor, the viewer, the clock, what is installed; and the terminal.
+
+use nix::pty::openpty;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+use trace_tests::build::program;
+use trace_tests::{Archive, Sandbox, wait_for};
+
+fn path(name: &str) -> &'static str {
+    program(name).to_str().expect("a path in UTF-8")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn succeeds(sandbox: &Sandbox, arguments: &[&str]) -> Output {
+    let output = sandbox.trace(arguments);
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    output
+}
+
+const SPEC: &str = r#"{
+    // Of the program emit, which has a thread here.
+    "app": "APP", "args": ["1", "5"],
+    "test_suite_name": "emits",
+    "measure": [
+        { "type": "duration", "event_name": "scope", "event_category": "emit", "expected_sample_count": 5 },
+        { "type": "time_between", "output_test_name": "pause", "split_first": true,
+          "first_event_name": "process instant", "first_event_category": "emit",
+          "second_event_name": "global instant", "second_event_category": "emit" },
+        { "type": "argument_value", "event_name": "instant", "event_category": "emit",
+          "argument_name": "u64", "argument_unit": "pieces" },
+    ],
+}"#;
+
+//= docs/measure.md#measurements
+#[test]
+fn a_specification_records_and_measures() {
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.file("spec.json"), SPEC.replace("APP", path("emit"))).unwrap();
+    let output = succeeds(
+        &sandbox,
+        &["record", "--spec-file", "spec.json", "--benchmark-results-file", "results.json"],
+    );
+    let said = text(&output.stdout);
+    let lines: Vec<&str> = said.lines().filter(|line| !line.starts_with(char::is_numeric)).collect();
+    assert!(
+        lines[0].starts_with("scope (emit) -> avg ") && lines[0].contains("ms out of 5 samples. (std dev "),
+        "{said}"
+    );
+    assert_eq!(lines[1], "pause");
+    assert!(lines[2].starts_with("  sample 0: ") && lines[2].ends_with("ms"), "{said}");
+    assert!(
+        lines[3].starts_with("  samples 1 to 4: avg ") && lines[3].contains("out of 4 samples"),
+        "{said}"
+    );
+    let huge = "18446744073709551616pieces";
+    assert!(lines[4].starts_with("instant (emit), u64 -> avg ") && lines[4].contains(huge), "{said}");
+    assert!(text(&output.stderr).contains("Benchmark results written to results.json"));
+    let results: serde_json::Value =
+        serde_json::from_slice(&fs::read(sandbox.file("results.json")).unwrap()).unwrap();
+    assert_eq!(results.as_array().unwrap().len(), 3);
+    for (result, (label, unit, count)) in results.as_array().unwrap().iter().zip([
+        ("scope (emit)", "ms", 5),
+        ("pause", "ms", 5),
+        ("instant (emit), u64", "pieces", 5),
+    ]) {
+        assert_eq!(
+            (&result["label"], &result["unit"], &result["test_suite"]),
+            (&label.into(), &unit.into(), &"emits".into())
+        );
+        assert_eq!(result["values"].as_array().unwrap().len(), count, "{result}");
+    }
+    // As the archive has them.
+    let archive = Archive::read(&sandbox.file("trace.fxt"));
+    let of = |name: &str| archive.events.iter().filter(|event| event.name() == name).collect::<Vec<_>>();
+    let millis = |from: u64, to: u64| (to - from) as f64 / 1e6;
+    let pauses: Vec<f64> = of("process instant")
+        .iter()
+        .zip(of("global instant"))
+        .map(|(first, second)| millis(first.event.nanos().0, second.event.nanos().0))
+        .collect();
+    let found: Vec<f64> =
+        results[1]["values"].as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect();
+    assert_eq!(found, pauses);
+
+    // The same of the finished trace, and what is not there.
+    let again = succeeds(&sandbox, &["measure", "--spec-file", "spec.json", "trace.fxt"]);
+    assert_eq!(text(&again.stdout).lines().collect::<Vec<_>>(), lines);
+    let other = SPEC.replace("\"expected_sample_count\": 5", "\"expected_sample_count\": 6");
+    fs::write(sandbox.file("other.json"), other).unwrap();
+    let output = sandbox.trace(["measure", "--spec-file", "other.json", "trace.fxt"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(said.contains("No results for measurement scope (emit): 5 samples, expected 6"), "{said}");
+    assert!(said.ends_with("trace: One or more measurements had empty results. Quitting.\n"), "{said}");
+}
+
+#[test]
+fn the_doctor_tries_everything_and_says_what_helps() {
+    let sandbox = Sandbox::new();
+    let output = sandbox.trace(["doctor", "--json"]);
+    let findings: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let find = |name: &str| {
+        let all = findings.as_array().unwrap();
+        all.iter().find(|finding| finding["capability"] == name).unwrap_or_else(|| panic!("{name}")).clone()
+    };
+    let recording = find("recording");
+    assert_eq!(recording["works"], true, "{recording}");
+    let detail = recording["detail"].as_str().unwrap();
+    assert!(detail.starts_with("two programs in two seconds, one killed by kill -9: "), "{detail}");
+    assert_eq!(find("runtime directory")["detail"], sandbox.runtime_dir().to_str().unwrap());
+    for finding in findings.as_array().unwrap() {
+        assert_eq!(finding["works"] == false, finding["fix"].is_string(), "{finding}");
+    }
+    assert!(output.status.success(), "{findings}");
+    // A directory that cannot be used is named, with what makes it usable.
+    fs::set_permissions(sandbox.runtime_dir(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    let output = sandbox.trace(["doctor", "--no-self-trace"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stdout);
+    let expected =
+        format!("does not  runtime directory    {}: has mode 0777", sandbox.runtime_dir().display());
+    assert!(said.contains(&expected), "{said}");
+    assert!(said.contains("fix: rm -rf '"), "{said}");
+}
+
+/// One request; the head of the answer and its body.
+fn fetch(path: &str) -> (String, Vec<u8>) {
+    let mut connection = wait_for("the server to listen", || TcpStream::connect("127.0.0.1:9001").ok());
+    write!(connection, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    connection.read_to_end(&mut answer).unwrap();
+    let end = answer.windows(4).position(|window| window == b"\r\n\r\n").unwrap();
+    (text(&answer[..end]), answer[end + 4..].to_vec())
+}
+
+#[test]
+fn a_trace_is_served_to_the_page_that_shows_it() {
+    let sandbox = Sandbox::new();
+    sandbox.record(&["-o", "a b.fxt"], "emit", &["1", "3"]);
+    let bytes = fs::read(sandbox.file("a b.fxt")).unwrap();
+    let view = sandbox.spawn("trace", &["view", "--no-open", "a b.fxt"]);
+    let address = "https://ui.perfetto.dev/#!/?url=http://127.0.0.1:9001/trace/a%20b.fxt";
+    wait_for("the address", || view.stderr_so_far().contains(address).then_some(()));
+    let (head, body) = fetch("/trace/a%20b.fxt");
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    assert!(head.contains("Access-Control-Allow-Origin: https://ui.perfetto.dev"), "{head}");
+    assert_eq!(body, bytes);
+    for wrong in ["/", "/trace/other.fxt", "/trace/../trace.toml", "/etc/passwd"] {
+        assert!(fetch(wrong).0.starts_with("HTTP/1.1 404"), "{wrong}");
+    }
+    // The port is the one the page may use, so there is no other.
+    let output = sandbox.trace(["view", "--no-open", "a b.fxt"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("cannot listen on 127.0.0.1:9001"), "{output:?}");
+    drop(view);
+
+    let ui = sandbox.file("ui");
+    fs::create_dir_all(ui.join("v1")).unwrap();
+    fs::write(ui.join("index.html"), "<html>").unwrap();
+    fs::write(ui.join("v1/engine.wasm"), "code").unwrap();
+    let view = sandbox.spawn("trace", &["view", "--no-open", "--ui", "ui", "a b.fxt"]);
+    let address = "http://127.0.0.1:9001/#!/?url=http://127.0.0.1:9001/trace/a%20b.fxt";
+    wait_for("the address", || view.stderr_so_far().contains(address).then_some(()));
+    let (head, body) = fetch("/");
+    assert!(head.contains("text/html") && body == b"<html>", "{head}");
+    let (head, body) = fetch("/v1/engine.wasm?x=1");
+    assert!(head.contains("application/wasm") && body == b"code", "{head}");
+    assert_eq!(fetch("/trace/a%20b.fxt").1, bytes);
+    assert!(fetch("/../spec.json").0.starts_with("HTTP/1.1 404"));
+    drop(view);
+    let output = sandbox.trace(["view", "--ui", ".", "a b.fxt"]);
+    assert!(text(&output.stderr).contains("has no index.html: it is no copy of the UI"), "{output:?}");
+    let output = sandbox.trace(["view", "missing.fxt"]);
+    assert!(text(&output.stderr).contains("cannot read missing.fxt"), "{output:?}");
+}
+
+#[test]
+fn the_clock_is_that_of_traces() {
+    let sandbox = Sandbox::new();
+    succeeds(&sandbox, &["list-providers"]);
+    let now = || text(&succeeds(&sandbox, &["time", "--once"]).stdout).trim().parse::<f64>().unwrap();
+    let before = now();
+    sandbox.record(&[], "emit", &["1", "1"]);
+    let after = now();
+    for event in &Archive::read(&sandbox.file("trace.fxt")).events {
+        let micros = event.event.nanos().0 as f64 / 1e3;
+        assert!((before..after).contains(&micros), "{before} {micros} {after}");
+    }
+    let mut asked = sandbox.spawn("trace", &["time"]);
+    asked.say("t");
+    let line = asked.line();
+    assert!(line.split_once('.').is_some_and(|(_, places)| places.len() == 3), "{line}");
+    asked.say("q");
+    assert!(asked.finish().status.success());
+}
+
+#[test]
+fn groups_completions_and_pages_come_from_one_place() {
+    let sandbox = Sandbox::new();
+    fs::create_dir_all(sandbox.file("../config/trace")).unwrap();
+    let config = sandbox.file("../config/trace/config.toml");
+    fs::write(config, "[category-groups]\nmine = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']\n").unwrap();
+    assert_eq!(
+        text(&succeeds(&sandbox, &["list-category-groups"]).stdout),
+        "Name      Categories\n#mine     a, b, c, d, e, f, g\n          h\n\
+         #default  app, benchmark, gfx, input, kernel:meta, kernel:sched, memory:kernel\n          net, storage, system_metrics\n"
+    );
+    let groups: serde_json::Value =
+        serde_json::from_slice(&succeeds(&sandbox, &["list-category-groups", "--json"]).stdout).unwrap();
+    assert_eq!(groups["mine"][7], "h");
+
+    for (shell, words) in
+        [("bash", "--provider-buffer-size"), ("zsh", "#compdef trace"), ("fish", "buffering-mode")]
+    {
+        let script = text(&succeeds(&sandbox, &["completions", shell]).stdout);
+        assert!(script.contains(words), "{shell}");
+        let name = format!("trace.{shell}");
+        fs::write(sandbox.file(&name), script).unwrap();
+        if shell == "bash" {
+            let checked = Command::new("bash").arg("-n").arg(sandbox.file(&name)).status().unwrap();
+            assert!(checked.success());
+        }
+    }
+    succeeds(&sandbox, &["man", "pages"]);
+    let page = fs::read_to_string(sandbox.file("pages/trace-record.1")).unwrap();
+    assert!(page.contains(".TH") && page.contains("buffer\\-size"), "{page}");
+    let help = text(&succeeds(&sandbox, &["--help"]).stdout);
+    let is_command =
+        |line: &&str| line.starts_with("  ") && line.as_bytes().get(2).is_some_and(u8::is_ascii_lowercase);
+    let commands: Vec<&str> = help
+        .lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter(is_command)
+        .map(|line| line.split_whitespace().next().unwrap())
+        .collect();
+    assert!(commands.len() > 20, "{commands:?}");
+    for command in commands.iter().filter(|command| **command != "help") {
+        assert!(sandbox.file(&format!("pages/trace-{command}.1")).is_file(), "{command}");
+        let help = text(&succeeds(&sandbox, &[command, "--help"]).stdout);
+        assert!(help.contains("Example"), "{command}");
+    }
+}
+
+/// A program at a terminal of its own.
+struct Terminal {
+    child: Child,
+    master: File,
+    seen: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Terminal {
+    /// `setsid` gives it the terminal, so that a Ctrl-C reaches all of its processes.
+    fn new(sandbox: &Sandbox, arguments: &[&str]) -> Self {
+        let pty = openpty(None, None).expect("a terminal");
+        let end = || Stdio::from(pty.slave.try_clone().expect("a descriptor"));
+        let template = sandbox.command("trace");
+        let mut command = Command::new("setsid");
+        command.args(["--ctty", "--wait"]).arg(template.get_program()).args(arguments);
+        command.current_dir(sandbox.work_dir()).env("TERM", "xterm").env_remove("NO_COLOR");
+        for (name, value) in template.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        let child = command.stdin(end()).stdout(end()).stderr(end()).spawn().expect("setsid runs");
+        drop(command);
+        drop(pty.slave);
+        let master = File::from(pty.master);
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let (mut reader, collected) = (master.try_clone().expect("a descriptor"), seen.clone());
+        std::thread::spawn(move || {
+            let mut chunk = [0; 4096];
+            while let Ok(length @ 1..) = reader.read(&mut chunk) {
+                collected.lock().expect("no panic").extend_from_slice(&chunk[..length]);
+            }
+        });
+        Self { child, master, seen }
+    }
+
+    fn seen(&self) -> String {
+        text(&self.seen.lock().expect("no panic"))
+    }
+
+    fn wait_for(&self, words: &str) {
+        let mut last = String::new();
+        wait_for(&format!("{words:?} on the terminal"), || {
+            last = self.seen();
+            last.contains(words).then_some(())
+        });
+    }
+
+    fn press_ctrl_c(&mut self) {
+        self.master.write_all(&[3]).expect("the terminal takes it");
+    }
+
+    fn finish(mut self) -> (Option<i32>, String) {
+        let status =
+            wait_for("the end of the program", || self.child.try_wait().expect("it can be waited for"));
+        (status.code(), self.seen())
+    }
+}
+
+#[test]
+fn a_line_shows_how_the_recording_goes() {
+    let sandbox = Sandbox::new();
+    let options = ["record", "--buffer-size", "1", "--", path("stream"), "1", "120000", "60000"];
+    let terminal = Terminal::new(&sandbox, &options);
+    terminal.wait_for("1 provider |");
+    terminal.wait_for("events/s | ");
+    terminal.wait_for("buffer 100 % |");
+    let (code, seen) = terminal.finish();
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("recording 0."), "{seen}");
+    // In red, and without a needless place.
+    assert!(seen.contains("\u{1b}[31m") && seen.contains(" dropped\u{1b}[0m"), "{seen:?}");
+    // Where nobody looks there is none.
+    let output = sandbox.record(&["--buffer-size", "1"], "stream", &["1", "30000", "60000"]);
+    assert!(!text(&output.stderr).contains("events/s"), "{output:?}");
+}
+
+#[test]
+fn ctrl_c_once_keeps_the_recording_and_waits_for_the_command() {
+    let sandbox = Sandbox::new();
+    let mut terminal = Terminal::new(&sandbox, &["record", "--", path("emit"), "1", "2", "--wait", "--on"]);
+    terminal.wait_for("on\r\n");
+    terminal.press_ctrl_c();
+    let (code, seen) = terminal.finish();
+    assert_eq!(code, Some(130), "{seen}");
+    assert!(seen.contains("events of 1 provider in trace.fxt"), "{seen}");
+    assert_eq!(Archive::read(&sandbox.file("trace.fxt")).providers.len(), 2);
+}
+
+#[test]
+fn ctrl_c_twice_gives_up_and_loses_nothing() {
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.file("trace.fxt"), "what was there before").unwrap();
+    let mut terminal = Terminal::new(&sandbox, &["record"]);
+    terminal.wait_for("press Ctrl-C to stop");
+    // It does not answer a Stop, which takes five seconds.
+    let mut stopped = sandbox.spawn_recorded("stubborn", &["stop"]);
+    assert_eq!(stopped.line(), "ready");
+    trace_tests::scene::freeze(stopped.pid());
+    terminal.press_ctrl_c();
+    terminal.wait_for("waiting for stubborn");
+    terminal.press_ctrl_c();
+    let (code, seen) = terminal.finish();
+    assert_eq!(code, Some(130), "{seen}");
+    assert!(seen.contains("trace: aborted; what was recorded is still in the programs' buffers"), "{seen}");
+    assert_eq!(fs::read_to_string(sandbox.file("trace.fxt")).unwrap(), "what was there before");
+    let log = sandbox.runtime_dir().join("manager.log");
+    wait_for("the buffers to be left", || {
+        fs::read_to_string(&log).ok()?.contains("trace recover").then_some(())
+    });
+    assert!(sandbox.trace(["recover"]).status.success());
+    assert_eq!(Archive::read(&sandbox.file("recovered.fxt")).events.len(), 1);
+}
