@@ -102,6 +102,9 @@ fn check(recording: &Recording, spec: Option<&SpecFile>) -> Result<(), Failure> 
             return refuse("--append-args needs a command to append to");
         }
     }
+    if let Some(name) = &recording.environment_name {
+        eprintln!("trace: --environment-name {name} is ignored: a command runs in the caller's environment");
+    }
     let mut alerts: Vec<&str> = recording.trigger.iter().map(|trigger| trigger.alert.as_str()).collect();
     alerts.sort_unstable();
     if let Some(twice) = alerts.windows(2).find(|pair| pair[0] == pair[1]) {

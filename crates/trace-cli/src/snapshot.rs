@@ -106,3 +106,29 @@ fn copy(input: &Socket, output: &mut File) -> std::io::Result<()> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace_reader::item::ProviderId;
+
+    #[test]
+    fn a_program_is_told_how_far_its_part_goes_back() {
+        let stats =
+            |id, name: &str| ProviderStats { id, name: name.into(), pid: 42, ..ProviderStats::default() };
+        let coverage =
+            |provider, covered, events| Coverage { provider: ProviderId(provider), covered, events };
+        let lines = describe(
+            &[stats(1, "app"), stats(2, "quick"), stats(3, "mute")],
+            &[
+                coverage(1, Some(Duration::from_millis(9876)), 5000),
+                coverage(2, Some(Duration::from_micros(1500)), 1),
+            ],
+        );
+        insta::assert_snapshot!(lines.join("\n"), @r"
+        trace: app (pid 42): the last 9.876 s, 5000 events
+        trace: quick (pid 42): the last 1.500 ms, 1 events
+        trace: mute (pid 42): nothing
+        ");
+    }
+}

@@ -327,3 +327,68 @@ fn machine(status: &TaskStatus) -> serde_json::Value {
         })).collect::<Vec<_>>(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace_protocol::controller::{ProviderProgress, TraceConfig};
+
+    fn status() -> TaskStatus {
+        TaskStatus {
+            task: 100,
+            options: TaskOptions {
+                duration_ns: Some(10_000_000_000),
+                triggers: vec![Trigger { alert: "stall".to_owned(), action: TriggerAction::Terminate }],
+                requested_categories: vec!["#default".to_owned(), "app".to_owned()],
+                name: "night".to_owned(),
+                file: "/home/me/trace.fxt".to_owned(),
+            },
+            elapsed_ns: 1_500_000_000,
+            remaining_ns: Some(8_500_000_000),
+            config: TraceConfig {
+                command_line: vec!["trace".to_owned(), "start".to_owned()],
+                ..TraceConfig::default()
+            },
+            pid: 4242,
+            uid: 1000,
+            progress: vec![ProviderProgress {
+                id: 3,
+                name: "demo".to_owned(),
+                pid: 4343,
+                records: 1000,
+                bytes: 32_000,
+                dropped: 2,
+                fill: 62.5,
+            }],
+        }
+    }
+
+    #[test]
+    fn a_status_reads_well() {
+        insta::assert_snapshot!(text(&status()), @r"
+        Task Id: 100
+        Name: night
+        Started by: trace start (pid 4242, user 1000)
+        File: /home/me/trace.fxt
+        Mode: oneshot
+        Elapsed: 1.500 seconds
+        Total Duration: 10.000 seconds
+        Remaining Duration: 8.500 seconds
+        Categories: #default,app
+        Triggers:
+        - stall : Terminate
+        Providers:
+        - demo (pid 4343): 1000 records, buffer 62 %, 2 dropped
+        ");
+    }
+
+    #[test]
+    fn programs_get_the_same() {
+        let value = machine(&status());
+        assert_eq!((&value["task_id"], &value["remaining_ns"]), (&100.into(), &8_500_000_000_u64.into()));
+        assert_eq!(
+            (&value["triggers"][0], &value["providers"][0]["buffer_percent"]),
+            (&"stall".into(), &62.5.into())
+        );
+    }
+}

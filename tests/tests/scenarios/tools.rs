@@ -259,12 +259,19 @@ struct Terminal {
 impl Terminal {
     /// `setsid` gives it the terminal, so that a Ctrl-C reaches all of its processes.
     fn new(sandbox: &Sandbox, arguments: &[&str]) -> Self {
+        Self::with(sandbox, arguments, None)
+    }
+
+    fn with(sandbox: &Sandbox, arguments: &[&str], no_color: Option<&str>) -> Self {
         let pty = openpty(None, None).expect("a terminal");
         let end = || Stdio::from(pty.slave.try_clone().expect("a descriptor"));
         let template = sandbox.command("trace");
         let mut command = Command::new("setsid");
         command.args(["--ctty", "--wait"]).arg(template.get_program()).args(arguments);
         command.current_dir(sandbox.work_dir()).env("TERM", "xterm").env_remove("NO_COLOR");
+        if let Some(value) = no_color {
+            command.env("NO_COLOR", value);
+        }
         for (name, value) in template.get_envs() {
             match value {
                 Some(value) => command.env(name, value),
@@ -322,6 +329,11 @@ fn a_line_shows_how_the_recording_goes() {
     assert!(seen.contains("recording 0."), "{seen}");
     // In red, and without a needless place.
     assert!(seen.contains("\u{1b}[31m") && seen.contains(" dropped\u{1b}[0m"), "{seen:?}");
+    // Not for those who do not want it.
+    let terminal = Terminal::with(&sandbox, &options, Some("1"));
+    terminal.wait_for("buffer 100 % |");
+    let (_, seen) = terminal.finish();
+    assert!(seen.contains(" dropped") && !seen.contains("\u{1b}[31m"), "{seen:?}");
     // Where nobody looks there is none.
     let output = sandbox.record(&["--buffer-size", "1"], "stream", &["1", "30000", "60000"]);
     assert!(!text(&output.stderr).contains("events/s"), "{output:?}");

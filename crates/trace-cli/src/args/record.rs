@@ -86,6 +86,10 @@ pub struct Recording {
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spawn: Option<bool>,
+    /// Accepted as Fuchsia's old tool has it: a command runs in the caller's environment
+    #[arg(long, hide = true, value_name = "NAME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub environment_name: Option<String>,
     /// The archive as it is (FXT), as is done unless the name or the format say otherwise; Catapult if this is false
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -142,7 +146,7 @@ impl Recording {
     pub fn over(self, lower: Self) -> Self {
         over! { self, lower:
             categories duration max_size output_file format buffer_size buffering_mode start_timeout stop_timeout
-            no_metadata no_verify_trace detach decouple return_child_result spawn binary compress spec_file
+            no_metadata no_verify_trace detach decouple return_child_result spawn environment_name binary compress spec_file
             benchmark_results_file test_suite;
             trigger provider_buffer_size append_args command
         }
@@ -208,6 +212,7 @@ mod tests {
             decouple = true
             return-child-result = false
             spawn = true
+            environment-name = "nested"
             binary = true
             compress = false
             spec-file = "spec.json"
