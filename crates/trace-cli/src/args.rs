@@ -132,9 +132,15 @@ Exit codes: 0 if the trace is clean, 1 if it has problems, 2 if it cannot be rea
 or the command line is wrong. The kinds of problem are described in docs/check.md.")]
     Check(Check),
     /// Convert a trace to another format
-    #[command(after_help = "Examples:
+    #[command(
+        visible_alias = "trace2json",
+        after_help = "Examples:
   trace convert --to catapult trace.fxt             writes trace.json
-  trace convert --to catapult trace.fxt - | less")]
+  trace convert --to chrome --container array trace.fxt app.json.gz
+  trace convert --to catapult --pattern 'draw.*' --category net trace.fxt - | less
+
+What the format cannot express is counted and named at the end; --strict makes it an error."
+    )]
     Convert(Convert),
     /// Make a trace of what a recording left whose manager, client and programs have died
     #[command(after_help = "Examples:
@@ -359,15 +365,45 @@ pub struct Check {
 /// Options of `convert`.
 #[derive(Debug, Args)]
 pub struct Convert {
-    /// The format to convert to
+    /// The format to convert to; that of OUT's name if not given
     #[arg(long, value_name = "FORMAT")]
-    pub to: Format,
+    pub to: Option<Format>,
+    /// What is around the events of Chrome's format
+    #[arg(long, value_name = "CONTAINER")]
+    pub container: Option<Container>,
+    /// Keep events whose whole name matches a regular expression. May be repeated
+    #[arg(long, value_name = "REGEX")]
+    pub pattern: Vec<String>,
+    /// Keep events of a category. May be repeated
+    #[arg(long, value_name = "CATEGORY")]
+    pub category: Vec<String>,
+    /// Write Catapult's system events into a file of their own, a line each
+    #[arg(long, value_name = "FILE")]
+    pub system_event_output_file: Option<PathBuf>,
+    /// Fail if anything of the trace cannot be expressed
+    #[arg(long)]
+    pub strict: bool,
     /// The trace, plain or compressed with gzip or zstd; `-` is stdin
-    #[arg(value_name = "FILE")]
-    pub input: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "input_file")]
+    pub input: Option<PathBuf>,
     /// The result; `-` is stdout; else the input's name with the format's suffix
     #[arg(value_name = "OUT")]
     pub output: Option<PathBuf>,
+    /// The same as FILE, as Fuchsia's trace2json has it
+    #[arg(long, value_name = "FILE", hide = true, conflicts_with = "input")]
+    pub input_file: Option<PathBuf>,
+    /// The same as OUT
+    #[arg(long, value_name = "FILE", hide = true, conflicts_with = "output")]
+    pub output_file: Option<PathBuf>,
+}
+
+/// What is around the events of Chrome's format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Container {
+    /// Only the list of events
+    Array,
+    /// An object that has the list as `traceEvents`
+    Object,
 }
 
 /// Options of `recover`.
@@ -460,7 +496,7 @@ mod tests {
         let size = "expected whole mebibytes from 1 to 4096, such as 4, 64MB or 1GB";
         let time = "expected a time above 0, such as 10s, 500ms, 1.5 (seconds) or 2m";
         let modes = "[possible values: oneshot, circular, streaming]";
-        let formats = "[possible values: fxt, catapult]";
+        let formats = "[possible values: fxt, catapult, chrome]";
         let truth = "[possible values: true, false]";
         let table = [
             ("record", "--buffer-size", "0", size),

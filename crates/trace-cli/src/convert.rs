@@ -1,54 +1,124 @@
 //! `trace convert`, and the conversion behind `record --output-file x.json`.
 
-use crate::args::Convert;
+mod encoder;
+
 use crate::args::format::{Compression, Format, of_name};
+use crate::args::{Container, Convert};
 use crate::exit::Failure;
 use crate::input::{self, is_stdin, open};
 use crate::output::OutputFile;
 use crate::progress;
+use encoder::Encoder;
 use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
-use trace_convert::{ConvertError, Summary, catapult};
+use trace_convert::catapult::{self, Dialect};
+use trace_convert::{ConvertError, Filter, Summary};
 use trace_reader::since::{Since, SinceError};
+
+/// What is to be made of a trace.
+#[derive(Default)]
+pub struct Job<'a> {
+    /// The format.
+    pub to: Format,
+    /// How it is compressed.
+    pub compression: Compression,
+    /// What is around Chrome's events.
+    container: Option<Container>,
+    filter: Filter,
+    system_output: Option<&'a mut dyn Write>,
+}
+
+impl Job<'_> {
+    /// All of it.
+    pub fn new(to: Format, compression: Compression) -> Self {
+        Self { to, compression, ..Self::default() }
+    }
+}
 
 /// Converts one trace.
 pub fn run(options: &Convert) -> Result<(), Failure> {
-    let output = match &options.output {
+    let missing = || Failure::usage("no trace is named");
+    let input = options.input.as_ref().or(options.input_file.as_ref()).ok_or_else(missing)?;
+    let named = options.output.as_ref().or(options.output_file.as_ref());
+    let by_name = named.and_then(|output| of_name(output).0);
+    let to = options.to.or(by_name).ok_or_else(|| {
+        Failure::usage(
+            "--to is needed where the name of the result does not tell the format, such as --to catapult",
+        )
+    })?;
+    check(options, to)?;
+    let output = match named {
         Some(output) => output.clone(),
-        None if is_stdin(&options.input) => PathBuf::from("-"),
-        None => plain_name(&options.input).with_extension(options.to.suffix()),
+        None if is_stdin(input) => PathBuf::from("-"),
+        None => plain_name(input).with_extension(to.suffix()),
     };
-    if output == Path::new("-") {
-        let stdout = &mut io::stdout().lock();
-        if let Some(summary) = transform(&options.input, options.to, Compression::None, stdout)? {
-            advise(&summary);
-        }
-        return Ok(());
-    }
-    let is_same = matches!((options.input.canonicalize(), output.canonicalize()), (Ok(a), Ok(b)) if a == b);
+    let is_same = matches!((input.canonicalize(), output.canonicalize()), (Ok(a), Ok(b)) if a == b);
     if is_same {
         let name = output.display();
         return Err(Failure::usage(format!("{name} is both input and output; name another output")));
     }
     // The input first: without it no output is begun.
-    if !is_stdin(&options.input) {
-        drop(open(&options.input)?);
+    if !is_stdin(input) {
+        drop(open(input)?);
     }
-    let mut file = OutputFile::create(&output)?;
-    let compression = of_name(&output).1;
-    let summary = match convert(&options.input, options.to, compression, file.file()) {
-        Ok(summary) => summary,
-        Err(Problem::Failure(failure)) => return Err(failure),
-        Err(Problem::OutputClosed) => return Err(cannot_write(&output, &io::ErrorKind::BrokenPipe.into())),
+    let filter = Filter::new(&options.pattern, &options.category);
+    let filter = filter.map_err(|why| Failure::usage(format!("--pattern: {why}")))?;
+    let mut system = options.system_event_output_file.as_deref().map(OutputFile::create).transpose()?;
+    let is_stdout = output == Path::new("-");
+    let job = Job {
+        to,
+        compression: if is_stdout { Compression::None } else { of_name(&output).1 },
+        container: options.container,
+        filter,
+        system_output: system.as_mut().map(|file| file.file() as &mut dyn Write),
     };
-    let path = file.finish()?;
-    match summary {
-        Some(summary) => {
-            eprintln!("trace: {} events in {}", summary.events, path.display());
-            advise(&summary);
+    let (summary, path) = if is_stdout {
+        let stdout = &mut io::stdout().lock();
+        (transform(input, job, stdout)?, None)
+    } else {
+        let mut file = OutputFile::create(&output)?;
+        let summary = match convert(input, job, file.file()) {
+            Ok(summary) => summary,
+            Err(Problem::Failure(failure)) => return Err(failure),
+            Err(Problem::OutputClosed) => {
+                return Err(cannot_write(&output, &io::ErrorKind::BrokenPipe.into()));
+            }
+        };
+        (summary, Some(file))
+    };
+    let lost =
+        summary.as_ref().map_or(0, |summary| summary.skipped.iter().map(|(_, count)| count).sum::<u64>());
+    if options.strict && lost > 0 {
+        summary.iter().for_each(|summary| advise(summary, to));
+        // The file goes with its temporary name.
+        return Err(Failure::new(format!("--strict: {lost} things cannot be expressed in this format")));
+    }
+    if let Some(system) = system {
+        system.finish()?;
+    }
+    if let Some(file) = path {
+        let path = file.finish()?;
+        match &summary {
+            Some(summary) => eprintln!("trace: {} events in {}", summary.events, path.display()),
+            None => eprintln!("trace: written to {}", path.display()),
         }
-        None => eprintln!("trace: written to {}", path.display()),
+    }
+    summary.iter().for_each(|summary| advise(summary, to));
+    Ok(())
+}
+
+/// Options that are for other formats.
+fn check(options: &Convert, to: Format) -> Result<(), Failure> {
+    let refuse = |text: &str| Err(Failure::usage(text.to_owned()));
+    if options.container.is_some() && to != Format::Chrome {
+        return refuse("--container is for --to chrome");
+    }
+    if options.system_event_output_file.is_some() && to != Format::Catapult {
+        return refuse("--system-event-output-file is for --to catapult");
+    }
+    if to == Format::Fxt && !(options.pattern.is_empty() && options.category.is_empty()) {
+        return refuse("--pattern and --category are for --to catapult and --to chrome");
     }
     Ok(())
 }
@@ -71,14 +141,9 @@ pub fn temporary_archive(beside: &Path) -> Result<NamedTempFile, Failure> {
         .map_err(|error| cannot_write(beside, &error))
 }
 
-/// Makes another format of an archive, compressed as asked for. A reader that has seen enough is no failure.
-pub fn transform(
-    archive: &Path,
-    to: Format,
-    compression: Compression,
-    output: &mut dyn Write,
-) -> Result<Option<Summary>, Failure> {
-    match convert(archive, to, compression, output) {
+/// Makes another format of an archive. A reader that has seen enough is no failure.
+pub fn transform(archive: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Option<Summary>, Failure> {
+    match convert(archive, job, output) {
         Ok(summary) => Ok(summary),
         Err(Problem::Failure(failure)) => Err(failure),
         Err(Problem::OutputClosed) => Ok(None),
@@ -86,18 +151,25 @@ pub fn transform(
 }
 
 /// Says what the target could not express, and what the result is good for.
-pub fn advise(summary: &Summary) {
+pub fn advise(summary: &Summary, to: Format) {
+    let name = match to {
+        Format::Fxt => "FXT",
+        Format::Catapult => "Catapult",
+        Format::Chrome => "Chrome's format",
+    };
     for (kind, count) in &summary.skipped {
-        eprintln!("trace: {count} {kind} left out: Catapult has nothing for them");
+        eprintln!("trace: {count} {kind} left out: {name} has nothing for them");
     }
     if summary.warnings > 0 {
         let first = summary.first_warnings.join("; ");
         eprintln!("trace: {} problems in the trace: {first}", summary.warnings);
     }
-    eprintln!(
-        "trace: this is for Catapult (chrome://tracing); the Perfetto UI refuses Fuchsia's systemTraceEvents \
-         object: give it the .fxt"
-    );
+    if to == Format::Catapult {
+        eprintln!(
+            "trace: this is for Catapult (chrome://tracing); the Perfetto UI refuses Fuchsia's systemTraceEvents \
+             object: give it the .fxt, or convert --to chrome"
+        );
+    }
 }
 
 enum Problem {
@@ -107,23 +179,28 @@ enum Problem {
 }
 
 /// What a conversion left out; a copy leaves nothing out.
-fn convert(
-    input: &Path,
-    to: Format,
-    compression: Compression,
-    output: &mut dyn Write,
-) -> Result<Option<Summary>, Problem> {
+fn convert(input: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Option<Summary>, Problem> {
     let file = open(input).map_err(Problem::Failure)?;
     let bytes = file.metadata().map_or(0, |metadata| metadata.len());
     let bar = progress::bar("converting", bytes);
     let reader = progress::reading(BufReader::new(file), &bar);
-    let mut encoder = Encoder::new(compression, output).map_err(Problem::of_write)?;
-    let result = match to {
-        Format::Catapult => {
-            let summary = catapult::convert(reader, &mut encoder).map(Some);
+    let mut encoder = Encoder::new(job.compression, output).map_err(Problem::of_write)?;
+    let container = match job.container {
+        Some(Container::Array) => catapult::Container::Array,
+        Some(Container::Object) | None => catapult::Container::Object,
+    };
+    let dialect = match job.to {
+        Format::Fxt => None,
+        Format::Catapult => Some(Dialect::Fuchsia),
+        Format::Chrome => Some(Dialect::Chrome(container)),
+    };
+    let result = match dialect {
+        Some(dialect) => {
+            let options = catapult::Options { dialect, filter: job.filter, system_output: job.system_output };
+            let summary = catapult::convert_with(reader, &mut encoder, options).map(Some);
             summary.map_err(|error| Problem::of_conversion(input, error))
         }
-        Format::Fxt => {
+        None => {
             // All of it.
             let since = Since { now: 0, last: None };
             since.copy(reader, &mut encoder).map(|_| None).map_err(|error| Problem::of_copy(input, error))
@@ -156,51 +233,6 @@ impl Problem {
             SinceError::Read(error) => {
                 Self::Failure(Failure::new(format!("{}: {error}", input::name(input))))
             }
-        }
-    }
-}
-
-/// Writes through a compressor, or none.
-enum Encoder<'a> {
-    Plain(&'a mut dyn Write),
-    Gzip(flate2::write::GzEncoder<&'a mut dyn Write>),
-    Zstd(zstd::Encoder<'static, &'a mut dyn Write>),
-}
-
-impl<'a> Encoder<'a> {
-    fn new(compression: Compression, output: &'a mut dyn Write) -> io::Result<Self> {
-        Ok(match compression {
-            Compression::None => Self::Plain(output),
-            Compression::Gzip => {
-                Self::Gzip(flate2::write::GzEncoder::new(output, flate2::Compression::default()))
-            }
-            Compression::Zstd => Self::Zstd(zstd::Encoder::new(output, 0)?),
-        })
-    }
-
-    fn finish(self) -> io::Result<()> {
-        match self {
-            Self::Plain(output) => output.flush(),
-            Self::Gzip(encoder) => encoder.finish()?.flush(),
-            Self::Zstd(encoder) => encoder.finish()?.flush(),
-        }
-    }
-}
-
-impl Write for Encoder<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Plain(output) => output.write(bytes),
-            Self::Gzip(encoder) => encoder.write(bytes),
-            Self::Zstd(encoder) => encoder.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Plain(output) => output.flush(),
-            Self::Gzip(encoder) => encoder.flush(),
-            Self::Zstd(encoder) => encoder.flush(),
         }
     }
 }

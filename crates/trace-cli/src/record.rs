@@ -147,7 +147,7 @@ fn report(
     };
     eprint!("{}", summary.text());
     if let Some(conversion) = &finished.conversion {
-        convert::advise(conversion);
+        convert::advise(conversion, finished.format);
     }
     let Some(archive) = &finished.archive else {
         return Ok(());

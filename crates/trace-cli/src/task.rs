@@ -170,7 +170,7 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
         }
         let finished = destination.finish()?;
         if let Some(conversion) = &finished.conversion {
-            convert::advise(conversion);
+            convert::advise(conversion, finished.format);
         }
         if options.no_verify_trace || task.requested_categories.is_empty() {
             std::fs::remove_file(&path).map_err(unreadable)?;

@@ -34,6 +34,29 @@ impl<W: Write> Json<W> {
         self.output.flush()
     }
 
+    /// Hands on everything, and goes on.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.output.write_all(&self.text)?;
+        self.text.clear();
+        Ok(())
+    }
+
+    /// Where everything goes that was flushed.
+    pub fn output(&mut self) -> &mut W {
+        &mut self.output
+    }
+
+    /// Everything handed on, and where to.
+    pub fn into_output(mut self) -> io::Result<W> {
+        self.flush()?;
+        Ok(self.output)
+    }
+
+    /// What was not handed on yet.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.text
+    }
+
     /// Text that is JSON already.
     pub fn raw(&mut self, text: &str) {
         self.text.extend_from_slice(text.as_bytes());
@@ -177,13 +200,18 @@ impl<W: Write> Json<W> {
     /// A string of base64, with padding.
     pub fn base64(&mut self, bytes: &[u8]) {
         self.raw("\"");
+        self.base64_group(bytes);
+        self.raw("\"");
+    }
+
+    /// Characters of base64, padded if the bytes are no multiple of three.
+    pub fn base64_group(&mut self, bytes: &[u8]) {
         let start = self.text.len();
         self.text.resize(start + bytes.len().div_ceil(3) * 4, 0);
         let room = self.text.get_mut(start..).unwrap_or_default();
         // The room is exactly as large as the text, so that it cannot be too small.
         let written = STANDARD.encode_slice(bytes, room).unwrap_or_default();
         self.text.truncate(start + written);
-        self.raw("\"");
     }
 }
 

@@ -4,7 +4,10 @@
 #![forbid(unsafe_code)]
 
 pub mod catapult;
+mod filter;
 mod json;
+
+pub use filter::Filter;
 
 use std::io;
 use trace_reader::ReadError;

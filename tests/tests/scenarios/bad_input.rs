@@ -29,7 +29,14 @@ fn wrong_command_lines() {
     fails(&sandbox, &["record", "--duration", "0"], 2, &["--duration", "above 0"]);
     fails(&sandbox, &["record", "--categories", "a b"], 2, &["--categories", "a b"]);
     fails(&sandbox, &["dump"], 2, &["FILE"]);
-    fails(&sandbox, &["convert", "trace.fxt"], 2, &["--to"]);
+    fails(&sandbox, &["convert", "trace.fxt"], 2, &["--to", "such as --to catapult"]);
+    fails(&sandbox, &["convert", "trace.fxt", "trace.txt"], 2, &["--to", "such as --to catapult"]);
+    fails(
+        &sandbox,
+        &["convert", "--to", "catapult", "--container", "array", "a"],
+        2,
+        &["--container is for --to chrome"],
+    );
     fails(&sandbox, &["convert", "--to", "nothing", "trace.fxt"], 2, &["nothing", "catapult"]);
 }
 

@@ -5,19 +5,23 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// Formats to record in and to convert to.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
     /// Fuchsia's trace format, for the Perfetto UI and this tool
+    #[default]
     Fxt,
-    /// JSON for Catapult (chrome://tracing)
+    /// JSON as Fuchsia's tools write it, for Catapult (chrome://tracing)
     Catapult,
+    /// JSON as Chrome writes it, for Catapult and the Perfetto UI
+    Chrome,
 }
 
 /// How a file is compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compression {
     /// Not at all.
+    #[default]
     None,
     /// gzip.
     Gzip,
@@ -30,7 +34,7 @@ impl Format {
     pub fn suffix(self) -> &'static str {
         match self {
             Self::Fxt => "fxt",
-            Self::Catapult => "json",
+            Self::Catapult | Self::Chrome => "json",
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::args::format::{Compression, Format, of_name};
 use crate::args::record::Recording;
-use crate::convert;
+use crate::convert::{self, Job};
 use crate::exit::Failure;
 use crate::output::OutputFile;
 use std::io::{self, Write};
@@ -34,6 +34,8 @@ pub struct Finished {
     pub path: Option<PathBuf>,
     /// Its size, where that is known.
     pub bytes: Option<u64>,
+    /// The format.
+    pub format: Format,
     /// What the conversion left out.
     pub conversion: Option<Summary>,
     /// The archive, to be looked at.
@@ -153,7 +155,7 @@ impl Destination {
                 Place::Stdout => Box::new(io::stdout().lock()),
                 Place::Connection(connection, _) => Box::new(connection),
             };
-            conversion = convert::transform(archive.path(), format, compression, &mut output)?;
+            conversion = convert::transform(archive.path(), Job::new(format, compression), &mut output)?;
         }
         let archive = archive.map(Archive::Temporary);
         match place {
@@ -162,13 +164,18 @@ impl Destination {
                 let bytes = std::fs::metadata(&path).ok().map(|metadata| metadata.len());
                 let archive = archive.or_else(|| Some(Archive::Result(path.clone())));
                 let place = path.display().to_string();
-                Ok(Finished { place, path: Some(path), bytes, conversion, archive })
+                Ok(Finished { place, path: Some(path), bytes, format, conversion, archive })
             }
-            Place::Stdout => {
-                Ok(Finished { place: "stdout".to_owned(), path: None, bytes: None, conversion, archive })
-            }
+            Place::Stdout => Ok(Finished {
+                place: "stdout".to_owned(),
+                path: None,
+                bytes: None,
+                format,
+                conversion,
+                archive,
+            }),
             Place::Connection(_, address) => {
-                Ok(Finished { place: address, path: None, bytes: None, conversion, archive })
+                Ok(Finished { place: address, path: None, bytes: None, format, conversion, archive })
             }
         }
     }

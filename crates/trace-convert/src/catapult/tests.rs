@@ -1,4 +1,8 @@
+mod chrome;
+mod system;
+
 use super::*;
+use trace_format::units::{Ticks, TicksPerSecond};
 
 const MAGIC: &str = "10 00 04 46 78 54 16 00";
 /// 10⁹ ticks per second.
@@ -268,7 +272,7 @@ fn what_has_no_place_is_counted_by_name() {
         "10 00 13 00 00 00 00 00",                          // buffer of provider 1 full
         "25 00 00 00 01 00 01 00  61 00 00 00 00 00 00 00", // blob
         "36 00 00 00 00 00 00 00  00 00 00 00 00 00 00 00  05 00 00 00 00 00 00 00", // userspace object
-        "48 00 00 00 30 00 00 10  01 00 00 00 00 00 00 00  02 00 00 00 00 00 00 00  03 00 00 00 00 00 00 00",
+        "48 00 00 00 30 00 00 30  01 00 00 00 00 00 00 00  02 00 00 00 00 00 00 00  03 00 00 00 00 00 00 00",
         "4a 00 02 00 00 00 00 00  01 00 00 00 00 00 00 00  05 00 00 00 00 00 00 00  06 00 00 00 00 00 00 00",
         "3f 00 00 00 00 01 00 00  00 00 00 00 00 00 00 00  00 00 00 00 00 00 00 00", // large
         "1b 00 00 00 00 00 00 00  1b 00 00 00 00 00 00 00", // types of a newer version
@@ -279,11 +283,11 @@ fn what_has_no_place_is_counted_by_name() {
     let expected = [
         ("blobs", 1),
         ("events of unknown type", 1),
+        ("fiber switches", 1),
         ("large records", 1),
         ("profiler records", 1),
         ("provider events", 1),
         ("records of unknown type", 2),
-        ("scheduling records", 1),
         ("userspace objects", 1),
     ];
     assert_eq!(summary.skipped, expected.map(|(kind, count)| (kind.to_owned(), count)));

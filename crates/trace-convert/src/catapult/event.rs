@@ -1,0 +1,249 @@
+//! One event, member by member.
+
+use super::{Dialect, Exporter};
+use crate::json::Json;
+use std::io::Write;
+use trace_format::event::{EventKind, Scope};
+use trace_format::units::{Nanos, Ticks, TicksPerSecond};
+use trace_reader::{Arguments, Event, Text, Thread, Time, Value};
+
+/// Category of log records in Chrome's dialect, where events have one.
+const LOG_CATEGORY: &str = "log";
+
+impl<W: Write> Exporter<W> {
+    //= docs/catapult.md#log-records
+    pub(super) fn log(&mut self, time: Time, thread: Thread, message: Text<'_>) {
+        self.separate();
+        self.json.raw("{");
+        if self.is_chrome() {
+            self.json.raw("\"cat\":\"");
+            self.json.raw(LOG_CATEGORY);
+            self.json.raw("\",");
+        }
+        self.json.raw("\"name\":\"log\",\"ph\":\"i\",\"ts\":");
+        self.time(time);
+        self.who(thread);
+        self.json.raw(",\"s\":\"g\",\"args\":{\"message\":");
+        self.json.string(message.as_bytes());
+        self.json.raw("}}");
+        self.events += 1;
+    }
+
+    fn is_chrome(&self) -> bool {
+        matches!(self.dialect, Dialect::Chrome(_))
+    }
+
+    /// Names as Chrome has them.
+    //= docs/catapult.md#chromes-dialect
+    pub(super) fn names_as_events(&mut self) {
+        let begin = |this: &mut Self, pid: u64, tid: Option<u64>, what: &str, name: &[u8]| {
+            this.separate();
+            this.json.raw("{\"name\":\"");
+            this.json.raw(what);
+            this.json.raw("\",\"ph\":\"M\",\"pid\":");
+            this.json.integer(pid);
+            if let Some(tid) = tid {
+                this.json.raw(",\"tid\":");
+                this.json.integer(tid);
+            }
+            this.json.raw(",\"args\":{\"name\":");
+            this.json.string(name);
+            this.json.raw("}}");
+        };
+        for (pid, name) in std::mem::take(&mut self.system.processes) {
+            begin(self, pid.0, None, "process_name", &name);
+        }
+        for ((pid, tid), name) in std::mem::take(&mut self.system.threads) {
+            begin(self, pid.0, Some(tid.0), "thread_name", &name);
+        }
+    }
+
+    //= docs/catapult.md#events
+    pub(super) fn event(&mut self, event: &Event<'_>) {
+        if let EventKind::Unknown { .. } = event.kind {
+            return self.skip("events of unknown type");
+        }
+        if !self.filter.keeps(event.category.as_bytes(), event.name.as_bytes()) {
+            return;
+        }
+        self.separate();
+        self.json.raw("{\"cat\":");
+        self.json.string(event.category.as_bytes());
+        self.json.raw(",\"name\":");
+        self.json.string(event.name.as_bytes());
+        self.json.raw(",\"ts\":");
+        self.time(event.time);
+        self.who(event.thread);
+        self.phase(event);
+        self.arguments(event);
+        self.json.raw("}");
+        self.events += 1;
+    }
+
+    pub(super) fn who(&mut self, Thread { process, thread }: Thread) {
+        self.json.raw(",\"pid\":");
+        self.json.integer(process.0);
+        self.json.raw(",\"tid\":");
+        self.json.integer(thread.0);
+    }
+
+    /// The phase, and what belongs to it. There are three ways to write an id.
+    fn phase(&mut self, event: &Event<'_>) {
+        match event.kind {
+            EventKind::Instant { scope } => self.json.raw(match scope {
+                Scope::Thread => ",\"ph\":\"i\",\"s\":\"t\"",
+                Scope::Process => ",\"ph\":\"i\",\"s\":\"p\"",
+                Scope::Global => ",\"ph\":\"i\",\"s\":\"g\"",
+            }),
+            EventKind::Counter { id: 0 } => self.json.raw(",\"ph\":\"C\""),
+            EventKind::Counter { id } => {
+                self.json.raw(",\"ph\":\"C\",\"id\":\"");
+                self.json.hex(id);
+                self.json.raw("\"");
+            }
+            EventKind::DurationBegin => self.json.raw(",\"ph\":\"B\""),
+            EventKind::DurationEnd => self.json.raw(",\"ph\":\"E\""),
+            EventKind::DurationComplete { end } => {
+                self.json.raw(",\"ph\":\"X\",\"dur\":");
+                let ticks = Ticks(end.0.saturating_sub(event.time.ticks.0));
+                self.time(Time { ticks, ..event.time });
+            }
+            EventKind::AsyncBegin { id } => self.async_id("b", id),
+            EventKind::AsyncInstant { id } => self.async_id("n", id),
+            EventKind::AsyncEnd { id } => self.async_id("e", id),
+            EventKind::FlowBegin { id } => self.text_id(",\"ph\":\"s\"", id),
+            EventKind::FlowStep { id } => self.text_id(",\"ph\":\"t\"", id),
+            EventKind::FlowEnd { id } => self.text_id(",\"ph\":\"f\",\"bp\":\"e\"", id),
+            EventKind::Unknown { .. } => {}
+        }
+    }
+
+    /// A number in Fuchsia's dialect, of which JavaScript sees 53 bits; text in Chrome's.
+    fn async_id(&mut self, phase: &str, id: u64) {
+        self.json.raw(",\"ph\":\"");
+        self.json.raw(phase);
+        self.json.raw("\",\"id\":");
+        if self.is_chrome() {
+            self.json.raw("\"");
+            self.json.hex(id);
+            self.json.raw("\"");
+        } else {
+            self.json.integer(id);
+        }
+    }
+
+    fn text_id(&mut self, phase: &str, id: u64) {
+        self.json.raw(phase);
+        self.json.raw(",\"id\":\"");
+        self.json.integer(id);
+        self.json.raw("\"");
+    }
+
+    //= docs/catapult.md#arguments
+    fn arguments(&mut self, event: &Event<'_>) {
+        let arguments: &Arguments<'_> = &event.arguments;
+        let is_series = self.is_chrome() && matches!(event.kind, EventKind::Counter { .. });
+        // To Fuchsia's reader an argument of unknown type is not there at all; a null is, but is not written.
+        let unknown = arguments.iter().filter(|(_, value)| *value == Value::Unknown).count();
+        (0..unknown).for_each(|_| self.skip("arguments of unknown type"));
+        if unknown == arguments.len() {
+            return;
+        }
+        self.json.raw(",\"args\":{");
+        let mut is_first = true;
+        for (name, value) in arguments.iter() {
+            if matches!(value, Value::Null | Value::Unknown) {
+                continue;
+            }
+            if is_series && !is_number(&value) {
+                self.skip("counter arguments that are no numbers");
+                continue;
+            }
+            if !std::mem::take(&mut is_first) {
+                self.json.raw(",");
+            }
+            self.json.string(name.as_bytes());
+            self.json.raw(":");
+            self.value(&value);
+        }
+        self.json.raw("}");
+    }
+
+    fn value(&mut self, value: &Value<'_>) {
+        match value {
+            Value::Null | Value::Unknown => {}
+            Value::Bool(value) => self.json.raw(if *value { "true" } else { "false" }),
+            Value::Int32(value) => self.json.integer(*value),
+            Value::Uint32(value) => self.json.integer(*value),
+            Value::Int64(value) => self.json.integer(*value),
+            Value::Uint64(value) => self.json.integer(*value),
+            Value::Double(value) => _ = self.json.double(*value),
+            Value::String(value) => self.json.string(value.as_bytes()),
+            Value::Pointer(value) => {
+                self.json.raw("\"");
+                self.json.hex(*value);
+                self.json.raw("\"");
+            }
+            Value::Koid(koid) => {
+                self.json.raw("\"#");
+                self.json.integer(koid.0);
+                self.json.raw("\"");
+            }
+            Value::Blob(bytes) => self.json.base64(bytes),
+        }
+    }
+
+    pub(super) fn time(&mut self, time: Time) {
+        self.have_rates_differed |= *self.rate.get_or_insert(time.rate) != time.rate;
+        match self.dialect {
+            Dialect::Fuchsia => micros(&mut self.json, time),
+            // Readers make nanoseconds of it again.
+            Dialect::Chrome(_) => self.json.thousandths(time.nanos().0),
+        }
+    }
+}
+
+/// Microseconds: Fuchsia's double where its digits are within half a nanosecond of the time, else the exact
+/// decimal of the nanosecond.
+//= docs/catapult.md#numbers
+pub(super) fn micros<W: Write>(json: &mut Json<W>, Time { ticks, rate }: Time) {
+    let micros = ticks.0 as f64 * (1_000_000.0 / rate.0.get() as f64);
+    let digits = json.double(micros);
+    if micros >= ALWAYS_EXACT_MICROS && !are_exact(digits, ticks, rate) {
+        let (length, nanos) = (digits.len(), ticks.to_nanos(rate));
+        // A time beyond 64 bits of nanoseconds, of which the reader has warned, stays a double.
+        if nanos < Nanos(u64::MAX) {
+            json.take_back(length);
+            json.thousandths(nanos.0);
+        }
+    }
+}
+
+/// A counter's series in Chrome's dialect has numbers.
+fn is_number(value: &Value<'_>) -> bool {
+    matches!(
+        value,
+        Value::Int32(_) | Value::Uint32(_) | Value::Int64(_) | Value::Uint64(_) | Value::Double(_)
+    )
+}
+
+/// Below it, which is 12 days, the roundings on the way to the digits are less than half a nanosecond together.
+const ALWAYS_EXACT_MICROS: f64 = (1_u64 << 40) as f64;
+
+/// Whether digits of microseconds are within half a nanosecond of so many ticks.
+fn are_exact(digits: &[u8], ticks: Ticks, rate: TicksPerSecond) -> bool {
+    let is_within = || {
+        // Doubles this large have at most four digits behind the point.
+        let point = digits.iter().position(|byte| *byte == b'.')?;
+        let fraction = digits.get(point + 1..)?;
+        let padding = 4_usize.checked_sub(fraction.len())?;
+        let all = digits.get(..point)?.iter().chain(fraction).chain(std::iter::repeat_n(&b'0', padding));
+        let tenths = all
+            .map(|byte| u128::from(*byte - b'0'))
+            .try_fold(0_u128, |sum, digit| sum.checked_mul(10)?.checked_add(digit))?;
+        let rate = u128::from(rate.0.get());
+        let difference = tenths.checked_mul(rate)?.abs_diff(u128::from(ticks.0) * 10_000_000_000);
+        Some(difference < 5 * rate)
+    };
+    is_within().unwrap_or(false)
+}

@@ -1,0 +1,84 @@
+//! Large blobs with an event, of the one category that Fuchsia's exporter writes.
+//= docs/catapult.md#large-blobs
+
+use super::{Dialect, Exporter};
+use std::io::Write;
+use trace_reader::{Arguments, Text, Thread, Time};
+
+/// The category.
+const CATEGORY: &str = "fidl:blob";
+/// Bytes that make whole characters of base64.
+const GROUP: usize = 3;
+
+/// A blob that is being written.
+pub(super) struct LargeBlob {
+    /// Bytes that are less than a group so far.
+    rest: Vec<u8>,
+    /// Bytes that are still to come.
+    left: u64,
+}
+
+impl<W: Write> Exporter<W> {
+    pub(super) fn large_blob(
+        &mut self,
+        category: Text<'_>,
+        name: Text<'_>,
+        event: Option<&(Time, Thread, Arguments<'_>)>,
+        payload: &[u8],
+        payload_bytes: u64,
+    ) {
+        self.end_large();
+        let event = event.filter(|_| category == CATEGORY && self.dialect == Dialect::Fuchsia);
+        let Some((time, thread, _)) = event else {
+            return self.skip("large records");
+        };
+        if !self.filter.keeps(category.as_bytes(), name.as_bytes()) {
+            return;
+        }
+        self.separate();
+        self.json.raw("{\"ph\":\"O\",\"id\":\"\",\"cat\":");
+        self.json.string(category.as_bytes());
+        self.json.raw(",\"name\":");
+        self.json.string(name.as_bytes());
+        self.json.raw(",\"ts\":");
+        self.time(*time);
+        self.who(*thread);
+        self.json.raw(",\"blob\":\"");
+        self.events += 1;
+        self.large = Some(LargeBlob { rest: Vec::new(), left: payload_bytes });
+        self.large_part(payload);
+    }
+
+    /// The next bytes of a blob; of one that is left out, nothing.
+    pub(super) fn large_part(&mut self, payload: &[u8]) {
+        let Some(mut large) = self.large.take() else {
+            return;
+        };
+        large.left = large.left.saturating_sub(payload.len() as u64);
+        let missing = (GROUP - large.rest.len()) % GROUP;
+        let (head, tail) = payload.split_at(missing.min(payload.len()));
+        large.rest.extend_from_slice(head);
+        if large.rest.len() == GROUP {
+            self.json.base64_group(&large.rest);
+            large.rest.clear();
+        }
+        if large.rest.is_empty() {
+            let (whole, rest) = tail.split_at(tail.len() / GROUP * GROUP);
+            self.json.base64_group(whole);
+            large.rest.extend_from_slice(rest);
+        }
+        let is_over = large.left == 0;
+        self.large = Some(large);
+        if is_over {
+            self.end_large();
+        }
+    }
+
+    /// Ends a blob, also one of which not all has come.
+    pub(super) fn end_large(&mut self) {
+        if let Some(large) = self.large.take() {
+            self.json.base64_group(&large.rest);
+            self.json.raw("\"}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What Fuchsia's document has behind the events: names, and what the scheduler did.
+//= docs/catapult.md#names
+
+use crate::json::Json;
+use std::collections::BTreeMap;
+use std::io::{self, Read, Seek, Write};
+use tempfile::SpooledTempFile;
+use trace_format::scheduling::{INCOMING_WEIGHT_ARGUMENT, OUTGOING_WEIGHT_ARGUMENT, WEIGHT_ARGUMENT};
+use trace_format::units::Koid;
+use trace_reader::item::Scheduling;
+use trace_reader::{Arguments, Time, Value};
+
+/// So much of what the scheduler did waits in memory; more in an unlinked file.
+const SPILL_BYTES: usize = 4 << 20;
+const COPY_BYTES: usize = 64 << 10;
+
+pub(super) struct System {
+    pub processes: BTreeMap<Koid, Vec<u8>>,
+    pub threads: BTreeMap<(Koid, Koid), Vec<u8>>,
+    /// Scheduling events, each with a line feed behind it, which is in none of them.
+    scheduling: Json<SpooledTempFile>,
+}
+
+impl System {
+    pub fn new() -> Self {
+        let scheduling = Json::new(SpooledTempFile::new(SPILL_BYTES));
+        Self { processes: BTreeMap::new(), threads: BTreeMap::new(), scheduling }
+    }
+
+    pub fn name_process(&mut self, process: Koid, name: &[u8]) {
+        keep_longer(&mut self.processes, process, name);
+    }
+
+    pub fn name_thread(&mut self, process: Koid, thread: Koid, name: &[u8]) {
+        keep_longer(&mut self.threads, (process, thread), name);
+    }
+
+    pub fn spill_if_full(&mut self) -> io::Result<()> {
+        self.scheduling.flush_if_full()
+    }
+
+    /// Adds a scheduling record; false if there is no form for it.
+    //= docs/catapult.md#scheduling
+    pub fn scheduling(&mut self, time: Time, kind: &Scheduling, arguments: &Arguments<'_>) -> bool {
+        let json = &mut self.scheduling;
+        let weight = |name: &str| match arguments.find(name) {
+            Some(Value::Int32(weight)) => Some(i64::from(weight)),
+            Some(Value::Uint32(weight)) => Some(i64::from(weight)),
+            Some(Value::Int64(weight)) => Some(weight),
+            _ => None,
+        };
+        let begin = |json: &mut Json<SpooledTempFile>, phase: &str, cpu: u64| {
+            json.raw("{\"ph\":\"");
+            json.raw(phase);
+            json.raw("\",\"ts\":");
+            super::event::micros(json, time);
+            json.raw(",\"cpu\":");
+            json.integer(cpu);
+        };
+        let prio = |json: &mut Json<SpooledTempFile>, prio: Option<i64>| {
+            if let Some(prio) = prio {
+                json.raw(",\"prio\":");
+                json.integer(prio);
+            }
+        };
+        match kind {
+            Scheduling::ContextSwitch { cpu, outgoing_state, outgoing, incoming } => {
+                begin(json, "k", u64::from(*cpu));
+                json.raw(",\"out\":{\"tid\":");
+                json.integer(outgoing.0);
+                json.raw(",\"state\":");
+                json.integer(outgoing_state.0);
+                prio(json, weight(OUTGOING_WEIGHT_ARGUMENT));
+                json.raw("},\"in\":{\"tid\":");
+                json.integer(incoming.0);
+                prio(json, weight(INCOMING_WEIGHT_ARGUMENT));
+                json.raw("}}\n");
+            }
+            Scheduling::ThreadWakeup { cpu, thread } => {
+                begin(json, "w", u64::from(*cpu));
+                json.raw(",\"tid\":");
+                json.integer(thread.0);
+                prio(json, weight(WEIGHT_ARGUMENT));
+                json.raw("}\n");
+            }
+            Scheduling::LegacyContextSwitch {
+                cpu,
+                outgoing_state,
+                outgoing,
+                incoming,
+                outgoing_priority,
+                incoming_priority,
+            } => {
+                begin(json, "k", u64::from(*cpu));
+                json.raw(",\"out\":{\"pid\":");
+                json.integer(outgoing.process.0);
+                json.raw(",\"tid\":");
+                json.integer(outgoing.thread.0);
+                json.raw(",\"state\":");
+                json.integer(outgoing_state.0);
+                prio(json, Some(i64::from(*outgoing_priority)));
+                json.raw("},\"in\":{\"pid\":");
+                json.integer(incoming.process.0);
+                json.raw(",\"tid\":");
+                json.integer(incoming.thread.0);
+                prio(json, Some(i64::from(*incoming_priority)));
+                json.raw("}}\n");
+            }
+            Scheduling::FiberSwitch { .. } => return false,
+        }
+        true
+    }
+
+    /// Writes names and then the scheduler's records, with a separator between two, or behind each.
+    pub fn write(self, output: &mut dyn Write, separator: &str, is_behind: bool) -> io::Result<()> {
+        let mut names = Json::new(Vec::new());
+        let mut is_first = true;
+        let mut separate = |json: &mut Json<Vec<u8>>| {
+            if !std::mem::take(&mut is_first) {
+                json.raw(separator);
+            }
+        };
+        for (pid, name) in &self.processes {
+            separate(&mut names);
+            names.raw("{\"ph\":\"p\",\"pid\":");
+            names.integer(pid.0);
+            names.raw(",\"name\":");
+            names.string(name);
+            names.raw(if pid.0 == 0 { ",\"sort_index\":-1}" } else { "}" });
+        }
+        for ((pid, tid), name) in &self.threads {
+            separate(&mut names);
+            names.raw("{\"ph\":\"t\",\"pid\":");
+            names.integer(pid.0);
+            names.raw(",\"tid\":");
+            names.integer(tid.0);
+            names.raw(",\"name\":");
+            names.string(name);
+            names.raw("}");
+        }
+        output.write_all(&names.into_bytes())?;
+        let mut spooled = self.scheduling.into_output()?;
+        spooled.rewind()?;
+        let mut chunk = vec![0; COPY_BYTES];
+        // A line feed ends an event; it becomes a separator when another event follows.
+        let mut is_pending = !is_first;
+        loop {
+            let length = spooled.read(&mut chunk)?;
+            if length == 0 {
+                break;
+            }
+            let mut rest = &chunk[..length];
+            while !rest.is_empty() {
+                if std::mem::take(&mut is_pending) {
+                    output.write_all(separator.as_bytes())?;
+                }
+                let end = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+                output.write_all(&rest[..end])?;
+                is_pending = end < rest.len();
+                rest = rest.get(end + 1..).unwrap_or_default();
+            }
+        }
+        if is_behind && is_pending {
+            output.write_all(separator.as_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+/// Of several names of one object the longest stays.
+fn keep_longer<K: Ord>(names: &mut BTreeMap<K, Vec<u8>>, key: K, name: &[u8]) {
+    let known = names.entry(key).or_insert_with(|| name.to_vec());
+    if name.len() > known.len() {
+        *known = name.to_vec();
+    }
+}

@@ -1,0 +1,80 @@
+//! Chrome's dialect.
+//= docs/catapult.md#chromes-dialect
+
+use super::*;
+
+fn chrome(hex: &[&str], container: Container) -> (String, Summary) {
+    let trace = [bytes(&[MAGIC]), bytes(hex)].concat();
+    let mut output = Vec::new();
+    let options = Options { dialect: Dialect::Chrome(container), ..Options::default() };
+    let summary = convert_with(&trace[..], &mut output, options).unwrap();
+    (String::from_utf8(output).unwrap(), summary)
+}
+
+#[test]
+fn names_are_events_in_either_container() {
+    let hex: Vec<&str> = DURATION_24_MHZ.into_iter().chain([MAIN, SHELL]).collect();
+    let events = [
+        r#"{"cat":"test","name":"work","ts":0.041,"pid":1000,"tid":1001,"ph":"B"}"#,
+        r#"{"cat":"test","name":"work","ts":1.041,"pid":1000,"tid":1001,"ph":"E"}"#,
+        r#"{"name":"process_name","ph":"M","pid":1000,"args":{"name":"shell"}}"#,
+        r#"{"name":"thread_name","ph":"M","pid":1000,"tid":1001,"args":{"name":"main"}}"#,
+    ]
+    .join(",");
+    assert_eq!(chrome(&hex, Container::Array).0, format!("[{events}]"));
+    let object = format!("{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[{events}]}}");
+    assert_eq!(chrome(&hex, Container::Object).0, object);
+    assert_eq!(chrome(&[], Container::Array).0, "[]");
+}
+
+#[test]
+fn ids_of_64_bits_survive_javascript() {
+    let names = "69 6f 00 00 00 00 00 00  72 65 61 64 00 00 00 00";
+    let hex = [
+        NANOSECONDS,
+        THREAD,
+        "54 00 05 01 02 80 04 80  e8 03 00 00 00 00 00 00",
+        names,
+        "01 00 00 00 00 00 00 80",
+        "54 00 0a 01 02 80 04 80  e8 03 00 00 00 00 00 00",
+        names,
+        "01 00 00 00 00 00 00 80",
+    ];
+    assert_eq!(
+        chrome(&hex, Container::Array).0,
+        r#"[{"cat":"io","name":"read","ts":1.0,"pid":5,"tid":6,"ph":"b","id":"0x8000000000000001"},{"cat":"io","name":"read","ts":1.0,"pid":5,"tid":6,"ph":"f","bp":"e","id":"9223372036854775809"}]"#
+    );
+}
+
+#[test]
+fn what_chrome_has_no_place_for_is_counted() {
+    let counter = [
+        NANOSECONDS,
+        THREAD,
+        // A number, a text and a koid.
+        "e4 00 31 01 01 80 01 80  e8 03 00 00 00 00 00 00  63 00 00 00 00 00 00 00  6e 00 00 00 00 00 00 00",
+        "21 00 01 80 07 00 00 00  61 00 00 00 00 00 00 00",
+        "36 00 01 80 01 80 00 00  62 00 00 00 00 00 00 00  78 00 00 00 00 00 00 00",
+        "38 00 01 80 00 00 00 00  63 00 00 00 00 00 00 00  09 00 00 00 00 00 00 00",
+        "05 00 00 00 00 00 00 00",
+    ];
+    let counter: Vec<&str> = counter.into_iter().collect();
+    let length = bytes(&counter[2..]).len() / 8;
+    let mut words = counter.join("  ");
+    words = words.replacen(
+        "e4 00 31 01",
+        &format!("{:02x} {:02x} 31 01", 4 | (length & 0xf) << 4, length >> 4),
+        1,
+    );
+    let switch =
+        "48 00 00 00 10 00 00 10  e8 03 00 00 00 00 00 00  e9 03 00 00 00 00 00 00  ea 03 00 00 00 00 00 00";
+    let log =
+        "49 00 09 00 01 00 00 00  dc 05 00 00 00 00 00 00  64 69 73 6b 20 66 75 6c  6c 00 00 00 00 00 00 00";
+    let (text, summary) = chrome(&[&words, switch, log], Container::Array);
+    assert_eq!(
+        text,
+        r#"[{"cat":"c","name":"n","ts":1.0,"pid":5,"tid":6,"ph":"C","id":"0x5","args":{"a":7}},{"cat":"log","name":"log","ph":"i","ts":1.5,"pid":5,"tid":6,"s":"g","args":{"message":"disk full"}}]"#
+    );
+    let expected = [("counter arguments that are no numbers", 2), ("scheduling records", 1)];
+    assert_eq!(summary.skipped, expected.map(|(kind, count)| (kind.to_owned(), count)));
+}
