@@ -287,7 +287,8 @@ fn stop(recording: &mut Recording<'_>) -> Result<Option<StopResult>, Failure> {
             // Or nobody can write what it sends.
             Happening::ManagerGone => return Ok(None),
             Happening::Response(SessionResponse::OnWaiting(names)) => tell_waiting(&names, "stop"),
-            Happening::Signal => return Err(aborted()),
+            // The first may have come together with the end of the command that it has ended.
+            Happening::Signal if recording.has_given_up() => return Err(aborted()),
             _ => {}
         }
     }

@@ -70,3 +70,33 @@ fn perfetto_counts_what_was_emitted() {
         json!({"scopes": 200, "instants": 200, "pairs": 200, "samples": 200, "processes": 1, "threads": 4});
     assert_eq!(counts.unwrap(), [expected]);
 }
+
+/// What the converter for Chrome makes is seen as the archive is, but for a nanosecond of rounding in the reader.
+//= docs/catapult.md#chromes-dialect
+#[test]
+fn perfetto_sees_the_same_in_chromes_dialect() {
+    let test = "perfetto_sees_the_same_in_chromes_dialect";
+    let sandbox = Sandbox::new();
+    sandbox.record(&["--output-file", "demo.fxt"], "demo", &[]);
+    sandbox.record(&["--output-file", "emit.fxt"], "emit", &["3", "20"]);
+    for name in ["demo", "emit"] {
+        for container in ["array", "object"] {
+            let (archive, json) = (format!("{name}.fxt"), format!("{name}-{container}.json"));
+            let arguments = ["convert", "--to", "chrome", "--container", container, &archive, &json];
+            assert!(sandbox.trace(arguments).status.success());
+            let ask = |file: &str, sql: &str| query(test, &sandbox.file(file), sql);
+            let Some(errors) = ask(&json, ERRORS) else { return };
+            assert_eq!(errors, Vec::<serde_json::Value>::new(), "{json}");
+            for sql in [
+                "SELECT name, count(*) AS n, round(sum(dur) / 1000.0, -1) AS micros FROM slice GROUP BY name ORDER BY name",
+                "SELECT a.name AS source, b.name AS target, count(*) AS n FROM flow f JOIN slice a ON f.slice_out = a.id \
+                 JOIN slice b ON f.slice_in = b.id GROUP BY 1, 2 ORDER BY 1, 2",
+                "SELECT count(*) AS samples, sum(value) AS total FROM counter",
+                "SELECT name, count(*) AS n FROM process WHERE pid > 0 GROUP BY name ORDER BY name",
+                "SELECT name, count(*) AS n FROM thread WHERE tid > 0 GROUP BY name ORDER BY name",
+            ] {
+                assert_eq!(ask(&json, sql), ask(&archive, sql), "{json}: {sql}");
+            }
+        }
+    }
+}

@@ -52,6 +52,8 @@ pub struct Recording<'a> {
     command: Option<ProcessFd>,
     signals: Socket,
     was_terminated: Arc<AtomicBool>,
+    /// Signals that have come.
+    interrupts: usize,
     waits: WaitSet,
     happened: VecDeque<Happening>,
     /// Why the archive could not be written any further.
@@ -90,6 +92,7 @@ impl<'a> Recording<'a> {
             command: None,
             signals,
             was_terminated,
+            interrupts: 0,
             waits,
             happened: VecDeque::new(),
             failure: None,
@@ -194,6 +197,7 @@ impl<'a> Recording<'a> {
     fn read_signals(&mut self) {
         let mut signals = [0; 16];
         if let Ok(count) = self.signals.read(&mut signals) {
+            self.interrupts += count;
             self.happened.extend((0..count).map(|_| Happening::Signal));
         }
     }
@@ -201,6 +205,11 @@ impl<'a> Recording<'a> {
     /// Has it told when the archive has this size.
     pub fn set_limit(&mut self, bytes: u64) {
         self.limit = Some(bytes);
+    }
+
+    /// The user has wanted to stop more than once.
+    pub fn has_given_up(&self) -> bool {
+        self.interrupts > 1
     }
 
     /// Bytes of the archive that have come.
@@ -216,12 +225,14 @@ impl<'a> Recording<'a> {
     /// Ends the session and takes the rest of the archive. Why it is not whole, if it is not.
     pub fn finish(mut self) -> Result<Option<String>, Failure> {
         self.session = None;
+        // One that has ended the command before is no wish to end this too.
+        let before = self.interrupts;
         while self.output.is_some() {
             self.happened.clear();
             let mut events = Vec::new();
             self.waits.wait(&mut events, None).map_err(|error| system(&error))?;
             self.read_signals();
-            if self.happened.iter().any(|happening| matches!(happening, Happening::Signal)) {
+            if self.interrupts > before && self.has_given_up() {
                 return Err(super::aborted());
             }
             self.read_output()?;

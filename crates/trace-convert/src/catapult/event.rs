@@ -105,8 +105,14 @@ impl<W: Write> Exporter<W> {
             EventKind::DurationEnd => self.json.raw(",\"ph\":\"E\""),
             EventKind::DurationComplete { end } => {
                 self.json.raw(",\"ph\":\"X\",\"dur\":");
-                let ticks = Ticks(end.0.saturating_sub(event.time.ticks.0));
-                self.time(Time { ticks, ..event.time });
+                if self.is_chrome() {
+                    // So that the end is where it is, to the nanosecond.
+                    let end = Time { ticks: end, ..event.time }.nanos().0;
+                    self.json.thousandths(end.saturating_sub(event.time.nanos().0));
+                } else {
+                    let ticks = Ticks(end.0.saturating_sub(event.time.ticks.0));
+                    self.time(Time { ticks, ..event.time });
+                }
             }
             EventKind::AsyncBegin { id } => self.async_id("b", id),
             EventKind::AsyncInstant { id } => self.async_id("n", id),
@@ -132,10 +138,15 @@ impl<W: Write> Exporter<W> {
         }
     }
 
+    /// Decimal in Fuchsia's dialect, of which Perfetto takes large ones for one another; hexadecimal in Chrome's.
     fn text_id(&mut self, phase: &str, id: u64) {
         self.json.raw(phase);
         self.json.raw(",\"id\":\"");
-        self.json.integer(id);
+        if self.is_chrome() {
+            self.json.hex(id);
+        } else {
+            self.json.integer(id);
+        }
         self.json.raw("\"");
     }
 
