@@ -137,6 +137,7 @@ or the command line is wrong. The kinds of problem are described in docs/check.m
         after_help = "Examples:
   trace convert --to catapult trace.fxt             writes trace.json
   trace convert --to chrome --container array trace.fxt app.json.gz
+  trace convert trace.fxt trace.pftrace
   trace convert --to catapult --pattern 'draw.*' --category net trace.fxt - | less
 
 What the format cannot express is counted and named at the end; --strict makes it an error."
@@ -496,7 +497,7 @@ mod tests {
         let size = "expected whole mebibytes from 1 to 4096, such as 4, 64MB or 1GB";
         let time = "expected a time above 0, such as 10s, 500ms, 1.5 (seconds) or 2m";
         let modes = "[possible values: oneshot, circular, streaming]";
-        let formats = "[possible values: fxt, catapult, chrome]";
+        let formats = "[possible values: fxt, catapult, chrome, perfetto]";
         let truth = "[possible values: true, false]";
         let table = [
             ("record", "--buffer-size", "0", size),

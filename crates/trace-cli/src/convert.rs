@@ -13,7 +13,7 @@ use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 use trace_convert::catapult::{self, Dialect};
-use trace_convert::{ConvertError, Filter, Summary};
+use trace_convert::{ConvertError, Filter, Summary, perfetto};
 use trace_reader::since::{Since, SinceError};
 
 /// What is to be made of a trace.
@@ -118,7 +118,7 @@ fn check(options: &Convert, to: Format) -> Result<(), Failure> {
         return refuse("--system-event-output-file is for --to catapult");
     }
     if to == Format::Fxt && !(options.pattern.is_empty() && options.category.is_empty()) {
-        return refuse("--pattern and --category are for --to catapult and --to chrome");
+        return refuse("--pattern and --category are for other formats");
     }
     Ok(())
 }
@@ -156,6 +156,7 @@ pub fn advise(summary: &Summary, to: Format) {
         Format::Fxt => "FXT",
         Format::Catapult => "Catapult",
         Format::Chrome => "Chrome's format",
+        Format::Perfetto => "Perfetto's format",
     };
     for (kind, count) in &summary.skipped {
         eprintln!("trace: {count} {kind} left out: {name} has nothing for them");
@@ -190,11 +191,15 @@ fn convert(input: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Option<
         Some(Container::Object) | None => catapult::Container::Object,
     };
     let dialect = match job.to {
-        Format::Fxt => None,
+        Format::Fxt | Format::Perfetto => None,
         Format::Catapult => Some(Dialect::Fuchsia),
         Format::Chrome => Some(Dialect::Chrome(container)),
     };
     let result = match dialect {
+        None if job.to == Format::Perfetto => {
+            let summary = perfetto::convert(reader, &mut encoder, job.filter).map(Some);
+            summary.map_err(|error| Problem::of_conversion(input, error))
+        }
         Some(dialect) => {
             let options = catapult::Options { dialect, filter: job.filter, system_output: job.system_output };
             let summary = catapult::convert_with(reader, &mut encoder, options).map(Some);

@@ -1,11 +1,13 @@
 //! Converts Fuchsia trace archives to other formats.
 //!
-//! [`catapult`] writes the JSON that Catapult (chrome://tracing) reads, as Fuchsia's own exporter does.
+//! [`catapult`] writes the JSON that Catapult (chrome://tracing) reads, as Fuchsia's own exporter does or as Chrome does;
+//! [`perfetto`] writes Perfetto's protobuf packets.
 #![forbid(unsafe_code)]
 
 pub mod catapult;
 mod filter;
 mod json;
+pub mod perfetto;
 
 pub use filter::Filter;
 

@@ -79,6 +79,8 @@ fn sigterm_to_the_tool_ends_the_command_too() {
     let mut recording = sandbox.spawn("trace", &["record", "--", path("emit"), "1", "1", "--wait"]);
     recording.line();
     recording.signal(Signal::TERM);
+    // Its input stays open until then, or it would end by itself.
+    wait_for("the end of the recording", || (!recording.is_running()).then_some(()));
     let output = recording.finish();
     assert_eq!(output.status.code(), Some(128 + 15), "{output:?}");
     assert_eq!(sandbox.files(), ["trace.fxt"]);

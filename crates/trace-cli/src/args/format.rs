@@ -15,6 +15,8 @@ pub enum Format {
     Catapult,
     /// JSON as Chrome writes it, for Catapult and the Perfetto UI
     Chrome,
+    /// Perfetto's own format, for the Perfetto UI
+    Perfetto,
 }
 
 /// How a file is compressed.
@@ -35,6 +37,7 @@ impl Format {
         match self {
             Self::Fxt => "fxt",
             Self::Catapult | Self::Chrome => "json",
+            Self::Perfetto => "pftrace",
         }
     }
 }
@@ -52,6 +55,7 @@ pub fn of_name(path: &Path) -> (Option<Format>, Compression) {
     let format = match name.rsplit_once('.') {
         Some((_, "fxt")) => Some(Format::Fxt),
         Some((_, "json")) => Some(Format::Catapult),
+        Some((_, "pftrace" | "perfetto-trace")) => Some(Format::Perfetto),
         _ => None,
     };
     (format, compression)
@@ -69,6 +73,7 @@ mod tests {
         assert_eq!(of("trace.FXT.GZ"), (Some(Format::Fxt), Compression::Gzip));
         assert_eq!(of("trace.json"), (Some(Format::Catapult), Compression::None));
         assert_eq!(of("trace.json.gz"), (Some(Format::Catapult), Compression::Gzip));
+        assert_eq!(of("trace.pftrace"), (Some(Format::Perfetto), Compression::None));
         assert_eq!(of("trace"), (None, Compression::None));
         assert_eq!(of("trace.zst"), (None, Compression::Zstd));
         assert_eq!(of("json"), (None, Compression::None));

@@ -1,0 +1,467 @@
+//! Perfetto's own format: protobuf packets with track events.
+//!
+//! Packets come in the order of the records; readers put them into the order of their times. Memory holds names, tracks, strings
+//! that were interned, and asynchronous operations that are open.
+//= docs/perfetto.md#document
+
+mod messages;
+mod scheduling;
+mod tracks;
+
+use crate::filter::Filter;
+use crate::{ConvertError, Summary};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use messages::*;
+use prost::Message;
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Read, Write};
+use trace_format::event::EventKind;
+use trace_format::kernel_object::{TYPE_PROCESS, TYPE_THREAD};
+use trace_format::units::ProviderId;
+use trace_reader::{Arguments, Event, Item, Names, ReadError, Reader, Resolved, Text, Thread, Time, Value};
+use tracks::Tracks;
+
+/// Bytes collected before they are handed on.
+const FLUSH_BYTES: usize = 64 << 10;
+/// Strings that are interned at a time; then all are forgotten.
+const MAX_INTERNED: usize = 50_000;
+/// All packets are of one sequence.
+const SEQUENCE: u32 = 1;
+/// The field of a packet in a trace: number 1, with a length.
+const PACKET_TAG: u8 = 0x0a;
+/// The manager's own provider, which says what the time was.
+const MANAGER: ProviderId = ProviderId(0);
+const WALL_CLOCK: &str = "wall_clock_ns";
+const MAX_WARNINGS: usize = 5;
+
+/// Converts an archive.
+///
+/// # Errors
+/// The input is no archive or cannot be read, or the output cannot be written.
+pub fn convert(input: impl Read, output: impl Write, filter: Filter) -> Result<Summary, ConvertError> {
+    let mut reader = Reader::new(input)?;
+    let mut exporter = Exporter {
+        output,
+        bytes: Vec::with_capacity(2 * FLUSH_BYTES),
+        filter,
+        tracks: Tracks::default(),
+        interned: Interned::default(),
+        is_fresh: true,
+        has_clock: false,
+        last: 0,
+        skipped: BTreeMap::new(),
+        events: 0,
+    };
+    let damage = loop {
+        match reader.next_item() {
+            Ok(Some(record)) => exporter.record(&record),
+            Ok(None) => break None,
+            Err(error @ ReadError::NoSize { .. }) => break Some(error),
+            Err(error) => return Err(error.into()),
+        }
+        exporter.flush(FLUSH_BYTES).map_err(ConvertError::Write)?;
+    };
+    exporter.flush(1).and_then(|()| exporter.output.flush()).map_err(ConvertError::Write)?;
+    if let Some(error) = damage {
+        return Err(error.into());
+    }
+    let warnings = reader.warnings();
+    let first = warnings.first();
+    let first = first.iter().take(MAX_WARNINGS);
+    Ok(Summary {
+        events: exporter.events,
+        skipped: exporter.skipped.into_iter().map(|(kind, count)| (kind.to_owned(), count)).collect(),
+        warnings: reader.warnings().count(),
+        first_warnings: first.map(|warning| format!("byte {}: {}", warning.offset, warning.kind)).collect(),
+    })
+}
+
+/// Numbers of strings, by what they are used for.
+#[derive(Default)]
+struct Interned {
+    categories: HashMap<Box<[u8]>, u64>,
+    names: HashMap<Box<[u8]>, u64>,
+    arguments: HashMap<Box<[u8]>, u64>,
+    /// Those that the next packet has to bring.
+    new: InternedData,
+}
+
+impl Interned {
+    fn number(known: &mut HashMap<Box<[u8]>, u64>, new: &mut Vec<InternedName>, text: Text<'_>) -> u64 {
+        if let Some(number) = known.get(text.as_bytes()) {
+            return *number;
+        }
+        let number = known.len() as u64 + 1;
+        known.insert(text.as_bytes().into(), number);
+        new.push(InternedName { iid: Some(number), name: Some(text.to_str().into_owned()) });
+        number
+    }
+
+    fn category(&mut self, text: Text<'_>) -> u64 {
+        Self::number(&mut self.categories, &mut self.new.event_categories, text)
+    }
+
+    fn name(&mut self, text: Text<'_>) -> u64 {
+        Self::number(&mut self.names, &mut self.new.event_names, text)
+    }
+
+    fn argument(&mut self, text: Text<'_>) -> u64 {
+        Self::number(&mut self.arguments, &mut self.new.debug_annotation_names, text)
+    }
+
+    fn is_full(&self) -> bool {
+        self.categories.len() + self.names.len() + self.arguments.len() > MAX_INTERNED
+    }
+}
+
+struct Exporter<W> {
+    output: W,
+    bytes: Vec<u8>,
+    filter: Filter,
+    tracks: Tracks,
+    interned: Interned,
+    /// Nothing is interned as far as a reader knows.
+    is_fresh: bool,
+    has_clock: bool,
+    /// The time of the last event, for what has none.
+    last: u64,
+    skipped: BTreeMap<&'static str, u64>,
+    events: u64,
+}
+
+impl<W: Write> Exporter<W> {
+    fn flush(&mut self, at_least: usize) -> io::Result<()> {
+        if self.bytes.len() >= at_least {
+            self.output.write_all(&self.bytes)?;
+            self.bytes.clear();
+        }
+        Ok(())
+    }
+
+    fn skip(&mut self, kind: &'static str) {
+        *self.skipped.entry(kind).or_default() += 1;
+    }
+
+    fn packet(&mut self, packet: &TracePacket) {
+        self.bytes.push(PACKET_TAG);
+        // There is always room in a vector.
+        let _ = packet.encode_length_delimited(&mut self.bytes);
+    }
+
+    fn describe(&mut self, descriptor: TrackDescriptor) {
+        self.packet(&TracePacket {
+            trusted_packet_sequence_id: Some(SEQUENCE),
+            track_descriptor: Some(Box::new(descriptor)),
+            ..TracePacket::default()
+        });
+    }
+
+    /// A track event, with the strings that it is the first to use.
+    fn track_event(&mut self, timestamp: u64, event: TrackEvent) {
+        let new = std::mem::take(&mut self.interned.new);
+        let mut flags = SEQ_NEEDS_INCREMENTAL_STATE;
+        if std::mem::take(&mut self.is_fresh) {
+            flags |= SEQ_INCREMENTAL_STATE_CLEARED;
+        }
+        self.packet(&TracePacket {
+            timestamp: Some(timestamp),
+            trusted_packet_sequence_id: Some(SEQUENCE),
+            track_event: Some(event),
+            interned_data: (new != InternedData::default()).then(|| Box::new(new)),
+            sequence_flags: Some(flags),
+            ..TracePacket::default()
+        });
+        if self.interned.is_full() {
+            self.interned = Interned::default();
+            self.is_fresh = true;
+        }
+    }
+
+    fn record(&mut self, record: &Resolved<'_>) {
+        let names = record.names;
+        match &record.item {
+            Item::Event(event) => {
+                if record.provider == MANAGER {
+                    self.clock(event);
+                }
+                self.event(event, names);
+            }
+            Item::Log { time, thread, message } => self.log(*time, *thread, *message),
+            Item::KernelObject { object_type: TYPE_PROCESS, koid, name, .. } => {
+                let descriptor = self.tracks.rename_process(*koid, *name);
+                self.describe(descriptor);
+            }
+            Item::KernelObject { object_type: TYPE_THREAD, koid, name, .. } => {
+                if let Some(process) = names.process_of(*koid) {
+                    let thread = Thread { process, thread: *koid };
+                    self.thread_track(thread, names);
+                    let descriptor = self.tracks.rename_thread(thread, *name);
+                    self.describe(descriptor);
+                }
+            }
+            Item::Scheduling { time, kind, arguments } => {
+                match scheduling::bundle(time.nanos().0, kind, arguments, names) {
+                    Some(bundle) => self.packet(&TracePacket {
+                        trusted_packet_sequence_id: Some(SEQUENCE),
+                        ftrace_events: Some(Box::new(bundle)),
+                        ..TracePacket::default()
+                    }),
+                    None => self.skip("fiber switches"),
+                }
+            }
+            Item::Blob { name, payload, .. } => self.object(*name, "blob", payload, None, names),
+            Item::UserspaceObject { process, name, arguments, .. } => {
+                self.object(
+                    *name,
+                    "object",
+                    &[],
+                    Some((Thread { process: *process, ..Thread::default() }, arguments)),
+                    names,
+                );
+            }
+            Item::LargeBlob { category, name, event, payload, .. } => match event {
+                Some((time, thread, arguments)) => {
+                    self.last = time.nanos().0;
+                    self.object(*name, &category.to_str(), payload, Some((*thread, arguments)), names);
+                }
+                None => self.object(*name, "blob", payload, None, names),
+            },
+            Item::LargeBlobPart { .. } => self.skip("further pieces of large blobs"),
+            Item::KernelObject { .. } => self.skip("kernel objects that are no process or thread"),
+            Item::Loss(_) => self.skip("loss records"),
+            Item::ProviderEvent { .. } => self.skip("provider events"),
+            Item::Profiler { .. } => self.skip("profiler records"),
+            Item::Unknown { .. } => self.skip("records of unknown type"),
+            // Of use to those who check.
+            Item::Ledger(_)
+            | Item::Magic
+            | Item::ProviderInfo { .. }
+            | Item::ProviderSection
+            | Item::Initialization { .. }
+            | Item::String { .. }
+            | Item::Thread { .. }
+            | Item::Malformed { .. }
+            | Item::Damage { .. } => {}
+        }
+    }
+
+    /// The wall clock at a time of the trace.
+    //= docs/perfetto.md#clock
+    fn clock(&mut self, event: &Event<'_>) {
+        let Some(Value::Uint64(wall)) = event.arguments.find(WALL_CLOCK).filter(|_| !self.has_clock) else {
+            return;
+        };
+        self.has_clock = true;
+        let clock = |id, nanos| Clock { clock_id: Some(id), timestamp: Some(nanos) };
+        self.packet(&TracePacket {
+            clock_snapshot: Some(ClockSnapshot {
+                clocks: vec![clock(CLOCK_BOOTTIME, event.time.nanos().0), clock(CLOCK_REALTIME, wall)],
+            }),
+            trusted_packet_sequence_id: Some(SEQUENCE),
+            ..TracePacket::default()
+        });
+    }
+
+    fn thread_track(&mut self, thread: Thread, names: &Names) -> u64 {
+        let (track, new) = self.tracks.thread(thread, names);
+        new.into_iter().for_each(|descriptor| self.describe(descriptor));
+        track
+    }
+
+    fn annotations(&mut self, arguments: &Arguments<'_>) -> Vec<DebugAnnotation> {
+        arguments
+            .iter()
+            .map(|(name, value)| {
+                let mut annotation = DebugAnnotation {
+                    name_iid: Some(self.interned.argument(name)),
+                    ..DebugAnnotation::default()
+                };
+                set_value(&mut annotation, &value);
+                annotation
+            })
+            .collect()
+    }
+
+    //= docs/perfetto.md#events
+    fn event(&mut self, event: &Event<'_>, names: &Names) {
+        if !self.filter.keeps(event.category.as_bytes(), event.name.as_bytes()) {
+            return;
+        }
+        let at = event.time.nanos().0;
+        self.last = at;
+        let begin = |this: &mut Self, kind: Option<i32>, track: u64| TrackEvent {
+            category_iids: vec![this.interned.category(event.category)],
+            debug_annotations: this.annotations(&event.arguments),
+            kind,
+            name_iid: Some(this.interned.name(event.name)),
+            track_uuid: Some(track),
+            ..TrackEvent::default()
+        };
+        self.events += 1;
+        match event.kind {
+            EventKind::Unknown { .. } => {
+                self.events -= 1;
+                self.skip("events of unknown type");
+            }
+            EventKind::Counter { id } => self.counter(event, id, names),
+            EventKind::AsyncBegin { id } | EventKind::AsyncInstant { id } | EventKind::AsyncEnd { id } => {
+                let kind = match event.kind {
+                    EventKind::AsyncBegin { .. } => TYPE_SLICE_BEGIN,
+                    EventKind::AsyncEnd { .. } => TYPE_SLICE_END,
+                    _ => TYPE_INSTANT,
+                };
+                self.thread_track(event.thread, names);
+                let (track, new) = self.tracks.operation(event, id, kind);
+                new.into_iter().for_each(|descriptor| self.describe(descriptor));
+                let built = begin(self, Some(kind), track);
+                self.track_event(at, built);
+            }
+            EventKind::FlowBegin { id } | EventKind::FlowStep { id } | EventKind::FlowEnd { id } => {
+                let phase = match event.kind {
+                    EventKind::FlowBegin { .. } => b's',
+                    EventKind::FlowStep { .. } => b't',
+                    _ => b'f',
+                };
+                let track = self.thread_track(event.thread, names);
+                let mut built = begin(self, None, track);
+                built.legacy_event = Some(LegacyEvent {
+                    phase: Some(i32::from(phase)),
+                    unscoped_id: Some(id),
+                    bind_to_enclosing: (phase == b'f').then_some(true),
+                });
+                self.track_event(at, built);
+            }
+            EventKind::Instant { .. } | EventKind::DurationBegin | EventKind::DurationEnd => {
+                let kind = match event.kind {
+                    EventKind::DurationBegin => TYPE_SLICE_BEGIN,
+                    EventKind::DurationEnd => TYPE_SLICE_END,
+                    _ => TYPE_INSTANT,
+                };
+                let track = self.thread_track(event.thread, names);
+                let built = begin(self, Some(kind), track);
+                self.track_event(at, built);
+            }
+            EventKind::DurationComplete { end } => {
+                let track = self.thread_track(event.thread, names);
+                let built = begin(self, Some(TYPE_SLICE_BEGIN), track);
+                self.track_event(at, built);
+                let end = Time { ticks: end, ..event.time }.nanos().0.max(at);
+                let built = TrackEvent {
+                    kind: Some(TYPE_SLICE_END),
+                    track_uuid: Some(track),
+                    ..TrackEvent::default()
+                };
+                self.track_event(end, built);
+            }
+        }
+    }
+
+    /// A sample for each argument that is a number.
+    fn counter(&mut self, event: &Event<'_>, id: u64, names: &Names) {
+        self.thread_track(event.thread, names);
+        let at = event.time.nanos().0;
+        for (argument, value) in event.arguments.iter() {
+            let (counter_value, double_counter_value) = match value {
+                Value::Int32(value) => (Some(i64::from(value)), None),
+                Value::Uint32(value) => (Some(i64::from(value)), None),
+                Value::Int64(value) => (Some(value), None),
+                Value::Uint64(value) => match i64::try_from(value) {
+                    Ok(value) => (Some(value), None),
+                    Err(_) => (None, Some(value as f64)),
+                },
+                Value::Double(value) => (None, Some(value)),
+                _ => {
+                    self.skip("counter arguments that are no numbers");
+                    continue;
+                }
+            };
+            let (track, new) = self.tracks.counter(event, argument, id);
+            new.into_iter().for_each(|descriptor| self.describe(descriptor));
+            let built = TrackEvent {
+                kind: Some(TYPE_COUNTER),
+                track_uuid: Some(track),
+                counter_value,
+                double_counter_value,
+                ..TrackEvent::default()
+            };
+            self.track_event(at, built);
+        }
+    }
+
+    //= docs/perfetto.md#what-other-importers-drop
+    fn log(&mut self, time: Time, thread: Thread, message: Text<'_>) {
+        let at = time.nanos().0;
+        self.last = at;
+        self.events += 1;
+        let event = LogEvent {
+            pid: Some(thread.process.0 as i32),
+            tid: Some(thread.thread.0 as i32),
+            timestamp: Some(at),
+            tag: Some("trace".to_owned()),
+            prio: Some(LOG_PRIO_INFO),
+            message: Some(message.to_str().into_owned()),
+        };
+        self.packet(&TracePacket {
+            timestamp: Some(at),
+            trusted_packet_sequence_id: Some(SEQUENCE),
+            android_log: Some(Box::new(AndroidLogPacket { events: vec![event] })),
+            ..TracePacket::default()
+        });
+    }
+
+    /// Something that has a name and perhaps bytes: an instant, at the time of the last event where it has none.
+    //= docs/perfetto.md#what-other-importers-drop
+    fn object(
+        &mut self,
+        name: Text<'_>,
+        category: &str,
+        payload: &[u8],
+        whose: Option<(Thread, &Arguments<'_>)>,
+        names: &Names,
+    ) {
+        let mut debug_annotations = Vec::new();
+        let mut track_uuid = Some(tracks::GLOBAL);
+        if let Some((thread, arguments)) = whose {
+            track_uuid = Some(self.thread_track(thread, names));
+            debug_annotations = self.annotations(arguments);
+        }
+        if !payload.is_empty() {
+            debug_annotations.push(DebugAnnotation {
+                name_iid: Some(self.interned.argument(Text(b"base64"))),
+                string_value: Some(STANDARD.encode(payload)),
+                ..DebugAnnotation::default()
+            });
+        }
+        let event = TrackEvent {
+            category_iids: vec![self.interned.category(Text(category.as_bytes()))],
+            debug_annotations,
+            kind: Some(TYPE_INSTANT),
+            name_iid: Some(self.interned.name(name)),
+            track_uuid,
+            ..TrackEvent::default()
+        };
+        self.events += 1;
+        self.track_event(self.last, event);
+    }
+}
+
+//= docs/perfetto.md#arguments
+fn set_value(annotation: &mut DebugAnnotation, value: &Value<'_>) {
+    match value {
+        Value::Bool(value) => annotation.bool_value = Some(*value),
+        Value::Int32(value) => annotation.int_value = Some(i64::from(*value)),
+        Value::Int64(value) => annotation.int_value = Some(*value),
+        Value::Uint32(value) => annotation.uint_value = Some(u64::from(*value)),
+        Value::Uint64(value) => annotation.uint_value = Some(*value),
+        Value::Double(value) => annotation.double_value = Some(*value),
+        Value::String(value) => annotation.string_value = Some(value.to_str().into_owned()),
+        Value::Pointer(value) => annotation.pointer_value = Some(*value),
+        Value::Koid(koid) => annotation.uint_value = Some(koid.0),
+        Value::Blob(bytes) => annotation.string_value = Some(STANDARD.encode(bytes)),
+        Value::Null | Value::Unknown => annotation.string_value = Some("null".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,162 @@
+//! What Perfetto's own reader sees in these files is compared in the scenarios; here are the packets themselves.
+
+use super::*;
+use trace_format::argument::{Argument, ArgumentValue};
+use trace_format::event::{Event as Encoded, Scope};
+use trace_format::metadata::MAGIC_WORD;
+use trace_format::refs::{StringRef, ThreadRef};
+use trace_format::sink::Sink;
+use trace_format::units::{Koid, ProcessKoid, ThreadKoid, Ticks};
+
+struct Bytes(Vec<u8>);
+
+impl Sink for Bytes {
+    fn word(&mut self, word: u64) {
+        self.0.extend_from_slice(&word.to_le_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+        self.0.resize(self.0.len().next_multiple_of(8), 0);
+    }
+}
+
+fn archive(lines: &[(u64, &str, EventKind, &[Argument<'_>])]) -> Vec<u8> {
+    let mut archive = Bytes(MAGIC_WORD.to_le_bytes().to_vec());
+    for (at, name, kind, arguments) in lines {
+        let event = Encoded {
+            timestamp: Ticks(*at),
+            thread: ThreadRef::Inline { process: ProcessKoid(Koid(5)), thread: ThreadKoid(Koid(6)) },
+            category: StringRef::Inline(b"c"),
+            name: StringRef::Inline(name.as_bytes()),
+            kind: *kind,
+            arguments: trace_format::argument::Arguments::from_slice(arguments),
+        };
+        event.encode(&mut archive).unwrap();
+    }
+    archive.0
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Trace {
+    #[prost(message, repeated, tag = "1")]
+    packet: Vec<TracePacket>,
+}
+
+fn packets(archive: &[u8]) -> (Vec<TracePacket>, Summary) {
+    let mut output = Vec::new();
+    let summary = convert(archive, &mut output, Filter::default()).unwrap();
+    (Trace::decode(&output[..]).unwrap().packet, summary)
+}
+
+fn argument(name: &'static str, value: ArgumentValue<'static>) -> Argument<'static> {
+    Argument { name: StringRef::Inline(name.as_bytes()), value }
+}
+
+//= docs/perfetto.md#document
+//= docs/perfetto.md#tracks
+//= docs/perfetto.md#events
+#[test]
+fn a_complete_duration_is_a_begin_and_an_end_on_its_threads_track() {
+    let kind = EventKind::DurationComplete { end: Ticks(3500) };
+    let (packets, summary) = packets(&archive(&[(1000, "draw", kind, &[])]));
+    let [process, thread, begin, end] = &packets[..] else { panic!("{packets:?}") };
+    let of = |packet: &TracePacket| packet.track_descriptor.clone().unwrap();
+    assert_eq!(of(process).process.unwrap().pid, Some(5));
+    let described = of(thread).thread.unwrap();
+    assert_eq!((described.pid, described.tid, of(thread).parent_uuid), (Some(5), Some(6), of(process).uuid));
+    let event = begin.track_event.clone().unwrap();
+    assert_eq!((begin.timestamp, event.kind, event.track_uuid), (Some(1000), Some(1), of(thread).uuid));
+    let interned = begin.interned_data.clone().unwrap();
+    assert_eq!(interned.event_names[0].name.as_deref(), Some("draw"));
+    assert_eq!((event.name_iid, event.category_iids), (interned.event_names[0].iid, vec![1]));
+    assert_eq!(begin.sequence_flags, Some(3));
+    let event = end.track_event.clone().unwrap();
+    assert_eq!((end.timestamp, event.kind, event.track_uuid), (Some(3500), Some(2), of(thread).uuid));
+    assert_eq!((end.sequence_flags, &end.interned_data), (Some(2), &None));
+    assert_eq!(summary, Summary { events: 1, ..Summary::default() });
+}
+
+//= docs/perfetto.md#arguments
+#[test]
+fn arguments_keep_their_types_and_names_are_told_once() {
+    let scope = EventKind::Instant { scope: Scope::Thread };
+    let arguments = [
+        argument("a", ArgumentValue::Int64(-5)),
+        argument("b", ArgumentValue::Uint64(u64::MAX)),
+        argument("c", ArgumentValue::Bool(true)),
+        argument("d", ArgumentValue::Double(0.5)),
+        argument("e", ArgumentValue::String(StringRef::Inline(b"x"))),
+        argument("f", ArgumentValue::Pointer(16)),
+        argument("g", ArgumentValue::Blob(&[1, 2, 3])),
+    ];
+    let (packets, _) = packets(&archive(&[(1, "i", scope, &arguments), (2, "i", scope, &arguments)]));
+    let annotations = &packets[2].track_event.as_ref().unwrap().debug_annotations;
+    assert_eq!(annotations[0].int_value, Some(-5));
+    assert_eq!(annotations[1].uint_value, Some(u64::MAX));
+    assert_eq!(annotations[2].bool_value, Some(true));
+    assert_eq!(annotations[3].double_value, Some(0.5));
+    assert_eq!(annotations[4].string_value.as_deref(), Some("x"));
+    assert_eq!(annotations[5].pointer_value, Some(16));
+    assert_eq!(annotations[6].string_value.as_deref(), Some("AQID"));
+    assert_eq!(packets[2].interned_data.as_ref().unwrap().debug_annotation_names.len(), 7);
+    assert_eq!(packets[3].interned_data, None);
+    assert_eq!(&packets[3].track_event.as_ref().unwrap().debug_annotations, annotations);
+}
+
+//= docs/perfetto.md#tracks
+#[test]
+fn an_operation_has_a_track_from_its_begin_to_its_end() {
+    let lines: [(u64, &str, EventKind, &[Argument<'_>]); 5] = [
+        (1, "read", EventKind::AsyncBegin { id: 7 }, &[]),
+        (2, "part", EventKind::AsyncBegin { id: 7 }, &[]),
+        (3, "part", EventKind::AsyncEnd { id: 7 }, &[]),
+        (4, "read", EventKind::AsyncEnd { id: 7 }, &[]),
+        (5, "read", EventKind::AsyncBegin { id: 7 }, &[]),
+    ];
+    let (packets, _) = packets(&archive(&lines));
+    let tracks: Vec<_> =
+        packets.iter().filter_map(|packet| packet.track_event.as_ref()?.track_uuid).collect();
+    assert_eq!(tracks[..4], [tracks[0]; 4]);
+    assert_ne!(tracks[4], tracks[0]);
+    let described = packets.iter().filter_map(|packet| packet.track_descriptor.as_ref()?.name.clone());
+    assert_eq!(described.collect::<Vec<_>>(), ["read", "read"]);
+}
+
+//= docs/perfetto.md#events
+#[test]
+fn counters_and_flows_have_their_forms() {
+    let samples =
+        [argument("used", ArgumentValue::Uint64(u64::MAX)), argument("free", ArgumentValue::Int32(3))];
+    let text = [argument("no", ArgumentValue::Bool(true))];
+    let lines: [(u64, &str, EventKind, &[Argument<'_>]); 3] = [
+        (1, "heap", EventKind::Counter { id: 9 }, &samples),
+        (2, "heap", EventKind::Counter { id: 9 }, &text),
+        (3, "call", EventKind::FlowEnd { id: 1 << 63 }, &[]),
+    ];
+    let (packets, summary) = packets(&archive(&lines));
+    let names: Vec<_> =
+        packets.iter().filter_map(|packet| packet.track_descriptor.as_ref()?.name.clone()).collect();
+    assert_eq!(names, ["heap:used:9", "heap:free:9"]);
+    let events: Vec<_> = packets.iter().filter_map(|packet| packet.track_event.as_ref()).collect();
+    assert_eq!(events[0].double_counter_value, Some(u64::MAX as f64));
+    assert_eq!(events[1].counter_value, Some(3));
+    let flow = events[2].legacy_event.as_ref().unwrap();
+    assert_eq!(
+        (flow.phase, flow.unscoped_id, flow.bind_to_enclosing),
+        (Some(102), Some(1 << 63), Some(true))
+    );
+    assert_eq!(summary.skipped, [("counter arguments that are no numbers".to_owned(), 1)]);
+}
+
+/// More strings than are kept: a reader is told to forget them.
+//= docs/perfetto.md#document
+#[test]
+fn strings_without_end_are_forgotten() {
+    let scope = EventKind::Instant { scope: Scope::Thread };
+    let names: Vec<String> = (0..MAX_INTERNED + 10).map(|number| format!("name {number}")).collect();
+    let lines: Vec<_> = names.iter().map(|name| (1, name.as_str(), scope, &[][..])).collect();
+    let (packets, _) = packets(&archive(&lines));
+    let cleared = packets.iter().filter(|packet| packet.sequence_flags == Some(3)).count();
+    assert_eq!(cleared, 2);
+}

@@ -1,0 +1,151 @@
+//! Tracks: of processes, threads, counters and asynchronous operations.
+//= docs/perfetto.md#tracks
+
+use super::messages::{
+    CounterDescriptor, ProcessDescriptor, TYPE_SLICE_BEGIN, TYPE_SLICE_END, ThreadDescriptor, TrackDescriptor,
+};
+use std::collections::HashMap;
+use trace_format::units::Koid;
+use trace_reader::{Event, Names, Text, Thread};
+
+/// What belongs to nobody.
+pub(super) const GLOBAL: u64 = 0;
+/// Operations that are open at a time; then the oldest knowledge is given up.
+const MAX_OPERATIONS: usize = 200_000;
+
+/// What joins the spans of an operation: process, category, id.
+type Operation = (Koid, Box<[u8]>, u64);
+
+#[derive(Default)]
+pub(super) struct Tracks {
+    last: u64,
+    processes: HashMap<Koid, u64>,
+    threads: HashMap<Thread, u64>,
+    counters: HashMap<(Koid, Box<[u8]>), u64>,
+    /// Open operations: their track, and how many spans of it are open.
+    operations: HashMap<Operation, (u64, u32)>,
+}
+
+fn process_descriptor(uuid: u64, process: Koid, name: Option<Text<'_>>) -> TrackDescriptor {
+    TrackDescriptor {
+        uuid: Some(uuid),
+        process: Some(ProcessDescriptor {
+            // The format has 32 bits.
+            pid: Some(process.0 as i32),
+            process_name: name.map(|name| name.to_str().into_owned()),
+        }),
+        ..TrackDescriptor::default()
+    }
+}
+
+fn thread_descriptor(uuid: u64, parent: u64, thread: Thread, name: Option<Text<'_>>) -> TrackDescriptor {
+    TrackDescriptor {
+        uuid: Some(uuid),
+        parent_uuid: Some(parent),
+        thread: Some(ThreadDescriptor {
+            pid: Some(thread.process.0 as i32),
+            tid: Some(thread.thread.0 as i64),
+            thread_name: name.map(|name| name.to_str().into_owned()),
+        }),
+        ..TrackDescriptor::default()
+    }
+}
+
+impl Tracks {
+    fn next(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    /// A process's track, and that it has a name.
+    pub fn rename_process(&mut self, process: Koid, name: Text<'_>) -> TrackDescriptor {
+        let next = self.last + 1;
+        let uuid = *self.processes.entry(process).or_insert(next);
+        self.last = self.last.max(uuid);
+        process_descriptor(uuid, process, Some(name))
+    }
+
+    /// A thread's track has a name; it is there already.
+    pub fn rename_thread(&mut self, thread: Thread, name: Text<'_>) -> TrackDescriptor {
+        let uuid = self.threads.get(&thread).copied().unwrap_or(GLOBAL);
+        let parent = self.processes.get(&thread.process).copied().unwrap_or(GLOBAL);
+        thread_descriptor(uuid, parent, thread, Some(name))
+    }
+
+    /// A thread's track, and what has to be said of it and its process before it is used.
+    pub fn thread(&mut self, thread: Thread, names: &Names) -> (u64, Vec<TrackDescriptor>) {
+        if let Some(uuid) = self.threads.get(&thread) {
+            return (*uuid, Vec::new());
+        }
+        let mut new = Vec::new();
+        let parent = match self.processes.get(&thread.process) {
+            Some(parent) => *parent,
+            None => {
+                let parent = self.next();
+                self.processes.insert(thread.process, parent);
+                new.push(process_descriptor(parent, thread.process, names.process(thread.process)));
+                parent
+            }
+        };
+        let uuid = self.next();
+        self.threads.insert(thread, uuid);
+        new.push(thread_descriptor(uuid, parent, thread, names.thread(thread)));
+        (uuid, new)
+    }
+
+    /// The track of an argument of a counter, named as Perfetto names it when it reads an archive.
+    pub fn counter(
+        &mut self,
+        event: &Event<'_>,
+        argument: Text<'_>,
+        id: u64,
+    ) -> (u64, Option<TrackDescriptor>) {
+        let name = format!("{}:{}:{id}", event.name.to_str(), argument.to_str());
+        let key = (event.thread.process, name.as_bytes().into());
+        if let Some(uuid) = self.counters.get(&key) {
+            return (*uuid, None);
+        }
+        let uuid = self.next();
+        self.counters.insert(key, uuid);
+        let descriptor = TrackDescriptor {
+            uuid: Some(uuid),
+            name: Some(name),
+            parent_uuid: self.processes.get(&event.thread.process).copied(),
+            counter: Some(CounterDescriptor {}),
+            ..TrackDescriptor::default()
+        };
+        (uuid, Some(descriptor))
+    }
+
+    /// The track of an asynchronous operation: a new one when it begins, the same until it has ended.
+    pub fn operation(&mut self, event: &Event<'_>, id: u64, kind: i32) -> (u64, Option<TrackDescriptor>) {
+        let process = event.thread.process;
+        let key = (process, event.category.as_bytes().into(), id);
+        if let Some((uuid, depth)) = self.operations.get_mut(&key) {
+            let uuid = *uuid;
+            match kind {
+                TYPE_SLICE_BEGIN => *depth += 1,
+                TYPE_SLICE_END => *depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            if *depth == 0 {
+                self.operations.remove(&key);
+            }
+            return (uuid, None);
+        }
+        let uuid = self.next();
+        if kind == TYPE_SLICE_BEGIN {
+            if self.operations.len() >= MAX_OPERATIONS {
+                self.operations.clear();
+            }
+            self.operations.insert(key, (uuid, 1));
+        }
+        let descriptor = TrackDescriptor {
+            uuid: Some(uuid),
+            name: Some(event.name.to_str().into_owned()),
+            parent_uuid: self.processes.get(&process).copied(),
+            ..TrackDescriptor::default()
+        };
+        (uuid, Some(descriptor))
+    }
+}
