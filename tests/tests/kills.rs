@@ -89,6 +89,7 @@ fn kill_once(mode: &str, victims: Victims, events: u64, between: Duration) {
     wait_for("the client to end", || (!scene.recording.is_running()).then_some(()));
     // What is in no archive is recovered; where the manager had time to write all of it there is nothing left.
     let mut files = vec!["trace.fxt"];
+    let mut said = String::from("no session is left");
     if victims != Victims::Program && !scene.sessions().is_empty() {
         let output = scene.recover();
         let text = String::from_utf8_lossy(&output.stderr);
@@ -96,12 +97,14 @@ fn kill_once(mode: &str, victims: Victims, events: u64, between: Duration) {
         if output.status.success() {
             files.push("recovered.fxt");
         }
+        said = text.into_owned();
     }
     // The program may go on after its manager, and is not recorded from when it has noticed.
     let exact = matches!(victims, Victims::Program | Victims::ProgramAndManager);
     let most: Vec<u64> = counted(&scene.sandbox).iter().map(|counted| counted + 1).collect();
     let least = if exact { counted(&scene.sandbox) } else { before };
-    scene.check_between(&format!("{mode} {victims:?}"), mode != "circular", &files, &least, &most);
+    let what = format!("{mode} {victims:?} ({files:?}, {said:?})");
+    scene.check_between(&what, mode != "circular", &files, &least, &most);
     kill(program, Signal::KILL);
 }
 

@@ -1,0 +1,388 @@
+//! One event of a JSON trace, and what comes beside the events.
+//= docs/import.md#events
+
+use super::number::{hash, id, nanos};
+use crate::Summary;
+use crate::import::writer::{Writer, inline};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, Write};
+use trace_format::argument::{Argument, ArgumentValue, Arguments};
+use trace_format::event::{EventKind, Scope};
+use trace_format::kernel_object::{PROCESS_ARGUMENT, TYPE_PROCESS, TYPE_THREAD};
+use trace_format::record::Record;
+use trace_format::refs::ThreadRef;
+use trace_format::scheduling::{
+    INCOMING_WEIGHT_ARGUMENT, OUTGOING_WEIGHT_ARGUMENT, Scheduling, ThreadState, WEIGHT_ARGUMENT,
+};
+use trace_format::units::{Koid, ProcessKoid, ThreadKoid, Ticks};
+use trace_reader::Thread;
+
+/// Most arguments of an event of the format.
+const MAX_ARGUMENTS: usize = 15;
+
+/// The members that count; others are passed over.
+#[derive(Deserialize)]
+struct Entry<'a> {
+    #[serde(borrow)]
+    ph: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    cat: Option<&'a RawValue>,
+    #[serde(borrow)]
+    ts: Option<&'a RawValue>,
+    #[serde(borrow)]
+    dur: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pid: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tid: Option<&'a RawValue>,
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    id2: Option<&'a RawValue>,
+    #[serde(borrow)]
+    s: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    args: Option<&'a RawValue>,
+}
+
+/// The members of an object, in order.
+struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(key) = map.next_key::<Borrowed<'de>>()? {
+                    members.push((key.0, map.next_value()?));
+                }
+                Ok(Members(members))
+            }
+        }
+
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+/// Text that is borrowed where it has no escapes.
+#[derive(Deserialize)]
+struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// Text, or the text of another value.
+fn text(raw: &RawValue) -> Cow<'_, str> {
+    let found: Result<Borrowed<'_>, _> = serde_json::from_str(raw.get());
+    found.map_or(Cow::Borrowed(raw.get()), |text| text.0)
+}
+
+pub(super) struct Importer<W> {
+    writer: Writer<W>,
+    events: u64,
+    skipped: BTreeMap<String, u64>,
+    is_cut_off: bool,
+}
+
+impl<W: Write> Importer<W> {
+    pub fn new(writer: Writer<W>) -> Self {
+        Self { writer, events: 0, skipped: BTreeMap::new(), is_cut_off: false }
+    }
+
+    pub fn flush_if_full(&mut self) -> io::Result<()> {
+        self.writer.flush_if_full()
+    }
+
+    /// The text ends before its document does.
+    pub fn cut_off(&mut self) {
+        self.is_cut_off = true;
+    }
+
+    fn skip(&mut self, what: impl Into<String>) {
+        *self.skipped.entry(what.into()).or_default() += 1;
+    }
+
+    pub fn finish(self) -> io::Result<Summary> {
+        self.writer.finish()?;
+        let first_warnings =
+            if self.is_cut_off { vec!["the file is cut off".to_owned()] } else { Vec::new() };
+        Ok(Summary {
+            events: self.events,
+            skipped: self.skipped.into_iter().collect(),
+            warnings: first_warnings.len() as u64,
+            first_warnings,
+        })
+    }
+
+    /// A process or thread: its number; of one that has a name instead, that name's hash.
+    fn koid(raw: Option<&RawValue>) -> Koid {
+        Koid(raw.map_or(0, |raw| id(raw.get())))
+    }
+
+    pub fn event(&mut self, text_of_event: &[u8]) -> Result<(), serde_json::Error> {
+        let entry: Entry<'_> = serde_json::from_slice(text_of_event)?;
+        let thread = Thread { process: Self::koid(entry.pid), thread: Self::koid(entry.tid) };
+        let phase = entry.ph.as_deref().unwrap_or_default();
+        if phase == "M" {
+            self.metadata(&entry, thread)?;
+            return Ok(());
+        }
+        let Some(at) = entry.ts.and_then(|ts| nanos(ts.get())) else {
+            self.skip("events without a time that can be expressed");
+            return Ok(());
+        };
+        let own_id = || {
+            let local = entry.id2.map(|id2| hash(id2.get().as_bytes()));
+            entry.id.map(|raw| id(raw.get())).or(local).unwrap_or(0)
+        };
+        let kind = match phase {
+            "B" => EventKind::DurationBegin,
+            "E" => EventKind::DurationEnd,
+            "X" => {
+                let length = entry.dur.and_then(|dur| nanos(dur.get())).unwrap_or(0);
+                EventKind::DurationComplete { end: Ticks(at.saturating_add(length)) }
+            }
+            "i" | "I" | "R" => EventKind::Instant {
+                scope: match entry.s.as_deref() {
+                    Some("g") => Scope::Global,
+                    Some("p") => Scope::Process,
+                    _ => Scope::Thread,
+                },
+            },
+            "C" => EventKind::Counter { id: own_id() },
+            "b" | "S" => EventKind::AsyncBegin { id: own_id() },
+            "n" | "T" | "p" => EventKind::AsyncInstant { id: own_id() },
+            "e" | "F" => EventKind::AsyncEnd { id: own_id() },
+            "s" => EventKind::FlowBegin { id: own_id() },
+            "t" => EventKind::FlowStep { id: own_id() },
+            "f" => EventKind::FlowEnd { id: own_id() },
+            other => {
+                self.skip(format!("events of phase {other:?}"));
+                return Ok(());
+            }
+        };
+        let (name, category) = (entry.name.map(text), entry.cat.map(text));
+        let members = match entry.args.filter(|args| args.get().starts_with('{')) {
+            Some(args) => serde_json::from_str::<Members<'_>>(args.get())?.0,
+            None => Vec::new(),
+        };
+        self.write(at, thread, (category, name), kind, &members);
+        Ok(())
+    }
+
+    fn write(
+        &mut self,
+        at: u64,
+        thread: Thread,
+        (category, name): (Option<Cow<'_, str>>, Option<Cow<'_, str>>),
+        kind: EventKind,
+        members: &[(Cow<'_, str>, &RawValue)],
+    ) {
+        for _ in members.iter().skip(MAX_ARGUMENTS) {
+            self.skip("arguments beyond the fifteenth");
+        }
+        let members = &members[..members.len().min(MAX_ARGUMENTS)];
+        let texts: Vec<Option<Cow<'_, str>>> =
+            members.iter().map(|(_, raw)| raw.get().starts_with('"').then(|| text(raw))).collect();
+        let mut arguments = Vec::with_capacity(members.len());
+        for ((name, raw), text) in members.iter().zip(&texts) {
+            let name = self.writer.string(name.as_bytes());
+            let value = match text {
+                Some(text) => ArgumentValue::String(self.writer.string(text.as_bytes())),
+                None => plain_value(raw.get()),
+            };
+            arguments.push(Argument { name, value });
+        }
+        let (category, name) = (category.unwrap_or_default(), name.unwrap_or_default());
+        if self.writer.event(at, thread, category.as_bytes(), name.as_bytes(), kind, &arguments) {
+            self.events += 1;
+        } else {
+            self.skip("events that are too large");
+        }
+    }
+
+    /// Names of processes and threads.
+    fn metadata(&mut self, entry: &Entry<'_>, thread: Thread) -> Result<(), serde_json::Error> {
+        #[derive(Deserialize)]
+        struct Name<'a> {
+            #[serde(borrow)]
+            name: Option<Cow<'a, str>>,
+        }
+
+        let what = entry.name.map(text).unwrap_or_default();
+        let name: Option<Name<'_>> = entry.args.map(|args| serde_json::from_str(args.get())).transpose()?;
+        match (what.as_ref(), name.and_then(|name| name.name)) {
+            ("process_name", Some(name)) => {
+                self.writer.kernel_object(TYPE_PROCESS, thread.process, name.as_bytes(), &[]);
+            }
+            ("thread_name", Some(name)) => self.name_thread(thread, name.as_bytes()),
+            (other, _) => self.skip(format!("metadata {other}")),
+        }
+        Ok(())
+    }
+
+    fn name_thread(&mut self, thread: Thread, name: &[u8]) {
+        let process = Argument {
+            name: self.writer.string(PROCESS_ARGUMENT.as_bytes()),
+            value: ArgumentValue::Koid(thread.process),
+        };
+        self.writer.kernel_object(TYPE_THREAD, thread.thread, name, &[process]);
+    }
+
+    /// What stands beside the events.
+    //= docs/import.md#beside-the-events
+    pub fn member(&mut self, name: &str, value: &[u8]) -> Result<(), serde_json::Error> {
+        match name {
+            "systemTraceEvents" if value.starts_with(b"{") => {
+                #[derive(Deserialize)]
+                struct System<'a> {
+                    #[serde(borrow, default)]
+                    events: Vec<SystemEvent<'a>>,
+                }
+
+                let system: System<'_> = serde_json::from_slice(value)?;
+                system.events.iter().for_each(|event| self.system_event(event));
+            }
+            "displayTimeUnit" => {}
+            other => self.skip(format!("member {other}")),
+        }
+        Ok(())
+    }
+
+    /// What the scheduler did; with process numbers it is of the older kind.
+    fn scheduling(&mut self, event: &SystemEvent<'_>) {
+        let Some(timestamp) = event.ts.and_then(|ts| nanos(ts.get())).map(Ticks) else {
+            return self.skip("scheduling without a time that can be expressed");
+        };
+        let weight = |name: &'static str, weight: Option<i32>| {
+            weight
+                .map(|weight| Argument { name: inline(name.as_bytes()), value: ArgumentValue::Int32(weight) })
+        };
+        let cpu = event.cpu;
+        let is_written = match (&event.out, &event.r#in) {
+            (Some(out), Some(into)) if out.pid.is_some() => {
+                self.writer.record(&Record::Scheduling(Scheduling::LegacyContextSwitch {
+                    timestamp,
+                    cpu: u8::try_from(cpu).unwrap_or(u8::MAX),
+                    outgoing_state: ThreadState(out.state),
+                    outgoing: out.thread(),
+                    incoming: into.thread(),
+                    outgoing_priority: u8::try_from(out.prio.unwrap_or(0)).unwrap_or(0),
+                    incoming_priority: u8::try_from(into.prio.unwrap_or(0)).unwrap_or(0),
+                }))
+            }
+            (Some(out), Some(into)) => {
+                let weights =
+                    [weight(OUTGOING_WEIGHT_ARGUMENT, out.prio), weight(INCOMING_WEIGHT_ARGUMENT, into.prio)];
+                let weights: Vec<_> = weights.into_iter().flatten().collect();
+                self.writer.record(&Record::Scheduling(Scheduling::ContextSwitch {
+                    timestamp,
+                    cpu,
+                    outgoing_state: ThreadState(out.state),
+                    outgoing: ThreadKoid(Koid(out.tid)),
+                    incoming: ThreadKoid(Koid(into.tid)),
+                    arguments: Arguments::from_slice(&weights),
+                }))
+            }
+            _ => {
+                let weights: Vec<_> = weight(WEIGHT_ARGUMENT, event.prio).into_iter().collect();
+                self.writer.record(&Record::Scheduling(Scheduling::ThreadWakeup {
+                    timestamp,
+                    cpu,
+                    thread: ThreadKoid(Koid(event.tid)),
+                    arguments: Arguments::from_slice(&weights),
+                }))
+            }
+        };
+        if !is_written {
+            self.skip("scheduling that cannot be expressed");
+        }
+    }
+
+    fn system_event(&mut self, event: &SystemEvent<'_>) {
+        let name = event.name.as_deref().unwrap_or_default().as_bytes();
+        let thread = Thread { process: Koid(event.pid), thread: Koid(event.tid) };
+        match event.ph.as_ref() {
+            "p" => self.writer.kernel_object(TYPE_PROCESS, thread.process, name, &[]),
+            "t" => self.name_thread(thread, name),
+            "k" | "w" => self.scheduling(event),
+            other => self.skip(format!("system events of phase {other:?}")),
+        }
+    }
+}
+
+/// One of Fuchsia's system events.
+#[derive(Deserialize)]
+struct SystemEvent<'a> {
+    #[serde(borrow)]
+    ph: Cow<'a, str>,
+    #[serde(borrow)]
+    name: Option<Cow<'a, str>>,
+    #[serde(default)]
+    pid: u64,
+    #[serde(default)]
+    tid: u64,
+    #[serde(borrow)]
+    ts: Option<&'a RawValue>,
+    #[serde(default)]
+    cpu: u16,
+    prio: Option<i32>,
+    out: Option<Side>,
+    r#in: Option<Side>,
+}
+
+/// A thread that ran, or runs.
+#[derive(Deserialize)]
+struct Side {
+    pid: Option<u64>,
+    tid: u64,
+    #[serde(default)]
+    state: u8,
+    prio: Option<i32>,
+}
+
+impl Side {
+    fn thread(&self) -> ThreadRef {
+        ThreadRef::Inline {
+            process: ProcessKoid(Koid(self.pid.unwrap_or(0))),
+            thread: ThreadKoid(Koid(self.tid)),
+        }
+    }
+}
+
+/// A value that is no text; what has parts is its own text.
+//= docs/import.md#arguments
+fn plain_value(raw: &str) -> ArgumentValue<'_> {
+    match raw.as_bytes().first() {
+        Some(b't') => ArgumentValue::Bool(true),
+        Some(b'f') => ArgumentValue::Bool(false),
+        Some(b'n') => ArgumentValue::Null,
+        Some(b'{' | b'[') => ArgumentValue::String(inline(raw.as_bytes())),
+        _ => number(raw),
+    }
+}
+
+fn number(raw: &str) -> ArgumentValue<'_> {
+    if let Ok(value) = raw.parse::<i32>() {
+        return ArgumentValue::Int32(value);
+    }
+    if let Ok(value) = raw.parse::<i64>() {
+        return ArgumentValue::Int64(value);
+    }
+    if let Ok(value) = raw.parse::<u64>() {
+        return ArgumentValue::Uint64(value);
+    }
+    ArgumentValue::Double(raw.parse().unwrap_or(f64::NAN))
+}

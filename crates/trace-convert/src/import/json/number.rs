@@ -1,0 +1,93 @@
+//! Numbers as they are written, to the last digit.
+
+/// Microseconds in decimal, as nanoseconds: rounded to the nearest, half away from zero. None for what is no number, is
+/// negative, or is beyond 64 bits.
+//= docs/import.md#times
+pub(super) fn nanos(text: &str) -> Option<u64> {
+    let text = text.trim().trim_matches('"');
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+        None => (text, 0),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() && fraction.is_empty() || !is_digits(whole) || !is_digits(fraction) {
+        return None;
+    }
+    // The digits, and how many of them are before the point of the nanoseconds.
+    let point = i64::try_from(whole.len()).ok()? + 3 + i64::from(exponent);
+    let mut value: u64 = 0;
+    let mut digits = whole.bytes().chain(fraction.bytes());
+    for _ in 0..point.max(0) {
+        let digit = digits.next().map_or(0, |byte| u64::from(byte - b'0'));
+        value = value.checked_mul(10)?.checked_add(digit)?;
+    }
+    let is_up = point >= 0 && digits.next().is_some_and(|byte| byte >= b'5');
+    value.checked_add(u64::from(is_up))
+}
+
+/// An id: a number, or text that is one in decimal or hexadecimal; other text by its hash. A part behind a point is a hash too.
+//= docs/import.md#ids
+pub(super) fn id(text: &str) -> u64 {
+    let plain = text.trim().trim_matches('"');
+    let parsed = match plain.strip_prefix("0x").or_else(|| plain.strip_prefix("0X")) {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => plain.parse::<u64>().ok().or_else(|| plain.parse::<i64>().ok().map(|value| value as u64)),
+    };
+    parsed.unwrap_or_else(|| hash(plain.as_bytes()))
+}
+
+/// FNV-1a: the same on every machine and in every release.
+pub(super) fn hash(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    //= docs/import.md#times
+    #[test]
+    fn times_are_exact() {
+        for (text, expected) in [
+            ("0", Some(0)),
+            ("1", Some(1000)),
+            ("1.5", Some(1500)),
+            ("52227822672.068", Some(52_227_822_672_068)),
+            ("\"2194525525\"", Some(2_194_525_525_000)),
+            ("0.0005", Some(1)),
+            ("0.00049", Some(0)),
+            ("1124610290919.2798", Some(1_124_610_290_919_280)),
+            ("18446744073709551.615", Some(u64::MAX)),
+            ("18446744073709551.616", None),
+            ("1.5e3", Some(1_500_000)),
+            ("15E-1", Some(1500)),
+            ("1e-9", Some(0)),
+            (".5", Some(500)),
+            ("-1", None),
+            ("x", None),
+            ("", None),
+            ("1.2.3", None),
+        ] {
+            assert_eq!(nanos(text), expected, "{text}");
+        }
+    }
+
+    //= docs/import.md#ids
+    #[test]
+    fn ids_keep_their_value_where_they_have_one() {
+        for (text, expected) in [
+            ("7", 7),
+            ("\"0xff\"", 255),
+            ("\"9223372036854775809\"", 9_223_372_036_854_775_809),
+            ("\"0x8000000000000001\"", 9_223_372_036_854_775_809),
+            ("-1", u64::MAX),
+        ] {
+            assert_eq!(id(text), expected, "{text}");
+        }
+        assert_eq!(id("\"request A\""), hash(b"request A"));
+        assert_ne!(id("\"a\""), id("\"b\""));
+    }
+}

@@ -1,0 +1,160 @@
+//! Documents, and what comes of them.
+
+use super::*;
+use crate::catapult::{self, Container, Dialect, Options};
+use trace_reader::Reader;
+use trace_reader::dump::Line;
+
+fn imported(text: &str) -> (Vec<u8>, Summary) {
+    let mut archive = Vec::new();
+    let summary = import(text.as_bytes(), &mut archive).unwrap_or_else(|error| panic!("{error} in {text}"));
+    (archive, summary)
+}
+
+/// The records of an archive as text, without places, definitions and the head.
+fn lines(archive: &[u8]) -> Vec<String> {
+    let mut reader = Reader::of_slice(archive).unwrap();
+    let mut lines = Vec::new();
+    while let Some(record) = reader.next_item().unwrap() {
+        let line = Line(&record).to_string();
+        let rest = line.splitn(3, ' ').nth(2).unwrap_or_default().to_owned();
+        lines.push(rest);
+    }
+    assert_eq!(reader.warnings().count(), 0, "{lines:?}");
+    lines.retain(|line| {
+        !["- magic", "- initialization", "- string", "- provider"].iter().any(|head| line.starts_with(head))
+    });
+    lines
+}
+
+fn events_of(events: &str) -> (Vec<String>, Summary) {
+    let (archive, summary) = imported(&format!("[{events}]"));
+    (lines(&archive), summary)
+}
+
+//= docs/import.md#events
+//= docs/import.md#arguments
+#[test]
+fn every_phase_becomes_its_record() {
+    let cases = [
+        (r#""ph":"B","name":"n","cat":"c""#, r#"0.000001500 begin 5/6 "c" "n""#),
+        (r#""ph":"E""#, r#"0.000001500 end 5/6 "" """#),
+        (r#""ph":"X","name":"n","cat":"c","dur":2"#, r#"0.000001500 complete 5/6 "c" "n" end=0.000003500"#),
+        (r#""ph":"X","name":"n","cat":"c","tdur":0"#, r#"0.000001500 complete 5/6 "c" "n" end=0.000001500"#),
+        (r#""ph":"i","name":"n","cat":"a,b","s":"g""#, r#"0.000001500 instant 5/6 "a,b" "n" scope=global"#),
+        (
+            r#""ph":"C","name":"n","cat":"c","id":"0xff","args":{"a":1}"#,
+            r#"0.000001500 counter 5/6 "c" "n" id=0xff {a=1i32}"#,
+        ),
+        (r#""ph":"b","name":"n","cat":"c","id":9"#, r#"0.000001500 async-begin 5/6 "c" "n" id=0x9"#),
+        (r#""ph":"n","name":"n","cat":"c","id":9"#, r#"0.000001500 async-instant 5/6 "c" "n" id=0x9"#),
+        (r#""ph":"F","name":"n","cat":"c","id":9"#, r#"0.000001500 async-end 5/6 "c" "n" id=0x9"#),
+        (r#""ph":"s","name":"n","cat":"c","id":"7""#, r#"0.000001500 flow-begin 5/6 "c" "n" id=0x7"#),
+        (r#""ph":"t","name":"n","cat":"c","id":"7""#, r#"0.000001500 flow-step 5/6 "c" "n" id=0x7"#),
+        (r#""ph":"f","name":"n","cat":"c","id":"7","bp":"e""#, r#"0.000001500 flow-end 5/6 "c" "n" id=0x7"#),
+    ];
+    for (members, expected) in cases {
+        let (found, summary) = events_of(&format!(r#"{{"ts":1.5,"pid":5,"tid":"6",{members}}}"#));
+        assert_eq!(found, [expected], "{members}");
+        assert_eq!(summary, Summary { events: 1, ..Summary::default() });
+    }
+    let values = r#"{"b":true,"i":-5,"l":4294967296,"u":18446744073709551615,"d":0.5,"s":"x\"y\u00fc","n":null,"o":{"k":[1, 2]},"e":1e3}"#;
+    let (found, _) =
+        events_of(&format!(r#"{{"ph":"i","ts":0,"pid":1,"tid":2,"name":"n","cat":"c","args":{values}}}"#));
+    let expected = r#"{b=true, i=-5i32, l=4294967296i64, u=18446744073709551615u64, d=0.5, s="x\"yü", n=null, o="{\"k\":[1, 2]}", e=1000.0}"#;
+    assert_eq!(found.len(), 1);
+    assert!(found[0].ends_with(expected), "{}", found[0]);
+}
+
+//= docs/import.md#json
+#[test]
+fn containers_may_be_cut_off_and_have_a_comma_too_many() {
+    let event = r#"{"ph":"i","ts":1,"pid":5,"tid":6,"name":"n","cat":"c"}"#;
+    for (text, events, is_cut) in [
+        (format!("[{event},{event}]"), 2, false),
+        (format!(" [ {event} , {event} , ]"), 2, false),
+        (format!("[{event},{event}"), 2, true),
+        (format!("[{event},{{\"ph\":\"i\",\"ts\""), 1, true),
+        (format!("{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[{event}]}}"), 1, false),
+        (format!("{{\"otherData\":{{\"a\":[1]}},\"traceEvents\":[{event},]"), 1, true),
+        (format!("{{\"traceEvents\":{}}}", serde_json::to_string(&format!("[{event}]")).unwrap()), 1, false),
+        ("[]".to_owned(), 0, false),
+    ] {
+        let (archive, summary) = imported(&text);
+        assert_eq!((summary.events, summary.warnings), (events, u64::from(is_cut)), "{text}");
+        assert_eq!(lines(&archive).len() as u64, events);
+    }
+}
+
+//= docs/import.md#json
+#[test]
+fn bad_json_is_named_with_its_line_and_column_and_what_came_before_is_kept() {
+    let good = r#"{"ph":"i","ts":1,"pid":5,"tid":6,"name":"n","cat":"c"}"#;
+    for (text, kept, place) in [
+        (format!("[{good},\n {good},\n  {{\"ph\":}}]"), 2, "line 3, column 9: expected value"),
+        (format!("[{good},\n x]"), 1, "line 2, column 2: expected an event, found 'x'"),
+        ("once upon a time".to_owned(), 0, "line 1, column 1: expected [ or {"),
+        (String::new(), 0, "line 1, column 1: the file is empty"),
+        (format!("{{\"traceEvents\" [{good}]}}"), 0, "line 1, column 16: expected : behind \"traceEvents\""),
+        (
+            format!("{{\"traceEvents\":[{good}],\n\n5}}"),
+            1,
+            "line 3, column 1: expected a member's name, found '5'",
+        ),
+    ] {
+        let mut archive = Vec::new();
+        let error = import(text.as_bytes(), &mut archive).unwrap_err().to_string();
+        assert!(error.starts_with(place), "{error}");
+        assert_eq!(lines(&archive).len(), kept, "{text}");
+    }
+}
+
+//= docs/import.md#beside-the-events
+#[test]
+fn names_and_the_scheduler_come_along() {
+    let text = r#"{"traceEvents":[
+        {"ph":"M","pid":9,"name":"process_name","args":{"name":"shell"}},
+        {"ph":"M","pid":9,"tid":10,"name":"thread_name","args":{"name":"main"}},
+        {"ph":"M","pid":9,"name":"process_sort_index","args":{"sort_index":1}},
+        {"ph":"P","pid":9,"ts":1}],
+        "systemTraceEvents":{"type":"fuchsia","events":[
+        {"ph":"p","pid":1,"name":"init"},{"ph":"t","pid":1,"tid":2,"name":"t"},
+        {"ph":"k","ts":3.0,"cpu":0,"out":{"tid":9,"state":3,"prio":20},"in":{"tid":10,"prio":-2147483648}},
+        {"ph":"k","ts":3.0,"cpu":1,"out":{"pid":1,"tid":9,"state":2,"prio":0},"in":{"pid":1,"tid":10,"prio":20}},
+        {"ph":"w","ts":4.0,"cpu":1,"tid":9,"prio":20}]},"stackFrames":{}}"#;
+    let (archive, summary) = imported(text);
+    let found = lines(&archive);
+    for (line, words) in found.iter().zip([
+        "#9 \"shell\"",
+        "#10 \"main\"",
+        "#1 \"init\"",
+        "#2 \"t\"",
+        "outgoing_weight=20i32",
+        "context-switch",
+        "weight=20i32",
+    ]) {
+        assert!(line.contains(words), "{line}: {words}");
+    }
+    assert_eq!(found.len(), 7);
+    let skipped = ["events of phase \"P\"", "member stackFrames", "metadata process_sort_index"];
+    assert_eq!(summary.skipped, skipped.map(|what| (what.to_owned(), 1)));
+}
+
+/// What Fuchsia's and Chrome's dialects have of an archive comes back: every event, argument and nanosecond.
+//= docs/import.md#there-and-back
+#[test]
+fn a_document_of_ours_comes_back() {
+    let text = r#"[{"ph":"B","ts":52227822672.068,"pid":5,"tid":6,"name":"n","cat":"c","args":{"a":-1,"t":"x"}},
+        {"ph":"C","ts":52227822672.069,"pid":5,"tid":6,"name":"n","cat":"c","id":"0x7","args":{"u":18446744073709551615}},
+        {"ph":"b","ts":1124610290919.28,"pid":5,"tid":6,"name":"n","cat":"c","id":"0x8000000000000001"},
+        {"ph":"f","ts":1124610290919.281,"pid":5,"tid":6,"name":"n","cat":"c","id":"9223372036854775809"},
+        {"ph":"X","ts":1,"pid":5,"tid":6,"name":"n","cat":"c","dur":0.001,"args":{"d":0.1,"b":false,"s":"\u0001"}},
+        {"ph":"M","pid":5,"name":"process_name","args":{"name":"p"}}]"#;
+    let (first, _) = imported(text);
+    for dialect in [Dialect::Fuchsia, Dialect::Chrome(Container::Array), Dialect::Chrome(Container::Object)] {
+        let mut json = Vec::new();
+        catapult::convert_with(&first[..], &mut json, Options { dialect, ..Options::default() }).unwrap();
+        let (again, _) = imported(std::str::from_utf8(&json).unwrap());
+        assert_eq!(lines(&again), lines(&first), "{dialect:?}");
+    }
+}

@@ -1,0 +1,225 @@
+//! Finds the values of a JSON text one after the other, in bounded memory, and knows the line it is in.
+
+use super::ImportError;
+use std::io::Read;
+
+const CHUNK_BYTES: usize = 256 << 10;
+/// Largest value that is taken as one: an event, not a list of them.
+const MAX_VALUE_BYTES: usize = 64 << 20;
+
+/// Where something is, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub line: u64,
+    pub column: u64,
+}
+
+pub(super) struct Scanner<R> {
+    input: R,
+    buffer: Vec<u8>,
+    /// What is before it is done with.
+    start: usize,
+    is_at_end: bool,
+    place: Place,
+}
+
+/// How far a value goes.
+enum Extent {
+    Whole(usize),
+    /// The text ends inside it.
+    Cut,
+}
+
+impl<R: Read> Scanner<R> {
+    pub fn new(input: R) -> Self {
+        let place = Place { line: 1, column: 1 };
+        Self { input, buffer: Vec::new(), start: 0, is_at_end: false, place }
+    }
+
+    pub fn error(&self, problem: impl Into<String>) -> ImportError {
+        let Place { line, column } = self.place;
+        ImportError::Syntax { line, column, problem: problem.into() }
+    }
+
+    /// Reads more; false at the end.
+    fn fill(&mut self) -> Result<bool, ImportError> {
+        if self.is_at_end {
+            return Ok(false);
+        }
+        self.buffer.drain(..self.start);
+        self.start = 0;
+        let old = self.buffer.len();
+        self.buffer.resize(old + CHUNK_BYTES, 0);
+        let read = loop {
+            match self.input.read(&mut self.buffer[old..]) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                read => break read,
+            }
+        };
+        let length = read.map_err(ImportError::Read)?;
+        self.buffer.truncate(old + length);
+        self.is_at_end = length == 0;
+        Ok(length > 0)
+    }
+
+    fn pass(&mut self, length: usize) {
+        let passed = &self.buffer[self.start..self.start + length];
+        match passed.iter().rposition(|byte| *byte == b'\n') {
+            Some(last) => {
+                self.place.line += passed.iter().filter(|byte| **byte == b'\n').count() as u64;
+                self.place.column = (length - last) as u64;
+            }
+            None => self.place.column += length as u64,
+        }
+        self.start += length;
+    }
+
+    /// The next byte that is no white space, which stays; none at the end.
+    pub fn peek(&mut self) -> Result<Option<u8>, ImportError> {
+        loop {
+            let rest = &self.buffer[self.start..];
+            match rest.iter().position(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) {
+                Some(at) => {
+                    self.pass(at);
+                    return Ok(self.buffer.get(self.start).copied());
+                }
+                None => {
+                    self.pass(rest.len());
+                    if !self.fill()? {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes a byte if it comes next.
+    pub fn take(&mut self, wanted: u8) -> Result<bool, ImportError> {
+        let is_next = self.peek()? == Some(wanted);
+        if is_next {
+            self.pass(1);
+        }
+        Ok(is_next)
+    }
+
+    /// The next value as text, with its place; none where the text ends before the value does.
+    pub fn value(&mut self) -> Result<Option<(Place, &[u8])>, ImportError> {
+        if self.peek()?.is_none() {
+            return Ok(None);
+        }
+        let place = self.place;
+        let mut state = State::default();
+        let length = loop {
+            match state.go_on(&self.buffer[self.start..], self.is_at_end) {
+                Some(Extent::Whole(length)) => break length,
+                Some(Extent::Cut) => return Ok(None),
+                None if self.buffer.len() - self.start > MAX_VALUE_BYTES => {
+                    return Err(self.error("a value of more than 64 MiB"));
+                }
+                None => {
+                    self.fill()?;
+                }
+            }
+        };
+        let start = self.start;
+        self.pass(length);
+        Ok(Some((place, &self.buffer[start..start + length])))
+    }
+}
+
+/// How far into a value it was looked.
+#[derive(Default)]
+struct State {
+    at: usize,
+    depth: usize,
+    is_in_string: bool,
+}
+
+impl State {
+    /// None where more has to be read.
+    fn go_on(&mut self, bytes: &[u8], is_at_end: bool) -> Option<Extent> {
+        while let Some(byte) = bytes.get(self.at).copied() {
+            if self.is_in_string {
+                let rest = &bytes[self.at..];
+                match rest.iter().position(|byte| matches!(byte, b'"' | b'\\')) {
+                    Some(at) if rest[at] == b'"' => {
+                        self.at += at + 1;
+                        self.is_in_string = false;
+                        if self.depth == 0 {
+                            return Some(Extent::Whole(self.at));
+                        }
+                    }
+                    Some(at) if at + 1 < rest.len() => self.at += at + 2,
+                    Some(at) => {
+                        self.at += at;
+                        break;
+                    }
+                    None => self.at = bytes.len(),
+                }
+                continue;
+            }
+            match byte {
+                b'"' => self.is_in_string = true,
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' if self.depth > 0 => {
+                    self.depth -= 1;
+                    if self.depth == 0 {
+                        return Some(Extent::Whole(self.at + 1));
+                    }
+                }
+                b',' | b'}' | b']' | b':' | b' ' | b'\t' | b'\r' | b'\n' if self.depth == 0 => {
+                    return Some(Extent::Whole(self.at.max(1)));
+                }
+                _ => {}
+            }
+            self.at += 1;
+        }
+        match is_at_end {
+            // A number or a word may end the text.
+            true if self.depth == 0 && !self.is_in_string && self.at > 0 => Some(Extent::Whole(self.at)),
+            true => Some(Extent::Cut),
+            false => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A byte at a time.
+    struct Trickle<'a>(&'a [u8]);
+
+    impl Read for Trickle<'_> {
+        fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+            let Some((first, rest)) = self.0.split_first() else { return Ok(0) };
+            to[0] = *first;
+            self.0 = rest;
+            Ok(1)
+        }
+    }
+
+    #[test]
+    fn values_are_found_however_they_come() {
+        let text = b"  {\"a\":\"}\\\"]\",\"b\":[1,{}]}\n ,\"x\\\\\" 12.5e3,null";
+        let mut scanner = Scanner::new(Trickle(text));
+        let next = |scanner: &mut Scanner<Trickle<'_>>| {
+            let (place, value) = scanner.value().unwrap().unwrap();
+            (place.line, place.column, String::from_utf8(value.to_vec()).unwrap())
+        };
+        assert_eq!(next(&mut scanner), (1, 3, "{\"a\":\"}\\\"]\",\"b\":[1,{}]}".to_owned()));
+        assert!(scanner.take(b',').unwrap());
+        assert_eq!(next(&mut scanner), (2, 3, "\"x\\\\\"".to_owned()));
+        assert_eq!(next(&mut scanner), (2, 9, "12.5e3".to_owned()));
+        assert!(scanner.take(b',').unwrap());
+        assert_eq!(next(&mut scanner).2, "null");
+        assert!(scanner.value().unwrap().is_none());
+    }
+
+    #[test]
+    fn what_is_cut_off_is_no_value() {
+        for text in ["{\"a\":1", "[1,2", "\"abc", "\"abc\\", "{\"a\":\"}"] {
+            assert!(Scanner::new(text.as_bytes()).value().unwrap().is_none(), "{text}");
+        }
+    }
+}
