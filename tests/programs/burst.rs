@@ -2,12 +2,12 @@
 //! kills it, what each thread has written.
 //!
 //! `burst FILE [LIMIT [PAUSE]]`: the file holds a counter of 8 bytes for each thread; an event's number is stored there
-//! after its macro has returned. Between two events of a thread is a pause of so many microseconds.
+//! after its macro has returned. Behind them is a word that says whether it was being recorded when it began. Between two events of a thread is a pause of so many microseconds.
 
 use std::fs::OpenOptions;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use trace_provider::{Scope, TraceProvider, instant};
+use trace_provider::{Scope, TraceProvider, category_enabled, instant};
 
 const THREADS: usize = 4;
 
@@ -20,7 +20,9 @@ fn main() {
     let _provider = TraceProvider::new("burst");
     let page = zx_sim::Vmo::from_handle(zx_sim::Handle::new(file.into())).and_then(|vmo| vmo.map());
     let page = page.expect("the file can be mapped");
-    let counters: &[AtomicU64] = counters(&page);
+    let (counters, is_recorded) = words(&page).split_at(THREADS);
+    // It may have waited in vain.
+    is_recorded[0].store(u64::from(category_enabled!("burst")), Ordering::Release);
     std::thread::scope(|scope| {
         for (thread, counter) in counters.iter().enumerate() {
             scope.spawn(move || {
@@ -34,10 +36,10 @@ fn main() {
     });
 }
 
-/// The counters at the beginning of the mapping.
-fn counters(page: &zx_sim::Mapping) -> &[AtomicU64] {
-    assert!(page.len() >= THREADS * 8);
+/// The counters at the beginning of the mapping, and a word.
+fn words(page: &zx_sim::Mapping) -> &[AtomicU64] {
+    assert!(page.len() >= (THREADS + 1) * 8);
     // SAFETY: the mapping is page-aligned, large enough by the check above, lives as long as the borrow, and is only
     // touched through atomics.
-    unsafe { std::slice::from_raw_parts(page.as_ptr().cast::<AtomicU64>(), THREADS) }
+    unsafe { std::slice::from_raw_parts(page.as_ptr().cast::<AtomicU64>(), THREADS + 1) }
 }

@@ -30,6 +30,18 @@ impl Scene {
     /// If it does not get that far.
     #[must_use]
     pub fn begin(mode: &str, events: u64) -> Self {
+        // On a busy machine a program may give up waiting for its recording.
+        wait_for("a program that is recorded", || {
+            let scene = Self::try_begin(mode, events);
+            let is_recorded = was_recorded(&scene.sandbox);
+            if !is_recorded {
+                kill(scene.burst, Signal::KILL);
+            }
+            is_recorded.then_some(scene)
+        })
+    }
+
+    fn try_begin(mode: &str, events: u64) -> Self {
         let sandbox = Sandbox::new();
         let page = sandbox.file("page");
         fs::write(&page, [0; 4096]).unwrap();
@@ -127,6 +139,16 @@ impl Scene {
 pub fn counted(sandbox: &Sandbox) -> Vec<u64> {
     let bytes = fs::read(sandbox.file("page")).expect("the page");
     bytes.as_chunks::<8>().0.iter().take(THREADS).map(|word| u64::from_le_bytes(*word)).collect()
+}
+
+/// Whether the program was being recorded when it began to write.
+///
+/// # Panics
+/// If the page is not there.
+#[must_use]
+pub fn was_recorded(sandbox: &Sandbox) -> bool {
+    let bytes = fs::read(sandbox.file("page")).expect("the page");
+    bytes.as_chunks::<8>().0.get(THREADS).is_some_and(|word| u64::from_le_bytes(*word) == 1)
 }
 
 /// A process that does not run any more, and is not dead either: what it has written stands still.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use trace_tests::Sandbox;
 use trace_tests::sandbox::Process;
 use trace_tests::sandbox::kill;
-use trace_tests::scene::{Scene, counted, is_dead, wait_for_death};
+use trace_tests::scene::{Scene, counted, is_dead, wait_for_death, was_recorded};
 use trace_tests::tracer::{Side, Tracer, held};
 use trace_tests::wait_for;
 use zx_sim::Vmo;
@@ -165,7 +165,7 @@ fn kill_at(mode: &str, traced: Traced, call: u64, side: Side) -> Result<u64, u64
     };
     let found = found.or_else(|| tracer.run_to(call, side, || is_over(&burst, &mut recording)));
     let before = counted(&sandbox);
-    let has_started = has_started(&sandbox);
+    let has_started = has_started(&sandbox) && was_recorded(&sandbox);
     if traced == Traced::Both {
         burst.signal(Signal::KILL);
         wait_for_death(burst.pid());
