@@ -5,6 +5,7 @@ mod scenarios {
     mod background;
     mod bad_input;
     mod checking;
+    mod converting;
     mod ends;
     mod exact;
     mod forking;

@@ -2,7 +2,7 @@
 
 use crate::args::Check;
 use crate::exit::{FAILURE, Failure, USAGE};
-use crate::input::{name, open};
+use crate::input::{as_archive, name, open};
 use crate::progress;
 use serde_json::json;
 use std::fmt::Write as _;
@@ -18,9 +18,11 @@ pub fn run(options: &Check) -> Result<u8, Failure> {
     let bar = progress::bar("checking", bytes);
     let limits =
         Limits { table_bytes: options.table_size.saturating_mul(1 << 20), open_spans: options.open_spans };
-    let report = check(progress::reading(file, &bar), limits);
-    bar.finish_and_clear();
     let name = name(&options.input);
+    let archive = as_archive(progress::reading(file, &bar));
+    let archive = archive.map_err(|error| unreadable(format!("cannot read {name}: {error}")))?;
+    let report = check(archive, limits);
+    bar.finish_and_clear();
     let report = report.map_err(|error| unreadable(format!("{name}: {error}")))?;
     let counted = |kind: &&str| !options.allow.iter().any(|allowed| allowed == kind);
     let has_problems = report.problems.iter().any(|problem| counted(&problem.kind));

@@ -184,7 +184,8 @@ fn convert(input: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Option<
     let file = open(input).map_err(Problem::Failure)?;
     let bytes = file.metadata().map_or(0, |metadata| metadata.len());
     let bar = progress::bar("converting", bytes);
-    let reader = progress::reading(BufReader::new(file), &bar);
+    let reader = input::as_archive(progress::reading(file, &bar));
+    let reader = BufReader::new(reader.map_err(|error| Problem::of_read(input, &error))?);
     let mut encoder = Encoder::new(job.compression, output).map_err(Problem::of_write)?;
     let container = match job.container {
         Some(Container::Array) => catapult::Container::Array,
@@ -218,6 +219,10 @@ fn convert(input: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Option<
 }
 
 impl Problem {
+    fn of_read(input: &Path, error: &io::Error) -> Self {
+        Self::Failure(Failure::new(format!("cannot read {}: {error}", input::name(input))))
+    }
+
     fn of_write(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::OutputClosed,

@@ -2,7 +2,7 @@
 
 use crate::args::Dump;
 use crate::exit::Failure;
-use crate::input::{name, open};
+use crate::input::{as_archive, name, open};
 use crate::progress;
 use json::JsonLine;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -18,7 +18,10 @@ pub fn run(options: &Dump) -> Result<(), Failure> {
     let bytes = file.metadata().map_or(0, |metadata| metadata.len());
     // Lines and a bar on one terminal would be in each other's way.
     let bar = progress::bar("reading", if io::stdout().is_terminal() { 0 } else { bytes });
-    let mut reader = Reader::new(progress::reading(file, &bar)).map_err(failed)?;
+    let unreadable =
+        |error: io::Error| Failure::new(format!("cannot read {}: {error}", name(&options.input)));
+    let archive = as_archive(progress::reading(file, &bar)).map_err(unreadable)?;
+    let mut reader = Reader::new(archive).map_err(failed)?;
     let mut output = BufWriter::new(io::stdout().lock());
     let result = loop {
         match reader.next_item() {

@@ -5,7 +5,7 @@ mod samples;
 
 use crate::args::Measure;
 use crate::exit::Failure;
-use crate::input::{name, open};
+use crate::input::{as_archive, name, open};
 use crate::output::OutputFile;
 use crate::progress;
 use crate::settings::spec_file::SpecFile;
@@ -193,7 +193,9 @@ pub fn file(
     let file = open(input)?;
     let bytes = file.metadata().map_or(0, |metadata| metadata.len());
     let bar = progress::bar("measuring", bytes);
-    let samples = measure(measurements, progress::reading(file, &bar));
+    let archive = as_archive(progress::reading(file, &bar));
+    let archive = archive.map_err(|error| Failure::new(format!("cannot read {}: {error}", name(input))))?;
+    let samples = measure(measurements, archive);
     bar.finish_and_clear();
     let samples = samples.map_err(|error| Failure::new(format!("{}: {error}", name(input))))?;
     let mut text = String::new();

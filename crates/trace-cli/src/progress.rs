@@ -22,6 +22,6 @@ pub fn bar(what: &'static str, bytes: u64) -> ProgressBar {
 }
 
 /// Reads through a bar.
-pub fn reading<R: Read>(input: R, bar: &ProgressBar) -> impl Read {
+pub fn reading<R: Read>(input: R, bar: &ProgressBar) -> impl Read + use<R> {
     bar.wrap_read(input)
 }

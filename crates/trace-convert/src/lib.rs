@@ -6,6 +6,7 @@
 
 pub mod catapult;
 mod filter;
+pub mod import;
 mod json;
 pub mod perfetto;
 

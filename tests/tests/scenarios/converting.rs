@@ -1,0 +1,58 @@
+//! Traces of other formats, as the commands read them.
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::fs::{self, File};
+use std::io::Write;
+use trace_tests::Sandbox;
+
+const EVENTS: &str = r#"{"otherData": 1, "traceEvents": [
+    {"ph": "X", "pid": 1, "tid": 2, "ts": 1.5, "dur": 2, "name": "a", "cat": "c", "args": {"x": 1}},
+    {"ph": "P", "pid": 1, "tid": 2, "ts": 2, "name": "sample"},
+    {"ph": "i", "pid": 1, "tid": 2, "ts": "0.0005", "name": "b", "cat": "c", "s": "g"}"#;
+
+const DUMP: &str = r#"0x00000000 0 - magic
+0x00000008 1 - provider-info "json"
+0x00000018 1 - initialization 1000000000 ticks/s
+0x00000028 1 - string 1 "x"
+0x00000038 1 - string 2 "c"
+0x00000048 1 - string 3 "a"
+0x00000058 1 0.000001500 complete 1/2 "c" "a" end=0.000003500 {x=1i32}
+0x00000088 1 - string 4 "b"
+0x00000098 1 0.000000001 instant 1/2 "c" "b" scope=global
+"#;
+
+/// A list that is cut off, compressed: the whole events are in the archive, and what is not is told.
+//= docs/import.md#json
+#[test]
+fn json_is_a_trace() {
+    let sandbox = Sandbox::new();
+    let file = File::create(sandbox.file("events.json.gz")).unwrap();
+    let mut compressed = GzEncoder::new(file, Compression::fast());
+    compressed.write_all(EVENTS.as_bytes()).unwrap();
+    compressed.finish().unwrap();
+
+    let dumped = sandbox.trace(["dump", "events.json.gz"]);
+    assert!(dumped.status.success(), "{dumped:?}");
+    let text = String::from_utf8(dumped.stdout).unwrap();
+    assert_eq!(text, DUMP);
+    let said = String::from_utf8(dumped.stderr).unwrap();
+    assert!(said.contains("1 events of phase \"P\" left out"), "{said}");
+    assert!(said.contains("the file is cut off"), "{said}");
+
+    let converted = sandbox.trace(["convert", "events.json.gz", "events.fxt"]);
+    assert!(converted.status.success(), "{converted:?}");
+    let again = sandbox.trace(["dump", "events.fxt"]);
+    assert_eq!(String::from_utf8(again.stdout).unwrap(), DUMP);
+}
+
+//= docs/import.md#json
+#[test]
+fn what_is_no_json_is_told_with_its_place() {
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.file("events.json"), "[{\"ph\": \"i\"},\n  nonsense]").unwrap();
+    let output = sandbox.trace(["convert", "events.json", "events.fxt"]);
+    assert!(!output.status.success(), "{output:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("line 2, column 3"), "{said}");
+}
