@@ -160,9 +160,19 @@ impl Tracer {
                 let status = waitpid(*thread, Some(WaitPidFlag::__WALL | WaitPidFlag::WNOHANG));
                 !matches!(status, Err(_) | Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)))
             });
+            // Those too that it had just begun, and that nobody has told of yet: as long as one is not waited for, the
+            // process is not over.
+            let others = tasks(self.process).into_iter().filter(|thread| *thread != self.process);
+            self.threads.extend(others.map(|thread| (thread, 0)));
             self.threads.is_empty().then_some(())
         });
     }
+}
+
+/// The threads of a process that nobody has waited for yet.
+fn tasks(process: Pid) -> Vec<Pid> {
+    let entries = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).map(Pid::from_raw).collect()
 }
 
 /// The number of the system call that a thread stands at.
