@@ -1,0 +1,31 @@
+//! Replays the fuzz targets over the conformance corpus and over traces of other software.
+
+use std::fs;
+use std::path::Path;
+
+#[path = "../fuzz/targets.rs"]
+mod targets;
+
+/// Larger samples take their time, and are converted by a scenario.
+const MOST_BYTES: usize = 10_000;
+
+fn replay(target: fn(&[u8])) {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data");
+    for directory in ["corpus", "samples"] {
+        let entries = fs::read_dir(data.join(directory)).expect("a directory");
+        let inputs = entries.map(|entry| fs::read(entry.expect("a file").path()).expect("a file"));
+        let inputs: Vec<Vec<u8>> = inputs.filter(|input| input.len() <= MOST_BYTES).collect();
+        assert!(inputs.len() > 10, "{directory}");
+        inputs.iter().for_each(|input| target(input));
+    }
+}
+
+#[test]
+fn export() {
+    replay(targets::export);
+}
+
+#[test]
+fn import() {
+    replay(targets::import);
+}
