@@ -7,53 +7,234 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use trace_tests::Sandbox;
 
-/// Name, records, events, problems that `check` finds, and what an archive has nothing for.
-///
-/// The events of JSON files were counted by another program.
-type Sample = (&'static str, u64, u64, &'static [(&'static str, u64)], &'static [&'static str]);
+/// What the commands find in a file. Events of JSON files, lines of text, and slices and counters of all were counted by other programs.
+struct Sample {
+    name: &'static str,
+    records: u64,
+    events: u64,
+    /// What `check` finds.
+    problems: &'static [(&'static str, u64)],
+    /// What an archive has nothing for.
+    left_out: &'static [&'static str],
+    /// Of each table.
+    rows: [u64; TABLES.len()],
+}
 
-const SAMPLES: [Sample; 17] = [
-    (
-        "catapult_async_begin_end.json",
-        55,
-        35,
-        &[("unmatched-async-begin", 5), ("unmatched-async-end", 3), ("unmatched-async-instant", 2)],
-        &[],
-    ),
-    ("catapult_flow_simple.json", 20, 10, &[], &["1 member stackFrames"]),
-    ("catapult_fuchsia_trace.json.gz", 184_629, 137_093, &[], &[]),
-    ("catapult_instance_counters.json", 20, 12, &[], &[]),
-    ("catapult_instant_events.json", 13, 5, &[], &[]),
-    (
-        "catapult_nestable_async.json",
-        36,
-        20,
-        &[("unmatched-async-instant", 2), ("unmatched-async-begin", 1), ("unmatched-async-end", 1)],
-        &["1 member stackFrames"],
-    ),
-    ("catapult_simple_trace.json", 65, 31, &[], &["3 events of phase \"P\"", "1 member stackFrames"]),
-    ("catapult_simple_trace_gz.json.gz", 61, 29, &[], &["3 events of phase \"P\""]),
-    (
-        "fuchsia_device_window.fxt",
-        13_685,
-        10_774,
-        &[("unmatched-end", 11), ("unmatched-async-end", 1), ("unmatched-flow-end", 7)],
-        &[],
-    ),
-    (
-        "fuchsia_device_window.json",
-        13_812,
-        10_728,
-        &[("unmatched-end", 11), ("unmatched-async-end", 1), ("unmatched-flow-end", 7)],
-        &[],
-    ),
-    ("magic_trace_sample.fxt", 35_463, 34_592, &[("unmatched-end", 19), ("unmatched-begin", 19)], &[]),
-    ("perfetto_flow_events_json_v2.json", 19, 8, &[], &[]),
-    ("perfetto_json__json_all_slice_types.json", 33, 9, &[], &[]),
-    ("perfetto_json__json_counter_args.json", 26, 1, &[("empty-counter", 1)], &[]),
-    ("perfetto_json__json_incomplete.json", 5, 1, &[], &[]),
-    ("perfetto_json__json_trailing_comma.json", 7, 2, &[], &[]),
-    ("perfetto_json__string_ts_and_dur.json", 9, 3, &[], &[]),
+const TABLES: [&str; 8] = ["slices", "instants", "counters", "flows", "threads", "sched", "wakeups", "logs"];
+
+const SAMPLES: [Sample; 26] = [
+    Sample {
+        name: "catapult_android_systrace_unescaped.txt",
+        records: 123,
+        events: 0,
+        problems: &[],
+        left_out: &[],
+        rows: [0, 0, 0, 0, 13, 40, 33, 0],
+    },
+    Sample {
+        name: "catapult_async_begin_end.json",
+        records: 55,
+        events: 35,
+        problems: &[("unmatched-async-begin", 5), ("unmatched-async-end", 3), ("unmatched-async-instant", 2)],
+        left_out: &[],
+        rows: [15, 7, 0, 0, 6, 0, 0, 0],
+    },
+    Sample {
+        name: "catapult_flow_simple.json",
+        records: 20,
+        events: 10,
+        problems: &[],
+        left_out: &["1 member stackFrames"],
+        rows: [5, 0, 0, 5, 5, 0, 0, 0],
+    },
+    Sample {
+        name: "catapult_fuchsia_trace.json.gz",
+        records: 184_629,
+        events: 137_093,
+        problems: &[],
+        left_out: &[],
+        rows: [66_675, 372, 1612, 2700, 340, 21_676, 0, 0],
+    },
+    Sample {
+        name: "catapult_instance_counters.json",
+        records: 20,
+        events: 12,
+        problems: &[],
+        left_out: &[],
+        rows: [2, 0, 8, 0, 1, 0, 0, 0],
+    },
+    Sample {
+        name: "catapult_instant_events.json",
+        records: 13,
+        events: 5,
+        problems: &[],
+        left_out: &[],
+        rows: [0, 5, 0, 0, 3, 0, 0, 0],
+    },
+    Sample {
+        name: "catapult_nestable_async.json",
+        records: 36,
+        events: 20,
+        problems: &[("unmatched-async-instant", 2), ("unmatched-async-begin", 1), ("unmatched-async-end", 1)],
+        left_out: &["1 member stackFrames"],
+        rows: [9, 2, 0, 0, 1, 0, 0, 0],
+    },
+    Sample {
+        name: "catapult_simple_trace.json",
+        records: 65,
+        events: 31,
+        problems: &[],
+        left_out: &["3 events of phase \"P\"", "1 member stackFrames"],
+        rows: [12, 6, 5, 0, 5, 0, 0, 0],
+    },
+    Sample {
+        name: "catapult_simple_trace_gz.json.gz",
+        records: 61,
+        events: 29,
+        problems: &[],
+        left_out: &["3 events of phase \"P\""],
+        rows: [12, 4, 5, 0, 3, 0, 0, 0],
+    },
+    Sample {
+        name: "catapult_trivial_systrace.html",
+        records: 22,
+        events: 4,
+        problems: &[],
+        left_out: &[],
+        rows: [0, 0, 4, 0, 3, 0, 0, 0],
+    },
+    Sample {
+        name: "fuchsia_device_window.fxt",
+        records: 13_685,
+        events: 10_774,
+        problems: &[("unmatched-end", 11), ("unmatched-async-end", 1), ("unmatched-flow-end", 7)],
+        left_out: &[],
+        rows: [5232, 5, 74, 219, 36, 2817, 0, 0],
+    },
+    Sample {
+        name: "fuchsia_device_window.json",
+        records: 13_812,
+        events: 10_728,
+        problems: &[("unmatched-end", 11), ("unmatched-async-end", 1), ("unmatched-flow-end", 7)],
+        left_out: &[],
+        rows: [5232, 5, 74, 219, 28, 1268, 0, 0],
+    },
+    Sample {
+        name: "linux_ftrace_text.txt",
+        records: 4359,
+        events: 2076,
+        problems: &[],
+        left_out: &[],
+        rows: [753, 51, 519, 0, 128, 659, 747, 0],
+    },
+    Sample {
+        name: "linux_tracebox_sched.pftrace",
+        records: 5736,
+        events: 2969,
+        problems: &[],
+        left_out: &[
+            "2 first switches of a CPU, which do not tell who ran",
+            "140 kernel events of other kinds",
+            "8 packets with field 7",
+        ],
+        rows: [1142, 0, 685, 0, 96, 465, 1022, 0],
+    },
+    Sample {
+        name: "magic_trace_sample.fxt",
+        records: 35_463,
+        events: 34_592,
+        problems: &[("unmatched-end", 19), ("unmatched-begin", 19)],
+        left_out: &[],
+        rows: [17_296, 0, 0, 0, 1, 0, 0, 0],
+    },
+    Sample {
+        name: "perfetto_android__binder_txn_sync_good.systrace",
+        records: 41,
+        events: 11,
+        problems: &[],
+        left_out: &[],
+        rows: [0, 11, 0, 0, 2, 0, 0, 0],
+    },
+    Sample {
+        name: "perfetto_cpu_frequency_limits.systrace",
+        records: 24,
+        events: 12,
+        problems: &[],
+        left_out: &[],
+        rows: [0, 0, 24, 0, 2, 0, 0, 0],
+    },
+    Sample {
+        name: "perfetto_flow_events_json_v2.json",
+        records: 19,
+        events: 8,
+        problems: &[],
+        left_out: &[],
+        rows: [6, 1, 0, 0, 5, 0, 0, 0],
+    },
+    Sample {
+        name: "perfetto_json__json_all_slice_types.json",
+        records: 33,
+        events: 9,
+        problems: &[],
+        left_out: &[],
+        rows: [2, 6, 0, 0, 3, 0, 0, 0],
+    },
+    Sample {
+        name: "perfetto_json__json_counter_args.json",
+        records: 26,
+        events: 1,
+        problems: &[("empty-counter", 1)],
+        left_out: &[],
+        rows: [0, 0, 0, 0, 1, 0, 0, 0],
+    },
+    Sample {
+        name: "perfetto_json__json_incomplete.json",
+        records: 5,
+        events: 1,
+        problems: &[],
+        left_out: &[],
+        rows: [1, 0, 0, 0, 1, 0, 0, 0],
+    },
+    Sample {
+        name: "perfetto_json__json_trailing_comma.json",
+        records: 7,
+        events: 2,
+        problems: &[],
+        left_out: &[],
+        rows: [2, 0, 0, 0, 1, 0, 0, 0],
+    },
+    Sample {
+        name: "perfetto_json__string_ts_and_dur.json",
+        records: 9,
+        events: 3,
+        problems: &[],
+        left_out: &[],
+        rows: [2, 0, 0, 0, 2, 0, 0, 0],
+    },
+    Sample {
+        name: "perfetto_parser_track_event_flow_events_track_event.pftrace",
+        records: 52,
+        events: 30,
+        problems: &[("unmatched-flow-begin", 3), ("unmatched-async-instant", 1)],
+        left_out: &["3 flows of asynchronous spans"],
+        rows: [10, 1, 0, 9, 4, 0, 0, 0],
+    },
+    Sample {
+        name: "perfetto_parser_track_event_track_event_counters.pftrace",
+        records: 53,
+        events: 29,
+        problems: &[],
+        left_out: &[],
+        rows: [4, 3, 18, 0, 3, 0, 0, 0],
+    },
+    Sample {
+        name: "perfetto_parser_track_event_track_event_tracks.pftrace",
+        records: 47,
+        events: 16,
+        problems: &[("unmatched-async-instant", 3)],
+        left_out: &[],
+        rows: [1, 14, 0, 0, 5, 0, 0, 0],
+    },
 ];
 
 fn directory() -> PathBuf {
@@ -90,16 +271,38 @@ fn every_sample_is_listed_with_its_origin() {
         .filter(|name| name != "README.md")
         .collect();
     found.sort();
-    assert_eq!(found, SAMPLES.map(|sample| sample.0));
+    assert_eq!(found, SAMPLES.map(|sample| sample.name));
+}
+
+/// The rows of each table, as a question and as files.
+fn rows(sandbox: &Sandbox, file: &str) -> [u64; TABLES.len()] {
+    let counts = TABLES.map(|table| format!("(SELECT count(*) FROM {table})")).join(", ");
+    let answer = succeeds(sandbox, &["query", "--output", "csv", &format!("SELECT {counts}"), file]);
+    let answer = text(&answer.stdout);
+    let counts: Vec<u64> =
+        answer.lines().last().unwrap().split(',').map(|count| count.parse().unwrap()).collect();
+    succeeds(sandbox, &["convert", "--to", "csv", file, "tables"]);
+    let lines = TABLES.map(|table| {
+        let file = fs::File::open(sandbox.file("tables").join(format!("{table}.csv"))).unwrap();
+        csv::Reader::from_reader(file).records().map(Result::unwrap).count() as u64
+    });
+    assert_eq!(counts, lines, "{file}");
+    lines
 }
 
 //= docs/import.md#json
 //= docs/import.md#events
 //= docs/import.md#beside-the-events
+//= docs/import.md#ftrace
+//= docs/import.md#perfetto
+//= docs/tables.md#tables
+//= docs/tables.md#csv
+//= docs/tables.md#questions
 #[test]
 fn every_command_reads_every_sample() {
     let sandbox = Sandbox::new();
-    for (name, records, events, problems, skipped) in SAMPLES {
+    fs::write(sandbox.file("spec.json"), NOTHING).unwrap();
+    for Sample { name, records, events, problems, left_out, rows: expected } in SAMPLES {
         let path = directory().join(name);
         let path = path.to_str().unwrap();
         let problems: Vec<_> = problems.iter().map(|&(kind, count)| (kind.to_owned(), count)).collect();
@@ -108,12 +311,17 @@ fn every_command_reads_every_sample() {
         let dumped = succeeds(&sandbox, &["dump", path]);
         assert_eq!(text(&dumped.stdout).lines().count() as u64, records, "{name}");
         let said = text(&dumped.stderr);
-        let told: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("trace: ")).collect();
-        let left_out = |line: &&&str| line.contains(" left out: ");
-        assert_eq!(told.iter().filter(left_out).count(), skipped.len(), "{name}: {said}");
-        for skipped in skipped {
-            assert!(told.iter().any(|line| line.starts_with(skipped)), "{name}: {said}");
-        }
+        let told: Vec<&str> = said
+            .lines()
+            .filter_map(|line| line.strip_prefix("trace: ")?.split_once(" left out: "))
+            .map(|(what, _)| what)
+            .collect();
+        assert_eq!(told, left_out, "{name}");
+
+        let measured = sandbox.trace(["measure", "--spec-file", "spec.json", path]);
+        assert_eq!(measured.status.code(), Some(1), "{name}");
+        assert!(text(&measured.stderr).contains("No results for measurement nothing (none)"), "{name}");
+        assert_eq!(rows(&sandbox, path), expected, "{name}");
 
         for output in ["out.fxt", "out.pftrace"] {
             succeeds(&sandbox, &["convert", path, output]);
@@ -124,5 +332,16 @@ fn every_command_reads_every_sample() {
             serde_json::from_slice::<Value>(&written).expect(name);
         }
         assert_eq!(checked(&sandbox, "out.fxt"), (records, events, problems), "{name}");
+        // What has no place in an archive is lost, and an error if it must not be.
+        let strict = sandbox.trace(["convert", "--strict", path, "strict.fxt"]);
+        assert_eq!(strict.status.success(), left_out.is_empty(), "{name}: {}", text(&strict.stderr));
+        let is_there = fs::remove_file(sandbox.file("strict.fxt")).is_ok();
+        assert_eq!(is_there, left_out.is_empty(), "{name}");
     }
 }
+
+/// A specification of which no trace has a sample.
+const NOTHING: &str = r#"{
+    "test_name": "nothing",
+    "measure": [{"type": "duration", "event_name": "nothing", "event_category": "none"}]
+}"#;

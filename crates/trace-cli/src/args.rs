@@ -5,7 +5,7 @@ pub mod record;
 pub mod values;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use format::Format;
+use format::Target;
 use record::Recording;
 use std::path::PathBuf;
 use values::Span;
@@ -139,10 +139,18 @@ or the command line is wrong. The kinds of problem are described in docs/check.m
   trace convert --to chrome --container array trace.fxt app.json.gz
   trace convert trace.fxt trace.pftrace
   trace convert --to catapult --pattern 'draw.*' --category net trace.fxt - | less
+  trace convert --to csv trace.fxt tables           a directory; docs/tables.md
+  trace convert systrace.html trace.fxt
+
+A trace is FXT, Chrome's JSON, ftrace's text or Perfetto's format, which shows in its first bytes.
 
 What the format cannot express is counted and named at the end; --strict makes it an error."
     )]
     Convert(Convert),
+    /// Answer questions in SQL to a trace
+    #[cfg(feature = "query")]
+    #[command(after_help = query_help())]
+    Query(Query),
     /// Make a trace of what a recording left whose manager, client and programs have died
     #[command(after_help = "Examples:
   trace recover                              what was cut off, into recovered.fxt
@@ -368,7 +376,7 @@ pub struct Check {
 pub struct Convert {
     /// The format to convert to; that of OUT's name if not given
     #[arg(long, value_name = "FORMAT")]
-    pub to: Option<Format>,
+    pub to: Option<Target>,
     /// What is around the events of Chrome's format
     #[arg(long, value_name = "CONTAINER")]
     pub container: Option<Container>,
@@ -387,7 +395,7 @@ pub struct Convert {
     /// The trace, plain or compressed with gzip or zstd; `-` is stdin
     #[arg(value_name = "FILE", required_unless_present = "input_file")]
     pub input: Option<PathBuf>,
-    /// The result; `-` is stdout; else the input's name with the format's suffix
+    /// The result; `-` is stdout; else the input's name with the format's suffix, or .tables
     #[arg(value_name = "OUT")]
     pub output: Option<PathBuf>,
     /// The same as FILE, as Fuchsia's trace2json has it
@@ -405,6 +413,55 @@ pub enum Container {
     Array,
     /// An object that has the list as `traceEvents`
     Object,
+}
+
+/// Options of `query`.
+#[cfg(feature = "query")]
+#[derive(Debug, Args)]
+pub struct Query {
+    /// How answers are printed
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub output: Answers,
+    /// Print the statements that make the tables
+    #[arg(long, exclusive = true)]
+    pub schema: bool,
+    /// A file with the statements; `-` is stdin
+    #[arg(long, short = 'f', value_name = "FILE")]
+    pub sql_file: Option<PathBuf>,
+    /// The statements, unless --sql-file has them, and the trace, plain or compressed; `-` is stdin
+    #[arg(value_name = "SQL> <TRACE", num_args = 1..=2, required_unless_present = "schema")]
+    pub what: Vec<String>,
+}
+
+/// How answers are printed.
+#[cfg(feature = "query")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Answers {
+    /// For people
+    Table,
+    /// Comma-separated values, with the names in the first line
+    Csv,
+    /// A list of objects
+    Json,
+}
+
+/// Examples, and the tables.
+#[cfg(feature = "query")]
+fn query_help() -> String {
+    use trace_convert::tables::TABLES;
+    let examples = "Examples:
+  trace query 'SELECT name, count(*), sum(dur) / 1e6 AS ms FROM slices GROUP BY name' trace.fxt
+  trace query --output csv 'SELECT * FROM sched WHERE cpu = 0' trace.fxt > cpu0.csv
+  trace query \"SELECT json_extract(args, '$.size') AS size FROM slices\" trace.json
+  trace query --sql-file slow.sql --output json trace.fxt | jq .
+
+Tables, with times in nanoseconds:
+";
+    let table = |table: trace_convert::tables::Table| {
+        let columns: Vec<&str> = table.columns.iter().map(|(name, _)| *name).collect();
+        format!("  {:9} {}\n", table.name, columns.join(" "))
+    };
+    format!("{examples}{}\ndocs/tables.md says what their rows are.", TABLES.map(table).concat())
 }
 
 /// Options of `recover`.

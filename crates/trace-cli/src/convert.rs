@@ -1,8 +1,9 @@
 //! `trace convert`, and the conversion behind `record --output-file x.json`.
 
 mod encoder;
+mod tables;
 
-use crate::args::format::{Compression, Format, of_name};
+use crate::args::format::{Compression, Format, Target, of_name};
 use crate::args::{Container, Convert};
 use crate::exit::Failure;
 use crate::input::{self, is_stdin, open};
@@ -42,16 +43,18 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
     let input = options.input.as_ref().or(options.input_file.as_ref()).ok_or_else(missing)?;
     let named = options.output.as_ref().or(options.output_file.as_ref());
     let by_name = named.and_then(|output| of_name(output).0);
-    let to = options.to.or(by_name).ok_or_else(|| {
-        Failure::usage(
+    let target = options.to;
+    let to = target.map_or(by_name, Target::format);
+    if to.is_none() && target.is_none() {
+        return Err(Failure::usage(
             "--to is needed where the name of the result does not tell the format, such as --to catapult",
-        )
-    })?;
+        ));
+    }
     check(options, to)?;
     let output = match named {
         Some(output) => output.clone(),
         None if is_stdin(input) => PathBuf::from("-"),
-        None => plain_name(input).with_extension(to.suffix()),
+        None => plain_name(input).with_extension(to.map_or(tables::SUFFIX, Format::suffix)),
     };
     let is_same = matches!((input.canonicalize(), output.canonicalize()), (Ok(a), Ok(b)) if a == b);
     if is_same {
@@ -64,6 +67,9 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
     }
     let filter = Filter::new(&options.pattern, &options.category);
     let filter = filter.map_err(|why| Failure::usage(format!("--pattern: {why}")))?;
+    let Some(to) = to else {
+        return tables::run(input, &output, options, filter);
+    };
     let mut system = options.system_event_output_file.as_deref().map(OutputFile::create).transpose()?;
     let is_stdout = output == Path::new("-");
     let job = Job {
@@ -73,33 +79,32 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
         filter,
         system_output: system.as_mut().map(|file| file.file() as &mut dyn Write),
     };
-    let (summary, path) = if is_stdout {
-        let stdout = &mut io::stdout().lock();
-        (transform(input, job, stdout)?, None)
+    let (converted, path) = if is_stdout {
+        match convert(input, job, &mut io::stdout().lock()) {
+            Ok(converted) => (converted, None),
+            Err(Problem::Failure(failure)) => return Err(failure),
+            // A reader that has seen enough is no failure.
+            Err(Problem::OutputClosed) => (Converted::default(), None),
+        }
     } else {
         let mut file = OutputFile::create(&output)?;
-        let summary = match convert(input, job, file.file()) {
-            Ok(summary) => summary,
-            Err(Problem::Failure(failure)) => return Err(failure),
-            Err(Problem::OutputClosed) => {
-                return Err(cannot_write(&output, &io::ErrorKind::BrokenPipe.into()));
-            }
-        };
-        (summary, Some(file))
+        match convert(input, job, file.file()) {
+            Ok(converted) => (converted, Some(file)),
+            Err(problem) => return Err(problem.into_failure(&output)),
+        }
     };
-    let lost =
-        summary.as_ref().map_or(0, |summary| summary.skipped.iter().map(|(_, count)| count).sum::<u64>());
-    if options.strict && lost > 0 {
+    let summary = &converted.summary;
+    if let Err(failure) = converted.check(options.strict) {
         summary.iter().for_each(|summary| advise(summary, to));
         // The file goes with its temporary name.
-        return Err(Failure::new(format!("--strict: {lost} things cannot be expressed in this format")));
+        return Err(failure);
     }
     if let Some(system) = system {
         system.finish()?;
     }
     if let Some(file) = path {
         let path = file.finish()?;
-        match &summary {
+        match summary {
             Some(summary) => eprintln!("trace: {} events in {}", summary.events, path.display()),
             None => eprintln!("trace: written to {}", path.display()),
         }
@@ -109,15 +114,15 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
 }
 
 /// Options that are for other formats.
-fn check(options: &Convert, to: Format) -> Result<(), Failure> {
+fn check(options: &Convert, to: Option<Format>) -> Result<(), Failure> {
     let refuse = |text: &str| Err(Failure::usage(text.to_owned()));
-    if options.container.is_some() && to != Format::Chrome {
+    if options.container.is_some() && to != Some(Format::Chrome) {
         return refuse("--container is for --to chrome");
     }
-    if options.system_event_output_file.is_some() && to != Format::Catapult {
+    if options.system_event_output_file.is_some() && to != Some(Format::Catapult) {
         return refuse("--system-event-output-file is for --to catapult");
     }
-    if to == Format::Fxt && !(options.pattern.is_empty() && options.category.is_empty()) {
+    if to == Some(Format::Fxt) && !(options.pattern.is_empty() && options.category.is_empty()) {
         return refuse("--pattern and --category are for other formats");
     }
     Ok(())
@@ -144,7 +149,7 @@ pub fn temporary_archive(beside: &Path) -> Result<NamedTempFile, Failure> {
 /// Makes another format of an archive. A reader that has seen enough is no failure.
 pub fn transform(archive: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Option<Summary>, Failure> {
     match convert(archive, job, output) {
-        Ok(summary) => Ok(summary),
+        Ok(converted) => Ok(converted.summary),
         Err(Problem::Failure(failure)) => Err(failure),
         Err(Problem::OutputClosed) => Ok(None),
     }
@@ -158,13 +163,7 @@ pub fn advise(summary: &Summary, to: Format) {
         Format::Chrome => "Chrome's format",
         Format::Perfetto => "Perfetto's format",
     };
-    for (kind, count) in &summary.skipped {
-        eprintln!("trace: {count} {kind} left out: {name} has nothing for them");
-    }
-    if summary.warnings > 0 {
-        let first = summary.first_warnings.join("; ");
-        eprintln!("trace: {} problems in the trace: {first}", summary.warnings);
-    }
+    tell(summary, name);
     if to == Format::Catapult {
         eprintln!(
             "trace: this is for Catapult (chrome://tracing); the Perfetto UI refuses Fuchsia's systemTraceEvents \
@@ -179,13 +178,45 @@ enum Problem {
     OutputClosed,
 }
 
-/// What a conversion left out; a copy leaves nothing out.
-fn convert(input: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Option<Summary>, Problem> {
+/// Says what was left out, and what is wrong with the trace.
+pub fn tell(summary: &Summary, target: &str) {
+    for (kind, count) in &summary.skipped {
+        eprintln!("trace: {count} {kind} left out: {target} has nothing for them");
+    }
+    if summary.warnings > 0 {
+        let first = summary.first_warnings.join("; ");
+        eprintln!("trace: {} problems in the trace: {first}", summary.warnings);
+    }
+}
+
+/// What a conversion did.
+#[derive(Default)]
+struct Converted {
+    /// None for a copy, which leaves nothing out.
+    summary: Option<Summary>,
+    /// How many things had no place in an archive.
+    lost_on_import: u64,
+}
+
+impl Converted {
+    /// An error if anything was lost and must not be.
+    fn check(&self, is_strict: bool) -> Result<(), Failure> {
+        let skipped = self.summary.iter().flat_map(|summary| &summary.skipped);
+        let lost = self.lost_on_import + skipped.map(|(_, count)| count).sum::<u64>();
+        if is_strict && lost > 0 {
+            return Err(Failure::new(format!("--strict: {lost} things cannot be expressed in this format")));
+        }
+        Ok(())
+    }
+}
+
+fn convert(input: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Converted, Problem> {
     let file = open(input).map_err(Problem::Failure)?;
     let bytes = file.metadata().map_or(0, |metadata| metadata.len());
     let bar = progress::bar("converting", bytes);
-    let reader = input::as_archive(progress::reading(file, &bar));
-    let reader = BufReader::new(reader.map_err(|error| Problem::of_read(input, &error))?);
+    let archive = input::as_reported_archive(progress::reading(file, &bar));
+    let (archive, report) = archive.map_err(|error| Problem::of_read(input, &error))?;
+    let reader = BufReader::new(archive);
     let mut encoder = Encoder::new(job.compression, output).map_err(Problem::of_write)?;
     let container = match job.container {
         Some(Container::Array) => catapult::Container::Array,
@@ -215,10 +246,17 @@ fn convert(input: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Option<
     bar.finish_and_clear();
     let summary = result?;
     encoder.finish().map_err(Problem::of_write)?;
-    Ok(summary)
+    Ok(Converted { summary, lost_on_import: report.left_out() })
 }
 
 impl Problem {
+    fn into_failure(self, output: &Path) -> Failure {
+        match self {
+            Self::Failure(failure) => failure,
+            Self::OutputClosed => cannot_write(output, &io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
     fn of_read(input: &Path, error: &io::Error) -> Self {
         Self::Failure(Failure::new(format!("cannot read {}: {error}", input::name(input))))
     }

@@ -5,12 +5,16 @@ use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use trace_convert::Summary;
-use trace_convert::import::{ImportError, json};
+use trace_convert::import::{ImportError, ftrace, json, perfetto};
+use trace_format::metadata::MAGIC_WORD;
 
 /// So much of an input shows what it is.
 const SNIFFED_BYTES: usize = 64 << 10;
+/// How an archive begins.
+const MAGIC: [u8; 8] = MAGIC_WORD.to_le_bytes();
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
@@ -37,20 +41,72 @@ pub fn open(path: &Path) -> Result<File, Failure> {
     Ok(file)
 }
 
-/// An input as an archive: what is JSON becomes one on the way.
-pub fn as_archive(mut input: impl Read + Send + 'static) -> io::Result<Box<dyn Read>> {
+/// Formats that become archives on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Foreign {
+    Json,
+    Ftrace,
+    Perfetto,
+}
+
+impl Foreign {
+    /// What a file is, by the first of its bytes, which may be all of them.
+    fn of(start: &[u8], is_whole: bool) -> Option<Self> {
+        if start.get(..MAGIC.len()) == Some(&MAGIC[..]) {
+            return None;
+        }
+        // A line feed may begin JSON as well as a packet.
+        if perfetto::is_perfetto(start, is_whole) {
+            return Some(Self::Perfetto);
+        }
+        match start.iter().find(|byte| !byte.is_ascii_whitespace()) {
+            Some(b'[' | b'{') => Some(Self::Json),
+            _ => ftrace::is_ftrace(start).then_some(Self::Ftrace),
+        }
+    }
+
+    fn import(self, input: impl Read, output: io::PipeWriter) -> Result<Summary, ImportError> {
+        match self {
+            Self::Json => json::import(input, output),
+            Self::Ftrace => ftrace::import(input, output),
+            Self::Perfetto => perfetto::import(input, output),
+        }
+    }
+}
+
+/// What an import left out; nothing before it is done, or where there was none.
+#[derive(Clone, Debug, Default)]
+pub struct ImportReport(Arc<OnceLock<Summary>>);
+
+impl ImportReport {
+    /// How many things were left out.
+    pub fn left_out(&self) -> u64 {
+        self.0.get().map_or(0, |summary| summary.skipped.iter().map(|(_, count)| count).sum())
+    }
+}
+
+/// An input as an archive: what has another format becomes one on the way.
+pub fn as_archive(input: impl Read + Send + 'static) -> io::Result<Box<dyn Read>> {
+    as_reported_archive(input).map(|(archive, _)| archive)
+}
+
+/// The same, with what was left out on the way.
+pub fn as_reported_archive(
+    mut input: impl Read + Send + 'static,
+) -> io::Result<(Box<dyn Read>, ImportReport)> {
     let mut start = Vec::new();
     input.by_ref().take(SNIFFED_BYTES as u64).read_to_end(&mut start)?;
-    let first = decompressed_start(&start);
-    let is_json = matches!(first.iter().find(|byte| !byte.is_ascii_whitespace()), Some(b'[' | b'{'));
+    let is_whole = start.len() < SNIFFED_BYTES;
+    let foreign = Foreign::of(&decompressed_start(&start), is_whole);
     let whole = Cursor::new(start).chain(input);
-    if !is_json {
-        return Ok(Box::new(whole));
-    }
+    let Some(foreign) = foreign else {
+        return Ok((Box::new(whole), ImportReport::default()));
+    };
     let (reader, writer) = io::pipe()?;
     let thread = std::thread::Builder::new().name("trace-import".to_owned());
-    let importing = thread.spawn(move || json::import(decompressing(whole)?, writer))?;
-    Ok(Box::new(Imported { reader, importing: Some(importing) }))
+    let importing = thread.spawn(move || foreign.import(decompressing(whole)?, writer))?;
+    let report = ImportReport::default();
+    Ok((Box::new(Imported { reader, importing: Some(importing), report: report.clone() }), report))
 }
 
 /// What compressed bytes begin with; others begin with themselves.
@@ -58,7 +114,7 @@ fn decompressed_start(start: &[u8]) -> Vec<u8> {
     let mut first = Vec::new();
     // What is cut off is an error, behind the first bytes.
     let _ = decompressing(Cursor::new(start.to_vec()))
-        .map(|plain| plain.take(SNIFFED_BYTES as u64 / 16).read_to_end(&mut first));
+        .map(|plain| plain.take(SNIFFED_BYTES as u64).read_to_end(&mut first));
     first
 }
 
@@ -79,6 +135,7 @@ fn decompressing<'a>(mut input: impl Read + Send + 'a) -> Result<Box<dyn Read + 
 struct Imported {
     reader: io::PipeReader,
     importing: Option<JoinHandle<Result<Summary, ImportError>>>,
+    report: ImportReport,
 }
 
 impl Read for Imported {
@@ -97,6 +154,11 @@ impl Read for Imported {
             eprintln!("trace: {count} {kind} left out: an archive has nothing for them");
         }
         summary.first_warnings.iter().for_each(|warning| eprintln!("trace: {warning}"));
+        let more = summary.warnings - summary.first_warnings.len() as u64;
+        if more > 0 {
+            eprintln!("trace: and {more} more of these");
+        }
+        let _ = self.report.0.set(summary);
         Ok(0)
     }
 }

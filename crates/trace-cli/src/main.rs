@@ -16,6 +16,8 @@ mod manager;
 mod measure;
 mod output;
 mod progress;
+#[cfg(feature = "query")]
+mod query;
 mod record;
 mod recover;
 mod settings;
@@ -71,6 +73,8 @@ fn main() -> ExitCode {
         Command::Check(options) => check::run(&options),
         Command::Dump(options) => dump::run(&options).map(|()| 0),
         Command::Convert(options) => convert::run(&options).map(|()| 0),
+        #[cfg(feature = "query")]
+        Command::Query(options) => query::run(&options).map(|()| 0),
         Command::Recover(options) => recover::run(&options).map(|()| 0),
         Command::Manager(options) => manager::run(&options).map(|()| 0),
     };

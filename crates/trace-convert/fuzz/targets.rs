@@ -4,7 +4,8 @@
 use serde_json::Value;
 use std::io;
 use trace_convert::catapult::{Container, Dialect, Options};
-use trace_convert::{catapult, import, perfetto};
+use trace_convert::tables::{self, Csv};
+use trace_convert::{Filter, catapult, import, perfetto};
 use trace_format::metadata::MAGIC_WORD;
 use trace_reader::{Item, Reader};
 
@@ -17,14 +18,42 @@ pub fn export(data: &[u8]) {
         let _ = catapult::convert_with(&*trace, &mut document, options);
         let _: Value = serde_json::from_slice(&document).expect("a whole document");
     }
-    let _ = perfetto::convert(&*trace, io::sink(), trace_convert::Filter::default());
+    let _ = perfetto::convert(&*trace, io::sink(), Filter::default());
+    let mut csv = Csv::new(|_| Ok(io::sink())).expect("a sink");
+    let _ = tables::fill(&*trace, &mut csv, Filter::default());
+    #[cfg(feature = "parquet")]
+    {
+        let mut parquet = tables::Parquet::new(|_| Ok(io::sink())).expect("a sink");
+        let _ = tables::fill(&*trace, &mut parquet, Filter::default());
+        parquet.finish().expect("a sink");
+    }
 }
 
-/// Imports a text: there is a sound archive, also where the text is not.
-pub fn import(data: &[u8]) {
+/// Imports JSON.
+pub fn import_json(data: &[u8]) {
     let mut archive = Vec::new();
     let _ = import::json::import(data, &mut archive);
-    let mut reader = Reader::of_slice(&archive).expect("an archive");
+    is_sound(&archive);
+}
+
+/// Imports ftrace's text.
+pub fn import_ftrace(data: &[u8]) {
+    let mut archive = Vec::new();
+    let _ = import::ftrace::import(data, &mut archive);
+    is_sound(&archive);
+}
+
+/// Imports Perfetto's packets.
+pub fn import_perfetto(data: &[u8]) {
+    let _ = import::perfetto::is_perfetto(data, true);
+    let mut archive = Vec::new();
+    let _ = import::perfetto::import(data, &mut archive);
+    is_sound(&archive);
+}
+
+/// There is a sound archive, also where the input is not sound.
+fn is_sound(archive: &[u8]) {
+    let mut reader = Reader::of_slice(archive).expect("an archive");
     while let Some(item) = reader.next_item().expect("a whole archive") {
         assert!(!matches!(item.item, Item::Damage { .. }), "{item:?}");
     }

@@ -9,18 +9,16 @@ mod large;
 mod system;
 
 use crate::filter::Filter;
+use crate::flows::Flows;
 use crate::json::Json;
-use crate::{ConvertError, Summary};
+use crate::{ConvertError, Summary, source};
 use large::LargeBlob;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use system::System;
 use trace_format::kernel_object::{PROCESS_ARGUMENT, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::units::TicksPerSecond;
-use trace_reader::{Item, ReadError, Reader, Resolved, Value};
-
-/// Remarks that a summary repeats.
-const MAX_WARNINGS: usize = 5;
+use trace_reader::{Item, Resolved, Value};
 
 /// What a document is like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,7 +71,6 @@ pub fn convert_with(
     output: impl Write,
     options: Options<'_>,
 ) -> Result<Summary, ConvertError> {
-    let mut reader = Reader::new(input)?;
     let mut exporter = Exporter {
         json: Json::new(output),
         dialect: options.dialect,
@@ -81,6 +78,7 @@ pub fn convert_with(
         is_first: true,
         system: System::new(),
         large: None,
+        flows: Flows::default(),
         skipped: BTreeMap::new(),
         events: 0,
         rate: None,
@@ -92,28 +90,14 @@ pub fn convert_with(
         }
         Dialect::Chrome(Container::Array) => "[",
     });
-    let damage = loop {
-        match reader.next_item() {
-            Ok(Some(record)) => exporter.record(&record),
-            Ok(None) => break None,
-            Err(error @ ReadError::NoSize { .. }) => break Some(error),
-            Err(error) => return Err(error.into()),
-        }
-        exporter.json.flush_if_full().map_err(ConvertError::Write)?;
-        exporter.system.spill_if_full().map_err(ConvertError::Write)?;
-    };
+    let end = source::for_each(input, |record| {
+        exporter.record(record);
+        exporter.json.flush_if_full()?;
+        exporter.system.spill_if_full()
+    })?;
     let have_rates_differed = exporter.have_rates_differed;
-    let mut summary = exporter.finish(options.system_output).map_err(ConvertError::Write)?;
-    if let Some(error) = damage {
-        return Err(error.into());
-    }
-    summary.warnings = reader.warnings().count();
-    let first = reader.warnings().first();
-    summary.first_warnings = first
-        .iter()
-        .take(MAX_WARNINGS)
-        .map(|warning| format!("byte {}: {}", warning.offset, warning.kind))
-        .collect();
+    let (events, skipped) = exporter.finish(options.system_output).map_err(ConvertError::Write)?;
+    let mut summary = end.summary(events, skipped)?;
     if have_rates_differed {
         summary.warnings += 1;
         summary.first_warnings.push("events have been timed with different tick rates".to_owned());
@@ -129,6 +113,7 @@ struct Exporter<W> {
     system: System,
     /// A large blob of which more comes.
     large: Option<LargeBlob>,
+    flows: Flows,
     skipped: BTreeMap<&'static str, u64>,
     events: u64,
     /// Rate of the first time written.
@@ -197,7 +182,11 @@ impl<W: Write> Exporter<W> {
         }
     }
 
-    fn finish(mut self, system_output: Option<&mut dyn Write>) -> std::io::Result<Summary> {
+    /// Ends the document; how many events it has, and what it does not.
+    fn finish(
+        mut self,
+        system_output: Option<&mut dyn Write>,
+    ) -> std::io::Result<(u64, BTreeMap<&'static str, u64>)> {
         self.end_large();
         match (self.dialect, system_output) {
             (Dialect::Fuchsia, Some(output)) => {
@@ -219,8 +208,7 @@ impl<W: Write> Exporter<W> {
             }
         }
         self.json.finish()?;
-        let skipped = self.skipped.into_iter().map(|(kind, count)| (kind.to_owned(), count)).collect();
-        Ok(Summary { events: self.events, skipped, ..Summary::default() })
+        Ok((self.events, self.skipped))
     }
 }
 

@@ -1,10 +1,23 @@
 //! Makes Fuchsia trace archives of other formats.
 
+pub mod ftrace;
 pub mod json;
+mod kernel;
+mod marker;
+pub mod perfetto;
 mod scanner;
+mod sorter;
+#[cfg(test)]
+mod testing;
+mod timeline;
 mod writer;
 
 use std::io;
+
+/// The remark about an input that ends too early.
+const CUT_OFF: &str = "the file is cut off";
+/// Longest line of a text.
+const LINE_BYTES: usize = 1 << 20;
 
 /// Why an import failed. What was written before is a whole archive.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +36,14 @@ pub enum ImportError {
         line: u64,
         /// In bytes, counted from 1.
         column: u64,
+        /// What is wrong.
+        problem: String,
+    },
+    /// It is not what it seemed to be.
+    #[error("byte {offset}: {problem}")]
+    Malformed {
+        /// From the beginning of the file.
+        offset: u64,
         /// What is wrong.
         problem: String,
     },

@@ -3,6 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::io::{self, Write};
+use trace_reader::Value;
 
 /// Bytes collected before they are handed on.
 const FLUSH_BYTES: usize = 64 << 10;
@@ -101,6 +102,32 @@ impl<W: Write> Json<W> {
     /// An integer with all its digits.
     pub fn integer(&mut self, value: impl itoa::Integer) {
         self.text.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+    }
+
+    /// The value of an argument; koids and pointers are text that says so.
+    //= docs/catapult.md#arguments
+    pub fn value(&mut self, value: &Value<'_>) {
+        match value {
+            Value::Null | Value::Unknown => self.raw("null"),
+            Value::Bool(value) => self.raw(if *value { "true" } else { "false" }),
+            Value::Int32(value) => self.integer(*value),
+            Value::Uint32(value) => self.integer(*value),
+            Value::Int64(value) => self.integer(*value),
+            Value::Uint64(value) => self.integer(*value),
+            Value::Double(value) => _ = self.double(*value),
+            Value::String(value) => self.string(value.as_bytes()),
+            Value::Pointer(value) => {
+                self.raw("\"");
+                self.hex(*value);
+                self.raw("\"");
+            }
+            Value::Koid(koid) => {
+                self.raw("\"#");
+                self.integer(koid.0);
+                self.raw("\"");
+            }
+            Value::Blob(bytes) => self.base64(bytes),
+        }
     }
 
     /// `0x` and lower-case digits.

@@ -4,12 +4,13 @@
 //! that were interned, and asynchronous operations that are open.
 //= docs/perfetto.md#document
 
-mod messages;
+pub(crate) mod messages;
 mod scheduling;
 mod tracks;
 
 use crate::filter::Filter;
-use crate::{ConvertError, Summary};
+use crate::flows::Flows;
+use crate::{ConvertError, Summary, source};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use messages::*;
@@ -19,7 +20,7 @@ use std::io::{self, Read, Write};
 use trace_format::event::EventKind;
 use trace_format::kernel_object::{TYPE_PROCESS, TYPE_THREAD};
 use trace_format::units::ProviderId;
-use trace_reader::{Arguments, Event, Item, Names, ReadError, Reader, Resolved, Text, Thread, Time, Value};
+use trace_reader::{Arguments, Event, Item, Names, Resolved, Text, Thread, Time, Value};
 use tracks::Tracks;
 
 /// Bytes collected before they are handed on.
@@ -33,48 +34,31 @@ const PACKET_TAG: u8 = 0x0a;
 /// The manager's own provider, which says what the time was.
 const MANAGER: ProviderId = ProviderId(0);
 const WALL_CLOCK: &str = "wall_clock_ns";
-const MAX_WARNINGS: usize = 5;
 
 /// Converts an archive.
 ///
 /// # Errors
 /// The input is no archive or cannot be read, or the output cannot be written.
 pub fn convert(input: impl Read, output: impl Write, filter: Filter) -> Result<Summary, ConvertError> {
-    let mut reader = Reader::new(input)?;
     let mut exporter = Exporter {
         output,
         bytes: Vec::with_capacity(2 * FLUSH_BYTES),
         filter,
         tracks: Tracks::default(),
         interned: Interned::default(),
+        flows: Flows::default(),
         is_fresh: true,
         has_clock: false,
         last: 0,
         skipped: BTreeMap::new(),
         events: 0,
     };
-    let damage = loop {
-        match reader.next_item() {
-            Ok(Some(record)) => exporter.record(&record),
-            Ok(None) => break None,
-            Err(error @ ReadError::NoSize { .. }) => break Some(error),
-            Err(error) => return Err(error.into()),
-        }
-        exporter.flush(FLUSH_BYTES).map_err(ConvertError::Write)?;
-    };
+    let end = source::for_each(input, |record| {
+        exporter.record(record);
+        exporter.flush(FLUSH_BYTES)
+    })?;
     exporter.flush(1).and_then(|()| exporter.output.flush()).map_err(ConvertError::Write)?;
-    if let Some(error) = damage {
-        return Err(error.into());
-    }
-    let warnings = reader.warnings();
-    let first = warnings.first();
-    let first = first.iter().take(MAX_WARNINGS);
-    Ok(Summary {
-        events: exporter.events,
-        skipped: exporter.skipped.into_iter().map(|(kind, count)| (kind.to_owned(), count)).collect(),
-        warnings: reader.warnings().count(),
-        first_warnings: first.map(|warning| format!("byte {}: {}", warning.offset, warning.kind)).collect(),
-    })
+    end.summary(exporter.events, exporter.skipped)
 }
 
 /// Numbers of strings, by what they are used for.
@@ -121,6 +105,7 @@ struct Exporter<W> {
     filter: Filter,
     tracks: Tracks,
     interned: Interned,
+    flows: Flows,
     /// Nothing is interned as far as a reader knows.
     is_fresh: bool,
     has_clock: bool,
@@ -253,10 +238,11 @@ impl<W: Write> Exporter<W> {
             return;
         };
         self.has_clock = true;
-        let clock = |id, nanos| Clock { clock_id: Some(id), timestamp: Some(nanos) };
+        let clock = |id, nanos| Clock { clock_id: Some(id), timestamp: Some(nanos), ..Clock::default() };
         self.packet(&TracePacket {
             clock_snapshot: Some(ClockSnapshot {
                 clocks: vec![clock(CLOCK_BOOTTIME, event.time.nanos().0), clock(CLOCK_REALTIME, wall)],
+                ..ClockSnapshot::default()
             }),
             trusted_packet_sequence_id: Some(SEQUENCE),
             ..TracePacket::default()
@@ -327,8 +313,9 @@ impl<W: Write> Exporter<W> {
                 let mut built = begin(self, None, track);
                 built.legacy_event = Some(LegacyEvent {
                     phase: Some(i32::from(phase)),
-                    unscoped_id: Some(id),
+                    unscoped_id: Some(self.flows.number(event, id)),
                     bind_to_enclosing: (phase == b'f').then_some(true),
+                    ..LegacyEvent::default()
                 });
                 self.track_event(at, built);
             }
@@ -344,9 +331,18 @@ impl<W: Write> Exporter<W> {
             }
             EventKind::DurationComplete { end } => {
                 let track = self.thread_track(event.thread, names);
+                let end = Time { ticks: end, ..event.time }.nanos().0.max(at);
+                if (end - at).is_multiple_of(1000) {
+                    let mut built = begin(self, None, track);
+                    built.legacy_event = Some(LegacyEvent {
+                        phase: Some(i32::from(b'X')),
+                        duration_us: i64::try_from((end - at) / 1000).ok(),
+                        ..LegacyEvent::default()
+                    });
+                    return self.track_event(at, built);
+                }
                 let built = begin(self, Some(TYPE_SLICE_BEGIN), track);
                 self.track_event(at, built);
-                let end = Time { ticks: end, ..event.time }.nanos().0.max(at);
                 let built = TrackEvent {
                     kind: Some(TYPE_SLICE_END),
                     track_uuid: Some(track),

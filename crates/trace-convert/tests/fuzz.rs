@@ -26,6 +26,16 @@ fn export() {
 }
 
 #[test]
-fn import() {
-    replay(targets::import);
+fn import_json() {
+    replay(targets::import_json);
+}
+
+#[test]
+fn import_ftrace() {
+    replay(targets::import_ftrace);
+}
+
+#[test]
+fn import_perfetto() {
+    replay(targets::import_perfetto);
 }

@@ -19,6 +19,36 @@ pub enum Format {
     Perfetto,
 }
 
+/// Formats to convert to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Target {
+    /// Fuchsia's trace format, for the Perfetto UI and this tool
+    Fxt,
+    /// JSON as Fuchsia's tools write it, for Catapult (chrome://tracing)
+    Catapult,
+    /// JSON as Chrome writes it, for Catapult and the Perfetto UI
+    Chrome,
+    /// Perfetto's own format, for the Perfetto UI
+    Perfetto,
+    /// A directory of tables as comma-separated values
+    Csv,
+    /// A directory of tables as Parquet files, for databases; in programs built with this feature
+    Parquet,
+}
+
+impl Target {
+    /// Its format where it is one file.
+    pub fn format(self) -> Option<Format> {
+        match self {
+            Self::Fxt => Some(Format::Fxt),
+            Self::Catapult => Some(Format::Catapult),
+            Self::Chrome => Some(Format::Chrome),
+            Self::Perfetto => Some(Format::Perfetto),
+            Self::Csv | Self::Parquet => None,
+        }
+    }
+}
+
 /// How a file is compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compression {

@@ -117,9 +117,9 @@ impl<W: Write> Exporter<W> {
             EventKind::AsyncBegin { id } => self.async_id("b", id),
             EventKind::AsyncInstant { id } => self.async_id("n", id),
             EventKind::AsyncEnd { id } => self.async_id("e", id),
-            EventKind::FlowBegin { id } => self.text_id(",\"ph\":\"s\"", id),
-            EventKind::FlowStep { id } => self.text_id(",\"ph\":\"t\"", id),
-            EventKind::FlowEnd { id } => self.text_id(",\"ph\":\"f\",\"bp\":\"e\"", id),
+            EventKind::FlowBegin { id } => self.flow(",\"ph\":\"s\"", event, id),
+            EventKind::FlowStep { id } => self.flow(",\"ph\":\"t\"", event, id),
+            EventKind::FlowEnd { id } => self.flow(",\"ph\":\"f\",\"bp\":\"e\"", event, id),
             EventKind::Unknown { .. } => {}
         }
     }
@@ -136,6 +136,12 @@ impl<W: Write> Exporter<W> {
         } else {
             self.json.integer(id);
         }
+    }
+
+    /// A flow's own number in Chrome's dialect.
+    fn flow(&mut self, phase: &str, event: &Event<'_>, id: u64) {
+        let id = if self.is_chrome() { self.flows.number(event, id) } else { id };
+        self.text_id(phase, id);
     }
 
     /// Decimal in Fuchsia's dialect, of which Perfetto takes large ones for one another; hexadecimal in Chrome's.
@@ -175,33 +181,9 @@ impl<W: Write> Exporter<W> {
             }
             self.json.string(name.as_bytes());
             self.json.raw(":");
-            self.value(&value);
+            self.json.value(&value);
         }
         self.json.raw("}");
-    }
-
-    fn value(&mut self, value: &Value<'_>) {
-        match value {
-            Value::Null | Value::Unknown => {}
-            Value::Bool(value) => self.json.raw(if *value { "true" } else { "false" }),
-            Value::Int32(value) => self.json.integer(*value),
-            Value::Uint32(value) => self.json.integer(*value),
-            Value::Int64(value) => self.json.integer(*value),
-            Value::Uint64(value) => self.json.integer(*value),
-            Value::Double(value) => _ = self.json.double(*value),
-            Value::String(value) => self.json.string(value.as_bytes()),
-            Value::Pointer(value) => {
-                self.json.raw("\"");
-                self.json.hex(*value);
-                self.json.raw("\"");
-            }
-            Value::Koid(koid) => {
-                self.json.raw("\"#");
-                self.json.integer(koid.0);
-                self.json.raw("\"");
-            }
-            Value::Blob(bytes) => self.json.base64(bytes),
-        }
     }
 
     pub(super) fn time(&mut self, time: Time) {

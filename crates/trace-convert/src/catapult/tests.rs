@@ -3,6 +3,7 @@ mod system;
 
 use super::*;
 use trace_format::units::{Ticks, TicksPerSecond};
+use trace_reader::ReadError;
 
 const MAGIC: &str = "10 00 04 46 78 54 16 00";
 /// 10⁹ ticks per second.

@@ -4,9 +4,11 @@
 mod entry;
 mod number;
 
-use super::ImportError;
+pub(super) use number::hash;
+
 use super::scanner::{Place, Scanner};
 use super::writer::Writer;
+use super::{CUT_OFF, ImportError};
 use crate::Summary;
 use entry::Importer;
 use std::borrow::Cow;
@@ -20,7 +22,9 @@ pub fn import(input: impl Read, output: impl Write) -> Result<Summary, ImportErr
     let mut scanner = Scanner::new(input);
     let mut importer = Importer::new(Writer::new(output, "json"));
     let result = document(&mut scanner, &mut importer);
-    let summary = importer.finish().map_err(ImportError::Write);
+    // They were read before.
+    let _ = importer.end();
+    let summary = importer.writer.finish().map_err(ImportError::Write);
     result.and(summary)
 }
 
@@ -54,18 +58,18 @@ fn events<R: Read, W: Write>(
             }
             Some(b'{') => {
                 let Some((place, text)) = scanner.value()? else {
-                    importer.cut_off();
+                    importer.writer.warn(CUT_OFF);
                     return Ok(());
                 };
                 importer.event(text).map_err(|error| syntax(place, text, &error))?;
-                importer.flush_if_full().map_err(ImportError::Write)?;
+                importer.writer.flush_if_full().map_err(ImportError::Write)?;
             }
             Some(other) => {
                 let other = char::from(other);
                 return Err(scanner.error(format!("expected an event, found {other:?}")));
             }
             None => {
-                importer.cut_off();
+                importer.writer.warn(CUT_OFF);
                 return Ok(());
             }
         }
@@ -91,19 +95,19 @@ fn members<R: Read, W: Write>(
                 return Err(scanner.error(format!("expected a member's name, found {other:?}")));
             }
             None => {
-                importer.cut_off();
+                importer.writer.warn(CUT_OFF);
                 return Ok(());
             }
         }
         let Some((place, key)) = scanner.value()? else {
-            importer.cut_off();
+            importer.writer.warn(CUT_OFF);
             return Ok(());
         };
         let name: Cow<'_, str> = serde_json::from_slice(key).map_err(|error| syntax(place, key, &error))?;
         let name = name.into_owned();
         if !scanner.take(b':')? {
             if scanner.peek()?.is_none() {
-                importer.cut_off();
+                importer.writer.warn(CUT_OFF);
                 return Ok(());
             }
             return Err(scanner.error(format!("expected : behind {name:?}")));
@@ -113,7 +117,7 @@ fn members<R: Read, W: Write>(
             continue;
         }
         let Some((place, text)) = scanner.value()? else {
-            importer.cut_off();
+            importer.writer.warn(CUT_OFF);
             return Ok(());
         };
         if name == "traceEvents" && text.starts_with(b"\"") {

@@ -1,11 +1,14 @@
 //! Writes an archive: one provider, with a table of strings.
 
-use std::collections::HashMap;
+use super::sorter::Sorter;
+use super::timeline::{Fate, Timeline};
+use crate::Summary;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
-use trace_format::argument::{Argument, Arguments};
+use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::event::{Event, EventKind};
 use trace_format::initialization::Initialization;
-use trace_format::kernel_object::KernelObject;
+use trace_format::kernel_object::{KernelObject, PROCESS_ARGUMENT, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::metadata::{MAGIC_WORD, Metadata};
 use trace_format::record::Record;
 use trace_format::refs::{StringRef, ThreadRef};
@@ -15,10 +18,14 @@ use trace_format::units::{Koid, ProcessKoid, ProviderId, StringIndex, ThreadKoid
 use trace_reader::Thread;
 
 const FLUSH_BYTES: usize = 64 << 10;
+/// So many remarks are told.
+const MAX_WARNINGS: usize = 10;
 /// Only strings that may come again are worth an index.
 const MAX_INDEXED_BYTES: usize = 200;
 /// Longest string of the format, in bytes.
 const MAX_STRING_BYTES: usize = 32_000;
+/// Category and name of flows that are told by slices, and have none.
+pub(super) const FLOW: &[u8] = b"flow";
 /// The archive's only provider.
 const PROVIDER: ProviderId = ProviderId(1);
 
@@ -35,17 +42,40 @@ impl Sink for Bytes {
     }
 }
 
+/// What happens to records that have a time.
+enum Order {
+    /// They are written as they are.
+    AsTheyAre,
+    /// They come in the order of their times; what they leave out is added.
+    InTime(Timeline),
+    /// They come in any order, and are written at the end.
+    Sorted(Sorter, Timeline),
+}
+
 pub(super) struct Writer<W> {
     output: W,
     bytes: Bytes,
     strings: HashMap<Box<[u8]>, StringIndex>,
+    order: Order,
+    events: u64,
+    skipped: BTreeMap<String, u64>,
+    warnings: u64,
+    first_warnings: Vec<String>,
 }
 
 impl<W: Write> Writer<W> {
     /// Begins an archive whose ticks are nanoseconds.
     pub fn new(output: W, provider: &str) -> Self {
-        let mut writer =
-            Self { output, bytes: Bytes(Vec::with_capacity(2 * FLUSH_BYTES)), strings: HashMap::new() };
+        let mut writer = Self {
+            output,
+            bytes: Bytes(Vec::with_capacity(2 * FLUSH_BYTES)),
+            strings: HashMap::new(),
+            order: Order::AsTheyAre,
+            events: 0,
+            skipped: BTreeMap::new(),
+            warnings: 0,
+            first_warnings: Vec::new(),
+        };
         writer.bytes.word(MAGIC_WORD);
         let info = Metadata::ProviderInfo { id: PROVIDER, name: provider.as_bytes() };
         let _ = info.encode(&mut writer.bytes);
@@ -54,7 +84,34 @@ impl<W: Write> Writer<W> {
         writer
     }
 
+    /// Begins an archive of events that come in the order of their times.
+    pub fn in_time(output: W, provider: &str) -> Self {
+        Self { order: Order::InTime(Timeline::default()), ..Self::new(output, provider) }
+    }
+
+    /// Begins an archive of events that come in any order.
+    pub fn sorted(output: W, provider: &str) -> Self {
+        Self { order: Order::Sorted(Sorter::new(), Timeline::default()), ..Self::new(output, provider) }
+    }
+
+    /// Counts something that an archive has nothing for.
+    pub fn skip(&mut self, what: impl Into<String>) {
+        *self.skipped.entry(what.into()).or_default() += 1;
+    }
+
+    /// Remarks something about the input; the first remarks are told.
+    pub fn warn(&mut self, what: impl Into<String>) {
+        self.warnings += 1;
+        if self.first_warnings.len() < MAX_WARNINGS {
+            self.first_warnings.push(what.into());
+        }
+    }
+
+    /// Writes what waits, if it is much.
     pub fn flush_if_full(&mut self) -> io::Result<()> {
+        if let Order::Sorted(sorter, _) = &mut self.order {
+            sorter.spill_if_full()?;
+        }
         if self.bytes.0.len() >= FLUSH_BYTES {
             self.output.write_all(&self.bytes.0)?;
             self.bytes.0.clear();
@@ -62,9 +119,26 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    pub fn finish(mut self) -> io::Result<()> {
+    /// Writes the rest.
+    pub fn finish(mut self) -> io::Result<Summary> {
         self.output.write_all(&self.bytes.0)?;
-        self.output.flush()
+        if let Order::Sorted(sorter, mut timeline) = std::mem::replace(&mut self.order, Order::AsTheyAre) {
+            sorter.finish(|record| match timeline.finish(record) {
+                Fate::Kept => self.output.write_all(record),
+                Fate::LeftOut(why) => {
+                    self.events -= 1;
+                    *self.skipped.entry(why.to_owned()).or_default() += 1;
+                    Ok(())
+                }
+            })?;
+        }
+        self.output.flush()?;
+        Ok(Summary {
+            events: self.events,
+            skipped: self.skipped.into_iter().collect(),
+            warnings: self.warnings,
+            first_warnings: self.first_warnings,
+        })
     }
 
     /// A reference to a string, which is in the table if it may come again; cut at the format's limit.
@@ -90,7 +164,7 @@ impl<W: Write> Writer<W> {
         StringRef::Index(index)
     }
 
-    /// Writes an event; false if it is larger than the format allows.
+    /// Writes an event, or counts it if it is larger than the format allows.
     pub fn event(
         &mut self,
         at: u64,
@@ -99,36 +173,74 @@ impl<W: Write> Writer<W> {
         name: &[u8],
         kind: EventKind,
         arguments: &[Argument<'_>],
-    ) -> bool {
+    ) {
         let (category, name) = (self.string(category), self.string(name));
         let event = Event {
             timestamp: Ticks(at),
-            thread: ThreadRef::Inline {
-                process: ProcessKoid(thread.process),
-                thread: ThreadKoid(thread.thread),
-            },
+            thread: thread_ref(thread),
             category,
             name,
             kind,
             arguments: Arguments::from_slice(arguments),
         };
-        self.record(&Record::Event(event))
+        self.events += 1;
+        if !self.at(at, &Record::Event(event)) {
+            self.events -= 1;
+            self.skip("events that are too large");
+        }
     }
 
-    pub fn kernel_object(&mut self, object_type: u8, koid: Koid, name: &[u8], arguments: &[Argument<'_>]) {
+    /// The name of a process.
+    pub fn name_process(&mut self, process: Koid, name: &[u8]) {
+        self.kernel_object(TYPE_PROCESS, process, name, &[]);
+    }
+
+    /// The name of a thread, and the process that it belongs to.
+    pub fn name_thread(&mut self, thread: Thread, name: &[u8]) {
+        let process = Argument {
+            name: self.string(PROCESS_ARGUMENT.as_bytes()),
+            value: ArgumentValue::Koid(thread.process),
+        };
+        self.kernel_object(TYPE_THREAD, thread.thread, name, &[process]);
+    }
+
+    fn kernel_object(&mut self, object_type: u8, koid: Koid, name: &[u8], arguments: &[Argument<'_>]) {
         let name = self.string(name);
         let object = KernelObject { object_type, koid, name, arguments: Arguments::from_slice(arguments) };
-        self.record(&Record::KernelObject(object));
+        if object.encode(&mut self.bytes).is_err() {
+            self.skip("names that cannot be expressed");
+        }
     }
 
-    pub fn record(&mut self, record: &Record<'_>) -> bool {
+    /// Writes a record that has a time; false if it is larger than the format allows.
+    pub fn at(&mut self, at: u64, record: &Record<'_>) -> bool {
         let start = self.bytes.0.len();
-        let is_written = record.encode(&mut self.bytes).is_ok();
-        if !is_written {
+        if record.encode(&mut self.bytes).is_err() {
             self.bytes.0.truncate(start);
+            return false;
         }
-        is_written
+        let encoded = &mut self.bytes.0[start..];
+        match &mut self.order {
+            Order::AsTheyAre => {}
+            Order::InTime(timeline) => {
+                if let Fate::LeftOut(why) = timeline.finish(encoded) {
+                    self.bytes.0.truncate(start);
+                    self.events -= 1;
+                    self.skip(why);
+                }
+            }
+            Order::Sorted(sorter, _) => {
+                sorter.push(at, encoded);
+                self.bytes.0.truncate(start);
+            }
+        }
+        true
     }
+}
+
+/// A reference with the koids themselves.
+pub(super) fn thread_ref(thread: Thread) -> ThreadRef {
+    ThreadRef::Inline { process: ProcessKoid(thread.process), thread: ThreadKoid(thread.thread) }
 }
 
 /// A string as it is, cut at the format's limit.

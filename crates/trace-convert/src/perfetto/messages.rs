@@ -1,4 +1,4 @@
-//! The few messages of Perfetto's trace format that are written, with the published numbers of their fields.
+//! The few messages of Perfetto's trace format that are written or read, with the published numbers of their fields.
 #![allow(missing_docs, reason = "the names are the format's own")]
 
 use prost::Message;
@@ -35,12 +35,28 @@ pub struct TracePacket {
     pub android_log: Option<Box<AndroidLogPacket>>,
     #[prost(message, optional, boxed, tag = "60")]
     pub track_descriptor: Option<Box<TrackDescriptor>>,
+    #[prost(message, optional, boxed, tag = "2")]
+    pub process_tree: Option<Box<ProcessTree>>,
+    #[prost(bool, optional, tag = "41")]
+    pub incremental_state_cleared: Option<bool>,
+    #[prost(message, optional, tag = "43")]
+    pub process_descriptor: Option<ProcessDescriptor>,
+    #[prost(message, optional, tag = "44")]
+    pub thread_descriptor: Option<ThreadDescriptor>,
+    #[prost(bytes = "vec", optional, tag = "50")]
+    pub compressed_packets: Option<Vec<u8>>,
+    #[prost(uint32, optional, tag = "58")]
+    pub timestamp_clock_id: Option<u32>,
+    #[prost(message, optional, tag = "59")]
+    pub trace_packet_defaults: Option<TracePacketDefaults>,
 }
 
 #[derive(Clone, PartialEq, Message)]
 pub struct ClockSnapshot {
     #[prost(message, repeated, tag = "1")]
     pub clocks: Vec<Clock>,
+    #[prost(uint32, optional, tag = "2")]
+    pub primary_trace_clock: Option<u32>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -49,6 +65,10 @@ pub struct Clock {
     pub clock_id: Option<u32>,
     #[prost(uint64, optional, tag = "2")]
     pub timestamp: Option<u64>,
+    #[prost(bool, optional, tag = "3")]
+    pub is_incremental: Option<bool>,
+    #[prost(uint64, optional, tag = "4")]
+    pub unit_multiplier_ns: Option<u64>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -65,6 +85,8 @@ pub struct TrackDescriptor {
     pub parent_uuid: Option<u64>,
     #[prost(message, optional, tag = "8")]
     pub counter: Option<CounterDescriptor>,
+    #[prost(string, optional, tag = "10")]
+    pub static_name: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -83,10 +105,23 @@ pub struct ThreadDescriptor {
     pub tid: Option<i64>,
     #[prost(string, optional, tag = "5")]
     pub thread_name: Option<String>,
+    #[prost(int64, optional, tag = "6")]
+    pub reference_timestamp_us: Option<i64>,
+    #[prost(int64, optional, tag = "7")]
+    pub reference_thread_time_us: Option<i64>,
+    #[prost(int64, optional, tag = "8")]
+    pub reference_thread_instruction_count: Option<i64>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub struct CounterDescriptor {}
+pub struct CounterDescriptor {
+    #[prost(int32, optional, tag = "1")]
+    pub kind: Option<i32>,
+    #[prost(int64, optional, tag = "4")]
+    pub unit_multiplier: Option<i64>,
+    #[prost(bool, optional, tag = "5")]
+    pub is_incremental: Option<bool>,
+}
 
 #[derive(Clone, PartialEq, Message)]
 pub struct TrackEvent {
@@ -107,6 +142,38 @@ pub struct TrackEvent {
     pub counter_value: Option<i64>,
     #[prost(double, optional, tag = "44")]
     pub double_counter_value: Option<f64>,
+    #[prost(int64, optional, tag = "1")]
+    pub timestamp_delta_us: Option<i64>,
+    #[prost(int64, optional, tag = "2")]
+    pub thread_time_delta_us: Option<i64>,
+    #[prost(int64, optional, tag = "8")]
+    pub thread_instruction_count_delta: Option<i64>,
+    #[prost(int64, repeated, packed = "false", tag = "12")]
+    pub extra_counter_values: Vec<i64>,
+    #[prost(int64, optional, tag = "16")]
+    pub timestamp_absolute_us: Option<i64>,
+    #[prost(int64, optional, tag = "17")]
+    pub thread_time_absolute_us: Option<i64>,
+    #[prost(int64, optional, tag = "20")]
+    pub thread_instruction_count_absolute: Option<i64>,
+    #[prost(string, repeated, tag = "22")]
+    pub categories: Vec<String>,
+    #[prost(string, optional, tag = "23")]
+    pub name: Option<String>,
+    #[prost(uint64, repeated, packed = "false", tag = "31")]
+    pub extra_counter_track_uuids: Vec<u64>,
+    #[prost(uint64, repeated, packed = "false", tag = "36")]
+    pub flow_ids_old: Vec<u64>,
+    #[prost(uint64, repeated, packed = "false", tag = "42")]
+    pub terminating_flow_ids_old: Vec<u64>,
+    #[prost(uint64, repeated, packed = "false", tag = "45")]
+    pub extra_double_counter_track_uuids: Vec<u64>,
+    #[prost(double, repeated, packed = "false", tag = "46")]
+    pub extra_double_counter_values: Vec<f64>,
+    #[prost(fixed64, repeated, packed = "false", tag = "47")]
+    pub flow_ids: Vec<u64>,
+    #[prost(fixed64, repeated, packed = "false", tag = "48")]
+    pub terminating_flow_ids: Vec<u64>,
 }
 
 /// How a flow is said to go through the slice that is open.
@@ -118,6 +185,26 @@ pub struct LegacyEvent {
     pub unscoped_id: Option<u64>,
     #[prost(bool, optional, tag = "12")]
     pub bind_to_enclosing: Option<bool>,
+    #[prost(uint64, optional, tag = "1")]
+    pub name_iid: Option<u64>,
+    #[prost(int64, optional, tag = "3")]
+    pub duration_us: Option<i64>,
+    #[prost(string, optional, tag = "7")]
+    pub id_scope: Option<String>,
+    #[prost(uint64, optional, tag = "8")]
+    pub bind_id: Option<u64>,
+    #[prost(uint64, optional, tag = "10")]
+    pub local_id: Option<u64>,
+    #[prost(uint64, optional, tag = "11")]
+    pub global_id: Option<u64>,
+    #[prost(int32, optional, tag = "13")]
+    pub flow_direction: Option<i32>,
+    #[prost(int32, optional, tag = "14")]
+    pub instant_event_scope: Option<i32>,
+    #[prost(int32, optional, tag = "18")]
+    pub pid_override: Option<i32>,
+    #[prost(int32, optional, tag = "19")]
+    pub tid_override: Option<i32>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -136,6 +223,16 @@ pub struct DebugAnnotation {
     pub string_value: Option<String>,
     #[prost(uint64, optional, tag = "7")]
     pub pointer_value: Option<u64>,
+    #[prost(string, optional, tag = "9")]
+    pub legacy_json_value: Option<String>,
+    #[prost(string, optional, tag = "10")]
+    pub name: Option<String>,
+    #[prost(message, repeated, tag = "11")]
+    pub dict_entries: Vec<DebugAnnotation>,
+    #[prost(message, repeated, tag = "12")]
+    pub array_values: Vec<DebugAnnotation>,
+    #[prost(uint64, optional, tag = "17")]
+    pub string_value_iid: Option<u64>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -146,6 +243,8 @@ pub struct InternedData {
     pub event_names: Vec<InternedName>,
     #[prost(message, repeated, tag = "3")]
     pub debug_annotation_names: Vec<InternedName>,
+    #[prost(message, repeated, tag = "29")]
+    pub debug_annotation_string_values: Vec<InternedText>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -184,6 +283,12 @@ pub struct FtraceEventBundle {
     pub cpu: Option<u32>,
     #[prost(message, repeated, tag = "2")]
     pub event: Vec<FtraceEvent>,
+    #[prost(bool, optional, tag = "3")]
+    pub lost_events: Option<bool>,
+    #[prost(message, optional, tag = "4")]
+    pub compact_sched: Option<CompactSched>,
+    #[prost(int32, optional, tag = "5")]
+    pub ftrace_clock: Option<i32>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -192,10 +297,34 @@ pub struct FtraceEvent {
     pub timestamp: Option<u64>,
     #[prost(uint32, optional, tag = "2")]
     pub pid: Option<u32>,
+    #[prost(uint32, optional, tag = "5")]
+    pub common_flags: Option<u32>,
     #[prost(message, optional, tag = "4")]
     pub sched_switch: Option<SchedSwitch>,
     #[prost(message, optional, tag = "20")]
     pub sched_waking: Option<SchedWaking>,
+    #[prost(message, optional, tag = "3")]
+    pub print: Option<Print>,
+    #[prost(message, optional, tag = "11")]
+    pub cpu_frequency: Option<PowerState>,
+    #[prost(message, optional, tag = "13")]
+    pub cpu_idle: Option<PowerState>,
+    #[prost(message, optional, tag = "17")]
+    pub sched_wakeup: Option<SchedWaking>,
+    #[prost(message, optional, tag = "24")]
+    pub softirq_entry: Option<SoftirqEntry>,
+    #[prost(message, optional, tag = "25")]
+    pub softirq_exit: Option<SoftirqEntry>,
+    #[prost(message, optional, tag = "36")]
+    pub irq_handler_entry: Option<IrqHandlerEntry>,
+    #[prost(message, optional, tag = "37")]
+    pub irq_handler_exit: Option<IrqHandlerEntry>,
+    #[prost(message, optional, tag = "114")]
+    pub sched_wakeup_new: Option<SchedWaking>,
+    #[prost(message, optional, tag = "235")]
+    pub task_newtask: Option<TaskNewtask>,
+    #[prost(message, optional, tag = "236")]
+    pub task_rename: Option<TaskRename>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -228,4 +357,131 @@ pub struct SchedWaking {
     pub success: Option<i32>,
     #[prost(int32, optional, tag = "5")]
     pub target_cpu: Option<i32>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct TracePacketDefaults {
+    #[prost(message, optional, tag = "11")]
+    pub track_event_defaults: Option<TrackEventDefaults>,
+    #[prost(uint32, optional, tag = "58")]
+    pub timestamp_clock_id: Option<u32>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct TrackEventDefaults {
+    #[prost(uint64, optional, tag = "11")]
+    pub track_uuid: Option<u64>,
+    #[prost(uint64, repeated, packed = "false", tag = "31")]
+    pub extra_counter_track_uuids: Vec<u64>,
+    #[prost(uint64, repeated, packed = "false", tag = "45")]
+    pub extra_double_counter_track_uuids: Vec<u64>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct InternedText {
+    #[prost(uint64, optional, tag = "1")]
+    pub iid: Option<u64>,
+    #[prost(bytes = "vec", optional, tag = "2")]
+    pub text: Option<Vec<u8>>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct ProcessTree {
+    #[prost(message, repeated, tag = "1")]
+    pub processes: Vec<Process>,
+    #[prost(message, repeated, tag = "2")]
+    pub threads: Vec<TreeThread>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Process {
+    #[prost(int32, optional, tag = "1")]
+    pub pid: Option<i32>,
+    #[prost(string, repeated, tag = "3")]
+    pub cmdline: Vec<String>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct TreeThread {
+    #[prost(int32, optional, tag = "1")]
+    pub tid: Option<i32>,
+    #[prost(string, optional, tag = "2")]
+    pub name: Option<String>,
+    #[prost(int32, optional, tag = "3")]
+    pub tgid: Option<i32>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Print {
+    #[prost(bytes = "vec", optional, tag = "2")]
+    pub buf: Option<Vec<u8>>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct PowerState {
+    #[prost(uint32, optional, tag = "1")]
+    pub state: Option<u32>,
+    #[prost(uint32, optional, tag = "2")]
+    pub cpu_id: Option<u32>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct SoftirqEntry {
+    #[prost(uint32, optional, tag = "1")]
+    pub vec: Option<u32>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct IrqHandlerEntry {
+    #[prost(int32, optional, tag = "1")]
+    pub irq: Option<i32>,
+    #[prost(string, optional, tag = "2")]
+    pub name: Option<String>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct TaskNewtask {
+    #[prost(int32, optional, tag = "1")]
+    pub pid: Option<i32>,
+    #[prost(string, optional, tag = "2")]
+    pub comm: Option<String>,
+    #[prost(uint64, optional, tag = "3")]
+    pub clone_flags: Option<u64>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct TaskRename {
+    #[prost(int32, optional, tag = "1")]
+    pub pid: Option<i32>,
+    #[prost(string, optional, tag = "3")]
+    pub newcomm: Option<String>,
+}
+
+/// Context switches and wakeups in columns.
+#[derive(Clone, PartialEq, Message)]
+pub struct CompactSched {
+    #[prost(uint64, repeated, tag = "1")]
+    pub switch_timestamp: Vec<u64>,
+    #[prost(int64, repeated, tag = "2")]
+    pub switch_prev_state: Vec<i64>,
+    #[prost(int32, repeated, tag = "3")]
+    pub switch_next_pid: Vec<i32>,
+    #[prost(int32, repeated, tag = "4")]
+    pub switch_next_prio: Vec<i32>,
+    #[prost(string, repeated, tag = "5")]
+    pub intern_table: Vec<String>,
+    #[prost(uint32, repeated, tag = "6")]
+    pub switch_next_comm_index: Vec<u32>,
+    #[prost(uint64, repeated, tag = "7")]
+    pub waking_timestamp: Vec<u64>,
+    #[prost(int32, repeated, tag = "8")]
+    pub waking_pid: Vec<i32>,
+    #[prost(int32, repeated, tag = "9")]
+    pub waking_target_cpu: Vec<i32>,
+    #[prost(int32, repeated, tag = "10")]
+    pub waking_prio: Vec<i32>,
+    #[prost(uint32, repeated, tag = "11")]
+    pub waking_comm_index: Vec<u32>,
+    #[prost(uint32, repeated, tag = "12")]
+    pub waking_common_flags: Vec<u32>,
 }

@@ -10,6 +10,8 @@ use trace_reader::Thread;
 use trace_reader::item::Scheduling;
 use trace_reader::{Arguments, Names, Value};
 
+const IDLE_PRIORITY: i32 = 120;
+
 /// What Linux gives a thread that may run, sleeps, is stopped, is a zombie, is dead.
 fn state(state: ThreadState) -> i64 {
     match state {
@@ -35,6 +37,11 @@ fn number(thread: Koid, weight: Option<i32>) -> i32 {
     if weight == Some(IDLE_WEIGHT) { 0 } else { thread.0 as i32 }
 }
 
+/// The idle thread has a usual thread's priority on Linux.
+fn priority(weight: Option<i32>) -> Option<i32> {
+    weight.map(|weight| if weight == IDLE_WEIGHT { IDLE_PRIORITY } else { weight })
+}
+
 fn name(thread: Koid, process: Option<Koid>, names: &Names) -> Option<String> {
     let process = process.or_else(|| names.process_of(thread))?;
     names.thread(Thread { process, thread }).map(|name| name.to_str().into_owned())
@@ -49,7 +56,14 @@ pub(super) fn bundle(
 ) -> Option<FtraceEventBundle> {
     let event = |cpu: u32, pid: i32, sched_switch, sched_waking| FtraceEventBundle {
         cpu: Some(cpu),
-        event: vec![FtraceEvent { timestamp: Some(at), pid: Some(pid as u32), sched_switch, sched_waking }],
+        event: vec![FtraceEvent {
+            timestamp: Some(at),
+            pid: Some(pid as u32),
+            sched_switch,
+            sched_waking,
+            ..FtraceEvent::default()
+        }],
+        ..FtraceEventBundle::default()
     };
     match kind {
         Scheduling::ContextSwitch { cpu, outgoing_state, outgoing, incoming } => {
@@ -59,11 +73,11 @@ pub(super) fn bundle(
             let switch = SchedSwitch {
                 prev_comm: name(*outgoing, None, names),
                 prev_pid: Some(prev),
-                prev_prio: out.filter(|weight| *weight != IDLE_WEIGHT),
+                prev_prio: priority(out),
                 prev_state: Some(state(*outgoing_state)),
                 next_comm: name(*incoming, None, names),
                 next_pid: Some(number(*incoming, into)),
-                next_prio: into.filter(|weight| *weight != IDLE_WEIGHT),
+                next_prio: priority(into),
             };
             Some(event(u32::from(*cpu), prev, Some(switch), None))
         }

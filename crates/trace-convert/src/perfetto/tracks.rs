@@ -46,6 +46,7 @@ fn thread_descriptor(uuid: u64, parent: u64, thread: Thread, name: Option<Text<'
             pid: Some(thread.process.0 as i32),
             tid: Some(thread.thread.0 as i64),
             thread_name: name.map(|name| name.to_str().into_owned()),
+            ..ThreadDescriptor::default()
         }),
         ..TrackDescriptor::default()
     }
@@ -111,7 +112,7 @@ impl Tracks {
             uuid: Some(uuid),
             name: Some(name),
             parent_uuid: self.processes.get(&event.thread.process).copied(),
-            counter: Some(CounterDescriptor {}),
+            counter: Some(CounterDescriptor::default()),
             ..TrackDescriptor::default()
         };
         (uuid, Some(descriptor))

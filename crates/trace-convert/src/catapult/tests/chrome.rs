@@ -78,3 +78,38 @@ fn what_chrome_has_no_place_for_is_counted() {
     let expected = [("counter arguments that are no numbers", 2), ("scheduling records", 1)];
     assert_eq!(summary.skipped, expected.map(|(kind, count)| (kind.to_owned(), count)));
 }
+
+/// In Chrome's dialect a number is one flow only; an archive may use an id again.
+//= docs/perfetto.md#flows
+#[test]
+fn a_flow_has_a_number_of_its_own() {
+    let event = |phase: char, ts: u32, pid: u32| {
+        format!(r#"{{"ph":"{phase}","bp":"e","ts":{ts},"pid":{pid},"tid":1,"cat":"c","name":"n","id":"9"}}"#)
+    };
+    // Process 2 is told behind process 1.
+    let text = [
+        event('s', 1, 1),
+        event('s', 10, 1),
+        event('s', 5, 2),
+        event('f', 2, 2),
+        event('f', 6, 2),
+        event('f', 11, 3),
+        event('f', 0, 4),
+    ]
+    .join(",");
+    let mut archive = Vec::new();
+    crate::import::json::import(format!("[{text}]").as_bytes(), &mut archive).unwrap();
+    let ids = |dialect: Dialect| {
+        let mut output = Vec::new();
+        convert_with(&archive[..], &mut output, Options { dialect, ..Options::default() }).unwrap();
+        let found: serde_json::Value = serde_json::from_slice(&output).unwrap();
+        let id = |event: &serde_json::Value| event["id"].as_str().unwrap().to_owned();
+        found["traceEvents"].as_array().unwrap().iter().map(id).collect::<Vec<String>>()
+    };
+    assert_eq!(ids(Dialect::Fuchsia), ["9"; 7]);
+    let ids = ids(Dialect::Chrome(Container::Object));
+    assert_eq!(ids[0], "0x9");
+    assert!(ids[1] != ids[0] && ids[2] != ids[0] && ids[1] != ids[2], "{ids:?}");
+    // The last that its own process had begun, else any that had begun, else its own id.
+    assert_eq!(ids[3..], [ids[0].clone(), ids[2].clone(), ids[1].clone(), "0x9".to_owned()]);
+}

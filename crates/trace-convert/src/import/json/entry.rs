@@ -2,28 +2,28 @@
 //= docs/import.md#events
 
 use super::number::{hash, id, nanos};
-use crate::Summary;
-use crate::import::writer::{Writer, inline};
+use crate::import::writer::{FLOW, Writer, inline, thread_ref};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::fmt;
-use std::io::{self, Write};
+use std::io::Write;
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::event::{EventKind, Scope};
-use trace_format::kernel_object::{PROCESS_ARGUMENT, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::record::Record;
 use trace_format::refs::ThreadRef;
 use trace_format::scheduling::{
     INCOMING_WEIGHT_ARGUMENT, OUTGOING_WEIGHT_ARGUMENT, Scheduling, ThreadState, WEIGHT_ARGUMENT,
 };
-use trace_format::units::{Koid, ProcessKoid, ThreadKoid, Ticks};
+use trace_format::units::{Koid, ThreadKoid, Ticks};
 use trace_reader::Thread;
 
 /// Most arguments of an event of the format.
 const MAX_ARGUMENTS: usize = 15;
+/// Ends of flows that wait for a slice; later ones stay where they are.
+const MAX_WAITING: usize = 100_000;
 
 /// The members that count; others are passed over.
 #[derive(Deserialize)]
@@ -48,6 +48,14 @@ struct Entry<'a> {
     id2: Option<&'a RawValue>,
     #[serde(borrow)]
     s: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    bp: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    bind_id: Option<&'a RawValue>,
+    #[serde(default)]
+    flow_in: bool,
+    #[serde(default)]
+    flow_out: bool,
     #[serde(borrow)]
     args: Option<&'a RawValue>,
 }
@@ -90,40 +98,36 @@ fn text(raw: &RawValue) -> Cow<'_, str> {
 }
 
 pub(super) struct Importer<W> {
-    writer: Writer<W>,
-    events: u64,
-    skipped: BTreeMap<String, u64>,
-    is_cut_off: bool,
+    pub writer: Writer<W>,
+    /// Ends of flows that go to their thread's next slice, with their times.
+    waiting: HashMap<Thread, Vec<(u64, Box<[u8]>)>>,
+    waiting_count: usize,
 }
 
 impl<W: Write> Importer<W> {
     pub fn new(writer: Writer<W>) -> Self {
-        Self { writer, events: 0, skipped: BTreeMap::new(), is_cut_off: false }
+        Self { writer, waiting: HashMap::new(), waiting_count: 0 }
     }
 
-    pub fn flush_if_full(&mut self) -> io::Result<()> {
-        self.writer.flush_if_full()
+    /// Writes what waits for a slice that never came.
+    pub fn end(&mut self) -> Result<(), serde_json::Error> {
+        let mut rest: Vec<_> = self.waiting.drain().flat_map(|(_, ends)| ends).collect();
+        rest.sort();
+        rest.iter().try_for_each(|(at, event)| self.event_at(event, Some(*at)))
     }
 
-    /// The text ends before its document does.
-    pub fn cut_off(&mut self) {
-        self.is_cut_off = true;
-    }
-
-    fn skip(&mut self, what: impl Into<String>) {
-        *self.skipped.entry(what.into()).or_default() += 1;
-    }
-
-    pub fn finish(self) -> io::Result<Summary> {
-        self.writer.finish()?;
-        let first_warnings =
-            if self.is_cut_off { vec!["the file is cut off".to_owned()] } else { Vec::new() };
-        Ok(Summary {
-            events: self.events,
-            skipped: self.skipped.into_iter().collect(),
-            warnings: first_warnings.len() as u64,
-            first_warnings,
-        })
+    /// Ends of flows that have waited for this slice.
+    //= docs/import.md#events
+    fn slice_begins(&mut self, thread: Thread, at: u64) -> Result<(), serde_json::Error> {
+        let Some(waiting) = self.waiting.get_mut(&thread) else {
+            return Ok(());
+        };
+        let ends: Vec<_> = waiting.extract_if(.., |(end, _)| *end <= at).collect();
+        self.waiting_count -= ends.len();
+        if waiting.is_empty() {
+            self.waiting.remove(&thread);
+        }
+        ends.iter().try_for_each(|(_, event)| self.event_at(event, Some(at)))
     }
 
     /// A process or thread: its number; of one that has a name instead, that name's hash.
@@ -132,6 +136,11 @@ impl<W: Write> Importer<W> {
     }
 
     pub fn event(&mut self, text_of_event: &[u8]) -> Result<(), serde_json::Error> {
+        self.event_at(text_of_event, None)
+    }
+
+    /// An event, at its time or at another.
+    fn event_at(&mut self, text_of_event: &[u8], at: Option<u64>) -> Result<(), serde_json::Error> {
         let entry: Entry<'_> = serde_json::from_slice(text_of_event)?;
         let thread = Thread { process: Self::koid(entry.pid), thread: Self::koid(entry.tid) };
         let phase = entry.ph.as_deref().unwrap_or_default();
@@ -139,10 +148,17 @@ impl<W: Write> Importer<W> {
             self.metadata(&entry, thread)?;
             return Ok(());
         }
-        let Some(at) = entry.ts.and_then(|ts| nanos(ts.get())) else {
-            self.skip("events without a time that can be expressed");
+        let is_late = at.is_some();
+        let Some(at) = at.or_else(|| entry.ts.and_then(|ts| nanos(ts.get()))) else {
+            self.writer.skip("events without a time that can be expressed");
             return Ok(());
         };
+        let goes_to_next = phase == "f" && entry.bp.as_deref() != Some("e");
+        if goes_to_next && !is_late && self.waiting_count < MAX_WAITING {
+            self.waiting_count += 1;
+            self.waiting.entry(thread).or_default().push((at, text_of_event.into()));
+            return Ok(());
+        }
         let own_id = || {
             let local = entry.id2.map(|id2| hash(id2.get().as_bytes()));
             entry.id.map(|raw| id(raw.get())).or(local).unwrap_or(0)
@@ -169,7 +185,7 @@ impl<W: Write> Importer<W> {
             "t" => EventKind::FlowStep { id: own_id() },
             "f" => EventKind::FlowEnd { id: own_id() },
             other => {
-                self.skip(format!("events of phase {other:?}"));
+                self.writer.skip(format!("events of phase {other:?}"));
                 return Ok(());
             }
         };
@@ -179,7 +195,19 @@ impl<W: Write> Importer<W> {
             None => Vec::new(),
         };
         self.write(at, thread, (category, name), kind, &members);
-        Ok(())
+        if let Some(id) = entry.bind_id.map(|raw| id(raw.get())) {
+            let flow = match (entry.flow_in, entry.flow_out) {
+                (false, true) => Some(EventKind::FlowBegin { id }),
+                (true, true) => Some(EventKind::FlowStep { id }),
+                (true, false) => Some(EventKind::FlowEnd { id }),
+                (false, false) => None,
+            };
+            flow.into_iter().for_each(|flow| self.writer.event(at, thread, FLOW, FLOW, flow, &[]));
+        }
+        match kind {
+            EventKind::DurationBegin | EventKind::DurationComplete { .. } => self.slice_begins(thread, at),
+            _ => Ok(()),
+        }
     }
 
     fn write(
@@ -191,7 +219,7 @@ impl<W: Write> Importer<W> {
         members: &[(Cow<'_, str>, &RawValue)],
     ) {
         for _ in members.iter().skip(MAX_ARGUMENTS) {
-            self.skip("arguments beyond the fifteenth");
+            self.writer.skip("arguments beyond the fifteenth");
         }
         let members = &members[..members.len().min(MAX_ARGUMENTS)];
         let texts: Vec<Option<Cow<'_, str>>> =
@@ -206,11 +234,7 @@ impl<W: Write> Importer<W> {
             arguments.push(Argument { name, value });
         }
         let (category, name) = (category.unwrap_or_default(), name.unwrap_or_default());
-        if self.writer.event(at, thread, category.as_bytes(), name.as_bytes(), kind, &arguments) {
-            self.events += 1;
-        } else {
-            self.skip("events that are too large");
-        }
+        self.writer.event(at, thread, category.as_bytes(), name.as_bytes(), kind, &arguments);
     }
 
     /// Names of processes and threads.
@@ -225,20 +249,12 @@ impl<W: Write> Importer<W> {
         let name: Option<Name<'_>> = entry.args.map(|args| serde_json::from_str(args.get())).transpose()?;
         match (what.as_ref(), name.and_then(|name| name.name)) {
             ("process_name", Some(name)) => {
-                self.writer.kernel_object(TYPE_PROCESS, thread.process, name.as_bytes(), &[]);
+                self.writer.name_process(thread.process, name.as_bytes());
             }
-            ("thread_name", Some(name)) => self.name_thread(thread, name.as_bytes()),
-            (other, _) => self.skip(format!("metadata {other}")),
+            ("thread_name", Some(name)) => self.writer.name_thread(thread, name.as_bytes()),
+            (other, _) => self.writer.skip(format!("metadata {other}")),
         }
         Ok(())
-    }
-
-    fn name_thread(&mut self, thread: Thread, name: &[u8]) {
-        let process = Argument {
-            name: self.writer.string(PROCESS_ARGUMENT.as_bytes()),
-            value: ArgumentValue::Koid(thread.process),
-        };
-        self.writer.kernel_object(TYPE_THREAD, thread.thread, name, &[process]);
     }
 
     /// What stands beside the events.
@@ -256,7 +272,7 @@ impl<W: Write> Importer<W> {
                 system.events.iter().for_each(|event| self.system_event(event));
             }
             "displayTimeUnit" => {}
-            other => self.skip(format!("member {other}")),
+            other => self.writer.skip(format!("member {other}")),
         }
         Ok(())
     }
@@ -264,7 +280,7 @@ impl<W: Write> Importer<W> {
     /// What the scheduler did; with process numbers it is of the older kind.
     fn scheduling(&mut self, event: &SystemEvent<'_>) {
         let Some(timestamp) = event.ts.and_then(|ts| nanos(ts.get())).map(Ticks) else {
-            return self.skip("scheduling without a time that can be expressed");
+            return self.writer.skip("scheduling without a time that can be expressed");
         };
         let weight = |name: &'static str, weight: Option<i32>| {
             weight
@@ -272,8 +288,9 @@ impl<W: Write> Importer<W> {
         };
         let cpu = event.cpu;
         let is_written = match (&event.out, &event.r#in) {
-            (Some(out), Some(into)) if out.pid.is_some() => {
-                self.writer.record(&Record::Scheduling(Scheduling::LegacyContextSwitch {
+            (Some(out), Some(into)) if out.pid.is_some() => self.writer.at(
+                timestamp.0,
+                &Record::Scheduling(Scheduling::LegacyContextSwitch {
                     timestamp,
                     cpu: u8::try_from(cpu).unwrap_or(u8::MAX),
                     outgoing_state: ThreadState(out.state),
@@ -281,33 +298,39 @@ impl<W: Write> Importer<W> {
                     incoming: into.thread(),
                     outgoing_priority: u8::try_from(out.prio.unwrap_or(0)).unwrap_or(0),
                     incoming_priority: u8::try_from(into.prio.unwrap_or(0)).unwrap_or(0),
-                }))
-            }
+                }),
+            ),
             (Some(out), Some(into)) => {
                 let weights =
                     [weight(OUTGOING_WEIGHT_ARGUMENT, out.prio), weight(INCOMING_WEIGHT_ARGUMENT, into.prio)];
                 let weights: Vec<_> = weights.into_iter().flatten().collect();
-                self.writer.record(&Record::Scheduling(Scheduling::ContextSwitch {
-                    timestamp,
-                    cpu,
-                    outgoing_state: ThreadState(out.state),
-                    outgoing: ThreadKoid(Koid(out.tid)),
-                    incoming: ThreadKoid(Koid(into.tid)),
-                    arguments: Arguments::from_slice(&weights),
-                }))
+                self.writer.at(
+                    timestamp.0,
+                    &Record::Scheduling(Scheduling::ContextSwitch {
+                        timestamp,
+                        cpu,
+                        outgoing_state: ThreadState(out.state),
+                        outgoing: ThreadKoid(Koid(out.tid)),
+                        incoming: ThreadKoid(Koid(into.tid)),
+                        arguments: Arguments::from_slice(&weights),
+                    }),
+                )
             }
             _ => {
                 let weights: Vec<_> = weight(WEIGHT_ARGUMENT, event.prio).into_iter().collect();
-                self.writer.record(&Record::Scheduling(Scheduling::ThreadWakeup {
-                    timestamp,
-                    cpu,
-                    thread: ThreadKoid(Koid(event.tid)),
-                    arguments: Arguments::from_slice(&weights),
-                }))
+                self.writer.at(
+                    timestamp.0,
+                    &Record::Scheduling(Scheduling::ThreadWakeup {
+                        timestamp,
+                        cpu,
+                        thread: ThreadKoid(Koid(event.tid)),
+                        arguments: Arguments::from_slice(&weights),
+                    }),
+                )
             }
         };
         if !is_written {
-            self.skip("scheduling that cannot be expressed");
+            self.writer.skip("scheduling that cannot be expressed");
         }
     }
 
@@ -315,10 +338,10 @@ impl<W: Write> Importer<W> {
         let name = event.name.as_deref().unwrap_or_default().as_bytes();
         let thread = Thread { process: Koid(event.pid), thread: Koid(event.tid) };
         match event.ph.as_ref() {
-            "p" => self.writer.kernel_object(TYPE_PROCESS, thread.process, name, &[]),
-            "t" => self.name_thread(thread, name),
+            "p" => self.writer.name_process(thread.process, name),
+            "t" => self.writer.name_thread(thread, name),
             "k" | "w" => self.scheduling(event),
-            other => self.skip(format!("system events of phase {other:?}")),
+            other => self.writer.skip(format!("system events of phase {other:?}")),
         }
     }
 }
@@ -355,10 +378,7 @@ struct Side {
 
 impl Side {
     fn thread(&self) -> ThreadRef {
-        ThreadRef::Inline {
-            process: ProcessKoid(Koid(self.pid.unwrap_or(0))),
-            thread: ThreadKoid(Koid(self.tid)),
-        }
+        thread_ref(Thread { process: Koid(self.pid.unwrap_or(0)), thread: Koid(self.tid) })
     }
 }
 

@@ -2,29 +2,12 @@
 
 use super::*;
 use crate::catapult::{self, Container, Dialect, Options};
-use trace_reader::Reader;
-use trace_reader::dump::Line;
+use crate::import::testing::lines;
 
 fn imported(text: &str) -> (Vec<u8>, Summary) {
     let mut archive = Vec::new();
     let summary = import(text.as_bytes(), &mut archive).unwrap_or_else(|error| panic!("{error} in {text}"));
     (archive, summary)
-}
-
-/// The records of an archive as text, without places, definitions and the head.
-fn lines(archive: &[u8]) -> Vec<String> {
-    let mut reader = Reader::of_slice(archive).unwrap();
-    let mut lines = Vec::new();
-    while let Some(record) = reader.next_item().unwrap() {
-        let line = Line(&record).to_string();
-        let rest = line.splitn(3, ' ').nth(2).unwrap_or_default().to_owned();
-        lines.push(rest);
-    }
-    assert_eq!(reader.warnings().count(), 0, "{lines:?}");
-    lines.retain(|line| {
-        !["- magic", "- initialization", "- string", "- provider"].iter().any(|head| line.starts_with(head))
-    });
-    lines
 }
 
 fn events_of(events: &str) -> (Vec<String>, Summary) {
@@ -147,7 +130,7 @@ fn a_document_of_ours_comes_back() {
     let text = r#"[{"ph":"B","ts":52227822672.068,"pid":5,"tid":6,"name":"n","cat":"c","args":{"a":-1,"t":"x"}},
         {"ph":"C","ts":52227822672.069,"pid":5,"tid":6,"name":"n","cat":"c","id":"0x7","args":{"u":18446744073709551615}},
         {"ph":"b","ts":1124610290919.28,"pid":5,"tid":6,"name":"n","cat":"c","id":"0x8000000000000001"},
-        {"ph":"f","ts":1124610290919.281,"pid":5,"tid":6,"name":"n","cat":"c","id":"9223372036854775809"},
+        {"ph":"f","ts":1124610290919.281,"pid":5,"tid":6,"bp":"e","name":"n","cat":"c","id":"9223372036854775809"},
         {"ph":"X","ts":1,"pid":5,"tid":6,"name":"n","cat":"c","dur":0.001,"args":{"d":0.1,"b":false,"s":"\u0001"}},
         {"ph":"M","pid":5,"name":"process_name","args":{"name":"p"}}]"#;
     let (first, _) = imported(text);
@@ -157,4 +140,49 @@ fn a_document_of_ours_comes_back() {
         let (again, _) = imported(std::str::from_utf8(&json).unwrap());
         assert_eq!(lines(&again), lines(&first), "{dialect:?}");
     }
+}
+
+//= docs/import.md#events
+#[test]
+fn an_end_of_a_flow_goes_to_the_next_slice_unless_it_says_otherwise() {
+    let flow =
+        |members: &str| format!(r#"{{"ph":"f","pid":5,"tid":6,"cat":"c","name":"go","id":"9",{members}}}"#);
+    let slice = |tid: u32, ts: u32| {
+        format!(r#"{{"ph":"X","pid":5,"tid":{tid},"cat":"c","name":"n","ts":{ts},"dur":1}}"#)
+    };
+    let (found, summary) = events_of(
+        &[flow(r#""ts":1"#), slice(7, 2), slice(6, 3), flow(r#""ts":4,"bp":"e""#), flow(r#""ts":5"#)]
+            .join(","),
+    );
+    let ends: Vec<&str> = found.iter().map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(ends, ["0.000002000", "0.000003000", "0.000003000", "0.000004000", "0.000005000"]);
+    let kinds: Vec<&str> = found.iter().map(|line| line.split(' ').nth(1).unwrap()).collect();
+    assert_eq!(kinds, ["complete", "complete", "flow-end", "flow-end", "flow-end"]);
+    assert_eq!(summary.events, 5);
+}
+
+//= docs/import.md#events
+#[test]
+fn slices_may_tell_of_flows() {
+    let slice = |members: &str| {
+        format!(r#"{{"ph":"X","ts":1,"dur":1,"pid":5,"tid":6,"cat":"c","name":"n",{members}}}"#)
+    };
+    let (found, _) = events_of(
+        &[
+            slice(r#""bind_id":"0x9","flow_out":true"#),
+            slice(r#""bind_id":"0x9","flow_out":true,"flow_in":true"#),
+            slice(r#""bind_id":"0x9","flow_in":true,"flow_out":false"#),
+            slice(r#""bind_id":"0x9""#),
+        ]
+        .join(","),
+    );
+    let flows: Vec<&str> = found.iter().map(String::as_str).filter(|line| line.contains("flow")).collect();
+    assert_eq!(
+        flows,
+        [
+            r#"0.000001000 flow-begin 5/6 "flow" "flow" id=0x9"#,
+            r#"0.000001000 flow-step 5/6 "flow" "flow" id=0x9"#,
+            r#"0.000001000 flow-end 5/6 "flow" "flow" id=0x9"#,
+        ]
+    );
 }

@@ -1,0 +1,192 @@
+//! `trace query`: questions in SQL.
+//= docs/tables.md#questions
+
+use crate::args::{Answers as Form, Query};
+use crate::exit::Failure;
+use crate::input::{as_archive, is_stdin, name, open};
+use crate::progress;
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use serde_json::Value;
+use std::fs;
+use std::io::{self, BufReader, Read, Write};
+use std::path::Path;
+use trace_convert::tables::sqlite::{Answers, AskError, Database, schema};
+use trace_convert::tables::{Cell, csv_text};
+
+/// Rows whose widths make a table's; those behind come as another table.
+const TABLE_ROWS: usize = 10_000;
+
+/// Answers the statements.
+pub fn run(options: &Query) -> Result<(), Failure> {
+    let output = &mut io::BufWriter::new(io::stdout().lock());
+    if options.schema {
+        return closed_is_enough(output.write_all(schema().as_bytes()).and_then(|()| output.flush()));
+    }
+    let (sql, trace) = match (options.what.as_slice(), &options.sql_file) {
+        ([sql, trace], None) => (sql.clone(), trace),
+        ([trace], Some(file)) => (statements(file)?, trace),
+        ([_], None) => {
+            return Err(Failure::usage("both SQL and a trace are needed, or --sql-file and a trace"));
+        }
+        _ => return Err(Failure::usage("--sql-file has the statements: only a trace is needed besides")),
+    };
+    let trace = Path::new(trace);
+    if is_stdin(trace) && options.sql_file.as_deref().is_some_and(is_stdin) {
+        return Err(Failure::usage("stdin cannot be both the statements and the trace"));
+    }
+    let failed = |error: &dyn std::fmt::Display| Failure::new(format!("{}: {error}", name(trace)));
+    let file = open(trace)?;
+    let bytes = file.metadata().map_or(0, |metadata| metadata.len());
+    let bar = progress::bar("reading", bytes);
+    let archive = as_archive(progress::reading(file, &bar)).map_err(|error| failed(&error))?;
+    let filled = Database::of_archive(BufReader::new(archive));
+    bar.finish_and_clear();
+    let (database, summary) = filled.map_err(|error| failed(&error))?;
+    crate::convert::tell(&summary, "a table");
+    let asked = match options.output {
+        Form::Table => database.ask(&sql, &mut Tables::new(output)),
+        Form::Csv => database.ask(&sql, &mut Lines { output }),
+        Form::Json => database.ask(&sql, &mut Objects { output, columns: Vec::new(), is_first: true }),
+    };
+    match asked.and_then(|()| output.flush().map_err(AskError::Write)) {
+        Ok(()) => Ok(()),
+        Err(AskError::Query(error)) => Err(Failure::usage(format!("SQL: {error}"))),
+        Err(AskError::Write(error)) => closed_is_enough(Err(error)),
+    }
+}
+
+fn statements(file: &Path) -> Result<String, Failure> {
+    let mut sql = String::new();
+    let read = match is_stdin(file) {
+        true => io::stdin().read_to_string(&mut sql).map(|_| ()),
+        false => fs::read_to_string(file).map(|text| sql = text),
+    };
+    read.map_err(|error| Failure::new(format!("cannot read {}: {error}", name(file))))?;
+    Ok(sql)
+}
+
+/// A reader that has seen enough is no failure.
+fn closed_is_enough(written: io::Result<()>) -> Result<(), Failure> {
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(format!("cannot write to stdout: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// For people.
+struct Tables<'a, W> {
+    output: &'a mut W,
+    table: Table,
+    columns: Vec<String>,
+    rows: usize,
+}
+
+impl<'a, W: Write> Tables<'a, W> {
+    fn new(output: &'a mut W) -> Self {
+        Self { output, table: Table::new(), columns: Vec::new(), rows: 0 }
+    }
+
+    fn restart(&mut self) {
+        self.table = Table::new();
+        self.table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+        self.table.set_header(&self.columns);
+        self.rows = 0;
+    }
+
+    fn print(&mut self) -> io::Result<()> {
+        writeln!(self.output, "{}", self.table.trim_fmt())
+    }
+}
+
+impl<W: Write> Answers for Tables<'_, W> {
+    fn begin(&mut self, columns: &[String]) -> io::Result<()> {
+        self.columns = columns.to_vec();
+        self.restart();
+        Ok(())
+    }
+
+    fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+        if self.rows == TABLE_ROWS {
+            self.print()?;
+            self.restart();
+        }
+        self.rows += 1;
+        self.table.add_row(cells.iter().map(|cell| {
+            let text = comfy_table::Cell::new(csv_text(cell));
+            match cell {
+                Cell::Text(_) | Cell::Null => text,
+                _ => text.set_alignment(CellAlignment::Right),
+            }
+        }));
+        Ok(())
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.print()
+    }
+}
+
+/// Comma-separated values.
+struct Lines<'a, W> {
+    output: &'a mut W,
+}
+
+impl<W: Write> Lines<'_, W> {
+    fn record<T: AsRef<[u8]>>(&mut self, fields: impl IntoIterator<Item = T>) -> io::Result<()> {
+        let mut writer = csv::Writer::from_writer(&mut *self.output);
+        writer.write_record(fields)?;
+        writer.flush()
+    }
+}
+
+impl<W: Write> Answers for Lines<'_, W> {
+    fn begin(&mut self, columns: &[String]) -> io::Result<()> {
+        self.record(columns)
+    }
+
+    fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+        self.record(cells.iter().map(csv_text).map(String::into_bytes))
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A list of objects, one on a line.
+struct Objects<'a, W> {
+    output: &'a mut W,
+    columns: Vec<String>,
+    is_first: bool,
+}
+
+impl<W: Write> Answers for Objects<'_, W> {
+    fn begin(&mut self, columns: &[String]) -> io::Result<()> {
+        self.columns = columns.to_vec();
+        self.is_first = true;
+        write!(self.output, "[")
+    }
+
+    fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+        let separator = if std::mem::take(&mut self.is_first) { "" } else { "," };
+        write!(self.output, "{separator}\n{{")?;
+        for (place, (name, cell)) in self.columns.iter().zip(cells).enumerate() {
+            let value = match *cell {
+                Cell::Null => Value::Null,
+                Cell::Integer(value) => value.into(),
+                Cell::Unsigned(value) => value.into(),
+                Cell::Double(value) => value.into(),
+                Cell::Text(text) => text.into(),
+            };
+            let separator = if place == 0 { "" } else { "," };
+            write!(self.output, "{separator}{}:{value}", Value::from(name.as_str()))?;
+        }
+        write!(self.output, "}}")
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        writeln!(self.output, "\n]")
+    }
+}

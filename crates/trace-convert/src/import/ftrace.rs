@@ -1,0 +1,221 @@
+//! The text of Linux's ftrace, alone or in the page that systrace makes of it.
+//= docs/import.md#ftrace
+
+mod line;
+
+use super::kernel::{IRQ, Kernel, OTHER, POWER, SYSCALL};
+use super::writer::{Writer, inline};
+use super::{ImportError, LINE_BYTES};
+use crate::Summary;
+use line::{Event, Line, Parser};
+use std::io::{BufRead, BufReader, Read, Write};
+use trace_format::argument::{Argument, ArgumentValue};
+use trace_format::event::{EventKind, Scope};
+use trace_format::scheduling::ThreadState;
+
+/// Most arguments of an event of the format.
+const MAX_ARGUMENTS: usize = 15;
+
+/// Whether a file begins as one of these texts do.
+#[must_use]
+pub fn is_ftrace(start: &[u8]) -> bool {
+    let parser = Parser::new();
+    let is_page = start.trim_ascii_start().get(..5).is_some_and(|tag| tag.eq_ignore_ascii_case(b"<html"))
+        || start.trim_ascii_start().get(..9).is_some_and(|tag| tag.eq_ignore_ascii_case(b"<!doctype"));
+    let mut lines = start.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    if is_page {
+        return true;
+    }
+    // What other tools write before is not long.
+    lines.by_ref().take(20).any(|line| line.starts_with(b"# tracer:") || parser.line(line).is_some())
+}
+
+/// Makes an archive of ftrace's text.
+///
+/// # Errors
+/// The input cannot be read, or the archive cannot be written.
+pub fn import(input: impl Read, output: impl Write) -> Result<Summary, ImportError> {
+    let mut importer = Importer { kernel: Kernel::new(Writer::in_time(output, "ftrace")), last: 0 };
+    let result = lines(input, &mut importer);
+    let summary = importer.kernel.writer.finish().map_err(ImportError::Write);
+    result.and(summary)
+}
+
+/// Where in a file the reader is.
+#[derive(PartialEq)]
+enum Part {
+    /// In a page, outside of the trace.
+    Page,
+    /// In the trace of a page, where lines may end like those of a program's text.
+    PageTrace,
+    Trace,
+}
+
+fn lines<W: Write>(input: impl Read, importer: &mut Importer<W>) -> Result<(), ImportError> {
+    let parser = Parser::new();
+    let mut input = BufReader::with_capacity(LINE_BYTES, input);
+    let mut bytes = Vec::new();
+    let mut part = Part::Trace;
+    loop {
+        bytes.clear();
+        let length = input.by_ref().take(LINE_BYTES as u64).read_until(b'\n', &mut bytes);
+        if length.map_err(ImportError::Read)? == 0 {
+            return Ok(());
+        }
+        let line = bytes.trim_ascii_end();
+        let start = line.trim_ascii_start();
+        match part {
+            Part::Trace if start.starts_with(b"<") && parser.line(line).is_none() => part = Part::Page,
+            Part::Page if start.starts_with(b"# tracer:") => part = Part::PageTrace,
+            Part::PageTrace if start.starts_with(b"</script") || start == b"\\n\";" => part = Part::Page,
+            _ => {}
+        }
+        let line = if part == Part::PageTrace { line.strip_suffix(b"\\n\\").unwrap_or(line) } else { line };
+        let start = line.trim_ascii();
+        if part != Part::Page && !start.is_empty() && !start.starts_with(b"#") {
+            importer.line(&parser, line);
+        }
+        importer.kernel.writer.flush_if_full().map_err(ImportError::Write)?;
+    }
+}
+
+struct Importer<W> {
+    kernel: Kernel<W>,
+    /// The time of the line before.
+    last: u64,
+}
+
+impl<W: Write> Importer<W> {
+    fn line(&mut self, parser: &Parser, text: &[u8]) {
+        if let Some((cpu, count)) = parser.lost(text) {
+            return self.kernel.lost(self.last, cpu, Some(count));
+        }
+        let Some(line) = parser.line(text) else {
+            let start = String::from_utf8_lossy(&text[..text.len().min(60)]).into_owned();
+            if self.last == 0 && start.starts_with("TRACE:") {
+                return;
+            }
+            self.kernel.writer.skip("lines that are no events");
+            return self.kernel.writer.warn(format!("no event of ftrace's: {start}"));
+        };
+        self.last = line.at;
+        if let Some(tgid) = line.tgid {
+            self.kernel.belongs(line.tid, tgid);
+        }
+        if !line.task.starts_with(b"<") {
+            self.kernel.rename_if_unknown(line.tid, line.task);
+        }
+        let event = parser.event(line.name, line.text);
+        self.event(&line, event);
+    }
+
+    fn event(&mut self, line: &Line<'_>, event: Event<'_>) {
+        let kernel = &mut self.kernel;
+        let Line { at, cpu, tid, .. } = *line;
+        match event {
+            Event::Switch { outgoing, state, incoming } => {
+                kernel.switch(at, cpu, &outgoing, thread_state(state), &incoming);
+            }
+            Event::Waking { woken, cpu, is_again } => {
+                let waker = (!line.is_interrupt).then_some(tid);
+                match is_again {
+                    true => kernel.wakeup(at, cpu, &woken, waker),
+                    false => kernel.waking(at, cpu, &woken, waker),
+                }
+            }
+            Event::Marker(text) => kernel.marker(at, tid, text),
+            Event::Renamed { tid, name } => kernel.rename(tid, name),
+            Event::NewTask { tid: new, name, is_thread } => {
+                let creator = kernel.thread(tid).process.0 as u32;
+                kernel.belongs(new, if is_thread { creator } else { new });
+                kernel.rename(new, name);
+            }
+            Event::Interrupt { name, number } => {
+                let thread = kernel.cpu(cpu);
+                let arguments = [
+                    argument(kernel, b"irq #", ArgumentValue::Uint32(number)),
+                    argument(kernel, b"name", ArgumentValue::String(inline(name))),
+                ];
+                kernel.writer.event(at, thread, IRQ, b"irq", EventKind::DurationBegin, &arguments);
+            }
+            Event::SoftInterrupt { name, number } => {
+                let thread = kernel.cpu(cpu);
+                let arguments = [
+                    argument(kernel, b"vec", ArgumentValue::Uint32(number)),
+                    argument(kernel, b"name", ArgumentValue::String(inline(name))),
+                ];
+                kernel.writer.event(at, thread, IRQ, b"softirq", EventKind::DurationBegin, &arguments);
+            }
+            Event::InterruptEnd => {
+                let thread = kernel.cpu(cpu);
+                kernel.writer.event(at, thread, IRQ, b"", EventKind::DurationEnd, &[]);
+            }
+            Event::SystemCall { name } => {
+                let thread = kernel.thread(tid);
+                kernel.writer.event(at, thread, SYSCALL, &name, EventKind::DurationBegin, &[]);
+            }
+            Event::SystemCallEnd => {
+                let thread = kernel.thread(tid);
+                kernel.writer.event(at, thread, SYSCALL, b"", EventKind::DurationEnd, &[]);
+            }
+            Event::Power { cpu, state } => {
+                let thread = kernel.cpu(cpu);
+                let value = argument(kernel, b"state", ArgumentValue::Int64(state));
+                let kind = EventKind::Counter { id: cpu.into() };
+                kernel.writer.event(at, thread, POWER, line.name, kind, &[value]);
+            }
+            Event::FrequencyLimits { cpu, min, max } => {
+                let thread = kernel.cpu(cpu);
+                let arguments = [
+                    argument(kernel, b"min", ArgumentValue::Int64(min)),
+                    argument(kernel, b"max", ArgumentValue::Int64(max)),
+                ];
+                let kind = EventKind::Counter { id: cpu.into() };
+                kernel.writer.event(at, thread, POWER, line.name, kind, &arguments);
+            }
+            Event::Other { fields } => self.other(line, &fields),
+        }
+    }
+
+    /// A trace point without a meaning of its own: an instant with its fields.
+    fn other(&mut self, line: &Line<'_>, fields: &[(&[u8], &[u8])]) {
+        let kernel = &mut self.kernel;
+        for _ in fields.iter().skip(MAX_ARGUMENTS) {
+            kernel.writer.skip("arguments beyond the fifteenth");
+        }
+        let mut arguments = Vec::new();
+        if fields.is_empty() && !line.text.is_empty() {
+            arguments.push(argument(kernel, b"text", ArgumentValue::String(inline(line.text))));
+        }
+        for (name, value) in fields.iter().take(MAX_ARGUMENTS) {
+            let whole = std::str::from_utf8(value).ok().and_then(|value| value.parse().ok());
+            let value = match whole {
+                Some(whole) => ArgumentValue::Int64(whole),
+                None => ArgumentValue::String(kernel.writer.string(value)),
+            };
+            arguments.push(argument(kernel, name, value));
+        }
+        let thread = if line.tid == 0 { kernel.cpu(line.cpu) } else { kernel.thread(line.tid) };
+        let kind = EventKind::Instant { scope: Scope::Thread };
+        kernel.writer.event(line.at, thread, OTHER, line.name, kind, &arguments);
+    }
+}
+
+fn argument<'a, W: Write>(kernel: &mut Kernel<W>, name: &'a [u8], value: ArgumentValue<'a>) -> Argument<'a> {
+    Argument { name: kernel.writer.string(name), value }
+}
+
+/// A state's letter; one that was preempted has a `+` behind it.
+//= docs/import.md#kernel-events
+fn thread_state(letter: u8) -> ThreadState {
+    match letter {
+        b'R' => ThreadState::RUNNING,
+        b'T' | b't' => ThreadState::SUSPENDED,
+        b'Z' => ThreadState::DYING,
+        b'X' | b'x' => ThreadState::DEAD,
+        _ => ThreadState::BLOCKED,
+    }
+}
+
+#[cfg(test)]
+mod tests;

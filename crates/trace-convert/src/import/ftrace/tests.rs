@@ -1,0 +1,135 @@
+//! Lines, and what comes of them.
+
+use super::*;
+use crate::import::testing::lines;
+
+fn imported(text: &str) -> (Vec<String>, Summary) {
+    assert!(is_ftrace(text.as_bytes()));
+    let mut archive = Vec::new();
+    let summary = import(text.as_bytes(), &mut archive).unwrap();
+    (lines(&archive), summary)
+}
+
+const HEAD: &str = "# tracer: nop\n#\n#           TASK-PID    CPU#    TIMESTAMP  FUNCTION\n";
+
+//= docs/import.md#kernel-events
+//= docs/import.md#what-the-order-tells
+#[test]
+fn kernel_events_become_their_records() {
+    let (found, summary) = imported(&format!(
+        "{HEAD}
+          <idle>-0       (-------) [001] d.h1.    10.000001: sched_waking: comm=my app pid=70 prio=120 target_cpu=003
+          <idle>-0       (-------) [001] d..1.    10.000002: sched_wakeup: comm=my app pid=70 prio=120 target_cpu=003
+          <idle>-0       (-------) [003] d..2.    10.000003: sched_switch: prev_comm=swapper/3 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=my app next_pid=70 next_prio=97
+          my app-70      (     60) [003] d..1.    10.000004: sys_enter: NR 202 (7f12, 80)
+          my app-70      (     60) [003] d..1.    10.0000045: softirq_entry: vec=7 [action=SCHED]
+          my app-70      (     60) [003] d..1.    10.000004501: irq_handler_entry: irq=9 name=eth0, tx
+          my app-70      (     60) [003] d..1.    10.000005: irq_handler_exit: irq=9 ret=handled
+          my app-70      (     60) [003] d..1.    10.000006: softirq_exit: vec=7 [action=SCHED]
+          my app-70      (     60) [003] d..1.    10.000007: sys_exit: NR 202 = 0
+          my app-70      (     60) [003] d..1.    10.000007: sys_futex(uaddr: 1, op: 2)
+          my app-70      (     60) [003] d..1.    10.000008: sys_futex -> 0x0
+          my app-70      (     60) [003] d..1.    10.000009: task_newtask: pid=71 comm=my app clone_flags=3d0f00 oom_score_adj=0
+          my app-70      (     60) [003] d..1.    10.000009: task_rename: pid=71 oldcomm=my app newcomm=worker oom_score_adj=0
+          my app-70      (     60) [003] d..1.    10.000010: cpu_idle: state=4294967295 cpu_id=3
+          my app-70      (     60) [003] d..1.    10.000010: cpu_frequency_limits: min=5 max=7 cpu_id=2
+          my app-70      (     60) [003] d..1.    10.000011: block_rq: dev=8,0 rwbs=WS name=a b
+          my app-70      (     60) [003] d..1.    10.000011: printk: hello world
+          my app-70      (     60) [003] d..2.    10.000012: sched_switch: prev_comm=my app prev_pid=70 prev_prio=97 prev_state=D|K ==> next_comm=swapper/3 next_pid=0 next_prio=120
+CPU:3 [LOST 12 EVENTS]
+          my app-70      (     60) [003] d..1.    10.000013: softirq_exit: vec=7 [action=SCHED]
+        kthread-5        (-------) [000] d..1.    10.000014: sched_waking: comm=worker pid=71 prio=120 target_cpu=000
+"
+    ));
+    insta::assert_snapshot!(found.join("\n"), @r#"
+    - kernel-object thread #70 "my app" {process=#0}
+    10.000001000 thread-wakeup cpu=3 70 {weight=120i32}
+    - kernel-object thread #2147418115 "cpu-3" {process=#0}
+    10.000003000 context-switch cpu=3 2147418115 running -> 70 {outgoing_weight=-2147483648i32, incoming_weight=97i32}
+    - kernel-object thread #70 "my app" {process=#60}
+    10.000004000 begin 60/70 "kernel:syscall" "sys_202"
+    10.000004500 begin 0/2147418115 "kernel:irq" "softirq" {vec=7u32, name="SCHED"}
+    10.000004501 begin 0/2147418115 "kernel:irq" "irq" {"irq #"=9u32, name="eth0, tx"}
+    10.000005000 end 0/2147418115 "kernel:irq" "irq"
+    10.000006000 end 0/2147418115 "kernel:irq" "softirq"
+    10.000007000 end 60/70 "kernel:syscall" "sys_202"
+    10.000007000 begin 60/70 "kernel:syscall" "sys_futex"
+    10.000008000 end 60/70 "kernel:syscall" "sys_futex"
+    - kernel-object thread #71 "my app" {process=#60}
+    - kernel-object thread #71 "worker" {process=#60}
+    10.000010000 counter 0/2147418115 "kernel:power" "cpu_idle" id=0x3 {state=-1i64}
+    - kernel-object thread #2147418114 "cpu-2" {process=#0}
+    10.000010000 counter 0/2147418114 "kernel:power" "cpu_frequency_limits" id=0x2 {min=5i64, max=7i64}
+    10.000011000 instant 60/70 "kernel:tp" "block_rq" scope=thread {dev="8,0", rwbs="WS", name="a b"}
+    10.000011000 instant 60/70 "kernel:tp" "printk" scope=thread {text="hello world"}
+    10.000012000 context-switch cpu=3 70 blocked -> 2147418115 {outgoing_weight=97i32, incoming_weight=-2147483648i32}
+    10.000012000 instant 0/2147418115 "kernel:meta" "drop_stats" scope=thread {num_records=12u64}
+    - kernel-object thread #5 "kthread" {process=#0}
+    10.000014000 thread-wakeup cpu=0 71 {weight=120i32, waker=#5}
+    "#);
+    assert_eq!(summary.skipped, [("ends of spans that began before the trace".to_owned(), 1)]);
+    assert_eq!(summary.first_warnings, ["the kernel lost 12 events of CPU 3"]);
+    assert_eq!(summary.events, 13);
+}
+
+//= docs/import.md#markers
+#[test]
+fn markers_are_events_of_who_wrote_them() {
+    let (found, summary) = imported(&format!(
+        "{HEAD}
+    app-70 [000] 1.5: tracing_mark_write: B|60|outer|a
+    app-70 [000] 1.6: tracing_mark_write: C|60|queue|7
+    app-70 [000] 1.6: tracing_mark_write: C|61|theirs|8
+    app-70 [000] 1.7: 0: S|60|job|12
+    app-71 [000] 1.8: print: F|60|job|12
+    app-70 [000] 1.8: tracing_mark_write: G|60|lane|step|3
+    app-70 [000] 1.8: tracing_mark_write: H|60|lane|3
+    app-70 [000] 1.8: tracing_mark_write: N|60|lane|point
+    app-70 [000] 1.9: tracing_mark_write: E
+    app-70 [000] 1.9: tracing_mark_write: E|60
+    app-70 [000] 2.0: tracing_mark_write: just text
+    app-70 [000] 2.0: tracing_mark_write: trace_event_clock_sync: parent_ts=1
+"
+    ));
+    insta::assert_snapshot!(found.join("\n"), @r#"
+    - kernel-object thread #70 "app" {process=#0}
+    - kernel-object thread #70 "app" {process=#60}
+    1.500000000 begin 60/70 "atrace" "outer|a"
+    1.600000000 counter 60/70 "atrace" "queue" id=0x0 {value=7i64}
+    1.600000000 counter 61/61 "atrace" "theirs" id=0x0 {value=8i64}
+    1.700000000 async-begin 60/70 "atrace" "job" id=0x615ce8e241566737
+    - kernel-object thread #71 "app" {process=#0}
+    - kernel-object thread #71 "app" {process=#60}
+    1.800000000 async-end 60/71 "atrace" "job" id=0x615ce8e241566737
+    1.800000000 async-begin 60/70 "atrace" "step" id=0x268714327c2470e2
+    1.800000000 async-end 60/70 "atrace" "step" id=0x268714327c2470e2
+    1.800000000 instant 60/70 "atrace" "point" scope=thread {track="lane"}
+    1.900000000 end 60/70 "atrace" "outer|a"
+    2.000000000 instant 60/70 "kernel:probe" "print" scope=thread {text="just text"}
+    "#);
+    assert_eq!(summary.skipped, [("ends of spans that began before the trace".to_owned(), 1)]);
+}
+
+//= docs/import.md#ftrace
+#[test]
+fn a_page_of_systrace_is_passed_over_but_for_its_trace() {
+    let page = "<!DOCTYPE html>\n<script>\nvar x = 'app-1 [000] 1.0: tracing_mark_write: B|1|no';\n\
+        var linuxPerfData = \"\\\n# tracer: nop\\n\\\n  app-70 [000] 1.5: 0: C|60|queue|7\\n\\\n   \\n\";\n\
+        app-70 [000] 1.7: 0: C|60|queue|9\n</html>\n";
+    let (found, summary) = imported(page);
+    assert_eq!(found.last().unwrap(), r#"1.500000000 counter 60/70 "atrace" "queue" id=0x0 {value=7i64}"#);
+    assert_eq!((summary.events, summary.warnings), (1, 0));
+}
+
+//= docs/import.md#ftrace
+#[test]
+fn lines_that_are_something_else_are_counted_and_told() {
+    let (found, summary) =
+        imported(&format!("TRACE:\n{HEAD} app-70 [000] 1.5: 0: C|60|queue|7\nsome other line\n"));
+    assert_eq!(found.len(), 3);
+    assert_eq!(summary.skipped, [("lines that are no events".to_owned(), 1)]);
+    assert_eq!(summary.first_warnings, ["no event of ftrace's: some other line"]);
+    for other in ["", "hello\n", "2026-01-01 10:00:00 log [000] line: x\n", "{}"] {
+        assert!(!is_ftrace(other.as_bytes()), "{other}");
+    }
+}

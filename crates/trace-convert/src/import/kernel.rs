@@ -1,0 +1,261 @@
+//! What Linux's kernel tells, as records: the scheduler, interrupts, markers of programs, names.
+//= docs/import.md#kernel-events
+
+use super::marker::{Marker, Scope as MarkerScope};
+use super::writer::{Writer, inline};
+use std::collections::{HashMap, HashSet};
+use std::io::Write;
+use trace_format::argument::{Argument, ArgumentValue, Arguments};
+use trace_format::event::{EventKind, Scope};
+use trace_format::record::Record;
+use trace_format::scheduling::{
+    IDLE_WEIGHT, INCOMING_WEIGHT_ARGUMENT, OUTGOING_WEIGHT_ARGUMENT, Scheduling, ThreadState, WAKER_ARGUMENT,
+    WEIGHT_ARGUMENT,
+};
+use trace_format::units::{Koid, ThreadKoid, Ticks};
+use trace_reader::Thread;
+
+/// The idle thread of CPU n has this number and n: Linux has one number for all of them.
+const IDLE: u32 = 0x7fff_0000;
+
+pub(super) const ATRACE: &[u8] = b"atrace";
+pub(super) const IRQ: &[u8] = b"kernel:irq";
+pub(super) const META: &[u8] = b"kernel:meta";
+pub(super) const POWER: &[u8] = b"kernel:power";
+pub(super) const PROBE: &[u8] = b"kernel:probe";
+pub(super) const SYSCALL: &[u8] = b"kernel:syscall";
+/// Trace points that have no meaning of their own here.
+pub(super) const OTHER: &[u8] = b"kernel:tp";
+
+const SOFT_INTERRUPTS: [&str; 10] =
+    ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+
+/// A name for a kind of soft interrupt.
+pub(super) fn soft_interrupt(vector: u32) -> &'static str {
+    usize::try_from(vector).ok().and_then(|vector| SOFT_INTERRUPTS.get(vector).copied()).unwrap_or("?")
+}
+
+/// A thread on one side of a context switch.
+pub(super) struct Side<'a> {
+    pub tid: u32,
+    /// None where it is not told.
+    pub name: Option<&'a [u8]>,
+    pub prio: i32,
+}
+
+pub(super) struct Kernel<W> {
+    pub writer: Writer<W>,
+    /// The process of each thread.
+    processes: HashMap<u32, u32>,
+    /// Names of threads.
+    names: HashMap<u32, Box<[u8]>>,
+    /// Processes that have a name of their own, better than their first thread's.
+    named: HashSet<u32>,
+    /// CPUs whose own thread has its name.
+    cpus: Vec<bool>,
+    /// `sched_waking` tells what `sched_wakeup` tells again.
+    has_waking: bool,
+}
+
+impl<W: Write> Kernel<W> {
+    pub fn new(writer: Writer<W>) -> Self {
+        Self {
+            writer,
+            processes: HashMap::new(),
+            names: HashMap::new(),
+            named: HashSet::new(),
+            cpus: Vec::new(),
+            has_waking: false,
+        }
+    }
+
+    /// A thread belongs to a process.
+    pub fn belongs(&mut self, tid: u32, tgid: u32) {
+        if tid == 0 || self.processes.insert(tid, tgid) == Some(tgid) {
+            return;
+        }
+        if let Some(name) = self.names.remove(&tid) {
+            self.rename(tid, &name);
+        }
+    }
+
+    /// A thread's name, as the kernel keeps it.
+    pub fn rename(&mut self, tid: u32, name: &[u8]) {
+        if tid == 0 || name.is_empty() || self.names.get(&tid).is_some_and(|known| **known == *name) {
+            return;
+        }
+        self.names.insert(tid, name.into());
+        let thread = self.thread(tid);
+        self.writer.name_thread(thread, name);
+        if thread.process == thread.thread && !self.named.contains(&tid) {
+            self.writer.name_process(thread.process, name);
+        }
+    }
+
+    /// A process's own name.
+    pub fn name_process(&mut self, tgid: u32, name: &[u8]) {
+        self.named.insert(tgid);
+        self.writer.name_process(Koid(tgid.into()), name);
+    }
+
+    /// A name from a source that may be out of date.
+    pub fn rename_if_unknown(&mut self, tid: u32, name: &[u8]) {
+        if !self.names.contains_key(&tid) {
+            self.rename(tid, name);
+        }
+    }
+
+    pub fn thread(&self, tid: u32) -> Thread {
+        let process = self.processes.get(&tid).copied().unwrap_or(0);
+        Thread { process: Koid(process.into()), thread: Koid(tid.into()) }
+    }
+
+    /// What happens on a CPU, whichever thread it runs; the idle thread is the same.
+    pub fn cpu(&mut self, cpu: u16) -> Thread {
+        let thread = Thread { process: Koid(0), thread: Koid((IDLE + u32::from(cpu)).into()) };
+        let cpu = usize::from(cpu);
+        if self.cpus.len() <= cpu {
+            self.cpus.resize(cpu + 1, false);
+        }
+        if !std::mem::replace(&mut self.cpus[cpu], true) {
+            self.writer.name_thread(thread, format!("cpu-{cpu}").as_bytes());
+        }
+        thread
+    }
+
+    fn scheduled(&mut self, cpu: u16, side: &Side<'_>) -> (ThreadKoid, i32) {
+        if side.tid == 0 {
+            return (ThreadKoid(self.cpu(cpu).thread), IDLE_WEIGHT);
+        }
+        side.name.iter().for_each(|name| self.rename(side.tid, name));
+        (ThreadKoid(Koid(side.tid.into())), side.prio)
+    }
+
+    pub fn switch(
+        &mut self,
+        at: u64,
+        cpu: u16,
+        outgoing: &Side<'_>,
+        state: ThreadState,
+        incoming: &Side<'_>,
+    ) {
+        let (outgoing, outgoing_weight) = self.scheduled(cpu, outgoing);
+        let (incoming, incoming_weight) = self.scheduled(cpu, incoming);
+        let weights = [
+            weight(self.writer.string(OUTGOING_WEIGHT_ARGUMENT.as_bytes()), outgoing_weight),
+            weight(self.writer.string(INCOMING_WEIGHT_ARGUMENT.as_bytes()), incoming_weight),
+        ];
+        let switch = Scheduling::ContextSwitch {
+            timestamp: Ticks(at),
+            cpu,
+            outgoing_state: state,
+            outgoing,
+            incoming,
+            arguments: Arguments::from_slice(&weights),
+        };
+        self.writer.at(at, &Record::Scheduling(switch));
+    }
+
+    /// A thread may run again; `waker` is who saw to it, unless that was an interrupt.
+    pub fn waking(&mut self, at: u64, cpu: u16, woken: &Side<'_>, waker: Option<u32>) {
+        self.has_waking = true;
+        let (thread, prio) = self.scheduled(cpu, woken);
+        let mut arguments = vec![weight(self.writer.string(WEIGHT_ARGUMENT.as_bytes()), prio)];
+        if let Some(waker) = waker.filter(|waker| *waker != 0) {
+            let name = self.writer.string(WAKER_ARGUMENT.as_bytes());
+            arguments.push(Argument { name, value: ArgumentValue::Koid(Koid(waker.into())) });
+        }
+        let wakeup = Scheduling::ThreadWakeup {
+            timestamp: Ticks(at),
+            cpu,
+            thread,
+            arguments: Arguments::from_slice(&arguments),
+        };
+        self.writer.at(at, &Record::Scheduling(wakeup));
+    }
+
+    /// The end of a wakeup, which counts only where its beginning is never told.
+    pub fn wakeup(&mut self, at: u64, cpu: u16, woken: &Side<'_>, waker: Option<u32>) {
+        if !self.has_waking {
+            self.waking(at, cpu, woken, waker);
+            self.has_waking = false;
+        }
+    }
+
+    /// The kernel left out events of a CPU before this time.
+    pub fn lost(&mut self, at: u64, cpu: u16, count: Option<u64>) {
+        let thread = self.cpu(cpu);
+        let arguments: Vec<_> = count
+            .map(|count| Argument {
+                name: self.writer.string(b"num_records"),
+                value: ArgumentValue::Uint64(count),
+            })
+            .into_iter()
+            .collect();
+        self.writer.event(
+            at,
+            thread,
+            META,
+            b"drop_stats",
+            EventKind::Instant { scope: Scope::Thread },
+            &arguments,
+        );
+        let count = count.map_or("events".to_owned(), |count| format!("{count} events"));
+        self.writer.warn(format!("the kernel lost {count} of CPU {cpu}"));
+    }
+
+    /// A line that a program wrote into the kernel's buffer.
+    //= docs/import.md#markers
+    pub fn marker(&mut self, at: u64, tid: u32, text: &[u8]) {
+        let text = text.trim_ascii_end();
+        let text = text.strip_suffix(b"\0").unwrap_or(text);
+        if text.starts_with(b"trace_event_clock_sync:") {
+            return;
+        }
+        let Some(marker) = Marker::parse(text) else {
+            let thread = self.thread(tid);
+            let (name, value) = (self.writer.string(b"text"), ArgumentValue::String(inline(text)));
+            let argument = Argument { name, value };
+            let kind = EventKind::Instant { scope: Scope::Thread };
+            return self.writer.event(at, thread, PROBE, b"print", kind, &[argument]);
+        };
+        let thread = self.marked(tid, &marker);
+        let id = marker.id();
+        let mut argument = None;
+        let kind = match &marker {
+            Marker::Begin { .. } => EventKind::DurationBegin,
+            Marker::End { .. } => EventKind::DurationEnd,
+            Marker::Counter { value, .. } => {
+                argument = Some((&b"value"[..], *value));
+                EventKind::Counter { id: 0 }
+            }
+            Marker::AsyncBegin { .. } => EventKind::AsyncBegin { id },
+            Marker::AsyncEnd { .. } => EventKind::AsyncEnd { id },
+            Marker::Instant { track, .. } => {
+                argument = track.map(|track| (&b"track"[..], ArgumentValue::String(inline(track))));
+                EventKind::Instant { scope: Scope::Thread }
+            }
+        };
+        let argument = argument.map(|(name, value)| Argument { name: self.writer.string(name), value });
+        self.writer.event(at, thread, ATRACE, marker.name(), kind, argument.as_slice());
+    }
+
+    /// Whose event a marker is. What belongs to a process may be written by another one.
+    fn marked(&mut self, tid: u32, marker: &Marker<'_>) -> Thread {
+        let known = self.processes.get(&tid).copied();
+        match (marker.tgid().filter(|tgid| *tgid != 0), known) {
+            (Some(tgid), None) => {
+                self.belongs(tid, tgid);
+                self.thread(tid)
+            }
+            (Some(tgid), Some(known)) if tgid != known && marker.scope() == MarkerScope::Process => {
+                Thread { process: Koid(tgid.into()), thread: Koid(tgid.into()) }
+            }
+            _ => self.thread(tid),
+        }
+    }
+}
+
+fn weight(name: trace_format::refs::StringRef<'_>, weight: i32) -> Argument<'_> {
+    Argument { name, value: ArgumentValue::Int32(weight) }
+}

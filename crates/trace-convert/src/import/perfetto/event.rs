@@ -1,0 +1,325 @@
+//! Track events as events of an archive.
+//= docs/import.md#track-events
+
+use super::Importer;
+use super::koid;
+use super::sequence::{Names, Sequence};
+use super::tracks::{INSTRUCTIONS_NAME, Place, THREAD_TIME_NAME};
+use crate::import::writer::{FLOW, inline};
+use crate::perfetto::messages::{
+    DebugAnnotation, LegacyEvent, TYPE_COUNTER, TYPE_INSTANT, TYPE_SLICE_BEGIN, TYPE_SLICE_END, TrackEvent,
+};
+use std::borrow::Cow;
+use std::io::Write;
+use trace_format::argument::{Argument, ArgumentValue};
+use trace_format::event::{EventKind, Scope};
+use trace_format::units::Ticks;
+use trace_reader::Thread;
+
+const MAX_ARGUMENTS: usize = 15;
+/// Values within values.
+const MAX_DEPTH: usize = 32;
+const SCOPE_GLOBAL: i32 = 1;
+const SCOPE_PROCESS: i32 = 2;
+const SCOPE_THREAD: i32 = 3;
+
+/// An argument's name, and its value, whose text is still to be put into the table.
+type Flat<'a> = Vec<(Cow<'a, str>, ArgumentValue<'a>)>;
+
+fn lookup<'a>(names: &'a Names, iid: Option<u64>, text: Option<&'a str>) -> &'a str {
+    text.or_else(|| names.get(&iid?).map(|name| &**name)).unwrap_or_default()
+}
+
+/// What an event says besides its time and place.
+struct Said<'a> {
+    category: Cow<'a, str>,
+    name: &'a str,
+    arguments: Flat<'a>,
+}
+
+impl<'a> Said<'a> {
+    fn new(sequence: &'a Sequence, event: &'a TrackEvent) -> Self {
+        let interned = event.category_iids.iter().filter_map(|iid| sequence.categories.get(iid));
+        let categories: Vec<&str> =
+            interned.map(|name| &**name).chain(event.categories.iter().map(String::as_str)).collect();
+        let category = match categories.as_slice() {
+            [one] => Cow::Borrowed(*one),
+            several => Cow::Owned(several.join(",")),
+        };
+        let legacy = event.legacy_event.as_ref().and_then(|legacy| legacy.name_iid);
+        let name = lookup(&sequence.names, event.name_iid.or(legacy), event.name.as_deref());
+        let mut arguments = Vec::new();
+        for annotation in &event.debug_annotations {
+            flatten(&mut arguments, sequence, "", annotation, MAX_DEPTH);
+        }
+        Self { category, name, arguments }
+    }
+}
+
+/// Values within values have the names of both, as Perfetto shows them.
+//= docs/import.md#track-events
+fn flatten<'a>(
+    flat: &mut Flat<'a>,
+    sequence: &'a Sequence,
+    prefix: &str,
+    annotation: &'a DebugAnnotation,
+    depth: usize,
+) {
+    let own = lookup(&sequence.argument_names, annotation.name_iid, annotation.name.as_deref());
+    let name = match (prefix, own) {
+        ("", own) => Cow::Borrowed(own),
+        (prefix, "") => Cow::Owned(prefix.to_owned()),
+        (prefix, own) => Cow::Owned(format!("{prefix}.{own}")),
+    };
+    if depth > 0 && !annotation.dict_entries.is_empty() {
+        return annotation
+            .dict_entries
+            .iter()
+            .for_each(|entry| flatten(flat, sequence, &name, entry, depth - 1));
+    }
+    if depth > 0 && !annotation.array_values.is_empty() {
+        for (number, entry) in annotation.array_values.iter().enumerate() {
+            flatten(flat, sequence, &format!("{name}[{number}]"), entry, depth - 1);
+        }
+        return;
+    }
+    let text = annotation.string_value.as_deref().or(annotation.legacy_json_value.as_deref());
+    let interned = || sequence.argument_texts.get(&annotation.string_value_iid?).map(|text| &**text);
+    let value = if let Some(value) = annotation.bool_value {
+        ArgumentValue::Bool(value)
+    } else if let Some(value) = annotation.uint_value {
+        ArgumentValue::Uint64(value)
+    } else if let Some(value) = annotation.int_value {
+        ArgumentValue::Int64(value)
+    } else if let Some(value) = annotation.double_value {
+        ArgumentValue::Double(value)
+    } else if let Some(value) = annotation.pointer_value {
+        ArgumentValue::Pointer(value)
+    } else if let Some(text) = text.or_else(interned) {
+        ArgumentValue::String(inline(text.as_bytes()))
+    } else {
+        ArgumentValue::Null
+    };
+    flat.push((name, value));
+}
+
+/// Flows that go through an event, and those that end there.
+fn flows(event: &TrackEvent) -> impl Iterator<Item = EventKind> {
+    let steps = event.flow_ids.iter().chain(&event.flow_ids_old);
+    let ends = event.terminating_flow_ids.iter().chain(&event.terminating_flow_ids_old);
+    // Which of them begins is told by the order.
+    steps.map(|&id| EventKind::FlowStep { id }).chain(ends.map(|&id| EventKind::FlowEnd { id }))
+}
+
+impl<W: Write> Importer<W> {
+    pub(super) fn event(&mut self, id: u32, at: u64, event: &TrackEvent) {
+        let sequence = self.sequences.entry(id).or_default();
+        let said = Said::new(sequence, event);
+        let (uuid, place) = match (event.track_uuid.or(sequence.track), sequence.thread) {
+            (None, Some(thread)) => (0, Place::Thread(thread)),
+            (uuid, _) => (uuid.unwrap_or(0), self.tracks.place(uuid.unwrap_or(0))),
+        };
+        let place = event.legacy_event.as_ref().map_or(place, |legacy| overridden(place, legacy));
+        let writer = &mut self.kernel.writer;
+        for _ in said.arguments.iter().skip(MAX_ARGUMENTS) {
+            writer.skip("arguments beyond the fifteenth");
+        }
+        let has_flows = flows(event).next().is_some();
+        let mut arguments = Vec::with_capacity(said.arguments.len());
+        for (name, value) in said.arguments.iter().take(MAX_ARGUMENTS) {
+            let value = match value {
+                ArgumentValue::String(trace_format::refs::StringRef::Inline(text)) => {
+                    ArgumentValue::String(writer.string(text))
+                }
+                other => *other,
+            };
+            arguments.push(Argument { name: writer.string(name.as_bytes()), value });
+        }
+        let mut write = |place: Thread, at: u64, kind: EventKind, arguments: &[Argument<'_>]| {
+            let (category, name) = match kind {
+                // Of a flow all parts have one name.
+                EventKind::FlowStep { .. } | EventKind::FlowEnd { .. } if has_flows => (FLOW, FLOW),
+                _ => (said.category.as_bytes(), said.name.as_bytes()),
+            };
+            writer.event(at, place, category, name, kind, arguments);
+        };
+        let thread = place.thread();
+        let lane = matches!(place, Place::Lane(_) | Place::Process(_) | Place::Global);
+        let mut lost_flows = false;
+        match event.kind.unwrap_or(0) {
+            TYPE_SLICE_BEGIN if lane => {
+                write(thread, at, EventKind::AsyncBegin { id: uuid }, &arguments);
+                lost_flows = has_flows;
+            }
+            TYPE_SLICE_BEGIN => {
+                write(thread, at, EventKind::DurationBegin, &arguments);
+                flows(event).for_each(|flow| write(thread, at, flow, &[]));
+            }
+            TYPE_SLICE_END if lane => {
+                write(thread, at, EventKind::AsyncEnd { id: uuid }, &arguments);
+                lost_flows = has_flows;
+            }
+            TYPE_SLICE_END => {
+                flows(event).for_each(|flow| write(thread, at, flow, &[]));
+                write(thread, at, EventKind::DurationEnd, &arguments);
+            }
+            TYPE_INSTANT => lost_flows = instant(&mut write, at, (uuid, place), event, &arguments),
+            TYPE_COUNTER => {}
+            _ => match &event.legacy_event {
+                Some(legacy) => {
+                    match legacy_event(&mut write, at, (uuid, place), (event, legacy), &arguments) {
+                        Ok(lost) => lost_flows = lost,
+                        Err(phase) => writer.skip(format!("events of phase {phase:?}")),
+                    }
+                }
+                None => writer.skip("track events without a type"),
+            },
+        }
+        if lost_flows {
+            self.kernel.writer.skip("flows of asynchronous spans");
+        }
+        self.counters(id, at, (uuid, place), event);
+    }
+
+    /// What an event counts, on its own track or besides.
+    fn counters(&mut self, id: u32, at: u64, (uuid, place): (u64, Place), event: &TrackEvent) {
+        let sequence = self.sequences.entry(id).or_default();
+        let own = (event.kind == Some(TYPE_COUNTER)).then_some(uuid);
+        let tracks = [&event.extra_counter_track_uuids, &sequence.counters];
+        let tracks = tracks.into_iter().find(|tracks| !tracks.is_empty());
+        let whole = own
+            .zip(event.counter_value)
+            .into_iter()
+            .chain(tracks.into_iter().flatten().copied().zip(event.extra_counter_values.iter().copied()));
+        let mut values = Vec::new();
+        for (uuid, value) in whole {
+            let counter = self.tracks.counter(uuid);
+            let mut value = value.saturating_mul(counter.multiplier);
+            if counter.is_incremental {
+                let sum = sequence.sums.entry(uuid).or_default();
+                *sum = sum.saturating_add(value);
+                value = *sum;
+            }
+            values.push((uuid, ArgumentValue::Int64(value)));
+        }
+        let tracks = [&event.extra_double_counter_track_uuids, &sequence.double_counters];
+        let tracks = tracks.into_iter().find(|tracks| !tracks.is_empty());
+        let doubles = own.zip(event.double_counter_value).into_iter().chain(
+            tracks.into_iter().flatten().copied().zip(event.extra_double_counter_values.iter().copied()),
+        );
+        values.extend(doubles.map(|(uuid, value)| (uuid, ArgumentValue::Double(value))));
+        let (time, instructions) = sequence.thread_counters(event);
+        for (uuid, value) in values {
+            let thread = self.tracks.place(uuid).thread();
+            let counter = EventKind::Counter { id: self.tracks.counter_id(thread.process, uuid) };
+            let name = self.tracks.name(uuid).unwrap_or_default().to_owned();
+            self.count(at, thread, &name, counter, value);
+        }
+        for (name, value) in [(THREAD_TIME_NAME, time), (INSTRUCTIONS_NAME, instructions)] {
+            if let Some(value) = value {
+                // One of each thread.
+                let thread = place.thread();
+                let counter = EventKind::Counter { id: thread.thread.0 };
+                self.count(at, thread, name, counter, ArgumentValue::Int64(value));
+            }
+        }
+    }
+
+    fn count(&mut self, at: u64, thread: Thread, name: &str, kind: EventKind, value: ArgumentValue<'_>) {
+        let writer = &mut self.kernel.writer;
+        let value = Argument { name: writer.string(b"value"), value };
+        writer.event(at, thread, b"", name.as_bytes(), kind, &[value]);
+    }
+}
+
+/// The older kind of event; an error is a phase that has no record. True if its flows are lost.
+fn legacy_event(
+    write: &mut impl FnMut(Thread, u64, EventKind, &[Argument<'_>]),
+    at: u64,
+    (uuid, place): (u64, Place),
+    (event, legacy): (&TrackEvent, &LegacyEvent),
+    arguments: &[Argument<'_>],
+) -> Result<bool, char> {
+    let thread = place.thread();
+    let id = legacy.unscoped_id.or(legacy.local_id).or(legacy.global_id).unwrap_or(0);
+    let phase = u8::try_from(legacy.phase.unwrap_or(0)).unwrap_or(b'?');
+    let kind = match phase {
+        b'B' => EventKind::DurationBegin,
+        b'E' => EventKind::DurationEnd,
+        b'X' => {
+            let length = u64::try_from(legacy.duration_us.unwrap_or(0)).unwrap_or(0).saturating_mul(1000);
+            let end = at.saturating_add(length);
+            if flows(event).next().is_none() && !matches!(place, Place::Lane(_)) {
+                write(thread, at, EventKind::DurationComplete { end: Ticks(end) }, arguments);
+                return Ok(false);
+            }
+            if matches!(place, Place::Lane(_)) {
+                write(thread, at, EventKind::AsyncBegin { id: uuid }, arguments);
+                write(thread, end, EventKind::AsyncEnd { id: uuid }, &[]);
+                return Ok(flows(event).next().is_some());
+            }
+            write(thread, at, EventKind::DurationBegin, arguments);
+            flows(event).for_each(|flow| write(thread, at, flow, &[]));
+            write(thread, end, EventKind::DurationEnd, &[]);
+            return Ok(false);
+        }
+        b'I' | b'i' | b'R' => {
+            let place = match legacy.instant_event_scope {
+                Some(SCOPE_GLOBAL) => Place::Global,
+                Some(SCOPE_PROCESS) => Place::Process(thread),
+                Some(SCOPE_THREAD) => Place::Thread(thread),
+                _ => place,
+            };
+            return Ok(instant(write, at, (uuid, place), event, arguments));
+        }
+        b'b' | b'S' => EventKind::AsyncBegin { id },
+        b'n' | b'T' | b'p' => EventKind::AsyncInstant { id },
+        b'e' | b'F' => EventKind::AsyncEnd { id },
+        b's' => EventKind::FlowBegin { id },
+        b't' => EventKind::FlowStep { id },
+        b'f' => EventKind::FlowEnd { id },
+        other => return Err(char::from(other)),
+    };
+    write(thread, at, kind, arguments);
+    Ok(false)
+}
+
+/// An instant; one that flows go through is a span without length, for flows go through spans. True if they are lost.
+fn instant(
+    write: &mut impl FnMut(Thread, u64, EventKind, &[Argument<'_>]),
+    at: u64,
+    (uuid, place): (u64, Place),
+    event: &TrackEvent,
+    arguments: &[Argument<'_>],
+) -> bool {
+    let thread = place.thread();
+    let scope = match place {
+        Place::Lane(_) => {
+            write(thread, at, EventKind::AsyncInstant { id: uuid }, arguments);
+            return flows(event).next().is_some();
+        }
+        Place::Thread(_) => Scope::Thread,
+        Place::Process(_) => Scope::Process,
+        Place::Global => Scope::Global,
+    };
+    if flows(event).next().is_none() {
+        write(thread, at, EventKind::Instant { scope }, arguments);
+        return false;
+    }
+    write(thread, at, EventKind::DurationBegin, arguments);
+    flows(event).for_each(|flow| write(thread, at, flow, &[]));
+    write(thread, at, EventKind::DurationEnd, &[]);
+    false
+}
+
+/// Older events may say themselves whose they are.
+fn overridden(place: Place, legacy: &LegacyEvent) -> Place {
+    if legacy.pid_override.is_none() && legacy.tid_override.is_none() {
+        return place;
+    }
+    let own = place.thread();
+    Place::Thread(Thread {
+        process: legacy.pid_override.map_or(own.process, koid),
+        thread: legacy.tid_override.map_or(own.thread, koid),
+    })
+}

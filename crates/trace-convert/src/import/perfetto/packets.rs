@@ -1,0 +1,161 @@
+//! The packets of a trace: a field with a length each, one behind the other.
+
+use crate::import::ImportError;
+use prost::bytes::Buf;
+use prost::encoding::{DecodeContext, WireType, decode_key, skip_field};
+use std::io::{BufReader, Read};
+
+const READ_BYTES: usize = 256 << 10;
+/// The only field of a trace.
+const PACKET: u64 = 1;
+const LENGTH_DELIMITED: u64 = 2;
+/// Larger ones nobody makes.
+const MAX_PACKET_BYTES: u64 = 64 << 20;
+const MAX_VARINT_BYTES: usize = 10;
+
+/// Whether a file begins with packets.
+#[must_use]
+pub fn is_perfetto(start: &[u8], is_whole: bool) -> bool {
+    let mut packets = Packets::new(start);
+    let mut count = 0;
+    loop {
+        match packets.advance() {
+            Ok(Packet::Whole { bytes, .. }) => {
+                if !is_message(bytes) {
+                    return false;
+                }
+                count += 1;
+            }
+            Ok(Packet::CutOff) => return count > 0 || !is_whole && first_field_fits(start),
+            Ok(Packet::End) => return count > 0,
+            Err(_) => return false,
+        }
+    }
+}
+
+/// Of a packet that is larger than what there is of it.
+fn first_field_fits(start: &[u8]) -> bool {
+    let Some((length, rest)) = start.split_first().and_then(|(_, rest)| varint(rest)) else {
+        return false;
+    };
+    let mut rest = rest;
+    length > rest.len() as u64
+        && start[0] == 0x0a
+        && decode_key(&mut rest).is_ok_and(|(field, _)| field < 1000)
+}
+
+fn varint(mut bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let value = prost::encoding::decode_varint(&mut bytes).ok()?;
+    Some((value, bytes))
+}
+
+/// Whether bytes are fields, one behind the other.
+fn is_message(mut bytes: &[u8]) -> bool {
+    while bytes.has_remaining() {
+        let Ok((field, wire)) = decode_key(&mut bytes) else {
+            return false;
+        };
+        let is_group = matches!(wire, WireType::StartGroup | WireType::EndGroup);
+        if is_group || skip_field(wire, field, &mut bytes, DecodeContext::default()).is_err() {
+            return false;
+        }
+    }
+    true
+}
+
+/// The numbers of a message's fields.
+pub(super) fn fields(mut bytes: &[u8]) -> Vec<u32> {
+    let mut fields = Vec::new();
+    while bytes.has_remaining() {
+        let Ok((field, wire)) = decode_key(&mut bytes) else {
+            break;
+        };
+        fields.push(field);
+        if skip_field(wire, field, &mut bytes, DecodeContext::default()).is_err() {
+            break;
+        }
+    }
+    fields
+}
+
+pub(super) enum Packet<'a> {
+    Whole {
+        /// Where in the file it begins.
+        offset: u64,
+        bytes: &'a [u8],
+    },
+    /// The file ends within a packet.
+    CutOff,
+    End,
+}
+
+pub(super) struct Packets<R> {
+    input: BufReader<R>,
+    offset: u64,
+    bytes: Vec<u8>,
+}
+
+impl<R: Read> Packets<R> {
+    pub fn new(input: R) -> Self {
+        Self { input: BufReader::with_capacity(READ_BYTES, input), offset: 0, bytes: Vec::new() }
+    }
+
+    /// The next packet; other fields are passed over.
+    pub fn advance(&mut self) -> Result<Packet<'_>, ImportError> {
+        loop {
+            let offset = self.offset;
+            let malformed = |problem: &str| ImportError::Malformed { offset, problem: problem.to_owned() };
+            let key = match self.varint()? {
+                Varint::Value(key) => key,
+                Varint::None => return Ok(Packet::End),
+                Varint::CutOff => return Ok(Packet::CutOff),
+                Varint::TooLong => return Err(malformed("expected a packet")),
+            };
+            if key & 7 != LENGTH_DELIMITED || key >> 3 == 0 {
+                return Err(malformed("expected a packet"));
+            }
+            let length = match self.varint()? {
+                Varint::Value(length) => length,
+                Varint::None | Varint::CutOff => return Ok(Packet::CutOff),
+                Varint::TooLong => return Err(malformed("a packet whose length is no number")),
+            };
+            if length > MAX_PACKET_BYTES {
+                return Err(malformed("a packet of more than 64 MiB"));
+            }
+            self.bytes.clear();
+            let read = self.input.by_ref().take(length).read_to_end(&mut self.bytes);
+            let read = read.map_err(ImportError::Read)? as u64;
+            self.offset += read;
+            if read < length {
+                return Ok(Packet::CutOff);
+            }
+            if key >> 3 == PACKET {
+                return Ok(Packet::Whole { offset, bytes: &self.bytes });
+            }
+        }
+    }
+
+    fn varint(&mut self) -> Result<Varint, ImportError> {
+        let mut value = 0_u64;
+        for place in 0..MAX_VARINT_BYTES {
+            let mut byte = [0];
+            if self.input.read(&mut byte).map_err(ImportError::Read)? == 0 {
+                return Ok(if place == 0 { Varint::None } else { Varint::CutOff });
+            }
+            self.offset += 1;
+            value |= u64::from(byte[0] & 0x7f) << (7 * place);
+            if byte[0] & 0x80 == 0 {
+                return Ok(Varint::Value(value));
+            }
+        }
+        Ok(Varint::TooLong)
+    }
+}
+
+enum Varint {
+    Value(u64),
+    /// The file ended before it, or within it.
+    None,
+    CutOff,
+    TooLong,
+}

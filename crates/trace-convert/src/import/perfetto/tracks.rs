@@ -1,0 +1,136 @@
+//! Tracks: what they belong to, and how much of that an archive can say.
+//= docs/import.md#tracks-of-perfetto
+
+use super::koid;
+use crate::perfetto::messages::TrackDescriptor;
+use std::collections::HashMap;
+use trace_format::units::Koid;
+use trace_reader::Thread;
+
+/// A track without parents, or one whose parents go in a circle.
+const MAX_PARENTS: usize = 64;
+const THREAD_TIME: i32 = 1;
+const INSTRUCTIONS: i32 = 2;
+pub(super) const THREAD_TIME_NAME: &str = "thread_time";
+pub(super) const INSTRUCTIONS_NAME: &str = "thread_instruction_count";
+
+/// A counter's values, and how they are told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counter {
+    pub multiplier: i64,
+    pub is_incremental: bool,
+}
+
+#[derive(Default)]
+struct Track {
+    parent: Option<u64>,
+    name: Option<Box<str>>,
+    thread: Option<Thread>,
+    process: Option<i32>,
+    counter: Option<Counter>,
+}
+
+/// Where events of a track are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Thread(Thread),
+    /// Its main thread.
+    Process(Thread),
+    Global,
+    /// A lane of its own, of a thread, a process, or nothing.
+    Lane(Thread),
+}
+
+impl Place {
+    pub fn thread(self) -> Thread {
+        match self {
+            Self::Thread(thread) | Self::Process(thread) | Self::Lane(thread) => thread,
+            Self::Global => Thread::default(),
+        }
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Tracks {
+    tracks: HashMap<u64, Track>,
+    /// The counters of one name of a process: which of them a track is.
+    counters: HashMap<(Koid, Box<str>), Vec<u64>>,
+}
+
+/// A process's main thread has its number.
+fn main_thread(pid: i32) -> Thread {
+    Thread { process: koid(pid), thread: koid(pid) }
+}
+
+impl Tracks {
+    pub fn describe(&mut self, descriptor: &TrackDescriptor) {
+        let Some(uuid) = descriptor.uuid else { return };
+        let track = self.tracks.entry(uuid).or_default();
+        track.parent = descriptor.parent_uuid.or(track.parent);
+        if let Some(name) = descriptor.name.as_ref().or(descriptor.static_name.as_ref()) {
+            track.name = Some(name.as_str().into());
+        }
+        if let Some(thread) = &descriptor.thread {
+            let process = koid(thread.pid.unwrap_or(0));
+            track.thread = Some(Thread { process, thread: koid(thread.tid.unwrap_or(0) as i32) });
+        }
+        if let Some(process) = &descriptor.process {
+            track.process = process.pid;
+        }
+        if let Some(counter) = &descriptor.counter {
+            track.counter = Some(Counter {
+                multiplier: counter.unit_multiplier.unwrap_or(1),
+                is_incremental: counter.is_incremental.unwrap_or(false),
+            });
+            let name = match counter.kind {
+                Some(THREAD_TIME) => Some(THREAD_TIME_NAME),
+                Some(INSTRUCTIONS) => Some(INSTRUCTIONS_NAME),
+                _ => None,
+            };
+            if track.name.is_none() {
+                track.name = name.map(Into::into);
+            }
+        }
+    }
+
+    pub fn place(&self, uuid: u64) -> Place {
+        let Some(track) = self.tracks.get(&uuid) else {
+            return if uuid == 0 { Place::Global } else { Place::Lane(Thread::default()) };
+        };
+        if let Some(thread) = track.thread {
+            return Place::Thread(thread);
+        }
+        if let Some(pid) = track.process {
+            return Place::Process(main_thread(pid));
+        }
+        let mut parent = track.parent;
+        for _ in 0..MAX_PARENTS {
+            let Some(found) = parent.and_then(|parent| self.tracks.get(&parent)) else { break };
+            if let Some(thread) = found.thread.or(found.process.map(main_thread)) {
+                return Place::Lane(thread);
+            }
+            parent = found.parent;
+        }
+        Place::Lane(Thread::default())
+    }
+
+    pub fn name(&self, uuid: u64) -> Option<&str> {
+        self.tracks.get(&uuid)?.name.as_deref()
+    }
+
+    pub fn counter(&self, uuid: u64) -> Counter {
+        let known = self.tracks.get(&uuid).and_then(|track| track.counter);
+        known.unwrap_or(Counter { multiplier: 1, is_incremental: false })
+    }
+
+    /// Tells counters of one name and process apart.
+    pub fn counter_id(&mut self, process: Koid, uuid: u64) -> u64 {
+        let name = self.name(uuid).unwrap_or_default().into();
+        let known = self.counters.entry((process, name)).or_default();
+        let place = known.iter().position(|other| *other == uuid).unwrap_or_else(|| {
+            known.push(uuid);
+            known.len() - 1
+        });
+        place as u64
+    }
+}

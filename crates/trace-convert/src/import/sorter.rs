@@ -1,0 +1,170 @@
+//! Puts records in the order of their times; what is too much for memory waits in an unlinked file.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+
+/// So much waits in memory.
+const RUN_BYTES: usize = 48 << 20;
+const READ_BYTES: usize = 64 << 10;
+/// Before each record in the file: its time and its length.
+const HEAD_BYTES: usize = 16;
+
+pub(super) struct Sorter {
+    bytes: Vec<u8>,
+    /// Time and place of the records in memory.
+    index: Vec<(u64, Range<u32>)>,
+    file: Option<File>,
+    /// What is in the file, in order within itself.
+    runs: Vec<Range<u64>>,
+    run_bytes: usize,
+}
+
+impl Sorter {
+    pub fn new() -> Self {
+        Self::with_runs_of(RUN_BYTES)
+    }
+
+    fn with_runs_of(run_bytes: usize) -> Self {
+        Self { bytes: Vec::new(), index: Vec::new(), file: None, runs: Vec::new(), run_bytes }
+    }
+
+    /// Takes a record; the order of those of one time stays.
+    pub fn push(&mut self, at: u64, record: &[u8]) {
+        let start = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(record);
+        self.index.push((at, start..self.bytes.len() as u32));
+    }
+
+    /// Moves what is in memory to the file if it is much. A record more than allowed is no harm.
+    pub fn spill_if_full(&mut self) -> io::Result<()> {
+        if self.bytes.len() >= self.run_bytes { self.spill() } else { Ok(()) }
+    }
+
+    fn spill(&mut self) -> io::Result<()> {
+        let file = match self.file.take() {
+            Some(file) => self.file.insert(file),
+            None => self.file.insert(tempfile::tempfile()?),
+        };
+        self.index.sort_by_key(|(at, _)| *at);
+        let start = file.seek(SeekFrom::End(0))?;
+        let mut writer = BufWriter::with_capacity(READ_BYTES, &mut *file);
+        for (at, place) in self.index.drain(..) {
+            let record = &self.bytes[place.start as usize..place.end as usize];
+            writer.write_all(&at.to_le_bytes())?;
+            writer.write_all(&(record.len() as u64).to_le_bytes())?;
+            writer.write_all(record)?;
+        }
+        writer.flush()?;
+        drop(writer);
+        self.bytes.clear();
+        let end = file.stream_position()?;
+        self.runs.push(start..end);
+        Ok(())
+    }
+
+    /// Gives all records in order.
+    pub fn finish(mut self, mut take: impl FnMut(&mut [u8]) -> io::Result<()>) -> io::Result<()> {
+        if self.file.is_none() {
+            self.index.sort_by_key(|(at, _)| *at);
+            for (_, place) in self.index {
+                take(&mut self.bytes[place.start as usize..place.end as usize])?;
+            }
+            return Ok(());
+        }
+        self.spill()?;
+        let Self { bytes, file: Some(file), runs, .. } = self else {
+            return Ok(());
+        };
+        drop(bytes);
+        let mut runs: Vec<_> = runs.into_iter().map(|range| Run::new(&file, range)).collect();
+        let mut next = BinaryHeap::new();
+        for (number, run) in runs.iter_mut().enumerate() {
+            next.extend(run.advance()?.map(|at| Reverse((at, number))));
+        }
+        // Of one time, what came first is in the lower run.
+        while let Some(Reverse((_, number))) = next.pop() {
+            let run = &mut runs[number];
+            take(&mut run.record)?;
+            next.extend(run.advance()?.map(|at| Reverse((at, number))));
+        }
+        Ok(())
+    }
+}
+
+/// One part of the file, read from its beginning.
+struct Run<'a> {
+    input: BufReader<Part<'a>>,
+    record: Vec<u8>,
+}
+
+struct Part<'a> {
+    file: &'a File,
+    range: Range<u64>,
+}
+
+impl Read for Part<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.range.end - self.range.start).unwrap_or(usize::MAX);
+        let wanted = left.min(bytes.len());
+        let length = self.file.read_at(&mut bytes[..wanted], self.range.start)?;
+        self.range.start += length as u64;
+        Ok(length)
+    }
+}
+
+impl<'a> Run<'a> {
+    fn new(file: &'a File, range: Range<u64>) -> Self {
+        Self { input: BufReader::with_capacity(READ_BYTES, Part { file, range }), record: Vec::new() }
+    }
+
+    /// Goes to the next record, and gives its time.
+    fn advance(&mut self) -> io::Result<Option<u64>> {
+        let mut head = [0; HEAD_BYTES];
+        match self.input.read_exact(&mut head) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        let word = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().unwrap_or_default());
+        self.record.resize(usize::try_from(word(8)).unwrap_or(0), 0);
+        self.input.read_exact(&mut self.record)?;
+        Ok(Some(word(0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_come_in_order_from_memory_and_from_the_file() {
+        let times: Vec<u64> = (0..10_000_u64).map(|number| number * 7919 % 1000).collect();
+        let mut expected: Vec<(u64, u64)> = times.iter().copied().zip(0..).collect();
+        expected.sort();
+        for run_bytes in [1 << 20, 1000, 8] {
+            let mut sorter = Sorter::with_runs_of(run_bytes);
+            for (number, at) in times.iter().enumerate() {
+                sorter.push(*at, &(number as u64).to_le_bytes());
+                sorter.spill_if_full().unwrap();
+            }
+            // 125 records are a run of 1000 bytes.
+            assert_eq!(
+                sorter.runs.len(),
+                [0, 80, 10_000][[1 << 20, 1000, 8].iter().position(|b| *b == run_bytes).unwrap()]
+            );
+            let mut found = Vec::new();
+            sorter
+                .finish(|record| {
+                    let number = u64::from_le_bytes((&*record).try_into().unwrap());
+                    found.push((times[number as usize], number));
+                    Ok(())
+                })
+                .unwrap();
+            assert_eq!(found, expected, "{run_bytes}");
+        }
+    }
+}

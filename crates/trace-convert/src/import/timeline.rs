@@ -1,0 +1,116 @@
+//! What events leave out that only their order tells: the names of ends, and where a flow begins.
+//= docs/import.md#what-the-order-tells
+
+use std::collections::{HashMap, HashSet};
+use trace_format::event::EventType;
+use trace_format::record::RecordType;
+
+/// Words of an event: header, time, process, thread. Threads are never in a table.
+const EVENT_BYTES: usize = 32;
+/// The flows and operations that are remembered; then all are forgotten.
+const MAX_REMEMBERED: usize = 1 << 20;
+/// Spans of a thread, one within the other, that are remembered.
+const MAX_DEPTH: usize = 1 << 16;
+
+/// What becomes of a record.
+pub(super) enum Fate {
+    Kept,
+    /// And why.
+    LeftOut(&'static str),
+}
+
+/// A span's beginning: its process, and the references to category and name.
+#[derive(Clone, Copy)]
+struct Open {
+    process: [u8; 8],
+    strings: [u8; 4],
+}
+
+#[derive(Default)]
+pub(super) struct Timeline {
+    /// By the thread's number, which is one in the whole system.
+    spans: HashMap<[u8; 8], Vec<Open>>,
+    operations: HashMap<[u8; 8], Vec<Open>>,
+    flows: HashSet<[u8; 8]>,
+}
+
+/// A reference of 16 bits is inline if its highest bit is set, and empty if it is 0.
+fn is_in_table(strings: [u8; 4]) -> bool {
+    (strings[1] | strings[3]) & 0x80 == 0
+}
+
+impl Timeline {
+    /// Looks at the next record in the order of times.
+    pub fn finish(&mut self, record: &mut [u8]) -> Fate {
+        if record.len() < EVENT_BYTES || record[0] & 0xf != RecordType::Event as u8 || record[3] != 0 {
+            return Fate::Kept;
+        }
+        match EventType::from_raw(record[2] & 0xf) {
+            Some(EventType::DurationBegin) => {
+                let spans = self.spans.entry(part(record, 24)).or_default();
+                if spans.len() < MAX_DEPTH {
+                    spans.push(Open { process: part(record, 16), strings: part(record, 4) });
+                }
+            }
+            Some(EventType::DurationEnd) => {
+                let Some(open) = self.spans.get_mut(&part::<8>(record, 24)).and_then(Vec::pop) else {
+                    return Fate::LeftOut("ends of spans that began before the trace");
+                };
+                record[16..24].copy_from_slice(&open.process);
+                name(record, open);
+            }
+            Some(EventType::AsyncBegin) => {
+                if self.operations.len() >= MAX_REMEMBERED {
+                    self.operations.clear();
+                }
+                let open = Open { process: part(record, 16), strings: part(record, 4) };
+                self.operations.entry(id(record)).or_default().push(open);
+            }
+            Some(EventType::AsyncEnd) => {
+                let id = id(record);
+                if let Some(spans) = self.operations.get_mut(&id) {
+                    if let Some(open) = spans.pop() {
+                        name(record, open);
+                    }
+                    if spans.is_empty() {
+                        self.operations.remove(&id);
+                    }
+                }
+            }
+            Some(EventType::FlowBegin) => self.flow(id(record)),
+            // What nobody began begins here.
+            Some(EventType::FlowStep) if !self.flows.contains(&id(record)) => {
+                record[2] = record[2] & 0xf0 | EventType::FlowBegin as u8;
+                self.flow(id(record));
+            }
+            Some(EventType::FlowEnd) => {
+                self.flows.remove(&id(record));
+            }
+            _ => {}
+        }
+        Fate::Kept
+    }
+
+    fn flow(&mut self, id: [u8; 8]) {
+        if self.flows.len() >= MAX_REMEMBERED {
+            self.flows.clear();
+        }
+        self.flows.insert(id);
+    }
+}
+
+/// Gives an end the category and name of its beginning where it has no name.
+fn name(record: &mut [u8], open: Open) {
+    if record[6..8] == [0; 2] && is_in_table(part(record, 4)) && is_in_table(open.strings) {
+        record[4..8].copy_from_slice(&open.strings);
+    }
+}
+
+/// An operation's or flow's id is the last word.
+fn id(record: &[u8]) -> [u8; 8] {
+    part(record, record.len() - 8)
+}
+
+fn part<const N: usize>(record: &[u8], at: usize) -> [u8; N] {
+    record.get(at..at + N).and_then(|bytes| bytes.try_into().ok()).unwrap_or([0; N])
+}

@@ -1,0 +1,56 @@
+//! An archive, record by record, as all exporters read it.
+
+use crate::{ConvertError, Summary};
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use trace_reader::{ReadError, Reader, Resolved};
+
+/// Remarks that a summary repeats.
+const MAX_WARNINGS: usize = 5;
+
+/// How the reading ended.
+pub(crate) struct End {
+    /// Where the position was lost.
+    damage: Option<ReadError>,
+    warnings: u64,
+    first_warnings: Vec<String>,
+}
+
+/// Takes each record, until the end or where the position in a damaged archive is lost.
+pub(crate) fn for_each(
+    input: impl Read,
+    mut take: impl FnMut(&Resolved<'_>) -> io::Result<()>,
+) -> Result<End, ConvertError> {
+    let mut reader = Reader::new(input)?;
+    let damage = loop {
+        match reader.next_item() {
+            Ok(Some(record)) => take(&record).map_err(ConvertError::Write)?,
+            Ok(None) => break None,
+            Err(error @ ReadError::NoSize { .. }) => break Some(error),
+            Err(error) => return Err(error.into()),
+        }
+    };
+    let warnings = reader.warnings();
+    let first = warnings.first();
+    let first = first.iter().take(MAX_WARNINGS);
+    Ok(End {
+        damage,
+        warnings: warnings.count(),
+        first_warnings: first.map(|warning| format!("byte {}: {}", warning.offset, warning.kind)).collect(),
+    })
+}
+
+impl End {
+    /// What was done, unless the position was lost.
+    pub fn summary(self, events: u64, skipped: BTreeMap<&'static str, u64>) -> Result<Summary, ConvertError> {
+        if let Some(error) = self.damage {
+            return Err(error.into());
+        }
+        Ok(Summary {
+            events,
+            skipped: skipped.into_iter().map(|(kind, count)| (kind.to_owned(), count)).collect(),
+            warnings: self.warnings,
+            first_warnings: self.first_warnings,
+        })
+    }
+}

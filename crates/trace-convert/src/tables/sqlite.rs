@@ -1,0 +1,177 @@
+//! Tables in a database, and questions to it.
+//= docs/tables.md#questions
+
+use super::{Cell, Kind, Rows, TABLES, Type, fill};
+use crate::{ConvertError, Filter, Summary};
+use rusqlite::fallible_iterator::FallibleIterator;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Batch, Connection, ToSql, params_from_iter};
+use std::io::{self, Read};
+
+/// What the database may keep in memory.
+const CACHE_KIB: i64 = 64 << 10;
+
+/// A database of one trace. It is in a temporary file that is gone with it.
+pub struct Database {
+    connection: Connection,
+}
+
+/// Why a question has no answer.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct QueryError(#[from] rusqlite::Error);
+
+/// What comes of a statement.
+pub trait Answers {
+    /// A statement with these columns begins.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    fn begin(&mut self, columns: &[String]) -> io::Result<()>;
+    /// A row of it.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()>;
+    /// The statement has no more rows.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    fn end(&mut self) -> io::Result<()>;
+}
+
+/// Why questions were not answered to the end.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// The question is wrong.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    /// The answer cannot be written.
+    #[error("cannot write: {0}")]
+    Write(#[source] io::Error),
+}
+
+impl From<rusqlite::Error> for AskError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Query(QueryError(error))
+    }
+}
+
+fn type_name(of: Type) -> &'static str {
+    match of {
+        Type::Integer | Type::Unsigned => "INTEGER",
+        Type::Double => "REAL",
+        Type::Text => "TEXT",
+    }
+}
+
+/// The statements that make the tables.
+#[must_use]
+pub fn schema() -> String {
+    TABLES
+        .map(|table| {
+            let columns: Vec<String> =
+                table.columns.iter().map(|(name, of)| format!("{name} {}", type_name(*of))).collect();
+            format!("CREATE TABLE {} ({});\n", table.name, columns.join(", "))
+        })
+        .concat()
+}
+
+fn other(error: rusqlite::Error) -> io::Error {
+    io::Error::other(error)
+}
+
+struct Inserts<'a> {
+    connection: &'a Connection,
+    statements: Vec<String>,
+}
+
+struct Bound<'a>(Cell<'a>);
+
+impl ToSql for Bound<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self.0 {
+            Cell::Null => ValueRef::Null,
+            Cell::Integer(value) => ValueRef::Integer(value),
+            // Numbers have 63 bits and a sign here.
+            Cell::Unsigned(value) => ValueRef::Integer(value as i64),
+            Cell::Double(value) => ValueRef::Real(value),
+            Cell::Text(text) => ValueRef::Text(text.as_bytes()),
+        }))
+    }
+}
+
+impl Rows for Inserts<'_> {
+    fn row(&mut self, kind: Kind, cells: &[Cell<'_>]) -> io::Result<()> {
+        let mut statement = self.connection.prepare_cached(&self.statements[kind as usize]).map_err(other)?;
+        statement.execute(params_from_iter(cells.iter().map(|cell| Bound(*cell)))).map_err(other)?;
+        Ok(())
+    }
+}
+
+impl Database {
+    /// Fills a database with an archive.
+    ///
+    /// # Errors
+    /// The input is no archive or cannot be read, or there is no room for the database.
+    pub fn of_archive(input: impl Read) -> Result<(Self, Summary), ConvertError> {
+        let failed = |error: rusqlite::Error| ConvertError::Write(other(error));
+        // Without a name it is a temporary file.
+        let connection = Connection::open("").map_err(failed)?;
+        connection
+            .execute_batch(&format!(
+                "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -{CACHE_KIB}; {}BEGIN;",
+                schema()
+            ))
+            .map_err(failed)?;
+        connection.set_prepared_statement_cache_capacity(TABLES.len());
+        let statements = TABLES
+            .map(|table| {
+                let places = vec!["?"; table.columns.len()].join(", ");
+                format!("INSERT INTO {} VALUES ({places})", table.name)
+            })
+            .to_vec();
+        let mut inserts = Inserts { connection: &connection, statements };
+        let summary = fill(input, &mut inserts, Filter::default())?;
+        connection.execute_batch("COMMIT;").map_err(failed)?;
+        Ok((Self { connection }, summary))
+    }
+
+    /// Runs statements, one behind the other.
+    ///
+    /// # Errors
+    /// One of them is wrong, or an answer cannot be written.
+    pub fn ask(&self, sql: &str, answers: &mut impl Answers) -> Result<(), AskError> {
+        let mut batch = Batch::new(&self.connection, sql);
+        while let Some(mut statement) = batch.next()? {
+            let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
+            let mut rows = statement.query([])?;
+            if columns.is_empty() {
+                while rows.next()?.is_some() {}
+                continue;
+            }
+            answers.begin(&columns).map_err(AskError::Write)?;
+            while let Some(row) = rows.next()? {
+                let mut texts = Vec::with_capacity(columns.len());
+                for place in 0..columns.len() {
+                    texts.push(match row.get_ref(place)? {
+                        ValueRef::Text(text) | ValueRef::Blob(text) => String::from_utf8_lossy(text),
+                        _ => std::borrow::Cow::Borrowed(""),
+                    });
+                }
+                let mut cells = Vec::with_capacity(columns.len());
+                for (place, text) in texts.iter().enumerate() {
+                    cells.push(match row.get_ref(place)? {
+                        ValueRef::Null => Cell::Null,
+                        ValueRef::Integer(value) => Cell::Integer(value),
+                        ValueRef::Real(value) => Cell::Double(value),
+                        ValueRef::Text(_) | ValueRef::Blob(_) => Cell::Text(text),
+                    });
+                }
+                answers.row(&cells).map_err(AskError::Write)?;
+            }
+            answers.end().map_err(AskError::Write)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,217 @@
+//! Rows of small archives.
+
+use super::*;
+use crate::Filter;
+use crate::import::json;
+use std::fmt::Write as _;
+
+/// Rows as text, by table.
+#[derive(Default)]
+struct Lines(String);
+
+impl Rows for Lines {
+    fn row(&mut self, kind: Kind, cells: &[Cell<'_>]) -> io::Result<()> {
+        assert_eq!(cells.len(), kind.table().columns.len(), "{}", kind.table().name);
+        for ((_, of), cell) in kind.table().columns.iter().zip(cells) {
+            let is_of_type = match cell {
+                Cell::Null => true,
+                Cell::Integer(_) => *of == Type::Integer,
+                Cell::Unsigned(_) => *of == Type::Unsigned,
+                Cell::Double(_) => *of == Type::Double,
+                Cell::Text(_) => *of == Type::Text,
+            };
+            assert!(is_of_type, "{cell:?} in {}", kind.table().name);
+        }
+        let texts: Vec<String> = cells
+            .iter()
+            .map(|cell| match cell {
+                Cell::Null => "-".to_owned(),
+                Cell::Integer(value) => value.to_string(),
+                Cell::Unsigned(value) => value.to_string(),
+                Cell::Double(value) => format!("{value:?}"),
+                Cell::Text(text) => format!("{text:?}"),
+            })
+            .collect();
+        writeln!(self.0, "{}: {}", kind.table().name, texts.join(" ")).unwrap();
+        Ok(())
+    }
+}
+
+/// An archive of JSON.
+fn archive(text: &str) -> Vec<u8> {
+    let mut archive = Vec::new();
+    json::import(text.as_bytes(), &mut archive).unwrap();
+    archive
+}
+
+const TRACE: &str = r##"{"traceEvents":[
+    {"ph":"M","pid":1,"name":"process_name","args":{"name":"app"}},
+    {"ph":"M","pid":1,"tid":2,"name":"thread_name","args":{"name":"main"}},
+    {"ph":"B","ts":1,"pid":1,"tid":2,"cat":"c","name":"outer","args":{"a":1}},
+    {"ph":"X","ts":2,"dur":0.5,"pid":1,"tid":2,"cat":"c","name":"inner","args":{"t":"\"é\"","d":0.5}},
+    {"ph":"i","ts":3,"pid":1,"tid":2,"cat":"c","name":"now","s":"p"},
+    {"ph":"C","ts":3,"pid":1,"tid":2,"cat":"c","name":"count","id":7,"args":{"n":3,"x":1.5,"t":"text"}},
+    {"ph":"b","ts":3,"pid":1,"tid":2,"cat":"c","name":"job","id":"0xffffffffffffffff"},
+    {"ph":"n","ts":4,"pid":1,"tid":2,"cat":"c","name":"point","id":"0xffffffffffffffff"},
+    {"ph":"b","ts":5,"pid":1,"tid":2,"cat":"c","name":"part","id":"0xffffffffffffffff"},
+    {"ph":"s","ts":5,"pid":1,"tid":2,"cat":"c","name":"go","id":"9"},
+    {"ph":"e","ts":6,"pid":1,"tid":3,"cat":"c","name":"job","id":"0xffffffffffffffff"},
+    {"ph":"E","ts":7,"pid":1,"tid":2,"args":{"b":2}},
+    {"ph":"E","ts":8,"pid":1,"tid":2},
+    {"ph":"f","bp":"e","ts":8,"pid":9,"tid":9,"cat":"c","name":"go","id":"9"},
+    {"ph":"B","ts":9,"pid":9,"tid":9,"cat":"c","name":"open"}
+  ],"systemTraceEvents":{"type":"fuchsia","events":[
+    {"ph":"w","ts":1,"cpu":3,"tid":2,"prio":16},
+    {"ph":"k","ts":2,"cpu":3,"out":{"tid":50,"state":3,"prio":-2147483648},"in":{"tid":2,"prio":16}},
+    {"ph":"k","ts":4,"cpu":3,"out":{"tid":2,"state":3,"prio":16},"in":{"tid":50,"prio":-2147483648}},
+    {"ph":"k","ts":5,"cpu":3,"out":{"tid":50,"state":3,"prio":-2147483648},"in":{"tid":2,"prio":16}},
+    {"ph":"k","ts":6,"cpu":3,"out":{"tid":4,"state":1,"prio":16},"in":{"tid":6,"prio":16}}
+  ]}}"##;
+
+//= docs/tables.md#tables
+//= docs/tables.md#scheduling
+#[test]
+fn every_kind_of_event_has_its_row() {
+    let mut lines = Lines::default();
+    let summary = fill(&archive(TRACE)[..], &mut lines, Filter::default()).unwrap();
+    insta::assert_snapshot!(lines.0, @r#"
+    slices: 2000 500 1 2 "app" "main" "c" "inner" - "{\"t\":\"\\\"é\\\"\",\"d\":0.5}"
+    instants: 3000 1 2 "app" "main" "c" "now" "process" - -
+    counters: 3000 1 2 "app" "main" "c" "count" 7 "n" 3.0 3
+    counters: 3000 1 2 "app" "main" "c" "count" 7 "x" 1.5 -
+    instants: 4000 1 2 "app" "main" "c" "point" - 18446744073709551615 -
+    flows: 5000 1 2 "app" "main" "c" "go" 9 "begin" -
+    slices: 3000 3000 1 2 "app" "main" "c" "job" 18446744073709551615 -
+    slices: 1000 6000 1 2 "app" "main" "c" "outer" - "{\"a\":1,\"b\":2}"
+    flows: 8000 9 9 - - "c" "go" 9 "end" -
+    wakeups: 1000 3 1 2 "app" "main" 16 -
+    sched: 2000 2000 3 1 2 "app" "main" 16 "blocked"
+    sched: 5000 1000 3 1 2 "app" "main" 16 -
+    slices: 5000 - 1 2 "app" "main" "c" "part" 18446744073709551615 -
+    slices: 9000 - 9 9 - - "c" "open" - -
+    sched: 6000 - 3 0 6 - - 16 -
+    threads: 0 6 - -
+    threads: 1 2 "app" "main"
+    threads: 1 3 "app" -
+    threads: 9 9 - -
+    "#);
+    assert_eq!(summary.events, 13);
+    assert_eq!(
+        summary.skipped,
+        [("counter arguments that are no numbers".to_owned(), 1), ("ends without a beginning".to_owned(), 1),]
+    );
+}
+
+//= docs/tables.md#csv
+#[test]
+fn csv_quotes_what_needs_it() {
+    let mut bytes = csv_of(TRACE);
+    let slices = String::from_utf8(bytes.remove(0)).unwrap();
+    insta::assert_snapshot!(slices, @r#"
+    ts,dur,pid,tid,process,thread,category,name,async_id,args
+    2000,500,1,2,app,main,c,inner,,"{""t"":""\""é\"""",""d"":0.5}"
+    3000,3000,1,2,app,main,c,job,18446744073709551615,
+    1000,6000,1,2,app,main,c,outer,,"{""a"":1,""b"":2}"
+    5000,,1,2,app,main,c,part,18446744073709551615,
+    9000,,9,9,,,c,open,,
+    "#);
+}
+
+fn csv_of(text: &str) -> Vec<Vec<u8>> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let mut csv = Csv::new(|name| std::fs::File::create(path(name))).unwrap();
+    fill(&archive(text)[..], &mut csv, Filter::default()).unwrap();
+    csv.finish().unwrap();
+    TABLES.map(|table| std::fs::read(path(table.name)).unwrap()).to_vec()
+}
+
+#[cfg(feature = "sqlite")]
+mod questions {
+    use super::*;
+    use crate::tables::sqlite::{Answers, AskError, Database};
+
+    #[derive(Default)]
+    struct Found(Vec<String>);
+
+    impl Answers for Found {
+        fn begin(&mut self, columns: &[String]) -> io::Result<()> {
+            self.0.push(columns.join(" "));
+            Ok(())
+        }
+
+        fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+            self.0.push(format!("{cells:?}"));
+            Ok(())
+        }
+
+        fn end(&mut self) -> io::Result<()> {
+            self.0.push("end".to_owned());
+            Ok(())
+        }
+    }
+
+    //= docs/tables.md#questions
+    #[test]
+    fn statements_are_answered_in_order() {
+        let (database, summary) = Database::of_archive(&archive(TRACE)[..]).unwrap();
+        assert_eq!(summary.events, 13);
+        let mut found = Found::default();
+        let sql = "CREATE VIEW long AS SELECT name, dur FROM slices WHERE dur > 0;
+                   SELECT * FROM long ORDER BY dur;
+                   SELECT json_extract(args, '$.b'), value FROM slices, counters WHERE slices.name = 'outer' LIMIT 1;";
+        database.ask(sql, &mut found).unwrap();
+        assert_eq!(
+            found.0,
+            [
+                "name dur",
+                r#"[Text("inner"), Integer(500)]"#,
+                r#"[Text("job"), Integer(3000)]"#,
+                r#"[Text("outer"), Integer(6000)]"#,
+                "end",
+                "json_extract(args, '$.b') value",
+                "[Integer(2), Double(3.0)]",
+                "end",
+            ]
+        );
+        let error = database.ask("SELECT missing FROM slices", &mut Found::default()).unwrap_err();
+        assert!(matches!(error, AskError::Query(_)));
+        assert!(error.to_string().contains("no such column: missing"), "{error}");
+    }
+}
+
+#[cfg(feature = "parquet")]
+mod files {
+    use super::*;
+    use ::parquet::file::reader::{FileReader, SerializedFileReader};
+
+    //= docs/tables.md#parquet
+    #[test]
+    fn parquet_has_the_rows_of_csv() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let mut parquet = Parquet::new(|name| std::fs::File::create(path(name))).unwrap();
+        fill(&archive(TRACE)[..], &mut parquet, Filter::default()).unwrap();
+        parquet.finish().unwrap();
+        for (table, text) in TABLES.iter().zip(csv_of(TRACE)) {
+            let reader = SerializedFileReader::new(std::fs::File::open(path(table.name)).unwrap()).unwrap();
+            let mut rows = ::csv::Reader::from_reader(&text[..]);
+            let expected: Vec<Vec<String>> =
+                rows.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect();
+            let found: Vec<Vec<String>> = reader
+                .get_row_iter(None)
+                .unwrap()
+                .map(|row| {
+                    let row = row.unwrap();
+                    let cell = |(_, field): (_, &::parquet::record::Field)| match field {
+                        ::parquet::record::Field::Null => String::new(),
+                        ::parquet::record::Field::Str(text) => text.clone(),
+                        other => other.to_string(),
+                    };
+                    row.get_column_iter().map(cell).collect()
+                })
+                .collect();
+            assert_eq!(found, expected, "{}", table.name);
+        }
+    }
+}
