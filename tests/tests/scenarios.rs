@@ -11,6 +11,7 @@ mod scenarios {
     mod forking;
     mod full;
     mod hostile;
+    mod imported;
     mod joining;
     mod killing;
     mod kinds;
@@ -21,6 +22,7 @@ mod scenarios {
     mod options;
     mod other_readers;
     mod places;
+    mod querying;
     mod readme;
     mod recovering;
     mod skew;

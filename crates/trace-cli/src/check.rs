@@ -2,7 +2,7 @@
 
 use crate::args::Check;
 use crate::exit::{FAILURE, Failure, USAGE};
-use crate::input::{as_archive, name, open};
+use crate::input::{as_archive, name, open, problem};
 use crate::progress;
 use serde_json::json;
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ pub fn run(options: &Check) -> Result<u8, Failure> {
     let archive = archive.map_err(|error| unreadable(format!("cannot read {name}: {error}")))?;
     let report = check(archive, limits);
     bar.finish_and_clear();
-    let report = report.map_err(|error| unreadable(format!("{name}: {error}")))?;
+    let report = report.map_err(|error| unreadable(format!("{name}: {}", problem(&error))))?;
     let counted = |kind: &&str| !options.allow.iter().any(|allowed| allowed == kind);
     let has_problems = report.problems.iter().any(|problem| counted(&problem.kind));
     let text =
@@ -35,7 +35,7 @@ pub fn run(options: &Check) -> Result<u8, Failure> {
         _ => {}
     }
     match report.error {
-        Some(error) => Err(unreadable(format!("{name}: {error}"))),
+        Some(error) => Err(unreadable(format!("{name}: {}", problem(&error)))),
         None => Ok(if has_problems { FAILURE } else { 0 }),
     }
 }

@@ -10,6 +10,7 @@ use crate::input::{self, is_stdin, open};
 use crate::output::OutputFile;
 use crate::progress;
 use encoder::Encoder;
+use std::error::Error;
 use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -271,16 +272,18 @@ impl Problem {
     fn of_conversion(input: &Path, error: ConvertError) -> Self {
         match error {
             ConvertError::Write(error) => Self::of_write(error),
-            error => Self::Failure(Failure::new(format!("{}: {error}", input::name(input)))),
+            error => Self::of_input(input, &error),
         }
+    }
+
+    fn of_input(input: &Path, error: &(dyn Error + 'static)) -> Self {
+        Self::Failure(Failure::new(format!("{}: {}", input::name(input), input::problem(error))))
     }
 
     fn of_copy(input: &Path, error: SinceError) -> Self {
         match error {
             SinceError::Write(error) => Self::of_write(error),
-            SinceError::Read(error) => {
-                Self::Failure(Failure::new(format!("{}: {error}", input::name(input))))
-            }
+            SinceError::Read(error) => Self::of_input(input, &error),
         }
     }
 }

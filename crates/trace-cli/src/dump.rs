@@ -2,7 +2,7 @@
 
 use crate::args::Dump;
 use crate::exit::Failure;
-use crate::input::{as_archive, name, open};
+use crate::input::{as_archive, name, open, problem};
 use crate::progress;
 use json::JsonLine;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -13,7 +13,7 @@ mod json;
 
 /// Prints every record.
 pub fn run(options: &Dump) -> Result<(), Failure> {
-    let failed = |error: ReadError| Failure::new(format!("{}: {error}", name(&options.input)));
+    let failed = |error: ReadError| Failure::new(format!("{}: {}", name(&options.input), problem(&error)));
     let file = open(&options.input)?;
     let bytes = file.metadata().map_or(0, |metadata| metadata.len());
     // Lines and a bar on one terminal would be in each other's way.

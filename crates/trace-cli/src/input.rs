@@ -1,6 +1,7 @@
 //! The trace that a command reads.
 
 use crate::exit::Failure;
+use std::error::Error;
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::os::fd::AsFd;
@@ -72,6 +73,19 @@ impl Foreign {
             Self::Perfetto => perfetto::import(input, output),
         }
     }
+}
+
+/// What is wrong with an input, for people. What an import says has its own place, which is not that in the archive.
+pub fn problem(error: &(dyn Error + 'static)) -> String {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        if let Some(import) = inner.and_then(|inner| inner.downcast_ref::<ImportError>()) {
+            return import.to_string();
+        }
+        next = error.source();
+    }
+    error.to_string()
 }
 
 /// What an import left out; nothing before it is done, or where there was none.

@@ -5,7 +5,7 @@ mod samples;
 
 use crate::args::Measure;
 use crate::exit::Failure;
-use crate::input::{as_archive, name, open};
+use crate::input::{as_archive, name, open, problem};
 use crate::output::OutputFile;
 use crate::progress;
 use crate::settings::spec_file::SpecFile;
@@ -197,7 +197,7 @@ pub fn file(
     let archive = archive.map_err(|error| Failure::new(format!("cannot read {}: {error}", name(input))))?;
     let samples = measure(measurements, archive);
     bar.finish_and_clear();
-    let samples = samples.map_err(|error| Failure::new(format!("{}: {error}", name(input))))?;
+    let samples = samples.map_err(|error| Failure::new(format!("{}: {}", name(input), problem(&error))))?;
     let mut text = String::new();
     let mut is_any_empty = false;
     for (measurement, values) in measurements.iter().zip(&samples) {

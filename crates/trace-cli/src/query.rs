@@ -3,10 +3,11 @@
 
 use crate::args::{Answers as Form, Query};
 use crate::exit::Failure;
-use crate::input::{as_archive, is_stdin, name, open};
+use crate::input::{as_archive, is_stdin, name, open, problem};
 use crate::progress;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde_json::Value;
+use std::error::Error;
 use std::fs;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
@@ -34,7 +35,7 @@ pub fn run(options: &Query) -> Result<(), Failure> {
     if is_stdin(trace) && options.sql_file.as_deref().is_some_and(is_stdin) {
         return Err(Failure::usage("stdin cannot be both the statements and the trace"));
     }
-    let failed = |error: &dyn std::fmt::Display| Failure::new(format!("{}: {error}", name(trace)));
+    let failed = |error: &(dyn Error + 'static)| Failure::new(format!("{}: {}", name(trace), problem(error)));
     let file = open(trace)?;
     let bytes = file.metadata().map_or(0, |metadata| metadata.len());
     let bar = progress::bar("reading", bytes);

@@ -97,10 +97,13 @@ fn text(raw: &RawValue) -> Cow<'_, str> {
     found.map_or(Cow::Borrowed(raw.get()), |text| text.0)
 }
 
+/// An event's time and text.
+type Waiting = (u64, Box<[u8]>);
+
 pub(super) struct Importer<W> {
     pub writer: Writer<W>,
     /// Ends of flows that go to their thread's next slice, with their times.
-    waiting: HashMap<Thread, Vec<(u64, Box<[u8]>)>>,
+    waiting: HashMap<Thread, Vec<Waiting>>,
     waiting_count: usize,
 }
 

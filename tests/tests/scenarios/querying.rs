@@ -1,0 +1,121 @@
+//! Questions to a trace, and its tables as files.
+
+use std::fs;
+use trace_tests::Sandbox;
+
+const TRACE: &str = r#"[
+    {"ph": "X", "pid": 1, "tid": 2, "ts": 1.5, "dur": 2, "name": "read", "cat": "io", "args": {"size": 10}},
+    {"ph": "X", "pid": 1, "tid": 2, "ts": 4, "dur": 0.5, "name": "read", "cat": "io", "args": {"size": 30}},
+    {"ph": "X", "pid": 1, "tid": 2, "ts": 5, "dur": 1, "name": "say \"hi, you\"", "cat": "io"},
+    {"ph": "C", "pid": 1, "tid": 2, "ts": 5, "name": "depth", "args": {"n": 0.25}}
+]"#;
+
+const SQL: &str = "SELECT name, count(*) AS n, avg(json_extract(args, '$.size')) AS size FROM slices \
+                   GROUP BY name ORDER BY n DESC; SELECT value FROM counters";
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.file("trace.json"), TRACE).unwrap();
+    sandbox
+}
+
+/// What is printed by a command that succeeds.
+fn printed(sandbox: &Sandbox, arguments: &[&str]) -> String {
+    let output = sandbox.trace(arguments);
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Exit code and words of a command that fails.
+fn refused(sandbox: &Sandbox, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = sandbox.trace(arguments);
+    assert!(!output.status.success(), "{output:?}");
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+//= docs/tables.md#questions
+#[test]
+fn answers_come_as_a_table_csv_or_json() {
+    let sandbox = sandbox();
+    let table = printed(&sandbox, &["query", SQL, "trace.json"]);
+    assert_eq!(
+        table,
+        " name           n  size\n read           2  20.0\n say \"hi, you\"  1\n value\n  0.25\n"
+    );
+    let csv = printed(&sandbox, &["query", "--output", "csv", SQL, "trace.json"]);
+    assert_eq!(csv, "name,n,size\nread,2,20.0\n\"say \"\"hi, you\"\"\",1,\nvalue\n0.25\n");
+    fs::write(sandbox.file("question.sql"), SQL).unwrap();
+    let json = printed(&sandbox, &["query", "--output", "json", "--sql-file", "question.sql", "trace.json"]);
+    assert_eq!(
+        json,
+        "[\n{\"name\":\"read\",\"n\":2,\"size\":20.0},\n{\"name\":\"say \\\"hi, you\\\"\",\"n\":1,\"size\":null}\n]\n\
+         [\n{\"value\":0.25}\n]\n"
+    );
+    let schema = printed(&sandbox, &["query", "--schema"]);
+    assert_eq!(schema.lines().count(), 8);
+    assert!(schema.contains("CREATE TABLE threads (pid INTEGER, tid INTEGER, process TEXT, thread TEXT);"));
+}
+
+//= docs/tables.md#questions
+#[test]
+fn questions_that_make_no_sense_are_told() {
+    let sandbox = sandbox();
+    let (code, said) = refused(&sandbox, &["query", "SELECT missing FROM slices", "trace.json"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("no such column: missing"), "{said}");
+    let (code, said) = refused(&sandbox, &["query", "SELECT 1"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("both SQL and a trace are needed"), "{said}");
+    let (code, said) = refused(&sandbox, &["query", "SELECT 1", "missing.fxt"]);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("cannot read missing.fxt"), "{said}");
+}
+
+//= docs/tables.md#csv
+//= docs/tables.md#parquet
+#[test]
+fn tables_are_files_of_a_directory() {
+    let sandbox = sandbox();
+    printed(&sandbox, &["convert", "--to", "csv", "trace.json"]);
+    let read = |name: &str| fs::read_to_string(sandbox.file("trace.tables").join(name)).unwrap();
+    assert_eq!(
+        read("slices.csv"),
+        "ts,dur,pid,tid,process,thread,category,name,async_id,args\n\
+         1500,2000,1,2,,,io,read,,\"{\"\"size\"\":10}\"\n\
+         4000,500,1,2,,,io,read,,\"{\"\"size\"\":30}\"\n\
+         5000,1000,1,2,,,io,\"say \"\"hi, you\"\"\",,\n"
+    );
+    assert_eq!(read("threads.csv"), "pid,tid,process,thread\n1,2,,\n");
+    assert_eq!(fs::read_dir(sandbox.file("trace.tables")).unwrap().count(), 8);
+
+    // Again, into the directory that is there; what else is in it stays.
+    fs::write(sandbox.file("trace.tables").join("notes"), "mine").unwrap();
+    printed(&sandbox, &["convert", "--to", "csv", "--category", "none", "trace.json", "trace.tables"]);
+    assert_eq!(read("slices.csv").lines().count(), 1);
+    assert_eq!(read("notes"), "mine");
+
+    let (code, said) = refused(&sandbox, &["convert", "--to", "csv", "trace.json", "-"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("name a directory"), "{said}");
+    let (code, said) = refused(&sandbox, &["convert", "--to", "parquet", "trace.json"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("--features parquet"), "{said}");
+}
+
+/// What cannot be read, or cannot be expressed and must be, leaves no directory behind.
+//= docs/tables.md#csv
+#[test]
+fn a_directory_that_is_not_complete_is_removed() {
+    let sandbox = sandbox();
+    fs::write(sandbox.file("bad.json"), "[{\"ph\":\"i\",\"ts\":1},nonsense]").unwrap();
+    let (code, said) = refused(&sandbox, &["convert", "--to", "csv", "bad.json", "tables"]);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("bad.json: line 1, column 20"), "{said}");
+    assert!(!sandbox.file("tables").exists());
+
+    fs::write(sandbox.file("lossy.json"), "[{\"ph\":\"P\",\"ts\":1}]").unwrap();
+    let (code, said) = refused(&sandbox, &["convert", "--strict", "--to", "csv", "lossy.json", "tables"]);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("--strict: 1 things"), "{said}");
+    assert!(!sandbox.file("tables").exists());
+}
