@@ -186,3 +186,5 @@ fn slices_may_tell_of_flows() {
         ]
     );
 }
+
+mod round_trip;
