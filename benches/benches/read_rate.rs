@@ -5,18 +5,16 @@
 
 use std::hint::black_box;
 use trace_benches::Cost;
+use trace_benches::archive::{Bytes, index};
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::event::{Event, EventKind, Scope};
 use trace_format::initialization::Initialization;
 use trace_format::metadata::Metadata;
 use trace_format::record::Record;
-use trace_format::refs::{StringRef, ThreadRef};
-use trace_format::sink::Sink;
+use trace_format::refs::ThreadRef;
 use trace_format::string::StringRecord;
 use trace_format::thread::ThreadRecord;
-use trace_format::units::{
-    Koid, ProcessKoid, ProviderId, StringIndex, ThreadIndex, ThreadKoid, Ticks, TicksPerSecond,
-};
+use trace_format::units::{Koid, ProcessKoid, ProviderId, ThreadIndex, ThreadKoid, Ticks, TicksPerSecond};
 use trace_reader::{Item, Reader, Records, Value};
 
 /// Events of the archive; with `--test` a thousandth.
@@ -25,21 +23,9 @@ const EVENTS: u64 = 6_000_000;
 const RATE: u64 = 2_399_987_654;
 const RUNS: usize = 15;
 
-struct Bytes(Vec<u8>);
-
-impl Sink for Bytes {
-    fn word(&mut self, word: u64) {
-        self.0.extend_from_slice(&word.to_le_bytes());
-    }
-}
-
-fn index(index: u16) -> StringRef<'static> {
-    StringRef::Index(StringIndex::new(index).expect("not 0"))
-}
-
 /// An archive of two providers, each with threads, strings and a part of the events.
 fn archive(events: u64) -> Vec<u8> {
-    let mut bytes = Bytes(Vec::new());
+    let mut bytes = Bytes::default();
     let mut write = |record: Record<'_>| record.encode(&mut bytes).expect("a valid record");
     write(Record::Metadata(Metadata::TraceInfoMagic));
     for provider in 1..=2 {

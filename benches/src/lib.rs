@@ -1,6 +1,7 @@
 //! What the measurements share: many short runs of an operation beside a floor in the same run, and a table of ratios.
 #![forbid(unsafe_code)]
 
+pub mod archive;
 pub mod callgrind;
 
 use std::time::Instant;

@@ -11,7 +11,9 @@ use crate::output::OutputFile;
 use crate::progress;
 use encoder::Encoder;
 use std::error::Error;
+use std::fs::File;
 use std::io::{self, BufReader, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 use trace_convert::catapult::{self, Dialect};
@@ -81,7 +83,10 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
         system_output: system.as_mut().map(|file| file.file() as &mut dyn Write),
     };
     let (converted, path) = if is_stdout {
-        match convert(input, job, &mut io::stdout().lock()) {
+        // Not through the buffer of stdout, which looks for the ends of lines.
+        let stdout = io::stdout().as_fd().try_clone_to_owned();
+        let stdout = stdout.map_err(|error| Failure::new(format!("cannot write to stdout: {error}")))?;
+        match convert(input, job, &mut File::from(stdout)) {
             Ok(converted) => (converted, None),
             Err(Problem::Failure(failure)) => return Err(failure),
             // A reader that has seen enough is no failure.

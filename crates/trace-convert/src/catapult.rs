@@ -18,7 +18,7 @@ use std::io::{Read, Write};
 use system::System;
 use trace_format::kernel_object::{PROCESS_ARGUMENT, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::units::TicksPerSecond;
-use trace_reader::{Item, Resolved, Value};
+use trace_reader::{Item, Resolved, Thread, Value};
 
 /// What a document is like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,6 +79,7 @@ pub fn convert_with(
         system: System::new(),
         large: None,
         flows: Flows::default(),
+        last_thread: None,
         skipped: BTreeMap::new(),
         events: 0,
         rate: None,
@@ -114,6 +115,8 @@ struct Exporter<W> {
     /// A large blob of which more comes.
     large: Option<LargeBlob>,
     flows: Flows,
+    /// The thread of the last event, and its text.
+    last_thread: Option<(Thread, String)>,
     skipped: BTreeMap<&'static str, u64>,
     events: u64,
     /// Rate of the first time written.

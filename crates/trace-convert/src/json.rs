@@ -8,6 +8,23 @@ use trace_reader::Value;
 /// Bytes collected before they are handed on.
 const FLUSH_BYTES: usize = 64 << 10;
 
+/// Whether text stands in a string as it is: printable ASCII without quotes and backslashes.
+#[inline]
+fn is_plain(bytes: &[u8]) -> bool {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * ONES;
+    // In bytes below 0x80, their high bits tell those that are less than `limit`, or equal to `byte`.
+    let less = |word: u64, limit: u64| word.wrapping_sub(limit * ONES);
+    let special = |word: u64| {
+        let quote = less(word ^ (b'"' as u64 * ONES), 1);
+        let backslash = less(word ^ (b'\\' as u64 * ONES), 1);
+        (word | less(word, 0x20) | quote | backslash) & HIGH
+    };
+    let (chunks, rest) = bytes.as_chunks::<8>();
+    let is_special = |byte: &u8| matches!(byte, 0..0x20 | b'"' | b'\\' | 0x80..);
+    chunks.iter().all(|chunk| special(u64::from_le_bytes(*chunk)) == 0) && !rest.iter().any(is_special)
+}
+
 /// Collects text and hands it on in large pieces.
 pub(crate) struct Json<W> {
     output: W,
@@ -59,13 +76,26 @@ impl<W: Write> Json<W> {
     }
 
     /// Text that is JSON already.
+    #[inline]
     pub fn raw(&mut self, text: &str) {
         self.text.extend_from_slice(text.as_bytes());
     }
 
     /// A string: what is not UTF-8 becomes U+FFFD, a character for each ill-formed part.
+    #[inline]
     pub fn string(&mut self, bytes: &[u8]) {
+        self.text.reserve(bytes.len() + 2);
         self.text.push(b'"');
+        if is_plain(bytes) {
+            self.text.extend_from_slice(bytes);
+            self.text.push(b'"');
+            return;
+        }
+        self.repaired(bytes);
+    }
+
+    /// The rest of a string that has something special.
+    fn repaired(&mut self, bytes: &[u8]) {
         for chunk in bytes.utf8_chunks() {
             self.escaped(chunk.valid().as_bytes());
             if !chunk.invalid().is_empty() {
@@ -100,6 +130,7 @@ impl<W: Write> Json<W> {
     }
 
     /// An integer with all its digits.
+    #[inline]
     pub fn integer(&mut self, value: impl itoa::Integer) {
         self.text.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
     }
@@ -216,12 +247,17 @@ impl<W: Write> Json<W> {
     /// A number of thousandths, with up to three digits behind the point.
     pub fn thousandths(&mut self, value: u64) {
         self.integer(value / 1000);
-        let thousandths = value % 1000;
-        let digits =
-            [thousandths / 100, thousandths / 10 % 10, thousandths % 10].map(|digit| b'0' + digit as u8);
-        let length = digits.iter().rposition(|digit| *digit != b'0').map_or(1, |last| last + 1);
-        self.raw(".");
-        self.text.extend_from_slice(digits.get(..length).unwrap_or(&digits));
+        let thousandths = (value % 1000) as u16;
+        let digits = [thousandths / 100, thousandths / 10 % 10, thousandths % 10];
+        let zeros = match digits {
+            [_, 0, 0] => 2,
+            [_, _, 0] => 1,
+            _ => 0,
+        };
+        let [first, second, third] = digits.map(|digit| b'0' + digit as u8);
+        // Of one length, which costs less than of several.
+        self.text.extend_from_slice(&[b'.', first, second, third]);
+        self.take_back(zeros);
     }
 
     /// A string of base64, with padding.

@@ -6,6 +6,7 @@
 
 pub(crate) mod messages;
 mod scheduling;
+mod track_event;
 mod tracks;
 
 use crate::filter::Filter;
@@ -13,14 +14,16 @@ use crate::flows::Flows;
 use crate::{ConvertError, Summary, source};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use foldhash::HashMap;
 use messages::*;
 use prost::Message;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use trace_format::event::EventKind;
 use trace_format::kernel_object::{TYPE_PROCESS, TYPE_THREAD};
 use trace_format::units::ProviderId;
 use trace_reader::{Arguments, Event, Item, Names, Resolved, Text, Thread, Time, Value};
+use track_event::Encoder;
 use tracks::Tracks;
 
 /// Bytes collected before they are handed on.
@@ -47,6 +50,8 @@ pub fn convert(input: impl Read, output: impl Write, filter: Filter) -> Result<S
         tracks: Tracks::default(),
         interned: Interned::default(),
         flows: Flows::default(),
+        encoder: Encoder::default(),
+        last_thread: None,
         is_fresh: true,
         has_clock: false,
         last: 0,
@@ -69,29 +74,35 @@ struct Interned {
     arguments: HashMap<Box<[u8]>, u64>,
     /// Those that the next packet has to bring.
     new: InternedData,
+    has_new: bool,
 }
 
 impl Interned {
-    fn number(known: &mut HashMap<Box<[u8]>, u64>, new: &mut Vec<InternedName>, text: Text<'_>) -> u64 {
+    fn number(
+        known: &mut HashMap<Box<[u8]>, u64>,
+        (new, has_new): (&mut Vec<InternedName>, &mut bool),
+        text: Text<'_>,
+    ) -> u64 {
         if let Some(number) = known.get(text.as_bytes()) {
             return *number;
         }
         let number = known.len() as u64 + 1;
         known.insert(text.as_bytes().into(), number);
+        *has_new = true;
         new.push(InternedName { iid: Some(number), name: Some(text.to_str().into_owned()) });
         number
     }
 
     fn category(&mut self, text: Text<'_>) -> u64 {
-        Self::number(&mut self.categories, &mut self.new.event_categories, text)
+        Self::number(&mut self.categories, (&mut self.new.event_categories, &mut self.has_new), text)
     }
 
     fn name(&mut self, text: Text<'_>) -> u64 {
-        Self::number(&mut self.names, &mut self.new.event_names, text)
+        Self::number(&mut self.names, (&mut self.new.event_names, &mut self.has_new), text)
     }
 
     fn argument(&mut self, text: Text<'_>) -> u64 {
-        Self::number(&mut self.arguments, &mut self.new.debug_annotation_names, text)
+        Self::number(&mut self.arguments, (&mut self.new.debug_annotation_names, &mut self.has_new), text)
     }
 
     fn is_full(&self) -> bool {
@@ -106,6 +117,9 @@ struct Exporter<W> {
     tracks: Tracks,
     interned: Interned,
     flows: Flows,
+    encoder: Encoder,
+    /// The thread of the last event, and its track.
+    last_thread: Option<(Thread, u64)>,
     /// Nothing is interned as far as a reader knows.
     is_fresh: bool,
     has_clock: bool,
@@ -142,21 +156,17 @@ impl<W: Write> Exporter<W> {
         });
     }
 
-    /// A track event, with the strings that it is the first to use.
-    fn track_event(&mut self, timestamp: u64, event: TrackEvent) {
-        let new = std::mem::take(&mut self.interned.new);
+    /// Writes the event that was encoded, with the strings that it is the first to use.
+    fn track_event(&mut self, timestamp: u64) {
         let mut flags = SEQ_NEEDS_INCREMENTAL_STATE;
         if std::mem::take(&mut self.is_fresh) {
             flags |= SEQ_INCREMENTAL_STATE_CLEARED;
         }
-        self.packet(&TracePacket {
-            timestamp: Some(timestamp),
-            trusted_packet_sequence_id: Some(SEQUENCE),
-            track_event: Some(event),
-            interned_data: (new != InternedData::default()).then(|| Box::new(new)),
-            sequence_flags: Some(flags),
-            ..TracePacket::default()
-        });
+        let mut interned = Vec::new();
+        if std::mem::take(&mut self.interned.has_new) {
+            interned = std::mem::take(&mut self.interned.new).encode_to_vec();
+        }
+        self.encoder.packet(&mut self.bytes, SEQUENCE, timestamp, flags, &interned);
         if self.interned.is_full() {
             self.interned = Interned::default();
             self.is_fresh = true;
@@ -250,23 +260,27 @@ impl<W: Write> Exporter<W> {
     }
 
     fn thread_track(&mut self, thread: Thread, names: &Names) -> u64 {
+        if let Some((_, track)) = self.last_thread.filter(|(last, _)| *last == thread) {
+            return track;
+        }
         let (track, new) = self.tracks.thread(thread, names);
         new.into_iter().for_each(|descriptor| self.describe(descriptor));
+        self.last_thread = Some((thread, track));
         track
     }
 
-    fn annotations(&mut self, arguments: &Arguments<'_>) -> Vec<DebugAnnotation> {
-        arguments
-            .iter()
-            .map(|(name, value)| {
-                let mut annotation = DebugAnnotation {
-                    name_iid: Some(self.interned.argument(name)),
-                    ..DebugAnnotation::default()
-                };
-                set_value(&mut annotation, &value);
-                annotation
-            })
-            .collect()
+    /// Begins an event that has a name.
+    fn begin(&mut self, kind: Option<i32>, track: u64, category: Text<'_>, name: Text<'_>) {
+        self.encoder.begin(kind, track);
+        let (category, name) = (self.interned.category(category), self.interned.name(name));
+        self.encoder.named(category, name);
+    }
+
+    fn annotations(&mut self, arguments: &Arguments<'_>) {
+        for (name, value) in arguments.iter() {
+            let name = self.interned.argument(name);
+            self.encoder.annotation(name, &value, |bytes| STANDARD.encode(bytes));
+        }
     }
 
     //= docs/perfetto.md#events
@@ -276,14 +290,7 @@ impl<W: Write> Exporter<W> {
         }
         let at = event.time.nanos().0;
         self.last = at;
-        let begin = |this: &mut Self, kind: Option<i32>, track: u64| TrackEvent {
-            category_iids: vec![this.interned.category(event.category)],
-            debug_annotations: this.annotations(&event.arguments),
-            kind,
-            name_iid: Some(this.interned.name(event.name)),
-            track_uuid: Some(track),
-            ..TrackEvent::default()
-        };
+        let Event { category, name, .. } = *event;
         self.events += 1;
         match event.kind {
             EventKind::Unknown { .. } => {
@@ -300,8 +307,9 @@ impl<W: Write> Exporter<W> {
                 self.thread_track(event.thread, names);
                 let (track, new) = self.tracks.operation(event, id, kind);
                 new.into_iter().for_each(|descriptor| self.describe(descriptor));
-                let built = begin(self, Some(kind), track);
-                self.track_event(at, built);
+                self.begin(Some(kind), track, category, name);
+                self.annotations(&event.arguments);
+                self.track_event(at);
             }
             EventKind::FlowBegin { id } | EventKind::FlowStep { id } | EventKind::FlowEnd { id } => {
                 let phase = match event.kind {
@@ -310,14 +318,11 @@ impl<W: Write> Exporter<W> {
                     _ => b'f',
                 };
                 let track = self.thread_track(event.thread, names);
-                let mut built = begin(self, None, track);
-                built.legacy_event = Some(LegacyEvent {
-                    phase: Some(i32::from(phase)),
-                    unscoped_id: Some(self.flows.number(event, id)),
-                    bind_to_enclosing: (phase == b'f').then_some(true),
-                    ..LegacyEvent::default()
-                });
-                self.track_event(at, built);
+                let number = self.flows.number(event, id);
+                self.begin(None, track, category, name);
+                self.annotations(&event.arguments);
+                self.encoder.flow(phase, number);
+                self.track_event(at);
             }
             EventKind::Instant { .. } | EventKind::DurationBegin | EventKind::DurationEnd => {
                 let kind = match event.kind {
@@ -326,29 +331,24 @@ impl<W: Write> Exporter<W> {
                     _ => TYPE_INSTANT,
                 };
                 let track = self.thread_track(event.thread, names);
-                let built = begin(self, Some(kind), track);
-                self.track_event(at, built);
+                self.begin(Some(kind), track, category, name);
+                self.annotations(&event.arguments);
+                self.track_event(at);
             }
             EventKind::DurationComplete { end } => {
                 let track = self.thread_track(event.thread, names);
                 let end = Time { ticks: end, ..event.time }.nanos().0.max(at);
-                if (end - at).is_multiple_of(1000) {
-                    let mut built = begin(self, None, track);
-                    built.legacy_event = Some(LegacyEvent {
-                        phase: Some(i32::from(b'X')),
-                        duration_us: i64::try_from((end - at) / 1000).ok(),
-                        ..LegacyEvent::default()
-                    });
-                    return self.track_event(at, built);
+                // Whole microseconds have an event of their own.
+                let is_whole = (end - at).is_multiple_of(1000);
+                self.begin((!is_whole).then_some(TYPE_SLICE_BEGIN), track, category, name);
+                self.annotations(&event.arguments);
+                if is_whole {
+                    self.encoder.complete((end - at) / 1000);
+                    return self.track_event(at);
                 }
-                let built = begin(self, Some(TYPE_SLICE_BEGIN), track);
-                self.track_event(at, built);
-                let built = TrackEvent {
-                    kind: Some(TYPE_SLICE_END),
-                    track_uuid: Some(track),
-                    ..TrackEvent::default()
-                };
-                self.track_event(end, built);
+                self.track_event(at);
+                self.encoder.begin(Some(TYPE_SLICE_END), track);
+                self.track_event(end);
             }
         }
     }
@@ -358,30 +358,29 @@ impl<W: Write> Exporter<W> {
         self.thread_track(event.thread, names);
         let at = event.time.nanos().0;
         for (argument, value) in event.arguments.iter() {
-            let (counter_value, double_counter_value) = match value {
-                Value::Int32(value) => (Some(i64::from(value)), None),
-                Value::Uint32(value) => (Some(i64::from(value)), None),
-                Value::Int64(value) => (Some(value), None),
-                Value::Uint64(value) => match i64::try_from(value) {
-                    Ok(value) => (Some(value), None),
-                    Err(_) => (None, Some(value as f64)),
-                },
-                Value::Double(value) => (None, Some(value)),
-                _ => {
-                    self.skip("counter arguments that are no numbers");
-                    continue;
-                }
-            };
+            let is_number = matches!(
+                value,
+                Value::Int32(_) | Value::Uint32(_) | Value::Int64(_) | Value::Uint64(_) | Value::Double(_)
+            );
+            if !is_number {
+                self.skip("counter arguments that are no numbers");
+                continue;
+            }
             let (track, new) = self.tracks.counter(event, argument, id);
             new.into_iter().for_each(|descriptor| self.describe(descriptor));
-            let built = TrackEvent {
-                kind: Some(TYPE_COUNTER),
-                track_uuid: Some(track),
-                counter_value,
-                double_counter_value,
-                ..TrackEvent::default()
-            };
-            self.track_event(at, built);
+            self.encoder.begin(Some(TYPE_COUNTER), track);
+            match value {
+                Value::Int32(value) => self.encoder.count(value.into()),
+                Value::Uint32(value) => self.encoder.count(value.into()),
+                Value::Int64(value) => self.encoder.count(value),
+                Value::Uint64(value) => match i64::try_from(value) {
+                    Ok(value) => self.encoder.count(value),
+                    Err(_) => self.encoder.count_double(value as f64),
+                },
+                Value::Double(value) => self.encoder.count_double(value),
+                _ => {}
+            }
+            self.track_event(at);
         }
     }
 
@@ -416,46 +415,15 @@ impl<W: Write> Exporter<W> {
         whose: Option<(Thread, &Arguments<'_>)>,
         names: &Names,
     ) {
-        let mut debug_annotations = Vec::new();
-        let mut track_uuid = Some(tracks::GLOBAL);
-        if let Some((thread, arguments)) = whose {
-            track_uuid = Some(self.thread_track(thread, names));
-            debug_annotations = self.annotations(arguments);
-        }
+        let track = whose.map_or(tracks::GLOBAL, |(thread, _)| self.thread_track(thread, names));
+        self.begin(Some(TYPE_INSTANT), track, Text(category.as_bytes()), name);
+        whose.iter().for_each(|(_, arguments)| self.annotations(arguments));
         if !payload.is_empty() {
-            debug_annotations.push(DebugAnnotation {
-                name_iid: Some(self.interned.argument(Text(b"base64"))),
-                string_value: Some(STANDARD.encode(payload)),
-                ..DebugAnnotation::default()
-            });
+            let argument = self.interned.argument(Text(b"base64"));
+            self.encoder.annotation(argument, &Value::Blob(payload), |bytes| STANDARD.encode(bytes));
         }
-        let event = TrackEvent {
-            category_iids: vec![self.interned.category(Text(category.as_bytes()))],
-            debug_annotations,
-            kind: Some(TYPE_INSTANT),
-            name_iid: Some(self.interned.name(name)),
-            track_uuid,
-            ..TrackEvent::default()
-        };
         self.events += 1;
-        self.track_event(self.last, event);
-    }
-}
-
-//= docs/perfetto.md#arguments
-fn set_value(annotation: &mut DebugAnnotation, value: &Value<'_>) {
-    match value {
-        Value::Bool(value) => annotation.bool_value = Some(*value),
-        Value::Int32(value) => annotation.int_value = Some(i64::from(*value)),
-        Value::Int64(value) => annotation.int_value = Some(*value),
-        Value::Uint32(value) => annotation.uint_value = Some(u64::from(*value)),
-        Value::Uint64(value) => annotation.uint_value = Some(*value),
-        Value::Double(value) => annotation.double_value = Some(*value),
-        Value::String(value) => annotation.string_value = Some(value.to_str().into_owned()),
-        Value::Pointer(value) => annotation.pointer_value = Some(*value),
-        Value::Koid(koid) => annotation.uint_value = Some(koid.0),
-        Value::Blob(bytes) => annotation.string_value = Some(STANDARD.encode(bytes)),
-        Value::Null | Value::Unknown => annotation.string_value = Some("null".to_owned()),
+        self.track_event(self.last);
     }
 }
 

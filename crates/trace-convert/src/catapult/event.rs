@@ -80,11 +80,13 @@ impl<W: Write> Exporter<W> {
         self.events += 1;
     }
 
-    pub(super) fn who(&mut self, Thread { process, thread }: Thread) {
-        self.json.raw(",\"pid\":");
-        self.json.integer(process.0);
-        self.json.raw(",\"tid\":");
-        self.json.integer(thread.0);
+    pub(super) fn who(&mut self, thread: Thread) {
+        // Mostly that of the event before.
+        if self.last_thread.as_ref().is_none_or(|(last, _)| *last != thread) {
+            let text = format!(",\"pid\":{},\"tid\":{}", thread.process.0, thread.thread.0);
+            self.last_thread = Some((thread, text));
+        }
+        self.last_thread.iter().for_each(|(_, text)| self.json.raw(text));
     }
 
     /// The phase, and what belongs to it. There are three ways to write an id.
@@ -160,16 +162,20 @@ impl<W: Write> Exporter<W> {
     fn arguments(&mut self, event: &Event<'_>) {
         let arguments: &Arguments<'_> = &event.arguments;
         let is_series = self.is_chrome() && matches!(event.kind, EventKind::Counter { .. });
-        // To Fuchsia's reader an argument of unknown type is not there at all; a null is, but is not written.
-        let unknown = arguments.iter().filter(|(_, value)| *value == Value::Unknown).count();
-        (0..unknown).for_each(|_| self.skip("arguments of unknown type"));
-        if unknown == arguments.len() {
+        if arguments.is_empty() {
             return;
         }
-        self.json.raw(",\"args\":{");
-        let mut is_first = true;
+        let begin = ",\"args\":{";
+        self.json.raw(begin);
+        let (mut is_first, mut are_all_unknown) = (true, true);
         for (name, value) in arguments.iter() {
-            if matches!(value, Value::Null | Value::Unknown) {
+            // To Fuchsia's reader it is not there at all; a null is, but is not written.
+            if value == Value::Unknown {
+                self.skip("arguments of unknown type");
+                continue;
+            }
+            are_all_unknown = false;
+            if value == Value::Null {
                 continue;
             }
             if is_series && !is_number(&value) {
@@ -182,6 +188,9 @@ impl<W: Write> Exporter<W> {
             self.json.string(name.as_bytes());
             self.json.raw(":");
             self.json.value(&value);
+        }
+        if are_all_unknown {
+            return self.json.take_back(begin.len());
         }
         self.json.raw("}");
     }
@@ -201,6 +210,10 @@ impl<W: Write> Exporter<W> {
 //= docs/catapult.md#numbers
 pub(super) fn micros<W: Write>(json: &mut Json<W>, Time { ticks, rate }: Time) {
     let micros = ticks.0 as f64 * (1_000_000.0 / rate.0.get() as f64);
+    // Fifteen digits are the shortest ones of the double next to them, which is this one if the product is.
+    if rate == TicksPerSecond::NANOSECONDS && ticks.0 < FIFTEEN_DIGITS && micros == ticks.0 as f64 / 1000.0 {
+        return json.thousandths(ticks.0);
+    }
     let digits = json.double(micros);
     if micros >= ALWAYS_EXACT_MICROS && !are_exact(digits, ticks, rate) {
         let (length, nanos) = (digits.len(), ticks.to_nanos(rate));
@@ -219,6 +232,9 @@ fn is_number(value: &Value<'_>) -> bool {
         Value::Int32(_) | Value::Uint32(_) | Value::Int64(_) | Value::Uint64(_) | Value::Double(_)
     )
 }
+
+/// So many nanoseconds have no more digits in microseconds.
+const FIFTEEN_DIGITS: u64 = 1_000_000_000_000_000;
 
 /// Below it, which is 12 days, the roundings on the way to the digits are less than half a nanosecond together.
 const ALWAYS_EXACT_MICROS: f64 = (1_u64 << 40) as f64;

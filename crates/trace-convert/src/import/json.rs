@@ -3,6 +3,7 @@
 
 mod entry;
 mod number;
+mod plain;
 
 pub(super) use number::hash;
 
@@ -57,6 +58,11 @@ fn events<R: Read, W: Write>(
                 scanner.take(b',')?;
             }
             Some(b'{') => {
+                if let Some(length) = importer.plain_event(scanner.buffered()) {
+                    scanner.pass(length);
+                    importer.writer.flush_if_full().map_err(ImportError::Write)?;
+                    continue;
+                }
                 let Some((place, text)) = scanner.value()? else {
                     importer.writer.warn(CUT_OFF);
                     return Ok(());

@@ -3,7 +3,7 @@
 
 use super::marker::{Marker, Scope as MarkerScope};
 use super::writer::{Writer, inline};
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use std::io::Write;
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::event::{EventKind, Scope};

@@ -62,7 +62,13 @@ impl<R: Read> Scanner<R> {
         Ok(length > 0)
     }
 
-    fn pass(&mut self, length: usize) {
+    /// What was read and not passed.
+    pub fn buffered(&self) -> &[u8] {
+        &self.buffer[self.start..]
+    }
+
+    /// Goes on behind so many of these bytes.
+    pub fn pass(&mut self, length: usize) {
         let passed = &self.buffer[self.start..self.start + length];
         match passed.iter().rposition(|byte| *byte == b'\n') {
             Some(last) => {

@@ -1,7 +1,7 @@
 //! What events leave out that only their order tells: the names of ends, and where a flow begins.
 //= docs/import.md#what-the-order-tells
 
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashSet};
 use trace_format::event::EventType;
 use trace_format::record::RecordType;
 

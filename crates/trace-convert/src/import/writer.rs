@@ -3,7 +3,8 @@
 use super::sorter::Sorter;
 use super::timeline::{Fate, Timeline};
 use crate::Summary;
-use std::collections::{BTreeMap, HashMap};
+use foldhash::{HashMap, HashMapExt};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::event::{Event, EventKind};

@@ -4,7 +4,7 @@
 use super::messages::{
     CounterDescriptor, ProcessDescriptor, TYPE_SLICE_BEGIN, TYPE_SLICE_END, ThreadDescriptor, TrackDescriptor,
 };
-use std::collections::HashMap;
+use foldhash::HashMap;
 use trace_format::units::Koid;
 use trace_reader::{Event, Names, Text, Thread};
 

@@ -25,9 +25,28 @@ const MAX_ARGUMENTS: usize = 15;
 /// Ends of flows that wait for a slice; later ones stay where they are.
 const MAX_WAITING: usize = 100_000;
 
-/// The members that count; others are passed over.
+/// The members that count, values as they are written; others are passed over.
+pub(super) struct Entry<'a> {
+    pub ph: Option<Cow<'a, str>>,
+    pub name: Option<&'a str>,
+    pub cat: Option<&'a str>,
+    pub ts: Option<&'a str>,
+    pub dur: Option<&'a str>,
+    pub pid: Option<&'a str>,
+    pub tid: Option<&'a str>,
+    pub id: Option<&'a str>,
+    pub id2: Option<&'a str>,
+    pub s: Option<Cow<'a, str>>,
+    pub bp: Option<Cow<'a, str>>,
+    pub bind_id: Option<&'a str>,
+    pub flow_in: bool,
+    pub flow_out: bool,
+    pub args: Vec<(Cow<'a, str>, &'a str)>,
+}
+
+/// The same as `serde_json` finds them.
 #[derive(Deserialize)]
-struct Entry<'a> {
+struct RawEntry<'a> {
     #[serde(borrow)]
     ph: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -58,6 +77,33 @@ struct Entry<'a> {
     flow_out: bool,
     #[serde(borrow)]
     args: Option<&'a RawValue>,
+}
+
+impl<'a> RawEntry<'a> {
+    fn entry(self) -> Result<Entry<'a>, serde_json::Error> {
+        let args = self.args.map(RawValue::get).filter(|args| args.starts_with('{'));
+        let args = match args {
+            Some(args) => serde_json::from_str::<Members<'_>>(args)?.0,
+            None => Vec::new(),
+        };
+        Ok(Entry {
+            ph: self.ph,
+            name: self.name.map(RawValue::get),
+            cat: self.cat.map(RawValue::get),
+            ts: self.ts.map(RawValue::get),
+            dur: self.dur.map(RawValue::get),
+            pid: self.pid.map(RawValue::get),
+            tid: self.tid.map(RawValue::get),
+            id: self.id.map(RawValue::get),
+            id2: self.id2.map(RawValue::get),
+            s: self.s,
+            bp: self.bp,
+            bind_id: self.bind_id.map(RawValue::get),
+            flow_in: self.flow_in,
+            flow_out: self.flow_out,
+            args: args.into_iter().map(|(name, value)| (name, value.get())).collect(),
+        })
+    }
 }
 
 /// The members of an object, in order.
@@ -92,9 +138,13 @@ impl<'de> Deserialize<'de> for Members<'de> {
 struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Text, or the text of another value.
-fn text(raw: &RawValue) -> Cow<'_, str> {
-    let found: Result<Borrowed<'_>, _> = serde_json::from_str(raw.get());
-    found.map_or(Cow::Borrowed(raw.get()), |text| text.0)
+fn text(raw: &str) -> Cow<'_, str> {
+    let plain = raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    if let Some(plain) = plain.filter(|plain| !plain.contains('\\')) {
+        return Cow::Borrowed(plain);
+    }
+    let found: Result<Borrowed<'_>, _> = serde_json::from_str(raw);
+    found.map_or(Cow::Borrowed(raw), |text| text.0)
 }
 
 /// An event's time and text.
@@ -134,25 +184,40 @@ impl<W: Write> Importer<W> {
     }
 
     /// A process or thread: its number; of one that has a name instead, that name's hash.
-    fn koid(raw: Option<&RawValue>) -> Koid {
-        Koid(raw.map_or(0, |raw| id(raw.get())))
+    fn koid(raw: Option<&str>) -> Koid {
+        Koid(raw.map_or(0, id))
     }
 
     pub fn event(&mut self, text_of_event: &[u8]) -> Result<(), serde_json::Error> {
         self.event_at(text_of_event, None)
     }
 
+    /// An event at the beginning of some bytes if it is of the usual form; its length.
+    pub fn plain_event(&mut self, bytes: &[u8]) -> Option<usize> {
+        let (entry, length) = super::plain::event(bytes)?;
+        self.entry(&entry, &bytes[..length], None).ok().map(|()| length)
+    }
+
     /// An event, at its time or at another.
     fn event_at(&mut self, text_of_event: &[u8], at: Option<u64>) -> Result<(), serde_json::Error> {
-        let entry: Entry<'_> = serde_json::from_slice(text_of_event)?;
+        let entry = serde_json::from_slice::<RawEntry<'_>>(text_of_event)?.entry()?;
+        self.entry(&entry, text_of_event, at)
+    }
+
+    fn entry(
+        &mut self,
+        entry: &Entry<'_>,
+        text_of_event: &[u8],
+        at: Option<u64>,
+    ) -> Result<(), serde_json::Error> {
         let thread = Thread { process: Self::koid(entry.pid), thread: Self::koid(entry.tid) };
         let phase = entry.ph.as_deref().unwrap_or_default();
         if phase == "M" {
-            self.metadata(&entry, thread)?;
+            self.metadata(entry, thread);
             return Ok(());
         }
         let is_late = at.is_some();
-        let Some(at) = at.or_else(|| entry.ts.and_then(|ts| nanos(ts.get()))) else {
+        let Some(at) = at.or_else(|| entry.ts.and_then(nanos)) else {
             self.writer.skip("events without a time that can be expressed");
             return Ok(());
         };
@@ -163,14 +228,14 @@ impl<W: Write> Importer<W> {
             return Ok(());
         }
         let own_id = || {
-            let local = entry.id2.map(|id2| hash(id2.get().as_bytes()));
-            entry.id.map(|raw| id(raw.get())).or(local).unwrap_or(0)
+            let local = entry.id2.map(|id2| hash(id2.as_bytes()));
+            entry.id.map(id).or(local).unwrap_or(0)
         };
         let kind = match phase {
             "B" => EventKind::DurationBegin,
             "E" => EventKind::DurationEnd,
             "X" => {
-                let length = entry.dur.and_then(|dur| nanos(dur.get())).unwrap_or(0);
+                let length = entry.dur.and_then(nanos).unwrap_or(0);
                 EventKind::DurationComplete { end: Ticks(at.saturating_add(length)) }
             }
             "i" | "I" | "R" => EventKind::Instant {
@@ -193,12 +258,8 @@ impl<W: Write> Importer<W> {
             }
         };
         let (name, category) = (entry.name.map(text), entry.cat.map(text));
-        let members = match entry.args.filter(|args| args.get().starts_with('{')) {
-            Some(args) => serde_json::from_str::<Members<'_>>(args.get())?.0,
-            None => Vec::new(),
-        };
-        self.write(at, thread, (category, name), kind, &members);
-        if let Some(id) = entry.bind_id.map(|raw| id(raw.get())) {
+        self.write(at, thread, (category, name), kind, &entry.args);
+        if let Some(id) = entry.bind_id.map(id) {
             let flow = match (entry.flow_in, entry.flow_out) {
                 (false, true) => Some(EventKind::FlowBegin { id }),
                 (true, true) => Some(EventKind::FlowStep { id }),
@@ -219,20 +280,20 @@ impl<W: Write> Importer<W> {
         thread: Thread,
         (category, name): (Option<Cow<'_, str>>, Option<Cow<'_, str>>),
         kind: EventKind,
-        members: &[(Cow<'_, str>, &RawValue)],
+        members: &[(Cow<'_, str>, &str)],
     ) {
         for _ in members.iter().skip(MAX_ARGUMENTS) {
             self.writer.skip("arguments beyond the fifteenth");
         }
         let members = &members[..members.len().min(MAX_ARGUMENTS)];
         let texts: Vec<Option<Cow<'_, str>>> =
-            members.iter().map(|(_, raw)| raw.get().starts_with('"').then(|| text(raw))).collect();
+            members.iter().map(|(_, raw)| raw.starts_with('"').then(|| text(raw))).collect();
         let mut arguments = Vec::with_capacity(members.len());
         for ((name, raw), text) in members.iter().zip(&texts) {
             let name = self.writer.string(name.as_bytes());
             let value = match text {
                 Some(text) => ArgumentValue::String(self.writer.string(text.as_bytes())),
-                None => plain_value(raw.get()),
+                None => plain_value(raw),
             };
             arguments.push(Argument { name, value });
         }
@@ -241,23 +302,15 @@ impl<W: Write> Importer<W> {
     }
 
     /// Names of processes and threads.
-    fn metadata(&mut self, entry: &Entry<'_>, thread: Thread) -> Result<(), serde_json::Error> {
-        #[derive(Deserialize)]
-        struct Name<'a> {
-            #[serde(borrow)]
-            name: Option<Cow<'a, str>>,
-        }
-
+    fn metadata(&mut self, entry: &Entry<'_>, thread: Thread) {
         let what = entry.name.map(text).unwrap_or_default();
-        let name: Option<Name<'_>> = entry.args.map(|args| serde_json::from_str(args.get())).transpose()?;
-        match (what.as_ref(), name.and_then(|name| name.name)) {
-            ("process_name", Some(name)) => {
-                self.writer.name_process(thread.process, name.as_bytes());
-            }
+        let name = entry.args.iter().find(|(key, _)| key == "name");
+        let name = name.filter(|(_, raw)| raw.starts_with('"')).map(|(_, raw)| text(raw));
+        match (what.as_ref(), name) {
+            ("process_name", Some(name)) => self.writer.name_process(thread.process, name.as_bytes()),
             ("thread_name", Some(name)) => self.writer.name_thread(thread, name.as_bytes()),
             (other, _) => self.writer.skip(format!("metadata {other}")),
         }
-        Ok(())
     }
 
     /// What stands beside the events.

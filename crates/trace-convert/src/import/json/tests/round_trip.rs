@@ -38,7 +38,7 @@ impl Value {
             i32::try_from(value)
                 .map(Self::Int32)
                 .or_else(|_| i64::try_from(value).map(Self::Int64))
-                .unwrap_or_else(|_| Self::Uint64(value as u64))
+                .unwrap_or(Self::Uint64(value as u64))
         };
         Some(match self {
             Self::Null => return None,
@@ -109,8 +109,11 @@ fn archive(events: &[Event]) -> Vec<u8> {
 fn there_and_back(archive: &[u8], dialect: Dialect) -> Vec<String> {
     let mut json = Vec::new();
     catapult::convert_with(archive, &mut json, Options { dialect, ..Options::default() }).unwrap();
-    let (again, summary) = imported(std::str::from_utf8(&json).unwrap());
+    let text = std::str::from_utf8(&json).unwrap();
+    let (again, summary) = imported(text);
     assert_eq!(summary.skipped, []);
+    // With a name that has an escape no event is of the usual form, and all are read another way.
+    assert_eq!(imported(&text.replace("{\"cat\":", "{\"c\\u0061t\":")).0, again);
     lines(&again)
 }
 
@@ -213,12 +216,16 @@ fn what_does_not_come_back_as_it_was() {
         };
         let expected = format!(r#"0.000000001 begin 1/2 "c" "n" {expected}"#);
         for dialect in DIALECTS {
-            assert_eq!(there_and_back(&archive(&[event.clone()]), dialect), [expected.as_str()], "{value:?}");
+            assert_eq!(
+                there_and_back(&archive(std::slice::from_ref(&event)), dialect),
+                [expected.as_str()],
+                "{value:?}"
+            );
         }
         let absent = Event { arguments: vec![("v".to_owned(), Value::Null)], ..event };
         for dialect in DIALECTS {
             assert_eq!(
-                there_and_back(&archive(&[absent.clone()]), dialect),
+                there_and_back(&archive(std::slice::from_ref(&absent)), dialect),
                 [r#"0.000000001 begin 1/2 "c" "n""#]
             );
         }
