@@ -23,6 +23,8 @@ use trace_reader::{Item, Reader, Value};
 
 /// Events of the archive; with `--test` a thousandth.
 const EVENTS: u64 = 1_000_000;
+/// Not a divisor of 10⁹, as most clocks.
+const COUNTER_RATE: u64 = 2_399_987_654;
 const RUNS: usize = 9;
 const NAMES: u64 = 40;
 const PROCESS: u64 = 1000;
@@ -48,12 +50,12 @@ fn events(count: u64) -> Vec<Kept> {
         .collect()
 }
 
-fn archive(events: &[Kept]) -> Vec<u8> {
+fn archive(events: &[Kept], ticks_per_second: TicksPerSecond) -> Vec<u8> {
     let mut bytes = Bytes::default();
     let mut write = |record: Record<'_>| record.encode(&mut bytes).expect("a valid record");
     write(Record::Metadata(Metadata::TraceInfoMagic));
     write(Record::Metadata(Metadata::ProviderInfo { id: ProviderId(1), name: b"provider" }));
-    write(Record::Initialization(Initialization { ticks_per_second: TicksPerSecond::NANOSECONDS }));
+    write(Record::Initialization(Initialization { ticks_per_second }));
     for number in 0..NAMES {
         let value = format!("function number {number}");
         write(Record::String(StringRecord { index: number as u16 + 10, value: value.as_bytes() }));
@@ -176,7 +178,9 @@ fn main() {
     let is_test = std::env::args().any(|argument| argument == "--test");
     let (count, runs) = if is_test { (EVENTS / 1000, 1) } else { (EVENTS, RUNS) };
     let kept = events(count);
-    let archive = archive(&kept);
+    let of_counter = TicksPerSecond::new(COUNTER_RATE).expect("not 0");
+    let (archive, counter_archive) =
+        (archive(&kept, TicksPerSecond::NANOSECONDS), archive(&kept, of_counter));
     let mut json = Vec::new();
     catapult::convert(&archive[..], &mut json).expect("a sound archive");
     let mut hand = Vec::with_capacity(json.len());
@@ -191,6 +195,7 @@ fn main() {
         ("JSON by serde_json, from memory", json.len()),
         ("FXT to JSON by serde_json", json.len()),
         ("FXT to Catapult", json.len()),
+        ("FXT to Catapult, ticks of a processor", json.len()),
         ("FXT to Perfetto", archive.len()),
         ("FXT to tables as CSV", archive.len()),
         ("JSON to FXT", json.len()),
@@ -198,7 +203,17 @@ fn main() {
     ]
     .map(|(name, bytes)| (Cost::new(name), bytes));
     for _ in 0..runs {
-        let [hand, serde, read_serde, to_catapult, to_perfetto, to_csv, of_json, of_perfetto] = &mut costs;
+        let [
+            hand,
+            serde,
+            read_serde,
+            to_catapult,
+            to_catapult_of_counter,
+            to_perfetto,
+            to_csv,
+            of_json,
+            of_perfetto,
+        ] = &mut costs;
         let mut measured = |cost: &mut (Cost, usize), run: &mut dyn FnMut(&mut Vec<u8>)| {
             output.clear();
             cost.0.measure(count, |_| run(&mut output));
@@ -209,6 +224,11 @@ fn main() {
         measured(read_serde, &mut |output| of_archive_by_serde(black_box(&archive), output));
         measured(to_catapult, &mut |output| {
             let summary = catapult::convert(black_box(&archive[..]), output).expect("a sound archive");
+            assert_eq!(summary.events, count);
+        });
+        measured(to_catapult_of_counter, &mut |output| {
+            let summary =
+                catapult::convert(black_box(&counter_archive[..]), output).expect("a sound archive");
             assert_eq!(summary.events, count);
         });
         measured(to_perfetto, &mut |output| {

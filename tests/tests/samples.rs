@@ -326,6 +326,13 @@ fn every_command_reads_every_sample() {
         for output in ["out.fxt", "out.pftrace"] {
             succeeds(&sandbox, &["convert", path, output]);
         }
+        // The same each time.
+        for output in ["out.fxt", "out.pftrace"] {
+            let again = format!("again-{output}");
+            succeeds(&sandbox, &["convert", path, &again]);
+            let read = |name: &str| fs::read(sandbox.file(name)).unwrap();
+            assert!(read(output) == read(&again), "{name} as {output}");
+        }
         for (dialect, output) in [("catapult", "out.json"), ("chrome", "chrome.json")] {
             succeeds(&sandbox, &["convert", "--to", dialect, path, output]);
             let written = fs::read(sandbox.file(output)).unwrap();

@@ -128,21 +128,30 @@ fn catapult_counts_the_same_and_warns_of_nothing() {
     let test = "catapult_counts_the_same_and_warns_of_nothing";
     let sandbox = Sandbox::new();
     sandbox.record(&["--output-file", "demo.fxt"], "demo", &[]);
-    let by_name = |table: &str, condition: &str| {
-        let sql = format!("SELECT name, count(*) AS n FROM {table} WHERE {condition} GROUP BY name");
+    let by_name = |table: &str| {
+        let sql = format!("SELECT name, count(*) AS n FROM {table} GROUP BY name");
         let output = sandbox.trace(["query", "--output", "json", &sql, "demo.fxt"]);
         assert!(output.status.success(), "{output:?}");
         let rows: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
         let row = |row: &serde_json::Value| (row["name"].as_str().unwrap().to_owned(), row["n"].clone());
         rows.iter().map(row).collect::<serde_json::Map<_, _>>()
     };
-    // An instant of a thread is a slice without length there.
-    let slices = "(SELECT name FROM slices WHERE async_id IS NULL UNION ALL SELECT name FROM instants WHERE scope = 'thread')";
-    let slices = by_name(slices, "true");
-    let operations = by_name("slices", "async_id IS NOT NULL");
-    let counters = by_name("counters", "true");
+    // An instant is a slice without length there, and a counter with an id has it in its name.
+    let slices = by_name(
+        "(SELECT name FROM slices WHERE async_id IS NULL UNION ALL SELECT name FROM instants WHERE scope = 'thread')",
+    );
+    let operations = by_name(
+        "(SELECT name FROM slices WHERE async_id IS NOT NULL UNION ALL \
+          SELECT name FROM instants WHERE async_id IS NOT NULL)",
+    );
+    let counters = by_name(
+        "(SELECT name || iif(counter_id = 0, '', printf('[0x%x]', counter_id)) AS name FROM counters)",
+    );
     assert!(slices.len() > 3 && !operations.is_empty() && !counters.is_empty(), "{slices:?}");
-    let flows: u64 = by_name("flows", "phase <> 'begin'").values().map(|count| count.as_u64().unwrap()).sum();
+    let flows: u64 = by_name("(SELECT name FROM flows WHERE phase <> 'begin')")
+        .values()
+        .map(|count| count.as_u64().unwrap())
+        .sum();
     for (options, converted) in [
         (&["--to", "catapult"][..], "demo.json"),
         (&["--to", "chrome", "--container", "array"], "array.json"),

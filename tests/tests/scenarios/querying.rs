@@ -88,6 +88,9 @@ fn tables_are_files_of_a_directory() {
     assert_eq!(read("threads.csv"), "pid,tid,process,thread\n1,2,,\n");
     assert_eq!(fs::read_dir(sandbox.file("trace.tables")).unwrap().count(), 8);
 
+    printed(&sandbox, &["convert", "--to", "csv", "trace.json", "runs/run=1"]);
+    assert_eq!(fs::read_dir(sandbox.file("runs/run=1")).unwrap().count(), 8);
+
     // Again, into the directory that is there; what else is in it stays.
     fs::write(sandbox.file("trace.tables").join("notes"), "mine").unwrap();
     printed(&sandbox, &["convert", "--to", "csv", "--category", "none", "trace.json", "trace.tables"]);

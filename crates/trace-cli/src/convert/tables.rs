@@ -30,11 +30,8 @@ struct Directory<'a> {
 
 impl<'a> Directory<'a> {
     fn create(path: &'a Path, suffix: &'static str) -> io::Result<Self> {
-        let is_new = match fs::create_dir(path) {
-            Ok(()) => true,
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => false,
-            Err(error) => return Err(error),
-        };
+        let is_new = !path.is_dir();
+        fs::create_dir_all(path)?;
         Ok(Self { path, is_new, suffix, files: RefCell::default() })
     }
 
