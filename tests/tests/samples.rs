@@ -165,11 +165,11 @@ const SAMPLES: [Sample; 26] = [
     },
     Sample {
         name: "perfetto_flow_events_json_v2.json",
-        records: 19,
-        events: 8,
-        problems: &[],
+        records: 26,
+        events: 14,
+        problems: &[("unmatched-flow-end", 1)],
         left_out: &[],
-        rows: [6, 1, 0, 0, 5, 0, 0, 0],
+        rows: [6, 1, 0, 6, 5, 0, 0, 0],
     },
     Sample {
         name: "perfetto_json__json_all_slice_types.json",

@@ -149,7 +149,11 @@ What the format cannot express is counted and named at the end; --strict makes i
     Convert(Convert),
     /// Answer questions in SQL to a trace
     #[cfg(feature = "query")]
-    #[command(after_help = query_help())]
+    #[command(
+        after_help = query_help(),
+        override_usage = "trace query [OPTIONS] SQL TRACE\n       trace query [OPTIONS] --sql-file FILE TRACE\n       \
+                          trace query --schema"
+    )]
     Query(Query),
     /// Make a trace of what a recording left whose manager, client and programs have died
     #[command(after_help = "Examples:
@@ -428,9 +432,12 @@ pub struct Query {
     /// A file with the statements; `-` is stdin
     #[arg(long, short = 'f', value_name = "FILE")]
     pub sql_file: Option<PathBuf>,
-    /// The statements, unless --sql-file has them, and the trace, plain or compressed; `-` is stdin
-    #[arg(value_name = "SQL> <TRACE", num_args = 1..=2, required_unless_present = "schema")]
-    pub what: Vec<String>,
+    /// The statements, unless --sql-file has them
+    #[arg(value_name = "SQL", required_unless_present = "schema")]
+    pub sql: Option<String>,
+    /// The trace, plain or compressed with gzip or zstd; `-` is stdin
+    #[arg(value_name = "TRACE")]
+    pub trace: Option<String>,
 }
 
 /// How answers are printed.

@@ -23,10 +23,11 @@ pub fn run(options: &Query) -> Result<(), Failure> {
     if options.schema {
         return closed_is_enough(output.write_all(schema().as_bytes()).and_then(|()| output.flush()));
     }
-    let (sql, trace) = match (options.what.as_slice(), &options.sql_file) {
-        ([sql, trace], None) => (sql.clone(), trace),
-        ([trace], Some(file)) => (statements(file)?, trace),
-        ([_], None) => {
+    // With a file the first argument is the trace.
+    let (sql, trace) = match (&options.sql, &options.trace, &options.sql_file) {
+        (Some(sql), Some(trace), None) => (sql.clone(), trace),
+        (Some(trace), None, Some(file)) => (statements(file)?, trace),
+        (_, None, None) => {
             return Err(Failure::usage("both SQL and a trace are needed, or --sql-file and a trace"));
         }
         _ => return Err(Failure::usage("--sql-file has the statements: only a trace is needed besides")),

@@ -66,9 +66,9 @@ fn perfetto_sees_in_an_import_what_it_sees_in_the_original() {
             let output = sandbox.trace(["convert", original.to_str().unwrap(), converted]);
             assert!(output.status.success(), "{output:?}");
             // Its reader of archives leaves out when a CPU is idle, and of a flow all ends but the first.
-            let is_left_out =
-                |question: &str| converted == "imported.fxt" && [FLOWS, SCHED].contains(&question);
-            let kinds_left_out: &[&str] = if converted == "imported.fxt" { &["flow", "sched"] } else { &[] };
+            let is_archive = converted == "imported.fxt";
+            let is_left_out = |question: &str| is_archive && [FLOWS, SCHED].contains(&question);
+            let kinds_left_out: &[&str] = if is_archive { &["flow", "sched"] } else { &[] };
             let asked_of: Vec<Question> =
                 questions.iter().copied().filter(|question| !is_left_out(question)).chain([ERRORS]).collect();
             let expected: Vec<_> = expected
