@@ -7,7 +7,7 @@ use crate::args::format::{Compression, Format, Target, of_name};
 use crate::args::{Container, Convert};
 use crate::exit::Failure;
 use crate::input::{self, is_stdin, open};
-use crate::output::OutputFile;
+use crate::output::{OutputFile, remove_on_signal};
 use crate::progress;
 use encoder::Encoder;
 use std::error::Error;
@@ -64,6 +64,7 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
         let name = output.display();
         return Err(Failure::usage(format!("{name} is both input and output; name another output")));
     }
+    remove_on_signal()?;
     // The input first: without it no output is begun.
     if !is_stdin(input) {
         drop(open(input)?);

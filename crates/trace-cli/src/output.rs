@@ -1,10 +1,42 @@
 //! A file that appears under its name only when it is complete.
 
 use crate::exit::Failure;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use std::fs::{File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use tempfile::NamedTempFile;
+
+/// Files and directories under temporary names, or not complete.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Adds a file or directory to those that a signal removes; a directory before what is in it.
+pub fn is_unfinished(path: &Path) {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
+}
+
+/// Takes it from them.
+pub fn is_finished(path: &Path) {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).retain(|unfinished| unfinished != path);
+}
+
+/// From here on Ctrl-C and its like end the program, as without this, and leave nothing unfinished behind.
+pub fn remove_on_signal() -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::new(format!("cannot wait for signals: {error}"));
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(failed)?;
+    let thread = std::thread::Builder::new().name("trace-signals".to_owned());
+    let waiting = thread.spawn(move || {
+        let Some(signal) = signals.forever().next() else { return };
+        for path in UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).drain(..).rev() {
+            // A directory that somebody has put something into stays.
+            let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir(&path));
+        }
+        let _ = signal_hook::low_level::emulate_default_handler(signal);
+    });
+    waiting.map(drop).map_err(failed)
+}
 
 /// An output under a temporary name beside its place; removed unless it is finished.
 #[derive(Debug)]
@@ -43,6 +75,7 @@ impl OutputFile {
                     directory.display()
                 ))
             })?;
+        is_unfinished(file.path());
         Ok(Self { file, path })
     }
 
@@ -57,6 +90,7 @@ impl OutputFile {
             Failure::new(format!("cannot write {}: {error}", path.display()))
         };
         self.file.as_file().sync_all().map_err(|error| failed(&self.path, &error))?;
+        is_finished(self.file.path());
         self.file.persist(&self.path).map_err(|error| failed(&self.path, &error.error))?;
         Ok(self.path)
     }

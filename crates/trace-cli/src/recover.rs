@@ -4,7 +4,7 @@ use crate::args::Recover;
 use crate::connection;
 use crate::exit::Failure;
 use crate::list::print;
-use crate::output::OutputFile;
+use crate::output::{OutputFile, remove_on_signal};
 use crate::summary;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -86,6 +86,7 @@ fn recover(options: &Recover) -> Result<(), Failure> {
         }
     };
     let leftover = Leftover::open(&session.directory).map_err(failure)?;
+    remove_on_signal()?;
     let mut output = OutputFile::create(&options.output_file)?;
     let mut all = Vec::new();
     let mut writer = BufWriter::new(output.file());

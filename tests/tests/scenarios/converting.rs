@@ -2,9 +2,12 @@
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use rustix::process::Signal;
 use std::fs::{self, File};
 use std::io::Write;
-use trace_tests::Sandbox;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
+use trace_tests::{Sandbox, wait_for};
 
 const EVENTS: &str = r#"{"otherData": 1, "traceEvents": [
     {"ph": "X", "pid": 1, "tid": 2, "ts": 1.5, "dur": 2, "name": "a", "cat": "c", "args": {"x": 1}},
@@ -55,4 +58,22 @@ fn what_is_no_json_is_told_with_its_place() {
     assert!(!output.status.success(), "{output:?}");
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("line 2, column 3"), "{said}");
+}
+
+/// Ctrl-C while more input is to come: no unfinished file, no directory, and the end that signals make.
+//= docs/tables.md#csv
+#[test]
+fn what_is_interrupted_leaves_nothing_behind() {
+    for (format, output) in [("catapult", "out.json"), ("csv", "tables")] {
+        let sandbox = Sandbox::new();
+        let mut command = sandbox.command("trace");
+        command.args(["convert", "--to", format, "-", output]).stdin(Stdio::piped());
+        let mut process = Sandbox::spawn_command(command);
+        process.say("[");
+        wait_for("something unfinished", || (!sandbox.files().is_empty()).then_some(()));
+        process.signal(Signal::INT);
+        wait_for("its end", || (!process.is_running()).then_some(()));
+        assert_eq!(process.finish().status.signal(), Some(Signal::INT.as_raw()), "{format}");
+        assert_eq!(sandbox.files(), [""; 0], "{format}");
+    }
 }

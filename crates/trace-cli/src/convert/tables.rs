@@ -6,6 +6,7 @@ use crate::args::Convert;
 use crate::args::format::Target;
 use crate::exit::Failure;
 use crate::input::{self, open};
+use crate::output::{is_finished, is_unfinished};
 use crate::progress;
 use std::cell::RefCell;
 use std::fs::{self, File, Permissions};
@@ -32,6 +33,9 @@ impl<'a> Directory<'a> {
     fn create(path: &'a Path, suffix: &'static str) -> io::Result<Self> {
         let is_new = !path.is_dir();
         fs::create_dir_all(path)?;
+        if is_new {
+            is_unfinished(path);
+        }
         Ok(Self { path, is_new, suffix, files: RefCell::default() })
     }
 
@@ -41,6 +45,7 @@ impl<'a> Directory<'a> {
             .suffix(".partial")
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(self.path)?;
+        is_unfinished(named.path());
         let file = named.reopen()?;
         self.files.borrow_mut().push((format!("{name}.{}", self.suffix), named));
         Ok(BufWriter::new(file))
@@ -48,8 +53,10 @@ impl<'a> Directory<'a> {
 
     /// Gives the files their names; those that had them are replaced.
     fn finish(self) -> io::Result<()> {
+        is_finished(self.path);
         for (name, file) in self.files.take() {
             file.as_file().sync_all()?;
+            is_finished(file.path());
             file.persist(self.path.join(name)).map_err(|error| error.error)?;
         }
         Ok(())
