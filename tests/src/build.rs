@@ -37,6 +37,18 @@ pub fn program(name: &str) -> &'static Path {
     programs.get(name).unwrap_or_else(|| panic!("no program {name} was built"))
 }
 
+/// Copies a program to where every user can run it, wherever the workspace is.
+///
+/// Another process writes the copy: what other tests start meanwhile would inherit a file that is open for writing here, and while it is
+/// open anywhere nobody can execute it.
+///
+/// # Panics
+/// If it cannot be copied.
+pub fn copy_program(name: &str, to: &Path) {
+    let status = Command::new("install").args(["-m", "755"]).arg(program(name)).arg(to).status();
+    assert!(status.is_ok_and(|status| status.success()), "{name} cannot be copied to {}", to.display());
+}
+
 fn build(what: &[&str]) -> HashMap<String, PathBuf> {
     let mut command = Command::new(env!("CARGO"));
     command.current_dir(workspace()).args(["build", "--message-format=json-render-diagnostics"]).args(what);

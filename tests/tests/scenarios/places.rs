@@ -118,7 +118,7 @@ fn sockets_of_somebody_elses_are_not_spoken_to() {
     chown(&directory, Some(MALLORY), Some(MALLORY)).unwrap();
     set_mode(sandbox.work_dir().parent().unwrap(), 0o755);
     let public = sandbox.file("trace");
-    fs::copy(trace_tests::build::program("trace"), &public).unwrap();
+    trace_tests::build::copy_program("trace", &public);
     // Whoever listens has the credentials of the process that began to.
     let mut mallory = std::process::Command::new(&public);
     mallory.arg("manager").env("TRACE_RUNTIME_DIR", &directory).uid(MALLORY).gid(MALLORY);

@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use trace_tests::build::program;
 use trace_tests::{Archive, Sandbox, wait_for};
 
@@ -254,6 +255,8 @@ struct Terminal {
     child: Child,
     master: File,
     seen: Arc<Mutex<Vec<u8>>>,
+    /// Ends when nobody has the terminal any more.
+    reading: JoinHandle<()>,
 }
 
 impl Terminal {
@@ -284,13 +287,13 @@ impl Terminal {
         let master = File::from(pty.master);
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (mut reader, collected) = (master.try_clone().expect("a descriptor"), seen.clone());
-        std::thread::spawn(move || {
+        let reading = std::thread::spawn(move || {
             let mut chunk = [0; 4096];
             while let Ok(length @ 1..) = reader.read(&mut chunk) {
                 collected.lock().expect("no panic").extend_from_slice(&chunk[..length]);
             }
         });
-        Self { child, master, seen }
+        Self { child, master, seen, reading }
     }
 
     fn seen(&self) -> String {
@@ -312,6 +315,7 @@ impl Terminal {
     fn finish(mut self) -> (Option<i32>, String) {
         let status =
             wait_for("the end of the program", || self.child.try_wait().expect("it can be waited for"));
+        wait_for("the end of what it said", || self.reading.is_finished().then_some(()));
         (status.code(), self.seen())
     }
 }

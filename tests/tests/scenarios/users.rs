@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use trace_format::units::ProviderId;
+use trace_tests::build::copy_program;
 use trace_tests::sandbox::Process;
 use trace_tests::skip::skip;
 use trace_tests::{Archive, Sandbox, wait_for};
@@ -18,8 +19,7 @@ const BOB: u32 = 4_002;
 fn public(sandbox: &Sandbox, name: &str) -> PathBuf {
     let path = sandbox.file(name);
     if !path.exists() {
-        std::fs::copy(trace_tests::build::program(name), &path).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        copy_program(name, &path);
     }
     path
 }
