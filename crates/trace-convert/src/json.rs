@@ -75,6 +75,13 @@ impl<W: Write> Json<W> {
         self.text
     }
 
+    /// What was not handed on yet, which is forgotten here.
+    pub fn take(&mut self) -> String {
+        let text = String::from_utf8_lossy(&self.text).into_owned();
+        self.text.clear();
+        text
+    }
+
     /// Text that is JSON already.
     #[inline]
     pub fn raw(&mut self, text: &str) {

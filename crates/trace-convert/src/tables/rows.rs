@@ -7,7 +7,7 @@ use crate::json::Json;
 use crate::{ConvertError, Summary, source};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io::{self, Read};
+use std::io::{self, Read, Sink};
 use trace_format::event::{EventKind, Scope};
 use trace_format::kernel_object::{TYPE_PROCESS, TYPE_THREAD};
 use trace_format::scheduling::{
@@ -30,6 +30,8 @@ pub fn fill(input: impl Read, rows: &mut impl Rows, filter: Filter) -> Result<Su
         processes: BTreeMap::new(),
         threads: BTreeMap::new(),
         seen: BTreeSet::new(),
+        json: Json::new(io::sink()),
+        last_thread: None,
         skipped: BTreeMap::new(),
         events: 0,
     };
@@ -54,6 +56,9 @@ struct Filler<'a, R> {
     /// Names of threads, with the processes that they are told to be of.
     threads: BTreeMap<Koid, (Option<Koid>, String)>,
     seen: BTreeSet<Thread>,
+    /// The thread of the last event, which is seen already.
+    last_thread: Option<Thread>,
+    json: Json<Sink>,
     skipped: BTreeMap<&'static str, u64>,
     events: u64,
 }
@@ -97,12 +102,11 @@ impl<'a> Whose<'a> {
     }
 }
 
-/// Arguments as a JSON object; none for none.
-fn json(arguments: &Arguments<'_>) -> Option<String> {
+/// Arguments as a JSON object, made in a scratch; none for none.
+fn json_of(json: &mut Json<Sink>, arguments: &Arguments<'_>) -> Option<String> {
     if arguments.is_empty() {
         return None;
     }
-    let mut json = Json::new(io::sink());
     json.raw("{");
     for (place, (name, value)) in arguments.iter().enumerate() {
         if place > 0 {
@@ -113,7 +117,7 @@ fn json(arguments: &Arguments<'_>) -> Option<String> {
         json.value(&value);
     }
     json.raw("}");
-    String::from_utf8(json.into_bytes()).ok()
+    Some(json.take())
 }
 
 fn state_text(state: ThreadState) -> Cell<'static> {
@@ -184,27 +188,32 @@ impl<R: Rows> Filler<'_, R> {
             return Ok(());
         }
         self.events += 1;
-        self.seen.insert(event.thread);
+        if self.last_thread.replace(event.thread) != Some(event.thread) {
+            self.seen.insert(event.thread);
+        }
         let at = event.time.nanos().0;
         let (category, name) = (event.category.to_str(), event.name.to_str());
+        // A counter has a row for each.
+        let has_args = !matches!(event.kind, EventKind::Counter { .. });
+        let args = has_args.then(|| json_of(&mut self.json, &event.arguments)).flatten();
         let open = |async_id: Option<u64>| Open {
             at,
             thread: event.thread,
             category: category.as_ref().into(),
             name: name.as_ref().into(),
             async_id,
-            args: json(&event.arguments).unwrap_or_default().into(),
+            args: args.as_deref().unwrap_or_default().into(),
         };
         let phase = match event.kind {
             EventKind::DurationBegin => return self.begin(open(None)),
             EventKind::AsyncBegin { id } => return self.begin(open(Some(id))),
             EventKind::DurationEnd => {
                 let begun = self.spans.end(event.thread);
-                return self.end(begun, at, event, names);
+                return self.end(begun, at, args, names);
             }
             EventKind::AsyncEnd { id } => {
                 let begun = self.spans.end_async(event.thread.process, &category, &name, id);
-                return self.end(begun, at, event, names);
+                return self.end(begun, at, args, names);
             }
             EventKind::DurationComplete { end } => {
                 let end = Time { ticks: end, ..event.time }.nanos().0;
@@ -223,7 +232,6 @@ impl<R: Rows> Filler<'_, R> {
         };
         let whose = Whose::new(event.thread, names);
         let [pid, tid, process, thread] = whose.cells();
-        let args = json(&event.arguments);
         let args = args.as_deref().map_or(Cell::Null, Cell::Text);
         let (kind, what, id) = match event.kind {
             EventKind::Instant { scope } => {
@@ -251,13 +259,13 @@ impl<R: Rows> Filler<'_, R> {
         Ok(())
     }
 
-    fn end(&mut self, begun: Option<Open>, at: u64, event: &Event<'_>, names: &Names) -> io::Result<()> {
+    fn end(&mut self, begun: Option<Open>, at: u64, args: Option<String>, names: &Names) -> io::Result<()> {
         let Some(mut open) = begun else {
             self.skip("ends without a beginning");
             return Ok(());
         };
         // Those of the end come behind.
-        match json(&event.arguments) {
+        match args {
             Some(more) if open.args.is_empty() => open.args = more.into(),
             Some(more) => {
                 let first = open.args.strip_suffix('}').unwrap_or_default();
