@@ -4,6 +4,8 @@
 #   make install DESTDIR=stage PREFIX=/usr
 #   make install NAME=fxtrace             where another trace is a command already
 #   make uninstall
+#   make install-c                        the library for C and C++, with its headers
+#   make uninstall-c
 
 PREFIX ?= /usr/local
 NAME ?= trace
@@ -15,7 +17,17 @@ FISHDIR = $(PREFIX)/share/fish/vendor_completions.d
 UNITDIR = $(PREFIX)/lib/systemd/system
 TOOL = target/release/trace
 
-.PHONY: all install uninstall
+# Of the library. It follows the version of the workspace; the number behind `.so` in its soname is that of its layout.
+LIBDIR = $(PREFIX)/lib
+INCLUDEDIR = $(PREFIX)/include/libtrace
+CMAKEDIR = $(LIBDIR)/cmake/Trace
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+BUILD_C ?= cargo build --release --locked -p trace-c
+OUTPUT_C ?= target/release
+FILL = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@VERSION@|$(VERSION)|'
+PACKAGING_C = crates/trace-c/packaging
+
+.PHONY: all install uninstall install-c uninstall-c
 
 all:
 	cargo build --release --locked -p trace-cli
@@ -34,3 +46,20 @@ uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/$(NAME) $(DESTDIR)$(MANDIR)/$(NAME).1 $(DESTDIR)$(MANDIR)/$(NAME)-*.1
 	rm -f $(DESTDIR)$(BASHDIR)/$(NAME) $(DESTDIR)$(ZSHDIR)/_$(NAME) $(DESTDIR)$(FISHDIR)/$(NAME).fish
 	rm -f $(DESTDIR)$(UNITDIR)/$(NAME)-manager.service
+
+install-c:
+	$(BUILD_C)
+	install -D -m 755 $(OUTPUT_C)/libtrace.so $(DESTDIR)$(LIBDIR)/libtrace.so.$(VERSION)
+	ln -sf libtrace.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libtrace.so.0
+	ln -sf libtrace.so.0 $(DESTDIR)$(LIBDIR)/libtrace.so
+	install -m 644 $(OUTPUT_C)/libtrace.a $(DESTDIR)$(LIBDIR)/libtrace.a
+	cd crates/trace-c/include && find . -name '*.h' -exec install -D -m 644 {} $(abspath $(DESTDIR)$(INCLUDEDIR))/{} \;
+	mkdir -p $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(CMAKEDIR)
+	$(FILL) $(PACKAGING_C)/libtrace.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/libtrace.pc
+	$(FILL) $(PACKAGING_C)/TraceConfig.cmake.in > $(DESTDIR)$(CMAKEDIR)/TraceConfig.cmake
+	$(FILL) $(PACKAGING_C)/TraceConfigVersion.cmake.in > $(DESTDIR)$(CMAKEDIR)/TraceConfigVersion.cmake
+
+uninstall-c:
+	rm -f $(DESTDIR)$(LIBDIR)/libtrace.so* $(DESTDIR)$(LIBDIR)/libtrace.a
+	rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/libtrace.pc
+	rm -rf $(DESTDIR)$(CMAKEDIR) $(DESTDIR)$(INCLUDEDIR)

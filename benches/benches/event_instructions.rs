@@ -11,8 +11,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use trace_benches::callgrind::count;
 use trace_engine::{
-    AlertHandler, BufferMode, Config, Disposition, Region, Scope, counter, duration, duration_begin,
-    duration_end, engine, flow_begin, instant,
+    AlertHandler, BufferMode, Categories, Config, Disposition, Region, Scope, counter, duration,
+    duration_begin, duration_end, engine, flow_begin, instant,
 };
 
 /// Per cent that a count may grow.
@@ -66,7 +66,7 @@ fn run(place: usize, times: u64) {
         process: 1,
         process_name: "bench".into(),
         ticks_per_second: 1,
-        categories,
+        categories: Categories::Listed(categories),
         alert: AlertHandler::default(),
     };
     engine::initialize(region, BufferMode::Oneshot, config).expect("the engine is idle");

@@ -1,7 +1,14 @@
-//! Builds the tracepoints of LTTng, which are C.
+//! Builds what is C: events of our own, and the tracepoints of LTTng.
 
 fn main() {
     println!("cargo:rerun-if-changed=src/lttng");
+    println!("cargo:rerun-if-changed=src/ours");
+    println!("cargo:rerun-if-changed=../../crates/trace-c/include");
+    cc::Build::new()
+        .file("src/ours/events.c")
+        .include("../../crates/trace-c/include")
+        .opt_level(2)
+        .compile("ours");
     #[cfg(feature = "lttng")]
     {
         cc::Build::new()

@@ -1,5 +1,6 @@
 //! Counts instructions, by running this program again under callgrind.
 
+use std::path::Path;
 use std::process::Command;
 
 /// Repetitions of the shorter run; the longer one has twice as many.
@@ -12,16 +13,24 @@ const TIMES: u64 = 10_000;
 ///
 /// There is no valgrind, or the program failed.
 pub fn count(arguments: &[&str]) -> Result<u64, String> {
-    Ok((collect(arguments, 2 * TIMES)? - collect(arguments, TIMES)?) / TIMES)
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    count_of(&program, &[&["--run"], arguments].concat())
+}
+
+/// As [`count`], of another program, which gets the arguments and how often it is to repeat.
+///
+/// # Errors
+///
+/// There is no valgrind, or the program failed.
+pub fn count_of(program: &Path, arguments: &[&str]) -> Result<u64, String> {
+    Ok((collect(program, arguments, 2 * TIMES)? - collect(program, arguments, TIMES)?) / TIMES)
 }
 
 /// Instructions of a whole run.
-fn collect(arguments: &[&str], times: u64) -> Result<u64, String> {
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+fn collect(program: &Path, arguments: &[&str], times: u64) -> Result<u64, String> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(program)
-        .arg("--run")
         .args(arguments)
         .arg(times.to_string())
         .output()

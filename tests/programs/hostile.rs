@@ -124,6 +124,7 @@ fn spoil_fifo(how: &str) {
         protocol: VersionRange::PROTOCOL,
         buffer_header: VersionRange::only(1),
         tick_source: zx_sim::ticks::source().name().to_owned(),
+        dumps_memory: false,
     };
     let message = RegistryRequest::RegisterProvider(registration).encode(Txid::ONE_WAY).expect("it fits");
     registry.write(&message.bytes, message.handles).expect("the manager listens");

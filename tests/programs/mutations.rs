@@ -44,6 +44,8 @@ fn test(directory: &Path, arguments: &[String]) -> std::io::Result<Outcome> {
         .arg("test")
         .args(arguments)
         .env("CARGO_TARGET_DIR", directory.join("target"))
+        // One crate is compiled again and again here.
+        .env("CARGO_INCREMENTAL", "1")
         // Enough for tests of chance to find what was broken.
         .env("PROPTEST_CASES", "500")
         .output()?;

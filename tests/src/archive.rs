@@ -7,6 +7,7 @@ use trace_format::event::EventKind;
 use trace_format::loss::{LedgerRecord, LossCode, LossRecord};
 use trace_format::slab::LossReason;
 use trace_format::units::{Koid, Nanos, ProviderId, Ticks, TicksPerSecond};
+use trace_reader::item::{Scheduling, ThreadState};
 use trace_reader::{Item, Reader};
 
 /// The id of the manager's own provider.
@@ -148,6 +149,42 @@ pub struct Archive {
     pub ledgers: Vec<LedgerRecord>,
     /// Ticks per second, of each initialization record.
     pub rates: Vec<u64>,
+    /// What the scheduler did, in the order of the file.
+    pub scheduling: Vec<Scheduled>,
+}
+
+/// What the scheduler did; threads by their numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "as in the reader")]
+pub enum Scheduled {
+    Switch { at: u64, cpu: u16, outgoing: u64, state: ThreadState, incoming: u64 },
+    Wakeup { at: u64, cpu: u16, thread: u64, waker: Option<u64> },
+}
+
+impl Scheduled {
+    /// When, in ticks.
+    #[must_use]
+    pub const fn at(&self) -> u64 {
+        match self {
+            Self::Switch { at, .. } | Self::Wakeup { at, .. } => *at,
+        }
+    }
+
+    fn new(at: u64, kind: Scheduling, arguments: trace_reader::Arguments<'_>) -> Option<Self> {
+        Some(match kind {
+            Scheduling::ContextSwitch { cpu, outgoing_state: state, outgoing, incoming } => {
+                Self::Switch { at, cpu, outgoing: outgoing.0, state, incoming: incoming.0 }
+            }
+            Scheduling::ThreadWakeup { cpu, thread } => {
+                let waker = arguments.iter().find_map(|(name, value)| match value {
+                    trace_reader::Value::Koid(koid) if name.as_bytes() == b"waker" => Some(koid.0),
+                    _ => None,
+                });
+                Self::Wakeup { at, cpu, thread: thread.0, waker }
+            }
+            _ => return None,
+        })
+    }
 }
 
 impl Event {
@@ -233,6 +270,9 @@ impl Archive {
                     archive.threads.insert(koid.0, name.to_str().into_owned());
                 }
                 Item::ProviderEvent { about, event: 0 } => archive.filled_up.push(about),
+                Item::Scheduling { time, kind, arguments } => {
+                    archive.scheduling.extend(Scheduled::new(time.ticks.0, kind, arguments));
+                }
                 Item::Loss(loss) => archive.losses.push(loss),
                 Item::Ledger(ledger) => archive.ledgers.push(ledger),
                 Item::Initialization { rate } => archive.rates.push(rate.0.get()),
@@ -272,6 +312,19 @@ impl Archive {
     pub fn lost(&self, reason: LossReason) -> u64 {
         let of_reason = self.losses.iter().filter(|loss| loss.reason == LossCode::from(reason));
         of_reason.map(|loss| loss.count).sum()
+    }
+
+    /// The number of the thread of a name.
+    ///
+    /// # Panics
+    /// If there is not exactly one.
+    #[must_use]
+    pub fn thread(&self, name: &str) -> u64 {
+        let mut found = self.threads.iter().filter(|(_, found)| *found == name);
+        let (Some((thread, _)), None) = (found.next(), found.next()) else {
+            panic!("not one {name}: {:?}", self.threads)
+        };
+        *thread
     }
 
     /// Events of a name, by thread, in the order of the file.

@@ -49,7 +49,28 @@ pub fn copy_program(name: &str, to: &Path) {
     assert!(status.is_ok_and(|status| status.success()), "{name} cannot be copied to {}", to.display());
 }
 
+/// The libraries that a build makes.
+///
+/// # Panics
+/// If the workspace does not build.
+#[must_use]
+pub fn files(what: &[&str]) -> Vec<PathBuf> {
+    let files = messages(what).into_iter().filter_map(|message| message["filenames"].as_array().cloned());
+    files.flatten().filter_map(|name| Some(PathBuf::from(name.as_str()?))).collect()
+}
+
 fn build(what: &[&str]) -> HashMap<String, PathBuf> {
+    messages(what)
+        .into_iter()
+        .filter_map(|message| {
+            let name = message["target"]["name"].as_str()?.to_owned();
+            Some((name, PathBuf::from(message["executable"].as_str()?)))
+        })
+        .collect()
+}
+
+/// What cargo says of a build.
+fn messages(what: &[&str]) -> Vec<serde_json::Value> {
     let mut command = Command::new(env!("CARGO"));
     command.current_dir(workspace()).args(["build", "--message-format=json-render-diagnostics"]).args(what);
     if !cfg!(debug_assertions) {
@@ -59,10 +80,6 @@ fn build(what: &[&str]) -> HashMap<String, PathBuf> {
     assert!(output.status.success(), "cargo build {what:?} failed");
     String::from_utf8_lossy(&output.stdout)
         .lines()
-        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
-        .filter_map(|message| {
-            let name = message["target"]["name"].as_str()?.to_owned();
-            Some((name, PathBuf::from(message["executable"].as_str()?)))
-        })
+        .filter_map(|line| serde_json::from_str(line).ok())
         .collect()
 }

@@ -7,6 +7,8 @@ pub mod build;
 pub mod catapult;
 pub mod client;
 pub mod corpus;
+pub mod kernel;
+pub mod native;
 pub mod perfetto;
 pub mod proxy;
 pub mod sandbox;

@@ -17,6 +17,7 @@ mod scenarios {
     mod kinds;
     mod listing;
     mod manager;
+    mod memory;
     mod modes;
     mod off;
     mod options;

@@ -11,18 +11,22 @@ use trace_tests::build::workspace;
 const MAX_LINES: usize = 700;
 
 /// Which crate uses which of ours; no other edges.
-const EDGES: [(&str, &[&str]); 9] = [
+const EDGES: [(&str, &[&str]); 12] = [
     ("trace-format", &[]),
     ("zx-sim", &[]),
     ("trace-protocol", &[]),
     ("trace-reader", &["trace-format"]),
     ("trace-engine", &["trace-format", "zx-sim"]),
-    ("trace-convert", &["trace-format", "trace-reader"]),
-    ("trace-provider", &["trace-engine", "trace-protocol", "zx-sim"]),
+    ("trace-linux", &["trace-format"]),
+    ("trace-convert", &["trace-format", "trace-linux", "trace-reader"]),
+    ("trace-provider", &["trace-engine", "trace-format", "trace-protocol", "zx-sim"]),
+    ("trace-c", &["trace-engine", "trace-format", "trace-provider", "zx-sim"]),
+    ("ktrace-provider", &["trace-engine", "trace-format", "trace-linux", "trace-provider", "zx-sim"]),
     ("trace-manager", &["trace-format", "trace-protocol", "trace-reader", "zx-sim"]),
     (
         "trace-cli",
         &[
+            "ktrace-provider",
             "trace-convert",
             "trace-format",
             "trace-manager",
@@ -35,13 +39,30 @@ const EDGES: [(&str, &[&str]); 9] = [
 ];
 
 /// The only files with unsafe code.
-const UNSAFE: [&str; 14] = [
+const UNSAFE: [&str; 31] = [
+    "crates/trace-c/src/abi.rs",
+    "crates/trace-c/src/atrace.rs",
+    "crates/trace-c/src/context.rs",
+    "crates/trace-c/src/copies.rs",
+    "crates/trace-c/src/dispatcher.rs",
+    "crates/trace-c/src/events.rs",
+    "crates/trace-c/src/exports.rs",
+    "crates/trace-c/src/handler.rs",
+    "crates/trace-c/src/instrumentation.rs",
+    "crates/trace-c/src/layout.rs",
+    "crates/trace-c/src/observers.rs",
+    "crates/trace-c/src/provider.rs",
+    "crates/trace-c/src/records.rs",
+    "crates/trace-c/src/zircon.rs",
     "crates/trace-engine/src/block.rs",
     "crates/trace-engine/src/engine.rs",
+    "crates/trace-engine/src/enlisted.rs",
     "crates/trace-engine/src/macros.rs",
     "crates/trace-engine/src/record_writer.rs",
     "crates/trace-engine/src/region.rs",
+    "crates/trace-engine/src/run.rs",
     "crates/trace-engine/src/section.rs",
+    "crates/trace-engine/src/site.rs",
     "crates/trace-engine/src/sys.rs",
     "crates/trace-engine/src/write.rs",
     "crates/trace-provider/src/buffer.rs",

@@ -16,17 +16,10 @@ unsafe extern "C" {
 pub const TRACER: Tracer = Tracer {
     name: "LTTng-UST",
     begin,
-    span: Some(|events| timed(events, peer_lttng_spans)),
-    instant: Some(|events| timed(events, peer_lttng_instants)),
+    span: Some(|events| crate::timed_in_c(events, peer_lttng_spans)),
+    instant: Some(|events| crate::timed_in_c(events, peer_lttng_instants)),
     flush: || (),
 };
-
-/// The loop is C as well, as in an application that has tracepoints.
-fn timed(events: u64, emit: extern "C" fn(u64)) -> f64 {
-    let begin = Instant::now();
-    emit(events);
-    begin.elapsed().as_nanos() as f64 / events as f64
-}
 
 /// A session of the daemon, into buffers that go round, with the daemon's files in a directory of its own.
 struct Session {

@@ -7,6 +7,7 @@
 
 #[cfg(feature = "lttng")]
 mod lttng;
+mod ours;
 mod tracers;
 
 use std::collections::BTreeMap;
@@ -25,6 +26,13 @@ fn processor_nanos() -> f64 {
     // SAFETY: the call fills the struct.
     unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+}
+
+/// Nanoseconds for each of so many events of a loop in C, as in an application in that language.
+pub fn timed_in_c(events: u64, emit: extern "C" fn(u64)) -> f64 {
+    let begin = std::time::Instant::now();
+    emit(events);
+    begin.elapsed().as_nanos() as f64 / events as f64
 }
 
 /// Nanoseconds per event of a loop.

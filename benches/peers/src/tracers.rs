@@ -68,6 +68,7 @@ pub const TRACERS: &[Tracer] = &[
         }),
         flush: || (),
     },
+    crate::ours::TRACER,
     Tracer {
         name: "fastrace",
         begin: fastrace,
@@ -203,7 +204,7 @@ fn store(memory: &[AtomicU64], number: u64) {
 }
 
 /// Into a circular buffer, as in a recording that goes on.
-fn engine() -> Box<dyn Any> {
+pub fn engine() -> Box<dyn Any> {
     use trace_engine::{BufferMode, Config, Disposition, Region, engine};
 
     let (region, words) = Region::on_heap(16 << 20);

@@ -1,6 +1,8 @@
 //! The command line.
 
+pub mod dump_memory;
 pub mod format;
+pub mod ktrace;
 pub mod record;
 pub mod values;
 
@@ -78,6 +80,12 @@ Files: that of --config; then $XDG_CONFIG_HOME/trace/config.toml and /etc/trace/
   trace start --buffering-mode circular --buffer-size 64MB
   trace snapshot --last 10s -o stall.fxt")]
     Snapshot(Snapshot),
+    /// Have the programs of the running recording write down what they use memory for
+    #[command(after_help = "Examples:
+  trace dump-memory
+  trace dump-memory --detailed
+  trace record --memory-dump-interval 1s -- ./app")]
+    DumpMemory(dump_memory::DumpMemory),
     /// List the programs that can be recorded
     #[command(after_help = "Example:
   trace list-providers --json")]
@@ -127,6 +135,7 @@ The page is loaded from ui.perfetto.dev; the trace stays on this machine, where 
   trace check trace.fxt
   trace check --json trace.fxt.gz | jq .problems
   trace check --allow loss,unmatched-begin trace.fxt
+  trace check --clocks trace.fxt    of a recording with kernel:sched
 
 Exit codes: 0 if the trace is clean, 1 if it has problems, 2 if it cannot be read to its end
 or the command line is wrong. The kinds of problem are described in docs/check.md.")]
@@ -166,6 +175,11 @@ What the format cannot express is counted and named at the end; --strict makes i
 Nothing that can be recovered is deleted unasked; but a directory in memory, such as /dev/shm or
 $XDG_RUNTIME_DIR, ends with the machine or the login.")]
     Recover(Recover),
+    /// Provide events of the kernel, for recordings of others; recordings start one by themselves where they may
+    #[command(after_help = "Examples:
+  sudo trace ktrace &
+  trace record --categories kernel:sched,app -- ./app")]
+    Ktrace(ktrace::Ktrace),
     /// Run the manager that programs register with; other commands start one when they need it
     #[command(after_help = "Example:
   trace manager &")]
@@ -361,6 +375,9 @@ pub struct Check {
     /// Output for programs: one object
     #[arg(long)]
     pub json: bool,
+    /// Compare the times of events with those in which the kernel says that their threads ran
+    #[arg(long)]
+    pub clocks: bool,
     /// Kinds of problem that are told and do not count, separated by commas
     #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = problem_kind)]
     pub allow: Vec<String>,
@@ -574,7 +591,7 @@ mod tests {
             ("record", "--stop-timeout", "-1", time),
             ("record", "--max-size", "0", "expected a size above 0, such as 500 (mebibytes), 64KB or 2GB"),
             ("record", "--trigger", "stall", "expected ALERT:ACTION, such as stall:stop"),
-            ("record", "--trigger", "stall:go", "expected stop or snapshot"),
+            ("record", "--trigger", "stall:go", "expected stop, snapshot or dump-memory"),
             ("record", "--categories", "a b", "no blanks or quotes, and * only at the end"),
             ("record", "--categories", ",", "leave the option out to record all"),
             ("record", "--format", "xml", formats),

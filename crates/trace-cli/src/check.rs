@@ -10,14 +10,20 @@ use std::io::{self, Write as _};
 use trace_reader::check::{Limits, Report, check};
 use trace_reader::item::Nanos;
 
+/// Events and context switches whose times are compared; more are not.
+const MAX_CLOCK_TIMES: usize = 100_000_000;
+
 /// Checks a trace; the exit code says how it went.
 pub fn run(options: &Check) -> Result<u8, Failure> {
     let unreadable = |text: String| Failure { code: USAGE, text };
     let file = open(&options.input).map_err(|failure| unreadable(failure.text))?;
     let bytes = file.metadata().map_or(0, |metadata| metadata.len());
     let bar = progress::bar("checking", bytes);
-    let limits =
-        Limits { table_bytes: options.table_size.saturating_mul(1 << 20), open_spans: options.open_spans };
+    let limits = Limits {
+        table_bytes: options.table_size.saturating_mul(1 << 20),
+        open_spans: options.open_spans,
+        clock_times: if options.clocks { MAX_CLOCK_TIMES } else { 0 },
+    };
     let name = name(&options.input);
     let archive = as_archive(progress::reading(file, &bar));
     let archive = archive.map_err(|error| unreadable(format!("cannot read {name}: {error}")))?;
@@ -26,8 +32,10 @@ pub fn run(options: &Check) -> Result<u8, Failure> {
     let report = report.map_err(|error| unreadable(format!("{name}: {}", problem(&error))))?;
     let counted = |kind: &&str| !options.allow.iter().any(|allowed| allowed == kind);
     let has_problems = report.problems.iter().any(|problem| counted(&problem.kind));
-    let text =
-        if options.json { machine(&report, &options.allow) } else { human(&name, &report, &options.allow) };
+    let text = match options.json {
+        true => machine(&report, &options.allow, options.clocks),
+        false => human(&name, &report, &options.allow),
+    };
     match io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             return Err(unreadable(format!("cannot write to stdout: {error}")));
@@ -85,6 +93,14 @@ fn human(name: &str, report: &Report, allowed: &[String]) -> String {
     for (count, what) in unknown(report) {
         let _ = writeln!(text, "skipped: {count} {what} of a later version of the format");
     }
+    for (provider, clock) in &report.clocks {
+        let _ = writeln!(
+            text,
+            "clock of provider {provider}: {} of {} events while their thread ran",
+            clock.judged - clock.outside,
+            clock.judged
+        );
+    }
     for problem in &report.problems {
         let allowed = if allowed.iter().any(|kind| kind == problem.kind) { " (allowed)" } else { "" };
         let _ = writeln!(text, "{}: {}{allowed}", problem.kind, problem.count);
@@ -109,7 +125,7 @@ fn human(name: &str, report: &Report, allowed: &[String]) -> String {
 
 /// A report for programs.
 //= docs/check.md#json
-fn machine(report: &Report, allowed: &[String]) -> String {
+fn machine(report: &Report, allowed: &[String], has_clocks: bool) -> String {
     let times = |times: Option<(Nanos, Nanos)>| times.map(|(first, last)| [first.0, last.0]);
     let providers: Vec<_> = report
         .providers
@@ -153,8 +169,20 @@ fn machine(report: &Report, allowed: &[String]) -> String {
             })
         })
         .collect();
+    let clocks: Vec<_> = report
+        .clocks
+        .iter()
+        .map(|(provider, clock)| {
+            json!({
+                "provider": provider.0,
+                "judged": clock.judged,
+                "outside": clock.outside,
+                "shift_ns": clock.shift,
+            })
+        })
+        .collect();
     let unknown = report.unknown;
-    let document = json!({
+    let mut document = json!({
         "bytes": report.bytes,
         "records": report.records,
         "events": report.events,
@@ -170,6 +198,9 @@ fn machine(report: &Report, allowed: &[String]) -> String {
         "losses": losses,
         "error": report.error.as_ref().map(ToString::to_string),
     });
+    if has_clocks {
+        document["clocks"] = clocks.into();
+    }
     format!("{document:#}\n")
 }
 

@@ -8,9 +8,11 @@ mod connection;
 mod convert;
 mod doctor;
 mod dump;
+mod dump_memory;
 mod exit;
 mod input;
 mod install;
+mod kernel;
 mod list;
 mod manager;
 mod measure;
@@ -49,7 +51,11 @@ fn main() -> ExitCode {
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
     if !matches!(
         cli.command,
-        Command::Recover(_) | Command::Manager(_) | Command::Completions(_) | Command::Man(_)
+        Command::Recover(_)
+            | Command::Manager(_)
+            | Command::Ktrace(_)
+            | Command::Completions(_)
+            | Command::Man(_)
     ) {
         recover::remind();
     }
@@ -68,6 +74,7 @@ fn main() -> ExitCode {
         Command::View(options) => view::run(&options).map(|()| 0),
         Command::Completions(options) => install::completions(&options).map(|()| 0),
         Command::Man(options) => install::man(&options).map(|()| 0),
+        Command::DumpMemory(options) => dump_memory::run(&options).map(|()| 0),
         Command::ListProviders(options) => list::providers(&options).map(|()| 0),
         Command::ListCategories(options) => list::categories(&options).map(|()| 0),
         Command::Check(options) => check::run(&options),
@@ -77,6 +84,7 @@ fn main() -> ExitCode {
         Command::Query(options) => query::run(&options).map(|()| 0),
         Command::Recover(options) => recover::run(&options).map(|()| 0),
         Command::Manager(options) => manager::run(&options).map(|()| 0),
+        Command::Ktrace(options) => kernel::run(&options).map(|()| 0),
     };
     match result {
         Ok(code) => ExitCode::from(code),

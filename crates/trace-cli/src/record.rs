@@ -11,7 +11,7 @@ use crate::command::RecordedCommand;
 use crate::connection::Connection;
 use crate::exit::{self, Failure};
 use crate::settings::Settings;
-use crate::{convert, measure, summary, verify};
+use crate::{convert, kernel, measure, summary, verify};
 use destination::{Destination, Finished};
 use recording::{Happening, Recording};
 use status_line::StatusLine;
@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use trace_protocol::controller::{
     SessionRequest, SessionResponse, StartOptions, StopOptions, StopResult, TraceConfig,
 };
+use trace_protocol::memory::{MemoryDumpLevel, MemoryDumps};
 use triggers::Triggers;
 
 /// How long a manager may take beyond its own timeouts.
@@ -37,7 +38,8 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
             "--trigger: snapshots are named after the trace's file, and stdout has no name",
         ));
     }
-    let connection = Connection::open()?;
+    let mut connection = Connection::open()?;
+    kernel::provide(&mut connection, &config, options)?;
     let start_timeout = Duration::from_millis(config.start_timeout_milliseconds);
     let stdout_is_ours = destination.is_stdout();
     let mut sink = destination.sink();
@@ -98,7 +100,7 @@ pub fn trace_config(settings: &Settings) -> Result<TraceConfig, Failure> {
     let milliseconds = |span: Option<args::values::Span>, default: u64| {
         span.map_or(default, |span| u64::try_from(span.0.as_millis()).unwrap_or(u64::MAX))
     };
-    Ok(TraceConfig {
+    let mut config = TraceConfig {
         provider_specs: plan.provider_specs(&options.provider_buffer_size),
         categories: plan.session,
         buffer_size_megabytes_hint: options.buffer_size.map_or(4, |size| size.0),
@@ -107,7 +109,20 @@ pub fn trace_config(settings: &Settings) -> Result<TraceConfig, Failure> {
         stop_timeout_milliseconds: milliseconds(options.stop_timeout, 5000),
         metadata: options.no_metadata != Some(true),
         command_line: command_line(),
+        memory_dumps: memory_dumps(options),
         ..default
+    };
+    kernel::ask(&mut config, options.profile.is_some());
+    Ok(config)
+}
+
+/// The dumps of memory that are wanted again and again.
+fn memory_dumps(options: &Options) -> Option<MemoryDumps> {
+    let interval = options.memory_dump_interval?.0.as_millis();
+    let is_detailed = options.detailed_memory_dumps == Some(true);
+    Some(MemoryDumps {
+        interval_milliseconds: u64::try_from(interval).unwrap_or(u64::MAX).max(1),
+        level: if is_detailed { MemoryDumpLevel::Detailed } else { MemoryDumpLevel::Light },
     })
 }
 

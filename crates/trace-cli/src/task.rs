@@ -1,5 +1,6 @@
 //! `trace start`, `stop`, `status` and `flush`: a recording that the manager holds, so that it outlives the shell.
 
+use crate::args::record::Recording;
 use crate::args::values::Action;
 use crate::args::{Machinery, Start, Stop};
 use crate::connection::Connection;
@@ -9,7 +10,7 @@ use crate::list::print;
 use crate::record::destination::Destination;
 use crate::record::trace_config;
 use crate::settings::Settings;
-use crate::{summary, verify};
+use crate::{kernel, summary, verify};
 use serde_json::json;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -41,9 +42,9 @@ pub fn start(options: &Start) -> Result<(), Failure> {
     }
     let mut triggers = Vec::new();
     for trigger in &asked.trigger {
-        if trigger.action == Action::Snapshot {
+        if trigger.action != Action::Stop {
             return refuse(
-                "--trigger: only stop is possible here; trace record --trigger can take snapshots",
+                "--trigger: only stop is possible here; trace record --trigger can take snapshots and memory dumps",
             );
         }
         triggers.push(Trigger { alert: trigger.alert.clone(), action: TriggerAction::Terminate });
@@ -62,7 +63,7 @@ pub fn start(options: &Start) -> Result<(), Failure> {
         name: options.name.clone().unwrap_or_else(|| stem(&path)),
         file: path.to_string_lossy().into_owned(),
     };
-    let started = begin(config, options, file);
+    let started = begin(config, options, file, asked);
     let (mut connection, task) = started.inspect_err(|_| {
         // Nothing was written into it.
         let _ = std::fs::remove_file(&path);
@@ -78,8 +79,10 @@ fn begin(
     config: trace_protocol::controller::TraceConfig,
     options: TaskOptions,
     file: File,
+    asked: &Recording,
 ) -> Result<(Connection, u64), Failure> {
     let mut connection = Connection::open()?;
+    kernel::provide(&mut connection, &config, asked)?;
     let wait = Duration::from_millis(config.start_timeout_milliseconds) + Duration::from_secs(10);
     let request = TaskRequest::Start { config, options, file: Handle::new(file.into()) };
     match ask(&mut connection, request, Some(wait))? {

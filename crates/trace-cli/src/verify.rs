@@ -3,6 +3,8 @@
 use crate::exit::Failure;
 use crate::input::open;
 use crate::progress;
+use crate::settings::categories::scope;
+use ktrace_provider::{categories, figures, probes};
 use std::collections::BTreeSet;
 use std::path::Path;
 use trace_reader::{Item, Reader};
@@ -33,18 +35,32 @@ pub fn categories(requested: &[String], archive: &Path) -> Result<(), Failure> {
 fn is_checked(entry: &str) -> bool {
     !entry.starts_with('-')
         && !unscoped(entry).starts_with('#')
-        && !["kernel:meta", "kernel:sched", "*"].contains(&unscoped(entry))
+        && !["kernel:meta", "kernel:sched", figures::MEMORY_ALIAS, "*"].contains(&unscoped(entry))
+        && !is_single(unscoped(entry))
+}
+
+/// A trace point or probe, whose events have another category. Whether it can be recorded the kernel's provider says.
+fn is_single(entry: &str) -> bool {
+    entry.starts_with(categories::POINT) || probes::is_probe(entry)
 }
 
 fn unscoped(entry: &str) -> &str {
-    entry.split_once('/').map_or(entry, |(_, category)| category)
+    scope(entry).1
 }
 
 fn is_found(entry: &str, found: &BTreeSet<String>) -> bool {
     found.iter().any(|category| match entry.strip_suffix('*') {
         Some(prefix) => category.starts_with(prefix),
-        None => category == entry || (entry == "kernel" && category.starts_with("kernel:")),
+        None => category == entry || (stands_for_others(entry) && is_below(category, entry)),
     })
+}
+
+fn stands_for_others(entry: &str) -> bool {
+    [categories::ALL, figures::ALL].contains(&entry)
+}
+
+fn is_below(category: &str, entry: &str) -> bool {
+    category.strip_prefix(entry).is_some_and(|rest| rest.starts_with(':'))
 }
 
 fn nearest<'a>(entry: &str, found: &'a BTreeSet<String>) -> Option<&'a str> {
@@ -79,17 +95,26 @@ mod tests {
 
     #[test]
     fn what_was_asked_for_is_looked_for_by_its_rules() {
-        let found: BTreeSet<String> = ["app", "net:tcp", "kernel:irq"].map(str::to_owned).into();
-        for (entry, expected) in
-            [("app", true), ("net*", true), ("net", false), ("kernel", true), ("ap", false), ("x*", false)]
-        {
+        let found: BTreeSet<String> =
+            ["app", "net:tcp", "kernel:irq", "system_metrics:cpu"].map(str::to_owned).into();
+        for (entry, expected) in [
+            ("app", true),
+            ("net*", true),
+            ("net", false),
+            ("kernel", true),
+            ("ap", false),
+            ("x*", false),
+            ("system_metrics", true),
+        ] {
             assert_eq!(is_found(entry, &found), expected, "{entry}");
         }
         assert_eq!(nearest("apq", &found), Some("app"));
         assert_eq!(nearest("nettcp", &found), Some("net:tcp"));
         assert_eq!(nearest("x", &found), None);
         assert_eq!(nearest("something", &found), None);
-        for entry in ["-app", "#default", "one/#default", "kernel:sched", "*"] {
+        for entry in
+            ["-app", "#default", "one/#default", "kernel:sched", "*", "kernel:tp:a:b", "kernel:uprobe:/a:1"]
+        {
             assert!(!is_checked(entry), "{entry}");
         }
         assert!(is_checked("one/app"));

@@ -2,8 +2,6 @@
 
 pub mod ftrace;
 pub mod json;
-mod kernel;
-mod marker;
 pub mod perfetto;
 mod scanner;
 mod sorter;

@@ -11,6 +11,7 @@ mod flows;
 pub mod import;
 mod json;
 pub mod perfetto;
+mod profile;
 mod source;
 pub mod tables;
 

@@ -5,6 +5,7 @@
 //= docs/perfetto.md#document
 
 pub(crate) mod messages;
+mod profile;
 mod scheduling;
 mod track_event;
 mod tracks;
@@ -51,6 +52,7 @@ pub fn convert(input: impl Read, output: impl Write, filter: Filter) -> Result<S
         interned: Interned::default(),
         flows: Flows::default(),
         encoder: Encoder::default(),
+        samples: profile::Samples::default(),
         last_thread: None,
         is_fresh: true,
         has_clock: false,
@@ -118,6 +120,7 @@ struct Exporter<W> {
     interned: Interned,
     flows: Flows,
     encoder: Encoder,
+    samples: profile::Samples,
     /// The thread of the last event, and its track.
     last_thread: Option<(Thread, u64)>,
     /// Nothing is interned as far as a reader knows.
@@ -226,7 +229,12 @@ impl<W: Write> Exporter<W> {
             Item::KernelObject { .. } => self.skip("kernel objects that are no process or thread"),
             Item::Loss(_) => self.skip("loss records"),
             Item::ProviderEvent { .. } => self.skip("provider events"),
-            Item::Profiler { .. } => self.skip("profiler records"),
+            Item::Profiler { time, thread, kind } => {
+                if let Some(packet) = self.samples.record(time.nanos().0, *thread, kind) {
+                    self.thread_track(*thread, names);
+                    self.packet(&packet);
+                }
+            }
             Item::Unknown { .. } => self.skip("records of unknown type"),
             // Of use to those who check.
             Item::Ledger(_)

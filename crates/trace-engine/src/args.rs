@@ -2,9 +2,9 @@
 
 use crate::record_writer::RecordWriter;
 use crate::site::ArgName;
-use trace_format::argument::{self, ArgumentType};
-use trace_format::refs::{inline_string_ref, truncate};
-use trace_format::units::{Koid, ProcessKoid, ThreadKoid};
+use trace_format::argument::{self, Argument, ArgumentType, ArgumentValue};
+use trace_format::refs::{StringRef, inline_string_ref, truncate};
+use trace_format::units::{Koid, ProcessKoid, StringIndex, ThreadKoid};
 
 /// Longest string value, in bytes; longer ones are cut at a character boundary.
 pub const MAX_STRING_BYTES: usize = 32_000;
@@ -241,7 +241,7 @@ impl<'a> IntoValue for &'a [u8] {
 /// How the names of a list of arguments stand in a record.
 pub trait Names {
     /// Reference of a name, and its text if that is written inline.
-    fn name(&self, index: usize) -> (u16, &'static str);
+    fn name(&self, index: usize) -> (u16, &[u8]);
 }
 
 /// All names have an index.
@@ -249,8 +249,8 @@ pub struct Interned(pub &'static [ArgName]);
 
 impl Names for Interned {
     #[inline(always)]
-    fn name(&self, index: usize) -> (u16, &'static str) {
-        (self.0[index].reference(), "")
+    fn name(&self, index: usize) -> (u16, &[u8]) {
+        (self.0[index].reference(), &[])
     }
 }
 
@@ -258,7 +258,7 @@ impl Names for Interned {
 pub struct Inline(pub &'static [ArgName]);
 
 impl Names for Inline {
-    fn name(&self, index: usize) -> (u16, &'static str) {
+    fn name(&self, index: usize) -> (u16, &[u8]) {
         let text = self.0[index].text();
         (inline_string_ref(text.len()), text)
     }
@@ -267,17 +267,44 @@ impl Names for Inline {
 /// A list of values, as nested pairs ending in `()`. Sealed: the sizes are trusted.
 pub trait Values: sealed::Sealed {
     /// Number of values.
-    const COUNT: usize;
+    fn count(&self) -> usize;
     /// Words of all arguments, without inline names.
     fn words(&self) -> usize;
     /// Stores all arguments; the first one has the name numbered `first`.
     fn write(&self, first: usize, names: &impl Names, record: &mut RecordWriter);
 }
 
+impl sealed::Sealed for &[ArgumentValue<'_>] {}
+
+/// Values whose types are known only when they are written: those that come from C. Texts and blobs have at most
+/// [`MAX_STRING_BYTES`].
+impl Values for &[ArgumentValue<'_>] {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn words(&self) -> usize {
+        self.iter().map(|value| Argument { name: StringRef::Empty, value: *value }.words().0).sum()
+    }
+
+    fn write(&self, first: usize, names: &impl Names, record: &mut RecordWriter) {
+        for (index, value) in self.iter().enumerate() {
+            let name = match names.name(first + index) {
+                (reference, []) => StringIndex::new(reference).map_or(StringRef::Empty, StringRef::Index),
+                (_, text) => StringRef::Inline(text),
+            };
+            Argument { name, value: *value }.write(record);
+        }
+    }
+}
+
 impl sealed::Sealed for () {}
 
 impl Values for () {
-    const COUNT: usize = 0;
+    #[inline(always)]
+    fn count(&self) -> usize {
+        0
+    }
     #[inline(always)]
     fn words(&self) -> usize {
         0
@@ -289,7 +316,10 @@ impl Values for () {
 impl<V: Value, R: Values> sealed::Sealed for (V, R) {}
 
 impl<V: Value, R: Values> Values for (V, R) {
-    const COUNT: usize = 1 + R::COUNT;
+    #[inline(always)]
+    fn count(&self) -> usize {
+        1 + self.1.count()
+    }
     #[inline(always)]
     fn words(&self) -> usize {
         1 + self.0.words() + self.1.words()
@@ -299,7 +329,7 @@ impl<V: Value, R: Values> Values for (V, R) {
         let (reference, inline) = names.name(first);
         let words = 1 + inline.len().div_ceil(8) + self.0.words();
         record.word(argument::header(V::TYPE, words as u64, reference, self.0.upper()));
-        record.bytes(inline.as_bytes());
+        record.bytes(inline);
         self.0.write(record);
         self.1.write(first + 1, names, record);
     }

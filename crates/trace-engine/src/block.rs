@@ -15,6 +15,7 @@ pub(crate) use crate::own_slab::OwnSlab;
 use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::sys;
 use core::cell::Cell;
+use std::sync::OnceLock;
 use zx_sim::ticks;
 
 /// Nesting depths of a thread: its ordinary events, and those of handlers that interrupt them.
@@ -119,6 +120,19 @@ impl ThreadBlock {
     }
 }
 
+// What programs in C carry.
+//= docs/c.md#layouts
+const _: () = {
+    use core::mem::offset_of;
+    assert!(offset_of!(ThreadBlock, counter) == 0 && offset_of!(ThreadBlock, thread_bits) == 8);
+    assert!(offset_of!(ThreadBlock, latest) == 16 && offset_of!(ThreadBlock, slabs) == 24);
+    assert!(
+        offset_of!(OwnSlab, cursor) == 0
+            && offset_of!(OwnSlab, end) == 8
+            && offset_of!(OwnSlab, events) == 16
+    );
+};
+
 static UNREGISTERED: ThreadBlock = ThreadBlock::new();
 static EXITED: ThreadBlock = ThreadBlock::new();
 
@@ -130,6 +144,27 @@ std::thread_local! {
 #[inline(always)]
 pub(crate) fn current() -> &'static ThreadBlock {
     CURRENT.with(Cell::get)
+}
+
+/// Who else keeps the calling thread's block.
+static MIRROR: OnceLock<fn(*const ())> = OnceLock::new();
+
+/// Has a function told, on each thread, which block it has from now on: for the hot path of other languages, whose
+/// thread-locals these are. Only the first such function counts.
+pub fn mirror_current_thread(mirror: fn(*const ())) {
+    let _ = MIRROR.set(mirror);
+}
+
+/// Tells the mirror, in case that it was set when the calling thread had its block already.
+pub fn update_mirror() {
+    set_current(current());
+}
+
+fn set_current(block: &'static ThreadBlock) {
+    CURRENT.set(block);
+    if let Some(mirror) = MIRROR.get() {
+        mirror(core::ptr::from_ref(block).cast());
+    }
 }
 
 struct Chunk([ThreadBlock; BLOCKS_PER_CHUNK]);
@@ -208,7 +243,7 @@ pub(crate) fn acquire() -> Option<Acquired> {
         give_back(block);
         return Some(Acquired::Own(now));
     }
-    CURRENT.set(block);
+    set_current(block);
     sys::request_exit_notice(core::ptr::from_ref(block).addr());
     Some(Acquired::Own(block))
 }
@@ -219,14 +254,14 @@ pub(crate) fn on_thread_exit(address: usize) {
     if block.is_sentinel() || core::ptr::from_ref(block).addr() != address {
         return;
     }
-    CURRENT.set(&EXITED);
+    set_current(&EXITED);
     crate::engine::leave_slabs(block);
     give_back(block);
 }
 
 /// In a forked child: the thread has no block any more.
 pub(crate) fn forget_current() {
-    CURRENT.set(&UNREGISTERED);
+    set_current(&UNREGISTERED);
 }
 
 /// Frees the blocks of threads that ended without an exit notice.

@@ -5,10 +5,12 @@ use crate::claim::{Claims, SlabWords};
 use crate::durable::MAX_VIRTUAL_THREADS;
 use crate::region::Region;
 use crate::rests::Rests;
+use crate::run::Run;
 use crate::streaming::Streaming;
 use crate::strings::StringTable;
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use parking_lot::Mutex;
+use std::sync::Arc;
 use trace_format::buffer::{BufferHeader, END_TS_NONE, FLAG_FINAL, Layout, WORD_BYTES, field};
 use trace_format::slab::{LossReason, SlabState, SlabWord};
 
@@ -21,10 +23,39 @@ pub struct Config {
     pub process_name: String,
     /// Rate of the clock behind `zx_sim::ticks::now`, per second, as the manager gave it.
     pub ticks_per_second: u64,
-    /// Categories to enable: exact names, or prefixes ending in `*`; none means all.
-    pub categories: Vec<String>,
+    /// Which categories to enable.
+    pub categories: Categories,
     /// Who is told of alerts.
     pub alert: AlertHandler,
+}
+
+/// Says whether a category is wanted.
+pub type AskCategory = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
+
+/// Which categories a trace wants.
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum Categories {
+    /// Exact names, or prefixes ending in `*`, each wanted or, with a `-` in front, not wanted; none means all.
+    Listed(Vec<String>),
+    /// Those for which a function says so, on whatever thread asks, perhaps inside an event.
+    Asked(AskCategory),
+}
+
+impl Default for Categories {
+    /// All.
+    fn default() -> Self {
+        Self::Listed(Vec::new())
+    }
+}
+
+impl core::fmt::Debug for Categories {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Listed(list) => list.fmt(f),
+            Self::Asked(_) => f.write_str("Asked"),
+        }
+    }
 }
 
 impl Config {
@@ -35,7 +66,7 @@ impl Config {
             process,
             process_name: process_name.into(),
             ticks_per_second,
-            categories: Vec::new(),
+            categories: Categories::default(),
             alert: AlertHandler::default(),
         }
     }
@@ -66,6 +97,8 @@ pub(crate) struct Context {
     /// The set of definitions in the durable region: differs from every other of the process; never 0.
     pub generation: AtomicU64,
     pub claims: Claims,
+    /// What is wanted beside what the configuration says.
+    pub run: Run,
     pub rests: Rests,
     /// Slabs with a lower sequence were cleared.
     pub floor_sequence: AtomicU64,
@@ -88,6 +121,7 @@ impl Context {
     pub fn new(region: Region, layout: Layout, config: Config) -> Self {
         let context = Self {
             claims: Claims::new(layout.mode, layout.slabs_per_half),
+            run: Run::default(),
             rests: Rests::new(layout.slab_count()),
             floor_sequence: AtomicU64::new(0),
             streaming: Mutex::new(Streaming::default()),
@@ -180,7 +214,8 @@ impl Context {
     }
 
     /// Recording begins: until it ends the header is not final.
-    pub fn begin_run(&self) {
+    pub fn begin_run(&self, additional_categories: &[String]) {
+        self.run.begin(additional_categories);
         self.header(field::FLAGS).store(0, Ordering::SeqCst);
         self.claims.resume();
     }
@@ -203,33 +238,39 @@ impl Context {
     }
 
     /// Whether events of a category are wanted, in a run that wants some more than the trace.
-    pub fn wants(&self, category: &str, additional: &[String]) -> bool {
-        let lists = [self.config.categories.as_slice(), additional];
-        let is_excluded = lists.into_iter().any(|list| excludes(list, category));
-        let is_included = includes(&self.config.categories, category)
-            || (!additional.is_empty() && includes(additional, category));
-        is_included && !is_excluded && !category.is_empty()
+    pub fn wants(&self, category: &[u8], additional: &[String]) -> bool {
+        if category.is_empty() {
+            return false;
+        }
+        let listed = match &self.config.categories {
+            Categories::Listed(listed) => listed,
+            Categories::Asked(is_wanted) => return is_wanted(category),
+        };
+        let is_excluded = excludes(listed, category) || excludes(additional, category);
+        let is_included =
+            includes(listed, category) || (!additional.is_empty() && includes(additional, category));
+        is_included && !is_excluded
     }
 }
 
 /// Whether a list wants a category: one without entries wants everything, and so does one that only excludes.
 //= docs/protocol.md#category-matching
-fn includes(list: &[String], category: &str) -> bool {
+fn includes(list: &[String], category: &[u8]) -> bool {
     let mut wanted = list.iter().filter(|entry| !entry.starts_with('-')).peekable();
     wanted.peek().is_none() || wanted.any(|entry| matches(entry, category))
 }
 
 /// Whether an entry behind a `-` matches a category, whatever else is in the list.
 //= docs/protocol.md#category-matching
-fn excludes(list: &[String], category: &str) -> bool {
+fn excludes(list: &[String], category: &[u8]) -> bool {
     list.iter().filter_map(|entry| entry.strip_prefix('-')).any(|entry| matches(entry, category))
 }
 
 /// An entry ending in `*` is a prefix; an empty one matches nothing.
-fn matches(entry: &str, category: &str) -> bool {
+fn matches(entry: &str, category: &[u8]) -> bool {
     match entry.strip_suffix('*') {
-        Some(prefix) => category.starts_with(prefix),
-        None => entry == category && !entry.is_empty(),
+        Some(prefix) => category.starts_with(prefix.as_bytes()),
+        None => entry.as_bytes() == category && !entry.is_empty(),
     }
 }
 
@@ -242,7 +283,7 @@ mod tests {
     fn categories_match_by_name_or_prefix() {
         let matches = |list: &[&str], category: &str| {
             let list: Vec<_> = list.iter().map(ToString::to_string).collect();
-            includes(&list, category) && !excludes(&list, category)
+            includes(&list, category.as_bytes()) && !excludes(&list, category.as_bytes())
         };
         assert!(matches(&[], "anything"));
         assert!(matches(&["gfx"], "gfx"));

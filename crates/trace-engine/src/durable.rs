@@ -32,12 +32,12 @@ const MAX_NAME_BYTES: usize = 1024;
 
 /// Where a string stands in a record.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Text {
+pub(crate) enum Text<'a> {
     Index(u16),
-    Inline(&'static str),
+    Inline(&'a [u8]),
 }
 
-impl Text {
+impl Text<'_> {
     /// The string reference in a header.
     pub fn reference(self) -> u16 {
         match self {
@@ -49,7 +49,7 @@ impl Text {
     /// Stores its stream.
     pub fn write(self, record: &mut RecordWriter) {
         if let Self::Inline(text) = self {
-            record.bytes(text.as_bytes());
+            record.bytes(text);
         }
     }
 
@@ -66,14 +66,14 @@ impl Text {
 pub(crate) const MAX_VIRTUAL_THREADS: usize = 1024;
 
 impl Context {
-    /// Writes one durable record of `words` words: `payload` stores all but the header.
+    /// Writes one durable record of `words` words: `payload` stores all but the header. Returns its offset in the buffer.
     //= docs/buffer.md#durable-region
-    fn write_durable(
+    pub(crate) fn write_durable(
         &self,
         words: usize,
         header: u64,
         payload: impl FnOnce(&mut RecordWriter),
-    ) -> Result<(), DurableFull> {
+    ) -> Result<u64, DurableFull> {
         let bytes = words as u64 * 8;
         let offset = self
             .durable_next
@@ -88,7 +88,7 @@ impl Context {
         let mut record = self.region.record(start, words);
         payload(&mut record);
         record.commit(header);
-        Ok(())
+        Ok(start)
     }
 
     pub(crate) fn write_initialization(&self) {
@@ -156,28 +156,40 @@ impl Context {
             record.bytes(PROCESS.as_bytes());
             record.word(self.config.process);
         })
+        .map(|_| ())
     }
 
     /// The string's reference: its index, or inline when somebody else is busy with the table or indices
     /// are out.
-    pub(crate) fn intern(&self, text: &'static str) -> Result<Text, DurableFull> {
+    pub(crate) fn intern<'a>(&self, text: &'a [u8]) -> Result<Text<'a>, DurableFull> {
         if text.is_empty() {
             return Ok(Text::Index(0));
         }
         let Some(mut table) = self.strings.try_lock() else {
             return Ok(Text::Inline(text));
         };
-        match table.find(text) {
+        match table.find(text, |known| self.is_at(text, u64::from(known.offset))) {
             Lookup::Known(index) => Ok(Text::Index(index)),
             Lookup::Exhausted => Ok(Text::Inline(text)),
             Lookup::Vacant { slot, index } => {
                 let words = 1 + text.len().div_ceil(8);
                 let header = string::header(words as u64, index, text.len() as u16);
-                self.write_durable(words, header, |record| record.bytes(text.as_bytes()))?;
-                table.insert(slot, text, index);
+                let offset = self.write_durable(words, header, |record| record.bytes(text))? + 8;
+                // The durable region ends within the first 2 MiB.
+                table.insert(slot, offset as u32, text.len() as u16, index);
                 Ok(Text::Index(index))
             }
         }
+    }
+
+    /// Whether so many bytes of the buffer are those of a text.
+    fn is_at(&self, text: &[u8], offset: u64) -> bool {
+        let words = text.chunks(8).zip((offset..).step_by(8));
+        words.into_iter().all(|(bytes, offset)| {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            self.region.word(offset).load(Ordering::Relaxed) == u64::from_le_bytes(word)
+        })
     }
 }
 

@@ -9,9 +9,11 @@
 //!   or changed since.
 #![allow(unsafe_code)]
 
-use crate::block::{self, ThreadBlock};
+use crate::block::{self, Acquired, ThreadBlock};
 pub use crate::context::Disposition;
 use crate::context::{Config, Context};
+use crate::enlisted;
+use crate::hold;
 use crate::region::Region;
 use crate::retire::{retire_all, wait_until_out};
 use crate::section;
@@ -22,7 +24,7 @@ use crate::sys;
 use crate::write;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
-use trace_format::buffer::{BadBufferSize, BufferMode, Layout};
+use trace_format::buffer::{BadBufferSize, BufferMode, Layout, field};
 use zx_sim::ticks;
 
 /// What went wrong with a call of the dispatcher's.
@@ -65,10 +67,13 @@ pub enum State {
     Stopped = 3,
     /// Another thread is changing the state.
     Changing = 4,
+    /// Another thread ends a run, and waits for those who hold on to it.
+    Stopping = 5,
 }
 
 impl State {
-    const ALL: [Self; 5] = [Self::Idle, Self::Initialized, Self::Started, Self::Stopped, Self::Changing];
+    const ALL: [Self; 6] =
+        [Self::Idle, Self::Initialized, Self::Started, Self::Stopped, Self::Changing, Self::Stopping];
 }
 
 impl core::fmt::Display for State {
@@ -79,6 +84,7 @@ impl core::fmt::Display for State {
             Self::Started => "started",
             Self::Stopped => "stopped",
             Self::Changing => "changing",
+            Self::Stopping => "stopping",
         })
     }
 }
@@ -90,6 +96,56 @@ pub struct Stopped {
     pub stragglers: usize,
 }
 
+/// Who wants to know when recording starts and stops.
+#[derive(Clone, Copy, Debug)]
+pub struct Observer {
+    /// Called on the thread that changes the state, after it has.
+    pub on_change: fn(State),
+    /// Whether somebody who was told of a start has not looked yet: then nobody else is told of it.
+    pub is_start_pending: fn() -> bool,
+}
+
+static OBSERVER: OnceLock<Observer> = OnceLock::new();
+/// Counts the beginnings and ends of runs.
+static EPOCH: AtomicU32 = AtomicU32::new(0);
+
+/// Has an observer told from now on. Only the first one counts.
+pub fn observe(observer: Observer) {
+    let _ = OBSERVER.set(observer);
+}
+
+/// Whether the observer has not looked at a start yet.
+#[must_use]
+pub fn is_start_pending() -> bool {
+    OBSERVER.get().is_some_and(|observer| (observer.is_start_pending)())
+}
+
+fn tell_observer() {
+    if let Some(observer) = OBSERVER.get() {
+        (observer.on_change)(state());
+    }
+}
+
+/// Differs after each beginning and each end of a run: what was found out about categories before holds no longer.
+#[must_use]
+pub fn epoch() -> u32 {
+    EPOCH.load(Ordering::SeqCst)
+}
+
+/// Records that were refused since the buffer was cleared; 0 without one. For the dispatcher's thread.
+#[must_use]
+pub fn records_refused() -> u64 {
+    context().map_or(0, |context| context.header(field::RECORDS_DROPPED).load(Ordering::Relaxed))
+}
+
+/// The mode of the running trace. For a thread that holds it.
+#[must_use]
+pub fn mode() -> Option<BufferMode> {
+    let mut mode = None;
+    while_inside(|| mode = context().map(|context| context.layout.mode));
+    mode
+}
+
 /// How long a thread may be inside an event before a buffer that is to be cleared is not.
 const CLEAR_WAIT: Duration = Duration::from_millis(100);
 
@@ -98,8 +154,12 @@ static STATE: AtomicU32 = AtomicU32::new(State::Idle as u32);
 
 /// Takes the engine out of a state for as long as it is being changed.
 fn begin_change(expected: State) -> Result<(), Error> {
+    begin_change_to(State::Changing, expected)
+}
+
+fn begin_change_to(meanwhile: State, expected: State) -> Result<(), Error> {
     STATE
-        .compare_exchange(expected as u32, State::Changing as u32, Ordering::Acquire, Ordering::Relaxed)
+        .compare_exchange(expected as u32, meanwhile as u32, Ordering::Acquire, Ordering::Relaxed)
         .map(|_| ())
         .map_err(|found| Error::BadState { expected, found: State::ALL[found as usize] })
 }
@@ -107,6 +167,12 @@ fn begin_change(expected: State) -> Result<(), Error> {
 fn end_change(state: State) {
     // Release: pairs with the Acquire in `begin_change`.
     STATE.store(state as u32, Ordering::Release);
+}
+
+/// All call sites: those that the linker laid out, and those that have enlisted.
+fn for_each_site(mut call: impl FnMut(&Site)) {
+    section::sites().iter().for_each(&mut call);
+    enlisted::for_each(call);
 }
 
 /// The running trace, for a thread inside an event.
@@ -164,11 +230,16 @@ pub fn start(disposition: Disposition, additional_categories: &[String]) -> Resu
             end_change(before);
             return Err(Error::Straggler);
         }
-        context.begin_run();
-        let sites = section::sites().iter();
-        sites.filter(|site| context.wants(site.category(), additional_categories)).for_each(Site::switch_on);
+        context.begin_run(additional_categories);
+        EPOCH.fetch_add(1, Ordering::SeqCst);
+        for_each_site(|site| {
+            if context.wants(site.category(), additional_categories) {
+                site.switch_on();
+            }
+        });
     }
     end_change(State::Started);
+    tell_observer();
     Ok(())
 }
 
@@ -193,15 +264,43 @@ fn clear(context: &Context, disposition: Disposition) -> bool {
 /// # Errors
 /// The engine is not started.
 pub fn stop(deadline: Instant) -> Result<Stopped, Error> {
-    begin_change(State::Started)?;
-    section::sites().iter().for_each(Site::switch_off);
-    let mut stragglers = 0;
+    begin_stop()?;
+    finish_stop(deadline)
+}
+
+/// The first half of [`stop`]: from now on a stop waits for those who hold the trace, and no more of them come. Until it goes on,
+/// everything is recorded.
+///
+/// # Errors
+/// The engine is not started.
+pub fn begin_stop() -> Result<(), Error> {
+    begin_change_to(State::Stopping, State::Started)?;
+    tell_observer();
+    Ok(())
+}
+
+/// The second half of [`stop`].
+///
+/// # Errors
+/// The engine is not stopping.
+pub fn finish_stop(deadline: Instant) -> Result<Stopped, Error> {
+    if state() != State::Stopping {
+        return Err(Error::BadState { expected: State::Stopping, found: state() });
+    }
+    let mut stragglers = hold::wait_for_prolonged(deadline);
+    for_each_site(Site::switch_off);
     if let Some(context) = context() {
+        context.run.end();
+        stragglers += hold::wait_for_writing(deadline);
         context.claims.stop();
-        stragglers = retire_all(context, deadline);
+        stragglers += retire_all(context, deadline);
+        // Sites that enlisted meanwhile, while their threads were inside.
+        enlisted::for_each(Site::switch_off);
         context.finalize();
     }
+    EPOCH.fetch_add(1, Ordering::SeqCst);
     end_change(State::Stopped);
+    tell_observer();
     Ok(Stopped { stragglers })
 }
 
@@ -209,7 +308,8 @@ pub fn stop(deadline: Instant) -> Result<Stopped, Error> {
 /// recorded, there is nothing to look after.
 #[must_use]
 pub fn service() -> Option<Service> {
-    if state() != State::Started {
+    // Also while those are waited for who hold the trace.
+    if !matches!(state(), State::Started | State::Stopping) {
         return None;
     }
     streaming_context().ok().map(Context::service)
@@ -251,7 +351,7 @@ pub fn terminate(deadline: Instant) -> Result<(), Error> {
     let context = CONTEXT.swap(core::ptr::null_mut(), Ordering::SeqCst);
     if let Some(context) = core::ptr::NonNull::new(context) {
         // SAFETY: still allocated (E1), as it is only freed below.
-        let stragglers = retire_all(unsafe { context.as_ref() }, deadline);
+        let stragglers = retire_all(unsafe { context.as_ref() }, deadline) + hold::wait_for_writing(deadline);
         if stragglers == 0 {
             // SAFETY: from `Box::into_raw` (E1), unlinked and left by everyone (E2).
             drop(unsafe { Box::from_raw(context.as_ptr()) });
@@ -270,13 +370,66 @@ pub fn state() -> State {
     State::ALL[STATE.load(Ordering::Relaxed) as usize]
 }
 
-/// The categories of all call sites of this executable, sorted, each once.
+/// The categories of all call sites of this executable, and of those that have enlisted: sorted, each once.
 #[must_use]
-pub fn known_categories() -> Vec<&'static str> {
-    let mut categories: Vec<_> = section::sites().iter().map(Site::category).collect();
-    categories.sort_unstable();
-    categories.dedup();
-    categories
+pub fn known_categories() -> Vec<String> {
+    let mut categories = std::collections::BTreeSet::new();
+    for_each_site(|site| {
+        categories.insert(String::from_utf8_lossy(site.category()).into_owned());
+    });
+    categories.into_iter().collect()
+}
+
+/// Whether there is a trace at all, for whoever would have to become a thread with a block to look further.
+fn has_context() -> bool {
+    !CONTEXT.load(Ordering::SeqCst).is_null()
+}
+
+/// As [`is_wanted_now`], for a thread that is not inside an event.
+pub(crate) fn is_wanted(category: &[u8]) -> bool {
+    if !has_context() {
+        return IS_NEW_CHILD.load(Ordering::Relaxed);
+    }
+    let mut is_wanted = false;
+    while_inside(|| is_wanted = is_wanted_now(category));
+    is_wanted
+}
+
+/// Whether a run is under way, also while it is being stopped by somebody who waits.
+pub(crate) fn is_running() -> bool {
+    if !has_context() {
+        return false;
+    }
+    let mut runs = false;
+    while_inside(|| runs = context().is_some_and(|context| context.run.additional().is_some()));
+    runs
+}
+
+/// Does something while the thread counts as inside an event, so that a stop waits for it.
+pub(crate) fn while_inside(body: impl FnOnce()) {
+    match block::acquire() {
+        Some(Acquired::Own(block)) => {
+            write::enter(block);
+            body();
+            write::leave(block);
+        }
+        Some(Acquired::Borrowed(block)) => {
+            write::enter(block);
+            body();
+            write::leave(block);
+            block::give_back(block);
+        }
+        None => body(),
+    }
+}
+
+/// Whether the present run wants a category; or whether this is a forked child that has to look at its first event. For a
+/// thread inside an event.
+pub(crate) fn is_wanted_now(category: &[u8]) -> bool {
+    let Some(context) = context() else {
+        return IS_NEW_CHILD.load(Ordering::Relaxed);
+    };
+    context.run.additional().is_some_and(|additional| context.wants(category, additional))
 }
 
 /// Leaves the slabs of a thread that ends, or of a block that was borrowed for one event.
@@ -307,7 +460,7 @@ pub fn call_at_first_event_of_children(register: fn()) {
 fn take_new_child() -> bool {
     let is_new = IS_NEW_CHILD.swap(false, Ordering::AcqRel);
     if is_new {
-        section::sites().iter().for_each(Site::switch_off);
+        for_each_site(Site::switch_off);
     }
     is_new
 }
@@ -322,12 +475,14 @@ pub(crate) fn on_fork_in_child() {
         context.region.detach();
     }
     block::forget_current();
+    enlisted::release_in_child();
+    hold::forget_in_child();
     end_change(State::Idle);
     // A site that is on without a trace has the next event look whether this is a new child.
     let is_wanted = AT_FIRST_EVENT.get().is_some();
     IS_NEW_CHILD.store(is_wanted, Ordering::Relaxed);
     let switch = if is_wanted { Site::switch_on } else { Site::switch_off };
-    section::sites().iter().for_each(switch);
+    for_each_site(switch);
 }
 
 /// At an event without a trace: true if this is a forked child's first, and the child has been given the opportunity to be

@@ -11,6 +11,7 @@
 //! | `durable`, `strings` | definitions and string indices |
 //! | `retire`, `streaming` | the dispatcher: taking slabs back, handing halves over |
 //! | `loss` | counting what is not kept |
+//! | [`enlisted`], [`raw`], [`hold`] | what other languages need: sites without a section, records by hand |
 //!
 //! Applications use it through `trace-provider`, which re-exports the macros.
 #![deny(unsafe_code)]
@@ -24,17 +25,21 @@ mod context;
 mod durable;
 mod duration_scope;
 pub mod engine;
+pub mod enlisted;
 mod future;
+pub mod hold;
 mod id;
 mod loss;
 mod macros;
 mod own_slab;
+pub mod raw;
 mod record_writer;
 mod records;
 mod region;
 mod render;
 mod rests;
 mod retire;
+mod run;
 mod section;
 mod site;
 mod site_word;
@@ -48,7 +53,8 @@ mod write;
 
 pub use alert::{AlertHandler, MAX_ALERT_BYTES};
 pub use async_scope::AsyncScope;
-pub use context::{Config, Disposition};
+pub use block::{mirror_current_thread, update_mirror};
+pub use context::{AskCategory, Categories, Config, Disposition};
 pub use duration_scope::DurationScope;
 pub use future::{TraceFuture, TraceFutureArgs, TraceFutureExt};
 pub use id::Id;
@@ -60,14 +66,14 @@ pub use trace_format::event::{EventType, Scope};
 pub use trace_format::scheduling::ThreadState;
 pub use trace_format::units::{Koid, ProcessKoid, ThreadKoid, Ticks};
 pub use track::{Track, TrackScope};
-pub use write::{Event, write_event};
+pub use write::{Event, write_event, write_event_at};
 
 #[doc(hidden)]
 pub use alert::send_alert;
 #[doc(hidden)]
 pub use records::{
     write_attachment, write_blob, write_context_switch, write_instaflow, write_kernel_object,
-    write_large_blob, write_thread_wakeup, write_virtual,
+    write_large_blob, write_thread_wakeup, write_virtual, write_virtual_at,
 };
 #[doc(hidden)]
 pub use render::write_formatted_log;

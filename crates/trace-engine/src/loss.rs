@@ -10,11 +10,16 @@ impl Context {
     /// Counts a record that was refused.
     //= docs/buffer.md#loss-ledger
     pub fn count_loss(&self, reason: LossReason, timestamp: u64) {
-        self.add_loss(reason, 1, timestamp, timestamp);
-        self.header(field::RECORDS_DROPPED).fetch_add(1, Ordering::Relaxed);
+        self.add_refused(reason, 1, timestamp, timestamp);
         if let Some(offset) = self.gap_of(reason) {
             self.add(offset, 1, timestamp, timestamp);
         }
+    }
+
+    /// Counts records that were refused, wherever that was.
+    pub fn add_refused(&self, reason: LossReason, count: u64, first: u64, last: u64) {
+        self.add_loss(reason, count, first, last);
+        self.header(field::RECORDS_DROPPED).fetch_add(count, Ordering::Relaxed);
     }
 
     /// Adds records to the ledger's entry for a reason.

@@ -19,7 +19,8 @@ pub(crate) struct OwnSlab {
 }
 
 impl OwnSlab {
-    /// Makes a slab of this sequence the thread's own, from `cursor` up to `end`. If that is false it was taken back
+    /// Makes a slab of this sequence the thread's own, with room from the beginning of `space` to its end, behind so many
+    /// records. If that is false it was taken back
     /// meanwhile, or the trace was stopped: then it has to be closed.
     //= docs/buffer.md#claiming
     pub fn begin(
@@ -27,12 +28,12 @@ impl OwnSlab {
         claims: &Claims,
         slab: u32,
         sequence: u64,
-        cursor: usize,
-        end: usize,
+        events: u64,
+        space: core::ops::Range<usize>,
     ) -> Result<bool, Refusal> {
-        self.events.store(0, Ordering::Relaxed);
-        self.cursor.store(cursor, Ordering::Relaxed);
-        self.end.store(end, Ordering::Relaxed);
+        self.events.store(events, Ordering::Relaxed);
+        self.cursor.store(space.start, Ordering::Relaxed);
+        self.end.store(space.end, Ordering::Relaxed);
         // Release: whoever takes the slab out of the block finds the count of its events reset.
         self.index.store(slab + 1, Ordering::Release);
         // Either the dispatcher sees this `end` when it clears them, or the look behind the fence sees what it did.

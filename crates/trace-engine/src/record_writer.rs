@@ -9,6 +9,7 @@
 #![allow(unsafe_code)]
 
 use crate::sync::{AtomicU64, Ordering};
+use trace_format::sink::Sink;
 
 /// Writes the payload words of one record, in order, and its header last.
 pub struct RecordWriter {
@@ -66,5 +67,11 @@ impl RecordWriter {
         // SAFETY: the first word of the reservation (W1, W2).
         // Release: pairs with the reader's acquiring load (or read of the file) of the header.
         unsafe { (*self.header).store(header, Ordering::Release) };
+    }
+}
+
+impl Sink for RecordWriter {
+    fn word(&mut self, word: u64) {
+        Self::word(self, word);
     }
 }

@@ -54,7 +54,7 @@ pub fn write_large_blob<V: Values>(site: &'static Site, payload: &[u8], values: 
         let fixed = 4 + strings.inline_words + place.thread_words() + values.words();
         put_large(place, now, FORMAT_EVENT, fixed, payload, |record| {
             let (category, name) = (strings.category.reference(), strings.name.reference());
-            record.word(large::references(category, name, V::COUNT as u64, place.thread_ref()));
+            record.word(large::references(category, name, values.count() as u64, place.thread_ref()));
             strings.write(record);
             record.word(now);
             place.write_thread(record);
@@ -107,7 +107,7 @@ pub fn write_kernel_object<V: Values>(
         let strings = place.strings(site)?;
         let words = 2 + name.len().div_ceil(8) + values.words() + argument_words(site, &strings);
         let reference = inline_string_ref(name.len());
-        let header = kernel_object::header(words as u64, object_type, reference, V::COUNT as u64);
+        let header = kernel_object::header(words as u64, object_type, reference, values.count() as u64);
         place.put(words, MAX_RECORD_WORDS, now, header, |record| {
             record.word(koid.0);
             record.bytes(name);
@@ -131,7 +131,7 @@ pub fn write_context_switch<V: Values>(
         let words = 4 + values.words() + argument_words(site, &strings);
         // The field has four bits.
         let state = ThreadState(outgoing_state.0 & 15);
-        let header = context_switch_header(words as u64, cpu, state, V::COUNT as u64);
+        let header = context_switch_header(words as u64, cpu, state, values.count() as u64);
         place.put(words, MAX_RECORD_WORDS, now, header, |record| {
             record.word(now);
             record.word(outgoing.0);
@@ -147,7 +147,7 @@ pub fn write_thread_wakeup<V: Values>(site: &'static Site, cpu: u16, thread: Koi
     with_place(site, None, |place, now| {
         let strings = place.strings(site)?;
         let words = 3 + values.words() + argument_words(site, &strings);
-        let header = thread_wakeup_header(words as u64, cpu, V::COUNT as u64);
+        let header = thread_wakeup_header(words as u64, cpu, values.count() as u64);
         place.put(words, MAX_RECORD_WORDS, now, header, |record| {
             record.word(now);
             record.word(thread.0);
@@ -159,12 +159,24 @@ pub fn write_thread_wakeup<V: Values>(site: &'static Site, cpu: u16, thread: Koi
 /// An event of a virtual thread: its koid is `2^63 | id`.
 #[doc(hidden)]
 pub fn write_virtual<V: Values>(site: &'static Site, thread: (&str, u64), event: Event, values: &V) {
-    with_place(site, None, |place, now| {
+    write_virtual_at(site, thread, event, values, None);
+}
+
+/// As [`write_virtual`], at a moment that the caller chooses.
+#[doc(hidden)]
+pub fn write_virtual_at<V: Values>(
+    site: &'static Site,
+    thread: (&str, u64),
+    event: Event,
+    values: &V,
+    at: Option<u64>,
+) {
+    with_place(site, at, |place, now| {
         let (name, id) = thread;
         let koids = place.virtual_thread(id, name)?;
         let strings = place.strings(site)?;
         let words = event.words(values) + strings.inline_words + koids.len();
-        let header = strings.event_header(&event, words, V::COUNT, 0);
+        let header = strings.event_header(&event, words, values.count(), 0);
         place.put(words, MAX_RECORD_WORDS, now, header, |record| {
             event.write_timestamp(now, record);
             koids.into_iter().for_each(|koid| record.word(koid));

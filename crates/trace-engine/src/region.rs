@@ -43,6 +43,22 @@ impl Region {
         Self { base, bytes: bytes & !7, is_mapping: true, _owner: owner }
     }
 
+    /// Takes memory of the caller's, which it gets back when `owner` is dropped.
+    ///
+    /// # Safety
+    /// `base` is valid for reads and writes of `bytes` bytes for as long as `owner` lives, and nothing else in this process
+    /// writes there meanwhile.
+    ///
+    /// # Panics
+    /// If `base` is not aligned to 8 bytes.
+    pub unsafe fn from_memory(base: *mut u8, bytes: usize, owner: Box<dyn Any + Send + Sync>) -> Self {
+        assert!(base.addr().is_multiple_of(8), "a buffer is made of words");
+        let base = NonNull::<AtomicU64>::new(base.cast()).expect("memory has an address");
+        // Addresses of records are made of numbers.
+        base.as_ptr().expose_provenance();
+        Self { base, bytes: bytes & !7, is_mapping: false, _owner: owner }
+    }
+
     /// A region of ordinary zeroed memory, for tests and measurements without a second process.
     ///
     /// The memory is shared with whoever holds the returned words.
@@ -94,6 +110,11 @@ impl Region {
         for word in words {
             word.store(0, Ordering::Relaxed);
         }
+    }
+
+    /// Stores zeros everywhere.
+    pub fn clear(&self) {
+        self.zero(0..self.bytes as u64);
     }
 
     /// A writer for a record of `words` words that were reserved at a byte offset.

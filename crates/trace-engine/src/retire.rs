@@ -20,8 +20,8 @@ pub(crate) fn retire_all(context: &Context, deadline: Instant) -> usize {
     // A thread that was taking a slab set `end` once more and noticed.
     block::all().for_each(ThreadBlock::revoke);
     close_slabs(context, &stragglers, |_| true);
-    while let Some((slab, _)) = context.rests.pop() {
-        context.close(slab);
+    while let Some(rest) = context.rests.pop() {
+        context.close_rest(rest);
     }
     stragglers.len()
 }
@@ -62,14 +62,14 @@ fn close_slabs(context: &Context, stragglers: &[&'static ThreadBlock], is_wanted
 /// Closes what ended threads have left of a half that is taken back.
 fn close_rests(context: &Context) {
     let mut kept = Vec::new();
-    while let Some((slab, used)) = context.rests.pop() {
-        if context.claims.is_retired(context.word_of(slab).sequence()) {
-            context.close(slab);
+    while let Some(rest) = context.rests.pop() {
+        if context.claims.is_retired(context.word_of(rest.slab).sequence()) {
+            context.close_rest(rest);
         } else {
-            kept.push((slab, used));
+            kept.push(rest);
         }
     }
-    kept.into_iter().for_each(|(slab, used)| context.rests.push(slab, used));
+    kept.into_iter().for_each(|rest| context.rests.push(rest));
 }
 
 /// Waits until each thread's counter was even or differs from its first odd value. Returns those of which neither

@@ -1,22 +1,47 @@
 //! Call sites: one static per use of a macro, which the engine switches on and off.
+//!
+//! Their layout is that of C: programs in C and C++ have the same sites, which enlist when they are first passed (see
+//! `enlisted`). It may not change without the name of the symbol that says which layout this is.
+//!
+//! Invariant **P1**: pointer and length of each text and of the list of arguments come from a slice that lives at least as
+//! long as the site; they change no more once the site can be reached from here.
+#![allow(unsafe_code)]
 
 use crate::site_word::SiteWord;
 pub(crate) use crate::site_word::{FAST, ON};
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+/// Longest category or name, in bytes.
+const MAX_NAME_BYTES: usize = 32_000;
 
 /// An argument name of one call site, with its string index while a trace is running.
 #[derive(Debug)]
+#[repr(C)]
 pub struct ArgName {
+    bytes: *const u8,
+    length: u32,
     index: AtomicU32,
-    name: &'static str,
 }
+
+// SAFETY: what the pointer leads to is only read (P1).
+unsafe impl Sync for ArgName {}
+// SAFETY: as above.
+unsafe impl Send for ArgName {}
 
 impl ArgName {
     /// The name as written at the call site.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
-        assert!(name.len() <= 32_000, "a name has at most 32000 bytes");
-        Self { index: AtomicU32::new(0), name }
+        assert!(name.len() <= MAX_NAME_BYTES, "a name has at most 32000 bytes");
+        Self { bytes: name.as_ptr(), length: name.len() as u32, index: AtomicU32::new(0) }
+    }
+
+    /// A name that is not in this program.
+    ///
+    /// # Safety
+    /// The bytes live as long as the site (P1).
+    pub(crate) const unsafe fn of_bytes(name: &[u8]) -> Self {
+        Self { bytes: name.as_ptr(), length: name.len() as u32, index: AtomicU32::new(0) }
     }
 
     #[inline(always)]
@@ -29,8 +54,29 @@ impl ArgName {
         self.index.store(u32::from(reference), Ordering::Relaxed);
     }
 
-    pub(crate) fn text(&self) -> &'static str {
-        self.name
+    pub(crate) const fn text(&self) -> &'static [u8] {
+        // SAFETY: of a slice that lives as long as the site (P1).
+        unsafe { core::slice::from_raw_parts(self.bytes, self.length as usize) }
+    }
+}
+
+/// Category or name of a call site.
+#[derive(Debug)]
+#[repr(C)]
+struct SiteText {
+    bytes: *const u8,
+    length: usize,
+}
+
+impl SiteText {
+    const fn new(text: &'static str) -> Self {
+        assert!(text.len() <= MAX_NAME_BYTES, "a name has at most 32000 bytes");
+        Self { bytes: text.as_ptr(), length: text.len() }
+    }
+
+    const fn text(&self) -> &'static [u8] {
+        // SAFETY: of a slice that lives as long as the site (P1).
+        unsafe { core::slice::from_raw_parts(self.bytes, self.length) }
     }
 }
 
@@ -39,19 +85,66 @@ impl ArgName {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Site {
-    word: SiteWord,
-    category: &'static str,
-    name: &'static str,
-    arguments: &'static [ArgName],
+    pub(crate) word: SiteWord,
+    category: SiteText,
+    name: SiteText,
+    arguments: *const ArgName,
+    argument_count: usize,
+    /// The next of those that enlisted.
+    pub(crate) next: AtomicPtr<Site>,
 }
+
+// What programs in C carry.
+//= docs/c.md#layouts
+const _: () = {
+    use core::mem::offset_of;
+    assert!(size_of::<Site>() == 64 && offset_of!(Site, category) == 8 && offset_of!(Site, name) == 24);
+    assert!(offset_of!(Site, arguments) == 40 && offset_of!(Site, next) == 56);
+    assert!(
+        size_of::<ArgName>() == 16 && offset_of!(ArgName, length) == 8 && offset_of!(ArgName, index) == 12
+    );
+};
+
+// SAFETY: what the pointers lead to is only read, or made of atomics (P1).
+unsafe impl Sync for Site {}
+// SAFETY: as above.
+unsafe impl Send for Site {}
 
 impl Site {
     /// A site that is off.
     #[must_use]
     pub const fn new(category: &'static str, name: &'static str, arguments: &'static [ArgName]) -> Self {
         assert!(arguments.len() <= 15, "an event has at most 15 arguments");
-        assert!(category.len() <= 32_000 && name.len() <= 32_000, "a name has at most 32000 bytes");
-        Self { word: SiteWord(AtomicU64::new(0)), category, name, arguments }
+        Self {
+            word: SiteWord(AtomicU64::new(0)),
+            category: SiteText::new(category),
+            name: SiteText::new(name),
+            arguments: arguments.as_ptr(),
+            argument_count: arguments.len(),
+            next: AtomicPtr::new(core::ptr::null_mut()),
+        }
+    }
+
+    /// A site for what is decided elsewhere.
+    pub(crate) const fn always_on() -> Self {
+        let mut site = Self::new("", "", &[]);
+        site.word = SiteWord(AtomicU64::new(ON));
+        site
+    }
+
+    /// Says what a site is whose memory holds nothing but its word.
+    ///
+    /// # Safety
+    /// `site` is such a site, and only the caller looks at anything but its word; all that it is told of lives as long as the
+    /// site (P1).
+    pub(crate) unsafe fn describe(site: *mut Self, category: &[u8], name: &[u8], arguments: &[ArgName]) {
+        // SAFETY: fields of a site that is the caller's alone.
+        unsafe {
+            (&raw mut (*site).category).write(SiteText { bytes: category.as_ptr(), length: category.len() });
+            (&raw mut (*site).name).write(SiteText { bytes: name.as_ptr(), length: name.len() });
+            (&raw mut (*site).arguments).write(arguments.as_ptr());
+            (&raw mut (*site).argument_count).write(arguments.len());
+        }
     }
 
     /// Whether events of this site are recorded now. Never with the feature `off`, which leaves nothing of the
@@ -64,18 +157,20 @@ impl Site {
 
     /// The site's category.
     #[must_use]
-    pub const fn category(&self) -> &'static str {
-        self.category
+    pub const fn category(&self) -> &'static [u8] {
+        self.category.text()
     }
 
     /// The event's name.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
-        self.name
+    pub const fn name(&self) -> &'static [u8] {
+        self.name.text()
     }
 
+    #[inline(always)]
     pub(crate) const fn arguments(&self) -> &'static [ArgName] {
-        self.arguments
+        // SAFETY: a slice that lives as long as the site (P1).
+        unsafe { core::slice::from_raw_parts(self.arguments, self.argument_count) }
     }
 
     #[inline(always)]
@@ -89,6 +184,11 @@ impl Site {
 
     pub(crate) fn switch_off(&self) {
         self.word.switch_off();
+    }
+
+    /// Whether the site has enlisted: then its fast way is not this crate's.
+    pub(crate) fn is_enlisted(&self) -> bool {
+        !self.next.load(Ordering::Relaxed).is_null()
     }
 
     /// See [`SiteWord::published`].

@@ -1,14 +1,14 @@
 //! The word of a call site, which says whether it is on and which indices its strings have.
 //!
 //! ```text
-//!  63            48 47            32 31                       2   1    0
-//! +----------------+----------------+--------------------------+----+----+
-//! |  name reference|category ref.   |            0             |FAST| ON |
-//! +----------------+----------------+--------------------------+----+----+
+//!  63            48 47            32 31              4   3    2    1    0
+//! +----------------+----------------+-----------------+----+----+----+----+
+//! |  name reference|category ref.   |        0        |BUSY|NEW |FAST| ON |
+//! +----------------+----------------+-----------------+----+----+----+----+
 //! ```
 //!
 //! The upper half is what an event's header holds in the same bits, so the hot path copies it. It is valid only together
-//! with `FAST`.
+//! with `FAST`. `NEW` sites are on no list of the engine's (see `enlisted`); they always count as on.
 
 use crate::sync::{AtomicU64, Ordering};
 
@@ -16,6 +16,10 @@ use crate::sync::{AtomicU64, Ordering};
 pub(crate) const ON: u64 = 1;
 /// All strings of the site have indices and writers need no fence of their own.
 pub(crate) const FAST: u64 = 2;
+/// The site is on no list.
+pub(crate) const NEW: u64 = 4;
+/// A new site that somebody is about to enlist, or that is not to be enlisted any more.
+pub(crate) const BUSY: u64 = 8;
 
 /// See the module.
 #[derive(Debug)]
@@ -56,5 +60,28 @@ impl SiteWord {
         // Release: pairs with the Acquire in `load`; the definitions and the argument names' indices were
         // stored before. A lost race means that somebody else published or switched: nothing to do.
         let _ = self.0.compare_exchange(ON, word, Ordering::Release, Ordering::Relaxed);
+    }
+
+    /// Whether this thread is the one that enlists a new site.
+    pub fn take_new(&self) -> bool {
+        let taken = self.0.compare_exchange(ON | NEW, ON | NEW | BUSY, Ordering::Acquire, Ordering::Relaxed);
+        taken.is_ok()
+    }
+
+    /// The site is complete.
+    pub fn finish_new(&self, is_on: bool) {
+        // Release: what it is was stored before.
+        self.0.store(if is_on { ON } else { 0 }, Ordering::Release);
+    }
+
+    /// Switches a site that was switched the wrong way when it was enlisted, unless somebody has done so since.
+    pub fn correct(&self, is_on: bool) {
+        let (from, to) = if is_on { (0, ON) } else { (ON, 0) };
+        let _ = self.0.compare_exchange(from, to, Ordering::SeqCst, Ordering::Relaxed);
+    }
+
+    /// The site is not on a list any more, and never will be.
+    pub fn unlist(&self) {
+        self.0.store(ON | NEW | BUSY, Ordering::SeqCst);
     }
 }

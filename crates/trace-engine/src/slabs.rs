@@ -6,6 +6,7 @@
 use crate::block::{OwnSlab, ThreadBlock};
 use crate::claim::{Refusal, SlabWords};
 use crate::context::Context;
+use crate::rests::Rest;
 use crate::sync::{AtomicU64, Ordering, fence};
 use trace_format::buffer::BufferMode;
 use trace_format::slab::{LossReason, SlabState, SlabWord, Tally};
@@ -44,27 +45,29 @@ impl Context {
     ) -> Result<(), Refusal> {
         self.close_slab(block, own);
         let is_first = own.had_slab.swap(1, Ordering::Relaxed) == 0;
-        while is_first && let Some((slab, used)) = self.rests.pop() {
-            if u64::from(used) + bytes > self.layout.slab_bytes {
-                self.close(slab);
-            } else if self.own(block, own, slab, used)? {
+        while is_first && let Some(rest) = self.rests.pop() {
+            if u64::from(rest.used_bytes) + bytes > self.layout.slab_bytes {
+                self.close_rest(rest);
+            } else if self.own(block, own, rest)? {
                 return Ok(());
             }
         }
         loop {
             let claim = self.claims.take(self, 1, |slab, word| self.forget(slab, word))?;
             self.open(claim.slab, claim.ticket, 1, self.layout.slab_bytes, timestamp);
-            if self.own(block, own, claim.slab, 0)? {
+            if self.own(block, own, Rest { slab: claim.slab, used_bytes: 0, events: 0 })? {
                 return Ok(());
             }
         }
     }
 
     /// Makes a slab a thread's own; false if it was taken back meanwhile.
-    fn own(&self, block: &ThreadBlock, own: &OwnSlab, slab: u32, used_bytes: u32) -> Result<bool, Refusal> {
+    fn own(&self, block: &ThreadBlock, own: &OwnSlab, rest: Rest) -> Result<bool, Refusal> {
+        let Rest { slab, used_bytes, events } = rest;
         let start = self.region.address(self.layout.slab(slab));
         let (cursor, end) = (start + used_bytes as usize, start + self.layout.slab_bytes as usize);
-        let is_kept = own.begin(&self.claims, slab, self.word_of(slab).sequence(), cursor, end);
+        let sequence = self.word_of(slab).sequence();
+        let is_kept = own.begin(&self.claims, slab, sequence, u64::from(events), cursor..end);
         if is_kept != Ok(true) {
             self.close_slab(block, own);
         }
@@ -180,11 +183,20 @@ impl Context {
             return;
         };
         let used = own.cursor.load(Ordering::Relaxed) - self.region.address(self.layout.slab(slab));
-        self.store_tally(slab, own.events.load(Ordering::Relaxed), block.latest.load(Ordering::Relaxed));
+        let (events, last) = (own.events.load(Ordering::Relaxed), block.latest.load(Ordering::Relaxed));
         if is_revoked || used as u64 + 16 > self.layout.slab_bytes {
+            self.store_tally(slab, events, last);
             self.close(slab);
         } else {
-            self.rests.push(slab, used as u32);
+            // It stays open: whoever finds it after a crash counts what is in it, so that its tally must not.
+            self.store_tally(slab, 0, last);
+            self.rests.push(Rest { slab, used_bytes: used as u32, events: events as u32 });
         }
+    }
+
+    /// Closes a slab that an ended thread has left.
+    pub fn close_rest(&self, rest: Rest) {
+        self.store_tally(rest.slab, u64::from(rest.events), self.tally(rest.slab).last);
+        self.close(rest.slab);
     }
 }

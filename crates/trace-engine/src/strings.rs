@@ -1,27 +1,43 @@
 //! The strings that have an index in the running trace: a fixed table from text to index.
+//!
+//! The texts themselves stand in the durable region, where their definitions are: a text of a library that was unloaded
+//! is still known.
 
 /// Places in the table; indices end at 32 767, so it is never more than half full.
 const SLOTS: usize = 1 << 16;
 /// Largest string index.
 const MAX_INDEX: u16 = 0x7fff;
 
+/// A string that has an index.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Defined {
+    /// Where its bytes are, from the start of the buffer: definitions stand in the first 4 GiB.
+    pub offset: u32,
+    /// How many there are.
+    pub length: u16,
+    /// 0 in a slot that is free.
+    index: u16,
+}
+
 /// Text to index, by open addressing in memory that is taken once.
 pub(crate) struct StringTable {
-    slots: Box<[Option<(&'static str, u16)>]>,
+    slots: Box<[Defined]>,
     last_index: u16,
 }
 
 impl StringTable {
     pub(crate) fn new() -> Self {
-        Self { slots: vec![None; SLOTS].into_boxed_slice(), last_index: 0 }
+        Self { slots: vec![Defined::default(); SLOTS].into_boxed_slice(), last_index: 0 }
     }
 
-    /// The index of a text, or the place and the index it would get.
-    pub(crate) fn find(&self, text: &str) -> Lookup {
+    /// The index of a text, or the place and the index it would get. `is_text` says whether the bytes of a defined one are
+    /// those of the text; its length is.
+    pub(crate) fn find(&self, text: &[u8], is_text: impl Fn(Defined) -> bool) -> Lookup {
         let mut slot = hash(text) as usize % SLOTS;
-        while let Some((known, index)) = self.slots[slot] {
-            if known == text {
-                return Lookup::Known(index);
+        while self.slots[slot].index != 0 {
+            let known = self.slots[slot];
+            if usize::from(known.length) == text.len() && is_text(known) {
+                return Lookup::Known(known.index);
             }
             slot = (slot + 1) % SLOTS;
         }
@@ -32,9 +48,9 @@ impl StringTable {
         }
     }
 
-    /// Records that a text's definition was committed.
-    pub(crate) fn insert(&mut self, slot: usize, text: &'static str, index: u16) {
-        self.slots[slot] = Some((text, index));
+    /// Records that the definition of a text of so many bytes was committed, and where they are.
+    pub(crate) fn insert(&mut self, slot: usize, offset: u32, length: u16, index: u16) {
+        self.slots[slot] = Defined { offset, length, index };
         self.last_index = index;
     }
 }
@@ -48,37 +64,53 @@ pub(crate) enum Lookup {
 }
 
 /// FNV-1a.
-fn hash(text: &str) -> u64 {
-    text.bytes()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+fn hash(text: &[u8]) -> u64 {
+    text.iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// A table whose texts lie one behind the other in memory.
+    struct Texts {
+        table: StringTable,
+        bytes: Vec<u8>,
+    }
+
+    impl Texts {
+        fn find(&self, text: &str) -> Lookup {
+            self.table.find(text.as_bytes(), |known| {
+                let start = known.offset as usize;
+                self.bytes[start..start + usize::from(known.length)] == *text.as_bytes()
+            })
+        }
+
+        fn insert(&mut self, text: &str, expected: u16) {
+            let Lookup::Vacant { slot, index } = self.find(text) else { panic!("{text} is known") };
+            assert_eq!(index, expected);
+            self.table.insert(slot, self.bytes.len() as u32, text.len() as u16, index);
+            self.bytes.extend_from_slice(text.as_bytes());
+        }
+    }
+
     #[test]
     fn indices_count_from_one_and_stay() {
-        let mut table = StringTable::new();
-        for (text, expected) in [("a", 1), ("b", 2)] {
-            let Lookup::Vacant { slot, index } = table.find(text) else { panic!("{text} is known") };
-            assert_eq!(index, expected);
-            table.insert(slot, text, index);
-        }
-        assert_eq!(table.find("a"), Lookup::Known(1));
-        assert_eq!(table.find("b"), Lookup::Known(2));
+        let mut texts = Texts { table: StringTable::new(), bytes: Vec::new() };
+        texts.insert("a", 1);
+        texts.insert("b", 2);
+        assert_eq!(texts.find("a"), Lookup::Known(1));
+        assert_eq!(texts.find("b"), Lookup::Known(2));
     }
 
     #[test]
     fn the_last_index_is_32767() {
-        let mut table = StringTable::new();
+        let mut texts = Texts { table: StringTable::new(), bytes: Vec::new() };
         for number in 1..=0x7fff_u16 {
-            let text: &'static str = number.to_string().leak();
-            let Lookup::Vacant { slot, index } = table.find(text) else { panic!("{text}") };
-            assert_eq!(index, number);
-            table.insert(slot, text, index);
+            texts.insert(&number.to_string(), number);
         }
-        assert_eq!(table.find("one more"), Lookup::Exhausted);
-        assert_eq!(table.find("32767"), Lookup::Known(32767));
+        assert_eq!(texts.find("one more"), Lookup::Exhausted);
+        assert_eq!(texts.find("32767"), Lookup::Known(32767));
     }
 }

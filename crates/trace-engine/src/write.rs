@@ -11,12 +11,14 @@ use crate::claim::Refusal;
 use crate::context::Context;
 use crate::durable::{DurableFull, Text};
 use crate::engine;
+use crate::raw::{self, ThreadPlace};
 use crate::record_writer::RecordWriter;
 use crate::site::{FAST, ON, Site};
 use crate::sync::{Ordering, compiler_fence, fence};
 use trace_format::event::{self, EventType};
 use trace_format::record::MAX_RECORD_WORDS;
 use trace_format::slab::LossReason;
+use zx_sim::ticks::{self, Source};
 
 /// What tells the koids of virtual threads from those of the kernel.
 //= docs/format.md#koids
@@ -114,7 +116,7 @@ pub fn write_event_at<V: Values>(site: &'static Site, event: Event, values: &V, 
                 event.write_tail(now, values, &Interned(site.arguments()), &mut record);
                 own.events.store(own.events.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
                 record.commit(
-                    event::header(event.event_type, words as u64, V::COUNT as u64, 0, 0, 0)
+                    event::header(event.event_type, words as u64, values.count() as u64, 0, 0, 0)
                         | block.thread_bits.load(Ordering::Relaxed)
                         | word & REFERENCES,
                 );
@@ -144,7 +146,7 @@ fn write_slowly<V: Values>(site: &'static Site, event: Event, values: &V, at: Op
     with_place(site, at, |place, now| {
         let strings = place.strings(site)?;
         let words = event.words(values) + strings.inline_words + place.thread_words();
-        let header = strings.event_header(&event, words, V::COUNT, place.thread_ref());
+        let header = strings.event_header(&event, words, values.count(), place.thread_ref());
         place.put(words, MAX_RECORD_WORDS, now, header, |record| {
             event.write_timestamp(now, record);
             place.write_thread(record);
@@ -278,6 +280,32 @@ impl<'a> Place<'a> {
         Ok([self.context.config.process, koid])
     }
 
+    /// The text's reference.
+    pub(crate) fn intern<'t>(&self, text: &'t [u8]) -> Result<Text<'t>, Miss> {
+        self.context.intern(text).map_err(|DurableFull| refuse_durable(self.context))
+    }
+
+    /// Writes a record that the events need.
+    pub(crate) fn define(
+        &self,
+        words: usize,
+        header: u64,
+        write: impl FnOnce(&mut RecordWriter),
+    ) -> Result<(), Miss> {
+        let written = self.context.write_durable(words, header, write);
+        written.map(|_| ()).map_err(|DurableFull| refuse_durable(self.context))
+    }
+
+    /// How the thread stands in records.
+    pub(crate) fn thread(&self) -> ThreadPlace {
+        match self.thread_ref() {
+            0 => {
+                raw::inline(self.context.config.process, u64::from(self.block.owner.load(Ordering::Relaxed)))
+            }
+            index => ThreadPlace::Index(index),
+        }
+    }
+
     /// The eight bits of the thread's reference.
     pub(crate) fn thread_ref(&self) -> u8 {
         (self.thread_bits >> 24) as u8
@@ -351,8 +379,8 @@ fn refuse_durable(context: &Context) -> Miss {
 
 /// How the strings of a site stand in a record.
 pub(crate) struct Strings {
-    pub category: Text,
-    pub name: Text,
+    pub category: Text<'static>,
+    pub name: Text<'static>,
     pub arguments_inline: bool,
     /// Words of all that are inline.
     pub inline_words: usize,
@@ -388,6 +416,8 @@ impl Strings {
         }
         if let (Text::Index(category), Text::Index(name), false) = (category, name, arguments_inline)
             && engine::has_membarrier()
+            // Programs in other languages know no other clock.
+            && (!site.is_enlisted() || ticks::source() != Source::Monotonic)
         {
             site.publish(category, name);
         }

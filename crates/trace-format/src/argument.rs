@@ -218,11 +218,11 @@ impl<'a> Argument<'a> {
         ArgumentHeader(header(argument_type, self.words().0 as u64, self.name.bits(), upper))
     }
 
+    /// Writes it, for one whose strings and blob are not longer than they may be; an unknown value as a null.
     #[inline(always)]
-    fn write(&self, sink: &mut impl Sink) {
+    pub fn write(&self, sink: &mut impl Sink) {
         use ArgumentValue as Value;
 
-        // An unknown value has been refused by `check`.
         sink.word(self.header().0);
         self.name.write(sink);
         match self.value {

@@ -261,7 +261,9 @@ mod tests {
     fn reasons_have_words() {
         assert_eq!(LossCode(0).text(), Some("buffer full"));
         assert_eq!(LossCode(7).text(), Some("cleared"));
-        assert_eq!(LossCode(8).text(), None);
+        assert_eq!(LossCode(8).text(), Some("kernel buffer overrun"));
+        assert_eq!(LossCode(10).text(), Some("kernel commit overrun"));
+        assert_eq!(LossCode(11).text(), None);
         assert_eq!(LossCode::MALFORMED.text(), Some("malformed"));
         assert_eq!(LossCode::SALVAGED_GAP.text(), Some("salvaged gap"));
     }

@@ -154,11 +154,17 @@ pub enum LossReason {
     NestedTooDeep = 6,
     /// A start that cleared the buffer.
     Cleared = 7,
+    /// The kernel had no room left in its own buffer.
+    KernelOverrun = 8,
+    /// The kernel was told to keep the oldest events.
+    KernelDropped = 9,
+    /// Interrupts came faster than the kernel finished the events that they interrupted.
+    KernelCommitOverrun = 10,
 }
 
 impl LossReason {
     /// All reasons, in the order of their entries.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::Full,
         Self::Overwritten,
         Self::NotSaved,
@@ -167,6 +173,9 @@ impl LossReason {
         Self::TooLarge,
         Self::NestedTooDeep,
         Self::Cleared,
+        Self::KernelOverrun,
+        Self::KernelDropped,
+        Self::KernelCommitOverrun,
     ];
 
     /// A few words for people.
@@ -181,6 +190,9 @@ impl LossReason {
             Self::TooLarge => "record too large",
             Self::NestedTooDeep => "nested too deep",
             Self::Cleared => "cleared",
+            Self::KernelOverrun => "kernel buffer overrun",
+            Self::KernelDropped => "kernel buffer full",
+            Self::KernelCommitOverrun => "kernel commit overrun",
         }
     }
 }

@@ -27,6 +27,15 @@ pub struct ProcessKoid(pub Koid);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadKoid(pub Koid);
 
+/// A process and one of its threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Thread {
+    /// The process.
+    pub process: Koid,
+    /// The thread.
+    pub thread: Koid,
+}
+
 /// A size in words of 8 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Words(pub usize);

@@ -17,6 +17,7 @@ use trace_protocol::controller::{
     FlushError, ProviderInfo, ProviderStats, SessionState, SnapshotError, StartError, StartOptions,
     StopError, StopOptions, StopResult, TraceConfig,
 };
+use trace_protocol::memory::MemoryDumps;
 use trace_protocol::{BufferDisposition, BufferingMode, FifoRequest, PacketError};
 
 /// One client's session channel.
@@ -403,6 +404,21 @@ impl Core {
             .filter(|(_, provider)| uid.may_see(provider.uid, self.owner))
             .map(|(id, provider)| ProviderInfo { id: id.0, pid: provider.pid, name: provider.name.clone() })
             .collect()
+    }
+
+    /// Those who record now, if a user may see the session; none if there is none. Without a user, whoever it is.
+    //= docs/protocol.md#memory-dumps
+    #[must_use]
+    pub fn recording(&self, uid: Option<Uid>) -> Option<Vec<ProviderId>> {
+        let session = self.session.as_ref();
+        session.filter(|session| uid.is_none_or(|uid| uid.may_see(session.uid(), self.owner)))?.recording()
+    }
+
+    /// The dumps of memory that the running session wants again and again.
+    #[must_use]
+    pub fn memory_dumps(&self) -> Option<MemoryDumps> {
+        let session = self.session.as_ref()?;
+        session.recording().and(session.memory_dumps())
     }
 
     fn initialize(&mut self, client: ClientId, pid: u32, uid: Uid, config: TraceConfig) {

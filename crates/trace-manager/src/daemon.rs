@@ -1,6 +1,7 @@
 //! The daemon around the core: one loop that waits for sockets, FIFOs and timers.
 
 mod clients;
+mod memory;
 mod output;
 mod providers;
 mod session_dir;
@@ -10,6 +11,7 @@ mod task;
 use crate::archive::transfer::Transfer;
 use crate::core::{Action, ClientId, Core, Event, Part, Uid};
 use clients::Clients;
+use memory::Dumps;
 use output::{Flushed, Output};
 use providers::{Buffer, Providers};
 use snapshot::{Copied, Snapshot};
@@ -198,6 +200,7 @@ struct Daemon {
     _signals: zx_sim::Socket,
     providers: Providers,
     clients: Clients,
+    dumps: Dumps,
     output: Option<Output>,
     transfer: Option<(ProviderId, Transfer)>,
     /// A transfer whose last bytes are still in the output's queue.
@@ -246,6 +249,7 @@ impl Daemon {
             _signals: signals,
             providers: Providers::new(buffers, clock),
             clients: Clients::new(),
+            dumps: Dumps::default(),
             output: None,
             transfer: None,
             finished: None,
@@ -266,6 +270,9 @@ impl Daemon {
         let mut events = Vec::new();
         loop {
             self.work();
+            let wanted = self.core.memory_dumps();
+            let recording = || self.core.recording(None);
+            self.dumps.take_if_due(Instant::now(), wanted, &self.providers, recording);
             if self.is_unneeded() {
                 return Ok(());
             }
@@ -310,7 +317,10 @@ impl Daemon {
                 let uid = self.clients.user(number);
                 let providers = self.core.providers(uid);
                 let is_ending = self.is_ending();
-                let asked = clients::Asked { uid, providers, is_ending, registered: &mut self.providers };
+                let recording = self.core.recording(Some(uid));
+                let registered = &mut self.providers;
+                let dumps = &mut self.dumps;
+                let asked = clients::Asked { uid, providers, is_ending, registered, recording, dumps };
                 let about_task = self.clients.read_provisioner(number, asked, &self.waits, &mut self.events);
                 if let Some((asker, request)) = about_task {
                     self.handle_task(asker, request);
@@ -576,7 +586,7 @@ impl Daemon {
         let task = self.tasks.deadline();
         let output = self.output.as_ref().and_then(Output::deadline);
         let others = [self.clients.next_deadline(), self.providers.next_deadline()];
-        [core, idle, output, task].into_iter().chain(others).flatten().min()
+        [core, idle, output, task, self.dumps.deadline()].into_iter().chain(others).flatten().min()
     }
 
     /// Started on demand, and no client and no session for a while.

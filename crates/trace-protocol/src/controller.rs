@@ -24,6 +24,7 @@ pub use task::{
 
 use crate::error::{ProtocolError, check_limit};
 use crate::limits::{MAX_PROVIDER_NAME_BYTES, MAX_PROVIDERS};
+use crate::memory::{MemoryDump, MemoryDumpLevel};
 use crate::message::{Encoded, Header, Message, Method, Txid, decode_header, decode_header_any_version};
 use crate::provider::{decode_refusal, known_categories, put_known_categories, refusal};
 use crate::strict_enum::strict_enum;
@@ -33,11 +34,15 @@ const INITIALIZE_TRACING: Method = Method::one_way("InitializeTracing", 0x0301);
 const GET_PROVIDERS: Method = Method::two_way("GetProviders", 0x0302);
 const GET_KNOWN_CATEGORIES: Method = Method::two_way("GetKnownCategories", 0x0303);
 const TAKE_SNAPSHOT: Method = Method::two_way("TakeSnapshot", 0x0305);
+const DUMP_MEMORY: Method = Method::two_way("DumpMemory", 0x0306);
 const REFUSED: Method = Method::one_way("Refused", 0x0304);
 
 const CONFIG: Field = Field::new(1, "config");
 const SNAPSHOT_ERROR: Field = Field::new(1, "error");
 const SNAPSHOT_RESULT: Field = Field::new(2, "result");
+const DUMP_LEVEL: Field = Field::new(1, "level");
+const DUMP_ID: Field = Field::new(1, "dump");
+const DUMP_PROVIDERS: Field = Field::new(2, "providers");
 const PROVIDERS: Field = Field::new(1, "providers");
 const PROVIDER_ID: Field = Field::new(1, "id");
 const PROVIDER_PID: Field = Field::new(2, "pid");
@@ -67,6 +72,9 @@ pub enum ProvisionerRequest<H> {
         /// Where the archive goes.
         output: H,
     },
+    /// Has the programs of the running session write down what they use memory for; answered by
+    /// [`ProvisionerResponse::DumpMemory`] when they were asked.
+    DumpMemory(MemoryDumpLevel),
     /// About a recording that the manager holds itself; answered by [`ProvisionerResponse::Task`].
     Task(TaskRequest<H>),
 }
@@ -80,6 +88,8 @@ pub enum ProvisionerResponse {
     KnownCategories(Vec<KnownCategory>),
     /// Answer to [`ProvisionerRequest::TakeSnapshot`]: what was found in each buffer.
     TakeSnapshot(Result<StopResult, SnapshotError>),
+    /// Answer to [`ProvisionerRequest::DumpMemory`]; none if nothing is being recorded.
+    DumpMemory(Option<MemoryDump>),
     /// Answer to [`ProvisionerRequest::Task`].
     Task(TaskResponse),
     /// The client cannot be served (its version, say), in one sentence; the channel closes next. Has no transaction
@@ -126,6 +136,11 @@ impl<H> Message<H> for ProvisionerRequest<H> {
             ProvisionerRequest::TakeSnapshot { output } => {
                 TAKE_SNAPSHOT.encode(txid, TableWriter::new(TAKE_SNAPSHOT.name).finish()?, vec![output])
             }
+            ProvisionerRequest::DumpMemory(level) => {
+                let mut table = TableWriter::new(DUMP_MEMORY.name);
+                table.put(DUMP_LEVEL, &level.value())?;
+                DUMP_MEMORY.encode(txid, table.finish()?, Vec::new())
+            }
             ProvisionerRequest::Task(request) => request.encode(txid),
         }
     }
@@ -135,7 +150,7 @@ impl<H> Message<H> for ProvisionerRequest<H> {
             let (txid, request) = TaskRequest::decode(bytes, handles)?;
             return Ok((txid, ProvisionerRequest::Task(request)));
         }
-        let methods = [INITIALIZE_TRACING, GET_PROVIDERS, GET_KNOWN_CATEGORIES, TAKE_SNAPSHOT];
+        let methods = [INITIALIZE_TRACING, GET_PROVIDERS, GET_KNOWN_CATEGORIES, TAKE_SNAPSHOT, DUMP_MEMORY];
         let (txid, method, body) = decode_header(bytes, "provisioner request", &methods)?;
         let table = Table::decode(method.name, body)?;
         if method.ordinal == INITIALIZE_TRACING.ordinal {
@@ -151,6 +166,9 @@ impl<H> Message<H> for ProvisionerRequest<H> {
         let [] = method.take_handles(handles)?;
         let request = if method.ordinal == GET_PROVIDERS.ordinal {
             ProvisionerRequest::GetProviders
+        } else if method.ordinal == DUMP_MEMORY.ordinal {
+            let level = table.require(DUMP_LEVEL)?;
+            ProvisionerRequest::DumpMemory(MemoryDumpLevel::from_value(level)?)
         } else {
             ProvisionerRequest::GetKnownCategories
         };
@@ -181,6 +199,14 @@ impl<H> Message<H> for ProvisionerResponse {
                 }
                 (TAKE_SNAPSHOT, table)
             }
+            ProvisionerResponse::DumpMemory(dump) => {
+                let mut table = TableWriter::new(DUMP_MEMORY.name);
+                if let Some(dump) = dump {
+                    table.put(DUMP_ID, &dump.id)?;
+                    table.put(DUMP_PROVIDERS, &dump.providers)?;
+                }
+                (DUMP_MEMORY, table)
+            }
             ProvisionerResponse::Task(response) => return response.encode(txid),
             ProvisionerResponse::Refused { reason } => (REFUSED, refusal(&reason)?),
         };
@@ -200,8 +226,11 @@ impl<H> Message<H> for ProvisionerResponse {
             let (txid, response) = TaskResponse::decode(bytes, handles)?;
             return Ok((txid, ProvisionerResponse::Task(response)));
         }
-        let (txid, method, body) =
-            decode_header(bytes, PROTOCOL, &[GET_PROVIDERS, GET_KNOWN_CATEGORIES, TAKE_SNAPSHOT])?;
+        let (txid, method, body) = decode_header(
+            bytes,
+            PROTOCOL,
+            &[GET_PROVIDERS, GET_KNOWN_CATEGORIES, TAKE_SNAPSHOT, DUMP_MEMORY],
+        )?;
         let [] = method.take_handles(handles)?;
         let table = Table::decode(method.name, body)?;
         let response = if method.ordinal == GET_PROVIDERS.ordinal {
@@ -211,6 +240,11 @@ impl<H> Message<H> for ProvisionerResponse {
             ProvisionerResponse::Providers(providers)
         } else if method.ordinal == GET_KNOWN_CATEGORIES.ordinal {
             ProvisionerResponse::KnownCategories(known_categories(&table)?)
+        } else if method.ordinal == DUMP_MEMORY.ordinal {
+            ProvisionerResponse::DumpMemory(match table.find(DUMP_ID)? {
+                Some(id) => Some(MemoryDump { id, providers: table.require(DUMP_PROVIDERS)? }),
+                None => None,
+            })
         } else {
             ProvisionerResponse::TakeSnapshot(match table.find(SNAPSHOT_ERROR)? {
                 Some(error) => Err(SnapshotError::from_value(error)?),

@@ -25,6 +25,7 @@ pub mod controller;
 pub mod error;
 pub mod fifo;
 pub mod limits;
+pub mod memory;
 pub mod message;
 pub mod provider;
 pub mod registry;

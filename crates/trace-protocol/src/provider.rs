@@ -8,6 +8,7 @@ use crate::limits::{
     MAX_CATEGORY_DESCRIPTION_BYTES, MAX_CATEGORY_NAME_BYTES, MAX_KNOWN_CATEGORIES, MAX_REASON_BYTES,
     MAX_TICK_SOURCE_BYTES, cut,
 };
+use crate::memory::MemoryDumpLevel;
 use crate::message::{Encoded, Header, Message, Method, Txid, decode_header, decode_header_any_version};
 use crate::table::{Field, ListLimits, Table, TableWriter};
 
@@ -16,6 +17,7 @@ const START: Method = Method::one_way("Start", 0x0202);
 const STOP: Method = Method::one_way("Stop", 0x0203);
 const TERMINATE: Method = Method::one_way("Terminate", 0x0204);
 const FLUSH: Method = Method::one_way("Flush", 0x0207);
+const DUMP_MEMORY: Method = Method::one_way("DumpMemory", 0x0208);
 const KNOWN_CATEGORIES: Method = Method::two_way("GetKnownCategories", 0x0205);
 const REFUSED: Method = Method::one_way("Refused", 0x0206);
 
@@ -28,6 +30,9 @@ const PROCESS_KOID: Field = Field::new(6, "process_koid");
 
 const DISPOSITION: Field = Field::new(1, "buffer_disposition");
 const ADDITIONAL_CATEGORIES: Field = Field::new(2, "additional_categories");
+
+const DUMP: Field = Field::new(1, "dump");
+const LEVEL: Field = Field::new(2, "level");
 
 const REASON: Field = Field::new(1, "reason bytes");
 
@@ -52,6 +57,13 @@ pub enum ProviderRequest<H> {
     Terminate,
     /// Hand over what was recorded so far, while streaming.
     Flush,
+    /// Write down what memory is used for. Only for providers that have said that they understand it.
+    DumpMemory {
+        /// Number of the dump.
+        dump: u64,
+        /// How much it is to tell.
+        level: MemoryDumpLevel,
+    },
     /// Which categories does the provider know? Answered by [`ProviderResponse::KnownCategories`].
     GetKnownCategories,
     /// The provider cannot be served, in one sentence; the channel closes next. Decoded whatever its version.
@@ -111,6 +123,12 @@ impl<H> Message<H> for ProviderRequest<H> {
             ProviderRequest::Stop => (STOP, TableWriter::new(STOP.name), Vec::new()),
             ProviderRequest::Terminate => (TERMINATE, TableWriter::new(TERMINATE.name), Vec::new()),
             ProviderRequest::Flush => (FLUSH, TableWriter::new(FLUSH.name), Vec::new()),
+            ProviderRequest::DumpMemory { dump, level } => {
+                let mut table = TableWriter::new(DUMP_MEMORY.name);
+                table.put(DUMP, &dump)?;
+                table.put(LEVEL, &level.value())?;
+                (DUMP_MEMORY, table, Vec::new())
+            }
             ProviderRequest::GetKnownCategories => {
                 (KNOWN_CATEGORIES, TableWriter::new(KNOWN_CATEGORIES.name), Vec::new())
             }
@@ -128,7 +146,7 @@ impl<H> Message<H> for ProviderRequest<H> {
             let reason = decode_refusal(body)?;
             return Ok((txid, ProviderRequest::Refused { reason }));
         }
-        let methods = [INITIALIZE, START, STOP, TERMINATE, KNOWN_CATEGORIES, FLUSH];
+        let methods = [INITIALIZE, START, STOP, TERMINATE, KNOWN_CATEGORIES, FLUSH, DUMP_MEMORY];
         let (txid, method, body) = decode_header(bytes, PROTOCOL, &methods)?;
         let table = Table::decode(method.name, body)?;
         if method.ordinal == INITIALIZE.ordinal {
@@ -147,6 +165,11 @@ impl<H> Message<H> for ProviderRequest<H> {
             ProviderRequest::Terminate
         } else if method.ordinal == FLUSH.ordinal {
             ProviderRequest::Flush
+        } else if method.ordinal == DUMP_MEMORY.ordinal {
+            ProviderRequest::DumpMemory {
+                dump: table.require(DUMP)?,
+                level: MemoryDumpLevel::from_value(table.require(LEVEL)?)?,
+            }
         } else {
             ProviderRequest::GetKnownCategories
         };

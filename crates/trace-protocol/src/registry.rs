@@ -19,6 +19,7 @@ const NAME: Field = Field::new(2, "provider name bytes");
 const PROTOCOL: Field = Field::new(3, "protocol versions");
 const BUFFER_HEADER: Field = Field::new(4, "buffer header versions");
 const TICK_SOURCE: Field = Field::new(5, "tick source bytes");
+const DUMPS_MEMORY: Field = Field::new(6, "dumps_memory");
 
 const STATUS: Field = Field::new(1, "status");
 const STARTED: Field = Field::new(2, "started");
@@ -48,6 +49,8 @@ pub struct Registration<H> {
     pub buffer_header: VersionRange,
     /// Name of the clock its timestamps come from, at most 32 bytes.
     pub tick_source: String,
+    /// It understands [`ProviderRequest::DumpMemory`](crate::provider::ProviderRequest::DumpMemory). Older ones do not say so.
+    pub dumps_memory: bool,
 }
 
 strict_enum! {
@@ -101,6 +104,9 @@ impl<H> Message<H> for RegistryRequest<H> {
         put_range(&mut table, PROTOCOL, registration.protocol)?;
         put_range(&mut table, BUFFER_HEADER, registration.buffer_header)?;
         table.put(TICK_SOURCE, &registration.tick_source)?;
+        if registration.dumps_memory {
+            table.put(DUMPS_MEMORY, &true)?;
+        }
         method.encode(txid, table.finish()?, vec![registration.provider])
     }
 
@@ -116,6 +122,7 @@ impl<H> Message<H> for RegistryRequest<H> {
             protocol: require_range(&table, PROTOCOL)?,
             buffer_header: require_range(&table, BUFFER_HEADER)?,
             tick_source: table.require_string(TICK_SOURCE, MAX_TICK_SOURCE_BYTES)?,
+            dumps_memory: table.find(DUMPS_MEMORY)?.unwrap_or(false),
         };
         let request = if method.ordinal == REGISTER.ordinal {
             RegistryRequest::RegisterProvider(registration)

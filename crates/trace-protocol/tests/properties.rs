@@ -7,6 +7,7 @@ use proptest::option;
 use proptest::prelude::*;
 use support::{Any, H, samples};
 use trace_protocol::controller::*;
+use trace_protocol::memory::{MemoryDump, MemoryDumpLevel, MemoryDumps};
 use trace_protocol::provider::*;
 use trace_protocol::registry::*;
 use trace_protocol::*;
@@ -46,7 +47,12 @@ fn registration() -> impl Strategy<Value = Registration<H>> {
             protocol,
             buffer_header,
             tick_source,
+            dumps_memory: pid.is_multiple_of(2),
         })
+}
+
+fn level() -> impl Strategy<Value = MemoryDumpLevel> {
+    prop_oneof![Just(MemoryDumpLevel::Light), Just(MemoryDumpLevel::Detailed)]
 }
 
 fn provider_request() -> impl Strategy<Value = ProviderRequest<H>> {
@@ -69,6 +75,7 @@ fn provider_request() -> impl Strategy<Value = ProviderRequest<H>> {
         (disposition(), categories()).prop_map(|(buffer_disposition, additional_categories)| {
             ProviderRequest::Start { buffer_disposition, additional_categories }
         }),
+        (any::<u64>(), level()).prop_map(|(dump, level)| ProviderRequest::DumpMemory { dump, level }),
         text(limits::MAX_REASON_BYTES).prop_map(|reason| ProviderRequest::Refused { reason }),
     ]
 }
@@ -84,8 +91,11 @@ fn spec() -> impl Strategy<Value = ProviderSpec> {
 }
 
 fn trace_config() -> impl Strategy<Value = TraceConfig> {
-    (categories(), any::<(u32, u64, u64, bool, bool)>(), mode(), vec(spec(), 0..4), vec(text(200), 0..5))
-        .prop_map(|(categories, numbers, mode, specs, command_line)| {
+    let dumps = (1_u64.., level())
+        .prop_map(|(interval_milliseconds, level)| MemoryDumps { interval_milliseconds, level });
+    let numbers = any::<(u32, u64, u64, bool, bool)>();
+    (categories(), numbers, mode(), vec(spec(), 0..4), vec(text(200), 0..5), option::of(dumps)).prop_map(
+        |(categories, numbers, mode, specs, command_line, memory_dumps)| {
             let (size, start_timeout, stop_timeout, defer_transfer, metadata) = numbers;
             TraceConfig {
                 categories,
@@ -97,8 +107,10 @@ fn trace_config() -> impl Strategy<Value = TraceConfig> {
                 defer_transfer,
                 metadata,
                 command_line,
+                memory_dumps,
             }
-        })
+        },
+    )
 }
 
 fn stats() -> impl Strategy<Value = ProviderStats> {
@@ -156,6 +168,11 @@ fn message() -> impl Strategy<Value = (Txid, Any)> {
         vec(stats(), 0..5).prop_map(|provider_stats| Any::SessionResponse(SessionResponse::StopTracing(Ok(
             StopResult { provider_stats }
         )))),
+        level().prop_map(|level| Any::ProvisionerRequest(ProvisionerRequest::DumpMemory(level))),
+        option::of(any::<(u64, u32)>()).prop_map(|dump| {
+            let dump = dump.map(|(id, providers)| MemoryDump { id, providers });
+            Any::ProvisionerResponse(ProvisionerResponse::DumpMemory(dump))
+        }),
         vec((text(100), text(400)), 0..20).prop_map(|list| {
             let categories =
                 list.into_iter().map(|(name, description)| KnownCategory { name, description }).collect();

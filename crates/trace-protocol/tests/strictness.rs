@@ -124,6 +124,7 @@ fn missing_fields_of_a_client_take_their_defaults() {
                 defer_transfer: false,
                 metadata: true,
                 command_line: Vec::new(),
+                memory_dumps: None,
             },
             output: 2,
         }

@@ -1,7 +1,9 @@
 //! The provider's thread: finds a manager, does what it says, and finds the next one when it is gone.
 
+use crate::ask;
 use crate::fork;
 use crate::manager::{self, Line};
+use crate::memory_dump;
 use crate::session::Session;
 use crate::watch::Watch;
 use crossbeam_channel::{Receiver, Sender};
@@ -218,6 +220,11 @@ impl Dispatcher {
                         session.flush();
                     }
                 }
+                ProviderRequest::DumpMemory { dump, level } => {
+                    if session.is_some() {
+                        memory_dump::take(dump, level);
+                    }
+                }
                 ProviderRequest::Terminate => self.end_session(session),
                 ProviderRequest::GetKnownCategories => answer_categories(channel, txid)?,
                 ProviderRequest::Refused { reason } => {
@@ -298,12 +305,20 @@ enum LoadError {
 }
 
 fn answer_categories(channel: &Channel, txid: Txid) -> Option<()> {
-    let categories = engine::known_categories()
+    let described = ask::described_categories();
+    let is_described = |name: &str| described.iter().any(|category| category.name == name);
+    let plain = engine::known_categories()
         .into_iter()
-        .filter(|name| !name.is_empty() && name.len() <= trace_protocol::limits::MAX_CATEGORY_NAME_BYTES)
-        .take(trace_protocol::limits::MAX_KNOWN_CATEGORIES)
-        .map(|name| KnownCategory { name: name.to_owned(), description: String::new() })
-        .collect();
+        .filter(|name| !is_described(name))
+        .map(|name| KnownCategory { name, description: String::new() });
+    let mut categories: Vec<KnownCategory> = described.iter().cloned().chain(plain).collect();
+    categories.retain(|KnownCategory { name, description }| {
+        !name.is_empty()
+            && name.len() <= trace_protocol::limits::MAX_CATEGORY_NAME_BYTES
+            && description.len() <= trace_protocol::limits::MAX_CATEGORY_DESCRIPTION_BYTES
+    });
+    categories.sort_by(|one, other| one.name.cmp(&other.name));
+    categories.truncate(trace_protocol::limits::MAX_KNOWN_CATEGORIES);
     let reply = Message::<Handle>::encode(ProviderResponse::KnownCategories(categories), txid).ok()?;
     let reply = reply.spill(|bytes| Vmo::of_bytes("categories", bytes).map(Vmo::into_handle)).ok()?;
     channel.write(&reply.bytes, reply.handles).ok()

@@ -23,15 +23,20 @@
 //! With the feature `off` all of them compile to nothing.
 #![deny(unsafe_code)]
 
+mod ask;
+pub mod atrace;
 mod buffer;
 mod dispatcher;
 mod fork;
 mod manager;
+mod memory_dump;
 mod provider;
 mod session;
 mod signals;
 mod watch;
 
+pub use ask::{Category, Config, config, ticks_per_second};
+pub use memory_dump::MemoryDump;
 pub use provider::{Registration, TraceProvider};
 pub use trace_engine::{
     Id, Koid, ProcessKoid, Scope, ThreadKoid, ThreadState, Ticks, TraceFuture, TraceFutureExt, Track, debug,

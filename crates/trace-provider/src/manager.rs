@@ -39,11 +39,18 @@ pub(crate) fn register(
     directories.iter().find_map(|directory| register_in(directory, name, synchronously))
 }
 
-/// What this program records is for its own user, and for root.
+/// Set by `sudo` to the user who called it.
+const SUDO_VARIABLE: &str = "SUDO_UID";
+
+/// What this program records is for its own user, and for root; what root's program records that a user has started with
+/// `sudo`, for that user.
 //= docs/protocol.md#users
 fn may_be_trusted(registry: &Channel) -> bool {
-    let own = rustix::process::geteuid().as_raw();
-    registry.peer().is_ok_and(|manager| manager.uid == own || manager.uid == 0)
+    let own = rustix::process::geteuid();
+    let called_by = || std::env::var(SUDO_VARIABLE).ok()?.parse::<u32>().ok();
+    registry.peer().is_ok_and(|manager| {
+        manager.uid == own.as_raw() || manager.uid == 0 || (own.is_root() && called_by() == Some(manager.uid))
+    })
 }
 
 fn register_in(directory: &Path, name: &str, synchronously: bool) -> Option<(Line, Option<Progress>)> {
@@ -61,6 +68,7 @@ fn register_in(directory: &Path, name: &str, synchronously: bool) -> Option<(Lin
         protocol: VersionRange::PROTOCOL,
         buffer_header: VersionRange::only(trace_engine::BUFFER_VERSION),
         tick_source: zx_sim::ticks::source().name().to_owned(),
+        dumps_memory: true,
     };
     let (request, txid) = if synchronously {
         (RegistryRequest::RegisterProviderSynchronously(registration), Txid(1))

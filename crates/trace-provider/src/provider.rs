@@ -1,9 +1,12 @@
 //! The object an application holds.
 
+use crate::ask::{self, Category, Config};
 use crate::dispatcher::{Dispatcher, Order, Orders, Progress};
+use crate::memory_dump::{self, MemoryDump};
 use crate::{fork, signals};
 use crossbeam_channel::{Receiver, bounded, unbounded};
 use parking_lot::Mutex;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -56,35 +59,63 @@ impl TraceProvider {
     #[must_use = "the provider is unregistered when this is dropped"]
     pub fn new(name: &str) -> Self {
         let (provider, progress) = Self::spawn(name, false);
-        if std::env::var_os(RECORD_VARIABLE).is_some_and(|value| value == "1") {
-            let mut deadline = Instant::now() + INITIALIZE_WAIT;
-            while let Ok(progress) = progress.recv_deadline(deadline) {
-                match progress {
-                    Progress::Started | Progress::NoManager | Progress::Refused { .. } => break,
-                    Progress::Initializing => deadline = Instant::now() + START_WAIT,
-                    Progress::Registered { .. } => {}
-                }
-            }
+        if is_to_be_recorded() {
+            wait_for_start(&progress);
         }
         provider
+    }
+
+    /// Registers, and waits: for the manager's answer, and where a trace is running, or this is a program that `trace record`
+    /// started, until recording has started here. As long as [`TraceProvider::new_synchronously`] and [`TraceProvider::new`] at most.
+    #[must_use = "the provider is unregistered when this is dropped"]
+    pub fn new_started(name: &str) -> (Self, Registration) {
+        let (provider, progress) = Self::spawn(name, true);
+        let registration = wait_for_registration(&progress);
+        if registration == (Registration::Registered { already_started: true })
+            || registration == (Registration::Registered { already_started: false }) && is_to_be_recorded()
+        {
+            wait_for_start(&progress);
+        }
+        (provider, registration)
     }
 
     /// Registers and waits for the manager's answer, at most 5 s; says whether a trace is running already.
     #[must_use = "the provider is unregistered when this is dropped"]
     pub fn new_synchronously(name: &str) -> (Self, Registration) {
         let (provider, progress) = Self::spawn(name, true);
-        let deadline = Instant::now() + REGISTRATION_WAIT;
-        let registration = loop {
-            match progress.recv_deadline(deadline) {
-                Ok(Progress::Registered { already_started }) => {
-                    break Registration::Registered { already_started };
-                }
-                Ok(Progress::Refused { reason }) => break Registration::Refused { reason },
-                Ok(Progress::Initializing | Progress::Started) => {}
-                Ok(Progress::NoManager) | Err(_) => break Registration::NoManager,
-            }
-        };
+        let registration = wait_for_registration(&progress);
         (provider, registration)
+    }
+
+    /// Has a function asked for names and descriptions of categories when somebody wants to know which there are, beside those of
+    /// the call sites. It is called on the provider's thread.
+    pub fn describe_categories(&self, describe: impl Fn() -> Vec<Category> + Send + Sync + 'static) {
+        ask::set_describe(Arc::new(describe));
+    }
+
+    /// Has a function called for each dump of memory, to say what this program uses memory for: it adds named values to the
+    /// dump. It is called on the provider's thread while a recording that wants the category `memory_dump` runs; what takes long
+    /// there holds up the end of a recording. Several functions may be registered.
+    ///
+    /// ```no_run
+    /// # let provider = trace_provider::TraceProvider::new("app");
+    /// # fn cached_bytes() -> u64 { 0 }
+    /// provider.on_memory_dump(|dump| {
+    ///     dump.add("cache", cached_bytes());
+    ///     if dump.is_detailed() {
+    ///         dump.add("cache/images", cached_bytes() / 2);
+    ///     }
+    /// });
+    /// ```
+    //= docs/recording.md#memory-dumps
+    pub fn on_memory_dump(&self, dump: impl Fn(&mut MemoryDump) + Send + Sync + 'static) {
+        memory_dump::register(Arc::new(dump));
+    }
+
+    /// What the trace wants that this process is part of now; none while there is none.
+    #[must_use]
+    pub fn config(&self) -> Option<Config> {
+        ask::config()
     }
 
     fn spawn(name: &str, synchronously: bool) -> (Self, Receiver<Progress>) {
@@ -124,6 +155,35 @@ impl Drop for TraceProvider {
         }
         if let Some(thread) = self.thread.lock().take() {
             let _ = thread.join();
+        }
+    }
+}
+
+fn is_to_be_recorded() -> bool {
+    std::env::var_os(RECORD_VARIABLE).is_some_and(|value| value == "1")
+}
+
+fn wait_for_start(progress: &Receiver<Progress>) {
+    let mut deadline = Instant::now() + INITIALIZE_WAIT;
+    while let Ok(progress) = progress.recv_deadline(deadline) {
+        match progress {
+            Progress::Started | Progress::NoManager | Progress::Refused { .. } => break,
+            Progress::Initializing => deadline = Instant::now() + START_WAIT,
+            Progress::Registered { .. } => {}
+        }
+    }
+}
+
+fn wait_for_registration(progress: &Receiver<Progress>) -> Registration {
+    let deadline = Instant::now() + REGISTRATION_WAIT;
+    loop {
+        match progress.recv_deadline(deadline) {
+            Ok(Progress::Registered { already_started }) => {
+                return Registration::Registered { already_started };
+            }
+            Ok(Progress::Refused { reason }) => return Registration::Refused { reason },
+            Ok(Progress::Initializing | Progress::Started) => {}
+            Ok(Progress::NoManager) | Err(_) => return Registration::NoManager,
         }
     }
 }

@@ -1,20 +1,25 @@
 //! One trace of this process: from Initialize to Terminate.
 
+use crate::ask;
 use crate::buffer;
 use crate::fork::ClosedInChildren;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use trace_engine::engine::SaveRequest;
-use trace_engine::{AlertHandler, BUFFER_VERSION, BufferMode, Config, Disposition, engine};
+use trace_engine::{AlertHandler, BUFFER_VERSION, BufferMode, Categories, Config, Disposition, engine, hold};
 use trace_protocol::fifo::{FIFO_DEPTH, FIFO_VERSION, PACKET_BYTES};
 use trace_protocol::provider::ProviderConfig;
 use trace_protocol::{BufferDisposition, BufferingMode, FifoRequest};
-use zx_sim::{Fifo, Handle, LiveLock, Vmo};
+use zx_sim::{Fifo, Handle, LiveLock, Signals, Vmo};
 
 /// How long a stop waits for threads that are inside an event.
 const STOP_WAIT: Duration = Duration::from_secs(1);
 /// How soon a packet is tried again that did not fit into the FIFO.
 const RESEND_INTERVAL: Duration = Duration::from_millis(2);
+/// How soon it is looked again whether all observers have seen a start.
+const OBSERVER_INTERVAL: Duration = Duration::from_millis(1);
+/// How soon it is looked again whether somebody still holds a trace that is to stop.
+const HOLDER_INTERVAL: Duration = Duration::from_millis(1);
 /// Packets that wait for room in the FIFO; further alerts are dropped.
 const MAX_UNSENT: usize = 64;
 
@@ -27,6 +32,8 @@ pub(crate) struct Session {
     /// Until this process has nothing to do with the buffer any more.
     _live: LiveLock,
     state: State,
+    /// Recording has started, and the manager was not told because somebody in this process has not looked yet.
+    start_is_pending: bool,
     /// Packets that did not fit into the FIFO yet.
     unsent: VecDeque<FifoRequest>,
 }
@@ -63,11 +70,12 @@ impl Session {
         let vmo = Vmo::from_handle(config.buffer).map_err(mapped)?;
         let live = vmo.lock_live().map_err(mapped)?;
         let mapping = vmo.map().map_err(mapped)?;
+        ask::set_config(Some(ask::Config { mode, categories: config.categories.clone() }));
         let config = Config {
             process: config.process_koid.unwrap_or_else(zx_sim::process_koid),
             process_name: zx_sim::process_name(),
             ticks_per_second: config.ticks_per_second,
-            categories: config.categories,
+            categories: Categories::Listed(config.categories),
             alert,
         };
         engine::initialize(buffer::region(mapping), mode, config).map_err(|error| error.to_string())?;
@@ -77,6 +85,7 @@ impl Session {
             fifo,
             _live: live,
             state: State::Initialized,
+            start_is_pending: false,
             unsent: VecDeque::new(),
         })
     }
@@ -99,12 +108,22 @@ impl Session {
         };
         engine::start(disposition, additional_categories).map_err(|error| error.to_string())?;
         self.state = State::Started;
-        self.send(FifoRequest::Started { version: FIFO_VERSION });
+        self.start_is_pending = true;
+        self.tell_start();
         Ok(())
+    }
+
+    /// Tells the manager of the start, if all observers in this process have looked.
+    fn tell_start(&mut self) {
+        if self.start_is_pending && !engine::is_start_pending() {
+            self.start_is_pending = false;
+            self.send(FifoRequest::Started { version: FIFO_VERSION });
+        }
     }
 
     /// Does what is due while recording. When to look again, if not only when something happens.
     pub fn service(&mut self) -> Option<Instant> {
+        self.tell_start();
         let service = engine::service();
         if let Some(SaveRequest { wrapped_count, durable_bytes }) = service.and_then(|service| service.save) {
             self.send(FifoRequest::SaveBuffer { wrapped_count, durable_data_end: durable_bytes });
@@ -112,7 +131,8 @@ impl Session {
         self.send_unsent();
         let resend = (!self.unsent.is_empty()).then_some(RESEND_INTERVAL);
         let poll = service.map(|service| service.poll_after);
-        [resend, poll].into_iter().flatten().min().map(|delay| Instant::now() + delay)
+        let look = self.start_is_pending.then_some(OBSERVER_INTERVAL);
+        [resend, poll, look].into_iter().flatten().min().map(|delay| Instant::now() + delay)
     }
 
     /// Hands over what was recorded so far, in streaming mode.
@@ -134,10 +154,27 @@ impl Session {
             return;
         }
         self.state = State::Stopped;
-        match engine::stop(Instant::now() + STOP_WAIT) {
+        self.start_is_pending = false;
+        let deadline = Instant::now() + STOP_WAIT;
+        if engine::begin_stop().is_ok() {
+            self.serve_holders(deadline);
+        }
+        match engine::finish_stop(deadline) {
             Ok(stopped) if stopped.stragglers == 0 => self.send(FifoRequest::Stopped),
             // The manager's own timer runs out, and it reads the buffer as one that is still written.
             _ => {}
+        }
+    }
+
+    /// Waits for those who hold the trace to write the rest of what they have; while streaming that may be more than has room.
+    fn serve_holders(&mut self, deadline: Instant) {
+        while hold::is_prolonged() && Instant::now() < deadline {
+            let _ = self.service();
+            let soon = (Instant::now() + HOLDER_INTERVAL).min(deadline);
+            let answered = zx_sim::wait_one(&self.fifo, Signals::READABLE, Some(soon));
+            if answered.is_ok() && !self.read_fifo() {
+                return;
+            }
         }
     }
 
@@ -185,5 +222,6 @@ impl Drop for Session {
         self.stop();
         self.send_unsent();
         let _ = engine::terminate(Instant::now() + STOP_WAIT);
+        ask::set_config(None);
     }
 }

@@ -8,6 +8,7 @@ use crate::item::{Arguments, Event, Item, Resolved, Value};
 use crate::reader::{Reader, TABLE_BYTES, Unknown};
 use crate::records::ReadError;
 use crate::warning::MAX_KEPT;
+use clocks::Clocks;
 use spans::{Spans, Unmatched};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -16,10 +17,13 @@ use trace_format::loss::{LedgerRecord, LossRecord};
 use trace_format::metadata::EVENT_BUFFER_FULL;
 use trace_format::units::{Nanos, Offset, ProviderId};
 
+mod clocks;
 mod spans;
 
 #[cfg(test)]
 mod tests;
+
+pub use clocks::Clock;
 
 /// Spans that may be open at a time if nothing else is asked for.
 pub const MAX_OPEN_SPANS: usize = 200_000;
@@ -37,11 +41,13 @@ pub struct Limits {
     pub table_bytes: usize,
     /// Begins whose end has not come yet, of durations, async operations and flows together.
     pub open_spans: usize,
+    /// Events and context switches whose times are compared, at about 32 bytes each; 0 compares none.
+    pub clock_times: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { table_bytes: TABLE_BYTES, open_spans: MAX_OPEN_SPANS }
+        Self { table_bytes: TABLE_BYTES, open_spans: MAX_OPEN_SPANS, clock_times: 0 }
     }
 }
 
@@ -64,6 +70,8 @@ pub struct Report {
     pub problems: Vec<Problem>,
     /// What providers lost, as the trace itself says.
     pub losses: Vec<LossRecord>,
+    /// How each provider's events fit the times in which their threads ran, if that was asked for.
+    pub clocks: BTreeMap<ProviderId, Clock>,
     /// Why the trace could not be read to its end.
     pub error: Option<ReadError>,
 }
@@ -134,7 +142,11 @@ pub fn check_slice(bytes: &[u8], limits: Limits) -> Result<Report, ReadError> {
 
 fn check_reader<I: Input>(reader: Reader<I>, limits: Limits) -> Report {
     let mut reader = reader.with_table_bytes(limits.table_bytes).strict();
-    let mut checker = Checker { spans: Spans::new(limits.open_spans), ..Checker::default() };
+    let mut checker = Checker {
+        spans: Spans::new(limits.open_spans),
+        clocks: Clocks::new(limits.clock_times),
+        ..Checker::default()
+    };
     loop {
         match reader.next_item() {
             Ok(Some(record)) => checker.record(&record),
@@ -186,6 +198,7 @@ struct Checker {
     providers: BTreeMap<ProviderId, Provider>,
     problems: Problems,
     spans: Spans,
+    clocks: Clocks,
     sums: BTreeMap<ProviderId, Sums>,
 }
 
@@ -237,6 +250,7 @@ impl Checker {
             return;
         }
         self.report.records += 1;
+        self.clocks.record(record);
         let time = match &record.item {
             Item::Event(event) => Some(event.time),
             Item::Scheduling { time, .. } | Item::Log { time, .. } | Item::Profiler { time, .. } => {
@@ -360,6 +374,18 @@ impl Checker {
             let Unmatched { kind, count, offset, provider, .. } = unmatched;
             self.problems.add_many(kind, count, offset, provider, || unmatched.text());
         }
+        self.report.clocks = self.clocks.finish();
+        for (provider, clock) in self.report.clocks.iter().filter(|(_, clock)| clock.is_off()) {
+            let offset = Offset(0);
+            self.problems.add("clock-skew", offset, *provider, || {
+                let Clock { judged, outside, shift } = clock;
+                let micros = *shift as f64 / 1000.0;
+                format!(
+                    "{outside} of {judged} events happened when their thread did not run; \
+                     {micros:+.3} us would put most of them right"
+                )
+            });
+        }
         self.report.providers = self.providers.into_values().collect();
         if let Some((first, _)) = &mut self.report.times {
             // The first of all, and not the first in the file.
@@ -382,7 +408,8 @@ fn has_sample(arguments: &Arguments<'_>) -> bool {
 
 /// The names of all problems.
 //= docs/check.md#problems
-pub const KINDS: [&str; 31] = [
+pub const KINDS: [&str; 32] = [
+    "clock-skew",
     "damaged",
     "empty-counter",
     "end-before-begin",

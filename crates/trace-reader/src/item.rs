@@ -14,7 +14,7 @@ pub use trace_format::event::{EventKind, Scope};
 pub use trace_format::loss::{LedgerRecord, LossRecord};
 pub use trace_format::profiler::ProfilerKind;
 pub use trace_format::scheduling::ThreadState;
-pub use trace_format::units::{Koid, Nanos, Offset, ProviderId, Ticks, TicksPerSecond, Words};
+pub use trace_format::units::{Koid, Nanos, Offset, ProviderId, Thread, Ticks, TicksPerSecond, Words};
 
 /// What stands for a string that was not defined.
 pub(crate) const UNKNOWN: Text<'_> = Text(b"<unknown>");
@@ -212,15 +212,6 @@ pub enum Item<'a> {
         /// How long it is.
         bytes: u64,
     },
-}
-
-/// A process and one of its threads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Thread {
-    /// The process.
-    pub process: Koid,
-    /// The thread.
-    pub thread: Koid,
 }
 
 /// A moment on a provider's clock.

@@ -31,6 +31,7 @@ fn a_provider_of_an_unknown_version_is_told_so_and_the_log_says_it() {
             protocol,
             buffer_header,
             tick_source: zx_sim::ticks::source().name().to_owned(),
+            dumps_memory: false,
         };
         let message = RegistryRequest::RegisterProvider(registration).encode(Txid::ONE_WAY).unwrap();
         registry.write(&message.bytes, message.handles).unwrap();

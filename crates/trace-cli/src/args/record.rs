@@ -20,7 +20,8 @@ pub struct Recording {
     #[arg(long, value_name = "TIME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<Span>,
-    /// Stop when an alert is raised, or write a snapshot: such as stall:stop. May be repeated
+    /// When an alert is raised, stop, or write a snapshot, or have programs say what they use memory for: such as stall:stop,
+    /// stall:snapshot, stall:dump-memory. May be repeated
     #[arg(long, value_name = "ALERT:ACTION")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trigger: Vec<Trigger>,
@@ -50,6 +51,22 @@ pub struct Recording {
     #[arg(long, value_name = "MODE", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffering_mode: Option<Mode>,
+    /// How often figures of the system are sampled (categories system_metrics:*), such as 50ms; every 100ms when not given
+    #[arg(long, value_name = "TIME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample_interval: Option<Span>,
+    /// Sample where threads are so many times a second, such as 99
+    #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<u64>,
+    /// Have programs write down what they use memory for, as often as this, such as 1s
+    #[arg(long, value_name = "TIME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_dump_interval: Option<Span>,
+    /// These dumps tell everything that programs know, not only sums
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detailed_memory_dumps: Option<bool>,
     /// How long programs may take to start; who does not is named, and recorded when it does
     #[arg(long, value_name = "TIME")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -145,7 +162,8 @@ impl Recording {
     #[must_use]
     pub fn over(self, lower: Self) -> Self {
         over! { self, lower:
-            categories duration max_size output_file format buffer_size buffering_mode start_timeout stop_timeout
+            categories duration max_size output_file format buffer_size buffering_mode sample_interval profile memory_dump_interval detailed_memory_dumps start_timeout
+            stop_timeout
             no_metadata no_verify_trace detach decouple return_child_result spawn environment_name binary compress spec_file
             benchmark_results_file test_suite;
             trigger provider_buffer_size append_args command
@@ -203,6 +221,10 @@ mod tests {
             buffer-size = 64
             provider-buffer-size = ["app:128MB"]
             buffering-mode = "circular"
+            sample-interval = "50ms"
+            profile = 99
+            memory-dump-interval = "1s"
+            detailed-memory-dumps = true
             start-timeout = 1.5
             stop-timeout = "2s"
             no-metadata = true

@@ -49,6 +49,8 @@ pub enum Action {
     Stop,
     /// What is in the buffers is written into a file of its own.
     Snapshot,
+    /// Programs write down what they use memory for.
+    DumpMemory,
 }
 
 /// Categories and groups, as they were asked for.
@@ -213,7 +215,10 @@ impl FromStr for Trigger {
             // What ffx calls it.
             "stop" | "terminate" => Action::Stop,
             "snapshot" => Action::Snapshot,
-            other => return Err(format!("the action is {other:?}, expected stop or snapshot")),
+            "dump-memory" => Action::DumpMemory,
+            other => {
+                return Err(format!("the action is {other:?}, expected stop, snapshot or dump-memory"));
+            }
         };
         Ok(Self { alert: alert.to_owned(), action })
     }
@@ -224,6 +229,7 @@ impl fmt::Display for Trigger {
         let action = match self.action {
             Action::Stop => "stop",
             Action::Snapshot => "snapshot",
+            Action::DumpMemory => "dump-memory",
         };
         write!(f, "{}:{action}", self.alert)
     }
@@ -268,7 +274,7 @@ impl FromStr for Pieces {
 /// `name`, `name*`, `#group`, `provider/name`, and each with a `-` before it.
 fn check_category(entry: &str) -> Result<(), String> {
     let wanted = entry.strip_prefix('-').unwrap_or(entry);
-    let scoped = wanted.split_once('/').map_or(wanted, |(_, category)| category);
+    let (_, scoped) = crate::settings::categories::scope(wanted);
     let name = scoped.strip_prefix('#').unwrap_or(scoped);
     let name = name.strip_suffix('*').unwrap_or(name);
     let is_wrong = |letter: char| letter == '*' || letter == '"' || letter.is_whitespace();
@@ -420,6 +426,8 @@ mod tests {
         assert_eq!((size.name.as_str(), size.size.0), ("a:b", 64));
         let trigger: Trigger = "a:b:snapshot".parse().unwrap();
         assert_eq!((trigger.alert.as_str(), trigger.action), ("a:b", Action::Snapshot));
+        let trigger: Trigger = "a:dump-memory".parse().unwrap();
+        assert_eq!((trigger.to_string().as_str(), trigger.action), ("a:dump-memory", Action::DumpMemory));
         assert_eq!("x:terminate".parse::<Trigger>().unwrap().action, Action::Stop);
         for text in ["", "app", ":4"] {
             assert_eq!(wrong::<ProviderBufferSize>(text), "expected NAME:SIZE, such as app:64MB");
@@ -429,7 +437,7 @@ mod tests {
         for text in ["", "stall", ":stop"] {
             assert_eq!(wrong::<Trigger>(text), "expected ALERT:ACTION, such as stall:stop");
         }
-        assert_eq!(wrong::<Trigger>("a:go"), "the action is \"go\", expected stop or snapshot");
+        assert_eq!(wrong::<Trigger>("a:go"), "the action is \"go\", expected stop, snapshot or dump-memory");
         assert_eq!(wrong::<Trigger>("fifteen_letters:stop"), "the alert's name has 15 bytes, at most 14");
     }
 

@@ -6,8 +6,9 @@ use crate::args::values::{Action, Trigger};
 use crate::connection::Connection;
 use crate::exit::Failure;
 use crate::output::OutputFile;
-use crate::snapshot;
+use crate::{dump_memory, snapshot};
 use std::path::PathBuf;
+use trace_protocol::memory::MemoryDumpLevel;
 
 /// The triggers of a recording.
 pub struct Triggers {
@@ -43,6 +44,16 @@ impl Triggers {
             Action::Stop => {
                 say(&format!("trace: alert {alert}: stopping"));
                 Ok(true)
+            }
+            Action::DumpMemory => {
+                // A connection of its own, as for a snapshot.
+                let taken = Connection::open()
+                    .and_then(|mut connection| dump_memory::take(&mut connection, MemoryDumpLevel::Detailed));
+                match taken {
+                    Ok(dump) => say(&format!("trace: alert {alert}: memory dump {}", dump.id)),
+                    Err(failure) => say(&format!("trace: alert {alert}: no memory dump: {}", failure.text)),
+                }
+                Ok(false)
             }
             Action::Snapshot => {
                 match self.snapshot() {

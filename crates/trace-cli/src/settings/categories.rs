@@ -79,10 +79,7 @@ impl Groups {
         let mut providers: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for entry in entries {
             let (sign, wanted) = entry.strip_prefix('-').map_or(("", entry.as_str()), |wanted| ("-", wanted));
-            let (provider, category) = match wanted.split_once('/') {
-                Some((provider, category)) => (Some(provider), category),
-                None => (None, wanted),
-            };
+            let (provider, category) = scope(wanted);
             let expanded: Vec<String> = match category.strip_prefix('#') {
                 Some(group) => {
                     let members = self.get(group).ok_or_else(|| self.no_such_group(group))?;
@@ -107,6 +104,14 @@ impl Groups {
     fn no_such_group(&self, name: &str) -> String {
         let known: Vec<_> = self.iter().map(|(name, _)| format!("#{name}")).collect();
         format!("no category group found for #{name}; there are {}", known.join(", "))
+    }
+}
+
+/// Which program an entry is for, and which category it names. A path may stand in one of the kernel's.
+pub fn scope(entry: &str) -> (Option<&str>, &str) {
+    match entry.split_once('/') {
+        Some((provider, category)) if !provider.starts_with("kernel:") => (Some(provider), category),
+        _ => (None, entry),
     }
 }
 
@@ -157,6 +162,8 @@ mod tests {
         assert_eq!(found.session, ["app"]);
         assert_eq!(found.providers["one"], ["a", "b*", "fine"]);
         assert_eq!(found.providers["two"], ["-noisy"]);
+        // A path, and no program.
+        assert_eq!(plan(&["kernel:uprobe:/bin/app:0x10"]).session, ["kernel:uprobe:/bin/app:0x10"]);
         // The others record nothing then.
         assert_eq!(plan(&["one/fine"]).session, [""]);
         assert_eq!(plan(&[]), Plan::default());

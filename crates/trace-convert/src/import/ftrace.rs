@@ -3,8 +3,7 @@
 
 mod line;
 
-use super::kernel::{IRQ, Kernel, OTHER, POWER, SYSCALL};
-use super::writer::{Writer, inline};
+use super::writer::Writer;
 use super::{ImportError, LINE_BYTES};
 use crate::Summary;
 use line::{Event, Line, Parser};
@@ -12,6 +11,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use trace_format::argument::{Argument, ArgumentValue};
 use trace_format::event::{EventKind, Scope};
 use trace_format::scheduling::ThreadState;
+use trace_linux::{IRQ, Kernel, OTHER, POWER, Records, SYSCALL, inline};
 
 /// Most arguments of an event of the format.
 const MAX_ARGUMENTS: usize = 15;
@@ -80,7 +80,7 @@ fn lines<W: Write>(input: impl Read, importer: &mut Importer<W>) -> Result<(), I
 }
 
 struct Importer<W> {
-    kernel: Kernel<W>,
+    kernel: Kernel<Writer<W>>,
     /// The time of the line before.
     last: u64,
 }
@@ -201,7 +201,7 @@ impl<W: Write> Importer<W> {
     }
 }
 
-fn argument<'a, W: Write>(kernel: &mut Kernel<W>, name: &'a [u8], value: ArgumentValue<'a>) -> Argument<'a> {
+fn argument<'a>(kernel: &mut Kernel<impl Records>, name: &'a [u8], value: ArgumentValue<'a>) -> Argument<'a> {
     Argument { name: kernel.writer.string(name), value }
 }
 

@@ -5,8 +5,6 @@ mod entry;
 mod number;
 mod plain;
 
-pub(super) use number::hash;
-
 use super::scanner::{Place, Scanner};
 use super::writer::Writer;
 use super::{CUT_OFF, ImportError};

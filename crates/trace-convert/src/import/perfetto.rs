@@ -8,7 +8,6 @@ mod packets;
 mod sequence;
 mod tracks;
 
-use super::kernel::Kernel;
 use super::writer::{Writer, thread_ref};
 use super::{CUT_OFF, ImportError};
 use crate::Summary;
@@ -24,6 +23,7 @@ use std::io::{Read, Write};
 use trace_format::log::Log;
 use trace_format::record::Record;
 use trace_format::units::{Koid, Ticks};
+use trace_linux::{Kernel, Records};
 use trace_reader::Thread;
 use tracks::Tracks;
 
@@ -72,7 +72,7 @@ pub fn import(input: impl Read, output: impl Write) -> Result<Summary, ImportErr
 }
 
 struct Importer<W> {
-    kernel: Kernel<W>,
+    kernel: Kernel<Writer<W>>,
     clocks: Clocks,
     tracks: Tracks,
     sequences: HashMap<u32, Sequence>,

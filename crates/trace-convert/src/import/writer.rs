@@ -6,16 +6,17 @@ use crate::Summary;
 use foldhash::{HashMap, HashMapExt};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use trace_format::argument::{Argument, ArgumentValue, Arguments};
+use trace_format::argument::{Argument, Arguments};
 use trace_format::event::{Event, EventKind};
 use trace_format::initialization::Initialization;
-use trace_format::kernel_object::{KernelObject, PROCESS_ARGUMENT, TYPE_PROCESS, TYPE_THREAD};
+use trace_format::kernel_object::KernelObject;
 use trace_format::metadata::{MAGIC_WORD, Metadata};
 use trace_format::record::Record;
 use trace_format::refs::{StringRef, ThreadRef};
 use trace_format::sink::Sink;
 use trace_format::string::StringRecord;
 use trace_format::units::{Koid, ProcessKoid, ProviderId, StringIndex, ThreadKoid, Ticks, TicksPerSecond};
+use trace_linux::{Records, inline};
 use trace_reader::Thread;
 
 const FLUSH_BYTES: usize = 64 << 10;
@@ -23,8 +24,6 @@ const FLUSH_BYTES: usize = 64 << 10;
 const MAX_WARNINGS: usize = 10;
 /// Only strings that may come again are worth an index.
 const MAX_INDEXED_BYTES: usize = 200;
-/// Longest string of the format, in bytes.
-const MAX_STRING_BYTES: usize = 32_000;
 /// Category and name of flows that are told by slices, and have none.
 pub(super) const FLOW: &[u8] = b"flow";
 /// The archive's only provider.
@@ -141,9 +140,11 @@ impl<W: Write> Writer<W> {
             first_warnings: self.first_warnings,
         })
     }
+}
 
+impl<W: Write> Records for Writer<W> {
     /// A reference to a string, which is in the table if it may come again; cut at the format's limit.
-    pub fn string<'a>(&mut self, text: &'a [u8]) -> StringRef<'a> {
+    fn string<'a>(&mut self, text: &'a [u8]) -> StringRef<'a> {
         if text.is_empty() {
             return StringRef::Empty;
         }
@@ -165,8 +166,33 @@ impl<W: Write> Writer<W> {
         StringRef::Index(index)
     }
 
+    /// Writes a record that has a time; false if it is larger than the format allows.
+    fn at(&mut self, at: u64, record: &Record<'_>) -> bool {
+        let start = self.bytes.0.len();
+        if record.encode(&mut self.bytes).is_err() {
+            self.bytes.0.truncate(start);
+            return false;
+        }
+        let encoded = &mut self.bytes.0[start..];
+        match &mut self.order {
+            Order::AsTheyAre => {}
+            Order::InTime(timeline) => {
+                if let Fate::LeftOut(why) = timeline.finish(encoded) {
+                    self.bytes.0.truncate(start);
+                    self.events -= 1;
+                    self.skip(why);
+                }
+            }
+            Order::Sorted(sorter, _) => {
+                sorter.push(at, encoded);
+                self.bytes.0.truncate(start);
+            }
+        }
+        true
+    }
+
     /// Writes an event, or counts it if it is larger than the format allows.
-    pub fn event(
+    fn event(
         &mut self,
         at: u64,
         thread: Thread,
@@ -191,21 +217,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// The name of a process.
-    pub fn name_process(&mut self, process: Koid, name: &[u8]) {
-        self.kernel_object(TYPE_PROCESS, process, name, &[]);
-    }
-
-    /// The name of a thread, and the process that it belongs to.
-    pub fn name_thread(&mut self, thread: Thread, name: &[u8]) {
-        let process = Argument {
-            name: self.string(PROCESS_ARGUMENT.as_bytes()),
-            value: ArgumentValue::Koid(thread.process),
-        };
-        self.kernel_object(TYPE_THREAD, thread.thread, name, &[process]);
-    }
-
-    fn kernel_object(&mut self, object_type: u8, koid: Koid, name: &[u8], arguments: &[Argument<'_>]) {
+    fn object(&mut self, object_type: u8, koid: Koid, name: &[u8], arguments: &[Argument<'_>]) {
         let name = self.string(name);
         let object = KernelObject { object_type, koid, name, arguments: Arguments::from_slice(arguments) };
         if object.encode(&mut self.bytes).is_err() {
@@ -213,46 +225,12 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Writes a record that has a time; false if it is larger than the format allows.
-    pub fn at(&mut self, at: u64, record: &Record<'_>) -> bool {
-        let start = self.bytes.0.len();
-        if record.encode(&mut self.bytes).is_err() {
-            self.bytes.0.truncate(start);
-            return false;
-        }
-        let encoded = &mut self.bytes.0[start..];
-        match &mut self.order {
-            Order::AsTheyAre => {}
-            Order::InTime(timeline) => {
-                if let Fate::LeftOut(why) = timeline.finish(encoded) {
-                    self.bytes.0.truncate(start);
-                    self.events -= 1;
-                    self.skip(why);
-                }
-            }
-            Order::Sorted(sorter, _) => {
-                sorter.push(at, encoded);
-                self.bytes.0.truncate(start);
-            }
-        }
-        true
+    fn warn(&mut self, what: String) {
+        Self::warn(self, what);
     }
 }
 
 /// A reference with the koids themselves.
 pub(super) fn thread_ref(thread: Thread) -> ThreadRef {
     ThreadRef::Inline { process: ProcessKoid(thread.process), thread: ThreadKoid(thread.thread) }
-}
-
-/// A string as it is, cut at the format's limit.
-pub(super) fn inline(text: &[u8]) -> StringRef<'_> {
-    if text.is_empty() {
-        return StringRef::Empty;
-    }
-    let mut end = text.len().min(MAX_STRING_BYTES);
-    // At the beginning of a character.
-    while end > 0 && text.get(end).is_some_and(|byte| byte & 0xc0 == 0x80) {
-        end -= 1;
-    }
-    StringRef::Inline(&text[..end])
 }

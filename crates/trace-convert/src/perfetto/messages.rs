@@ -14,6 +14,7 @@ pub const TYPE_COUNTER: i32 = 4;
 pub const CLOCK_REALTIME: u32 = 1;
 pub const CLOCK_BOOTTIME: u32 = 6;
 pub const LOG_PRIO_INFO: i32 = 4;
+pub const CPU_MODE_USER: i32 = 2;
 
 #[derive(Clone, PartialEq, Message)]
 pub struct TracePacket {
@@ -49,6 +50,8 @@ pub struct TracePacket {
     pub timestamp_clock_id: Option<u32>,
     #[prost(message, optional, tag = "59")]
     pub trace_packet_defaults: Option<TracePacketDefaults>,
+    #[prost(message, optional, boxed, tag = "66")]
+    pub perf_sample: Option<Box<PerfSample>>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -245,6 +248,75 @@ pub struct InternedData {
     pub debug_annotation_names: Vec<InternedName>,
     #[prost(message, repeated, tag = "29")]
     pub debug_annotation_string_values: Vec<InternedText>,
+    #[prost(message, repeated, tag = "5")]
+    pub function_names: Vec<InternedString>,
+    #[prost(message, repeated, tag = "6")]
+    pub frames: Vec<Frame>,
+    #[prost(message, repeated, tag = "7")]
+    pub callstacks: Vec<Callstack>,
+    #[prost(message, repeated, tag = "16")]
+    pub build_ids: Vec<InternedString>,
+    #[prost(message, repeated, tag = "17")]
+    pub mapping_paths: Vec<InternedString>,
+    #[prost(message, repeated, tag = "19")]
+    pub mappings: Vec<Mapping>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct InternedString {
+    #[prost(uint64, optional, tag = "1")]
+    pub iid: Option<u64>,
+    #[prost(bytes = "vec", optional, tag = "2")]
+    pub str: Option<Vec<u8>>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Frame {
+    #[prost(uint64, optional, tag = "1")]
+    pub iid: Option<u64>,
+    #[prost(uint64, optional, tag = "2")]
+    pub function_name_id: Option<u64>,
+    #[prost(uint64, optional, tag = "3")]
+    pub mapping_id: Option<u64>,
+    #[prost(uint64, optional, tag = "4")]
+    pub rel_pc: Option<u64>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Callstack {
+    #[prost(uint64, optional, tag = "1")]
+    pub iid: Option<u64>,
+    /// The outermost first.
+    #[prost(uint64, repeated, packed = "false", tag = "2")]
+    pub frame_ids: Vec<u64>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Mapping {
+    #[prost(uint64, optional, tag = "1")]
+    pub iid: Option<u64>,
+    #[prost(uint64, optional, tag = "2")]
+    pub build_id: Option<u64>,
+    #[prost(uint64, optional, tag = "4")]
+    pub start: Option<u64>,
+    #[prost(uint64, optional, tag = "5")]
+    pub end: Option<u64>,
+    #[prost(uint64, repeated, packed = "false", tag = "7")]
+    pub path_string_ids: Vec<u64>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct PerfSample {
+    #[prost(uint32, optional, tag = "1")]
+    pub cpu: Option<u32>,
+    #[prost(uint32, optional, tag = "2")]
+    pub pid: Option<u32>,
+    #[prost(uint32, optional, tag = "3")]
+    pub tid: Option<u32>,
+    #[prost(uint64, optional, tag = "4")]
+    pub callstack_iid: Option<u64>,
+    #[prost(int32, optional, tag = "5")]
+    pub cpu_mode: Option<i32>,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -9,6 +9,7 @@ use trace_engine::{
     instaflow_step, instant, is_enabled, kernel_object, log, nonce, now, thread_wakeup,
 };
 use trace_format::slab::LossReason;
+use trace_reader::buffer::{Activity, Part};
 
 //= docs/buffer.md#writing-an-event
 #[test]
@@ -170,6 +171,26 @@ fn the_rest_of_an_ended_threads_slab_is_used_again() {
     assert_eq!(read.events.len() as u64, SHORT_LIVED);
 }
 
+/// Whether its process dies then or goes on: each record is counted once.
+//= docs/buffer.md#tallies
+#[test]
+fn what_an_ended_thread_has_left_is_counted_once() {
+    let mut trace = Trace::start(1 << 20, &["short"]);
+    let mut written = 0;
+    for events in [3, 5, 1] {
+        let write = move || (0..events).for_each(|n| instant!("short", "one", Scope::Thread, "n" => n));
+        std::thread::spawn(write).join().unwrap();
+        written += events;
+        // As if it had died here.
+        assert_eq!(trace.read(Part::Rest(Activity::Quiet)), written);
+        assert_eq!(trace.written(), written);
+        trace = trace.forget_reader();
+    }
+    trace.pause();
+    assert_eq!(trace.read(Part::Rest(Activity::Quiet)), written);
+    assert_eq!(trace.written(), written, "all slabs are closed");
+}
+
 /// A long-lived thread does not go back to an older slab that an ended thread left, nor stay in its own behind a
 /// record that needed a later run.
 #[test]
@@ -300,7 +321,7 @@ fn known_categories_need_no_event() {
     }
     let _: fn() = std::hint::black_box(never_called);
     let categories = trace_engine::engine::known_categories();
-    assert!(categories.contains(&"never:called"), "{categories:?}");
+    assert!(categories.contains(&"never:called".to_owned()), "{categories:?}");
     assert!(categories.is_sorted());
 }
 

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use trace_engine::engine::{SaveRequest, State};
-use trace_engine::{AlertHandler, BufferMode, Config, Disposition, HeapWords, Region, engine};
+use trace_engine::{AlertHandler, BufferMode, Categories, Config, Disposition, HeapWords, Region, engine};
 use trace_format::argument::ArgumentValue;
 use trace_format::buffer::{BufferHeader, Layout};
 use trace_format::event::{Event as Record_, EventKind};
@@ -72,7 +72,7 @@ pub struct Read {
     pub thread_records: usize,
     pub slabs_used: usize,
     pub gaps: Vec<GapLoss>,
-    losses: [(LossReason, Loss); 8],
+    losses: [(LossReason, Loss); LossReason::ALL.len()],
     definition_bytes: u64,
     /// No other test's trace begins before this one was looked at.
     _alone: MutexGuard<'static, ()>,
@@ -110,7 +110,7 @@ impl Trace {
             process: u64::from(std::process::id()),
             process_name: "p".into(),
             ticks_per_second: RATE,
-            categories: categories.iter().map(ToString::to_string).collect(),
+            categories: Categories::Listed(categories.iter().map(ToString::to_string).collect()),
             alert: AlertHandler::new(|name| ALERTS.lock().unwrap().push(name.to_owned())),
         };
         ALERTS.lock().unwrap().clear();
@@ -184,6 +184,18 @@ impl Trace {
         let before = reader.findings().events;
         while reader.read_batch(&mut self.out).unwrap() {}
         reader.findings().events - before
+    }
+
+    /// What was read is read again.
+    pub fn forget_reader(mut self) -> Self {
+        self.reader = None;
+        self.out.clear();
+        self
+    }
+
+    /// Records that threads have written, as the buffer that was read last says.
+    pub fn written(&self) -> u64 {
+        self.reader.as_ref().unwrap().written().unwrap().records
     }
 
     /// Reads a half that was handed over, and gives it back.

@@ -27,7 +27,7 @@ mod world;
 use claim::{Claims, Refusal, SlabWords};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
-use rests::Rests;
+use rests::{Rest, Rests};
 use sync::{AtomicU32, AtomicU64, Ordering, thread};
 use trace_format::buffer::BufferMode;
 use trace_format::slab::{SlabState, SlabWord};
@@ -133,30 +133,35 @@ fn a_run_is_taken_whole_or_given_back() {
     });
 }
 
+/// A slab with so many bytes of records of 16.
+fn rest(slab: u32, used_bytes: u32) -> Rest {
+    Rest { slab, used_bytes, events: used_bytes / 16 }
+}
+
 /// Two threads end and two begin: no rest is given to two, and none vanishes.
 #[test]
 fn a_rest_goes_to_one_thread() {
     loom::model(|| {
         let rests = Arc::new(Rests::new(2));
         let memory = Arc::new(Memory::new(2));
-        rests.push(0, 16);
+        rests.push(rest(0, 16));
         let taken = Arc::new(AtomicU32::new(0));
         let work = |rests: &Rests, memory: &Memory, taken: &AtomicU32| {
-            if let Some((slab, used)) = rests.pop() {
-                memory.write(slab, u64::from(used));
+            if let Some(Rest { slab, used_bytes, .. }) = rests.pop() {
+                memory.write(slab, u64::from(used_bytes));
                 taken.fetch_add(1, Ordering::Relaxed);
-                rests.push(slab, used + 16);
+                rests.push(rest(slab, used_bytes + 16));
             }
         };
         let (other_rests, other_memory, other_taken) = (rests.clone(), memory.clone(), taken.clone());
         let other = thread::spawn(move || work(&other_rests, &other_memory, &other_taken));
-        rests.push(1, 32);
+        rests.push(rest(1, 32));
         work(&rests, &memory, &taken);
         other.join().unwrap();
-        let mut left: Vec<_> = std::iter::from_fn(|| rests.pop()).collect();
-        left.sort_unstable();
+        let left: Vec<_> = std::iter::from_fn(|| rests.pop()).collect();
         assert_eq!(left.len(), 2, "{left:?}");
-        let used: u32 = left.iter().map(|(_, used)| used).sum();
+        let used: u32 = left.iter().map(|rest| rest.used_bytes).sum();
         assert_eq!(used, 48 + 16 * taken.load(Ordering::Relaxed));
+        assert!(left.iter().all(|rest| rest.events == rest.used_bytes / 16), "{left:?}");
     });
 }

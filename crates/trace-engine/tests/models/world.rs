@@ -68,7 +68,7 @@ impl World {
             let claim = self.claims.take(&self.memory, 1, |slab, _| self.memory.write(slab, 0))?;
             self.memory.open(claim.slab, claim.ticket + 1);
             let start = address(claim.slab);
-            let is_kept = own.begin(&self.claims, claim.slab, claim.ticket + 1, start, start + 100);
+            let is_kept = own.begin(&self.claims, claim.slab, claim.ticket + 1, 0, start..start + 100);
             if is_kept != Ok(true) {
                 self.close(own.take());
                 is_kept?;

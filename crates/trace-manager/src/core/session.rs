@@ -11,6 +11,7 @@ use trace_protocol::controller::{
     TraceConfig,
 };
 use trace_protocol::limits::MAX_CATEGORIES;
+use trace_protocol::memory::MemoryDumps;
 use trace_protocol::{BufferDisposition, BufferingMode, FifoRequest, PacketError};
 
 /// How long providers may take to give their buffers back.
@@ -388,6 +389,18 @@ impl Session {
             actions.extend(recording.map(|tracee| Action::FlushTracee(tracee.id)));
         }
         actions.push_back(Action::ReplyFlush(self.client, result));
+    }
+
+    /// The dumps of memory that it wants again and again.
+    pub fn memory_dumps(&self) -> Option<MemoryDumps> {
+        self.config.memory_dumps
+    }
+
+    /// Who records; none while the session as a whole does not.
+    pub fn recording(&self) -> Option<Vec<ProviderId>> {
+        let recording =
+            self.tracees.values().filter(|tracee| !tracee.is_gone && tracee.state == TraceeState::Started);
+        (self.state == SessionState::Started).then(|| recording.map(|tracee| tracee.id).collect())
     }
 
     /// Whose data is in their buffers now; none while there can be none.

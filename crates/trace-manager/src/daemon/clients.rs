@@ -1,5 +1,6 @@
 //! The clients' side of the daemon: provisioner connections, session channels and queries.
 
+use super::memory::Dumps;
 use super::providers::{Providers, load, send};
 use super::task::Asker;
 use super::{Key, client_id};
@@ -77,6 +78,9 @@ pub(super) struct Asked<'a> {
     /// A client is still reading the archive of the session before.
     pub is_ending: bool,
     pub registered: &'a mut Providers,
+    /// Those who record in a session that this user may see; none if there is none.
+    pub recording: Option<Vec<ProviderId>>,
+    pub dumps: &'a mut Dumps,
 }
 
 impl Clients {
@@ -163,6 +167,11 @@ impl Clients {
             Some((txid, ProvisionerRequest::GetProviders)) => {
                 let listed = asked.providers.into_iter().take(MAX_PROVIDERS).collect();
                 self.answer(number, txid, ProvisionerResponse::Providers(listed));
+            }
+            Some((txid, ProvisionerRequest::DumpMemory(level))) => {
+                let Asked { registered, recording, dumps, .. } = asked;
+                let dump = recording.map(|recording| dumps.take(registered, &recording, level));
+                self.answer(number, txid, ProvisionerResponse::DumpMemory(dump));
             }
             Some((txid, ProvisionerRequest::GetKnownCategories)) => {
                 self.begin_query(number, txid, &asked);

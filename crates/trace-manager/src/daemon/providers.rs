@@ -11,6 +11,7 @@ use trace_format::buffer::BUFFER_VERSION;
 use trace_format::units::{ProviderId, TicksPerSecond};
 use trace_protocol::controller::{KnownCategory, ProviderProgress, ProviderStats, TraceConfig};
 use trace_protocol::fifo::{FIFO_DEPTH, PACKET_BYTES};
+use trace_protocol::memory::MemoryDumpLevel;
 use trace_protocol::provider::{ProviderConfig, ProviderRequest, ProviderResponse};
 use trace_protocol::registry::{Registration, RegistryRequest, RegistryResponse, RegistryStatus};
 use trace_protocol::{
@@ -61,6 +62,8 @@ struct Provider {
     channel: Option<Channel>,
     process: Option<ProcessFd>,
     tracee: Option<Tracee>,
+    /// It understands requests for dumps of memory.
+    dumps_memory: bool,
 }
 
 /// What a provider has in a session.
@@ -214,6 +217,7 @@ impl Providers {
             channel: Some(channel),
             process: ProcessFd::open(process.pid).ok(),
             tracee: None,
+            dumps_memory: registration.dumps_memory,
         };
         self.providers.insert(id, provider);
         events.push_back(Event::ProviderRegistered { provider: id, name: registration.name, pid, uid });
@@ -410,6 +414,15 @@ impl Providers {
 
     pub fn stop(&self, id: ProviderId) {
         self.tell(id, ProviderRequest::Stop);
+    }
+
+    /// Asks a provider for a dump of memory; false if it does not know what that is.
+    pub fn dump_memory(&self, id: ProviderId, dump: u64, level: MemoryDumpLevel) -> bool {
+        let knows = self.providers.get(&id).is_some_and(|provider| provider.dumps_memory);
+        if knows {
+            self.tell(id, ProviderRequest::DumpMemory { dump, level });
+        }
+        knows
     }
 
     pub fn flush(&self, id: ProviderId) {

@@ -3,6 +3,7 @@
 use crate::buffering::BufferingMode;
 use crate::error::{ProtocolError, check_limit};
 use crate::limits::{MAX_COMMAND_LINE_BYTES, MAX_PROVIDER_NAME_BYTES, MAX_PROVIDERS};
+use crate::memory::{MemoryDumpLevel, MemoryDumps};
 use crate::table::{Field, ListLimits, Table, TableWriter};
 
 const CATEGORIES: Field = Field::new(1, "categories");
@@ -15,6 +16,8 @@ const DEFER_TRANSFER: Field = Field::new(7, "defer_transfer");
 const STOP_TIMEOUT: Field = Field::new(100, "stop_timeout_milliseconds");
 const METADATA: Field = Field::new(101, "metadata");
 const COMMAND_LINE: Field = Field::new(102, "command_line");
+const DUMP_INTERVAL: Field = Field::new(103, "memory_dump_interval_milliseconds");
+const DUMP_LEVEL: Field = Field::new(104, "memory_dump_level");
 
 const SPEC_NAME: Field = Field::new(1, "provider name bytes");
 const SPEC_BUFFER_SIZE: Field = Field::new(2, "buffer_size_megabytes_hint");
@@ -49,6 +52,8 @@ pub struct TraceConfig {
     pub metadata: bool,
     /// The client's command line, for the metadata; at most 32 000 bytes together.
     pub command_line: Vec<String>,
+    /// Memory dumps that are taken again and again. Default none.
+    pub memory_dumps: Option<MemoryDumps>,
 }
 
 /// What differs for the providers of one name.
@@ -74,6 +79,7 @@ impl Default for TraceConfig {
             defer_transfer: false,
             metadata: true,
             command_line: Vec::new(),
+            memory_dumps: None,
         }
     }
 }
@@ -93,6 +99,10 @@ impl TraceConfig {
         table.put(STOP_TIMEOUT, &self.stop_timeout_milliseconds)?;
         table.put(METADATA, &self.metadata)?;
         table.put_strings(COMMAND_LINE, &self.command_line, COMMAND_LINE_LIMITS)?;
+        if let Some(dumps) = self.memory_dumps {
+            table.put(DUMP_INTERVAL, &dumps.interval_milliseconds)?;
+            table.put(DUMP_LEVEL, &dumps.level.value())?;
+        }
         Ok(table)
     }
 
@@ -124,6 +134,7 @@ impl TraceConfig {
             defer_transfer: table.find(DEFER_TRANSFER)?.unwrap_or(default.defer_transfer),
             metadata: table.find(METADATA)?.unwrap_or(default.metadata),
             command_line,
+            memory_dumps: memory_dumps(table)?,
         })
     }
 }
@@ -149,6 +160,21 @@ impl ProviderSpec {
             categories: table.strings(SPEC_CATEGORIES, ListLimits::CATEGORIES)?,
         }))
     }
+}
+
+fn memory_dumps(table: &Table<'_>) -> Result<Option<MemoryDumps>, ProtocolError> {
+    let Some(interval_milliseconds) = table.find(DUMP_INTERVAL)? else {
+        return Ok(None);
+    };
+    if interval_milliseconds == 0 {
+        return Err(ProtocolError::InvalidValue {
+            field: DUMP_INTERVAL.name,
+            expected: "1 or more",
+            found: 0,
+        });
+    }
+    let level = MemoryDumpLevel::from_value(table.require(DUMP_LEVEL)?)?;
+    Ok(Some(MemoryDumps { interval_milliseconds, level }))
 }
 
 fn check_command_line(arguments: &[String]) -> Result<(), ProtocolError> {

@@ -50,6 +50,7 @@ const STATUS_UID: Field = Field::new(7, "uid");
 const STATUS_PROGRESS: Field = Field::new(8, "progress");
 
 /// Client → manager, on the provisioner channel.
+#[expect(clippy::large_enum_variant, reason = "one exists at a time")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskRequest<H> {
     /// Begins a recording; answered when all providers record. Handle: the file, open for writing.

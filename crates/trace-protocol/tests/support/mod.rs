@@ -79,6 +79,7 @@ pub fn registration() -> Registration<H> {
         protocol: VersionRange::new(1..=2).unwrap(),
         buffer_header: VersionRange::only(1),
         tick_source: "tsc".to_owned(),
+        dumps_memory: false,
     }
 }
 
@@ -117,6 +118,7 @@ pub fn trace_config() -> TraceConfig {
         defer_transfer: true,
         metadata: false,
         command_line: strings(&["trace", "record", "./app"]),
+        memory_dumps: None,
     }
 }
 

@@ -9,8 +9,8 @@ impl<S: Source> BufferReader<S> {
     ///
     /// # Errors
     /// The buffer cannot be read.
-    pub fn losses(&self) -> Result<[(LossReason, Loss); 8], BufferError> {
-        let mut losses = [(LossReason::Full, Loss::default()); 8];
+    pub fn losses(&self) -> Result<[(LossReason, Loss); LossReason::ALL.len()], BufferError> {
+        let mut losses = [(LossReason::Full, Loss::default()); LossReason::ALL.len()];
         for (slot, reason) in losses.iter_mut().zip(LossReason::ALL) {
             let [count, complement, last, _] = self.entry(self.header.layout.loss_entry(reason))?;
             *slot = (reason, Loss::from_words([count, complement, last]));

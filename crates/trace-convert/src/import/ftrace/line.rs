@@ -1,8 +1,8 @@
 //! One line of ftrace's text, and what the events in it say.
 //= docs/import.md#ftrace
 
-use crate::import::kernel::Side;
 use regex::bytes::{Captures, Regex};
+use trace_linux::Side;
 
 /// A line's head, and what stands behind it.
 #[derive(Debug, PartialEq)]

@@ -1,8 +1,8 @@
 //! One event of a JSON trace, and what comes beside the events.
 //= docs/import.md#events
 
-use super::number::{hash, id, nanos};
-use crate::import::writer::{FLOW, Writer, inline, thread_ref};
+use super::number::{id, nanos};
+use crate::import::writer::{FLOW, Writer, thread_ref};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -18,6 +18,7 @@ use trace_format::scheduling::{
     INCOMING_WEIGHT_ARGUMENT, OUTGOING_WEIGHT_ARGUMENT, Scheduling, ThreadState, WEIGHT_ARGUMENT,
 };
 use trace_format::units::{Koid, ThreadKoid, Ticks};
+use trace_linux::{Records, hash, inline};
 use trace_reader::Thread;
 
 /// Most arguments of an event of the format.

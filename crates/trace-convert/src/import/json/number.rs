@@ -1,5 +1,7 @@
 //! Numbers as they are written, to the last digit.
 
+use trace_linux::hash;
+
 /// Microseconds in decimal, as nanoseconds: rounded to the nearest, half away from zero. None for what is no number, is
 /// negative, or is beyond 64 bits.
 //= docs/import.md#times
@@ -35,13 +37,6 @@ pub(super) fn id(text: &str) -> u64 {
         None => plain.parse::<u64>().ok().or_else(|| plain.parse::<i64>().ok().map(|value| value as u64)),
     };
     parsed.unwrap_or_else(|| hash(plain.as_bytes()))
-}
-
-/// FNV-1a: the same on every machine and in every release.
-pub(crate) fn hash(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 #[cfg(test)]

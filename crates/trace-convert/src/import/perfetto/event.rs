@@ -5,7 +5,7 @@ use super::Importer;
 use super::koid;
 use super::sequence::{Names, Sequence};
 use super::tracks::{INSTRUCTIONS_NAME, Place, THREAD_TIME_NAME};
-use crate::import::writer::{FLOW, inline};
+use crate::import::writer::FLOW;
 use crate::perfetto::messages::{
     DebugAnnotation, LegacyEvent, TYPE_COUNTER, TYPE_INSTANT, TYPE_SLICE_BEGIN, TYPE_SLICE_END, TrackEvent,
 };
@@ -14,6 +14,7 @@ use std::io::Write;
 use trace_format::argument::{Argument, ArgumentValue};
 use trace_format::event::{EventKind, Scope};
 use trace_format::units::Ticks;
+use trace_linux::{Records, inline};
 use trace_reader::Thread;
 
 const MAX_ARGUMENTS: usize = 15;

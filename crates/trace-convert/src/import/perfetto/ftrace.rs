@@ -1,13 +1,12 @@
 //! The kernel's events in packets.
 
 use super::Importer;
-use crate::import::kernel::{IRQ, POWER, Side, soft_interrupt};
-use crate::import::writer::inline;
 use crate::perfetto::messages::{CompactSched, FtraceEvent, FtraceEventBundle, PowerState, SchedWaking};
 use std::io::Write;
 use trace_format::argument::{Argument, ArgumentValue};
 use trace_format::event::EventKind;
 use trace_format::scheduling::ThreadState;
+use trace_linux::{IRQ, POWER, Records, Side, inline, soft_interrupt};
 
 /// A new task shares its creator's process.
 const CLONE_THREAD: u64 = 0x1_0000;

@@ -10,6 +10,7 @@ use trace_format::argument::{Argument, ArgumentValue};
 use trace_format::event::{EventKind, Scope};
 use trace_format::refs::StringRef;
 use trace_format::units::{Koid, Ticks};
+use trace_linux::Records;
 use trace_reader::Thread;
 
 const DIALECTS: [Dialect; 3] =

@@ -1,11 +1,11 @@
 //! Lines that programs write into the kernel's buffer, as Android's tracing does.
 //= docs/import.md#markers
 
-use super::json::hash;
+use crate::records::hash;
 use trace_format::argument::ArgumentValue;
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Marker<'a> {
+pub(crate) enum Marker<'a> {
     /// `B|tgid|name`
     Begin { tgid: u32, name: &'a [u8] },
     /// `E` or `E|tgid`
@@ -22,7 +22,7 @@ pub(super) enum Marker<'a> {
 
 /// What an event belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scope {
+pub(crate) enum Scope {
     Thread,
     Process,
 }
@@ -51,7 +51,7 @@ fn value(bytes: &[u8]) -> Option<ArgumentValue<'_>> {
 
 impl<'a> Marker<'a> {
     /// None if it is some other text.
-    pub fn parse(line: &'a [u8]) -> Option<Self> {
+    pub(crate) fn parse(line: &'a [u8]) -> Option<Self> {
         let (kind, rest) = first(line).unwrap_or((line, b""));
         let (tgid, rest) = first(rest).unwrap_or((rest, b""));
         let tgid = || text(tgid)?.parse::<u32>().ok();
@@ -95,7 +95,7 @@ impl<'a> Marker<'a> {
         })
     }
 
-    pub fn tgid(&self) -> Option<u32> {
+    pub(crate) fn tgid(&self) -> Option<u32> {
         match *self {
             Self::End { tgid } => tgid,
             Self::Begin { tgid, .. }
@@ -106,7 +106,7 @@ impl<'a> Marker<'a> {
         }
     }
 
-    pub fn scope(&self) -> Scope {
+    pub(crate) fn scope(&self) -> Scope {
         match self {
             Self::Begin { .. } | Self::End { .. } | Self::Instant { .. } => Scope::Thread,
             Self::Counter { .. } | Self::AsyncBegin { .. } | Self::AsyncEnd { .. } => Scope::Process,
@@ -114,7 +114,7 @@ impl<'a> Marker<'a> {
     }
 
     /// Empty for what has none.
-    pub fn name(&self) -> &'a [u8] {
+    pub(crate) fn name(&self) -> &'a [u8] {
         match *self {
             Self::End { .. } => b"",
             Self::Begin { name, .. }
@@ -126,7 +126,7 @@ impl<'a> Marker<'a> {
     }
 
     /// An operation's id: its cookie means something only with its process and track.
-    pub fn id(&self) -> u64 {
+    pub(crate) fn id(&self) -> u64 {
         match *self {
             Self::AsyncBegin { tgid, track, cookie, .. } | Self::AsyncEnd { tgid, track, cookie, .. } => {
                 hash(&[&tgid.to_le_bytes(), track, b"|", cookie].concat())

@@ -1,10 +1,9 @@
 //! What Linux's kernel tells, as records: the scheduler, interrupts, markers of programs, names.
 //= docs/import.md#kernel-events
 
-use super::marker::{Marker, Scope as MarkerScope};
-use super::writer::{Writer, inline};
+use crate::marker::{Marker, Scope as MarkerScope};
+use crate::records::{Records, inline};
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
-use std::io::Write;
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::event::{EventKind, Scope};
 use trace_format::record::Record;
@@ -12,39 +11,48 @@ use trace_format::scheduling::{
     IDLE_WEIGHT, INCOMING_WEIGHT_ARGUMENT, OUTGOING_WEIGHT_ARGUMENT, Scheduling, ThreadState, WAKER_ARGUMENT,
     WEIGHT_ARGUMENT,
 };
-use trace_format::units::{Koid, ThreadKoid, Ticks};
-use trace_reader::Thread;
+use trace_format::units::{Koid, Thread, ThreadKoid, Ticks};
 
 /// The idle thread of CPU n has this number and n: Linux has one number for all of them.
 const IDLE: u32 = 0x7fff_0000;
 
-pub(super) const ATRACE: &[u8] = b"atrace";
-pub(super) const IRQ: &[u8] = b"kernel:irq";
-pub(super) const META: &[u8] = b"kernel:meta";
-pub(super) const POWER: &[u8] = b"kernel:power";
-pub(super) const PROBE: &[u8] = b"kernel:probe";
-pub(super) const SYSCALL: &[u8] = b"kernel:syscall";
+/// Category of what programs write into `trace_marker`.
+pub const ATRACE: &[u8] = b"atrace";
+/// Category of interrupts.
+pub const IRQ: &[u8] = b"kernel:irq";
+/// Category of what the kernel says of its own trace.
+pub const META: &[u8] = b"kernel:meta";
+/// Category of frequencies and idle states.
+pub const POWER: &[u8] = b"kernel:power";
+/// Category of other text in `trace_marker`, and of probes.
+pub const PROBE: &[u8] = b"kernel:probe";
+/// Category of system calls.
+pub const SYSCALL: &[u8] = b"kernel:syscall";
 /// Trace points that have no meaning of their own here.
-pub(super) const OTHER: &[u8] = b"kernel:tp";
+pub const OTHER: &[u8] = b"kernel:tp";
 
 const SOFT_INTERRUPTS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
 /// A name for a kind of soft interrupt.
-pub(super) fn soft_interrupt(vector: u32) -> &'static str {
+pub fn soft_interrupt(vector: u32) -> &'static str {
     usize::try_from(vector).ok().and_then(|vector| SOFT_INTERRUPTS.get(vector).copied()).unwrap_or("?")
 }
 
 /// A thread on one side of a context switch.
-pub(super) struct Side<'a> {
+pub struct Side<'a> {
+    /// Its number; 0 is the idle thread's.
     pub tid: u32,
     /// None where it is not told.
     pub name: Option<&'a [u8]>,
+    /// Linux's priority: lower is stronger.
     pub prio: i32,
 }
 
-pub(super) struct Kernel<W> {
-    pub writer: Writer<W>,
+/// Turns what the kernel tells into records.
+pub struct Kernel<R> {
+    /// Where they go.
+    pub writer: R,
     /// The process of each thread.
     processes: HashMap<u32, u32>,
     /// Names of threads.
@@ -57,8 +65,9 @@ pub(super) struct Kernel<W> {
     has_waking: bool,
 }
 
-impl<W: Write> Kernel<W> {
-    pub fn new(writer: Writer<W>) -> Self {
+impl<R: Records> Kernel<R> {
+    /// Nothing is known yet.
+    pub fn new(writer: R) -> Self {
         Self {
             writer,
             processes: HashMap::new(),
@@ -105,6 +114,14 @@ impl<W: Write> Kernel<W> {
         }
     }
 
+    /// A thread is gone; its number may be another's soon.
+    pub fn forget(&mut self, tid: u32) {
+        self.processes.remove(&tid);
+        self.names.remove(&tid);
+        self.named.remove(&tid);
+    }
+
+    /// A thread with its process, as far as it is known.
     pub fn thread(&self, tid: u32) -> Thread {
         let process = self.processes.get(&tid).copied().unwrap_or(0);
         Thread { process: Koid(process.into()), thread: Koid(tid.into()) }
@@ -131,6 +148,7 @@ impl<W: Write> Kernel<W> {
         (ThreadKoid(Koid(side.tid.into())), side.prio)
     }
 
+    /// A CPU goes over from one thread to another.
     pub fn switch(
         &mut self,
         at: u64,
@@ -204,11 +222,16 @@ impl<W: Write> Kernel<W> {
         self.writer.warn(format!("the kernel lost {count} of CPU {cpu}"));
     }
 
+    /// Whether a line in the kernel's buffer is one of Android's markers.
+    #[must_use]
+    pub fn is_marker(text: &[u8]) -> bool {
+        Marker::parse(trimmed(text)).is_some()
+    }
+
     /// A line that a program wrote into the kernel's buffer.
     //= docs/import.md#markers
     pub fn marker(&mut self, at: u64, tid: u32, text: &[u8]) {
-        let text = text.trim_ascii_end();
-        let text = text.strip_suffix(b"\0").unwrap_or(text);
+        let text = trimmed(text);
         if text.starts_with(b"trace_event_clock_sync:") {
             return;
         }
@@ -258,4 +281,9 @@ impl<W: Write> Kernel<W> {
 
 fn weight(name: trace_format::refs::StringRef<'_>, weight: i32) -> Argument<'_> {
     Argument { name, value: ArgumentValue::Int32(weight) }
+}
+
+fn trimmed(text: &[u8]) -> &[u8] {
+    let text = text.trim_ascii_end();
+    text.strip_suffix(b"\0").unwrap_or(text)
 }

@@ -1,0 +1,206 @@
+//! Which trace points belong to which category.
+//= docs/kernel.md#categories
+
+/// A category of the kernel's.
+#[derive(Debug)]
+pub struct Group {
+    /// Its name.
+    pub name: &'static str,
+    /// What it shows, for people.
+    pub description: &'static str,
+    /// Trace points, as `system/event`; a system alone stands for all of its events.
+    pub points: &'static [&'static str],
+}
+
+/// All of them; the name stands for every other.
+pub const ALL: &str = "kernel";
+/// Names of processes and threads, wanted with every other.
+pub const META: &str = "kernel:meta";
+/// What programs write into `trace_marker`.
+pub const ATRACE: &str = "atrace";
+/// Texts in `trace_marker` that are none of Android's.
+pub const PROBE: &str = "kernel:probe";
+/// A single trace point: `kernel:tp:system:event`.
+pub const POINT: &str = "kernel:tp:";
+
+/// The categories, of which [`ALL`] is none.
+pub const GROUPS: [Group; 15] = [
+    Group {
+        name: META,
+        description: "Names of processes and threads",
+        points: &[
+            "task/task_newtask",
+            "task/task_rename",
+            "sched/sched_process_exec",
+            "sched/sched_process_exit",
+            "sched/sched_process_free",
+        ],
+    },
+    Group {
+        name: "kernel:sched",
+        description: "Context switches and wakeups",
+        points: &["sched/sched_switch", "sched/sched_waking", "sched/sched_wakeup_new"],
+    },
+    Group {
+        name: "kernel:irq",
+        description: "Hard and soft interrupts",
+        points: &["irq/irq_handler_entry", "irq/irq_handler_exit", "irq/softirq_entry", "irq/softirq_exit"],
+    },
+    Group {
+        name: "kernel:syscall",
+        description: "System calls",
+        points: &["raw_syscalls/sys_enter", "raw_syscalls/sys_exit"],
+    },
+    Group {
+        name: "kernel:vm",
+        description: "Page faults",
+        points: &["exceptions/page_fault_user", "exceptions/page_fault_kernel"],
+    },
+    Group {
+        name: "kernel:power",
+        description: "Frequencies and idle states of the CPUs",
+        points: &["power/cpu_frequency", "power/cpu_idle"],
+    },
+    Group {
+        name: "kernel:workqueue",
+        description: "Work that the kernel has put off",
+        points: &["workqueue/workqueue_execute_start", "workqueue/workqueue_execute_end"],
+    },
+    Group {
+        name: "kernel:contention",
+        description: "Waiting for the kernel's locks",
+        points: &["lock/contention_begin", "lock/contention_end"],
+    },
+    Group { name: "kernel:memory", description: "Resident memory of processes", points: &["kmem/rss_stat"] },
+    Group { name: "kernel:oom", description: "Out of memory", points: &["oom"] },
+    Group { name: PROBE, description: "Probes, and text in trace_marker", points: &[] },
+    Group { name: "kernel:ipc", description: "Nothing: Linux has no such events", points: &[] },
+    Group { name: "kernel:arch", description: "Nothing: Linux has no such events", points: &[] },
+    Group { name: "kernel:restricted", description: "Nothing: Linux has no such mode", points: &[] },
+    Group { name: ATRACE, description: "Markers that programs write into trace_marker", points: &[] },
+];
+
+/// What a recording wants of the kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Trace points of the categories: category, then `system/event` or a system alone.
+    pub points: Vec<(&'static str, &'static str)>,
+    /// Single trace points, as `system/event`; the event may be `*`.
+    pub single: Vec<String>,
+    /// Probes, by what they are to be put at.
+    pub probes: Vec<String>,
+    /// What programs write into `trace_marker`.
+    pub markers: bool,
+    /// Other texts in there.
+    pub texts: bool,
+}
+
+impl Wanted {
+    /// What follows from categories: `is_wanted` judges names, `listed` are the entries of the recording's list.
+    pub fn new(is_wanted: impl Fn(&str) -> bool, listed: &[String]) -> Self {
+        let has_all = is_wanted(ALL);
+        let has = |name: &str| is_wanted(name) || (has_all && name != ATRACE && !excludes(listed, name));
+        let mut wanted = Self { markers: is_wanted(ATRACE), texts: has(PROBE), ..Self::default() };
+        for group in GROUPS.iter().filter(|group| has(group.name)) {
+            wanted.points.extend(group.points.iter().map(|point| (group.name, *point)));
+        }
+        for entry in listed {
+            if let Some((system, event)) = entry.strip_prefix(POINT).and_then(|point| point.split_once(':')) {
+                wanted.single.push(format!("{system}/{event}"));
+            } else if crate::probes::is_probe(entry) {
+                wanted.probes.push(entry.clone());
+            }
+        }
+        if !wanted.is_nothing() && !has(META) && !excludes(listed, META) {
+            wanted.points.extend(GROUPS[0].points.iter().map(|point| (META, *point)));
+        }
+        wanted
+    }
+
+    /// Context switches are part of it.
+    #[must_use]
+    pub fn has_switches(&self) -> bool {
+        self.points.iter().any(|(_, point)| *point == "sched/sched_switch")
+    }
+
+    /// Nothing at all.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.points.is_empty()
+            && self.single.is_empty()
+            && self.probes.is_empty()
+            && !self.markers
+            && !self.texts
+    }
+}
+
+fn excludes(listed: &[String], name: &str) -> bool {
+    listed.iter().filter_map(|entry| entry.strip_prefix('-')).any(|excluded| {
+        match excluded.strip_suffix('*') {
+            Some(prefix) => name.starts_with(prefix),
+            None => name == excluded,
+        }
+    })
+}
+
+/// Whether an entry of a recording's list is for the kernel.
+#[must_use]
+pub fn is_of_kernel(entry: &str) -> bool {
+    entry == ALL || entry == ATRACE || entry.starts_with("kernel:")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(listed: &[&str]) -> Wanted {
+        let listed: Vec<String> = listed.iter().map(ToString::to_string).collect();
+        let is_wanted = |name: &str| {
+            let matches = |entry: &str| match entry.strip_suffix('*') {
+                Some(prefix) => name.starts_with(prefix),
+                None => name == entry,
+            };
+            listed.iter().any(|entry| matches(entry)) && !excludes(&listed, name)
+        };
+        Wanted::new(is_wanted, &listed)
+    }
+
+    fn categories(listed: &[&str]) -> Vec<&'static str> {
+        let mut found: Vec<_> = wanted(listed).points.into_iter().map(|(category, _)| category).collect();
+        found.dedup();
+        found
+    }
+
+    //= docs/kernel.md#categories
+    #[test]
+    fn a_category_has_its_points_and_the_names() {
+        assert_eq!(categories(&["kernel:sched"]), ["kernel:sched", META]);
+        assert_eq!(categories(&["kernel:meta"]), [META]);
+        assert_eq!(categories(&["kernel:irq", "kernel:sched"]), ["kernel:sched", "kernel:irq", META]);
+        assert_eq!(categories(&["kernel:sched", "-kernel:meta"]), ["kernel:sched"]);
+        assert_eq!(wanted(&["app"]), Wanted::default());
+        assert!(wanted(&["app"]).is_nothing());
+    }
+
+    //= docs/kernel.md#categories
+    #[test]
+    fn kernel_stands_for_all_and_atrace_for_itself() {
+        let all = wanted(&["kernel"]);
+        let points: usize = GROUPS.iter().map(|group| group.points.len()).sum();
+        assert_eq!((all.points.len(), all.markers, all.texts), (points, false, true));
+        assert_eq!(wanted(&["kernel:*"]).points.len(), points);
+        assert!(!categories(&["kernel", "-kernel:syscall"]).contains(&"kernel:syscall"));
+        let markers = wanted(&["atrace"]);
+        assert_eq!((markers.markers, markers.texts), (true, false));
+        assert_eq!(categories(&["atrace"]), [META]);
+    }
+
+    //= docs/kernel.md#categories
+    #[test]
+    fn single_points_are_named() {
+        let single = wanted(&["kernel:tp:block:block_rq_issue", "kernel:kprobe:do_sys_openat2"]);
+        assert_eq!(single.single, ["block/block_rq_issue"]);
+        assert_eq!(single.probes, ["kernel:kprobe:do_sys_openat2"]);
+        assert_eq!(categories(&["kernel:tp:block:*"]), [META]);
+    }
+}

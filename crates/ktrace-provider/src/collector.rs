@@ -1,0 +1,215 @@
+//! One recording of the kernel: from the instance's first page to its last.
+
+use crate::categories::{META, PROBE, Wanted};
+use crate::decoder::{Decoder, Texts};
+use crate::format::Format;
+use crate::instance::{CpuLosses, Instance};
+use crate::merge::{Merge, Merged};
+use crate::page::PageLayout;
+use crate::probes::Probe;
+use crate::records::EngineRecords;
+use crate::tracefs::{Error, Tracefs};
+use crate::{POINT_CATEGORY, processes, tell};
+use std::time::{Duration, Instant};
+use trace_engine::raw;
+use trace_format::slab::LossReason;
+use zx_sim::ticks;
+
+/// Pages of a CPU that are read before the others have their turn.
+const PAGES_AT_ONCE: usize = 64;
+/// How often the kernel is asked for what it has lost, if nothing shows it before.
+const LOSSES_INTERVAL: Duration = Duration::from_secs(1);
+/// Categories that tell what each look at the kernel does, too, which would be longer for it the next time.
+const OF_THREADS: [&str; 4] = ["kernel:syscall", "kernel:vm", "kernel:memory", "kernel:contention"];
+/// What every text in `trace_marker` becomes.
+const PRINT: &str = "ftrace/print";
+
+/// A running recording.
+pub struct Collector {
+    instance: Instance,
+    layout: PageLayout,
+    merge: Merge,
+    decoder: Decoder<EngineRecords>,
+    /// What each CPU had lost when it was last looked at, and when that was.
+    losses: Vec<(u16, CpuLosses, u64)>,
+    looked: Instant,
+}
+
+impl Collector {
+    /// Begins to record what is wanted. Single events that the kernel does not have are told, and left out.
+    ///
+    /// # Errors
+    /// There can be no instance.
+    pub fn start(
+        tracefs: &Tracefs,
+        clock: &'static str,
+        buffer_kilobytes: u64,
+        wanted: &Wanted,
+    ) -> Result<Self, Error> {
+        let layout = tracefs.page_layout()?;
+        let mut instance = Instance::create(tracefs, clock, buffer_kilobytes)?;
+        let texts = Texts { markers: wanted.markers, others: wanted.texts };
+        let mut decoder = Decoder::new(EngineRecords::new(), texts);
+        enable_wanted(tracefs, &mut instance, &mut decoder, wanted);
+        let now = ticks::now();
+        let losses = instance.cpus().map(|cpu| (cpu, CpuLosses::default(), now)).collect();
+        instance.set_tracing(true)?;
+        for cpu in instance.cpus() {
+            decoder.kernel.cpu(cpu);
+        }
+        // After the kernel has begun to tell: nobody comes unseen in between.
+        processes::scan(&mut decoder.kernel);
+        Ok(Self { instance, layout, merge: Merge::default(), decoder, losses, looked: Instant::now() })
+    }
+
+    /// Takes what the kernel has; true if there is more.
+    ///
+    /// # Errors
+    /// The kernel cannot be read any more.
+    pub fn drain(&mut self) -> Result<bool, Error> {
+        let (mut horizon, mut has_more, mut has_lost) = (u64::MAX, false, false);
+        for (index, (cpu, ..)) in self.losses.iter().enumerate() {
+            let mut read_up_to = None;
+            for page in 0.. {
+                let before = ticks::now();
+                if page == PAGES_AT_ONCE {
+                    has_more = true;
+                    break;
+                }
+                if !self.instance.read_page(index, self.merge.page(&self.layout))? {
+                    self.merge.give_back(&self.layout);
+                    read_up_to = Some(before);
+                    break;
+                }
+                read_up_to = self.merge.keep(&self.layout, *cpu).or(read_up_to);
+            }
+            horizon = horizon.min(read_up_to.unwrap_or(0));
+        }
+        let decoder = &mut self.decoder;
+        self.merge.take_until(horizon, |at, cpu, what| match what {
+            Merged::Event(payload) => decoder.event(at, cpu, payload),
+            Merged::Lost(count) => {
+                has_lost = true;
+                decoder.lost(cpu, at, count);
+            }
+        });
+        if has_lost || self.looked.elapsed() >= LOSSES_INTERVAL {
+            self.count_losses();
+        }
+        Ok(has_more)
+    }
+
+    /// Ends the recording, and takes the rest.
+    pub fn finish(mut self) {
+        let ended = self.instance.set_tracing(false);
+        let mut rest = || -> Result<(), Error> {
+            while self.drain()? {}
+            Ok(())
+        };
+        let drained = rest();
+        let decoder = &mut self.decoder;
+        self.merge.take_until(u64::MAX, |at, cpu, what| match what {
+            Merged::Event(payload) => decoder.event(at, cpu, payload),
+            Merged::Lost(count) => decoder.lost(cpu, at, count),
+        });
+        decoder.finish();
+        self.count_losses();
+        for error in [ended.err(), drained.err()].into_iter().flatten() {
+            tell(&error.to_string());
+        }
+        if self.merge.damaged() > 0 {
+            tell(&format!("{} pages of the kernel could not be read to their end", self.merge.damaged()));
+        }
+    }
+
+    /// Adds to the ledger what the kernel has lost since the last look.
+    //= docs/kernel.md#losses
+    fn count_losses(&mut self) {
+        self.looked = Instant::now();
+        let now = ticks::now();
+        for (cpu, before, since) in &mut self.losses {
+            let Ok(losses) = self.instance.losses(*cpu) else {
+                continue;
+            };
+            let grown = [
+                (LossReason::KernelOverrun, losses.overrun, before.overrun),
+                (LossReason::KernelDropped, losses.dropped, before.dropped),
+                (LossReason::KernelCommitOverrun, losses.commit_overrun, before.commit_overrun),
+            ];
+            for (reason, count, before) in grown {
+                if count > before {
+                    raw::add_losses(reason, count - before, *since, now);
+                }
+            }
+            (*before, *since) = (losses, now);
+        }
+    }
+}
+
+/// Switches on what is wanted, as far as the kernel has it.
+fn enable_wanted(
+    tracefs: &Tracefs,
+    instance: &mut Instance,
+    decoder: &mut Decoder<EngineRecords>,
+    wanted: &Wanted,
+) {
+    let not_of_this_thread = format!("common_pid != {}", rustix::thread::gettid().as_raw_nonzero());
+    let enable = |instance: &Instance, what: &str, point: &str, add: &mut dyn FnMut(&Format)| {
+        let enabled = tracefs.format(point).and_then(|format| {
+            add(&format);
+            instance.enable(point)
+        });
+        if let Err(error) = enabled {
+            tell(&format!("{what}: not recorded: {error}"));
+        }
+    };
+    for (category, points) in &wanted.points {
+        // A kernel that lacks an event of a category still has the others.
+        for point in tracefs.expand(points) {
+            enable(instance, category, &point, &mut |format| decoder.add(category, format));
+            if OF_THREADS.contains(category) {
+                // A kernel without filters tells a little more.
+                let _ = instance.set(&format!("events/{point}/filter"), &not_of_this_thread);
+            }
+        }
+    }
+    for points in &wanted.single {
+        let found = tracefs.expand(points);
+        if found.is_empty() {
+            tell(&format!("kernel:tp:{}: the kernel has no such event", points.replace('/', ":")));
+        }
+        for point in found {
+            let what = format!("kernel:tp:{}", point.replace('/', ":"));
+            enable(instance, &what, &point, &mut |format| {
+                decoder.add_instant(POINT_CATEGORY, &format.name, format);
+            });
+        }
+    }
+    for category in &wanted.probes {
+        let Some(probe) = Probe::parse(category) else {
+            tell(&format!("{category}: not recorded: it does not say where"));
+            continue;
+        };
+        match instance.add_probe(&probe) {
+            Ok(point) => enable(instance, category, &point, &mut |format| {
+                decoder.add_instant(PROBE, probe.name(), format);
+            }),
+            Err(error) => {
+                let complaint = tracefs
+                    .last_complaint()
+                    .map_or_else(|| error.to_string(), |why| format!("{why} ({error})"));
+                tell(&format!("{category}: the kernel does not take this probe: {complaint}"));
+            }
+        }
+    }
+    if wanted.markers || wanted.texts {
+        // Such a text is an event by itself, whether it is switched on or not.
+        let copied = tracefs.format(PRINT).and_then(|format| {
+            decoder.add(META, &format);
+            instance.copy_markers()
+        });
+        if let Err(error) = copied {
+            tell(&format!("markers are not recorded: {error}: this needs Linux 6.14 or newer"));
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Linux's kernel as a trace provider: context switches, wakeups, interrupts, system calls and whatever else it has trace points
+//! for, and the markers that programs write into `trace_marker`, on the time line of all other providers.
+//!
+//! | module | is |
+//! |---|---|
+//! | [`tracefs`], [`instance`] | the kernel's files, and what of them is ours |
+//! | [`page`], [`format`], [`merge`] | the kernel's binary pages, read |
+//! | [`categories`], [`probes`] | what is wanted |
+//! | [`decoder`] | what the events mean |
+//! | [`collector`], [`records`] | one recording, into this process's trace buffer |
+//! | [`figures`], [`cpu_counters`] | how busy the system is, from `/proc`; what is counted for each thread |
+//! | [`profiler`] | where threads are |
+//! | [`own`] | what can be recorded without rights |
+#![forbid(unsafe_code)]
+
+mod calls;
+pub mod categories;
+pub mod collector;
+pub mod cpu_counters;
+pub mod decoder;
+pub mod figures;
+pub mod format;
+pub mod instance;
+mod meaning;
+pub mod merge;
+pub mod own;
+pub mod page;
+mod perf;
+pub mod probes;
+mod processes;
+pub mod profiler;
+mod recording;
+pub mod records;
+mod service;
+mod symbols;
+#[cfg(test)]
+mod testing;
+pub mod tracefs;
+
+pub use service::{Failure, NAME, Options, READY, run};
+
+/// Category of trace points that are wanted by their own name.
+pub const POINT_CATEGORY: &str = "kernel:tp";
+
+/// Says something to whoever started us.
+pub(crate) fn tell(what: &str) {
+    use std::io::Write;
+    // Who started us may have gone.
+    let _ = writeln!(std::io::stderr(), "{NAME}: {what}");
+}

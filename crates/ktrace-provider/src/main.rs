@@ -1,0 +1,48 @@
+//! `ktrace-provider`: the kernel, for recordings of other programs.
+#![forbid(unsafe_code)]
+
+use clap::Parser;
+use std::process::ExitCode;
+
+/// Provides events of the kernel to recordings, until Ctrl-C.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    after_help = "Examples:
+  sudo ktrace-provider &
+  trace record --categories kernel:sched,app -- ./app
+
+trace record starts one by itself where it has the rights."
+)]
+struct Arguments {
+    /// Size of the kernel's buffer for each CPU, in KiB
+    #[arg(long, value_name = "KIB", default_value_t = 8192)]
+    buffer_size_kb: u64,
+    /// How often figures of the system are sampled, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+    sample_interval_ms: u64,
+    /// How often a second threads are sampled, for recordings that want the category profile
+    #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    profile: Option<u64>,
+    /// End after one recording
+    #[arg(long)]
+    on_demand: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let options = ktrace_provider::Options {
+        is_on_demand: arguments.on_demand,
+        buffer_kilobytes: arguments.buffer_size_kb,
+        sample_interval: std::time::Duration::from_millis(arguments.sample_interval_ms),
+        profile_hertz: arguments.profile,
+        help: "sudo ktrace-provider".to_owned(),
+    };
+    match ktrace_provider::run(&options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("ktrace-provider: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

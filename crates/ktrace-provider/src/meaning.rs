@@ -1,0 +1,193 @@
+//! What the kernel's events mean, as far as they mean something of their own; and where their fields are.
+
+use crate::format::{Format, Place};
+
+/// What all events begin with.
+#[derive(Clone, Copy, Debug)]
+pub struct Head {
+    kind: Place,
+    flags: Place,
+    tid: Place,
+}
+
+/// In a hard interrupt, in a soft one.
+const IN_INTERRUPT: u64 = 0x08 | 0x10;
+
+impl Head {
+    /// None if the event lacks one of them.
+    pub fn of(format: &Format) -> Option<Self> {
+        Some(Self {
+            kind: format.place("common_type")?,
+            flags: format.place("common_flags")?,
+            tid: format.place("common_pid")?,
+        })
+    }
+
+    /// Which event it is.
+    #[inline]
+    pub fn id(&self, payload: &[u8]) -> usize {
+        self.kind.unsigned(payload) as usize
+    }
+
+    /// The thread that ran.
+    #[inline]
+    pub fn tid(&self, payload: &[u8]) -> u32 {
+        self.tid.unsigned(payload) as u32
+    }
+
+    /// An interrupt did it, and the thread only happened to run.
+    #[inline]
+    pub fn is_interrupt(&self, payload: &[u8]) -> bool {
+        self.flags.unsigned(payload) & IN_INTERRUPT != 0
+    }
+}
+
+/// A thread in an event.
+#[derive(Clone, Copy, Debug)]
+pub struct Task {
+    pub name: Place,
+    pub tid: Place,
+    pub prio: Place,
+}
+
+/// An interrupt's kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interrupt {
+    Hard,
+    Soft,
+}
+
+/// What an event means.
+#[derive(Clone, Debug)]
+pub enum Meaning {
+    Switch {
+        outgoing: Task,
+        state: Place,
+        incoming: Task,
+    },
+    Waking {
+        woken: Task,
+        cpu: Place,
+    },
+    NewTask {
+        tid: Place,
+        name: Place,
+        flags: Place,
+    },
+    Rename {
+        tid: Place,
+        name: Place,
+    },
+    Exec {
+        tid: Place,
+        old: Place,
+        file: Place,
+    },
+    Exit,
+    Free {
+        tid: Place,
+    },
+    InterruptBegin {
+        kind: Interrupt,
+        number: Place,
+        name: Option<Place>,
+    },
+    InterruptEnd {
+        kind: Interrupt,
+        result: Option<Place>,
+    },
+    CallBegin {
+        number: Place,
+    },
+    CallEnd,
+    PageFault {
+        address: Place,
+        ip: Place,
+        code: Place,
+    },
+    Power {
+        cpu: Place,
+        state: Place,
+    },
+    WorkBegin {
+        function: Place,
+    },
+    WorkEnd,
+    ContentionBegin {
+        lock: Place,
+        flags: Place,
+    },
+    ContentionEnd,
+    Resident {
+        is_current: Place,
+        member: Place,
+        bytes: Place,
+    },
+    Marker {
+        text: Place,
+    },
+    /// None of its own: an instant with the fields.
+    Other,
+}
+
+impl Meaning {
+    /// The meaning of an event with this format.
+    pub fn of(format: &Format) -> Self {
+        Self::known(format).unwrap_or(Self::Other)
+    }
+
+    fn known(format: &Format) -> Option<Self> {
+        let place = |name: &str| format.place(name);
+        let task = |prefix: &str| {
+            Some(Task {
+                name: place(&format!("{prefix}comm"))?,
+                tid: place(&format!("{prefix}pid"))?,
+                prio: place(&format!("{prefix}prio"))?,
+            })
+        };
+        Some(match format.name.as_str() {
+            "sched_switch" => Self::Switch {
+                outgoing: task("prev_")?,
+                state: place("prev_state")?,
+                incoming: task("next_")?,
+            },
+            "sched_waking" | "sched_wakeup_new" => {
+                Self::Waking { woken: task("")?, cpu: place("target_cpu")? }
+            }
+            "task_newtask" => {
+                Self::NewTask { tid: place("pid")?, name: place("comm")?, flags: place("clone_flags")? }
+            }
+            "task_rename" => Self::Rename { tid: place("pid")?, name: place("newcomm")? },
+            "sched_process_exec" => {
+                Self::Exec { tid: place("pid")?, old: place("old_pid")?, file: place("filename")? }
+            }
+            "sched_process_exit" => Self::Exit,
+            "sched_process_free" => Self::Free { tid: place("pid")? },
+            "irq_handler_entry" => Self::InterruptBegin {
+                kind: Interrupt::Hard,
+                number: place("irq")?,
+                name: Some(place("name")?),
+            },
+            "irq_handler_exit" => Self::InterruptEnd { kind: Interrupt::Hard, result: Some(place("ret")?) },
+            "softirq_entry" => {
+                Self::InterruptBegin { kind: Interrupt::Soft, number: place("vec")?, name: None }
+            }
+            "softirq_exit" => Self::InterruptEnd { kind: Interrupt::Soft, result: None },
+            "sys_enter" => Self::CallBegin { number: place("id")? },
+            "sys_exit" => Self::CallEnd,
+            "page_fault_user" | "page_fault_kernel" => {
+                Self::PageFault { address: place("address")?, ip: place("ip")?, code: place("error_code")? }
+            }
+            "cpu_frequency" | "cpu_idle" => Self::Power { cpu: place("cpu_id")?, state: place("state")? },
+            "workqueue_execute_start" => Self::WorkBegin { function: place("function")? },
+            "workqueue_execute_end" => Self::WorkEnd,
+            "contention_begin" => Self::ContentionBegin { lock: place("lock_addr")?, flags: place("flags")? },
+            "contention_end" => Self::ContentionEnd,
+            "rss_stat" => {
+                Self::Resident { is_current: place("curr")?, member: place("member")?, bytes: place("size")? }
+            }
+            "print" => Self::Marker { text: place("buf")? },
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,148 @@
+//! What one recording takes from the kernel: its events, or what a user without rights may know of them, and figures.
+
+use crate::categories::Wanted;
+use crate::collector::Collector;
+use crate::cpu_counters::CpuCounters;
+use crate::figures::{self, Figures};
+use crate::own::{self, OwnThreads};
+use crate::profiler::{self, Profiler};
+use crate::service::Options;
+use crate::tell;
+use crate::tracefs::{Error, Tracefs};
+use std::time::{Duration, Instant};
+use zx_sim::ticks::{self, Source};
+
+/// How often the kernel is read.
+const INTERVAL: Duration = Duration::from_millis(10);
+
+/// Where events come from.
+enum Events {
+    Tracefs(Box<Collector>),
+    OwnThreads(Box<OwnThreads>),
+}
+
+/// A recording that runs.
+pub struct Recording {
+    events: Option<Events>,
+    next: Instant,
+    figures: Option<Box<Figures>>,
+    counters: Option<Box<CpuCounters>>,
+    profiler: Option<Box<Profiler>>,
+}
+
+impl Recording {
+    /// Begins what is wanted; none if it is nothing. What cannot be recorded is told.
+    pub fn start(
+        tracefs: &Result<Tracefs, Error>,
+        options: &Options,
+        is_wanted: impl Fn(&str) -> bool,
+        listed: &[String],
+    ) -> Option<Self> {
+        let events = start_events(tracefs, options, &Wanted::new(&is_wanted, listed));
+        let wanted = figures::Wanted::new(&is_wanted);
+        let figures =
+            (!wanted.is_nothing()).then(|| Box::new(Figures::start(wanted, options.sample_interval)));
+        let counters = CpuCounters::start(&is_wanted, options.sample_interval).map(Box::new);
+        let hertz = options.profile_hertz.filter(|_| is_wanted(profiler::CATEGORY));
+        let profiler =
+            hertz.map(|hertz| Box::new(Profiler::start(hertz, trace_provider::ticks_per_second())));
+        let is_anything = events.is_some() || figures.is_some() || counters.is_some() || profiler.is_some();
+        is_anything.then(|| Self { events, next: Instant::now(), figures, counters, profiler })
+    }
+
+    /// When something is to be done next.
+    pub fn next(&self) -> Instant {
+        let has_rings = self.events.is_some() || self.profiler.is_some();
+        let events = has_rings.then_some(self.next);
+        let figures = self.figures.as_ref().map(|figures| figures.next());
+        let counters = self.counters.as_ref().map(|counters| counters.next());
+        events.into_iter().chain(figures).chain(counters).min().unwrap_or(self.next)
+    }
+
+    /// Does what is due.
+    pub fn serve(&mut self) {
+        if let Some(figures) = &mut self.figures {
+            figures.sample_if_due();
+        }
+        if let Some(counters) = &mut self.counters {
+            counters.sample_if_due();
+        }
+        if Instant::now() < self.next {
+            return;
+        }
+        if let Some(profiler) = &mut self.profiler {
+            profiler.drain();
+        }
+        let has_more = match &mut self.events {
+            Some(Events::Tracefs(collector)) => collector.drain(),
+            Some(Events::OwnThreads(threads)) => {
+                threads.drain();
+                Ok(false)
+            }
+            None => Ok(false),
+        };
+        match has_more {
+            Ok(true) => {}
+            // On a grid, however long it took.
+            Ok(false) => {
+                while self.next <= Instant::now() {
+                    self.next += INTERVAL;
+                }
+            }
+            Err(error) => {
+                tell(&error.to_string());
+                self.finish_events();
+            }
+        }
+    }
+
+    /// Ends it, and takes the rest.
+    pub fn finish(mut self) {
+        self.finish_events();
+        if let Some(figures) = self.figures.take() {
+            figures.finish();
+        }
+        if let Some(counters) = self.counters.take() {
+            counters.finish();
+        }
+        if let Some(profiler) = self.profiler.take() {
+            profiler.finish();
+        }
+    }
+
+    fn finish_events(&mut self) {
+        match self.events.take() {
+            Some(Events::Tracefs(collector)) => collector.finish(),
+            Some(Events::OwnThreads(threads)) => threads.finish(),
+            None => {}
+        }
+    }
+}
+
+fn start_events(tracefs: &Result<Tracefs, Error>, options: &Options, wanted: &Wanted) -> Option<Events> {
+    if wanted.is_nothing() {
+        return None;
+    }
+    let started = match tracefs {
+        Ok(tracefs) => clock().and_then(|clock| {
+            let collector = Collector::start(tracefs, clock, options.buffer_kilobytes, wanted);
+            collector.map(|collector| Events::Tracefs(Box::new(collector))).map_err(|error| error.to_string())
+        }),
+        Err(error) if wanted.has_switches() && own::is_permitted() => {
+            tell(&format!("{error}; without it only context switches of this user's programs are recorded"));
+            let rate = trace_provider::ticks_per_second();
+            Ok(Events::OwnThreads(Box::new(OwnThreads::start(rate))))
+        }
+        Err(error) => Err(error.to_string()),
+    };
+    started.map_err(|why| tell(&format!("kernel events are not recorded: {why}"))).ok()
+}
+
+/// The kernel's name for the clock of this machine's traces.
+fn clock() -> Result<&'static str, String> {
+    match ticks::source() {
+        Source::Tsc => Ok("x86-tsc"),
+        Source::Monotonic => Ok("mono"),
+        other => Err(format!("they need a clock that the kernel has too, and {} is none", other.name())),
+    }
+}

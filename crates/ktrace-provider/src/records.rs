@@ -1,0 +1,155 @@
+//! Writes records into this process's trace buffer.
+
+use foldhash::{HashMap, HashMapExt};
+use std::time::Duration;
+use trace_engine::BufferMode;
+use trace_engine::engine::{self, State};
+use trace_engine::raw::{self, Put};
+use trace_format::argument::{Argument, Arguments};
+use trace_format::event::{Event, EventKind};
+use trace_format::kernel_object::KernelObject;
+use trace_format::record::{MAX_RECORD_WORDS, Record};
+use trace_format::refs::{StringRef, ThreadRef};
+use trace_format::sink::SliceSink;
+use trace_format::units::{Koid, ProcessKoid, StringIndex, Thread, ThreadKoid, Ticks};
+use trace_linux::{Records, inline};
+
+/// Only strings that may come again are worth an index.
+const MAX_INDEXED_BYTES: usize = 200;
+/// So many strings are remembered; there are no more indices.
+const MAX_STRINGS: usize = 1 << 15;
+/// So much of the durable region is left to others.
+const ROOM_LEFT_BYTES: u64 = 32 << 10;
+/// How soon a record is tried again that had no room yet.
+const RETRY_INTERVAL: Duration = Duration::from_micros(500);
+
+/// The running trace.
+pub struct EngineRecords {
+    /// None for a string that has no index.
+    strings: HashMap<Box<[u8]>, Option<StringIndex>>,
+    words: Box<[u64; MAX_RECORD_WORDS]>,
+    /// Names have to outlive events that are overwritten.
+    are_names_durable: bool,
+    /// Indices were given out since it was last looked how much room there is.
+    since_look: u32,
+    has_room: bool,
+}
+
+impl EngineRecords {
+    /// For the trace that runs now.
+    pub fn new() -> Self {
+        Self {
+            strings: HashMap::new(),
+            words: Box::new([0; MAX_RECORD_WORDS]),
+            are_names_durable: engine::mode() == Some(BufferMode::Circular),
+            since_look: 0,
+            has_room: raw::durable_room() > ROOM_LEFT_BYTES,
+        }
+    }
+
+    fn has_room(&mut self) -> bool {
+        self.since_look += 1;
+        if self.since_look >= 16 {
+            self.since_look = 0;
+            self.has_room = raw::durable_room() > ROOM_LEFT_BYTES;
+        }
+        self.has_room
+    }
+
+    /// Encodes a record, and writes it; false if it is larger than the format allows.
+    fn write(&mut self, record: &Record<'_>) -> bool {
+        let mut sink = SliceSink::new(&mut self.words[..]);
+        if record.encode(&mut sink).is_err() || sink.is_overrun() {
+            raw::count_too_large();
+            return false;
+        }
+        let words = sink.words();
+        // Once the trace ends, nobody makes room any more.
+        while raw::try_write_record(words) == Put::NotYet {
+            if engine::state() != State::Started {
+                raw::write_record(words);
+                break;
+            }
+            std::thread::sleep(RETRY_INTERVAL);
+        }
+        true
+    }
+}
+
+impl Default for EngineRecords {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Records for EngineRecords {
+    fn string<'a>(&mut self, text: &'a [u8]) -> StringRef<'a> {
+        if text.is_empty() {
+            return StringRef::Empty;
+        }
+        if text.len() > MAX_INDEXED_BYTES {
+            return inline(text);
+        }
+        let index = match self.strings.get(text) {
+            Some(known) => *known,
+            None => {
+                let has_room = self.has_room();
+                let index = has_room.then(|| raw::string_index(text)).flatten().and_then(StringIndex::new);
+                if self.strings.len() < MAX_STRINGS {
+                    self.strings.insert(text.into(), index);
+                }
+                index
+            }
+        };
+        index.map_or_else(|| inline(text), StringRef::Index)
+    }
+
+    fn at(&mut self, _: u64, record: &Record<'_>) -> bool {
+        self.write(record)
+    }
+
+    fn event(
+        &mut self,
+        at: u64,
+        thread: Thread,
+        category: &[u8],
+        name: &[u8],
+        kind: EventKind,
+        arguments: &[Argument<'_>],
+    ) {
+        let (category, name) = (self.string(category), self.string(name));
+        self.write(&Record::Event(Event {
+            timestamp: Ticks(at),
+            thread: ThreadRef::Inline {
+                process: ProcessKoid(thread.process),
+                thread: ThreadKoid(thread.thread),
+            },
+            category,
+            name,
+            kind,
+            arguments: Arguments::from_slice(arguments),
+        }));
+    }
+
+    fn object(&mut self, object_type: u8, koid: Koid, name: &[u8], arguments: &[Argument<'_>]) {
+        let object = KernelObject {
+            object_type,
+            koid,
+            name: inline(name),
+            arguments: Arguments::from_slice(arguments),
+        };
+        let record = Record::KernelObject(object);
+        if self.are_names_durable && self.has_room() {
+            let mut sink = SliceSink::new(&mut self.words[..]);
+            if record.encode(&mut sink).is_ok() && !sink.is_overrun() {
+                raw::write_durable_record(sink.words());
+            }
+            return;
+        }
+        self.write(&record);
+    }
+
+    fn warn(&mut self, what: String) {
+        crate::tell(&what);
+    }
+}

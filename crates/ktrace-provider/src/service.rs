@@ -1,0 +1,226 @@
+//! The process: registers, waits for recordings, and looks after one at a time.
+
+use crate::categories::{ALL, GROUPS};
+use crate::recording::Recording;
+use crate::tracefs::{Error, Tracefs};
+use crate::{cpu_counters, figures, profiler};
+use crossbeam_channel::{Receiver, Sender, select, unbounded};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::io::Write;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use trace_engine::engine::{self, Observer, State};
+use trace_engine::{hold, raw};
+use trace_provider::{Registration, TraceProvider};
+
+/// The provider's name, which is that of Fuchsia's.
+pub const NAME: &str = "ktrace_provider";
+/// What is said on stdout when recording can begin.
+pub const READY: &str = "ready";
+/// How often it is looked whether a recording is over.
+const INTERVAL: Duration = Duration::from_millis(10);
+/// The strongest of the usual priorities.
+const STRONGEST: i32 = -20;
+/// How long one that was started for a recording waits for it to begin.
+const BEGIN_WAIT: Duration = Duration::from_secs(30);
+
+/// How it is run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// For one recording, after which it ends.
+    pub is_on_demand: bool,
+    /// Size of the kernel's buffer for each CPU, in KiB.
+    pub buffer_kilobytes: u64,
+    /// How often figures are sampled.
+    pub sample_interval: Duration,
+    /// How often a second threads are sampled, if a profile is wanted.
+    pub profile_hertz: Option<u64>,
+    /// The command that runs it with the rights that it needs.
+    pub help: String,
+}
+
+/// Why it does not run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The trace manager.
+    #[error("the trace manager does not take kernel events: {0}")]
+    Refused(String),
+    /// There is no manager to work for.
+    #[error("no trace manager runs")]
+    NoManager,
+    /// Signals.
+    #[error("cannot handle signals: {0}")]
+    Signals(std::io::Error),
+}
+
+/// What the trace does.
+#[derive(Clone, Copy, Debug)]
+enum Order {
+    Start,
+    Stop,
+}
+
+/// What the service hears.
+enum Happened {
+    Order(Order),
+    /// The process ends.
+    Finished,
+    Timeout,
+}
+
+static ORDERS: OnceLock<Sender<Order>> = OnceLock::new();
+/// A recording began that the kernel does not take part in yet.
+static IS_PENDING: AtomicBool = AtomicBool::new(false);
+/// The trace does not stop before the kernel's last events are in it.
+static IS_HELD: AtomicBool = AtomicBool::new(false);
+
+/// On the thread of the provider.
+fn on_change(state: State) {
+    let order = match state {
+        State::Started => {
+            IS_PENDING.store(true, Ordering::SeqCst);
+            IS_HELD.store(hold::acquire_prolonged(), Ordering::SeqCst);
+            Order::Start
+        }
+        State::Stopping => Order::Stop,
+        _ => return,
+    };
+    if let Some(orders) = ORDERS.get() {
+        let _ = orders.send(order);
+    }
+}
+
+fn let_go() {
+    IS_PENDING.store(false, Ordering::SeqCst);
+    if IS_HELD.swap(false, Ordering::SeqCst) {
+        hold::release_prolonged();
+    }
+}
+
+/// Runs until a signal comes, or the recording that it was started for is over.
+///
+/// # Errors
+/// The manager refuses; or, for a single recording, there is none.
+pub fn run(options: &Options) -> Result<(), Failure> {
+    let tracefs = Tracefs::find(&options.help);
+    tracefs.iter().for_each(Tracefs::remove_stale);
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(Failure::Signals)?;
+    let (orders, received) = unbounded();
+    let _ = ORDERS.set(orders);
+    engine::observe(Observer { on_change, is_start_pending: || IS_PENDING.load(Ordering::SeqCst) });
+    let (provider, registration) = TraceProvider::new_synchronously(NAME);
+    provider.describe_categories(describe);
+    match registration {
+        Registration::Refused { reason } => return Err(Failure::Refused(reason)),
+        Registration::NoManager if options.is_on_demand => return Err(Failure::NoManager),
+        _ => {}
+    }
+    let mut stdout = std::io::stdout();
+    // Nobody may be there to read it.
+    let _ = writeln!(stdout, "{READY}").and_then(|()| stdout.flush());
+    let (quit, is_over) = unbounded();
+    let over = quit.clone();
+    std::thread::scope(|scope| {
+        let handle = signals.handle();
+        scope.spawn(move || {
+            if signals.forever().next().is_some() {
+                let _ = quit.send(());
+            }
+        });
+        let service = Service { tracefs, options: options.clone(), recording: None };
+        let stop = Sender::clone(&over);
+        let (finish, finished) = unbounded::<()>();
+        let collecting = std::thread::Builder::new().name("ktrace".to_owned());
+        let collecting = collecting.spawn_scoped(scope, move || {
+            service.serve(&received, &finished);
+            let _ = stop.send(());
+        });
+        let _ = is_over.recv();
+        // Ends a recording that runs, and waits for its last events.
+        drop(provider);
+        drop(finish);
+        let _ = collecting.map(std::thread::ScopedJoinHandle::join);
+        handle.close();
+    });
+    Ok(())
+}
+
+fn describe() -> Vec<(String, String)> {
+    let all = (ALL.to_owned(), "All of the kernel's categories".to_owned());
+    let groups = GROUPS.iter().map(|group| (group.name.to_owned(), group.description.to_owned()));
+    let figures = figures::CATEGORIES.map(|(name, description)| (name.to_owned(), description.to_owned()));
+    let counters =
+        cpu_counters::KINDS.iter().map(|kind| (kind.category.to_owned(), kind.description.to_owned()));
+    let profile = (profiler::CATEGORY.to_owned(), "Samples of where threads are, with --profile".to_owned());
+    std::iter::once(all).chain(groups).chain(figures).chain(counters).chain([profile]).collect()
+}
+
+struct Service {
+    /// Why this user may not use it, if it is so.
+    tracefs: Result<Tracefs, Error>,
+    options: Options,
+    recording: Option<Recording>,
+}
+
+impl Service {
+    /// Follows the trace, until it is over for one that was started for a single recording, or nobody is there to end it.
+    fn serve(mut self, orders: &Receiver<Order>, finished: &Receiver<()>) {
+        // It has least time where there is most to do. Without the right to it, it has what all have.
+        let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), STRONGEST);
+        let mut give_up = self.options.is_on_demand.then(|| Instant::now() + BEGIN_WAIT);
+        loop {
+            let wait = match (&self.recording, give_up) {
+                (Some(recording), _) => recording.next().saturating_duration_since(Instant::now()),
+                (None, Some(_)) => INTERVAL,
+                (None, None) => Duration::from_secs(3600),
+            };
+            let happened = select! {
+                recv(orders) -> order => order.map_or(Happened::Finished, Happened::Order),
+                recv(finished) -> _ => Happened::Finished,
+                default(wait) => Happened::Timeout,
+            };
+            match happened {
+                Happened::Order(Order::Start) => {
+                    self.start();
+                    give_up = give_up.map(|_| Instant::now());
+                }
+                Happened::Order(Order::Stop) => self.stop(),
+                Happened::Timeout => {
+                    if let Some(recording) = &mut self.recording {
+                        recording.serve();
+                    } else if give_up.is_some_and(|give_up| give_up <= Instant::now())
+                        && engine::state() == State::Idle
+                    {
+                        return;
+                    }
+                }
+                Happened::Finished => return self.stop(),
+            }
+        }
+    }
+
+    fn start(&mut self) {
+        self.stop_collecting();
+        let listed = trace_provider::config().map(|config| config.categories).unwrap_or_default();
+        let is_wanted = |name: &str| raw::is_category_wanted(name.as_bytes());
+        self.recording = Recording::start(&self.tracefs, &self.options, is_wanted, &listed);
+        match self.recording {
+            Some(_) => IS_PENDING.store(false, Ordering::SeqCst),
+            None => let_go(),
+        }
+    }
+
+    fn stop_collecting(&mut self) {
+        if let Some(recording) = self.recording.take() {
+            recording.finish();
+        }
+    }
+
+    fn stop(&mut self) {
+        self.stop_collecting();
+        let_go();
+    }
+}

@@ -1,0 +1,232 @@
+//! The kernel's tracing files: where they are, whether we may use them, and what they say.
+//= docs/kernel.md#access
+
+use crate::format::Format;
+use crate::page::PageLayout;
+use rustix::fs::{Access, FlockOperation, access, flock};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Where tracefs is mounted, first the usual place.
+const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+/// What the names of our instances and of our probes' groups begin with; the pid follows.
+const PREFIX: &str = "ktrace_provider_";
+
+/// What is missing, as a sentence; where a command helps, with it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no tracefs.
+    #[error(
+        "kernel events need tracefs, which is not mounted: sudo mount -t tracefs nodev /sys/kernel/tracing"
+    )]
+    NotMounted,
+    /// This user may not use it.
+    #[error("kernel events need the right to write to {}, which this user has not: {help}", .path.display())]
+    NotAllowed {
+        /// What cannot be written.
+        path: PathBuf,
+        /// The command that helps.
+        help: String,
+    },
+    /// The kernel has no clock that is the one of the programs.
+    #[error("kernel events cannot be put on the time line: the kernel's trace_clock has no {0}")]
+    NoClock(&'static str),
+    /// A file cannot be read or written.
+    #[error("{}: {source}", .path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file says what is not understood.
+    #[error("{}: not understood", .0.display())]
+    NotUnderstood(PathBuf),
+}
+
+/// A mounted tracefs.
+#[derive(Clone, Debug)]
+pub struct Tracefs {
+    root: PathBuf,
+}
+
+/// Holds others off while instances are made and removed.
+pub(crate) struct Lock(#[expect(dead_code, reason = "held")] Option<File>);
+
+pub(crate) fn read(path: &Path) -> Result<String, Error> {
+    // Some of these files give only their beginning to who asks for little at a time.
+    let mut bytes = vec![0; 1 << 18];
+    let mut length = 0;
+    let mut fill = || -> io::Result<()> {
+        use std::io::Read;
+        let mut file = File::open(path)?;
+        while length < bytes.len() {
+            match file.read(&mut bytes[length..])? {
+                0 => break,
+                more => length += more,
+            }
+        }
+        Ok(())
+    };
+    fill().map_err(|source| Error::File { path: path.to_owned(), source })?;
+    Ok(String::from_utf8_lossy(&bytes[..length]).into_owned())
+}
+
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Error> {
+    // Never created: what is not there cannot be set.
+    let written = File::options().write(true).open(path).and_then(|mut file| {
+        use std::io::Write;
+        file.write_all(text.as_bytes())
+    });
+    written.map_err(|source| Error::File { path: path.to_owned(), source })
+}
+
+fn append(path: &Path, text: &str) -> Result<(), Error> {
+    let written = File::options().append(true).open(path).and_then(|mut file| {
+        use std::io::Write;
+        file.write_all(text.as_bytes())
+    });
+    written.map_err(|source| Error::File { path: path.to_owned(), source })
+}
+
+impl Tracefs {
+    /// Finds it, and looks whether this user may make an instance. `help` is the command that grants it.
+    ///
+    /// # Errors
+    /// It is not mounted, or this user may not.
+    pub fn find(help: &str) -> Result<Self, Error> {
+        let mounted = PLACES.iter().map(PathBuf::from).find(|place| {
+            // Where it exists, but may not be looked into, it is mounted.
+            let found = fs::metadata(place.join("instances"));
+            found.map_or_else(|error| error.kind() == io::ErrorKind::PermissionDenied, |_| true)
+        });
+        let root = mounted.ok_or(Error::NotMounted)?;
+        let instances = root.join("instances");
+        if access(&instances, Access::WRITE_OK | Access::EXEC_OK).is_err() {
+            return Err(Error::NotAllowed { path: instances, help: help.to_owned() });
+        }
+        Ok(Self { root })
+    }
+
+    pub(crate) fn instances(&self) -> PathBuf {
+        self.root.join("instances")
+    }
+
+    /// The directory of this process's instance.
+    pub(crate) fn own_instance(&self) -> PathBuf {
+        self.instances().join(own_name())
+    }
+
+    pub(crate) fn lock(&self) -> Lock {
+        let file = File::open(self.instances()).ok();
+        // Where it cannot be locked, instances that are in use still cannot be removed.
+        Lock(file.filter(|file| flock(file, FlockOperation::LockExclusive).is_ok()))
+    }
+
+    /// Removes what providers have left that were killed: their instances, and then their probes. What is in use stays.
+    pub fn remove_stale(&self) {
+        let _lock = self.lock();
+        for entry in fs::read_dir(self.instances()).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            if let Some(name) = name.to_str().filter(|name| is_ours(name)) {
+                // The kernel refuses it while somebody has a file in it open.
+                let _ = fs::remove_dir(entry.path());
+                if !entry.path().exists() {
+                    self.remove_probes(name);
+                }
+            }
+        }
+    }
+
+    /// Makes a probe, in our group.
+    pub(crate) fn add_probe(&self, definition: &str) -> Result<(), Error> {
+        append(&self.root.join("dynamic_events"), definition)
+    }
+
+    /// What the kernel did not like about the last thing that it was told.
+    pub(crate) fn last_complaint(&self) -> Option<String> {
+        let log = fs::read_to_string(self.root.join("error_log")).ok()?;
+        let mut heads =
+            log.lines().filter_map(|line| line.split_once("error: ").map(|(_, complaint)| complaint));
+        Some(heads.next_back()?.trim().to_owned())
+    }
+
+    /// Removes a group's probes.
+    pub(crate) fn remove_probes(&self, group: &str) {
+        let path = self.root.join("dynamic_events");
+        let defined = fs::read_to_string(&path).unwrap_or_default();
+        for line in defined.lines() {
+            let event = line.split_whitespace().next().and_then(|first| Some(first.split_once(':')?.1));
+            if let Some(event) = event.filter(|event| event.split('/').next() == Some(group)) {
+                let _ = append(&path, &format!("-:{event}\n"));
+            }
+        }
+    }
+
+    /// How pages are laid out.
+    ///
+    /// # Errors
+    /// The kernel does not say, or it is not understood.
+    pub fn page_layout(&self) -> Result<PageLayout, Error> {
+        let path = self.root.join("events/header_page");
+        PageLayout::parse(&read(&path)?).ok_or(Error::NotUnderstood(path))
+    }
+
+    /// The clocks that events can be stamped with.
+    ///
+    /// # Errors
+    /// The kernel does not say.
+    pub fn clocks(&self) -> Result<Vec<String>, Error> {
+        let text = read(&self.root.join("trace_clock"))?;
+        Ok(text.split_whitespace().map(|clock| clock.trim_matches(['[', ']']).to_owned()).collect())
+    }
+
+    /// The format of an event, by `system/event`.
+    ///
+    /// # Errors
+    /// There is no such event, or its format is not understood.
+    pub fn format(&self, point: &str) -> Result<Format, Error> {
+        let path = self.root.join("events").join(point).join("format");
+        Format::parse(&read(&path)?).ok_or(Error::NotUnderstood(path))
+    }
+
+    /// The events that `system/event`, `system/*` or `system` stands for, in order.
+    #[must_use]
+    pub fn expand(&self, point: &str) -> Vec<String> {
+        let (system, event) = point.split_once('/').unwrap_or((point, "*"));
+        let directory = self.root.join("events").join(system);
+        let prefix = match event.strip_suffix('*') {
+            Some(prefix) => prefix,
+            None => {
+                return directory
+                    .join(event)
+                    .join("format")
+                    .exists()
+                    .then(|| point.to_owned())
+                    .into_iter()
+                    .collect();
+            }
+        };
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut found: Vec<_> = names
+            .filter(|name| name.starts_with(prefix))
+            .map(|name| format!("{system}/{name}"))
+            .filter(|point| self.root.join("events").join(point).join("format").exists())
+            .collect();
+        found.sort();
+        found
+    }
+}
+
+/// The name of this process's instance and of its probes' group.
+pub(crate) fn own_name() -> String {
+    format!("{PREFIX}{}", std::process::id())
+}
+
+fn is_ours(name: &str) -> bool {
+    name.strip_prefix(PREFIX)
+        .is_some_and(|pid| !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit()))
+}

@@ -1,0 +1,34 @@
+// Markers as Android's NDK has them. They go into the kernel's trace_marker, and are recorded with the category `atrace`. Each call is a
+// system call; where the file cannot be opened, they do nothing.
+#pragma once
+
+#ifndef __cplusplus
+#include <stdbool.h>
+#endif
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Whether markers go anywhere.
+bool ATrace_isEnabled(void);
+
+// Begins a section on the calling thread.
+void ATrace_beginSection(const char* name);
+
+// Ends the innermost section of the calling thread.
+void ATrace_endSection(void);
+
+// Begins a section that may end on another thread.
+void ATrace_beginAsyncSection(const char* name, int32_t cookie);
+
+// Ends the section of the same name and cookie.
+void ATrace_endAsyncSection(const char* name, int32_t cookie);
+
+// Gives a counter of this process a value.
+void ATrace_setCounter(const char* name, int64_t value);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,179 @@
+// Records written by hand, into a trace that one has acquired (see instrumentation.h).
+//
+// Every function may be called on any thread. A record that finds no room is left out, and counted.
+#ifndef LIB_TRACE_ENGINE_CONTEXT_H_
+#define LIB_TRACE_ENGINE_CONTEXT_H_
+
+#if defined(__GNUC__)
+#pragma GCC system_header
+#endif
+
+#include <lib/trace-engine/types.h>
+
+__BEGIN_CDECLS
+
+// A running trace, from its acquisition until its release.
+typedef struct trace_context trace_context_t;
+// The same, held for longer: the trace does not stop before it is released.
+typedef struct trace_prolonged_context trace_prolonged_context_t;
+
+bool trace_context_is_category_enabled(trace_context_t* context, const char* category_literal);
+bool trace_context_is_category_bytestring_enabled(trace_context_t* context, const unsigned char* bytes, size_t length);
+
+// A string gets an index when it is first registered; where there is none left its reference is inline, and the string
+// has to stay where it is while the reference is used. `out_ref` is written in full.
+void trace_context_register_string_copy(trace_context_t* context, const char* string, size_t length,
+                                        trace_string_ref_t* out_ref);
+void trace_context_register_string_literal(trace_context_t* context, const char* string_literal,
+                                           trace_string_ref_t* out_ref);
+void trace_context_register_bytestring(trace_context_t* context, const unsigned char* bytes, size_t length,
+                                       trace_string_ref_t* out_ref);
+// False if the category is not enabled; then `out_ref` stays as it is.
+bool trace_context_register_category_literal(trace_context_t* context, const char* category_literal,
+                                             trace_string_ref_t* out_ref);
+bool trace_context_register_category_bytestring(trace_context_t* context, const unsigned char* bytes, size_t length,
+                                                trace_string_ref_t* out_ref);
+
+TRACE_INTERNAL_INLINE trace_string_ref_t trace_context_make_registered_string_copy(trace_context_t* context,
+                                                                                   const char* string, size_t length) {
+  trace_string_ref_t ref;
+  trace_context_register_string_copy(context, string, length, &ref);
+  return ref;
+}
+
+TRACE_INTERNAL_INLINE trace_string_ref_t trace_context_make_registered_string_literal(trace_context_t* context,
+                                                                                      const char* string_literal) {
+  trace_string_ref_t ref;
+  trace_context_register_string_literal(context, string_literal, &ref);
+  return ref;
+}
+
+void trace_context_register_current_thread(trace_context_t* context, trace_thread_ref_t* out_ref);
+// A virtual thread: its koid is 2^63 | `vthread_id`. `process_koid` 0 is this process.
+void trace_context_register_vthread(trace_context_t* context, zx_koid_t process_koid, const char* vthread_name,
+                                    trace_vthread_id_t vthread_id, trace_thread_ref_t* out_ref);
+void trace_context_register_vthread_by_ref(trace_context_t* context, zx_koid_t process_koid,
+                                           const trace_string_ref_t* name_ref, trace_vthread_id_t vthread_id,
+                                           trace_thread_ref_t* out_ref);
+// A thread that the caller names, by a kernel object record. The reference is inline.
+void trace_context_register_thread(trace_context_t* context, zx_koid_t process_koid, zx_koid_t thread_koid,
+                                   trace_thread_ref_t* out_ref);
+
+TRACE_INTERNAL_INLINE trace_thread_ref_t trace_context_make_registered_thread(trace_context_t* context,
+                                                                              zx_koid_t process_koid,
+                                                                              zx_koid_t thread_koid) {
+  trace_thread_ref_t ref;
+  trace_context_register_thread(context, process_koid, thread_koid, &ref);
+  return ref;
+}
+
+// Space for the payload of a blob, to be filled before the context is released, which is when the record is written. NULL
+// for more than TRACE_MAX_BLOB_SIZE bytes.
+void* trace_context_begin_write_blob_record(trace_context_t* context, trace_blob_type_t type,
+                                            const trace_string_ref_t* name_ref, size_t blob_size);
+void trace_context_write_blob_record(trace_context_t* context, trace_blob_type_t type,
+                                     const trace_string_ref_t* name_ref, const void* blob, size_t blob_size);
+
+// Tells whoever records; names have at most 14 bytes, and are cut. Not a record.
+void trace_context_send_alert(trace_context_t* context, const char* alert_name);
+void trace_context_send_alert_bytestring(trace_context_t* context, const unsigned char* alert_name, size_t length);
+
+// The handles of zx_process_self() and zx_thread_self() are those of named objects; arguments of theirs are left out.
+void trace_context_write_kernel_object_record_for_handle(trace_context_t* context, zx_handle_t handle,
+                                                         const trace_arg_t* args, size_t num_args);
+void trace_context_write_process_info_record(trace_context_t* context, zx_koid_t process_koid,
+                                             const trace_string_ref_t* process_name_ref);
+void trace_context_write_thread_info_record(trace_context_t* context, zx_koid_t process_koid, zx_koid_t thread_koid,
+                                            const trace_string_ref_t* thread_name_ref);
+void trace_context_write_context_switch_record(trace_context_t* context, trace_ticks_t event_time,
+                                               trace_cpu_number_t cpu_number,
+                                               trace_thread_state_t outgoing_thread_state,
+                                               const trace_thread_ref_t* outgoing_thread_ref,
+                                               const trace_thread_ref_t* incoming_thread_ref,
+                                               trace_thread_priority_t outgoing_thread_priority,
+                                               trace_thread_priority_t incoming_thread_priority);
+void trace_context_write_log_record(trace_context_t* context, trace_ticks_t event_time,
+                                    const trace_thread_ref_t* thread_ref, const char* log_message,
+                                    size_t log_message_length);
+
+void trace_context_write_instant_event_record(trace_context_t* context, trace_ticks_t event_time,
+                                              const trace_thread_ref_t* thread_ref,
+                                              const trace_string_ref_t* category_ref,
+                                              const trace_string_ref_t* name_ref, trace_scope_t scope,
+                                              const trace_arg_t* args, size_t num_args);
+void trace_context_write_counter_event_record(trace_context_t* context, trace_ticks_t event_time,
+                                              const trace_thread_ref_t* thread_ref,
+                                              const trace_string_ref_t* category_ref,
+                                              const trace_string_ref_t* name_ref, trace_counter_id_t counter_id,
+                                              const trace_arg_t* args, size_t num_args);
+void trace_context_write_duration_event_record(trace_context_t* context, trace_ticks_t start_time,
+                                               trace_ticks_t end_time, const trace_thread_ref_t* thread_ref,
+                                               const trace_string_ref_t* category_ref,
+                                               const trace_string_ref_t* name_ref, const trace_arg_t* args,
+                                               size_t num_args);
+void trace_context_write_duration_begin_event_record(trace_context_t* context, trace_ticks_t event_time,
+                                                     const trace_thread_ref_t* thread_ref,
+                                                     const trace_string_ref_t* category_ref,
+                                                     const trace_string_ref_t* name_ref, const trace_arg_t* args,
+                                                     size_t num_args);
+void trace_context_write_duration_end_event_record(trace_context_t* context, trace_ticks_t event_time,
+                                                   const trace_thread_ref_t* thread_ref,
+                                                   const trace_string_ref_t* category_ref,
+                                                   const trace_string_ref_t* name_ref, const trace_arg_t* args,
+                                                   size_t num_args);
+void trace_context_write_async_begin_event_record(trace_context_t* context, trace_ticks_t event_time,
+                                                  const trace_thread_ref_t* thread_ref,
+                                                  const trace_string_ref_t* category_ref,
+                                                  const trace_string_ref_t* name_ref, trace_async_id_t async_id,
+                                                  const trace_arg_t* args, size_t num_args);
+void trace_context_write_async_instant_event_record(trace_context_t* context, trace_ticks_t event_time,
+                                                    const trace_thread_ref_t* thread_ref,
+                                                    const trace_string_ref_t* category_ref,
+                                                    const trace_string_ref_t* name_ref, trace_async_id_t async_id,
+                                                    const trace_arg_t* args, size_t num_args);
+void trace_context_write_async_end_event_record(trace_context_t* context, trace_ticks_t event_time,
+                                                const trace_thread_ref_t* thread_ref,
+                                                const trace_string_ref_t* category_ref,
+                                                const trace_string_ref_t* name_ref, trace_async_id_t async_id,
+                                                const trace_arg_t* args, size_t num_args);
+void trace_context_write_flow_begin_event_record(trace_context_t* context, trace_ticks_t event_time,
+                                                 const trace_thread_ref_t* thread_ref,
+                                                 const trace_string_ref_t* category_ref,
+                                                 const trace_string_ref_t* name_ref, trace_flow_id_t flow_id,
+                                                 const trace_arg_t* args, size_t num_args);
+void trace_context_write_flow_step_event_record(trace_context_t* context, trace_ticks_t event_time,
+                                                const trace_thread_ref_t* thread_ref,
+                                                const trace_string_ref_t* category_ref,
+                                                const trace_string_ref_t* name_ref, trace_flow_id_t flow_id,
+                                                const trace_arg_t* args, size_t num_args);
+void trace_context_write_flow_end_event_record(trace_context_t* context, trace_ticks_t event_time,
+                                               const trace_thread_ref_t* thread_ref,
+                                               const trace_string_ref_t* category_ref,
+                                               const trace_string_ref_t* name_ref, trace_flow_id_t flow_id,
+                                               const trace_arg_t* args, size_t num_args);
+void trace_context_write_blob_event_record(trace_context_t* context, trace_ticks_t event_time,
+                                           const trace_thread_ref_t* thread_ref,
+                                           const trace_string_ref_t* category_ref, const trace_string_ref_t* name_ref,
+                                           const void* blob, size_t blob_size, const trace_arg_t* args,
+                                           size_t num_args);
+void trace_context_write_blob_attachment_record(trace_context_t* context, const trace_string_ref_t* category_ref,
+                                                const trace_string_ref_t* name_ref, const void* blob,
+                                                size_t blob_size);
+
+void trace_context_write_initialization_record(trace_context_t* context, zx_ticks_t ticks_per_second);
+// The index is the caller's to choose: one that registered strings do not have.
+void trace_context_write_string_record(trace_context_t* context, trace_string_index_t index, const char* string,
+                                       size_t length);
+void trace_context_write_thread_record(trace_context_t* context, trace_thread_index_t index, zx_koid_t process_koid,
+                                       zx_koid_t thread_koid);
+// Space for one record, whose header gives its size, to be filled before the context is released, which is when it is
+// written; the durable one goes where nothing overwrites it. `num_bytes` is a multiple of 8. NULL if it is not, or is too
+// much.
+void* trace_context_alloc_record(trace_context_t* context, size_t num_bytes);
+void* trace_context_alloc_durable_record(trace_context_t* context, size_t num_bytes);
+
+trace_buffering_mode_t trace_context_get_buffering_mode(const trace_context_t* context);
+
+__END_CDECLS
+
+#endif  // LIB_TRACE_ENGINE_CONTEXT_H_

@@ -1,0 +1,23 @@
+// Trace events: include this, and write TRACE_INSTANT, TRACE_DURATION and so on.
+//
+// A program is recorded if it has a provider (see lib/trace-provider/provider.h). With NTRACE defined before this is included
+// nothing of the events is left.
+#ifndef LIB_TRACE_EVENT_H_
+#define LIB_TRACE_EVENT_H_
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <lib/trace-engine/instrumentation.h>
+#include <lib/trace/event_args.h>
+#include <lib/trace/internal/event_common.h>
+#include <zircon/assert.h>
+#include <zircon/compiler.h>
+#include <zircon/syscalls.h>
+#include <zircon/syscalls/object.h>
+#include <zircon/types.h>
+
+#endif  // LIB_TRACE_EVENT_H_

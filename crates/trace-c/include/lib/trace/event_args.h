@@ -1,0 +1,91 @@
+// Arguments of events.
+//
+// In C each value is given with one of the TA_ macros. In C++ numbers, strings and pointers may stand for themselves; TA_KOID
+// and TA_CHAR_ARRAY say what the type does not.
+#ifndef LIB_TRACE_EVENT_ARGS_H_
+#define LIB_TRACE_EVENT_ARGS_H_
+
+#if defined(__GNUC__)
+#pragma GCC system_header
+#endif
+
+#include <lib/trace-engine/context.h>
+#include <lib/trace/internal/pairs_internal.h>
+#ifdef __cplusplus
+#include <lib/trace/internal/values.h>
+#endif
+
+#define TA_NULL() (trace_make_null_arg_value())
+#define TA_BOOL(bool_value) (trace_make_bool_arg_value(bool_value))
+#define TA_INT32(int32_value) (trace_make_int32_arg_value(int32_value))
+#define TA_UINT32(uint32_value) (trace_make_uint32_arg_value(uint32_value))
+#define TA_INT64(int64_value) (trace_make_int64_arg_value(int64_value))
+#define TA_UINT64(uint64_value) (trace_make_uint64_arg_value(uint64_value))
+#define TA_DOUBLE(double_value) (trace_make_double_arg_value(double_value))
+#define TA_CHAR_ARRAY(string_value, length) \
+  (trace_make_string_arg_value(trace_make_inline_string_ref(string_value, length)))
+#define TA_STRING(string_value) (trace_make_string_arg_value(trace_make_inline_c_string_ref(string_value)))
+// Of old: a literal, which need not stay where it is.
+#define TA_STRING_LITERAL(string_literal_value) TA_STRING(string_literal_value)
+#define TA_POINTER(pointer_value) (trace_make_pointer_arg_value((uintptr_t)pointer_value))
+#define TA_KOID(koid_value) (trace_make_koid_arg_value(koid_value))
+
+// For authors of macros of their own. Declares an array of arguments, whose names are not registered yet. What is given has
+// to live as long as the array.
+#define TRACE_DECLARE_ARGS(...) \
+  TRACE_INTERNAL_DECLARE_ARGS(TRACE_INTERNAL_PAIRS_BEHIND_2(__VA_ARGS__), __VA_ARGS__, ~)
+#define TRACE_INTERNAL_DECLARE_ARGS(n, context, variable_name, ...) \
+  TRACE_INTERNAL_DECLARE_ARGS_(n, context, variable_name, __VA_ARGS__)
+#define TRACE_INTERNAL_DECLARE_ARGS_(n, context, variable_name, ...)                                         \
+  enum { TRACE_INTERNAL_CAT(variable_name, _trace_internal_count) = n };                                     \
+  TRACE_INTERNAL_DECLARE_VALUES(TRACE_INTERNAL_CAT(variable_name, _trace_internal_values),                   \
+                                TRACE_INTERNAL_VALUES_##n(__VA_ARGS__));                                     \
+  const char* const TRACE_INTERNAL_CAT(variable_name, _trace_internal_names)[] = {                           \
+      TRACE_INTERNAL_NAMES_##n(__VA_ARGS__) ""};                                                             \
+  trace_arg_t variable_name[n + 1];                                                                          \
+  (void)(context);                                                                                           \
+  trace_internal_declare_args(variable_name, TRACE_INTERNAL_CAT(variable_name, _trace_internal_names),       \
+                              TRACE_INTERNAL_CAT(variable_name, _trace_internal_values) TRACE_INTERNAL_BEHIND_FIRST, n)
+
+// How many arguments an array has that TRACE_DECLARE_ARGS declared.
+#define TRACE_NUM_ARGS(variable_name) ((size_t)TRACE_INTERNAL_CAT(variable_name, _trace_internal_count))
+
+// Registers the names of an array of arguments, which is then ready for the functions of context.h.
+#define TRACE_COMPLETE_ARGS(context, arg_array, num_args) \
+  trace_internal_complete_args((context), (arg_array), (num_args))
+
+#ifdef __cplusplus
+#define TRACE_INTERNAL_DECLARE_VALUES(variable, ...) const auto variable = ::trace::internal::Hold(0 __VA_ARGS__)
+#define TRACE_INTERNAL_BEHIND_FIRST
+#else
+#define TRACE_INTERNAL_DECLARE_VALUES(variable, ...) \
+  const trace_arg_value_t variable[] = {{TRACE_ARG_NULL, {0}} __VA_ARGS__}
+#define TRACE_INTERNAL_BEHIND_FIRST +1
+#endif
+
+__BEGIN_CDECLS
+
+void trace_internal_complete_args(trace_context_t* context, trace_arg_t* args, size_t num_args);
+
+__END_CDECLS
+
+TRACE_INTERNAL_INLINE void trace_internal_declare_args(trace_arg_t* args, const char* const* names,
+                                                       const trace_arg_value_t* values, size_t num_args) {
+  size_t i;
+  for (i = 0; i < num_args; ++i) {
+    args[i].name_ref.encoded_value = 0;
+    args[i].name_ref.inline_string = names[i];
+    args[i].value = values[i];
+  }
+}
+
+#ifdef __cplusplus
+template <typename V>
+TRACE_INTERNAL_INLINE void trace_internal_declare_args(trace_arg_t* args, const char* const* names, const V& held, size_t) {
+  trace_arg_value_t values[V::count + 1];
+  held.Fill(values);
+  trace_internal_declare_args(args, names, values, V::count);
+}
+#endif
+
+#endif  // LIB_TRACE_EVENT_ARGS_H_

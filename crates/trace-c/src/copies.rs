@@ -1,0 +1,164 @@
+//! The copies of this library in one process, of which the first works for all.
+//!
+//! Each copy has a note in its executable or library that says where its table is. When a copy is loaded, which the C library
+//! does for one at a time, it looks at the notes of all others: if one of them works already, that one works for this copy,
+//! too, and stays loaded from then on.
+//!
+//! Invariants:
+//!
+//! * **K1** What a note of ours points to, from where it is, is a [`Copy`] of this layout: the layout's number is part of
+//!   the note.
+//! * **K2** [`FIRST`] is null before this copy is set up, and then a copy that stays loaded: itself, or one that was pinned.
+#![allow(unsafe_code)]
+
+use crate::exports::{TABLE, Table};
+use crate::layout;
+use core::ffi::{c_int, c_void};
+use core::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+/// What a note leads to.
+#[repr(C)]
+struct Copy {
+    /// It was the first when it was loaded.
+    is_first: AtomicBool,
+    table: &'static Table,
+}
+
+static COPY: Copy = Copy { is_first: AtomicBool::new(false), table: &TABLE };
+
+static FIRST: AtomicPtr<Copy> = AtomicPtr::new(ptr::null_mut());
+
+/// Type of the note: changes with anything that copies expect of each other.
+const NOTE_TYPE: u32 = 1;
+const NOTE_NAME: &[u8; 8] = b"tracecp\0";
+
+// Name size, description size, type, name, and the distance from the description to the copy.
+core::arch::global_asm!(
+    ".pushsection .note.trace_copy, \"a\", @note",
+    ".p2align 2",
+    ".globl trace_internal_note",
+    ".hidden trace_internal_note",
+    "trace_internal_note:",
+    ".long 8",
+    ".long 8",
+    ".long 1",
+    ".ascii \"tracecp\\0\"",
+    ".quad {copy} - .",
+    ".popsection",
+    copy = sym COPY,
+);
+
+unsafe extern "C" {
+    static trace_internal_note: u8;
+}
+
+/// The table of the copy that works for this process.
+#[inline]
+pub fn table() -> &'static Table {
+    // SAFETY: K2.
+    match unsafe { FIRST.load(Ordering::Acquire).as_ref() } {
+        Some(first) => first.table,
+        None => set_up().table,
+    }
+}
+
+/// Called when this copy is loaded; and by whoever is earlier than that.
+extern "C" fn on_load() {
+    set_up();
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static ON_LOAD: extern "C" fn() = on_load;
+
+fn set_up() -> &'static Copy {
+    layout::publish_offset();
+    let mut other: *const Copy = ptr::null();
+    // SAFETY: the callback keeps to its signature, and the data is alive during the call.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut other).cast()) };
+    // SAFETY: K1; it is pinned before anything is done with it.
+    let first = match unsafe { other.as_ref() } {
+        Some(other) if pin(other) => other,
+        _ => {
+            COPY.is_first.store(true, Ordering::Release);
+            &COPY
+        }
+    };
+    FIRST.store(ptr::from_ref(first).cast_mut(), Ordering::Release);
+    first
+}
+
+/// Keeps whatever a copy is in loaded. True for the executable itself, too.
+fn pin(copy: &'static Copy) -> bool {
+    // SAFETY: a structure of numbers and pointers, for which zeros are values.
+    let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
+    // SAFETY: the call fills the structure with the file that holds the address; its name is a string of the loader's.
+    unsafe {
+        if libc::dladdr(ptr::from_ref(copy).cast(), &raw mut info) == 0 || info.dli_fname.is_null() {
+            return false;
+        }
+        // The executable has no name that can be opened, and needs none.
+        libc::dlopen(info.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE);
+    }
+    true
+}
+
+/// Looks for a note in one executable or library; stops where a copy is found that is the first.
+unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _size: usize, found: *mut c_void) -> c_int {
+    // SAFETY: the loader's own structures, valid during the call.
+    unsafe {
+        let headers = core::slice::from_raw_parts((*info).dlpi_phdr, usize::from((*info).dlpi_phnum));
+        for header in headers.iter().filter(|header| header.p_type == libc::PT_NOTE) {
+            let start = ((*info).dlpi_addr + header.p_vaddr) as usize as *const u8;
+            if let Some(copy) = find(start, header.p_memsz as usize, header.p_align as usize)
+                && (*copy).is_first.load(Ordering::Acquire)
+            {
+                found.cast::<*const Copy>().write(copy);
+                return 1;
+            }
+        }
+    }
+    0
+}
+
+/// The copy that a note among these leads to.
+///
+/// # Safety
+/// The bytes are a segment of notes.
+unsafe fn find(start: *const u8, bytes: usize, alignment: usize) -> Option<*const Copy> {
+    let align = |size: usize| size.next_multiple_of(if alignment == 8 { 8 } else { 4 });
+    let mut at = 0;
+    while at + 12 <= bytes {
+        // SAFETY: inside the segment.
+        let [name_size, size, note_type] = unsafe { start.add(at).cast::<[u32; 3]>().read_unaligned() };
+        let description = at + align(12 + name_size as usize);
+        let end = description.checked_add(align(size as usize))?;
+        if description + size as usize > bytes {
+            return None;
+        }
+        // SAFETY: inside the segment by the checks above.
+        unsafe {
+            if note_type == NOTE_TYPE
+                && name_size as usize == NOTE_NAME.len()
+                && size == 8
+                && start.add(at + 12).cast::<[u8; 8]>().read() == *NOTE_NAME
+            {
+                let place = start.add(at + 12 + NOTE_NAME.len());
+                let distance = place.cast::<i64>().read_unaligned();
+                return Some(place.offset(distance as isize).cast());
+            }
+        }
+        at = end;
+    }
+    None
+}
+
+/// Makes the linker take the note along.
+#[used]
+static KEEP_NOTE: NotePointer = NotePointer(&raw const trace_internal_note);
+
+struct NotePointer(#[expect(dead_code, reason = "it is there for the linker")] *const u8);
+
+// SAFETY: nobody follows it.
+unsafe impl Sync for NotePointer {}

@@ -1,0 +1,184 @@
+//! All functions that C sees, by name and type. Programs are linked against these: the list only grows.
+//!
+//! A process may have several copies of this library, such as one in each of two plugins that were linked with it statically.
+//! The one that came first works for all: every function goes through the table of that copy.
+#![allow(unsafe_code)]
+#![allow(non_snake_case, reason = "names that Android has given")]
+
+use crate::abi::{Arg, ArgValue, Status, StringRef, ThreadRef};
+use crate::context::Hold;
+use crate::copies;
+use crate::dispatcher::{Config, Loop};
+use crate::events::{Call, RawEvent};
+use crate::handler::Handler;
+use crate::instrumentation::RawSite;
+use crate::observers::Callback;
+use crate::provider::Provider;
+use core::ffi::{c_char, c_void};
+
+/// Declares the table and, in front of it, the functions with their names in C.
+macro_rules! exports {
+    ($($module:ident {
+        $(fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*
+    })*) => {
+        /// The functions of one copy of the library.
+        #[repr(C)]
+        pub struct Table {
+            $($($name: unsafe extern "C" fn($($type),*) $(-> $result)?,)*)*
+        }
+
+        /// The functions of this copy.
+        pub static TABLE: Table = Table { $($($name: crate::$module::$name,)*)* };
+
+        $($(
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $name($($argument: $type),*) $(-> $result)? {
+                // SAFETY: what the caller has to see to is said in the headers.
+                unsafe { (copies::table().$name)($($argument),*) }
+            }
+        )*)*
+    };
+}
+
+type Id = u64;
+
+exports! {
+    instrumentation {
+        fn trace_generate_nonce() -> u64;
+        fn trace_state() -> u32;
+        fn trace_is_category_enabled(category: *const c_char) -> bool;
+        fn trace_is_category_bytestring_enabled(bytes: *const u8, length: usize) -> bool;
+        fn trace_acquire_context() -> *mut Hold;
+        fn trace_acquire_context_for_category(category: *const c_char, out: *mut StringRef) -> *mut Hold;
+        fn trace_acquire_context_for_category_cached(category: *const c_char, site: *mut RawSite, out: *mut StringRef) -> *mut Hold;
+        fn trace_acquire_context_for_category_bytestring(bytes: *const u8, length: usize, out: *mut StringRef) -> *mut Hold;
+        fn trace_acquire_context_for_category_bytestring_cached(bytes: *const u8, length: usize, site: *mut RawSite, out: *mut StringRef) -> *mut Hold;
+        fn trace_release_context(context: *mut Hold);
+        fn trace_acquire_prolonged_context() -> *const u64;
+        fn trace_release_prolonged_context(context: *const u64);
+        fn trace_engine_flush_category_cache() -> Status;
+    }
+    observers {
+        fn trace_register_observer(event: u32) -> Status;
+        fn trace_unregister_observer(event: u32) -> Status;
+        fn trace_notify_observer_updated(event: u32);
+        fn trace_internal_start_observer(dispatcher: *mut Loop, call: Option<unsafe extern "C" fn(*mut c_void)>, data: *mut c_void) -> *const Callback;
+        fn trace_internal_stop_observer(observer: *const Callback);
+    }
+    events {
+        fn trace_internal_stamp() -> u64;
+        fn trace_internal_is_on(call: *const Call, count: usize) -> bool;
+        fn trace_internal_write_event(call: *const Call, event: *const RawEvent, values: *const ArgValue, count: usize);
+        fn trace_internal_write_blob_event(call: *const Call, blob: *const c_void, size: usize, count: usize, values: *const ArgValue);
+        fn trace_internal_write_blob_attachment(call: *const Call, blob: *const c_void, size: usize, count: usize, values: *const ArgValue);
+        fn trace_internal_send_alert(call: *const Call, count: usize, values: *const ArgValue);
+        fn trace_internal_write_vthread_event(call: *const Call, name: *const c_char, id: u64, event_type: u32, has_extra: bool, extra: u64, timestamp: i64, count: usize, values: *const ArgValue);
+        fn trace_internal_write_blob(blob_type: u32, name: *const c_char, blob: *const c_void, size: usize);
+        fn trace_internal_write_kernel_object(handle: u32, names: *const *const c_char, count: usize, values: *const ArgValue);
+        fn trace_internal_time_based_id() -> u64;
+    }
+    context {
+        fn trace_context_is_category_enabled(context: *mut Hold, category: *const c_char) -> bool;
+        fn trace_context_is_category_bytestring_enabled(context: *mut Hold, bytes: *const u8, length: usize) -> bool;
+        fn trace_context_register_string_copy(context: *mut Hold, string: *const c_char, length: usize, out: *mut StringRef);
+        fn trace_context_register_string_literal(context: *mut Hold, string: *const c_char, out: *mut StringRef);
+        fn trace_context_register_bytestring(context: *mut Hold, bytes: *const u8, length: usize, out: *mut StringRef);
+        fn trace_context_register_category_literal(context: *mut Hold, category: *const c_char, out: *mut StringRef) -> bool;
+        fn trace_context_register_category_bytestring(context: *mut Hold, bytes: *const u8, length: usize, out: *mut StringRef) -> bool;
+        fn trace_context_register_current_thread(context: *mut Hold, out: *mut ThreadRef);
+        fn trace_context_register_vthread(context: *mut Hold, process: u64, name: *const c_char, id: u64, out: *mut ThreadRef);
+        fn trace_context_register_vthread_by_ref(context: *mut Hold, process: u64, name: *const StringRef, id: u64, out: *mut ThreadRef);
+        fn trace_context_register_thread(context: *mut Hold, process: u64, thread: u64, out: *mut ThreadRef);
+        fn trace_context_begin_write_blob_record(context: *mut Hold, blob_type: u32, name: *const StringRef, size: usize) -> *mut c_void;
+        fn trace_context_send_alert(context: *mut Hold, name: *const c_char);
+        fn trace_context_send_alert_bytestring(context: *mut Hold, name: *const u8, length: usize);
+        fn trace_context_alloc_record(context: *mut Hold, bytes: usize) -> *mut c_void;
+        fn trace_context_alloc_durable_record(context: *mut Hold, bytes: usize) -> *mut c_void;
+        fn trace_context_get_buffering_mode(context: *const Hold) -> u32;
+        fn trace_internal_complete_args(context: *mut Hold, args: *mut Arg, count: usize);
+    }
+    records {
+        fn trace_context_write_blob_record(context: *mut Hold, blob_type: u32, name: *const StringRef, blob: *const c_void, size: usize);
+        fn trace_context_write_kernel_object_record_for_handle(context: *mut Hold, handle: u32, args: *const Arg, count: usize);
+        fn trace_context_write_process_info_record(context: *mut Hold, koid: u64, name: *const StringRef);
+        fn trace_context_write_thread_info_record(context: *mut Hold, process: u64, koid: u64, name: *const StringRef);
+        fn trace_context_write_context_switch_record(context: *mut Hold, time: i64, cpu: u32, state: u32, outgoing: *const ThreadRef, incoming: *const ThreadRef, outgoing_priority: u32, incoming_priority: u32);
+        fn trace_context_write_log_record(context: *mut Hold, time: i64, thread: *const ThreadRef, message: *const c_char, length: usize);
+        fn trace_context_write_instant_event_record(context: *mut Hold, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, scope: u32, args: *const Arg, count: usize);
+        fn trace_context_write_counter_event_record(context: *mut Hold, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, id: Id, args: *const Arg, count: usize);
+        fn trace_context_write_duration_event_record(context: *mut Hold, start: i64, end: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, args: *const Arg, count: usize);
+        fn trace_context_write_duration_begin_event_record(context: *mut Hold, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, args: *const Arg, count: usize);
+        fn trace_context_write_duration_end_event_record(context: *mut Hold, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, args: *const Arg, count: usize);
+        fn trace_context_write_async_begin_event_record(context: *mut Hold, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, id: Id, args: *const Arg, count: usize);
+        fn trace_context_write_async_instant_event_record(context: *mut Hold, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, id: Id, args: *const Arg, count: usize);
+        fn trace_context_write_async_end_event_record(context: *mut Hold, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, id: Id, args: *const Arg, count: usize);
+        fn trace_context_write_flow_begin_event_record(context: *mut Hold, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, id: Id, args: *const Arg, count: usize);
+        fn trace_context_write_flow_step_event_record(context: *mut Hold, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, id: Id, args: *const Arg, count: usize);
+        fn trace_context_write_flow_end_event_record(context: *mut Hold, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, id: Id, args: *const Arg, count: usize);
+        fn trace_context_write_blob_event_record(context: *mut Hold, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, blob: *const c_void, size: usize, args: *const Arg, count: usize);
+        fn trace_context_write_blob_attachment_record(context: *mut Hold, category: *const StringRef, name: *const StringRef, blob: *const c_void, size: usize);
+        fn trace_context_write_initialization_record(context: *mut Hold, rate: i64);
+        fn trace_context_write_string_record(context: *mut Hold, index: u16, string: *const c_char, length: usize);
+        fn trace_context_write_thread_record(context: *mut Hold, index: u32, process: u64, thread: u64);
+    }
+    handler {
+        fn trace_engine_initialize(dispatcher: *mut Loop, handler: *mut Handler, mode: u32, buffer: *mut c_void, bytes: usize) -> Status;
+        fn trace_engine_start(mode: u32) -> Status;
+        fn trace_engine_stop(disposition: Status);
+        fn trace_engine_terminate();
+        fn trace_engine_mark_buffer_saved(wrapped_count: u32, durable_bytes: u64) -> Status;
+        fn trace_engine_flush_buffer() -> Status;
+    }
+    provider {
+        fn trace_provider_create(to_service: u32, dispatcher: *mut c_void) -> *mut Provider;
+        fn trace_provider_create_with_name(to_service: u32, dispatcher: *mut c_void, name: *const c_char) -> *mut Provider;
+        fn trace_provider_create_synchronously(to_service: u32, dispatcher: *mut c_void, name: *const c_char, started: *mut bool) -> *mut Provider;
+        fn trace_provider_create_with_fdio(dispatcher: *mut c_void) -> *mut Provider;
+        fn trace_provider_create_with_name_fdio(dispatcher: *mut c_void, name: *const c_char) -> *mut Provider;
+        fn trace_provider_create_synchronously_with_fdio(dispatcher: *mut c_void, name: *const c_char, started: *mut bool) -> *mut Provider;
+        fn trace_provider_destroy(provider: *mut Provider);
+        fn trace_provider_start();
+        fn trace_provider_connect_with_fdio(out: *mut u32) -> Status;
+        fn trace_internal_provider_describe_categories(provider: *mut Provider, call: Option<crate::provider::DescribeCategories>, data: *mut c_void);
+        fn trace_internal_provider_get_config(provider: *mut Provider, mode: *mut u32, add: Option<crate::provider::AddCategory>, sink: *mut c_void);
+    }
+    dispatcher {
+        fn async_loop_create(config: *const Config, out: *mut *mut Loop) -> Status;
+        fn async_loop_get_dispatcher(owner: *mut Loop) -> *mut Loop;
+        fn async_loop_from_dispatcher(dispatcher: *mut Loop) -> *mut Loop;
+        fn async_loop_shutdown(owner: *mut Loop);
+        fn async_loop_destroy(owner: *mut Loop);
+        fn async_loop_run(owner: *mut Loop, deadline: i64, once: bool) -> Status;
+        fn async_loop_run_until_idle(owner: *mut Loop) -> Status;
+        fn async_loop_quit(owner: *mut Loop);
+        fn async_loop_reset_quit(owner: *mut Loop) -> Status;
+        fn async_loop_get_state(owner: *mut Loop) -> u32;
+        fn async_loop_start_thread(owner: *mut Loop, name: *const c_char, out: *mut libc::pthread_t) -> Status;
+        fn async_loop_join_threads(owner: *mut Loop);
+        fn async_get_default_dispatcher() -> *mut Loop;
+        fn async_set_default_dispatcher(dispatcher: *mut Loop);
+    }
+    atrace {
+        fn ATrace_isEnabled() -> bool;
+        fn ATrace_beginSection(name: *const c_char);
+        fn ATrace_endSection();
+        fn ATrace_beginAsyncSection(name: *const c_char, cookie: i32);
+        fn ATrace_endAsyncSection(name: *const c_char, cookie: i32);
+        fn ATrace_setCounter(name: *const c_char, value: i64);
+    }
+    zircon {
+        fn zx_process_self() -> u32;
+        fn zx_thread_self() -> u32;
+        fn zx_ticks_get() -> i64;
+        fn zx_ticks_get_boot() -> i64;
+        fn zx_ticks_per_second() -> i64;
+        fn zx_clock_get_monotonic() -> i64;
+        fn zx_deadline_after(duration: i64) -> i64;
+        fn zx_nanosleep(deadline: i64) -> Status;
+        fn zx_event_create(options: u32, out: *mut u32) -> Status;
+        fn zx_handle_close(handle: u32) -> Status;
+        fn zx_object_signal(handle: u32, clear: u32, set: u32) -> Status;
+        fn zx_object_wait_one(handle: u32, signals: u32, deadline: i64, observed: *mut u32) -> Status;
+        fn zx_status_get_string(status: Status) -> *const c_char;
+    }
+}

@@ -1,0 +1,302 @@
+//! The engine itself, for programs with a buffer and a handler of their own.
+//!
+//! Invariant **E1**: handler and buffer are there from initialize until `trace_terminated` was called, and may be used on any
+//! thread; the members of the handler's list are functions of these signatures, or null.
+#![allow(unsafe_code)]
+
+use crate::abi::{self, ERR_BAD_STATE, ERR_INTERNAL, ERR_INVALID_ARGS, ERR_NO_MEMORY, OK, Status};
+use crate::dispatcher::{self, Loop, Shared};
+use core::ffi::{c_char, c_void};
+use parking_lot::Mutex;
+use std::ffi::CString;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use trace_engine::engine::{self, Error, SaveRequest, State};
+use trace_engine::{AlertHandler, BufferMode, Categories, Config, Disposition, Region, hold};
+
+/// How long a stop waits for threads inside an event.
+const STOP_WAIT: Duration = Duration::from_secs(1);
+/// How often it is looked whether a stop may go on, or observers have looked.
+const INTERVAL: Duration = Duration::from_millis(1);
+/// `ZX_ERR_CANCELED`: the dispatcher was shut down.
+const CANCELED: Status = abi::ERR_CANCELED;
+
+/// `trace_handler_ops_t`.
+#[repr(C)]
+pub struct Ops {
+    is_category_enabled: Option<unsafe extern "C" fn(*mut Handler, *const c_char) -> bool>,
+    trace_started: Option<unsafe extern "C" fn(*mut Handler)>,
+    trace_stopped: Option<unsafe extern "C" fn(*mut Handler, Status)>,
+    trace_terminated: Option<unsafe extern "C" fn(*mut Handler)>,
+    notify_buffer_full: Option<unsafe extern "C" fn(*mut Handler, u32, u64)>,
+    send_alert: Option<unsafe extern "C" fn(*mut Handler, *const c_char)>,
+}
+
+/// `trace_handler_t`.
+#[repr(C)]
+pub struct Handler {
+    ops: *const Ops,
+}
+
+/// The handler, on whatever thread.
+#[derive(Clone, Copy)]
+struct Host(*mut Handler);
+
+// SAFETY: E1.
+unsafe impl Send for Host {}
+// SAFETY: E1.
+unsafe impl Sync for Host {}
+
+impl Host {
+    fn ops(self) -> Option<&'static Ops> {
+        // SAFETY: E1; nobody keeps it.
+        unsafe { self.0.as_ref().and_then(|handler| handler.ops.as_ref()) }
+    }
+
+    fn wants(self, category: &[u8]) -> bool {
+        let Some(ask) = self.ops().and_then(|ops| ops.is_category_enabled) else {
+            return true;
+        };
+        // SAFETY: E1.
+        CString::new(category).is_ok_and(|category| unsafe { ask(self.0, category.as_ptr()) })
+    }
+
+    fn alert(self, name: &str) {
+        if let (Some(tell), Ok(name)) = (self.ops().and_then(|ops| ops.send_alert), CString::new(name)) {
+            // SAFETY: E1.
+            unsafe { tell(self.0, name.as_ptr()) };
+        }
+    }
+
+    fn started(self) {
+        if let Some(tell) = self.ops().and_then(|ops| ops.trace_started) {
+            // SAFETY: E1.
+            unsafe { tell(self.0) };
+        }
+    }
+
+    fn stopped(self, disposition: Status) {
+        if let Some(tell) = self.ops().and_then(|ops| ops.trace_stopped) {
+            // SAFETY: E1.
+            unsafe { tell(self.0, disposition) };
+        }
+    }
+
+    fn terminated(self) {
+        if let Some(tell) = self.ops().and_then(|ops| ops.trace_terminated) {
+            // SAFETY: E1.
+            unsafe { tell(self.0) };
+        }
+    }
+
+    fn full(self, request: SaveRequest) {
+        if let Some(tell) = self.ops().and_then(|ops| ops.notify_buffer_full) {
+            // SAFETY: E1.
+            unsafe { tell(self.0, request.wrapped_count, request.durable_bytes) };
+        }
+    }
+}
+
+/// The trace of this program's own.
+struct Hosted {
+    host: Host,
+    dispatcher: Arc<Shared>,
+    /// What `trace_stopped` will be told: the first that is not good.
+    disposition: Status,
+    /// The end is to follow the stop.
+    is_to_terminate: bool,
+}
+
+static HOSTED: Mutex<Option<Hosted>> = Mutex::new(None);
+
+fn post(delay: Duration, task: fn()) {
+    if let Some(hosted) = &*HOSTED.lock() {
+        hosted.dispatcher.post(Instant::now() + delay, task);
+    }
+}
+
+fn host() -> Option<Host> {
+    HOSTED.lock().as_ref().map(|hosted| hosted.host)
+}
+
+pub unsafe extern "C" fn trace_engine_initialize(
+    loop_: *mut Loop,
+    handler: *mut Handler,
+    mode: u32,
+    buffer: *mut c_void,
+    bytes: usize,
+) -> Status {
+    let mode = match mode {
+        0 => BufferMode::Oneshot,
+        1 => BufferMode::Circular,
+        2 => BufferMode::Streaming,
+        _ => return ERR_INVALID_ARGS,
+    };
+    // SAFETY: L1.
+    let dispatcher = unsafe { dispatcher::shared(loop_) };
+    let (Some(dispatcher), false, true) =
+        (dispatcher, handler.is_null() || buffer.is_null(), buffer.addr().is_multiple_of(8))
+    else {
+        return ERR_INVALID_ARGS;
+    };
+    let mut hosted = HOSTED.lock();
+    if hosted.is_some() {
+        return ERR_BAD_STATE;
+    }
+    crate::layout::set_up();
+    let host = Host(handler);
+    // SAFETY: E1.
+    let region = unsafe { Region::from_memory(buffer.cast(), bytes, Box::new(())) };
+    region.clear();
+    let rate = trace_provider::ticks_per_second();
+    let mut config = Config::new(zx_sim::process_koid(), zx_sim::process_name(), rate);
+    config.categories = Categories::Asked(Arc::new(move |category| host.wants(category)));
+    config.alert = AlertHandler::new(move |name| host.alert(name));
+    match engine::initialize(region, mode, config) {
+        Ok(()) => {
+            *hosted = Some(Hosted { host, dispatcher, disposition: OK, is_to_terminate: false });
+            OK
+        }
+        Err(Error::BadSize(_)) => ERR_INVALID_ARGS,
+        Err(_) => ERR_BAD_STATE,
+    }
+}
+
+pub unsafe extern "C" fn trace_engine_start(mode: u32) -> Status {
+    let disposition = match mode {
+        1 => Disposition::ClearEntire,
+        2 => Disposition::ClearNondurable,
+        3 => Disposition::Retain,
+        _ => return ERR_INVALID_ARGS,
+    };
+    match &mut *HOSTED.lock() {
+        Some(hosted) => hosted.disposition = OK,
+        None => return ERR_INTERNAL,
+    }
+    if engine::start(disposition, &[]).is_err() {
+        return ERR_BAD_STATE;
+    }
+    post(Duration::ZERO, tell_start);
+    post(Duration::ZERO, service);
+    OK
+}
+
+/// On the dispatcher: says that recording has started, once all observers have looked.
+fn tell_start() {
+    if engine::is_start_pending() && engine::state() == State::Started {
+        post(INTERVAL, tell_start);
+    } else if let Some(host) = host() {
+        host.started();
+    }
+}
+
+/// On the dispatcher: looks after a stream.
+fn service() {
+    if let Some(service) = engine::service() {
+        if let (Some(host), Some(request)) = (host(), service.save) {
+            host.full(request);
+        }
+        post(service.poll_after, self::service);
+    }
+}
+
+pub unsafe extern "C" fn trace_engine_stop(disposition: Status) {
+    stop(disposition);
+}
+
+fn stop(disposition: Status) {
+    match &mut *HOSTED.lock() {
+        Some(hosted) if hosted.disposition == OK => hosted.disposition = disposition,
+        Some(_) => {}
+        None => return,
+    }
+    if engine::begin_stop().is_ok() {
+        post(Duration::ZERO, finish_stop);
+    }
+}
+
+/// On the dispatcher: goes on with a stop when nobody holds the trace any more.
+fn finish_stop() {
+    if hold::is_prolonged() && !is_abandoned() {
+        post(INTERVAL, finish_stop);
+        return;
+    }
+    if engine::finish_stop(Instant::now() + STOP_WAIT).is_err() {
+        return;
+    }
+    let is_lossy = engine::records_refused() > 0;
+    let Some((host, disposition, is_to_terminate)) = HOSTED.lock().as_mut().map(|hosted| {
+        if is_lossy && hosted.disposition == OK {
+            hosted.disposition = ERR_NO_MEMORY;
+        }
+        (hosted.host, hosted.disposition, hosted.is_to_terminate)
+    }) else {
+        return;
+    };
+    host.stopped(disposition);
+    if is_to_terminate {
+        terminate();
+    }
+}
+
+/// Whether the dispatcher is being shut down, so that nobody is waited for any more.
+fn is_abandoned() -> bool {
+    HOSTED.lock().as_ref().is_some_and(|hosted| hosted.disposition == CANCELED && hosted.is_to_terminate)
+}
+
+/// Of a trace that is not running.
+fn terminate() {
+    if engine::terminate(Instant::now() + STOP_WAIT).is_ok()
+        && let Some(hosted) = HOSTED.lock().take()
+    {
+        hosted.host.terminated();
+    }
+}
+
+pub unsafe extern "C" fn trace_engine_terminate() {
+    match &mut *HOSTED.lock() {
+        Some(hosted) => hosted.is_to_terminate = true,
+        None => return,
+    }
+    match engine::state() {
+        State::Started => stop(OK),
+        State::Stopping => {}
+        _ => terminate(),
+    }
+}
+
+/// The dispatcher of this loop goes: what is recorded with it ends.
+pub fn on_dispatcher_shutdown(dispatcher: &Arc<Shared>) {
+    match &mut *HOSTED.lock() {
+        Some(hosted) if Arc::ptr_eq(&hosted.dispatcher, dispatcher) => {
+            hosted.is_to_terminate = true;
+            if hosted.disposition == OK {
+                hosted.disposition = CANCELED;
+            }
+        }
+        _ => return,
+    }
+    let deadline = Instant::now() + STOP_WAIT;
+    while hold::is_prolonged() && Instant::now() < deadline {
+        std::thread::sleep(INTERVAL);
+    }
+    let _ = engine::begin_stop();
+    match engine::state() {
+        State::Stopping => finish_stop(),
+        _ => terminate(),
+    }
+}
+
+pub unsafe extern "C" fn trace_engine_mark_buffer_saved(wrapped_count: u32, durable_bytes: u64) -> Status {
+    match engine::mark_saved(SaveRequest { wrapped_count, durable_bytes }) {
+        Ok(()) => OK,
+        Err(_) => ERR_BAD_STATE,
+    }
+}
+
+pub unsafe extern "C" fn trace_engine_flush_buffer() -> Status {
+    match engine::flush() {
+        Ok(()) => OK,
+        Err(_) => ERR_BAD_STATE,
+    }
+}

@@ -1,0 +1,36 @@
+//! The tracing of C and C++ programs: the functions behind the headers in `include/`.
+//!
+//! | module | is |
+//! |---|---|
+//! | `abi` | types of the headers |
+//! | `atrace` | Android's markers |
+//! | `layout` | what a program carries of the engine |
+//! | `events` | what the macros call |
+//! | `context`, `records` | records written by hand |
+//! | `instrumentation` | whether a trace runs, and acquiring it |
+//! | `observers` | who wants to know when it starts and stops |
+//! | `handler` | the engine itself |
+//! | `provider` | joining the trace manager |
+//! | `dispatcher` | the loop |
+//! | `zircon` | clocks, handles, names of results |
+//! | `exports` | the list of all that is exported |
+//! | `copies` | several copies of this library in one process |
+//!
+//! Every function may be called on every thread, at any time, also before anything was set up.
+#![deny(unsafe_code)]
+#![allow(clippy::missing_safety_doc, reason = "what a caller has to see to is said in the headers")]
+
+mod abi;
+mod atrace;
+mod context;
+mod copies;
+mod dispatcher;
+mod events;
+mod exports;
+mod handler;
+mod instrumentation;
+mod layout;
+mod observers;
+mod provider;
+mod records;
+mod zircon;

@@ -1,0 +1,136 @@
+//! Who wants to know when recording starts and stops: programs, by event objects.
+#![allow(unsafe_code)]
+
+use crate::abi::{ERR_INVALID_ARGS, ERR_NOT_FOUND, OK, Status};
+use crate::dispatcher::{self, Loop, Shared};
+use crate::zircon::{self, Event};
+use core::cell::Cell;
+use core::ffi::c_void;
+use parking_lot::{Mutex, ReentrantMutex};
+use std::sync::Arc;
+use std::time::Instant;
+use trace_engine::engine::{self, Observer, State};
+
+/// `ZX_EVENT_SIGNALED`.
+const SIGNALED: u32 = 1 << 3;
+
+struct Registered {
+    listener: Listener,
+    /// It was told of a start, and has not looked yet.
+    is_pending: bool,
+}
+
+/// Whom to tell, and how.
+enum Listener {
+    Event { handle: u32, event: Arc<Event> },
+    Callback { callback: Arc<Callback>, dispatcher: Arc<Shared> },
+}
+
+impl Listener {
+    fn is_event(&self, wanted: u32) -> bool {
+        matches!(self, Self::Event { handle, .. } if *handle == wanted)
+    }
+
+    fn is_callback(&self, wanted: &Arc<Callback>) -> bool {
+        matches!(self, Self::Callback { callback, .. } if Arc::ptr_eq(callback, wanted))
+    }
+}
+
+/// A function of the program's, until it is stopped.
+///
+/// Invariant **O1**: function and data may be used on the thread of the dispatcher while the lock is held and the flag is set.
+pub struct Callback {
+    call: unsafe extern "C" fn(*mut c_void),
+    data: *mut c_void,
+    /// The lock may be taken again by the callback itself, which stops its observer.
+    is_on: ReentrantMutex<Cell<bool>>,
+}
+
+// SAFETY: O1.
+unsafe impl Send for Callback {}
+// SAFETY: O1.
+unsafe impl Sync for Callback {}
+
+fn run(callback: &Arc<Callback>) {
+    let is_on = callback.is_on.lock();
+    if is_on.get() {
+        // SAFETY: O1.
+        unsafe { (callback.call)(callback.data) };
+    }
+    drop(is_on);
+    for observer in REGISTERED.lock().iter_mut().filter(|observer| observer.listener.is_callback(callback)) {
+        observer.is_pending = false;
+    }
+}
+
+static REGISTERED: Mutex<Vec<Registered>> = Mutex::new(Vec::new());
+
+fn on_change(state: State) {
+    for observer in REGISTERED.lock().iter_mut() {
+        observer.is_pending = state == State::Started;
+        match &observer.listener {
+            Listener::Event { event, .. } => event.signal(0, SIGNALED),
+            Listener::Callback { callback, dispatcher } => {
+                let callback = callback.clone();
+                dispatcher.post(Instant::now(), move || run(&callback));
+            }
+        }
+    }
+}
+
+fn is_start_pending() -> bool {
+    REGISTERED.lock().iter().any(|observer| observer.is_pending)
+}
+
+pub unsafe extern "C" fn trace_register_observer(handle: u32) -> Status {
+    engine::observe(Observer { on_change, is_start_pending });
+    let event = match zircon::event(handle) {
+        Ok(event) => event,
+        Err(status) => return status,
+    };
+    let mut registered = REGISTERED.lock();
+    if registered.iter().any(|observer| observer.listener.is_event(handle)) {
+        return ERR_INVALID_ARGS;
+    }
+    registered.push(Registered { listener: Listener::Event { handle, event }, is_pending: false });
+    OK
+}
+
+pub unsafe extern "C" fn trace_unregister_observer(handle: u32) -> Status {
+    let mut registered = REGISTERED.lock();
+    let before = registered.len();
+    registered.retain(|observer| !observer.listener.is_event(handle));
+    if registered.len() < before { OK } else { ERR_NOT_FOUND }
+}
+
+pub unsafe extern "C" fn trace_notify_observer_updated(handle: u32) {
+    for observer in REGISTERED.lock().iter_mut().filter(|observer| observer.listener.is_event(handle)) {
+        observer.is_pending = false;
+    }
+}
+
+pub unsafe extern "C" fn trace_internal_start_observer(
+    loop_: *mut Loop,
+    call: Option<unsafe extern "C" fn(*mut c_void)>,
+    data: *mut c_void,
+) -> *const Callback {
+    engine::observe(Observer { on_change, is_start_pending });
+    // SAFETY: L1.
+    let (Some(dispatcher), Some(call)) = (unsafe { dispatcher::shared(loop_) }, call) else {
+        return core::ptr::null();
+    };
+    let callback = Arc::new(Callback { call, data, is_on: ReentrantMutex::new(Cell::new(true)) });
+    let listener = Listener::Callback { callback: callback.clone(), dispatcher };
+    REGISTERED.lock().push(Registered { listener, is_pending: false });
+    Arc::into_raw(callback)
+}
+
+pub unsafe extern "C" fn trace_internal_stop_observer(observer: *const Callback) {
+    if observer.is_null() {
+        return;
+    }
+    // SAFETY: from the function above, and given back once.
+    let callback = unsafe { Arc::from_raw(observer) };
+    REGISTERED.lock().retain(|observer| !observer.listener.is_callback(&callback));
+    callback.is_on.lock().set(false);
+}

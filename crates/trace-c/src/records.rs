@@ -1,0 +1,393 @@
+//! Records written by hand into an acquired trace.
+#![allow(unsafe_code)]
+
+use crate::abi::{self, Arg, StringRef, ThreadRef};
+use crate::context::Hold;
+use crate::zircon;
+use core::ffi::{c_char, c_void};
+use trace_engine::enlisted::MAX_ARGUMENTS;
+use trace_engine::{Scope, ThreadState, raw};
+use trace_format::argument::{Argument, ArgumentValue, Arguments};
+use trace_format::blob::Blob;
+use trace_format::error::EncodeError;
+use trace_format::event::{Event, EventKind};
+use trace_format::initialization::Initialization;
+use trace_format::kernel_object::{self, KernelObject};
+use trace_format::large::{LargeBlob, LargeBlobEvent};
+use trace_format::log::Log;
+use trace_format::record::Record;
+use trace_format::refs;
+use trace_format::scheduling::Scheduling;
+use trace_format::sink::Sink;
+use trace_format::string::StringRecord;
+use trace_format::thread::ThreadRecord;
+use trace_format::units::{Koid, ProcessKoid, ThreadKoid, Ticks, TicksPerSecond};
+
+/// A record as words.
+#[derive(Default)]
+pub struct Words(Vec<u64>);
+
+impl Sink for Words {
+    fn word(&mut self, word: u64) {
+        self.0.push(word);
+    }
+}
+
+/// The words of a record; none, and it counts as lost, if it is larger than one may be.
+pub fn encode(record: impl FnOnce(&mut Words) -> Result<(), EncodeError>) -> Option<Vec<u64>> {
+    let mut words = Words::default();
+    let encoded = record(&mut words);
+    if encoded.is_err() {
+        raw::count_too_large();
+    }
+    encoded.is_ok().then_some(words.0)
+}
+
+fn write(record: &Record<'_>) {
+    if let Some(words) = encode(|sink| record.encode(sink)) {
+        raw::write_record(&words);
+    }
+}
+
+/// Where nothing overwrites it.
+pub fn define(record: &Record<'_>) {
+    if let Some(words) = encode(|sink| record.encode(sink)) {
+        raw::write_durable_record(&words);
+    }
+}
+
+fn write_large(blob: &LargeBlob<'_>) {
+    if let Some(words) = encode(|sink| blob.encode(sink)) {
+        raw::write_record(&words);
+    }
+}
+
+/// A string of the caller's as it stands in a record; none is the empty one.
+///
+/// # Safety
+/// C1.
+pub unsafe fn string<'a>(reference: *const StringRef) -> refs::StringRef<'a> {
+    // SAFETY: C1.
+    unsafe { abi::get(reference).unwrap_or(StringRef::EMPTY).place() }
+}
+
+/// A thread of the caller's as it stands in a record; none is an unknown one.
+///
+/// # Safety
+/// C1.
+pub unsafe fn thread(reference: *const ThreadRef) -> refs::ThreadRef {
+    // SAFETY: C1.
+    unsafe { abi::get(reference) }.unwrap_or(ThreadRef::inline(0, 0)).place()
+}
+
+/// Calls a function with the caller's arguments.
+///
+/// # Safety
+/// C1.
+unsafe fn with_arguments(args: *const Arg, count: usize, use_arguments: impl FnOnce(Arguments<'_>)) {
+    const NONE: Argument<'_> = Argument { name: refs::StringRef::Empty, value: ArgumentValue::Null };
+    let mut arguments = [NONE; MAX_ARGUMENTS];
+    let count = count.min(MAX_ARGUMENTS);
+    // SAFETY: C1.
+    unsafe {
+        for (argument, given) in arguments.iter_mut().zip(abi::slice(args, count)) {
+            *argument = Argument { name: given.name.place(), value: given.value.value() };
+        }
+    }
+    let count = if args.is_null() { 0 } else { count };
+    use_arguments(Arguments::from_slice(&arguments[..count]));
+}
+
+/// What events have in common, as the caller gives it.
+struct Given {
+    time: i64,
+    thread: *const ThreadRef,
+    category: *const StringRef,
+    name: *const StringRef,
+    args: *const Arg,
+    count: usize,
+}
+
+impl Given {
+    /// # Safety
+    /// C1.
+    unsafe fn write(self, kind: EventKind) {
+        // SAFETY: C1.
+        unsafe {
+            let (category, name) = (string(self.category), string(self.name));
+            let (thread, timestamp) = (thread(self.thread), Ticks(self.time as u64));
+            with_arguments(self.args, self.count, |arguments| {
+                write(&Record::Event(Event { timestamp, thread, category, name, kind, arguments }));
+            });
+        }
+    }
+}
+
+pub unsafe extern "C" fn trace_context_write_blob_record(
+    _: *mut Hold,
+    blob_type: u32,
+    name: *const StringRef,
+    payload: *const c_void,
+    size: usize,
+) {
+    // SAFETY: C1.
+    let (name, payload) = unsafe { (string(name), abi::blob(payload, size)) };
+    if let Ok(blob_type) = u8::try_from(blob_type) {
+        write(&Record::Blob(Blob { blob_type, name, payload }));
+    }
+}
+
+pub unsafe extern "C" fn trace_context_write_kernel_object_record_for_handle(
+    _: *mut Hold,
+    handle: u32,
+    args: *const Arg,
+    count: usize,
+) {
+    let Some(object) = zircon::describe(handle) else {
+        return;
+    };
+    if write_own(&object) {
+        return;
+    }
+    let (object_type, koid) = (object.object_type, Koid(object.koid));
+    // SAFETY: C1.
+    unsafe {
+        with_arguments(args, count, |arguments| {
+            let name = refs::StringRef::Empty;
+            write(&Record::KernelObject(KernelObject { object_type, koid, name, arguments }));
+        });
+    }
+}
+
+/// Names this process or the calling thread, if an object is one of these.
+pub fn write_own(object: &zircon::Description) -> bool {
+    let name = inline(object.name.as_bytes());
+    match object.object_type {
+        kernel_object::TYPE_PROCESS => write_process_info(object.koid, name),
+        kernel_object::TYPE_THREAD => write_thread_info(zx_sim::process_koid(), object.koid, name),
+        _ => return false,
+    }
+    true
+}
+
+/// A text that stands in the record.
+pub fn inline(text: &[u8]) -> refs::StringRef<'_> {
+    if text.is_empty() { refs::StringRef::Empty } else { refs::StringRef::Inline(text) }
+}
+
+fn write_process_info(koid: u64, name: refs::StringRef<'_>) {
+    let object_type = kernel_object::TYPE_PROCESS;
+    let arguments = Arguments::default();
+    define(&Record::KernelObject(KernelObject { object_type, koid: Koid(koid), name, arguments }));
+}
+
+pub fn write_thread_info(process: u64, koid: u64, name: refs::StringRef<'_>) {
+    let process = [Argument {
+        name: refs::StringRef::inline(kernel_object::PROCESS_ARGUMENT),
+        value: ArgumentValue::Koid(Koid(process)),
+    }];
+    let object_type = kernel_object::TYPE_THREAD;
+    let arguments = Arguments::new(&process);
+    define(&Record::KernelObject(KernelObject { object_type, koid: Koid(koid), name, arguments }));
+}
+
+pub unsafe extern "C" fn trace_context_write_process_info_record(
+    _: *mut Hold,
+    koid: u64,
+    name: *const StringRef,
+) {
+    // SAFETY: C1.
+    write_process_info(koid, unsafe { string(name) });
+}
+
+pub unsafe extern "C" fn trace_context_write_thread_info_record(
+    _: *mut Hold,
+    process: u64,
+    koid: u64,
+    name: *const StringRef,
+) {
+    // SAFETY: C1.
+    write_thread_info(process, koid, unsafe { string(name) });
+}
+
+pub unsafe extern "C" fn trace_context_write_context_switch_record(
+    _: *mut Hold,
+    time: i64,
+    cpu: u32,
+    outgoing_state: u32,
+    outgoing: *const ThreadRef,
+    incoming: *const ThreadRef,
+    outgoing_priority: u32,
+    incoming_priority: u32,
+) {
+    // SAFETY: C1.
+    let (outgoing, incoming) = unsafe { (thread(outgoing), thread(incoming)) };
+    // The older of the two kinds of records: threads by reference, and with priorities. What its fields cannot hold is cut.
+    write(&Record::Scheduling(Scheduling::LegacyContextSwitch {
+        timestamp: Ticks(time as u64),
+        cpu: cpu as u8,
+        outgoing_state: ThreadState(outgoing_state as u8 & 15),
+        outgoing,
+        incoming,
+        outgoing_priority: outgoing_priority as u8,
+        incoming_priority: incoming_priority as u8,
+    }));
+}
+
+pub unsafe extern "C" fn trace_context_write_log_record(
+    _: *mut Hold,
+    time: i64,
+    thread_ref: *const ThreadRef,
+    message: *const c_char,
+    length: usize,
+) {
+    // SAFETY: C1.
+    let (thread, message) = unsafe { (thread(thread_ref), abi::bytes(message.cast(), length)) };
+    write(&Record::Log(Log { timestamp: Ticks(time as u64), thread, message }));
+}
+
+pub unsafe extern "C" fn trace_context_write_instant_event_record(
+    _: *mut Hold,
+    time: i64,
+    thread: *const ThreadRef,
+    category: *const StringRef,
+    name: *const StringRef,
+    scope: u32,
+    args: *const Arg,
+    count: usize,
+) {
+    let kind = EventKind::Instant { scope: Scope::from_raw(u64::from(scope)) };
+    // SAFETY: C1.
+    unsafe { Given { time, thread, category, name, args, count }.write(kind) };
+}
+
+pub unsafe extern "C" fn trace_context_write_duration_event_record(
+    _: *mut Hold,
+    time: i64,
+    end: i64,
+    thread: *const ThreadRef,
+    category: *const StringRef,
+    name: *const StringRef,
+    args: *const Arg,
+    count: usize,
+) {
+    let kind = EventKind::DurationComplete { end: Ticks(end as u64) };
+    // SAFETY: C1.
+    unsafe { Given { time, thread, category, name, args, count }.write(kind) };
+}
+
+macro_rules! plain_events {
+    ($($function:ident: $type:ident;)*) => {
+        $(pub unsafe extern "C" fn $function(
+            _: *mut Hold,
+            time: i64,
+            thread: *const ThreadRef,
+            category: *const StringRef,
+            name: *const StringRef,
+            args: *const Arg,
+            count: usize,
+        ) {
+            // SAFETY: C1.
+            unsafe { Given { time, thread, category, name, args, count }.write(EventKind::$type) };
+        })*
+    };
+}
+
+plain_events! {
+    trace_context_write_duration_begin_event_record: DurationBegin;
+    trace_context_write_duration_end_event_record: DurationEnd;
+}
+
+macro_rules! events_with_id {
+    ($($function:ident: $type:ident;)*) => {
+        $(pub unsafe extern "C" fn $function(
+            _: *mut Hold,
+            time: i64,
+            thread: *const ThreadRef,
+            category: *const StringRef,
+            name: *const StringRef,
+            id: u64,
+            args: *const Arg,
+            count: usize,
+        ) {
+            // SAFETY: C1.
+            unsafe { Given { time, thread, category, name, args, count }.write(EventKind::$type { id }) };
+        })*
+    };
+}
+
+events_with_id! {
+    trace_context_write_counter_event_record: Counter;
+    trace_context_write_async_begin_event_record: AsyncBegin;
+    trace_context_write_async_instant_event_record: AsyncInstant;
+    trace_context_write_async_end_event_record: AsyncEnd;
+    trace_context_write_flow_begin_event_record: FlowBegin;
+    trace_context_write_flow_step_event_record: FlowStep;
+    trace_context_write_flow_end_event_record: FlowEnd;
+}
+
+pub unsafe extern "C" fn trace_context_write_blob_event_record(
+    _: *mut Hold,
+    time: i64,
+    thread_ref: *const ThreadRef,
+    category: *const StringRef,
+    name: *const StringRef,
+    payload: *const c_void,
+    size: usize,
+    args: *const Arg,
+    count: usize,
+) {
+    // SAFETY: C1.
+    unsafe {
+        let (category, name, payload) = (string(category), string(name), abi::blob(payload, size));
+        let (timestamp, thread) = (Ticks(time as u64), thread(thread_ref));
+        with_arguments(args, count, |arguments| {
+            let event = Some(LargeBlobEvent { timestamp, thread, arguments });
+            write_large(&LargeBlob { category, name, event, payload });
+        });
+    }
+}
+
+pub unsafe extern "C" fn trace_context_write_blob_attachment_record(
+    _: *mut Hold,
+    category: *const StringRef,
+    name: *const StringRef,
+    payload: *const c_void,
+    size: usize,
+) {
+    // SAFETY: C1.
+    let (category, name, payload) = unsafe { (string(category), string(name), abi::blob(payload, size)) };
+    write_large(&LargeBlob { category, name, event: None, payload });
+}
+
+pub unsafe extern "C" fn trace_context_write_initialization_record(_: *mut Hold, ticks_per_second: i64) {
+    if let Some(ticks_per_second) = TicksPerSecond::new(ticks_per_second as u64) {
+        define(&Record::Initialization(Initialization { ticks_per_second }));
+    }
+}
+
+pub unsafe extern "C" fn trace_context_write_string_record(
+    _: *mut Hold,
+    index: u16,
+    text: *const c_char,
+    length: usize,
+) {
+    // SAFETY: C1.
+    let value = unsafe { abi::bytes(text.cast(), length) };
+    if index != 0 {
+        // Events are resolved with what is there.
+        define(&Record::String(StringRecord { index, value }));
+    }
+}
+
+pub unsafe extern "C" fn trace_context_write_thread_record(
+    _: *mut Hold,
+    index: u32,
+    process: u64,
+    thread: u64,
+) {
+    if let Ok(index @ 1..) = u8::try_from(index) {
+        let (process, thread) = (ProcessKoid(Koid(process)), ThreadKoid(Koid(thread)));
+        define(&Record::Thread(ThreadRecord { index, process, thread }));
+    }
+}

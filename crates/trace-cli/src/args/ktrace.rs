@@ -1,0 +1,21 @@
+//! Options of `trace ktrace`.
+
+use super::values::{FileSize, Span};
+use clap::Args;
+
+/// Options of `ktrace`.
+#[derive(Debug, Args)]
+pub struct Ktrace {
+    /// Size of the kernel's own buffer for each CPU, from which it is read a hundred times a second
+    #[arg(long, value_name = "SIZE", default_value = "8MB")]
+    pub kernel_buffer_size: FileSize,
+    /// How often figures of the system are sampled, such as 50ms
+    #[arg(long, value_name = "TIME", default_value = "100ms")]
+    pub sample_interval: Span,
+    /// How often a second threads are sampled, for recordings that want the category profile
+    #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub profile: Option<u64>,
+    /// End after one recording
+    #[arg(long, hide = true)]
+    pub on_demand: bool,
+}

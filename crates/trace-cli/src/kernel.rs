@@ -1,0 +1,157 @@
+//! The kernel as a provider: `trace ktrace`, and the one that a recording starts when it wants events of the kernel.
+
+use crate::args::ktrace::Ktrace;
+use crate::args::record::Recording;
+use crate::connection::{Connection, RUNTIME_VARIABLE};
+use crate::exit::Failure;
+use ktrace_provider::{NAME, Options, READY, categories, cpu_counters, figures, profiler};
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{ChildStderr, Command, Stdio};
+use std::time::{Duration, Instant};
+use trace_protocol::controller::{ProviderSpec, ProvisionerRequest, ProvisionerResponse, TraceConfig};
+
+/// The kernel writes much more than a program: what its buffer has at least, in mebibytes.
+const BUFFER_MEGABYTES: u32 = 32;
+
+/// Marks the provider of a single recording.
+const ON_DEMAND: &str = "--on-demand";
+/// How long one of these may take to leave when its recording is over.
+const LEAVE_WAIT: Duration = Duration::from_secs(3);
+const LOOK_INTERVAL: Duration = Duration::from_millis(3);
+/// Figures are sampled no more often.
+const MIN_INTERVAL: Duration = Duration::from_millis(1);
+
+/// `trace ktrace`.
+pub fn run(options: &Ktrace) -> Result<(), Failure> {
+    let options = Options {
+        is_on_demand: options.on_demand,
+        buffer_kilobytes: options.kernel_buffer_size.0.div_ceil(1024),
+        sample_interval: options.sample_interval.0.max(MIN_INTERVAL),
+        profile_hertz: options.profile,
+        help: help(),
+    };
+    ktrace_provider::run(&options).map_err(|failure| Failure::new(failure.to_string()))
+}
+
+/// The command that runs it with the rights that it needs, for the manager of this user.
+fn help() -> String {
+    let tool = std::env::current_exe().map_or_else(|_| "trace".into(), |tool| tool.display().to_string());
+    let directory = crate::connection::directories().first().map(|directory| directory.display().to_string());
+    let directory =
+        directory.map_or_else(String::new, |directory| format!("{RUNTIME_VARIABLE}={directory} "));
+    format!("sudo {directory}{tool} ktrace")
+}
+
+/// Whether a recording has such an entry, for all or for some program.
+fn has_entry(config: &TraceConfig, is_it: impl Fn(&str) -> bool) -> bool {
+    let of_providers = config.provider_specs.iter().flat_map(|spec| &spec.categories);
+    config.categories.iter().chain(of_providers).any(|entry| is_it(entry))
+}
+
+/// Asks the kernel's provider for a profile, and gives it a buffer that it needs for events, unless somebody has said how large that
+/// is to be.
+pub fn ask(config: &mut TraceConfig, has_profile: bool) {
+    if !has_entry(config, categories::is_of_kernel) && !has_profile {
+        return;
+    }
+    let profile = has_profile.then(|| profiler::CATEGORY.to_owned());
+    let size = config.buffer_size_megabytes_hint.max(BUFFER_MEGABYTES);
+    match config.provider_specs.iter_mut().find(|spec| spec.name == NAME) {
+        Some(spec) => {
+            spec.buffer_size_megabytes_hint.get_or_insert(size);
+            spec.categories.extend(profile);
+        }
+        None => config.provider_specs.push(ProviderSpec {
+            name: NAME.to_owned(),
+            buffer_size_megabytes_hint: Some(size),
+            categories: profile.into_iter().collect(),
+        }),
+    }
+}
+
+/// Starts the kernel's provider if a recording wants it and none runs. It ends with the recording. Where it cannot run, that is
+/// said, and everything else is recorded.
+pub fn provide(
+    connection: &mut Connection,
+    config: &TraceConfig,
+    options: &Recording,
+) -> Result<(), Failure> {
+    let is_ours = |entry: &str| {
+        categories::is_of_kernel(entry)
+            || figures::is_figure(entry)
+            || cpu_counters::is_counter(entry)
+            || entry == profiler::CATEGORY
+    };
+    if !has_entry(config, is_ours) {
+        return Ok(());
+    }
+    let deadline = Instant::now() + LEAVE_WAIT;
+    while let ProvisionerResponse::Providers(providers) = connection.ask(ProvisionerRequest::GetProviders)? {
+        let mut found = providers.iter().filter(|provider| provider.name == NAME).peekable();
+        if found.peek().is_none() {
+            break;
+        }
+        // One of another recording ends with that: it is about to leave.
+        if found.any(|provider| stays(provider.pid)) || Instant::now() >= deadline {
+            return Ok(());
+        }
+        std::thread::sleep(LOOK_INTERVAL);
+    }
+    start(connection.directory(), options);
+    Ok(())
+}
+
+/// Whether a process is a provider that was started by hand. One that is ending has no command line any more.
+fn stays(pid: u64) -> bool {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    !line.is_empty() && line.split(|byte| *byte == 0).all(|argument| argument != ON_DEMAND.as_bytes())
+}
+
+fn start(runtime_dir: &Path, options: &Recording) {
+    let child = std::env::current_exe().and_then(|tool| {
+        Command::new(tool)
+            .arg0(NAME)
+            .args(["ktrace", ON_DEMAND])
+            .args(options.sample_interval.map(|interval| format!("--sample-interval={interval}")))
+            .args(options.profile.map(|hertz| format!("--profile={hertz}")))
+            .env(RUNTIME_VARIABLE, runtime_dir)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A Ctrl-C is for the recording, which tells it when to stop.
+            .process_group(0)
+            .spawn()
+    });
+    let mut child = match child {
+        Ok(child) => child,
+        Err(error) => return eprintln!("trace: kernel events are not recorded: {error}"),
+    };
+    let mut said = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        let _ = BufReader::new(stdout).read_line(&mut said);
+    }
+    let Some(mut stderr) = child.stderr.take() else {
+        return;
+    };
+    if said.trim_end() == READY {
+        // What it has to say later comes in between.
+        std::thread::spawn(move || tell(stderr));
+        return;
+    }
+    let mut why = String::new();
+    let _ = stderr.read_to_string(&mut why);
+    let why = why.trim().trim_start_matches("trace: ");
+    eprintln!(
+        "trace: kernel events are not recorded: {}",
+        if why.is_empty() { "it said nothing" } else { why }
+    );
+    let _ = child.wait();
+}
+
+fn tell(stderr: ChildStderr) {
+    for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+        eprintln!("trace: {line}");
+    }
+}

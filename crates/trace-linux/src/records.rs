@@ -1,0 +1,73 @@
+//! Where records go.
+
+use trace_format::argument::{Argument, ArgumentValue};
+use trace_format::event::EventKind;
+use trace_format::kernel_object::{PROCESS_ARGUMENT, TYPE_PROCESS, TYPE_THREAD};
+use trace_format::record::Record;
+use trace_format::refs::StringRef;
+use trace_format::units::{Koid, Thread};
+
+/// Longest string of the format, in bytes.
+const MAX_STRING_BYTES: usize = 32_000;
+
+/// Takes records of one provider, and knows which strings have an index.
+pub trait Records {
+    /// A reference to a string that may come again.
+    fn string<'a>(&mut self, text: &'a [u8]) -> StringRef<'a>;
+
+    /// Takes a record that has a time; false if it is larger than the format allows.
+    fn at(&mut self, at: u64, record: &Record<'_>) -> bool;
+
+    /// Takes an event.
+    fn event(
+        &mut self,
+        at: u64,
+        thread: Thread,
+        category: &[u8],
+        name: &[u8],
+        kind: EventKind,
+        arguments: &[Argument<'_>],
+    );
+
+    /// Takes what a koid stands for.
+    fn object(&mut self, object_type: u8, koid: Koid, name: &[u8], arguments: &[Argument<'_>]);
+
+    /// Takes the name of a process.
+    fn name_process(&mut self, process: Koid, name: &[u8]) {
+        self.object(TYPE_PROCESS, process, name, &[]);
+    }
+
+    /// Takes the name of a thread, and the process that it belongs to.
+    fn name_thread(&mut self, thread: Thread, name: &[u8]) {
+        let process = Argument {
+            name: self.string(PROCESS_ARGUMENT.as_bytes()),
+            value: ArgumentValue::Koid(thread.process),
+        };
+        self.object(TYPE_THREAD, thread.thread, name, &[process]);
+    }
+
+    /// Takes a remark for people.
+    fn warn(&mut self, what: String);
+}
+
+/// A string as it is, cut at the format's limit.
+#[must_use]
+pub fn inline(text: &[u8]) -> StringRef<'_> {
+    if text.is_empty() {
+        return StringRef::Empty;
+    }
+    let mut end = text.len().min(MAX_STRING_BYTES);
+    // At the beginning of a character.
+    while end > 0 && text.get(end).is_some_and(|byte| byte & 0xc0 == 0x80) {
+        end -= 1;
+    }
+    StringRef::Inline(&text[..end])
+}
+
+/// FNV-1a: the same on every machine and in every release.
+#[must_use]
+pub fn hash(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}

@@ -1,0 +1,42 @@
+//! Memory dumps: what programs say that they use memory for, all at one moment.
+
+use crate::strict_enum::strict_enum;
+
+strict_enum! {
+    /// How much a dump is to tell.
+    MemoryDumpLevel {
+        /// Sums, which cost little to find out.
+        Light = 1,
+        /// Everything that is known.
+        Detailed = 2,
+    }
+}
+
+impl MemoryDumpLevel {
+    /// A word for people, and for archives.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Light => "light",
+            Self::Detailed => "detailed",
+        }
+    }
+}
+
+/// Dumps that a session takes again and again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryDumps {
+    /// How long from one to the next; the first comes when recording begins. At least 1.
+    pub interval_milliseconds: u64,
+    /// How much they tell.
+    pub level: MemoryDumpLevel,
+}
+
+/// A dump that programs were asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryDump {
+    /// Its number, the same in all programs, and never used again by this manager.
+    pub id: u64,
+    /// How many programs were asked.
+    pub providers: u32,
+}

@@ -1,0 +1,63 @@
+//! What an application may ask of its provider, and be asked.
+
+use parking_lot::Mutex;
+use std::sync::{Arc, OnceLock};
+use trace_engine::BufferMode;
+use trace_protocol::provider::KnownCategory;
+use zx_sim::ticks::Clock;
+
+/// What the trace that this process is part of wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// What happens when the buffer is full.
+    pub mode: BufferMode,
+    /// The categories, as the client wrote them; none means all.
+    pub categories: Vec<String>,
+}
+
+static CONFIG: Mutex<Option<Config>> = Mutex::new(None);
+
+pub(crate) fn set_config(config: Option<Config>) {
+    *CONFIG.lock() = config;
+}
+
+/// What the present trace wants; none while there is none.
+#[must_use]
+pub fn config() -> Option<Config> {
+    CONFIG.lock().clone()
+}
+
+/// Name and description of a category.
+pub type Category = (String, String);
+
+type Describe = Arc<dyn Fn() -> Vec<Category> + Send + Sync>;
+
+static DESCRIBE: Mutex<Option<Describe>> = Mutex::new(None);
+
+pub(crate) fn set_describe(describe: Describe) {
+    *DESCRIBE.lock() = Some(describe);
+}
+
+/// The categories that the application describes, each once.
+pub(crate) fn described_categories() -> Vec<KnownCategory> {
+    let describe = DESCRIBE.lock().clone();
+    let mut described: Vec<_> = describe
+        .map_or_else(Vec::new, |describe| describe())
+        .into_iter()
+        .map(|(name, description)| KnownCategory { name, description })
+        .collect();
+    described.sort_by(|one, other| one.name.cmp(&other.name));
+    described.dedup_by(|one, other| one.name == other.name);
+    described
+}
+
+/// Ticks of the trace clock in a second: what the processes of this machine have agreed on, or else what this one finds out.
+#[must_use]
+pub fn ticks_per_second() -> u64 {
+    static RATE: OnceLock<u64> = OnceLock::new();
+    *RATE.get_or_init(|| {
+        let directories = crate::manager::directories();
+        let agreed = directories.iter().find_map(|directory| Clock::load_or_create(directory).ok());
+        agreed.unwrap_or_else(Clock::measure).ticks_per_second
+    })
+}

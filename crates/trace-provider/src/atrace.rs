@@ -1,0 +1,157 @@
+//! Markers in the form of Android's: code that was instrumented for `Trace.beginSection` and its like is recorded with the
+//! kernel's events, by the category `atrace`.
+//= docs/kernel.md#markers
+//!
+//! Each call is a system call. Where the kernel's file cannot be opened, which takes rights, they do nothing.
+//!
+//! ```no_run
+//! use trace_provider::atrace;
+//!
+//! let _section = atrace::section("load");
+//! atrace::set_counter("queue", 7);
+//! ```
+
+use std::fs::File;
+use std::io::Write;
+use std::sync::OnceLock;
+
+/// Where it is, first the usual place.
+const PLACES: [&str; 2] = ["/sys/kernel/tracing/trace_marker", "/sys/kernel/debug/tracing/trace_marker"];
+/// The kernel takes no more at once in all its releases.
+const MAX_LINE_BYTES: usize = 1024;
+
+fn marker() -> Option<&'static File> {
+    static MARKER: OnceLock<Option<File>> = OnceLock::new();
+    let open = || PLACES.iter().find_map(|place| File::options().write(true).open(place).ok());
+    MARKER.get_or_init(open).as_ref()
+}
+
+/// A line that is put together where no memory has to be taken.
+struct Line {
+    bytes: [u8; MAX_LINE_BYTES],
+    length: usize,
+}
+
+impl Line {
+    fn new(kind: u8) -> Self {
+        let mut line = Self { bytes: [0; MAX_LINE_BYTES], length: 0 };
+        let _ = write!(line, "{}|{}", char::from(kind), std::process::id());
+        line
+    }
+
+    /// A name, cut so that so many bytes are left behind it. A name ends where a line does.
+    fn name(&mut self, name: &str, left: usize) -> &mut Self {
+        let room = MAX_LINE_BYTES.saturating_sub(self.length + 1 + left);
+        let name = name.lines().next().unwrap_or_default();
+        let _ = write!(self, "|{}", &name[..name.floor_char_boundary(room)]);
+        self
+    }
+
+    fn number(&mut self, number: i64) -> &mut Self {
+        let _ = write!(self, "|{number}");
+        self
+    }
+
+    fn send(&self) {
+        if let Some(mut marker) = marker() {
+            let _ = marker.write(&self.bytes[..self.length]);
+        }
+    }
+}
+
+impl Write for Line {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let length = bytes.len().min(MAX_LINE_BYTES - self.length);
+        self.bytes[self.length..self.length + length].copy_from_slice(&bytes[..length]);
+        self.length += length;
+        Ok(length)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Bytes of the longest number, and of what is before it.
+const NUMBER_BYTES: usize = 21;
+
+/// Whether markers go anywhere: the kernel's file could be opened.
+#[must_use]
+pub fn is_enabled() -> bool {
+    marker().is_some()
+}
+
+/// Begins a section on the calling thread.
+pub fn begin_section(name: &str) {
+    Line::new(b'B').name(name, 0).send();
+}
+
+/// Ends the innermost section of the calling thread.
+pub fn end_section() {
+    Line::new(b'E').send();
+}
+
+/// Begins a section that may end on another thread: where [`end_async_section`] has the same name and cookie.
+pub fn begin_async_section(name: &str, cookie: i32) {
+    Line::new(b'S').name(name, NUMBER_BYTES).number(cookie.into()).send();
+}
+
+/// Ends what [`begin_async_section`] began.
+pub fn end_async_section(name: &str, cookie: i32) {
+    Line::new(b'F').name(name, NUMBER_BYTES).number(cookie.into()).send();
+}
+
+/// Gives a counter of this process a value.
+pub fn set_counter(name: &str, value: i64) {
+    Line::new(b'C').name(name, NUMBER_BYTES).number(value).send();
+}
+
+/// Says that something happened, on the calling thread.
+pub fn instant(name: &str) {
+    Line::new(b'I').name(name, 0).send();
+}
+
+/// A section until it is dropped.
+#[must_use = "the section ends when this is dropped"]
+#[derive(Debug)]
+pub struct Section(());
+
+/// Begins a section on the calling thread, which ends when the answer is dropped.
+pub fn section(name: &str) -> Section {
+    begin_section(name);
+    Section(())
+}
+
+impl Drop for Section {
+    fn drop(&mut self) {
+        end_section();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(line: &Line) -> String {
+        let pid = format!("|{}", std::process::id());
+        String::from_utf8_lossy(&line.bytes[..line.length]).replacen(&pid, "|PID", 1)
+    }
+
+    //= docs/kernel.md#markers
+    #[test]
+    fn lines_are_androids() {
+        assert_eq!(text(Line::new(b'B').name("load|all", 0)), "B|PID|load|all");
+        assert_eq!(text(&Line::new(b'E')), "E|PID");
+        assert_eq!(text(Line::new(b'C').name("queue", NUMBER_BYTES).number(-7)), "C|PID|queue|-7");
+        assert_eq!(text(Line::new(b'S').name("job\nof two", NUMBER_BYTES).number(12)), "S|PID|job|12");
+    }
+
+    #[test]
+    fn a_long_name_is_cut_before_what_is_behind_it() {
+        let mut line = Line::new(b'C');
+        let length = line.name(&"é".repeat(1000), NUMBER_BYTES).number(i64::MIN).length;
+        assert!(length <= MAX_LINE_BYTES);
+        let text = text(&line);
+        assert!(text.ends_with("é|-9223372036854775808"), "{text}");
+    }
+}

@@ -1,0 +1,113 @@
+//! What a program says that it uses memory for, when it is asked.
+
+use parking_lot::Mutex;
+use std::sync::Arc;
+use trace_engine::raw::{self, ThreadPlace};
+use trace_format::argument::{Argument, ArgumentValue, Arguments};
+use trace_format::event::{Event, EventKind};
+use trace_format::refs::{MAX_STRING_BYTES, StringRef, ThreadRef, truncate};
+use trace_format::sink::SliceSink;
+use trace_format::units::{StringIndex, ThreadIndex, Ticks};
+use trace_protocol::memory::MemoryDumpLevel;
+
+/// What it is switched on by.
+const CATEGORY: &str = "memory_dump";
+/// What is around all values of a dump.
+const NAME: &str = "memory dump";
+/// Words of the largest record here: the header, a name, a value.
+const MAX_WORDS: usize = MAX_STRING_BYTES / 8 + 64;
+
+/// Says what a program uses memory for.
+#[derive(Debug)]
+pub struct MemoryDump {
+    id: u64,
+    level: MemoryDumpLevel,
+    /// In the order in which they were added.
+    values: Vec<(String, u64)>,
+}
+
+pub(crate) type Callback = Arc<dyn Fn(&mut MemoryDump) + Send + Sync>;
+
+static CALLBACKS: Mutex<Vec<Callback>> = Mutex::new(Vec::new());
+
+pub(crate) fn register(callback: Callback) {
+    CALLBACKS.lock().push(callback);
+}
+
+impl MemoryDump {
+    /// The number of the dump: the same in all programs that are asked for it.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// More than sums is wanted.
+    #[must_use]
+    pub fn is_detailed(&self) -> bool {
+        self.level == MemoryDumpLevel::Detailed
+    }
+
+    /// So many bytes are used for this. Parts may be named after the whole: `cache`, `cache/images`.
+    pub fn add(&mut self, name: &str, bytes: u64) {
+        self.values.push((name.to_owned(), bytes));
+    }
+}
+
+/// Asks all functions of this program, and writes down what they say, if the trace wants that.
+pub(crate) fn take(id: u64, level: MemoryDumpLevel) {
+    if !raw::is_category_wanted(CATEGORY.as_bytes()) {
+        return;
+    }
+    let mut dump = MemoryDump { id, level, values: Vec::new() };
+    // Outside of the lock: a function may register another.
+    let callbacks = CALLBACKS.lock().clone();
+    if callbacks.is_empty() {
+        return;
+    }
+    let head = [("dump", ArgumentValue::Uint64(id)), ("level", ArgumentValue::String(text(level.text())))];
+    write(NAME, EventKind::DurationBegin, &head);
+    callbacks.iter().for_each(|callback| callback(&mut dump));
+    for (name, bytes) in &dump.values {
+        write(name, EventKind::Counter { id: 0 }, &[("bytes", ArgumentValue::Uint64(*bytes))]);
+    }
+    write(NAME, EventKind::DurationEnd, &[]);
+}
+
+/// A text with its index, if it has one.
+fn text(text: &str) -> StringRef<'_> {
+    let text = truncate(text, MAX_STRING_BYTES);
+    let index = raw::string_index(text.as_bytes());
+    match index {
+        Some(index) => StringIndex::new(index).map_or(StringRef::Empty, StringRef::Index),
+        None => StringRef::inline(text),
+    }
+}
+
+/// Writes an event of the calling thread.
+fn write(name: &str, kind: EventKind, values: &[(&str, ArgumentValue<'_>)]) {
+    let thread = match raw::current_thread() {
+        Some(ThreadPlace::Index(index)) => ThreadIndex::new(index).map(ThreadRef::Index),
+        Some(ThreadPlace::Inline(process, thread)) => Some(ThreadRef::Inline { process, thread }),
+        None => None,
+    };
+    let Some(thread) = thread else {
+        return;
+    };
+    let arguments: Vec<_> =
+        values.iter().map(|(name, value)| Argument { name: text(name), value: *value }).collect();
+    let event = Event {
+        timestamp: Ticks(trace_engine::now().0),
+        thread,
+        category: text(CATEGORY),
+        name: text(name),
+        kind,
+        arguments: Arguments::from_slice(&arguments),
+    };
+    let mut words = vec![0; MAX_WORDS];
+    let mut sink = SliceSink::new(&mut words);
+    if event.encode(&mut sink).is_ok() && !sink.is_overrun() {
+        raw::write_record(sink.words());
+    } else {
+        raw::count_too_large();
+    }
+}

@@ -1,0 +1,102 @@
+//! tracefs, as far as scenarios need it.
+
+use crate::skip::skip;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where it is mounted.
+pub const ROOT: &str = "/sys/kernel/tracing";
+
+/// Whether events of the kernel can be recorded here; a test that needs them is reported as skipped otherwise. tracefs is mounted
+/// where it is not.
+#[must_use]
+pub fn has_tracefs(test: &str) -> bool {
+    if !rustix::process::geteuid().is_root() {
+        skip(test, "root", "only root records the kernel");
+        return false;
+    }
+    let instances = Path::new(ROOT).join("instances");
+    if !instances.exists() {
+        let _ = Command::new("mount").args(["-t", "tracefs", "nodev", ROOT]).status();
+    }
+    if !instances.exists() {
+        skip(test, "tracefs", "this machine has no tracefs");
+        return false;
+    }
+    true
+}
+
+/// Whether what programs write into the common `trace_marker` can come into an instance.
+#[must_use]
+pub fn has_markers(test: &str) -> bool {
+    if !has_tracefs(test) {
+        return false;
+    }
+    let has_option = Path::new(ROOT).join("options/copy_trace_marker").exists();
+    if !has_option {
+        skip(test, "markers", "this kernel does not copy markers into instances");
+    }
+    has_option
+}
+
+/// The instances of providers.
+#[must_use]
+pub fn instances() -> Vec<PathBuf> {
+    let entries = fs::read_dir(Path::new(ROOT).join("instances")).into_iter().flatten().flatten();
+    let is_ours = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("ktrace_provider_"))
+    };
+    entries.map(|entry| entry.path()).filter(is_ours).collect()
+}
+
+/// The instance of a provider's process.
+#[must_use]
+pub fn instance_of(pid: u32) -> PathBuf {
+    Path::new(ROOT).join(format!("instances/ktrace_provider_{pid}"))
+}
+
+/// A figure of all CPUs of an instance, such as `overrun`.
+///
+/// # Panics
+/// If the kernel does not tell.
+#[must_use]
+pub fn sum(instance: &Path, name: &str) -> u64 {
+    let cpus = fs::read_dir(instance.join("per_cpu")).expect("CPUs").flatten();
+    cpus.map(|cpu| {
+        let stats = fs::read_to_string(cpu.path().join("stats")).expect("stats");
+        let line = stats.lines().find_map(|line| line.strip_prefix(&format!("{name}: ")));
+        line.expect("a line of that name").trim().parse::<u64>().expect("a number")
+    })
+    .sum()
+}
+
+/// A lock that only one scenario has at a time, also of other processes: for those that look at what is common to all.
+///
+/// # Panics
+/// If there can be no lock.
+#[must_use]
+pub fn alone() -> File {
+    let file = File::create(crate::build::target_dir().join("kernel.lock")).expect("a file");
+    file.lock().expect("a lock");
+    file
+}
+
+/// What others could notice: the settings outside of instances.
+#[must_use]
+pub fn settings() -> Vec<(String, String)> {
+    let names = [
+        "trace_clock",
+        "tracing_on",
+        "buffer_size_kb",
+        "set_event",
+        "trace_options",
+        "current_tracer",
+        "dynamic_events",
+        "uprobe_events",
+    ];
+    names
+        .iter()
+        .map(|name| (name.to_string(), fs::read_to_string(Path::new(ROOT).join(name)).unwrap_or_default()))
+        .collect()
+}

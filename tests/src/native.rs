@@ -1,0 +1,133 @@
+//! Programs in C and C++ that tests compile against the headers and the library of this workspace.
+
+use crate::{build, skip};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// Compilers of C.
+pub const C: [&str; 2] = ["gcc", "clang"];
+/// Compilers of C++.
+pub const CXX: [&str; 2] = ["g++", "clang++"];
+/// Warnings that the headers are clean of, and that end the compilation.
+pub const STRICT: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
+
+/// Where the headers are.
+#[must_use]
+pub fn include_dir() -> PathBuf {
+    build::workspace().join("crates/trace-c/include")
+}
+
+/// A directory with the libraries under the names that linkers and loaders look for.
+///
+/// # Panics
+/// If they cannot be built.
+#[must_use]
+pub fn library_dir() -> &'static Path {
+    static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
+    DIRECTORY.get_or_init(|| {
+        let files = build::files(&["--package", "trace-c"]);
+        let file = |name: &str| {
+            let found = files.iter().find(|path| path.ends_with(name));
+            found.unwrap_or_else(|| panic!("no {name} among {files:?}")).clone()
+        };
+        let directory = build::target_dir().join("native");
+        std::fs::create_dir_all(&directory).expect("a directory");
+        let links =
+            [("libtrace.so", "libtrace.so"), ("libtrace.so.0", "libtrace.so"), ("libtrace.a", "libtrace.a")];
+        for (name, target) in links {
+            // By renaming, as other tests may be doing the same.
+            let fresh = directory.join(format!("{name}.{}", std::process::id()));
+            let _ = std::fs::remove_file(&fresh);
+            std::os::unix::fs::symlink(file(target), &fresh).expect("a link");
+            std::fs::rename(fresh, directory.join(name)).expect("a link");
+        }
+        directory
+    })
+}
+
+/// What a static library needs beside itself.
+pub const STATIC_LIBRARIES: [&str; 5] = ["-lgcc_s", "-lpthread", "-ldl", "-lm", "-lrt"];
+
+/// Whether a test can compile anything; says so where it cannot.
+#[must_use]
+pub fn has_compilers(test: &str) -> bool {
+    let missing: Vec<&str> = C.into_iter().chain(CXX).filter(|name| !runs(name)).collect();
+    if !missing.is_empty() {
+        skip::skip(test, "compilers", &format!("no {}", missing.join(", no ")));
+    }
+    missing.is_empty()
+}
+
+/// Whether a test has some tool; says so where it has not.
+#[must_use]
+pub fn has_tool(test: &str, name: &str) -> bool {
+    let is_there = runs(name);
+    if !is_there {
+        skip::skip(test, "compilers", &format!("no {name}"));
+    }
+    is_there
+}
+
+fn runs(name: &str) -> bool {
+    Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+/// A source file of `tests/native`.
+#[must_use]
+pub fn source(name: &str) -> PathBuf {
+    build::workspace().join("tests/native").join(name)
+}
+
+/// Runs a compiler with the headers at hand.
+///
+/// # Panics
+/// If it does not run.
+pub fn compiler(compiler: &str, arguments: &[&str]) -> Output {
+    let mut command = Command::new(compiler);
+    command.arg("-I").arg(include_dir()).args(arguments);
+    command.output().unwrap_or_else(|error| panic!("{compiler}: {error}"))
+}
+
+/// Compiles some sources and links them with the shared library.
+///
+/// # Panics
+/// If that fails.
+pub fn program(compiler_name: &str, sources: &[&str], flags: &[&str], output: &Path) {
+    let directory = library_dir().to_str().expect("a path in UTF-8").to_owned();
+    // Whatever else is in the loader's path, such as what cargo puts there.
+    let rpath = format!("-Wl,--disable-new-dtags,-rpath,{directory}");
+    let link = [format!("-L{directory}"), "-ltrace".to_owned(), rpath];
+    link_program(compiler_name, sources, flags, &link, output);
+}
+
+/// Compiles some sources and links them with the static library.
+///
+/// # Panics
+/// If that fails.
+pub fn static_program(compiler_name: &str, sources: &[&str], flags: &[&str], output: &Path) {
+    let archive = library_dir().join("libtrace.a");
+    let mut link = vec![archive.to_str().expect("a path in UTF-8").to_owned()];
+    link.extend(STATIC_LIBRARIES.map(str::to_owned));
+    link_program(compiler_name, sources, flags, &link, output);
+}
+
+fn link_program(compiler_name: &str, sources: &[&str], flags: &[&str], link: &[String], output: &Path) {
+    let sources: Vec<String> =
+        sources.iter().map(|name| source(name).to_str().expect("a path in UTF-8").to_owned()).collect();
+    let mut arguments: Vec<&str> = flags.to_vec();
+    arguments.extend(sources.iter().map(String::as_str));
+    arguments.extend(["-o", output.to_str().expect("a path in UTF-8")]);
+    arguments.extend(link.iter().map(String::as_str));
+    check(&format!("{compiler_name} {arguments:?}"), &compiler(compiler_name, &arguments));
+}
+
+/// Checks that something ran well.
+///
+/// # Panics
+/// If it did not.
+pub fn check(what: &str, output: &Output) {
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (out, err) = (said(&output.stdout), said(&output.stderr));
+    assert!(output.status.success(), "{what}: {}\n{out}\n{err}", output.status);
+}

@@ -1,0 +1,15 @@
+//! The kernel's own events, beside those of programs. As root, with tracefs.
+#![forbid(unsafe_code)]
+
+mod kernel {
+    mod access;
+    mod categories;
+    mod clocks;
+    mod figures;
+    mod losses;
+    mod markers;
+    mod names;
+    mod probes;
+    mod profiles;
+    mod switches;
+}

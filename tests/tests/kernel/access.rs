@@ -1,0 +1,199 @@
+//! What is needed, what is left behind, and what happens without it.
+
+use rustix::process::Signal;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+use trace_tests::archive::Scheduled;
+use trace_tests::build::copy_program;
+use trace_tests::kernel::{alone, has_tracefs, instance_of, instances, settings};
+use trace_tests::scene::wait_for_death;
+use trace_tests::skip::skip;
+use trace_tests::{Archive, Sandbox, wait_for};
+
+/// The process of the only provider that records.
+fn provider() -> u32 {
+    wait_for("an instance", || {
+        let name = instances().pop()?.file_name()?.to_str()?.to_owned();
+        name.strip_prefix("ktrace_provider_")?.parse().ok()
+    })
+}
+
+/// Everybody can look at the settings afterwards, and they are as before.
+//= docs/kernel.md#the-instance
+#[test]
+fn tracefs_is_left_as_it_was_found() {
+    if !has_tracefs("tracefs_is_left_as_it_was_found") {
+        return;
+    }
+    let _alone = alone();
+    let sandbox = Sandbox::new();
+    // What others have left is removed by whoever starts.
+    assert!(sandbox.trace(["record", "--categories", "kernel:meta", "--", "true"]).status.success());
+    let before = settings();
+    let command = ["--", "sh", "-c", "read end"];
+    for signal in [None, Some(Signal::TERM)] {
+        let categories = "kernel,atrace,kernel:tp:block:*,kernel:uprobe:/bin/true:0x10";
+        let mut recording =
+            sandbox.spawn("trace", &[&["record", "--categories", categories], &command[..]].concat());
+        let provider = provider();
+        if let Some(signal) = signal {
+            trace_tests::sandbox::kill(provider, signal);
+            wait_for_death(provider);
+        }
+        recording.say("end");
+        let output = recording.finish();
+        assert!(output.status.success(), "{output:?}");
+        wait_for("the instance to go", || (!instance_of(provider).exists()).then_some(()));
+        assert_eq!(settings(), before, "{signal:?}");
+        assert!(!Archive::read(&sandbox.file("trace.fxt")).scheduling.is_empty(), "{signal:?}");
+    }
+}
+
+/// A provider that was killed leaves its instance; the next one removes it. The recording that it was in goes on.
+//= docs/kernel.md#the-instance
+#[test]
+fn what_a_killed_provider_left_the_next_one_removes() {
+    if !has_tracefs("what_a_killed_provider_left_the_next_one_removes") {
+        return;
+    }
+    let _alone = alone();
+    let sandbox = Sandbox::new();
+    // What others have left is removed by whoever starts.
+    assert!(sandbox.trace(["record", "--categories", "kernel:meta", "--", "true"]).status.success());
+    let before = settings();
+    let categories = "kernel:sched,kernel:uprobe:/bin/true:0x10";
+    let command = ["--", "sh", "-c", "echo begun; read end"];
+    let mut recording =
+        sandbox.spawn("trace", &[&["record", "--categories", categories], &command[..]].concat());
+    assert_eq!(recording.line(), "begun");
+    let killed = provider();
+    trace_tests::sandbox::kill(killed, Signal::KILL);
+    wait_for_death(killed);
+    recording.say("end");
+    let output = recording.finish();
+    assert!(output.status.success(), "{output:?}");
+    assert!(instance_of(killed).exists());
+    // What had come until then is kept.
+    assert!(Archive::read(&sandbox.file("trace.fxt")).threads.values().any(|name| name == "kthreadd"));
+
+    let output = sandbox.trace(["record", "--categories", "kernel:sched", "--", "true"]);
+    assert!(output.status.success(), "{output:?}");
+    assert!(!instance_of(killed).exists());
+    wait_for("all instances to go", || instances().is_empty().then_some(()));
+    assert_eq!(settings(), before);
+}
+
+/// A user with a runtime directory of his own, and programs that he may start.
+struct User {
+    sandbox: Sandbox,
+    home: PathBuf,
+}
+
+const USER: u32 = 4_003;
+
+impl User {
+    /// None if only root can become somebody else.
+    fn new() -> Option<Self> {
+        let sandbox = Sandbox::for_all_users()?;
+        for name in ["trace", "pattern"] {
+            copy_program(name, &sandbox.file(name));
+        }
+        let home = sandbox.file("home");
+        std::fs::create_dir(&home).unwrap();
+        std::os::unix::fs::chown(&home, Some(USER), Some(USER)).unwrap();
+        Some(Self { sandbox, home })
+    }
+
+    fn runtime_dir(&self) -> PathBuf {
+        self.home.join("run")
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(self.sandbox.file("trace"));
+        command.current_dir(&self.home).env("TRACE_RUNTIME_DIR", self.runtime_dir());
+        command
+    }
+
+    /// Records a program that answers itself 200 times; what was said of the kernel, and the archive.
+    fn record(&self) -> (Vec<String>, Archive) {
+        let mut command = self.command();
+        command.uid(USER).gid(USER).args(["record", "--categories", "kernel:sched,pattern", "--"]);
+        let output = command.arg(self.sandbox.file("pattern")).args(["200", "5", "20"]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let of_kernel = said.lines().filter(|line| line.contains("kernel ")).map(str::to_owned).collect();
+        (of_kernel, Archive::read(&self.home.join("trace.fxt")))
+    }
+}
+
+/// How often a thread is said to go.
+fn goes(archive: &Archive, thread: u64) -> usize {
+    let is_it = |scheduled: &&Scheduled| matches!(scheduled, Scheduled::Switch { outgoing, .. } if *outgoing == thread);
+    archive.scheduling.iter().filter(is_it).count()
+}
+
+/// A user without rights is told so once, with the command that helps. Everything else is recorded, and when the user's own threads run.
+//= docs/kernel.md#access
+//= docs/kernel.md#without-rights
+#[test]
+fn without_rights_one_sentence_says_what_to_do() {
+    let test = "without_rights_one_sentence_says_what_to_do";
+    if !has_tracefs(test) {
+        return;
+    }
+    let Some(user) = User::new() else { return skip(test, "root", "only root can become somebody else") };
+    let _alone = alone();
+    let (said, archive) = user.record();
+    let command = format!(
+        "sudo TRACE_RUNTIME_DIR={} {} ktrace",
+        user.runtime_dir().display(),
+        user.sandbox.file("trace").display()
+    );
+    let missing =
+        "kernel events need the right to write to /sys/kernel/tracing/instances, which this user has not";
+    let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+    let events = archive.events.iter().filter(|event| event.event.category.as_bytes() == b"pattern").count();
+    assert_eq!(events, 3 * 200 + 2 * 5 + 20);
+    if paranoid.trim().parse::<i32>().is_ok_and(|paranoid| paranoid > 2) {
+        assert_eq!(
+            said,
+            [format!("trace: ktrace_provider: kernel events are not recorded: {missing}: {command}")]
+        );
+        return skip(test, "perf", "this kernel tells users nothing");
+    }
+    let rest = "without it only context switches of this user's programs are recorded";
+    assert_eq!(said, [format!("trace: ktrace_provider: {missing}: {command}; {rest}")]);
+    let (ping, pong) = (archive.thread("ping"), archive.thread("pong"));
+    // A round may be answered before anybody has gone to rest; resting has no other way.
+    assert!(goes(&archive, ping) > 5 && goes(&archive, pong) > 0);
+    let check = user.command().args(["check", "--clocks", "trace.fxt"]).output().unwrap();
+    assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
+}
+
+/// The command that is said does help.
+//= docs/kernel.md#access
+#[test]
+fn roots_provider_serves_a_users_manager() {
+    let test = "roots_provider_serves_a_users_manager";
+    if !has_tracefs(test) {
+        return;
+    }
+    let Some(user) = User::new() else { return skip(test, "root", "only root can become somebody else") };
+    let _alone = alone();
+    let mut manager = user.command();
+    manager.uid(USER).gid(USER).arg("manager");
+    let _manager = Sandbox::spawn_command(manager);
+    wait_for("the manager's socket", || user.runtime_dir().join("registry").exists().then_some(()));
+    let mut command = user.command();
+    // As sudo would run it.
+    command.arg("ktrace").env("SUDO_UID", USER.to_string());
+    let mut provider = Sandbox::spawn_command(command);
+    assert_eq!(provider.line(), "ready");
+    let (said, archive) = user.record();
+    assert_eq!(said, [""; 0]);
+    assert!(goes(&archive, archive.thread("ping")) > 5);
+    // What no user may know.
+    assert!(archive.scheduling.iter().any(|scheduled| matches!(scheduled, Scheduled::Wakeup { .. })));
+    assert_eq!(archive.threads[&2], "kthreadd");
+}

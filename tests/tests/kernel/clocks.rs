@@ -1,0 +1,83 @@
+//! The kernel's clock is that of the programs.
+
+use trace_format::record::{RecordHeader, RecordType};
+use trace_tests::Sandbox;
+use trace_tests::build::program;
+use trace_tests::kernel::{alone, has_tracefs};
+
+/// Shifts the events of the provider of a name by so many ticks.
+fn shift(trace: &[u8], provider: &str, ticks: u64) -> Vec<u8> {
+    let mut words: Vec<u64> = trace.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+    let (mut at, mut is_here) = (0, false);
+    while at < words.len() {
+        let header = RecordHeader(words[at]);
+        let size = header.size().0;
+        match header.record_type() {
+            // Its name, or that it goes on here.
+            Some(RecordType::Metadata) if header.0 >> 16 & 0xf == 1 => {
+                let length = (header.0 >> 52 & 0xff) as usize;
+                let bytes: Vec<u8> =
+                    words[at + 1..at + size].iter().flat_map(|word| word.to_le_bytes()).collect();
+                is_here = &bytes[..length] == provider.as_bytes();
+            }
+            Some(RecordType::Event) if is_here => {
+                words[at + 1] += ticks;
+                // A complete duration's end.
+                if header.0 >> 16 & 0xf == 4 {
+                    words[at + size - 1] += ticks;
+                }
+            }
+            _ => {}
+        }
+        at += size;
+    }
+    words.into_iter().flat_map(u64::to_le_bytes).collect()
+}
+
+//= docs/check.md#clocks
+//= docs/kernel.md#time
+#[test]
+fn events_lie_where_their_threads_ran_and_a_skew_of_50_microseconds_shows() {
+    if !has_tracefs("events_lie_where_their_threads_ran_and_a_skew_of_50_microseconds_shows") {
+        return;
+    }
+    let _alone = alone();
+    let sandbox = Sandbox::new();
+    let pattern = program("pattern").to_str().unwrap();
+    let options = ["record", "--categories", "kernel:sched,pattern", "--", pattern, "2000", "50", "500"];
+    let output = sandbox.trace(options);
+    assert!(output.status.success(), "{output:?}");
+    let check = |name: &str| {
+        let output = sandbox.trace(["check", "--clocks", "--json", name]);
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        (output.status.code(), report)
+    };
+    let (code, report) = check("trace.fxt");
+    assert_eq!(code, Some(0), "{report:#}");
+    let provider = |report: &serde_json::Value| {
+        let providers = report["providers"].as_array().unwrap();
+        providers.iter().find(|provider| provider["name"] == "pattern").unwrap()["id"].clone()
+    };
+    let clock = |report: &serde_json::Value| {
+        let id = provider(report);
+        report["clocks"].as_array().unwrap().iter().find(|clock| clock["provider"] == id).unwrap().clone()
+    };
+    let truth = clock(&report);
+    let number = |clock: &serde_json::Value, name: &str| clock[name].as_i64().unwrap();
+    // Two for a round and one for its answer, two for a sleep, begin and end of a spin.
+    assert_eq!(number(&truth, "judged"), 3 * 2000 + 2 * 50 + 2 * 500);
+    assert!(number(&truth, "outside") * 1000 <= number(&truth, "judged"), "{truth}");
+
+    let trace = std::fs::read(sandbox.file("trace.fxt")).unwrap();
+    let rate = trace_tests::Archive::of_bytes(&trace).rates[0];
+    std::fs::write(sandbox.file("off.fxt"), shift(&trace, "pattern", rate / 20_000)).unwrap();
+    let (code, report) = check("off.fxt");
+    assert_eq!(code, Some(1));
+    let off = clock(&report);
+    assert!(number(&off, "outside") * 100 > number(&off, "judged"), "{off}");
+    let kinds: Vec<_> =
+        report["problems"].as_array().unwrap().iter().map(|problem| &problem["kind"]).collect();
+    assert_eq!(kinds, ["clock-skew"]);
+    // Not later than they are, and about as much earlier.
+    assert!((-60_000..=-30_000).contains(&number(&off, "shift_ns")), "{off}");
+}

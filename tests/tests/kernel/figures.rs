@@ -1,0 +1,135 @@
+//! Figures of the system and of its processes.
+
+use std::collections::BTreeMap;
+use std::net::UdpSocket;
+use std::time::{Duration, Instant};
+use trace_format::event::EventKind;
+use trace_tests::archive::{Event, Value};
+use trace_tests::build::program;
+use trace_tests::kernel::alone;
+use trace_tests::skip::skip;
+use trace_tests::{Archive, Sandbox};
+
+/// Values of a counter, with their times in seconds.
+fn values(archive: &Archive, name: &str, argument: &str, is_it: impl Fn(&Event) -> bool) -> Vec<(f64, f64)> {
+    let of_name = archive.events.iter().filter(|event| event.name() == name && is_it(event));
+    of_name
+        .map(|event| {
+            let value = match event.event.argument(argument) {
+                Some(Value::Double(value)) => *value,
+                Some(Value::Uint64(value)) => *value as f64,
+                other => panic!("{name} {argument}: {other:?}"),
+            };
+            (event.event.nanos().0 as f64 / 1e9, value)
+        })
+        .collect()
+}
+
+fn most(values: &[(f64, f64)]) -> f64 {
+    values.iter().map(|(_, value)| *value).fold(0.0, f64::max)
+}
+
+//= docs/kernel.md#figures
+#[test]
+fn figures_show_what_a_program_does() {
+    let _alone = alone();
+    let sandbox = Sandbox::new();
+    let script = "timeout 0.6 taskset -c 1 sh -c 'while :; do :; done'; \
+                  (head -c 64000000 /dev/zero; sleep 0.3) | tail -c 64000000 > /dev/null; echo begun; read end";
+    let mut recording = sandbox.spawn(
+        "trace",
+        &[
+            "record",
+            "--categories",
+            "system_metrics,system_metrics:pss",
+            "--sample-interval",
+            "20ms",
+            "--",
+            "sh",
+            "-c",
+            script,
+        ],
+    );
+    assert_eq!(recording.line(), "begun");
+    // As much as can be counted again.
+    let (from, to) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
+    let sent_at = Instant::now();
+    for _ in 0..1000 {
+        from.send_to(&[0; 1000], to.local_addr().unwrap()).unwrap();
+    }
+    recording.say("end");
+    let output = recording.finish();
+    assert!(output.status.success(), "{output:?}");
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("nothing of it"), "{output:?}");
+    assert!(sent_at.elapsed() < Duration::from_secs(30));
+    let archive = Archive::read(&sandbox.file("trace.fxt"));
+    let any = |_: &Event| true;
+
+    let cpu = archive.threads.iter().find(|(_, name)| *name == "cpu-1").map(|(thread, _)| *thread).unwrap();
+    let busy = values(&archive, "cpu", "busy", |event| event.event.thread.0 == cpu);
+    assert!(busy.len() > 20 && most(&busy) > 90.0, "{busy:?}");
+    // A fiftieth of a second apart, as was asked for.
+    let spans: Vec<f64> = busy.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+    let mut sorted = spans.clone();
+    sorted.sort_by(f64::total_cmp);
+    assert!((0.015..0.03).contains(&sorted[sorted.len() / 2]), "{spans:?}");
+
+    let tail =
+        archive.processes.iter().find(|(_, name)| *name == "tail").map(|(process, _)| *process).unwrap();
+    let of_tail = |event: &Event| event.event.process.0 == tail;
+    for (name, argument) in [("resident memory", "anon"), ("proportional memory", "pss")] {
+        let memory = values(&archive, name, argument, of_tail);
+        assert!((64e6..80e6).contains(&most(&memory)), "{name}: {memory:?}");
+    }
+    // Each of its pages once, at least.
+    assert!(most(&values(&archive, "page faults", "minor", of_tail)) > 64e6 / 4096.0 / 512.0);
+
+    let received = values(&archive, "net lo", "received B/s", any);
+    let bytes: f64 = received.windows(2).map(|pair| pair[1].1 * (pair[1].0 - pair[0].0)).sum();
+    assert!(bytes > 1e6, "{bytes}: {received:?}");
+
+    let mut series: BTreeMap<String, usize> = BTreeMap::new();
+    for event in &archive.events {
+        *series.entry(event.name()).or_default() += 1;
+    }
+    for name in ["cpus", "load", "memory", "page faults"] {
+        assert!(series.get(name).is_some_and(|count| *count > 20), "{name}: {series:?}");
+    }
+    let free = values(&archive, "memory", "available", any);
+    assert!(free.iter().all(|(_, bytes)| *bytes > 1e6), "{free:?}");
+}
+
+/// What is counted for a thread, and what is said of counters that the processor lacks.
+//= docs/kernel.md#counters-of-threads
+#[test]
+fn threads_have_counters_of_their_own() {
+    let test = "threads_have_counters_of_their_own";
+    if !rustix::process::geteuid().is_root() {
+        return skip(test, "root", "what happens in the kernel counts for root only");
+    }
+    let _alone = alone();
+    let sandbox = Sandbox::new();
+    let pattern = program("pattern").to_str().unwrap();
+    let categories = "cpu:context-switches,cpu:task-clock,cpu:page-faults,cpu:cycles,pattern";
+    let options =
+        ["record", "--categories", categories, "--sample-interval", "10ms", "--", pattern, "0", "100", "500"];
+    let output = sandbox.trace(options);
+    assert!(output.status.success(), "{output:?}");
+    let archive = Archive::read(&sandbox.file("trace.fxt"));
+    let ping = archive.by_thread("sleep").into_keys().next().unwrap();
+    let of_ping =
+        |event: &Event| event.event.thread.0 == ping && event.event.kind == EventKind::Counter { id: ping };
+    let switches = values(&archive, "context-switches", "value", of_ping);
+    // Once for each rest, and hardly more; counted from when the thread was found.
+    assert!((80.0..=130.0).contains(&most(&switches)), "{switches:?}");
+    assert!(switches.windows(2).all(|pair| pair[0] < pair[1] && pair[0].1 < pair[1].1), "{switches:?}");
+    let clock = values(&archive, "task-clock", "value", of_ping);
+    let spins = archive.by_thread("spin").remove(&ping).unwrap();
+    let (first, last) = (spins[0].event.nanos().0, spins[499].event.nanos().0);
+    let (least, most) = ((last - first) as f64 * 0.5, (last - first) as f64 * 4.0 + 50e6);
+    assert!((least..most).contains(&clock.last().unwrap().1), "{clock:?}, {least} to {most}");
+    // Whether the processor counts cycles depends on the machine; which it is, is said.
+    let has_cycles = archive.events.iter().any(|event| event.name() == "cycles");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_ne!(has_cycles, said.contains("this machine does not count cpu:cycles\n"), "{said}");
+}

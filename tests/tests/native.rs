@@ -1,0 +1,15 @@
+//! Programs in C and C++, compiled by gcc and by clang, recorded by the real client.
+#![forbid(unsafe_code)]
+
+mod native {
+    mod bindings;
+    mod headers;
+    mod hosting;
+    mod installed;
+    mod kinds;
+    mod processes;
+    mod programs;
+    mod sanitizers;
+    mod symbols;
+    mod words;
+}

@@ -1,0 +1,33 @@
+//! The example of `docs/bindings.md`, as it stands there.
+
+use super::programs::shown;
+use std::fs;
+use trace_tests::{Archive, Sandbox, build, native, wait_for};
+
+#[test]
+fn the_example_for_other_languages_is_recorded() {
+    let test = "the_example_for_other_languages_is_recorded";
+    if !native::has_tool(test, "python3") {
+        return;
+    }
+    let page = fs::read_to_string(build::workspace().join("docs/bindings.md")).expect("the page");
+    let (_, rest) = page.split_once("```python\n").expect("an example");
+    let (example, _) = rest.split_once("```").expect("its end");
+    let lines = example.lines().filter(|line| !line.is_empty()).count();
+    assert!(lines <= 30, "it has {lines} lines");
+    wait_for("a program that is recorded", || {
+        let sandbox = Sandbox::new();
+        fs::write(sandbox.file("example.py"), example).expect("a file");
+        let output = sandbox
+            .command("trace")
+            .env("LIBTRACE", native::library_dir().join("libtrace.so.0"))
+            .args(["record", "--output-file", "trace.fxt", "--", "python3", "example.py"])
+            .output()
+            .expect("it runs");
+        native::check("python3 example.py", &output);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "499500\n");
+        let archive = Archive::read(&sandbox.file("trace.fxt"));
+        let events: Vec<String> = archive.events.iter().map(shown).collect();
+        (!events.is_empty()).then(|| assert_eq!(events, ["complete python/sum"]))
+    });
+}

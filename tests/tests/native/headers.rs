@@ -1,0 +1,191 @@
+//! Each header on its own, in every language and by every compiler; and what must not compile.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+use trace_tests::{Sandbox, native};
+
+/// Headers that need C++, by the beginnings of their paths.
+const CXX_ONLY: [&str; 9] = [
+    "fbl/",
+    "lib/fit/",
+    "lib/zx/",
+    "lib/trace/internal/string_traits.h",
+    "lib/trace/internal/values.h",
+    "lib/trace/observer.h",
+    "lib/trace-provider/handler.h",
+    "trace-reader/",
+    "trace-vthread/",
+];
+/// As above, of older paths and what is for the other language only.
+const MORE_CXX_ONLY: [&str; 4] =
+    ["trace/observer.h", "trace-provider/handler.h", "lib/trace-engine/fields.h", "trace-engine/fields.h"];
+const C_ONLY: &str = "lib/trace/internal/arity.h";
+
+fn headers() -> Vec<String> {
+    fn walk(directory: &Path, found: &mut Vec<String>) {
+        for entry in fs::read_dir(directory).expect("a directory").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                walk(&path, found);
+            } else {
+                let name = path.strip_prefix(native::include_dir()).expect("inside");
+                found.push(name.to_str().expect("UTF-8").to_owned());
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(&native::include_dir(), &mut found);
+    found.sort();
+    found
+}
+
+/// Compiles a text and nothing more.
+fn compile(compiler: &str, text: &str, flags: &[&str]) -> Output {
+    let sandbox = Sandbox::new();
+    let is_cxx = compiler.ends_with("++");
+    let path = sandbox.file(if is_cxx { "text.cc" } else { "text.c" });
+    fs::write(&path, format!("{text}\n")).expect("a file");
+    let path = path.to_str().expect("UTF-8");
+    native::compiler(compiler, &[&native::STRICT[..], flags, &["-fsyntax-only", path]].concat())
+}
+
+fn standards() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let c = native::C
+        .into_iter()
+        .flat_map(|compiler| ["-std=c11", "-std=gnu17"].map(|standard| (compiler, standard)));
+    let cxx = native::CXX
+        .into_iter()
+        .flat_map(|compiler| ["-std=c++17", "-std=gnu++20"].map(|standard| (compiler, standard)));
+    c.chain(cxx)
+}
+
+#[test]
+fn each_header_compiles_on_its_own() {
+    if !native::has_compilers("each_header_compiles_on_its_own") {
+        return;
+    }
+    let headers = headers();
+    assert!(headers.len() > 55, "{headers:?}");
+    let is_cxx_only =
+        |header: &str| CXX_ONLY.iter().chain(&MORE_CXX_ONLY).any(|start| header.starts_with(start));
+    for (compiler, standard) in standards() {
+        let is_cxx = compiler.ends_with("++");
+        for header in &headers {
+            if !is_cxx && is_cxx_only(header) || is_cxx && header == C_ONLY {
+                continue;
+            }
+            let flags = if is_cxx { vec![standard, "-fno-exceptions", "-fno-rtti"] } else { vec![standard] };
+            let output = compile(compiler, &format!("#include <{header}>\ntypedef int something;\n"), &flags);
+            native::check(&format!("{compiler} {standard} {header}"), &output);
+        }
+    }
+}
+
+/// An instant with so many pairs of arguments.
+fn instant(pairs: usize, value: &str) -> String {
+    let pairs: String = (0..pairs).map(|number| format!(", \"{number}\", {value}")).collect();
+    format!("TRACE_INSTANT(\"category\", \"name\", TRACE_SCOPE_THREAD{pairs});")
+}
+
+fn function(body: &str) -> String {
+    format!(
+        "#include <trace/event.h>\n#include <lib/trace/event.h>\nvoid function(void);\nvoid function(void) {{\n{body}\n}}\n"
+    )
+}
+
+#[test]
+fn macros_take_up_to_fifteen_arguments() {
+    if !native::has_compilers("macros_take_up_to_fifteen_arguments") {
+        return;
+    }
+    for (compiler, standard) in standards() {
+        for more in [&[][..], &["-DNTRACE"]] {
+            let flags = [&[standard], more].concat();
+            let body: String = [0, 1, 15].map(|pairs| instant(pairs, "TA_INT32(1)")).concat();
+            let duration = body.replace("INSTANT", "DURATION").replace(", TRACE_SCOPE_THREAD", "");
+            let both = function(&format!("{body}\n{duration}"));
+            native::check(&format!("{compiler} {flags:?}"), &compile(compiler, &both, &flags));
+            let refused = [
+                instant(16, "TA_INT32(1)"),
+                instant(1, "TA_INT32(1), \"without a value\""),
+                "TRACE_COUNTER(\"category\", \"name\", \"an id\", \"value\", TA_INT32(1));".to_owned(),
+                "TRACE_COUNTER(\"category\", \"name\", 1);".to_owned(),
+            ];
+            for body in refused {
+                let output = compile(compiler, &function(&body), &flags);
+                assert!(!output.status.success(), "{compiler} {flags:?} takes {body}");
+            }
+        }
+    }
+}
+
+#[test]
+fn values_without_a_meaning_are_refused() {
+    if !native::has_compilers("values_without_a_meaning_are_refused") {
+        return;
+    }
+    let refused = [
+        "enum class Color { kRed }; TRACE_INSTANT(\"c\", \"n\", TRACE_SCOPE_THREAD, \"v\", Color::kRed);",
+        "struct Thing {}; TRACE_INSTANT(\"c\", \"n\", TRACE_SCOPE_THREAD, \"v\", Thing());",
+        "TRACE_DURATION(\"c\", \"n\", \"v\", static_cast<__int128>(1));",
+    ];
+    for compiler in native::CXX {
+        for body in refused {
+            let output = compile(compiler, &function(body), &["-std=c++17", "-Wno-pedantic"]);
+            assert!(!output.status.success(), "{compiler} takes {body}");
+        }
+        let taken = "enum Color { kRed }; TRACE_INSTANT(\"c\", \"n\", TRACE_SCOPE_THREAD, \"v\", kRed);";
+        native::check(compiler, &compile(compiler, &function(taken), &["-std=c++17"]));
+    }
+    for compiler in native::C {
+        let body = "TRACE_INSTANT(\"c\", \"n\", TRACE_SCOPE_THREAD, \"v\", 1);";
+        assert!(
+            !compile(compiler, &function(body), &["-std=c11"]).status.success(),
+            "{compiler} takes {body}"
+        );
+    }
+}
+
+#[test]
+fn an_event_is_one_statement() {
+    if !native::has_compilers("an_event_is_one_statement") {
+        return;
+    }
+    let body = "if (TRACE_ENABLED()) TRACE_INSTANT(\"c\", \"n\", TRACE_SCOPE_THREAD); else TRACE_FLOW_END(\"c\", \"n\", 1);\n\
+                for (int i = 0; i < 2; ++i) TRACE_COUNTER(\"c\", \"n\", 1, \"v\", TA_INT32(i));\n\
+                TRACE_DURATION(\"c\", \"one\"); TRACE_DURATION(\"c\", \"two\");";
+    for (compiler, standard) in standards() {
+        for flags in [&[standard][..], &[standard, "-DNTRACE"], &[standard, "-Wshadow", "-O2"]] {
+            native::check(&format!("{compiler} {flags:?}"), &compile(compiler, &function(body), flags));
+        }
+    }
+}
+
+/// What other languages, the engine and compiled programs rely on.
+//= docs/c.md#layouts
+#[test]
+fn layouts_are_those_of_the_page() {
+    if !native::has_compilers("layouts_are_those_of_the_page") {
+        return;
+    }
+    let text = r#"
+        #include <lib/trace/internal/layout.h>
+        #define IS(type, size) _Static_assert(sizeof(type) == size, #type)
+        #define AT(type, member, offset) _Static_assert(offsetof(type, member) == offset, #type "." #member)
+        IS(trace_string_ref_t, 16); AT(trace_string_ref_t, inline_string, 8);
+        IS(trace_thread_ref_t, 24); AT(trace_thread_ref_t, inline_process_koid, 8); AT(trace_thread_ref_t, inline_thread_koid, 16);
+        IS(trace_arg_value_t, 24); AT(trace_arg_value_t, double_value, 8); AT(trace_arg_value_t, string_value_ref, 8);
+        IS(trace_arg_t, 40); AT(trace_arg_t, value, 16);
+        IS(trace_internal_site_t, 64); AT(trace_internal_site_t, category, 8); AT(trace_internal_site_t, name, 24);
+        AT(trace_internal_site_t, args, 40); AT(trace_internal_site_t, next, 56); _Static_assert(_Alignof(trace_internal_site_t) == 64, "");
+        IS(trace_internal_arg_name_t, 16); AT(trace_internal_arg_name_t, length, 8); AT(trace_internal_arg_name_t, index, 12);
+        AT(trace_internal_thread_t, thread_bits, 8); AT(trace_internal_thread_t, latest, 16);
+        AT(trace_internal_thread_t, slab.cursor, 24); AT(trace_internal_thread_t, slab.end, 32);
+        AT(trace_internal_thread_t, slab.events, 40);
+        _Static_assert(sizeof(trace_arg_type_t) == 4 && sizeof(bool) == 1, "");
+    "#;
+    for compiler in native::C {
+        native::check(compiler, &compile(compiler, text, &["-std=c11"]));
+    }
+}

@@ -1,0 +1,100 @@
+//! The library as it is installed: found by pkg-config and by CMake.
+
+use super::programs::record;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use trace_tests::{Sandbox, build, native};
+
+/// Installs the library of this build.
+fn install(prefix: &Path) {
+    // As the other tests have it, so that nothing is built a second time.
+    let output = native::library_dir().join("libtrace.so").canonicalize().expect("the library");
+    let directory = output.parent().expect("a directory");
+    let status = Command::new("make")
+        .current_dir(build::workspace())
+        .args(["--silent", "install-c", "BUILD_C=true"])
+        .arg(format!("OUTPUT_C={}", directory.display()))
+        .arg(format!("PREFIX={}", prefix.display()))
+        .output()
+        .expect("make runs");
+    native::check("make install-c", &status);
+}
+
+/// What pkg-config says of the library.
+fn pkg_config(prefix: &Path, arguments: &[&str]) -> Vec<String> {
+    let output = Command::new("pkg-config")
+        .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"))
+        .args(arguments)
+        .arg("libtrace")
+        .output()
+        .expect("pkg-config runs");
+    native::check("pkg-config", &output);
+    String::from_utf8_lossy(&output.stdout).split_whitespace().map(str::to_owned).collect()
+}
+
+fn sources() -> [PathBuf; 2] {
+    ["do_something.c", "provider_main.c"].map(native::source)
+}
+
+/// It does what it should with the shared library that was installed.
+fn check_recorded(program: &Path, what: &str) {
+    let (_, archive) = record(program, &[]);
+    let names: Vec<String> = archive.events.iter().map(trace_tests::archive::Event::name).collect();
+    assert_eq!(names, ["DoSomething", "DoSomething"], "{what}");
+}
+
+#[test]
+fn an_installed_library_is_found() {
+    let test = "an_installed_library_is_found";
+    if !native::has_compilers(test)
+        || !["pkg-config", "cmake", "make"].iter().all(|tool| native::has_tool(test, tool))
+    {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let prefix = sandbox.file("prefix");
+    install(&prefix);
+    let version = pkg_config(&prefix, &["--modversion"]);
+    assert_eq!(version, [env!("CARGO_PKG_VERSION")]);
+
+    let program = sandbox.file("shared");
+    let flags = pkg_config(&prefix, &["--cflags", "--libs"]);
+    let rpath = format!("-Wl,-rpath,{}", prefix.join("lib").display());
+    let output =
+        Command::new("gcc").args(sources()).arg("-o").arg(&program).args(&flags).arg(&rpath).output();
+    native::check("gcc", &output.expect("gcc runs"));
+    check_recorded(&program, "pkg-config");
+
+    let project = sandbox.file("project");
+    fs::create_dir(&project).expect("a directory");
+    let files = sources().map(|path| format!("\"{}\"", path.display())).join(" ");
+    let text = format!(
+        "cmake_minimum_required(VERSION 3.16)\nproject(app C)\nfind_package(Trace 0.1 REQUIRED)\n\
+         add_executable(app {files})\ntarget_link_libraries(app PRIVATE Trace::trace)\n\
+         add_executable(app_static {files})\ntarget_link_libraries(app_static PRIVATE Trace::trace_static)\n"
+    );
+    fs::write(project.join("CMakeLists.txt"), text).expect("a file");
+    let output = Command::new("cmake")
+        .args(["-S", ".", "-B", "build"])
+        .arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display()))
+        .current_dir(&project)
+        .output()
+        .expect("cmake runs");
+    native::check("cmake", &output);
+    let output = Command::new("cmake").args(["--build", "build"]).current_dir(&project).output();
+    native::check("cmake --build", &output.expect("cmake runs"));
+    for name in ["app", "app_static"] {
+        check_recorded(&project.join("build").join(name), name);
+    }
+
+    let output = Command::new("make")
+        .current_dir(build::workspace())
+        .args(["--silent", "uninstall-c"])
+        .arg(format!("PREFIX={}", prefix.display()))
+        .output()
+        .expect("make runs");
+    native::check("make uninstall-c", &output);
+    let left = Command::new("find").arg(&prefix).args(["-type", "f"]).output().expect("find runs");
+    assert_eq!(String::from_utf8_lossy(&left.stdout), "", "everything is removed");
+}

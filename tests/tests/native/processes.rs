@@ -1,0 +1,120 @@
+//! Plugins, several copies of the library, the beginnings and ends of programs, and children.
+
+use super::programs::{events, record, shown};
+use std::collections::BTreeMap;
+use std::process::Command;
+use trace_tests::{Sandbox, native};
+
+fn text(path: &std::path::Path) -> &str {
+    path.to_str().expect("a path in UTF-8")
+}
+
+/// Compiles the plugin under a name.
+fn plugin(compiler: &str, sandbox: &Sandbox, name: &str) -> std::path::PathBuf {
+    let output = sandbox.file(&format!("{name}.so"));
+    let define = format!("-DPLUGIN_NAME=\"{name}\"");
+    native::program(compiler, &["plugin.c"], &["-shared", "-fPIC", "-O2", &define], &output);
+    output
+}
+
+#[test]
+fn plugins_come_and_go() {
+    if !native::has_compilers("plugins_come_and_go") {
+        return;
+    }
+    let mut expected = Vec::new();
+    for round in 0..3 {
+        for (name, factor) in [("first", 10), ("second", 100)] {
+            for number in [factor * round, factor * round + 1] {
+                expected.push(format!("instant {{ scope: thread }} plugin/called number={number}i32"));
+                expected.push(format!("complete plugin/{name} number={number}i32"));
+            }
+        }
+        // It was really unloaded, or nothing would be shown by this.
+        expected.push("instant { scope: thread } plugin/unloaded gone=true".to_owned());
+    }
+    for compiler in native::C {
+        let sandbox = Sandbox::new();
+        let plugins = ["first", "second"].map(|name| plugin(compiler, &sandbox, name));
+        let program = sandbox.file("plugin_host");
+        native::program(compiler, &["plugin_host.c"], &["-D_GNU_SOURCE"], &program);
+        assert_eq!(events(&program, &[text(&plugins[0]), text(&plugins[1])]), expected, "{compiler}");
+    }
+}
+
+#[test]
+fn copies_of_the_library_are_one_provider() {
+    if !native::has_compilers("copies_of_the_library_are_one_provider") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let libraries = ["first", "second"].map(|name| {
+        let output = sandbox.file(&format!("{name}.so"));
+        let define = format!("-DCOPY_NAME=\"{name}\"");
+        native::static_program("gcc", &["copy.c"], &["-shared", "-fPIC", "-O2", &define], &output);
+        output
+    });
+    let program = sandbox.file("copy_host");
+    native::program("gcc", &["copy_host.c"], &["-Wl,--as-needed"], &program);
+    let needed = Command::new("readelf").arg("--dynamic").arg(&program).output().expect("readelf runs");
+    assert!(!String::from_utf8_lossy(&needed.stdout).contains("libtrace"), "the program has a copy, too");
+    for order in [[0, 1], [1, 0]] {
+        let arguments = order.map(|index| text(&libraries[index]));
+        let (_, archive) = record(&program, &arguments);
+        let names: Vec<&String> =
+            archive.providers.values().filter(|name| *name != "trace_manager").collect();
+        assert_eq!(names, [["first", "second"][order[0]]], "one provider, by its first name");
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        for event in &archive.events {
+            *counts.entry(event.name()).or_default() += 1;
+        }
+        let expected = [("first", 100), ("second", 100)].map(|(name, count)| (name.to_owned(), count));
+        assert_eq!(counts, expected.into());
+    }
+}
+
+#[test]
+fn programs_trace_before_main_and_after_it() {
+    if !native::has_compilers("programs_trace_before_main_and_after_it") {
+        return;
+    }
+    let expected = [
+        "instant { scope: thread } statics/initialiser",
+        "instant { scope: thread } statics/main",
+        "instant { scope: thread } statics/inline",
+        "instant { scope: thread } statics/template value=1i32",
+        "instant { scope: thread } statics/template value=\"text\"",
+        "instant { scope: thread } statics/destructor",
+        "instant { scope: thread } statics/exit",
+    ];
+    let sandbox = Sandbox::new();
+    let program = sandbox.file("statics");
+    for compiler in native::CXX {
+        for optimization in ["-O0", "-O2"] {
+            native::program(compiler, &["statics.cc"], &["-std=c++17", optimization], &program);
+            assert_eq!(events(&program, &[]), expected, "{compiler} {optimization}");
+            native::static_program(compiler, &["statics.cc"], &["-std=c++17", optimization], &program);
+            assert_eq!(events(&program, &[]), expected, "{compiler} {optimization} static");
+        }
+    }
+}
+
+#[test]
+fn children_are_recorded_by_themselves() {
+    if !native::has_compilers("children_are_recorded_by_themselves") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let program = sandbox.file("forking");
+    native::program("clang", &["forking.c"], &["-D_GNU_SOURCE"], &program);
+    let (_, archive) = record(&program, &[]);
+    let mut by_provider: BTreeMap<_, Vec<String>> = BTreeMap::new();
+    for event in &archive.events {
+        by_provider.entry(event.provider).or_default().push(event.name());
+        let own = archive.events.iter().filter(|other| other.provider == event.provider);
+        assert!(own.into_iter().all(|other| other.event.process == event.event.process), "{}", shown(event));
+    }
+    let mut found: Vec<Vec<String>> = by_provider.into_values().collect();
+    found.sort();
+    assert_eq!(found, [vec!["child", "child again"], vec!["other program"], vec!["parent", "parent"]]);
+}

@@ -1,0 +1,136 @@
+//! Programs under the compilers' sanitizers and under valgrind.
+
+use super::programs::record;
+use std::collections::BTreeMap;
+use std::process::Command;
+use trace_tests::{Archive, Sandbox, native};
+
+/// Of `threads.c`.
+const THREADS: i32 = 8;
+const EVENTS: usize = 2000;
+
+/// Each thread's events are there, in order.
+fn check_threads(archive: &Archive) {
+    let mut last: BTreeMap<(u64, String), usize> = BTreeMap::new();
+    for event in &archive.events {
+        let Some(trace_tests::archive::Value::Int32(i)) = event.event.argument("i") else {
+            panic!("{event:?}");
+        };
+        let seen = last.entry((event.event.thread.0, event.name())).or_default();
+        assert_eq!(*i as usize, *seen, "{event:?}");
+        *seen += 1;
+    }
+    assert_eq!(last.len(), 2 * THREADS as usize);
+    assert!(last.values().all(|count| *count == EVENTS), "{last:?}");
+}
+
+#[test]
+fn sanitizers_have_nothing_to_say() {
+    if !native::has_compilers("sanitizers_have_nothing_to_say") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let program = sandbox.file("program");
+    let flags = [
+        "-g",
+        "-O1",
+        "-fsanitize=address,undefined",
+        "-fno-sanitize-recover=all",
+        "-pthread",
+        "-D_GNU_SOURCE",
+    ];
+    for compiler in native::C {
+        native::program(compiler, &["threads.c"], &flags, &program);
+        check_threads(&record(&program, &[]).1);
+        for source in ["rare.c", "by_hand.c", "words.c"] {
+            native::program(compiler, &[source], &flags, &program);
+            // These say with their status whether all was well; what they record is another test's.
+            let options: &[&str] = match source {
+                "rare.c" => &["--categories", "rare"],
+                "by_hand.c" => &["--categories", "hand*"],
+                _ => &[],
+            };
+            run_recorded(&program, options, &format!("{compiler} {source}"));
+        }
+        native::program(compiler, &["host.c"], &flags, &program);
+        for mode in ["0", "1", "2"] {
+            let output =
+                Command::new(&program).arg(mode).arg(sandbox.file("buffer")).output().expect("it runs");
+            native::check(&format!("{compiler} host.c {mode}"), &output);
+        }
+    }
+    for compiler in native::CXX {
+        let flags = [&flags[..], &["-std=c++17"]].concat();
+        for (source, categories) in [
+            ("types.cc", "types"),
+            ("chromium.cc", "chromium"),
+            ("statics.cc", "statics"),
+            ("observing.cc", "observed"),
+        ] {
+            native::program(compiler, &[source], &flags, &program);
+            run_recorded(&program, &["--categories", categories], &format!("{compiler} {source}"));
+        }
+    }
+}
+
+fn run_recorded(program: &std::path::Path, options: &[&str], what: &str) {
+    let program = program.to_str().expect("a path in UTF-8");
+    trace_tests::wait_for("a program that is recorded", || {
+        let sandbox = Sandbox::new();
+        let output =
+            sandbox.trace([&["record", "--output-file", "trace.fxt"], options, &["--", program]].concat());
+        let archive = Archive::read(&sandbox.file("trace.fxt"));
+        (!archive.events.is_empty()).then(|| native::check(what, &output))
+    });
+}
+
+/// A reader that is given anything whatever.
+#[test]
+fn the_reader_stays_within_its_input() {
+    if !native::has_compilers("the_reader_stays_within_its_input") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let program = sandbox.file("dump");
+    let flags =
+        ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-std=c++17", "-DNDEBUG"];
+    native::program("clang++", &["dump.cc"], &flags, &program);
+    let corpus = trace_tests::build::workspace().join("tests/data/corpus");
+    let mut files = 0;
+    for entry in std::fs::read_dir(corpus).expect("the corpus").flatten() {
+        if entry.path().extension().is_some_and(|extension| extension == "fxt") {
+            let output = Command::new(&program).arg(entry.path()).output().expect("it runs");
+            native::check(&entry.path().display().to_string(), &output);
+            files += 1;
+        }
+    }
+    assert!(files > 100, "{files} files");
+}
+
+#[test]
+fn valgrind_has_nothing_to_say() {
+    let test = "valgrind_has_nothing_to_say";
+    if !native::has_compilers(test) || !native::has_tool(test, "valgrind") {
+        return;
+    }
+    let build = Sandbox::new();
+    let program = build.file("threads");
+    // As many events as valgrind does in a moment.
+    native::program("gcc", &["threads.c"], &["-g", "-pthread", "-DEVENTS=200"], &program);
+    let program = program.to_str().expect("a path in UTF-8");
+    trace_tests::wait_for("a program that is recorded", || {
+        let sandbox = Sandbox::new();
+        let options =
+            ["record", "--output-file", "trace.fxt", "--", "valgrind", "--quiet", "--error-exitcode=9"];
+        let output = sandbox.trace(
+            [&options[..], &["--leak-check=full", "--errors-for-leak-kinds=definite", program]].concat(),
+        );
+        native::check("valgrind", &output);
+        let archive = Archive::read(&sandbox.file("trace.fxt"));
+        if archive.events.is_empty() {
+            return None;
+        }
+        assert_eq!(archive.events.len(), 2 * 200 * THREADS as usize);
+        Some(())
+    });
+}
