@@ -28,7 +28,9 @@ pub fn count_of(program: &Path, arguments: &[&str]) -> Result<u64, String> {
 
 /// Instructions of a whole run.
 fn collect(program: &Path, arguments: &[&str], times: u64) -> Result<u64, String> {
+    let runtime = tempfile::tempdir().map_err(|error| error.to_string())?;
     let output = Command::new("valgrind")
+        .env("TRACE_RUNTIME_DIR", runtime.path())
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(program)
         .args(arguments)

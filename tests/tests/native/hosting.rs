@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::num::NonZeroU64;
-use std::process::Command;
+use std::process::{Command, Output};
 use trace_format::argument::ArgumentValue;
 use trace_format::buffer::BufferMode;
 use trace_format::record::{Record, RecordHeader};
@@ -52,6 +52,19 @@ fn numbers(buffer: &Written, rate: u64, mode: BufferMode) -> (Vec<u32>, usize) {
     (numbers, others)
 }
 
+/// What is left of a run, beside what was printed.
+const BUFFER: &str = "buffer";
+
+/// Runs `host.c` with a mode's number, where nobody has found out the rate of the clock unless in a run before.
+pub fn host(program: &mut Command, mode: usize, sandbox: &Sandbox) -> Output {
+    program
+        .arg(mode.to_string())
+        .arg(sandbox.file(BUFFER))
+        .env("TRACE_RUNTIME_DIR", sandbox.runtime_dir())
+        .output()
+        .expect("it runs")
+}
+
 #[test]
 fn a_program_hosts_the_engine_itself() {
     if !native::has_compilers("a_program_hosts_the_engine_itself") {
@@ -64,10 +77,9 @@ fn a_program_hosts_the_engine_itself() {
         let flags = [&native::STRICT[..], &["-D_GNU_SOURCE", "-O2"]].concat();
         native::program(compiler, &["host.c"], &flags, &program);
         for (number, mode) in modes.into_iter().enumerate() {
-            let file = sandbox.file("buffer");
-            let output = Command::new(&program).arg(number.to_string()).arg(&file).output().expect("it runs");
+            let output = host(&mut Command::new(&program), number, &sandbox);
             native::check(&format!("host {number}"), &output);
-            let buffer = Written(fs::read(&file).expect("the buffer"));
+            let buffer = Written(fs::read(sandbox.file(BUFFER)).expect("the buffer"));
             let rate = String::from_utf8_lossy(&output.stdout).trim().parse().expect("the rate of its clock");
             let (numbers, others) = numbers(&buffer, rate, mode);
             assert_eq!(numbers, (0..100).collect::<Vec<_>>(), "{compiler} {mode:?}");

@@ -1,5 +1,6 @@
 //! Programs under the compilers' sanitizers and under valgrind.
 
+use super::hosting::host;
 use super::programs::record;
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -53,9 +54,8 @@ fn sanitizers_have_nothing_to_say() {
             run_recorded(&program, options, &format!("{compiler} {source}"));
         }
         native::program(compiler, &["host.c"], &flags, &program);
-        for mode in ["0", "1", "2"] {
-            let output =
-                Command::new(&program).arg(mode).arg(sandbox.file("buffer")).output().expect("it runs");
+        for mode in 0..3 {
+            let output = host(&mut Command::new(&program), mode, &sandbox);
             native::check(&format!("{compiler} host.c {mode}"), &output);
         }
     }
@@ -133,4 +133,19 @@ fn valgrind_has_nothing_to_say() {
         assert_eq!(archive.events.len(), 2 * 200 * THREADS as usize);
         Some(())
     });
+}
+
+#[test]
+fn valgrind_runs_the_first_program_that_asks_for_the_clock() {
+    let test = "valgrind_runs_the_first_program_that_asks_for_the_clock";
+    if !native::has_compilers(test) || !native::has_tool(test, "valgrind") {
+        return;
+    }
+    // Nobody has found the clock's rate in here before.
+    let sandbox = Sandbox::new();
+    let program = sandbox.file("host");
+    native::program("gcc", &["host.c"], &["-g", "-pthread", "-D_GNU_SOURCE"], &program);
+    let mut valgrind = Command::new("valgrind");
+    valgrind.args(["--quiet", "--error-exitcode=9"]).arg(&program);
+    native::check("valgrind host.c", &host(&mut valgrind, 0, &sandbox));
 }
