@@ -7,6 +7,7 @@ mod native {
     mod hosting;
     mod installed;
     mod kinds;
+    mod memory;
     mod processes;
     mod programs;
     mod sanitizers;

@@ -39,7 +39,7 @@ const EDGES: [(&str, &[&str]); 12] = [
 ];
 
 /// The only files with unsafe code.
-const UNSAFE: [&str; 31] = [
+const UNSAFE: [&str; 32] = [
     "crates/trace-c/src/abi.rs",
     "crates/trace-c/src/atrace.rs",
     "crates/trace-c/src/context.rs",
@@ -50,6 +50,7 @@ const UNSAFE: [&str; 31] = [
     "crates/trace-c/src/handler.rs",
     "crates/trace-c/src/instrumentation.rs",
     "crates/trace-c/src/layout.rs",
+    "crates/trace-c/src/memory_dump.rs",
     "crates/trace-c/src/observers.rs",
     "crates/trace-c/src/provider.rs",
     "crates/trace-c/src/records.rs",

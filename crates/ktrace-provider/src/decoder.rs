@@ -15,7 +15,7 @@ use trace_linux::{IRQ, Kernel, META, POWER, Records, SYSCALL, Side, inline, soft
 const CLONE_THREAD: u64 = 0x1_0000;
 /// Most arguments of an event of the format.
 const MAX_ARGUMENTS: usize = 15;
-/// Interrupts within each other that are believed; more are a lost end.
+/// Interrupts within each other, and what a thread waits for, that are believed; more are lost ends.
 const MAX_NESTED: usize = 16;
 const INSTANT: EventKind = EventKind::Instant { scope: Scope::Thread };
 const VM: &[u8] = b"kernel:vm";
@@ -298,6 +298,15 @@ impl<R: Records> Decoder<R> {
     }
 
     fn begin(&mut self, at: u64, cpu: u16, tid: u32, doing: Doing, arguments: &[Argument<'_>]) {
+        // A thread is in one call at a time, and does one work: the end of the one before was lost.
+        match doing {
+            Doing::Call(_) => self.end(at, cpu, tid, |doing| matches!(doing, Doing::Call(_))),
+            Doing::Work(_) => self.end(at, cpu, tid, |doing| matches!(doing, Doing::Work(_))),
+            Doing::Contention if self.doing.get(&tid).is_some_and(|stack| stack.len() >= MAX_NESTED) => {
+                self.end_all(at, tid);
+            }
+            Doing::Contention => {}
+        }
         self.doing.entry(tid).or_default().push(doing);
         self.span(at, cpu, tid, doing, EventKind::DurationBegin, arguments);
     }

@@ -15,6 +15,7 @@ use crate::instrumentation::RawSite;
 use crate::observers::Callback;
 use crate::provider::Provider;
 use core::ffi::{c_char, c_void};
+use trace_provider::MemoryDump;
 
 /// Declares the table and, in front of it, the functions with their names in C.
 macro_rules! exports {
@@ -157,6 +158,12 @@ exports! {
         fn async_loop_join_threads(owner: *mut Loop);
         fn async_get_default_dispatcher() -> *mut Loop;
         fn async_set_default_dispatcher(dispatcher: *mut Loop);
+    }
+    memory_dump {
+        fn trace_on_memory_dump(call: Option<crate::memory_dump::Call>, data: *mut c_void);
+        fn trace_memory_dump_get_id(dump: *const MemoryDump) -> u64;
+        fn trace_memory_dump_is_detailed(dump: *const MemoryDump) -> bool;
+        fn trace_memory_dump_add(dump: *mut MemoryDump, name: *const c_char, bytes: u64);
     }
     atrace {
         fn ATrace_isEnabled() -> bool;

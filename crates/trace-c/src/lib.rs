@@ -11,6 +11,7 @@
 //! | `observers` | who wants to know when it starts and stops |
 //! | `handler` | the engine itself |
 //! | `provider` | joining the trace manager |
+//! | `memory_dump` | what a program uses memory for |
 //! | `dispatcher` | the loop |
 //! | `zircon` | clocks, handles, names of results |
 //! | `exports` | the list of all that is exported |
@@ -30,6 +31,7 @@ mod exports;
 mod handler;
 mod instrumentation;
 mod layout;
+mod memory_dump;
 mod observers;
 mod provider;
 mod records;

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use trace_engine::{BufferMode, Config, Disposition, Region, Scope, blob_record, engine, instant};
 use trace_format::buffer::Layout;
+use trace_format::slab::LossReason;
 use trace_format::units::TicksPerSecond;
 use trace_reader::buffer::{Activity, BufferReader, Part, Source};
 use zx_sim::{Handle, Mapping, Vmo};
@@ -289,7 +290,15 @@ impl Stepped {
         while reader.read_batch(&mut out).expect("the buffer can be read") {}
         assert_eq!(reader.findings().bad_records, 0, "{:?}", reader.findings().first_bad);
         let losses = reader.losses().expect("a ledger");
-        (reader.findings().rolling_records, losses.iter().map(|(_, loss)| loss.count).sum())
+        let sum = |is_it: &dyn Fn(LossReason) -> bool| -> u64 {
+            losses.iter().filter(|(reason, _)| is_it(*reason)).map(|(_, loss)| loss.count).sum()
+        };
+        let (kept, lost) = (reader.findings().rolling_records, sum(&|_| true));
+        // What it says that was generated is what is there or lost.
+        let written = reader.written().expect("tallies");
+        let refused = sum(&|reason| !matches!(reason, LossReason::Overwritten | LossReason::Cleared));
+        assert_eq!(written.records + refused, kept + lost, "{written:?}, {kept} kept, {losses:?}");
+        (kept, lost)
     }
 }
 

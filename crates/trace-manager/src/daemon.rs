@@ -1,6 +1,7 @@
 //! The daemon around the core: one loop that waits for sockets, FIFOs and timers.
 
 mod clients;
+mod leaving;
 mod memory;
 mod output;
 mod providers;
@@ -103,6 +104,8 @@ enum Key {
     Snapshot,
     /// A task's file is complete.
     Spool,
+    /// The process of a provider that has left.
+    Process(ProviderId),
 }
 
 impl Key {
@@ -119,6 +122,7 @@ impl Key {
             Self::Output => (8, 0),
             Self::Snapshot => (9, 0),
             Self::Spool => (10, 0),
+            Self::Process(id) => (11, id.0),
         };
         tag << 32 | u64::from(number)
     }
@@ -136,7 +140,8 @@ impl Key {
             7 => Self::Session(number),
             8 => Self::Output,
             9 => Self::Snapshot,
-            _ => Self::Spool,
+            10 => Self::Spool,
+            _ => Self::Process(ProviderId(number)),
         }
     }
 }
@@ -289,7 +294,7 @@ impl Daemon {
             }
             let now = Instant::now();
             self.clients.expire_queries(now);
-            self.providers.expire_registrations(now);
+            self.providers.handle_time(now, &self.waits, &mut self.events);
             self.with_tasks(|tasks, wanted| tasks.handle_time(now, wanted));
             if self.output.as_ref().and_then(Output::deadline).is_some_and(|deadline| deadline <= now) {
                 log("a client did not read its archive to the end");
@@ -307,11 +312,12 @@ impl Daemon {
                 self.providers.read_registration(number, is_started, &self.waits, &mut self.events);
             }
             Key::Provider(id) => {
-                if let Some(categories) = self.providers.read_channel(id, &mut self.events) {
+                if let Some(categories) = self.providers.read_channel(id, &self.waits, &mut self.events) {
                     self.clients.handle_categories(id, categories);
                 }
             }
-            Key::Fifo(id) => self.providers.read_fifo(id, &mut self.events),
+            Key::Fifo(id) => self.providers.read_fifo(id, &self.waits, &mut self.events),
+            Key::Process(id) => self.providers.leaving.settle(id, &self.waits, &mut self.events),
             Key::Provisioner => self.clients.accept(&self.provisioner, &self.waits),
             Key::Client(number) => {
                 let uid = self.clients.user(number);

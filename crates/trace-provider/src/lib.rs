@@ -36,7 +36,7 @@ mod signals;
 mod watch;
 
 pub use ask::{Category, Config, config, ticks_per_second};
-pub use memory_dump::MemoryDump;
+pub use memory_dump::{MemoryDump, on_memory_dump};
 pub use provider::{Registration, TraceProvider};
 pub use trace_engine::{
     Id, Koid, ProcessKoid, Scope, ThreadKoid, ThreadState, Ticks, TraceFuture, TraceFutureExt, Track, debug,

@@ -26,12 +26,13 @@ pub struct MemoryDump {
     values: Vec<(String, u64)>,
 }
 
-pub(crate) type Callback = Arc<dyn Fn(&mut MemoryDump) + Send + Sync>;
+type Callback = Arc<dyn Fn(&mut MemoryDump) + Send + Sync>;
 
 static CALLBACKS: Mutex<Vec<Callback>> = Mutex::new(Vec::new());
 
-pub(crate) fn register(callback: Callback) {
-    CALLBACKS.lock().push(callback);
+/// As [`TraceProvider::on_memory_dump`](crate::TraceProvider::on_memory_dump), for who has no provider at hand.
+pub fn on_memory_dump(dump: impl Fn(&mut MemoryDump) + Send + Sync + 'static) {
+    CALLBACKS.lock().push(Arc::new(dump));
 }
 
 impl MemoryDump {

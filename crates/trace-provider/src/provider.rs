@@ -109,7 +109,7 @@ impl TraceProvider {
     /// ```
     //= docs/recording.md#memory-dumps
     pub fn on_memory_dump(&self, dump: impl Fn(&mut MemoryDump) + Send + Sync + 'static) {
-        memory_dump::register(Arc::new(dump));
+        memory_dump::on_memory_dump(dump);
     }
 
     /// What the trace wants that this process is part of now; none while there is none.

@@ -163,7 +163,7 @@ pub struct Findings {
 pub struct Written {
     /// Records in slabs, since the buffer was made.
     pub records: u64,
-    /// Slabs that are still with a thread.
+    /// Slabs that are still with a thread, which may have been killed inside an event.
     pub open_slabs: u64,
 }
 
@@ -188,14 +188,21 @@ pub struct BufferReader<S> {
     /// Slabs of the part that begin a run, oldest first, with their words.
     slabs: Vec<(SlabWord, u32)>,
     next_slab: usize,
-    /// By slab: the last sequence read, and how many bytes of it.
-    read: Vec<(u64, usize)>,
+    /// By slab.
+    read: Vec<Read>,
     durable: Durable,
     is_durable_read: bool,
     validator: Validator,
     findings: Findings,
-    /// Records of the part in slabs that are still with a thread: no tally has them yet.
-    open_records: u64,
+}
+
+/// What was read of a slab.
+#[derive(Clone, Copy, Debug, Default)]
+struct Read {
+    /// The last claim of which anything was.
+    sequence: u64,
+    bytes: usize,
+    records: u64,
 }
 
 impl<S: Source> BufferReader<S> {
@@ -219,10 +226,9 @@ impl<S: Source> BufferReader<S> {
             part,
             slabs: Vec::new(),
             next_slab: 0,
-            read: vec![(0, 0); header.layout.slab_count() as usize],
+            read: vec![Read::default(); header.layout.slab_count() as usize],
             is_durable_read: false,
             findings: Findings::default(),
-            open_records: 0,
         };
         reader.slabs = reader.find_slabs()?;
         Ok(reader)
@@ -239,7 +245,6 @@ impl<S: Source> BufferReader<S> {
         self.slabs = self.find_slabs()?;
         self.next_slab = 0;
         self.is_durable_read = false;
-        self.open_records = 0;
         Ok(())
     }
 
@@ -294,15 +299,17 @@ impl<S: Source> BufferReader<S> {
             self.refresh_end()?;
         }
         for (word, slab, range) in extents {
-            let (sequence, bytes) = self.read[slab as usize];
-            let known = if sequence == word.sequence() { bytes.min(range.len()) } else { 0 };
-            let start = layout.slab(slab) + known as u64;
-            let before = self.seen_rolling();
-            let walked = self.walk_slab(start, &batch[range.start + known..range.end], out);
-            if word.state() == SlabState::Open {
-                self.open_records += self.seen_rolling() - before;
+            let sequence = word.sequence();
+            let mut read = self.read[slab as usize];
+            if read.sequence != sequence {
+                read = Read { sequence, ..Read::default() };
             }
-            self.read[slab as usize] = (word.sequence(), known + walked);
+            let known = read.bytes.min(range.len());
+            let before = self.seen_rolling();
+            let start = layout.slab(slab) + known as u64;
+            read.bytes = known + self.walk_slab(start, &batch[range.start + known..range.end], out);
+            read.records += self.seen_rolling() - before;
+            self.read[slab as usize] = read;
         }
         Ok(self.next_slab < self.slabs.len())
     }
@@ -321,7 +328,7 @@ impl<S: Source> BufferReader<S> {
             }
         };
         let is_wanted = |(slab, word): &(u32, &SlabWord)| {
-            let is_read = !may_be_open && self.read[*slab as usize].0 == word.sequence();
+            let is_read = !may_be_open && self.read[*slab as usize].sequence == word.sequence();
             (floor..end).contains(&word.sequence())
                 && !is_read
                 && (word.state() == SlabState::Closed || (may_be_open && word.state() == SlabState::Open))

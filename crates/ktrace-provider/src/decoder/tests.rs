@@ -180,6 +180,44 @@ fn what_is_within_each_other_ends_with_what_is_around_it() {
     );
 }
 
+//= docs/kernel.md#losses
+#[test]
+fn what_lost_its_end_does_not_last_for_ever() {
+    let mut decoder = decoder(BOTH);
+    decoder.kernel.belongs(7, 5);
+    decoder.event(10, 0, &payload(443, 7, &little(0)));
+    decoder.event(20, 0, &payload(604, 7, &(little(0x99) + "02000000")));
+    decoder.event(30, 0, &payload(443, 7, &little(1)));
+    decoder.event(40, 0, &payload(442, 7, &little(1)));
+    decoder.event(50, 0, &payload(602, 7, &little(0x10)));
+    decoder.event(60, 0, &payload(602, 7, &little(0x20)));
+    decoder.event(70, 0, &payload(603, 7, &little(0x20)));
+    assert_eq!(
+        decoder.kernel.writer.0,
+        [
+            "10 5/7 begin kernel:syscall read",
+            "20 5/7 begin kernel:contention contention lock=Pointer(153) flags=Uint32(2)",
+            "30 5/7 end kernel:contention contention",
+            "30 5/7 end kernel:syscall read",
+            "30 5/7 begin kernel:syscall write",
+            "40 5/7 end kernel:syscall write",
+            "50 5/7 begin kernel:workqueue 0x10",
+            "60 5/7 end kernel:workqueue 0x10",
+            "60 5/7 begin kernel:workqueue 0x20",
+            "70 5/7 end kernel:workqueue 0x20",
+        ]
+    );
+    decoder.kernel.writer.0.clear();
+    for at in 100..200 {
+        decoder.event(at, 0, &payload(604, 7, &(little(0x99) + "02000000")));
+    }
+    let depth = decoder.kernel.writer.0.iter().scan(0, |depth, line| {
+        *depth += if line.contains(" begin ") { 1 } else { -1 };
+        Some(*depth)
+    });
+    assert_eq!(depth.max(), Some(MAX_NESTED as i32));
+}
+
 //= docs/kernel.md#records
 #[test]
 fn a_thread_that_starts_a_program_takes_its_process_number() {

@@ -1,11 +1,13 @@
 //! The providers' side of the daemon: registrations, channels, buffers and FIFOs.
 
+use super::leaving::{End, Leaving};
 use super::session_dir::SessionDir;
 use super::{Key, log};
 use crate::archive::transfer::{BufferOf, Progress, Transfer, VmoSource, buffer_mode};
 use crate::core::{Event, Part, Uid};
 use crate::recovery::manifest::{Entry, ProviderFacts, SessionFacts};
 use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use trace_format::buffer::BUFFER_VERSION;
 use trace_format::units::{ProviderId, TicksPerSecond};
@@ -26,9 +28,6 @@ const REGISTRATION_WAIT: Duration = Duration::from_secs(5);
 /// Connections that have not registered yet; then the oldest is given up.
 const MAX_SILENT: usize = 256;
 
-/// How long a process may take to be dead after its descriptors were closed; nobody waits longer.
-const DYING_WAIT: Duration = Duration::from_millis(1);
-
 /// Everything the daemon holds of providers.
 pub(super) struct Providers {
     /// Where directories of sessions are made.
@@ -38,6 +37,8 @@ pub(super) struct Providers {
     registrations: BTreeMap<u32, (Channel, Instant)>,
     next_registration: u32,
     providers: BTreeMap<ProviderId, Provider>,
+    /// Those whose descriptors were just closed.
+    pub leaving: Leaving,
     next_id: u32,
     /// Made for the first buffer of a session.
     session: Option<SessionDir>,
@@ -60,7 +61,7 @@ struct Provider {
     pid: u64,
     /// Gone when the provider is closed but its buffer is still being read.
     channel: Option<Channel>,
-    process: Option<ProcessFd>,
+    process: Option<Rc<ProcessFd>>,
     tracee: Option<Tracee>,
     /// It understands requests for dumps of memory.
     dumps_memory: bool,
@@ -76,6 +77,8 @@ struct Tracee {
     progress: Option<Progress>,
     /// Halves that were given back since the buffer was cleared.
     saved_halves: u64,
+    /// It was started, and has not said since that it has stopped.
+    may_write: bool,
 }
 
 impl Tracee {
@@ -90,16 +93,20 @@ impl Tracee {
 impl Provider {
     /// Nobody writes into its buffer any more. A closed descriptor does not say so.
     fn is_dead(&self) -> bool {
-        self.process.as_ref().is_some_and(ProcessFd::is_dead)
+        self.process.as_ref().is_some_and(|process| process.is_dead())
     }
 
-    /// As [`Provider::is_dead`], of one whose descriptors were just closed: a process that dies does that first.
-    fn is_dying(&self) -> bool {
-        let deadline = Some(Instant::now() + DYING_WAIT);
-        let wait = |process: &ProcessFd| zx_sim::wait_one(process, Signals::READABLE, deadline).is_ok();
-        // Without a buffer it makes no difference, and nobody is to be held up by it.
-        let process = self.process.as_ref().filter(|_| self.tracee.is_some());
-        process.is_some_and(|process| wait(process) && process.is_dead())
+    /// Takes a packet from the FIFO, if there is one.
+    fn read_packet(&mut self, id: ProviderId, events: &mut VecDeque<Event>) -> Option<zx_sim::Result<()>> {
+        let tracee = self.tracee.as_mut()?;
+        let mut bytes = [0; PACKET_BYTES];
+        let read = tracee.fifo.as_ref()?.read(&mut bytes);
+        if read.is_ok() {
+            let packet = FifoRequest::from_provider(&bytes);
+            tracee.may_write &= !matches!(packet, Ok(FifoRequest::Stopped));
+            events.push_back(Event::Packet { provider: id, packet });
+        }
+        Some(read)
     }
 }
 
@@ -111,6 +118,7 @@ impl Providers {
             registrations: BTreeMap::new(),
             next_registration: 0,
             providers: BTreeMap::new(),
+            leaving: Leaving::default(),
             next_id: 1,
             session: None,
             beginning: None,
@@ -132,14 +140,17 @@ impl Providers {
         }
     }
 
-    /// Gives connections up that have said nothing for too long. They leave the wait set when they are closed.
-    pub fn expire_registrations(&mut self, now: Instant) {
+    /// Gives connections up that have said nothing for too long, which leave the wait set when they are closed; and waits no longer
+    /// for processes that do not die.
+    pub fn handle_time(&mut self, now: Instant, waits: &WaitSet, events: &mut VecDeque<Event>) {
         self.registrations.retain(|_, (_, deadline)| *deadline > now);
+        self.leaving.expire(now, waits, events);
     }
 
-    /// When [`Providers::expire_registrations`] is due.
+    /// When [`Providers::handle_time`] is due.
     pub fn next_deadline(&self) -> Option<Instant> {
-        self.registrations.first_key_value().map(|(_, (_, deadline))| *deadline)
+        let registration = self.registrations.first_key_value().map(|(_, (_, deadline))| *deadline);
+        registration.into_iter().chain(self.leaving.next_deadline()).min()
     }
 
     /// Serves a connection's only message.
@@ -215,7 +226,7 @@ impl Providers {
             name: registration.name.clone(),
             pid,
             channel: Some(channel),
-            process: ProcessFd::open(process.pid).ok(),
+            process: ProcessFd::open(process.pid).ok().map(Rc::new),
             tracee: None,
             dumps_memory: registration.dumps_memory,
         };
@@ -247,6 +258,7 @@ impl Providers {
     pub fn read_channel(
         &mut self,
         id: ProviderId,
+        waits: &WaitSet,
         events: &mut VecDeque<Event>,
     ) -> Option<Vec<KnownCategory>> {
         let channel = self.providers.get(&id)?.channel.as_ref()?;
@@ -254,7 +266,7 @@ impl Providers {
             Ok(message) => message,
             Err(Error::ShouldWait) => return None,
             Err(_) => {
-                self.close(id, events);
+                self.close(id, waits, events);
                 return None;
             }
         };
@@ -265,58 +277,55 @@ impl Providers {
             Some((_, ProviderResponse::KnownCategories(categories))) => Some(categories),
             None => {
                 log(&format!("provider {} broke the protocol", id.0));
-                self.close(id, events);
+                self.close(id, waits, events);
                 None
             }
         }
     }
 
     /// Reads one packet, so that a flood holds up nobody else; the FIFO's end counts only when it is empty.
-    pub fn read_fifo(&mut self, id: ProviderId, events: &mut VecDeque<Event>) {
-        let tracee = self.providers.get(&id).and_then(|provider| provider.tracee.as_ref());
-        let Some(fifo) = tracee.and_then(|tracee| tracee.fifo.as_ref()) else {
-            return;
-        };
-        let mut packet = [0; PACKET_BYTES];
-        match fifo.read(&mut packet) {
-            Ok(()) => {
-                let packet = FifoRequest::from_provider(&packet);
-                events.push_back(Event::Packet { provider: id, packet });
-            }
-            Err(Error::ShouldWait) => {}
-            Err(_) => self.close_fifo(id, events),
-        }
-    }
-
-    /// The provider has left the session, and stays registered.
-    fn close_fifo(&mut self, id: ProviderId, events: &mut VecDeque<Event>) {
+    pub fn read_fifo(&mut self, id: ProviderId, waits: &WaitSet, events: &mut VecDeque<Event>) {
         let Some(provider) = self.providers.get_mut(&id) else {
             return;
         };
-        if let Some(tracee) = &mut provider.tracee {
-            tracee.fifo = None;
+        let Some(Err(error)) = provider.read_packet(id, events) else {
+            return;
+        };
+        // The provider has left the session, and stays registered.
+        if !matches!(error, Error::ShouldWait) {
+            if let Some(tracee) = &mut provider.tracee {
+                tracee.fifo = None;
+            }
+            self.leave(id, End::Session, waits, events);
         }
-        let is_dead = provider.is_dying();
-        events.push_back(Event::FifoClosed { provider: id, is_dead });
     }
 
     /// The provider is gone; its buffer stays until the core drops it.
-    fn close(&mut self, id: ProviderId, events: &mut VecDeque<Event>) {
+    fn close(&mut self, id: ProviderId, waits: &WaitSet, events: &mut VecDeque<Event>) {
         let Some(provider) = self.providers.get_mut(&id) else {
             return;
         };
+        // What it said before it left still counts.
+        while let Some(Ok(())) = provider.read_packet(id, events) {}
         // Descriptors leave the wait set when they are closed.
         provider.channel = None;
-        let fifo = provider.tracee.as_mut().and_then(|tracee| tracee.fifo.take());
-        // What it said before it left still counts.
-        let mut packet = [0; PACKET_BYTES];
-        while let Some(Ok(())) = fifo.as_ref().map(|fifo| fifo.read(&mut packet)) {
-            let packet = FifoRequest::from_provider(&packet);
-            events.push_back(Event::Packet { provider: id, packet });
+        if let Some(tracee) = &mut provider.tracee {
+            tracee.fifo = None;
         }
-        let is_dead = provider.is_dying();
-        events.push_back(Event::ProviderClosed { provider: id, is_dead });
-        if provider.tracee.is_none() {
+        self.leave(id, End::Registration, waits, events);
+    }
+
+    /// Something was closed. Whether the process dies makes a difference only where it may still write.
+    fn leave(&mut self, id: ProviderId, end: End, waits: &WaitSet, events: &mut VecDeque<Event>) {
+        let Some(provider) = self.providers.get(&id) else {
+            return;
+        };
+        if provider.tracee.as_ref().is_some_and(|tracee| tracee.may_write) {
+            self.leaving.add(id, end, provider.process.clone(), waits, events);
+        } else {
+            events.push_back(end.event(id, provider.is_dead()));
+        }
+        if provider.channel.is_none() && provider.tracee.is_none() {
             self.providers.remove(&id);
         }
     }
@@ -369,6 +378,7 @@ impl Providers {
             fifo: Some(ours),
             progress: Some(Progress::default()),
             saved_halves: 0,
+            may_write: false,
         });
         Ok(())
     }
@@ -401,10 +411,13 @@ impl Providers {
         additional_categories: Vec<String>,
     ) {
         let tracee = self.providers.get_mut(&id).and_then(|provider| provider.tracee.as_mut());
-        if let Some(tracee) = tracee.filter(|_| disposition != BufferDisposition::Retain) {
-            tracee.saved_halves = 0;
-            if let Some(progress) = &mut tracee.progress {
-                progress.clear(disposition == BufferDisposition::ClearEntire);
+        if let Some(tracee) = tracee {
+            tracee.may_write = true;
+            if disposition != BufferDisposition::Retain {
+                tracee.saved_halves = 0;
+                if let Some(progress) = &mut tracee.progress {
+                    progress.clear(disposition == BufferDisposition::ClearEntire);
+                }
             }
         }
         // Before it records anything.
@@ -527,6 +540,7 @@ impl Providers {
 
     /// Forgets a provider's part in the session.
     pub fn drop_tracee(&mut self, id: ProviderId, buffer: Buffer, waits: &WaitSet) {
+        self.leaving.forget_session(id, waits);
         let Some(provider) = self.providers.get_mut(&id) else {
             return;
         };

@@ -2,7 +2,7 @@
 
 use super::{BufferError, BufferReader, GapLoss, Source, Usage, Written, read_exact};
 use trace_format::buffer::BufferMode;
-use trace_format::slab::{Gap, Loss, LossReason, SlabState, SlabWord, TALLY_BYTES, Tally};
+use trace_format::slab::{Gap, Loss, LossReason, SlabState, TALLY_BYTES, Tally};
 
 impl<S: Source> BufferReader<S> {
     /// The loss ledger as the writer left it; events that were found to be late are added to what ended recording.
@@ -34,11 +34,18 @@ impl<S: Source> BufferReader<S> {
     //= docs/buffer.md#tallies
     pub fn written(&self) -> Result<Written, BufferError> {
         let words = self.slab_words(0, self.header.layout.slab_count())?;
-        let records = self.tallies()?.iter().map(|tally| tally.total).fold(0, u64::saturating_add);
         let floor = self.header.floor_sequence.max(1);
-        let is_open = |word: &&SlabWord| word.state() == SlabState::Open && word.sequence() >= floor;
-        let open_slabs = words.iter().filter(is_open).count() as u64;
-        Ok(Written { records: records.saturating_add(self.open_records), open_slabs })
+        let mut written = Written::default();
+        for ((tally, word), read) in self.tallies()?.into_iter().zip(words).zip(&self.read) {
+            written.records = written.records.saturating_add(tally.total);
+            let is_open = word.state() == SlabState::Open && word.sequence() >= floor;
+            if is_open && !tally.has_present_claim() {
+                written.open_slabs += 1;
+                let found = if read.sequence == word.sequence() { read.records } else { 0 };
+                written.records = written.records.saturating_add(found);
+            }
+        }
+        Ok(written)
     }
 
     /// How far the buffer is used; in streaming mode, after so many halves were given back to the writer.
