@@ -150,7 +150,7 @@ fn parts(archive: &[u8]) -> BTreeMap<u64, Vec<u8>> {
 //= docs/protocol.md#what-nobody-may-do
 #[test]
 fn an_honest_part_is_made_of_its_own_providers_data_alone() {
-    const LONG: u64 = 9000;
+    const LONG: u64 = 15_000;
     const PROGRAMS: usize = 9;
     for mode in [BufferingMode::Oneshot, BufferingMode::Circular, BufferingMode::Streaming] {
         let is_streaming = mode == BufferingMode::Streaming;
