@@ -150,7 +150,7 @@ fn parts(archive: &[u8]) -> BTreeMap<u64, Vec<u8>> {
 //= docs/protocol.md#what-nobody-may-do
 #[test]
 fn an_honest_part_is_made_of_its_own_providers_data_alone() {
-    const LONG: u64 = 9000;
+    const LONG: u64 = 15_000;
     const PROGRAMS: usize = 9;
     for mode in [BufferingMode::Oneshot, BufferingMode::Circular, BufferingMode::Streaming] {
         let is_streaming = mode == BufferingMode::Streaming;
@@ -163,8 +163,9 @@ fn an_honest_part_is_made_of_its_own_providers_data_alone() {
             let page = scene.sandbox.file(&format!("page-{name}"));
             fs::write(&page, [0; 4096]).unwrap();
             let mut command = scene.sandbox.command("burst");
-            let limit = if is_streaming { LONG } else { EVENTS }.to_string();
-            command.arg(page).arg(limit).arg("50");
+            // Slow enough for a busy machine to save each half.
+            let (limit, pause) = if is_streaming { (LONG, "300") } else { (EVENTS, "50") };
+            command.arg(page).arg(limit.to_string()).arg(pause);
             command.env("TRACE_RUNTIME_DIR", proxy.directory()).env("TRACE_RECORD", "1");
             (Sandbox::spawn_command(command), proxy)
         };
@@ -197,7 +198,7 @@ fn an_honest_part_is_made_of_its_own_providers_data_alone() {
         for (id, place) in honest {
             let (steps, name) = (&kept[place], &names[place]);
             let saves = steps.iter().filter(|step| step.is_save()).count();
-            assert_eq!(saves > 0, is_streaming, "{mode:?}: {saves} halves");
+            assert_eq!(saves > 2, is_streaming, "{mode:?}: {saves} halves");
             // It has the same number here.
             (next..id).for_each(|_| drop(Replay::new(&other, "filler")));
             next = id + 1;

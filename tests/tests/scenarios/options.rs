@@ -6,7 +6,6 @@ use std::io::Read;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Output;
-use trace_format::slab::LossReason;
 use trace_tests::build::program;
 use trace_tests::{Archive, Sandbox, wait_for};
 
@@ -239,20 +238,16 @@ fn the_command_gets_further_arguments_and_may_outlive_the_recording() {
 #[test]
 fn enough_is_enough() {
     let sandbox = Sandbox::new();
+    // A half lasts for seconds, which a busy machine has, too.
     let options =
-        ["--buffering-mode", "s", "--buffer-size", "1", "--max-size", "3MB", "--return-child-result=false"];
-    let output = record(&sandbox, &options, &[path("stream"), "1", "100000000", "100000"]);
+        ["--buffering-mode", "s", "--buffer-size", "4", "--max-size", "3MB", "--return-child-result=false"];
+    let output = record(&sandbox, &options, &[path("stream"), "1", "100000000", "25000"]);
     assert!(stderr(&output).contains("stopped: the archive has reached 3MB"), "{}", stderr(&output));
     let size = fs::metadata(sandbox.file("trace.fxt")).unwrap().len();
     assert!((3 << 20..6 << 20).contains(&size), "{size}");
-    let archive = Archive::read(&sandbox.file("trace.fxt"));
-    let numbers: Vec<u64> = archive.events.iter().map(|event| event.u64("n")).collect();
-    assert!(numbers.first() == Some(&0) && numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
-    // On a busy machine a stream has gaps, which are counted.
-    let (last, lost) = (numbers[numbers.len() - 1], numbers[numbers.len() - 1] + 1 - numbers.len() as u64);
-    let counted = archive.lost(LossReason::NotSaved) + archive.lost(LossReason::NotRetired);
-    let generated: u64 = archive.generated().into_values().sum();
-    assert!(lost <= counted && last < generated, "{lost} lost, {counted} counted, {last} of {generated}");
+    let numbers: Vec<u64> =
+        Archive::read(&sandbox.file("trace.fxt")).events.iter().map(|event| event.u64("n")).collect();
+    assert!(numbers.iter().copied().eq(0..numbers.len() as u64), "{}", numbers.len());
 }
 
 #[test]
