@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 use trace_protocol::fifo::{FIFO_DEPTH, PACKET_BYTES};
 use trace_protocol::provider::{ProviderConfig, ProviderRequest};
-use trace_protocol::registry::{Registration, RegistryRequest};
+use trace_protocol::registry::{Registration, RegistryRequest, RegistryResponse};
 use trace_protocol::{Encoded, FifoRequest, Message, Txid, VersionRange};
 use zx_sim::{Channel, Error, Fifo, Handle, Listener, Signals, Vmo, WaitSet, wait_one};
 
@@ -63,8 +63,8 @@ impl Proxy {
     }
 }
 
-/// Registers a provider with the manager; the channel is the manager's line to it.
-fn register(runtime: &Path, name: &str) -> Channel {
+/// Registers a provider with the manager: the manager's line to it, and its answer.
+fn register(runtime: &Path, name: &str) -> (Channel, RegistryResponse) {
     let (ours, theirs) = Channel::pair().expect("channels");
     let registration = Registration {
         provider: theirs.into_handle(),
@@ -81,8 +81,9 @@ fn register(runtime: &Path, name: &str) -> Channel {
     let message = message.expect("a message");
     registry.write(&message.bytes, message.handles).expect("the manager listens");
     let _ = wait_one(&registry, Signals::READABLE | Signals::PEER_CLOSED, Some(Instant::now() + DEADLINE));
-    registry.read().expect("an answer");
-    ours
+    let answer = registry.read().expect("an answer");
+    let (_, answer) = Message::<Handle>::decode(&answer.bytes, answer.handles).expect("an answer");
+    (ours, answer)
 }
 
 const KEY_MANAGER: u64 = 0;
@@ -94,9 +95,12 @@ fn serve(listener: &Listener, runtime: &Path, name: &str) -> Vec<Step> {
     let connection = wait_for("the program to register", || listener.accept().ok());
     let message = wait_for("a registration", || connection.read().ok());
     let (txid, request) = RegistryRequest::decode(&message.bytes, message.handles).expect("a registration");
-    assert_eq!(txid, Txid::ONE_WAY);
     let program = Channel::from_handle(request.into_registration().provider).expect("a channel");
-    let manager = register(runtime, name);
+    let (manager, answer) = register(runtime, name);
+    if txid != Txid::ONE_WAY {
+        let answer = Message::<Handle>::encode(answer, txid).expect("a message");
+        connection.write(&answer.bytes, answer.handles).expect("the program waits for it");
+    }
     let waits = WaitSet::new().expect("a wait set");
     let signals = Signals::READABLE | Signals::PEER_CLOSED;
     waits.add(&manager, KEY_MANAGER, signals).expect("a descriptor");
@@ -238,7 +242,7 @@ impl Replay {
     /// If the manager does not take it.
     #[must_use]
     pub fn new(sandbox: &Sandbox, name: &str) -> Self {
-        Self { channel: register(&sandbox.runtime_dir(), name) }
+        Self { channel: register(&sandbox.runtime_dir(), name).0 }
     }
 
     /// From the manager's Start to the provider's end.

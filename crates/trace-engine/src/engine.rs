@@ -187,6 +187,14 @@ pub(crate) fn has_membarrier() -> bool {
     sys::register_membarrier()
 }
 
+/// Has the kernel prepare to fence all threads of this process, which [`initialize`] does otherwise.
+///
+/// Returns at once in a process of one thread, and blocks for some 10 ms in one of several, for seconds where the machine
+/// is busy: so it is best called before an application has threads, or where nothing waits.
+pub fn prepare() {
+    sys::register_membarrier();
+}
+
 /// Prepares a trace into `region`: writes the header and the first durable records. Nothing is recorded
 /// yet.
 ///

@@ -5,6 +5,7 @@
 //! * **S1** Only calls that take numbers or pointers to memory of ours, of the size they are told.
 #![allow(unsafe_code)]
 
+use crate::sync::{AtomicU8, Ordering};
 use std::sync::OnceLock;
 
 const MEMBARRIER_PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
@@ -15,10 +16,23 @@ fn membarrier(command: libc::c_int) -> bool {
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
 }
 
-/// Asks once whether this kernel can fence all threads of the process from outside.
+/// Whether this kernel can fence all threads of the process from outside; asks it to prepare for that, if nobody has.
+///
+/// In a process of one thread that takes no time. In one of several the kernel waits until all processors have scheduled:
+/// some 10 ms, and seconds where something keeps a busy machine from it.
 pub(crate) fn register_membarrier() -> bool {
-    static AVAILABLE: OnceLock<bool> = OnceLock::new();
-    *AVAILABLE.get_or_init(|| membarrier(MEMBARRIER_REGISTER_PRIVATE_EXPEDITED))
+    const UNKNOWN: u8 = 0;
+    const MISSING: u8 = 1;
+    const AVAILABLE: u8 = 2;
+    // No `OnceLock`: a child that is forked while another thread asks would wait for that thread for ever. To ask twice does
+    // no harm.
+    static FOUND: AtomicU8 = AtomicU8::new(UNKNOWN);
+    let mut found = FOUND.load(Ordering::Relaxed);
+    if found == UNKNOWN {
+        found = if membarrier(MEMBARRIER_REGISTER_PRIVATE_EXPEDITED) { AVAILABLE } else { MISSING };
+        FOUND.store(found, Ordering::Relaxed);
+    }
+    found == AVAILABLE
 }
 
 /// A full memory barrier on every running thread of this process.

@@ -20,7 +20,7 @@ use zx_sim::{Channel, Error, Handle, Signals, Vmo, WaitSet, Waker};
 pub(crate) enum Progress {
     /// Nobody listens in any runtime directory.
     NoManager,
-    /// A manager was told.
+    /// A manager has answered a synchronous registration.
     Registered { already_started: bool },
     /// The manager does not serve this provider.
     Refused { reason: String },
@@ -75,6 +75,7 @@ const KEY_WAKER: u64 = 0;
 const KEY_CHANNEL: u64 = 1;
 const KEY_FIFO: u64 = 2;
 const KEY_WATCH: u64 = 3;
+const KEY_ANSWER: u64 = 4;
 
 /// The state of the provider's thread.
 pub(crate) struct Dispatcher {
@@ -85,6 +86,8 @@ pub(crate) struct Dispatcher {
     received: Receiver<Order>,
     waits: WaitSet,
     directories: Vec<PathBuf>,
+    /// None while there was always a manager, or where it cannot be had.
+    watch: Option<Watch>,
 }
 
 /// Why following a manager ended.
@@ -105,7 +108,7 @@ impl Dispatcher {
         let directories = manager::directories();
         let (sender, received) = crossbeam_channel::bounded(MAX_ORDERS);
         let orders = Orders { sender, waker };
-        Some(Self { name, synchronously, progress, orders, received, waits, directories })
+        Some(Self { name, synchronously, progress, orders, received, waits, directories, watch: None })
     }
 
     /// The way to this thread.
@@ -116,7 +119,7 @@ impl Dispatcher {
     /// Until the provider is dropped.
     pub fn run(mut self) {
         while let Some(line) = self.find_manager() {
-            if self.follow(&line.channel) == End::Dropped {
+            if self.follow(line) == End::Dropped {
                 return;
             }
         }
@@ -125,41 +128,61 @@ impl Dispatcher {
     /// Waits for a manager and registers with it. None when the provider is dropped.
     fn find_manager(&mut self) -> Option<Line> {
         let mut retry_until = Instant::now();
-        loop {
-            // Watched before it is tried, so that nothing that comes after is missed.
-            let watch = Watch::new(&self.directories);
-            let registered = manager::register(&self.directories, &self.name, self.synchronously);
-            if let Some((line, progress)) = registered {
-                if let Some(progress) = progress {
-                    let _ = self.progress.send(progress);
-                }
-                return Some(line);
+        // Where a manager listens already, no watch is needed.
+        let mut line = self.register();
+        // While the manager makes the buffer, or before there is one; it may take long.
+        engine::prepare();
+        while line.is_none() {
+            // Watched before it is tried again, so that nothing that comes after is missed.
+            let is_watched = self.watch();
+            line = self.register();
+            if line.is_some() {
+                break;
             }
             let _ = self.progress.send(Progress::NoManager);
-            let watch = watch.filter(|watch| self.waits.add(watch, KEY_WATCH, Signals::READABLE).is_ok());
             let now = Instant::now();
-            let deadline = match watch {
+            let deadline = match is_watched {
                 _ if now < retry_until => Some(now + RETRY_INTERVAL),
-                Some(_) => None,
-                None => Some(now + POLL_INTERVAL),
+                true => None,
+                false => Some(now + POLL_INTERVAL),
             };
             let keys = self.wait(deadline);
-            if let Some(watch) = &watch {
-                let _ = self.waits.remove(watch);
-            }
             if keys.contains(&KEY_WAKER) && self.obey(&mut None) {
-                return None;
+                break;
             }
             if keys.contains(&KEY_WATCH) {
                 retry_until = Instant::now() + RETRY_SPAN;
             }
         }
+        if let Some(watch) = &mut self.watch {
+            watch.rest();
+        }
+        line
+    }
+
+    /// Registers with a manager, if one listens.
+    fn register(&self) -> Option<Line> {
+        manager::register(&self.directories, &self.name, self.synchronously)
+    }
+
+    /// Has changes of the directories end a wait; false where that is not possible.
+    fn watch(&mut self) -> bool {
+        if self.watch.is_none() {
+            let watch = Watch::new();
+            self.watch = watch.filter(|watch| self.waits.add(watch, KEY_WATCH, Signals::READABLE).is_ok());
+        }
+        self.watch.as_mut().is_some_and(|watch| watch.aim(&self.directories))
     }
 
     /// Does what the manager says until it is gone.
-    fn follow(&self, channel: &Channel) -> End {
-        if self.waits.add(channel, KEY_CHANNEL, Signals::READABLE | Signals::PEER_CLOSED).is_err() {
-            return End::ManagerGone;
+    fn follow(&self, mut line: Line) -> End {
+        let signals = Signals::READABLE | Signals::PEER_CLOSED;
+        let answer = line.answer.as_ref().map(|answer| (answer, KEY_ANSWER));
+        let objects = answer.into_iter().chain([(&line.channel, KEY_CHANNEL)]);
+        for (object, key) in objects {
+            if self.waits.add(object, key, signals).is_err() {
+                return End::ManagerGone;
+            }
         }
         let mut session: Option<Session> = None;
         let end = loop {
@@ -171,12 +194,23 @@ impl Dispatcher {
             if keys.contains(&KEY_FIFO) && session.as_mut().is_some_and(|session| !session.read_fifo()) {
                 self.end_session(&mut session);
             }
-            if keys.contains(&KEY_CHANNEL) && self.serve(channel, &mut session).is_none() {
+            if keys.contains(&KEY_ANSWER)
+                && let Some(answer) = line.answer.take()
+            {
+                let _ = self.waits.remove(&answer);
+                // That a manager is gone, the channel says.
+                manager::read_answer(&answer)
+                    .into_iter()
+                    .for_each(|progress| drop(self.progress.send(progress)));
+            }
+            if keys.contains(&KEY_CHANNEL) && self.serve(&line.channel, &mut session).is_none() {
                 break End::ManagerGone;
             }
         };
         self.end_session(&mut session);
-        let _ = self.waits.remove(channel);
+        for object in line.answer.iter().chain([&line.channel]) {
+            let _ = self.waits.remove(object);
+        }
         end
     }
 

@@ -3,10 +3,9 @@
 use crate::dispatcher::Progress;
 use crate::fork::{self, ClosedInChildren};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 use trace_protocol::registry::{Registration, RegistryRequest, RegistryResponse, RegistryStatus};
 use trace_protocol::{Message, Txid, VersionRange};
-use zx_sim::{Channel, Handle, RuntimeDir, Signals};
+use zx_sim::{Channel, Handle, RuntimeDir};
 
 /// Names the directory of the manager to register with.
 const RUNTIME_VARIABLE: &str = "TRACE_RUNTIME_DIR";
@@ -14,15 +13,14 @@ const RUNTIME_VARIABLE: &str = "TRACE_RUNTIME_DIR";
 const RUNTIME_NAME: &str = "trace";
 /// The manager's socket for providers.
 const REGISTRY: &str = "registry";
-/// How long a manager may take to answer a synchronous registration.
-const ANSWER_WAIT: Duration = Duration::from_secs(5);
-
 /// The manager's line to this provider.
 pub(crate) struct Line {
     /// Before the channel, so that it is dropped first.
     #[expect(dead_code, reason = "it does something when it is dropped")]
     closed_in_children: ClosedInChildren,
     pub channel: Channel,
+    /// Where the manager answers a synchronous registration.
+    pub answer: Option<Channel>,
 }
 
 /// Where a manager may be.
@@ -30,12 +28,8 @@ pub(crate) fn directories() -> Vec<PathBuf> {
     RuntimeDir::candidates(RUNTIME_VARIABLE, RUNTIME_NAME)
 }
 
-/// Registers with the first manager that listens. The channel is the manager's line to this provider.
-pub(crate) fn register(
-    directories: &[PathBuf],
-    name: &str,
-    synchronously: bool,
-) -> Option<(Line, Option<Progress>)> {
+/// Registers with the first manager that listens, and does not wait for its answer.
+pub(crate) fn register(directories: &[PathBuf], name: &str, synchronously: bool) -> Option<Line> {
     directories.iter().find_map(|directory| register_in(directory, name, synchronously))
 }
 
@@ -53,14 +47,13 @@ fn may_be_trusted(registry: &Channel) -> bool {
     })
 }
 
-fn register_in(directory: &Path, name: &str, synchronously: bool) -> Option<(Line, Option<Progress>)> {
+fn register_in(directory: &Path, name: &str, synchronously: bool) -> Option<Line> {
     let registry = Channel::connect(&directory.join(REGISTRY)).ok().filter(may_be_trusted)?;
     let (ours, theirs, closed_in_children) = fork::without_forks(|| {
         let (ours, theirs) = Channel::pair().ok()?;
         let closed_in_children = ClosedInChildren::new(&ours);
         Some((ours, theirs, closed_in_children))
     })?;
-    let ours = Line { closed_in_children, channel: ours };
     let registration = Registration {
         provider: theirs.into_handle(),
         pid: zx_sim::process_koid(),
@@ -77,27 +70,15 @@ fn register_in(directory: &Path, name: &str, synchronously: bool) -> Option<(Lin
     };
     let message = request.encode(txid).ok()?;
     registry.write(&message.bytes, message.handles).ok()?;
-    if !synchronously {
-        return Some((ours, Some(Progress::Registered { already_started: false })));
-    }
-    let deadline = Instant::now() + ANSWER_WAIT;
-    loop {
-        let signals =
-            zx_sim::wait_one(&registry, Signals::READABLE | Signals::PEER_CLOSED, Some(deadline)).ok()?;
-        if signals.contains(Signals::READABLE) {
-            break;
-        }
-        if !signals.is_empty() || Instant::now() >= deadline {
-            return None;
-        }
-    }
+    Some(Line { closed_in_children, channel: ours, answer: synchronously.then_some(registry) })
+}
+
+/// What a manager answers to a synchronous registration. None where it refuses, which it says with its reason on the
+/// provider's own channel, or where it does not make sense.
+pub(crate) fn read_answer(registry: &Channel) -> Option<Progress> {
     let message = registry.read().ok()?;
     let (_, response) =
         <RegistryResponse as Message<Handle>>::decode(&message.bytes, message.handles).ok()?;
-    // A refusal comes with its reason on the provider's own channel.
-    let progress = match response.status {
-        RegistryStatus::Ok => Some(Progress::Registered { already_started: response.started }),
-        _ => None,
-    };
-    Some((ours, progress))
+    let is_registered = response.status == RegistryStatus::Ok;
+    is_registered.then_some(Progress::Registered { already_started: response.started })
 }

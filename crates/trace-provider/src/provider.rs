@@ -9,12 +9,12 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use trace_engine::engine;
 
 /// Set to `1` by `trace record` in the environment of its command.
 const RECORD_VARIABLE: &str = "TRACE_RECORD";
-/// How long a program that is being recorded waits until a manager sets its trace up …
-const INITIALIZE_WAIT: Duration = Duration::from_secs(1);
-/// … and then for its trace to start.
+/// How long a program that is being recorded waits for each next sign of its manager's: the answer to its registration,
+/// its buffer, the start.
 const START_WAIT: Duration = Duration::from_secs(5);
 /// How long a synchronous registration waits for the manager's answer.
 const REGISTRATION_WAIT: Duration = Duration::from_secs(5);
@@ -50,30 +50,30 @@ pub enum Registration {
 }
 
 impl TraceProvider {
-    /// Registers in the background. Never fails, and never waits: but in a program that `trace record`
-    /// started it waits until recording has started, so that the first event counts: at most a second for a manager that
-    /// wants to record it, and then at most 5 s until its buffer is there, which takes a while where it is large.
+    /// Registers in the background. Infallible. Returns at once, unless `trace record` started this program and is still
+    /// recording: then it blocks until recording has started here, so that the first event is recorded. That takes some
+    /// milliseconds, more on a busy machine or where the buffer is large. It gives up when its manager says nothing for
+    /// 5 s; the program then runs on, and is recorded from when the manager is ready.
     ///
     /// An application that starts before any manager is picked up when one starts. `name` is cut to 100
     /// bytes; an empty name becomes that of the process.
     #[must_use = "the provider is unregistered when this is dropped"]
     pub fn new(name: &str) -> Self {
-        let (provider, progress) = Self::spawn(name, false);
-        if is_to_be_recorded() {
+        let is_to_be_recorded = is_to_be_recorded();
+        let (provider, progress) = Self::spawn(name, is_to_be_recorded);
+        if is_to_be_recorded {
             wait_for_start(&progress);
         }
         provider
     }
 
-    /// Registers, and waits: for the manager's answer, and where a trace is running, or this is a program that `trace record`
-    /// started, until recording has started here. As long as [`TraceProvider::new_synchronously`] and [`TraceProvider::new`] at most.
+    /// Registers and waits for the manager's answer, as [`TraceProvider::new_synchronously`] does; where a trace is running,
+    /// also until recording has started here, as [`TraceProvider::new`] does.
     #[must_use = "the provider is unregistered when this is dropped"]
     pub fn new_started(name: &str) -> (Self, Registration) {
         let (provider, progress) = Self::spawn(name, true);
         let registration = wait_for_registration(&progress);
-        if registration == (Registration::Registered { already_started: true })
-            || registration == (Registration::Registered { already_started: false }) && is_to_be_recorded()
-        {
+        if registration == (Registration::Registered { already_started: true }) {
             wait_for_start(&progress);
         }
         (provider, registration)
@@ -123,6 +123,9 @@ impl TraceProvider {
         let (ready, is_ready) = bounded(1);
         let name = provider_name(name);
         fork::register_children_as(&name);
+        if has_one_thread() {
+            engine::prepare();
+        }
         let thread = signals::spawn_blocked("trace-dispatch", move || {
             if let Some(dispatcher) = Dispatcher::new(name, synchronously, sender) {
                 let _ = ready.send(dispatcher.orders());
@@ -164,12 +167,16 @@ fn is_to_be_recorded() -> bool {
 }
 
 fn wait_for_start(progress: &Receiver<Progress>) {
-    let mut deadline = Instant::now() + INITIALIZE_WAIT;
+    let mut deadline = Instant::now() + START_WAIT;
     while let Ok(progress) = progress.recv_deadline(deadline) {
         match progress {
-            Progress::Started | Progress::NoManager | Progress::Refused { .. } => break,
-            Progress::Initializing => deadline = Instant::now() + START_WAIT,
-            Progress::Registered { .. } => {}
+            Progress::Initializing | Progress::Registered { already_started: true } => {
+                deadline = Instant::now() + START_WAIT;
+            }
+            Progress::Registered { already_started: false }
+            | Progress::Started
+            | Progress::NoManager
+            | Progress::Refused { .. } => break,
         }
     }
 }
@@ -186,6 +193,12 @@ fn wait_for_registration(progress: &Receiver<Progress>) -> Registration {
             Ok(Progress::NoManager) | Err(_) => return Registration::NoManager,
         }
     }
+}
+
+/// Whether this is the only thread of the process.
+fn has_one_thread() -> bool {
+    // The directory has an entry for each thread, beside its own two.
+    rustix::fs::stat("/proc/self/task").is_ok_and(|tasks| tasks.st_nlink == 3)
 }
 
 /// The name as the protocol takes it.

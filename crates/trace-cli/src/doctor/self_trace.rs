@@ -48,9 +48,10 @@ fn record() -> Result<String, String> {
     let mut recorder = recorder.stderr(File::create(&said).map_err(text)?).spawn().map_err(text)?;
     // As below a recorder: each waits until it is recorded.
     let provider = || command(&["doctor-provider"]).env("TRACE_RECORD", "1").spawn().map_err(text);
-    let socket = directory.path().join("provisioner");
+    // It announces its recording when it has begun.
+    let has_begun = || std::fs::read_to_string(&said).is_ok_and(|said| said.contains("Ctrl-C"));
     let began = Instant::now();
-    while !socket.exists() && began.elapsed() < DEADLINE {
+    while !has_begun() && began.elapsed() < DEADLINE {
         std::thread::sleep(PAUSE);
     }
     let mut providers = [provider()?, provider()?];
