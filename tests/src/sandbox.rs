@@ -33,7 +33,17 @@ pub fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
 
 /// A scenario's directories.
 pub struct Sandbox {
+    /// Where the manager's directory is.
+    runtime: tempfile::TempDir,
     directory: tempfile::TempDir,
+}
+
+/// Where a manager's directory is for real: in memory. A disk writes buffers back while programs write into them, and a
+/// file system that is busy with others' files holds up whatever makes one.
+fn memory() -> PathBuf {
+    let shared = Path::new("/dev/shm");
+    let has_room = rustix::fs::statvfs(shared).is_ok_and(|found| found.f_bavail * found.f_frsize >= 1 << 30);
+    if has_room { shared.to_owned() } else { std::env::temp_dir() }
 }
 
 /// A process that is killed when the scenario is over.
@@ -51,9 +61,11 @@ impl Sandbox {
     /// If there is no room for it.
     #[must_use]
     pub fn new() -> Self {
-        let directory =
-            tempfile::Builder::new().prefix("trace-test-").tempdir().expect("a temporary directory");
-        let sandbox = Self { directory };
+        let directory = |base: &Path| {
+            let directory = tempfile::Builder::new().prefix("trace-test-").tempdir_in(base);
+            directory.expect("a temporary directory")
+        };
+        let sandbox = Self { runtime: directory(&memory()), directory: directory(&std::env::temp_dir()) };
         std::fs::create_dir(sandbox.runtime_dir()).expect("a runtime directory");
         let private = std::fs::Permissions::from_mode(0o700);
         std::fs::set_permissions(sandbox.runtime_dir(), private).expect("a private runtime directory");
@@ -76,6 +88,7 @@ impl Sandbox {
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("an open directory");
         };
         open(sandbox.directory.path(), 0o755);
+        open(sandbox.runtime.path(), 0o755);
         open(&sandbox.runtime_dir(), 0o755);
         open(&sandbox.work_dir(), 0o1777);
         Some(sandbox)
@@ -84,7 +97,7 @@ impl Sandbox {
     /// The manager's directory.
     #[must_use]
     pub fn runtime_dir(&self) -> PathBuf {
-        self.directory.path().join("run")
+        self.runtime.path().join("run")
     }
 
     /// Where commands run and leave their files.

@@ -3,7 +3,7 @@
 use super::programs::{record, shown};
 use std::path::Path;
 use trace_format::record::{Record, RecordHeader, RecordType};
-use trace_tests::{Archive, Sandbox, native, wait_for};
+use trace_tests::{Archive, Sandbox, native};
 
 /// Compiles a program of one file and records some categories of it: what it says, and what was recorded.
 fn recorded(compiler: &str, source: &str, flags: &[&str], categories: &str) -> (String, Archive, Sandbox) {
@@ -13,19 +13,14 @@ fn recorded(compiler: &str, source: &str, flags: &[&str], categories: &str) -> (
     let all = [&native::STRICT[..], &[standard, "-pthread", "-D_GNU_SOURCE"], flags].concat();
     native::program(compiler, &[source], &all, &program);
     let program = program.to_str().expect("a path in UTF-8");
-    wait_for("a program that is recorded", || {
-        let sandbox = Sandbox::new();
-        let options = ["record", "--categories", categories, "--output-file", "trace.fxt", "--", program];
-        let output = sandbox.trace(options);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        let archive = Archive::read(&sandbox.file("trace.fxt"));
-        if archive.providers.is_empty() {
-            return None;
-        }
-        native::check(&format!("{compiler} {source}"), &output);
-        check(&sandbox);
-        Some((said, archive, sandbox))
-    })
+    let sandbox = Sandbox::new();
+    let options = ["record", "--categories", categories, "--output-file", "trace.fxt", "--", program];
+    let output = sandbox.trace(options);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let archive = Archive::read(&sandbox.file("trace.fxt"));
+    native::check(&format!("{compiler} {source}"), &output);
+    check(&sandbox);
+    (said, archive, sandbox)
 }
 
 /// Nothing is wrong with the archive, and every record is accounted for.

@@ -3,19 +3,17 @@
 use std::path::Path;
 use trace_format::event::EventKind;
 use trace_tests::archive::Value;
-use trace_tests::{Archive, Sandbox, native, wait_for};
+use trace_tests::{Archive, Sandbox, native};
 
-/// Records a program, which may have to be tried again on a busy machine. What it ends with has to be good.
+/// Records a program. What it ends with has to be good.
 pub fn record(program: &Path, arguments: &[&str]) -> (Sandbox, Archive) {
     let program = program.to_str().expect("a path in UTF-8");
-    wait_for("a program that is recorded", || {
-        let sandbox = Sandbox::new();
-        let all = [&["record", "--output-file", "trace.fxt", "--", program], arguments].concat();
-        let output = sandbox.trace(all);
-        native::check(program, &output);
-        let archive = Archive::read(&sandbox.file("trace.fxt"));
-        (!archive.providers.is_empty()).then_some((sandbox, archive))
-    })
+    let sandbox = Sandbox::new();
+    let all = [&["record", "--output-file", "trace.fxt", "--", program], arguments].concat();
+    let output = sandbox.trace(all);
+    native::check(program, &output);
+    let archive = Archive::read(&sandbox.file("trace.fxt"));
+    (sandbox, archive)
 }
 
 /// Category, name and arguments of an event, as text.

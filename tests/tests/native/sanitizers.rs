@@ -25,63 +25,79 @@ fn check_threads(archive: &Archive) {
     assert!(last.values().all(|count| *count == EVENTS), "{last:?}");
 }
 
-#[test]
-fn sanitizers_have_nothing_to_say() {
-    if !native::has_compilers("sanitizers_have_nothing_to_say") {
+const FLAGS: [&str; 6] =
+    ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-pthread", "-D_GNU_SOURCE"];
+
+fn sanitizers_have_nothing_to_say_of_c(compiler: &str) {
+    if !native::has_compilers("sanitizers_have_nothing_to_say_of_c") {
         return;
     }
     let sandbox = Sandbox::new();
     let program = sandbox.file("program");
-    let flags = [
-        "-g",
-        "-O1",
-        "-fsanitize=address,undefined",
-        "-fno-sanitize-recover=all",
-        "-pthread",
-        "-D_GNU_SOURCE",
-    ];
-    for compiler in native::C {
-        native::program(compiler, &["threads.c"], &flags, &program);
-        check_threads(&record(&program, &[]).1);
-        for source in ["rare.c", "by_hand.c", "words.c"] {
-            native::program(compiler, &[source], &flags, &program);
-            // These say with their status whether all was well; what they record is another test's.
-            let options: &[&str] = match source {
-                "rare.c" => &["--categories", "rare"],
-                "by_hand.c" => &["--categories", "hand*"],
-                _ => &[],
-            };
-            run_recorded(&program, options, &format!("{compiler} {source}"));
-        }
-        native::program(compiler, &["host.c"], &flags, &program);
-        for mode in 0..3 {
-            let output = host(&mut Command::new(&program), mode, &sandbox);
-            native::check(&format!("{compiler} host.c {mode}"), &output);
-        }
+    native::program(compiler, &["threads.c"], &FLAGS, &program);
+    check_threads(&record(&program, &[]).1);
+    for source in ["rare.c", "by_hand.c", "words.c"] {
+        native::program(compiler, &[source], &FLAGS, &program);
+        // These say with their status whether all was well; what they record is another test's.
+        let options: &[&str] = match source {
+            "rare.c" => &["--categories", "rare"],
+            "by_hand.c" => &["--categories", "hand*"],
+            _ => &[],
+        };
+        run_recorded(&program, options, &format!("{compiler} {source}"));
     }
-    for compiler in native::CXX {
-        let flags = [&flags[..], &["-std=c++17"]].concat();
-        for (source, categories) in [
-            ("types.cc", "types"),
-            ("chromium.cc", "chromium"),
-            ("statics.cc", "statics"),
-            ("observing.cc", "observed"),
-        ] {
-            native::program(compiler, &[source], &flags, &program);
-            run_recorded(&program, &["--categories", categories], &format!("{compiler} {source}"));
-        }
+    native::program(compiler, &["host.c"], &FLAGS, &program);
+    for mode in 0..3 {
+        let output = host(&mut Command::new(&program), mode, &sandbox);
+        native::check(&format!("{compiler} host.c {mode}"), &output);
     }
+}
+
+fn sanitizers_have_nothing_to_say_of_cxx(compiler: &str) {
+    if !native::has_compilers("sanitizers_have_nothing_to_say_of_cxx") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let program = sandbox.file("program");
+    let flags = [&FLAGS[..], &["-std=c++17"]].concat();
+    for (source, categories) in [
+        ("types.cc", "types"),
+        ("chromium.cc", "chromium"),
+        ("statics.cc", "statics"),
+        ("observing.cc", "observed"),
+    ] {
+        native::program(compiler, &[source], &flags, &program);
+        run_recorded(&program, &["--categories", categories], &format!("{compiler} {source}"));
+    }
+}
+
+#[test]
+fn sanitizers_of_gcc() {
+    sanitizers_have_nothing_to_say_of_c(native::C[0]);
+}
+
+#[test]
+fn sanitizers_of_clang() {
+    sanitizers_have_nothing_to_say_of_c(native::C[1]);
+}
+
+#[test]
+fn sanitizers_of_gcc_in_cxx() {
+    sanitizers_have_nothing_to_say_of_cxx(native::CXX[0]);
+}
+
+#[test]
+fn sanitizers_of_clang_in_cxx() {
+    sanitizers_have_nothing_to_say_of_cxx(native::CXX[1]);
 }
 
 fn run_recorded(program: &std::path::Path, options: &[&str], what: &str) {
     let program = program.to_str().expect("a path in UTF-8");
-    trace_tests::wait_for("a program that is recorded", || {
-        let sandbox = Sandbox::new();
-        let output =
-            sandbox.trace([&["record", "--output-file", "trace.fxt"], options, &["--", program]].concat());
-        let archive = Archive::read(&sandbox.file("trace.fxt"));
-        (!archive.events.is_empty()).then(|| native::check(what, &output))
-    });
+    let sandbox = Sandbox::new();
+    let output =
+        sandbox.trace([&["record", "--output-file", "trace.fxt"], options, &["--", program]].concat());
+    native::check(what, &output);
+    assert!(!Archive::read(&sandbox.file("trace.fxt")).events.is_empty(), "{what}: nothing is recorded");
 }
 
 /// A reader that is given anything whatever.
@@ -118,21 +134,13 @@ fn valgrind_has_nothing_to_say() {
     // As many events as valgrind does in a moment.
     native::program("gcc", &["threads.c"], &["-g", "-pthread", "-DEVENTS=200"], &program);
     let program = program.to_str().expect("a path in UTF-8");
-    trace_tests::wait_for("a program that is recorded", || {
-        let sandbox = Sandbox::new();
-        let options =
-            ["record", "--output-file", "trace.fxt", "--", "valgrind", "--quiet", "--error-exitcode=9"];
-        let output = sandbox.trace(
-            [&options[..], &["--leak-check=full", "--errors-for-leak-kinds=definite", program]].concat(),
-        );
-        native::check("valgrind", &output);
-        let archive = Archive::read(&sandbox.file("trace.fxt"));
-        if archive.events.is_empty() {
-            return None;
-        }
-        assert_eq!(archive.events.len(), 2 * 200 * THREADS as usize);
-        Some(())
-    });
+    let sandbox = Sandbox::new();
+    let options = ["record", "--output-file", "trace.fxt", "--", "valgrind", "--quiet", "--error-exitcode=9"];
+    let output = sandbox
+        .trace([&options[..], &["--leak-check=full", "--errors-for-leak-kinds=definite", program]].concat());
+    native::check("valgrind", &output);
+    let archive = Archive::read(&sandbox.file("trace.fxt"));
+    assert_eq!(archive.events.len(), 2 * 200 * THREADS as usize);
 }
 
 #[test]

@@ -115,8 +115,12 @@ fn assert_honest(archive: &Archive, count: usize, what: &str) {
         for thread in 0..THREADS {
             let of_thread =
                 archive.events.iter().filter(|event| event.provider == id && event.u64("thread") == thread);
-            let numbers = of_thread.map(|event| event.u64("n"));
-            assert!(numbers.eq(0..EVENTS), "{what}: provider {}, thread {thread}", id.0);
+            let numbers: Vec<u64> = of_thread.map(|event| event.u64("n")).collect();
+            let place = numbers.iter().zip(0..EVENTS).position(|(found, expected)| *found != expected);
+            let (found, next) = (numbers.len(), place.and_then(|place| numbers.get(place)));
+            let place = place.unwrap_or(found);
+            let who = format!("{what}: provider {}, thread {thread}", id.0);
+            assert!(numbers.iter().copied().eq(0..EVENTS), "{who}: {found} of {EVENTS}, {next:?} at {place}");
         }
         assert_eq!(archive.losses.iter().filter(|loss| loss.provider == id).count(), 0, "{what}");
     }
@@ -198,7 +202,8 @@ fn an_honest_part_is_made_of_its_own_providers_data_alone() {
         for (id, place) in honest {
             let (steps, name) = (&kept[place], &names[place]);
             let saves = steps.iter().filter(|step| step.is_save()).count();
-            assert_eq!(saves > 2, is_streaming, "{mode:?}: {saves} halves");
+            // The first half is full on any machine; how many follow depends on how fast they are saved.
+            assert_eq!(saves > 0, is_streaming, "{mode:?}: {saves} halves");
             // It has the same number here.
             (next..id).for_each(|_| drop(Replay::new(&other, "filler")));
             next = id + 1;

@@ -216,22 +216,26 @@ fn the_command_gets_further_arguments_and_may_outlive_the_recording() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
 
     // Decoupled: recording goes on without it.
-    let events = || {
-        let recording = sandbox.spawn("trace", &["record", "--decouple", "--", path("emit"), "1", "1"]);
-        wait_for("the recording to be announced", || {
-            recording.stderr_so_far().contains("press Ctrl-C").then_some(())
-        });
-        let mut second = sandbox.spawn_recorded("emit", &["1", "2", "--wait", "--on"]);
-        second.line();
-        assert_eq!(second.line(), "on");
-        assert!(second.finish().status.success());
-        recording.signal(Signal::INT);
-        assert_eq!(recording.finish().status.code(), Some(0));
-        Archive::read(&sandbox.file("trace.fxt")).events.len()
-    };
-    // On a busy machine the first program may give up waiting for its recording.
-    let events = wait_for("a program that is recorded", || Some(events()).filter(|events| *events != 2 * 14));
-    assert_eq!(events, 3 * 14);
+    let recording = sandbox.spawn("trace", &["record", "--decouple", "--", path("emit"), "1", "1"]);
+    wait_for("the recording to be announced", || {
+        recording.stderr_so_far().contains("press Ctrl-C").then_some(())
+    });
+    let mut second = sandbox.spawn_recorded("emit", &["1", "2", "--wait", "--on"]);
+    second.line();
+    assert_eq!(second.line(), "on");
+    assert!(second.finish().status.success());
+    // It has registered, and goes on until it has recorded.
+    let children = format!("/proc/{0}/task/{0}/children", recording.pid());
+    let children = || fs::read_to_string(&children).unwrap();
+    let is_over = |pid: &str| trace_tests::scene::is_dead(pid.parse().unwrap());
+    let is_program =
+        |pid: &&str| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "emit\n");
+    wait_for("the first program to end", || {
+        children().split_whitespace().filter(is_program).all(is_over).then_some(())
+    });
+    recording.signal(Signal::INT);
+    assert_eq!(recording.finish().status.code(), Some(0));
+    assert_eq!(Archive::read(&sandbox.file("trace.fxt")).events.len(), 3 * 14);
     fails(&sandbox, &["record", "--detach", "--duration", "1"], 2, "--detach needs a command");
 }
 
