@@ -30,9 +30,11 @@ pub fn target_dir() -> PathBuf {
 pub fn program(name: &str) -> &'static Path {
     static PROGRAMS: OnceLock<HashMap<String, PathBuf>> = OnceLock::new();
     let programs = PROGRAMS.get_or_init(|| {
-        let mut programs = build(&["--package", "trace-cli", "--package", "trace-tests", "--bins"]);
-        programs.extend(build(&["--package", "trace-provider", "--example", "demo"]));
-        programs
+        let programs = messages().iter().filter_map(|message| {
+            let name = message["target"]["name"].as_str()?.to_owned();
+            Some((name, PathBuf::from(message["executable"].as_str()?)))
+        });
+        programs.collect()
     });
     programs.get(name).unwrap_or_else(|| panic!("no program {name} was built"))
 }
@@ -49,37 +51,31 @@ pub fn copy_program(name: &str, to: &Path) {
     assert!(status.is_ok_and(|status| status.success()), "{name} cannot be copied to {}", to.display());
 }
 
-/// The libraries that a build makes.
+/// Libraries of the workspace: all files that were built for them.
 ///
 /// # Panics
 /// If the workspace does not build.
 #[must_use]
-pub fn files(what: &[&str]) -> Vec<PathBuf> {
-    let files = messages(what).into_iter().filter_map(|message| message["filenames"].as_array().cloned());
+pub fn libraries() -> Vec<PathBuf> {
+    let files = messages().iter().filter_map(|message| message["filenames"].as_array());
     files.flatten().filter_map(|name| Some(PathBuf::from(name.as_str()?))).collect()
 }
 
-fn build(what: &[&str]) -> HashMap<String, PathBuf> {
-    messages(what)
-        .into_iter()
-        .filter_map(|message| {
-            let name = message["target"]["name"].as_str()?.to_owned();
-            Some((name, PathBuf::from(message["executable"].as_str()?)))
-        })
-        .collect()
-}
-
-/// What cargo says of a build.
-fn messages(what: &[&str]) -> Vec<serde_json::Value> {
-    let mut command = Command::new(env!("CARGO"));
-    command.current_dir(workspace()).args(["build", "--message-format=json-render-diagnostics"]).args(what);
-    if !cfg!(debug_assertions) {
-        command.arg("--release");
-    }
-    let output = command.stderr(Stdio::inherit()).output().expect("cargo runs");
-    assert!(output.status.success(), "cargo build {what:?} failed");
-    String::from_utf8_lossy(&output.stdout)
-        .lines()
-        .filter_map(|line| serde_json::from_str(line).ok())
-        .collect()
+/// What cargo says of the one build that all tests use. Examples are among it, so that cargo counts the features that tests
+/// ask of packages: then `cargo test --workspace` has built everything below already.
+fn messages() -> &'static [serde_json::Value] {
+    static MESSAGES: OnceLock<Vec<serde_json::Value>> = OnceLock::new();
+    MESSAGES.get_or_init(|| {
+        let mut command = Command::new(env!("CARGO"));
+        command.current_dir(workspace());
+        command.args(["build", "--message-format=json-render-diagnostics"]);
+        command.args(["--workspace", "--lib", "--bins", "--examples"]);
+        if !cfg!(debug_assertions) {
+            command.arg("--release");
+        }
+        let output = command.stderr(Stdio::inherit()).output().expect("cargo runs");
+        assert!(output.status.success(), "cargo build failed");
+        let text = String::from_utf8_lossy(&output.stdout);
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    })
 }

@@ -26,7 +26,7 @@ pub fn include_dir() -> PathBuf {
 pub fn library_dir() -> &'static Path {
     static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
     DIRECTORY.get_or_init(|| {
-        let files = build::files(&["--package", "trace-c"]);
+        let files = build::libraries();
         let file = |name: &str| {
             let found = files.iter().find(|path| path.ends_with(name));
             found.unwrap_or_else(|| panic!("no {name} among {files:?}")).clone()
