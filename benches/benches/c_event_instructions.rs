@@ -1,4 +1,5 @@
-//! Instructions of events that are compiled from C and C++, beside those of Rust, which `event_instructions` counts.
+//! Instructions of events that are compiled from C and C++, beside those of Rust, which `event_instructions`
+//! counts.
 //!
 //! `-- --check` fails where one takes more than a fifth more than in Rust.
 
@@ -69,7 +70,8 @@ fn run() -> Result<bool, String> {
             let found = count_of(program, &[&place.to_string()])?;
             let around = *loops.entry(*name).or_insert(found);
             row.push(found.to_string());
-            // What is around an event, the loop, is not the event's. Of a site that is off there is nothing else.
+            // What is around an event, the loop, is not the event's. Of a site that is off there is nothing
+            // else.
             let own = (found.saturating_sub(around), expected - rust["nothing"]);
             is_good &= place < 2 || own.0 * 5 <= own.1 * 6;
         }

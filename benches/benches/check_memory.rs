@@ -1,6 +1,8 @@
-//! How much memory `trace check` takes for an archive of 2 GB, and how long it takes against copying the file.
+//! How much memory `trace check` takes for an archive of 2 GB, and how long it takes against copying the
+//! file.
 //!
-//! `cargo build --release` first: it runs the `trace` that stands beside it. `--bytes N` makes a smaller archive.
+//! `cargo build --release` first: it runs the `trace` that stands beside it. `--bytes N` makes a smaller
+//! archive.
 
 use std::fs::File;
 use std::io::Read;
@@ -14,7 +16,8 @@ const BYTES: u64 = 2_000_000_000;
 /// Largest memory of the children that were waited for, in bytes.
 fn peak_of_children() -> u64 {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the pointer is to memory of the right size, which the call fills, and zeros are a valid `rusage`.
+    // SAFETY: the pointer is to memory of the right size, which the call fills, and zeros are a valid
+    // `rusage`.
     let usage = unsafe {
         libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
         usage.assume_init()

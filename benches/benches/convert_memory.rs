@@ -1,7 +1,8 @@
-//! How much memory conversions take for an archive of 2 GB that comes through a pipe, and what they make goes into one.
+//! How much memory conversions take for an archive of 2 GB that comes through a pipe, and what they make goes
+//! into one.
 //!
-//! `cargo build --release` first: it runs the `trace` that stands beside it. `--bytes N` makes another archive; names of conversions
-//! behind it run only these.
+//! `cargo build --release` first: it runs the `trace` that stands beside it. `--bytes N` makes another
+//! archive; names of conversions behind it run only these.
 
 use std::io::Write;
 use std::mem::MaybeUninit;
@@ -15,7 +16,8 @@ const BYTES: u64 = 2_000_000_000;
 /// A context switch for so many events.
 const SWITCH_EVERY: u64 = 10;
 
-/// What runs, of which the last reads what the one before wrote, and whose memory counts; the first reads the archive.
+/// What runs, of which the last reads what the one before wrote, and whose memory counts; the first reads the
+/// archive.
 const CONVERSIONS: [(&str, &[&[&str]]); 7] = [
     ("FXT to Catapult", &[&["convert", "--to", "catapult", "-", "-"]]),
     ("FXT to Chrome", &[&["convert", "--to", "chrome", "-", "-"]]),
@@ -29,8 +31,8 @@ const CONVERSIONS: [(&str, &[&[&str]]); 7] = [
 /// Waits for a child; its largest memory in bytes.
 fn wait(child: &Child) -> (ExitStatus, u64) {
     let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::zeroed());
-    // SAFETY: the child is ours and nobody has waited for it; both pointers are to memory of the right size, and zeros are a
-    // valid `rusage`.
+    // SAFETY: the child is ours and nobody has waited for it; both pointers are to memory of the right size,
+    // and zeros are a valid `rusage`.
     let usage = unsafe {
         libc::wait4(child.id() as i32, &raw mut status, 0, usage.as_mut_ptr());
         usage.assume_init()

@@ -1,7 +1,8 @@
-//! How fast archives become other formats and back; against a loop by hand that formats the same events from memory.
+//! How fast archives become other formats and back; against a loop by hand that formats the same events from
+//! memory.
 //!
-//! Complete events with two arguments. Each figure is the minimum and the median of many runs, each run measures all of them, and
-//! what the loop by hand writes is byte for byte what the exporter writes.
+//! Complete events with two arguments. Each figure is the minimum and the median of many runs, each run
+//! measures all of them, and what the loop by hand writes is byte for byte what the exporter writes.
 
 use serde::Serialize;
 use std::hint::black_box;

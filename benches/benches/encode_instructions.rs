@@ -1,7 +1,9 @@
-//! How many instructions it takes to write a record through `trace-format`, against storing the same words by hand.
+//! How many instructions it takes to write a record through `trace-format`, against storing the same words by
+//! hand.
 //!
-//! Counted by callgrind, which this program runs on itself: the difference between two runs of different length is what
-//! each record costs, the loop around it included. `--check` fails if a record costs more than its limit.
+//! Counted by callgrind, which this program runs on itself: the difference between two runs of different
+//! length is what each record costs, the loop around it included. `--check` fails if a record costs more than
+//! its limit.
 
 use std::hint::black_box;
 use std::process::ExitCode;

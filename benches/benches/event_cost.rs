@@ -1,7 +1,8 @@
-//! What an event costs, against reading the clock and against storing the same bytes after reading it, in one run.
+//! What an event costs, against reading the clock and against storing the same bytes after reading it, in one
+//! run.
 //!
-//! A oneshot buffer becomes full, so each run of each kind has a buffer of its own; setting it up is outside of what is
-//! measured, and so is the first event of each site and thread. `--test` makes it short.
+//! A oneshot buffer becomes full, so each run of each kind has a buffer of its own; setting it up is outside
+//! of what is measured, and so is the first event of each site and thread. `--test` makes it short.
 
 use std::hint::black_box;
 use std::sync::Barrier;

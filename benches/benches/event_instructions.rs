@@ -1,7 +1,8 @@
 //! How many instructions each kind of event takes, the loop around it included.
 //!
-//! Counted by callgrind and kept in `event_instructions.txt`. `--check` fails if a kind takes over 2 % more than there;
-//! `--update` writes the file anew. Counts depend on the compiler, not on the machine or its mood.
+//! Counted by callgrind and kept in `event_instructions.txt`. `--check` fails if a kind takes over 2 % more
+//! than there; `--update` writes the file anew. Counts depend on the compiler, not on the machine or its
+//! mood.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,7 +1,7 @@
 //! How fast pages of the kernel become records: `cargo bench -p trace-benches --bench kernel_decode`.
 //!
-//! Pages as a busy scheduler fills them, all the way from the bytes that `trace_pipe_raw` gave to records in a trace buffer. Beside
-//! it the floor: the same pages only copied.
+//! Pages as a busy scheduler fills them, all the way from the bytes that `trace_pipe_raw` gave to records in
+//! a trace buffer. Beside it the floor: the same pages only copied.
 #![forbid(unsafe_code)]
 
 use ktrace_provider::decoder::{Decoder, Texts};
@@ -86,7 +86,8 @@ impl Payload {
     }
 }
 
-/// The events of a CPU, in turn: a wakeup and the switch to who was woken, and with every eighth an interrupt.
+/// The events of a CPU, in turn: a wakeup and the switch to who was woken, and with every eighth an
+/// interrupt.
 fn payloads(cpu: u32, turn: u32) -> Vec<Vec<u8>> {
     let (from, to) = (1000 + cpu * 100 + turn % 64, 1000 + cpu * 100 + (turn + 1) % 64);
     let mut waking = Payload::new(WAKING, from);

@@ -1,8 +1,9 @@
-//! What it costs to record the scheduler, beside other recorders: `cargo bench -p trace-benches --bench kernel_overhead`.
+//! What it costs to record the scheduler, beside other recorders: `cargo bench -p trace-benches --bench
+//! kernel_overhead`.
 //!
-//! `hackbench` sends messages between processes as fast as it can, and says how long that took: by itself, and recorded by
-//! us, by `perf sched record` and by `trace-cmd`, in turn. As root, with Debian's packages `rt-tests`, `linux-perf` and `trace-cmd`; what is
-//! missing is left out and said.
+//! `hackbench` sends messages between processes as fast as it can, and says how long that took: by itself,
+//! and recorded by us, by `perf sched record` and by `trace-cmd`, in turn. As root, with Debian's packages
+//! `rt-tests`, `linux-perf` and `trace-cmd`; what is missing is left out and said.
 #![forbid(unsafe_code)]
 
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! How long a client waits for the manager, with 1, 10 and 100 programs that record, and how much memory the manager takes.
+//! How long a client waits for the manager, with 1, 10 and 100 programs that record, and how much memory the
+//! manager takes.
 //!
 //! Real processes that write 2000 events in a second each; buffers of 4 MiB. `--test` makes it short.
 

@@ -1,7 +1,8 @@
 //! How fast an archive is read: split into records, resolved, checked; against copying its bytes.
 //!
-//! One archive in memory, of the kinds of event that applications write. Each figure is the minimum and the median
-//! of many runs, each run measures all of them, and the ratios are to `memcpy` of the same bytes in the same run.
+//! One archive in memory, of the kinds of event that applications write. Each figure is the minimum and the
+//! median of many runs, each run measures all of them, and the ratios are to `memcpy` of the same bytes in
+//! the same run.
 
 use std::hint::black_box;
 use trace_benches::Cost;

@@ -1,7 +1,7 @@
 //! How fast a provider's buffer is read and checked, beside copying as many bytes, in one run.
 //!
-//! The buffer is in memory and full of what programs record: instants, scopes, counters with an argument, some text. `--test`
-//! makes it short.
+//! The buffer is in memory and full of what programs record: instants, scopes, counters with an argument,
+//! some text. `--test` makes it short.
 
 use std::num::NonZeroU64;
 use std::time::Instant;

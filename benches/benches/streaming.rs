@@ -1,8 +1,10 @@
-//! How fast programs can stream without a loss, beside copying the same bytes through a socket into a file, in one run.
+//! How fast programs can stream without a loss, beside copying the same bytes through a socket into a file,
+//! in one run.
 //!
-//! Real processes: `trace record`, its manager, and a program that writes events of 32 bytes at a rate. The rate is doubled
-//! until something is lost, and then halved in on, ten seconds each, so that what is found can be kept up. `--soak GIB` records
-//! so much at half the highest rate that was found, or `--at RATE`, and fails if anything is missing; `--test` makes it short.
+//! Real processes: `trace record`, its manager, and a program that writes events of 32 bytes at a rate. The
+//! rate is doubled until something is lost, and then halved in on, ten seconds each, so that what is found
+//! can be kept up. `--soak GIB` records so much at half the highest rate that was found, or `--at RATE`, and
+//! fails if anything is missing; `--test` makes it short.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -87,8 +89,8 @@ fn copy_rate(directory: &Path, bytes: u64) -> f64 {
     rate
 }
 
-/// The highest rate of events on each of so many threads at which nothing is lost, and what the manager costs then, in seconds
-/// per GB.
+/// The highest rate of events on each of so many threads at which nothing is lost, and what the manager costs
+/// then, in seconds per GB.
 fn search(bench: &Bench, threads: u64, first: u64, seconds: f64, steps: u32) -> (u64, f64) {
     let (mut good, mut bad, mut cost) = (0, None, 0.0);
     let (mut rate, mut steps) = (first, steps);

@@ -1,9 +1,9 @@
-//! How many events all threads together record in a second, from 1 thread to 64, against as many threads that read the clock
-//! and store the same bytes into memory of their own, in one run.
+//! How many events all threads together record in a second, from 1 thread to 64, against as many threads that
+//! read the clock and store the same bytes into memory of their own, in one run.
 //!
-//! The engine goes round in a circular buffer, the floor in as much memory, divided among its threads. What counts is
-//! processor time per event, of all threads: with more threads than processors they only take turns. `--test` makes it
-//! short.
+//! The engine goes round in a circular buffer, the floor in as much memory, divided among its threads. What
+//! counts is processor time per event, of all threads: with more threads than processors they only take
+//! turns. `--test` makes it short.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};

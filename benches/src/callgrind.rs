@@ -6,8 +6,8 @@ use std::process::Command;
 /// Repetitions of the shorter run; the longer one has twice as many.
 const TIMES: u64 = 10_000;
 
-/// Instructions of one repetition of what `--run ARGUMENTS TIMES` does: the difference between two runs of different
-/// length, so that nothing around the repetitions counts.
+/// Instructions of one repetition of what `--run ARGUMENTS TIMES` does: the difference between two runs of
+/// different length, so that nothing around the repetitions counts.
 ///
 /// # Errors
 ///

@@ -97,7 +97,8 @@ impl<W: Write> Archive<W> {
     }
 }
 
-/// Writes an archive of about so many bytes, with a context switch behind every so many events; how many events it has.
+/// Writes an archive of about so many bytes, with a context switch behind every so many events; how many
+/// events it has.
 ///
 /// # Errors
 /// It cannot be written.

@@ -1,4 +1,5 @@
-//! What the measurements share: many short runs of an operation beside a floor in the same run, and a table of ratios.
+//! What the measurements share: many short runs of an operation beside a floor in the same run, and a table
+//! of ratios.
 #![forbid(unsafe_code)]
 
 pub mod archive;

@@ -1,9 +1,10 @@
-// Has Catapult's trace viewer import a trace, in a headless browser, and prints what it has found as a JSON object.
+// Has Catapult's trace viewer import a trace, in a headless browser, and prints what it has found as a JSON
+// object.
 //
 //   node count.mjs VIEWER_HTML TRACE
 //
-// The modules playwright-core and webcomponents.js are looked for in the working directory; the browser is `chromium` or $CHROMIUM. The
-// viewer is older than custom elements, which webcomponents.js makes up for.
+// The modules playwright-core and webcomponents.js are looked for in the working directory; the browser is
+// `chromium` or $CHROMIUM. The viewer is older than custom elements, which webcomponents.js makes up for.
 import {readFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import {join} from 'node:path';

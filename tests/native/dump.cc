@@ -1,4 +1,5 @@
-// Prints how many records of each type a trace has, how many are wrong, and the names of its events: `dump FILE`.
+// Prints how many records of each type a trace has, how many are wrong, and the names of its events: `dump
+// FILE`.
 #include <trace-reader/file_reader.h>
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-// The engine with a buffer and a handler of the program's own: `host MODE FILE`, to which it writes the buffer. Says how many
-// ticks its clock has in a second.
+// The engine with a buffer and a handler of the program's own: `host MODE FILE`, to which it writes the
+// buffer. Says how many ticks its clock has in a second.
 #include <lib/async-loop/default.h>
 #include <lib/async-loop/loop.h>
 #include <lib/trace-engine/handler.h>

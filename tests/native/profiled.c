@@ -1,4 +1,5 @@
-// A program that is always in the same place. Compilers may leave the innermost function without a frame: then its caller is not seen.
+// A program that is always in the same place. Compilers may leave the innermost function without a frame:
+// then its caller is not seen.
 #include <time.h>
 
 static volatile unsigned long sum;

@@ -1,8 +1,9 @@
-//! Writes events as fast as it can from four threads until it is killed, and counts in a file, shared with whoever
-//! kills it, what each thread has written.
+//! Writes events as fast as it can from four threads until it is killed, and counts in a file, shared with
+//! whoever kills it, what each thread has written.
 //!
-//! `burst FILE [LIMIT [PAUSE]]`: the file holds a counter of 8 bytes for each thread; an event's number is stored there
-//! after its macro has returned. Behind them is a word that says whether it was being recorded when it began. Between two events of a thread is a pause of so many microseconds.
+//! `burst FILE [LIMIT [PAUSE]]`: the file holds a counter of 8 bytes for each thread; an event's number is
+//! stored there after its macro has returned. Behind them is a word that says whether it was being recorded
+//! when it began. Between two events of a thread is a pause of so many microseconds.
 
 use std::fs::OpenOptions;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,7 +40,7 @@ fn main() {
 /// The counters at the beginning of the mapping, and a word.
 fn words(page: &zx_sim::Mapping) -> &[AtomicU64] {
     assert!(page.len() >= (THREADS + 1) * 8);
-    // SAFETY: the mapping is page-aligned, large enough by the check above, lives as long as the borrow, and is only
-    // touched through atomics.
+    // SAFETY: the mapping is page-aligned, large enough by the check above, lives as long as the borrow, and
+    // is only touched through atomics.
     unsafe { std::slice::from_raw_parts(page.as_ptr().cast::<AtomicU64>(), THREADS + 1) }
 }

@@ -1,7 +1,8 @@
 //! Emits each kind of event a known number of times from a number of threads.
 //!
-//! `emit THREADS COUNT`: prints its pid and its threads' ids in a line. `--wait`: first prints its pid, and emits when
-//! stdin is closed. `--on`: says "on" when it is being recorded, before it waits. `--exit N`: ends with that code.
+//! `emit THREADS COUNT`: prints its pid and its threads' ids in a line. `--wait`: first prints its pid, and
+//! emits when stdin is closed. `--on`: says "on" when it is being recorded, before it waits. `--exit N`: ends
+//! with that code.
 
 use std::io::{Read, Write};
 use std::sync::Barrier;

@@ -1,7 +1,7 @@
 //! A provider that means harm: to its buffer, to the buffer's file, or to the manager's patience.
 //!
-//! `hostile scribble`, `hostile file truncate|shrink|grow|punch|unlink`, `hostile fifo flood|half|unexpected|deaf`. It says
-//! `ready` when it has begun, and goes on until it is killed.
+//! `hostile scribble`, `hostile file truncate|shrink|grow|punch|unlink`, `hostile fifo
+//! flood|half|unexpected|deaf`. It says `ready` when it has begun, and goes on until it is killed.
 
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::net::{SendFlags, send};
@@ -86,7 +86,8 @@ fn scribble() {
     }
 }
 
-/// Some events, and then the file is no longer what it was. Nothing more is written: that would be its own end.
+/// Some events, and then the file is no longer what it was. Nothing more is written: that would be its own
+/// end.
 fn spoil_file(how: &str) {
     let _provider = TraceProvider::new("hostile");
     let path = buffer_path();

@@ -1,4 +1,5 @@
-//! Records once each what is no ordinary event: messages, blobs, objects, scheduling, virtual threads, instaflows.
+//! Records once each what is no ordinary event: messages, blobs, objects, scheduling, virtual threads,
+//! instaflows.
 #![forbid(unsafe_code)]
 
 use trace_provider::{

@@ -1,5 +1,5 @@
-//! A program that says what it uses memory for: `memory NAME BYTES`. It prints a line for each dump. With a line on stdin it raises the alert `much`; it ends
-//! with stdin.
+//! A program that says what it uses memory for: `memory NAME BYTES`. It prints a line for each dump. With a
+//! line on stdin it raises the alert `much`; it ends with stdin.
 #![forbid(unsafe_code)]
 
 use trace_provider::{TraceProvider, alert};

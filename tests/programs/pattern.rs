@@ -1,7 +1,8 @@
-//! A program that the scheduler can do only one thing with, if it runs on one CPU and nothing can take that away from it.
+//! A program that the scheduler can do only one thing with, if it runs on one CPU and nothing can take that
+//! away from it.
 //!
-//! `pattern ROUNDS SLEEPS SPINS`: two threads, `ping` and `pong`, answer each other through pipes; then `ping` sleeps for two
-//! milliseconds, again and again; then it counts without a pause.
+//! `pattern ROUNDS SLEEPS SPINS`: two threads, `ping` and `pong`, answer each other through pipes; then
+//! `ping` sleeps for two milliseconds, again and again; then it counts without a pause.
 #![forbid(unsafe_code)]
 
 use rustix::event::{Timespec, poll};

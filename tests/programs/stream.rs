@@ -1,6 +1,7 @@
 //! Writes so many events of 32 bytes on each of some threads, evenly over time.
 //!
-//! `stream THREADS EVENTS RATE`: events of each thread, and how many of them in a second; 0 is as fast as it can.
+//! `stream THREADS EVENTS RATE`: events of each thread, and how many of them in a second; 0 is as fast as it
+//! can.
 
 use std::time::{Duration, Instant};
 use trace_provider::{Scope, TraceProvider, instant};

@@ -1,9 +1,11 @@
 //! Emits an event and then does not do what it is told.
 //!
-//! `stubborn register`: says what became of a synchronous registration, and ends. `stubborn park`: runs on until it is ended. `stubborn ignore-term`: survives SIGTERM. `stubborn stop`: stops itself with all its threads, so that it answers
-//! nobody. `stubborn once`: emits one event and exits without any clean-up. `stubborn signal N`: ends by that signal.
-//! `stubborn exec`: becomes another program. `stubborn abort`. `stubborn alert NAME`: raises it for each
-//! line of its input. `stubborn panic`: panics where that ends the process.
+//! `stubborn register`: says what became of a synchronous registration, and ends. `stubborn park`: runs on
+//! until it is ended. `stubborn ignore-term`: survives SIGTERM. `stubborn stop`: stops itself with all its
+//! threads, so that it answers nobody. `stubborn once`: emits one event and exits without any clean-up.
+//! `stubborn signal N`: ends by that signal. `stubborn exec`: becomes another program. `stubborn abort`.
+//! `stubborn alert NAME`: raises it for each line of its input. `stubborn panic`: panics where that ends the
+//! process.
 
 use trace_provider::{Scope, TraceProvider, alert, category_enabled, instant};
 

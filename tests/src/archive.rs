@@ -285,7 +285,8 @@ impl Archive {
         (archive, reader.warnings().first().iter().map(|warning| format!("{warning:?}")).collect())
     }
 
-    /// Whether the last ledger of each provider adds up with its losses, and how many records it says were generated.
+    /// Whether the last ledger of each provider adds up with its losses, and how many records it says were
+    /// generated.
     ///
     /// # Panics
     /// If a provider's does not, or one has none.

@@ -1,7 +1,7 @@
 //! Builds the programs that scenarios spawn, once, and finds them.
 //!
-//! The paths come from cargo's own output, so that the tests work with an empty target directory and wherever it
-//! is.
+//! The paths come from cargo's own output, so that the tests work with an empty target directory and wherever
+//! it is.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -41,8 +41,8 @@ pub fn program(name: &str) -> &'static Path {
 
 /// Copies a program to where every user can run it, wherever the workspace is.
 ///
-/// Another process writes the copy: what other tests start meanwhile would inherit a file that is open for writing here, and while it is
-/// open anywhere nobody can execute it.
+/// Another process writes the copy: what other tests start meanwhile would inherit a file that is open for
+/// writing here, and while it is open anywhere nobody can execute it.
 ///
 /// # Panics
 /// If it cannot be copied.
@@ -61,8 +61,8 @@ pub fn libraries() -> Vec<PathBuf> {
     files.flatten().filter_map(|name| Some(PathBuf::from(name.as_str()?))).collect()
 }
 
-/// What cargo says of the one build that all tests use. Examples are among it, so that cargo counts the features that tests
-/// ask of packages: then `cargo test --workspace` has built everything below already.
+/// What cargo says of the one build that all tests use. Examples are among it, so that cargo counts the
+/// features that tests ask of packages: then `cargo test --workspace` has built everything below already.
 fn messages() -> &'static [serde_json::Value] {
     static MESSAGES: OnceLock<Vec<serde_json::Value>> = OnceLock::new();
     MESSAGES.get_or_init(|| {

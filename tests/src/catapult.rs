@@ -1,7 +1,7 @@
 //! Asks Catapult's trace viewer what it sees in a file.
 //!
-//! The viewer is a page inside the Python package that has Perfetto, too. `TRACE_TEST_CATAPULT` names a directory with the Node
-//! modules that drive a headless browser: docs/testing.md.
+//! The viewer is a page inside the Python package that has Perfetto, too. `TRACE_TEST_CATAPULT` names a
+//! directory with the Node modules that drive a headless browser: docs/testing.md.
 
 use crate::build::workspace;
 use crate::perfetto::package;
@@ -9,8 +9,8 @@ use crate::skip::skip;
 use std::path::Path;
 use std::process::Command;
 
-/// What the viewer has imported: `error`, `warnings`, numbers of `slices`, `operations` and `counters` by name, and of `flows`; None, and
-/// reported as skipped, where it is not installed.
+/// What the viewer has imported: `error`, `warnings`, numbers of `slices`, `operations` and `counters` by
+/// name, and of `flows`; None, and reported as skipped, where it is not installed.
 ///
 /// # Panics
 /// If the viewer cannot be run, or is required and absent.

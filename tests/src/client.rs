@@ -1,4 +1,5 @@
-//! A client that speaks the manager's protocols itself, for what the `trace` tool does not do, or would never do.
+//! A client that speaks the manager's protocols itself, for what the `trace` tool does not do, or would never
+//! do.
 
 use crate::sandbox::{DEADLINE, Sandbox, wait_for};
 use std::sync::{Arc, Mutex};

@@ -77,8 +77,8 @@ impl Trace {
         Self::empty().words(&[Self::MAGIC])
     }
 
-    /// Magic number, provider 1 "corpus", nanoseconds, strings 1 "cat", 2 "name", 3 "arg" and 4 "process", thread 1
-    /// of process 1234: 5678.
+    /// Magic number, provider 1 "corpus", nanoseconds, strings 1 "cat", 2 "name", 3 "arg" and 4 "process",
+    /// thread 1 of process 1234: 5678.
     fn prelude() -> Self {
         Self::magic().words(&[
             0x0060_0000_0011_0020,
@@ -115,8 +115,8 @@ impl Trace {
     }
 }
 
-/// What a reader must find in a file: the lines of `trace dump`, then the problems of `trace check`, each with how often
-/// it is found and where first.
+/// What a reader must find in a file: the lines of `trace dump`, then the problems of `trace check`, each
+/// with how often it is found and where first.
 ///
 /// # Panics
 ///

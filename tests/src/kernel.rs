@@ -8,8 +8,8 @@ use std::process::Command;
 /// Where it is mounted.
 pub const ROOT: &str = "/sys/kernel/tracing";
 
-/// Whether events of the kernel can be recorded here; a test that needs them is reported as skipped otherwise. tracefs is mounted
-/// where it is not.
+/// Whether events of the kernel can be recorded here; a test that needs them is reported as skipped
+/// otherwise. tracefs is mounted where it is not.
 #[must_use]
 pub fn has_tracefs(test: &str) -> bool {
     if !rustix::process::geteuid().is_root() {
@@ -71,7 +71,8 @@ pub fn sum(instance: &Path, name: &str) -> u64 {
     .sum()
 }
 
-/// A lock that only one scenario has at a time, also of other processes: for those that look at what is common to all.
+/// A lock that only one scenario has at a time, also of other processes: for those that look at what is
+/// common to all.
 ///
 /// # Panics
 /// If there can be no lock.

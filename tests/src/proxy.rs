@@ -1,8 +1,8 @@
-//! Stands between one program and the manager, hands on what each says to the other, and keeps what the manager is given
-//! to read: the packets, and the buffer as it was with each of them.
+//! Stands between one program and the manager, hands on what each says to the other, and keeps what the
+//! manager is given to read: the packets, and the buffer as it was with each of them.
 //!
-//! The program has a buffer of its own; the manager's is filled before each packet, so that it reads what was kept and
-//! nothing else.
+//! The program has a buffer of its own; the manager's is filled before each packet, so that it reads what was
+//! kept and nothing else.
 
 use crate::sandbox::{DEADLINE, Sandbox, wait_for};
 use std::path::{Path, PathBuf};

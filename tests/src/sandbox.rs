@@ -1,4 +1,5 @@
-//! One scenario's surroundings: a runtime directory, a working directory, and processes that do not outlive it.
+//! One scenario's surroundings: a runtime directory, a working directory, and processes that do not outlive
+//! it.
 
 use crate::build::program;
 use rustix::process::{Pid, Signal, kill_process};
@@ -38,8 +39,8 @@ pub struct Sandbox {
     directory: tempfile::TempDir,
 }
 
-/// Where a manager's directory is for real: in memory. A disk writes buffers back while programs write into them, and a
-/// file system that is busy with others' files holds up whatever makes one.
+/// Where a manager's directory is for real: in memory. A disk writes buffers back while programs write into
+/// them, and a file system that is busy with others' files holds up whatever makes one.
 fn memory() -> PathBuf {
     let shared = Path::new("/dev/shm");
     let has_room = rustix::fs::statvfs(shared).is_ok_and(|found| found.f_bavail * found.f_frsize >= 1 << 30);
@@ -73,8 +74,8 @@ impl Sandbox {
         sandbox
     }
 
-    /// One whose directories every user may enter, for a manager that serves them all. None if this is not root's
-    /// process, which cannot act for others.
+    /// One whose directories every user may enter, for a manager that serves them all. None if this is not
+    /// root's process, which cannot act for others.
     ///
     /// # Panics
     /// If there is no room for it.
@@ -213,8 +214,9 @@ impl Sandbox {
         use std::os::unix::fs::MetadataExt;
 
         let lock = std::fs::File::open(self.runtime_dir().join("lock")).ok()?;
-        // Whoever lives holds it; a number alone may be another process's by now. To try the lock would keep it from a
-        // manager that starts just then, so the kernel is asked: `1: FLOCK ADVISORY WRITE 42 00:1a:1234 0 EOF`.
+        // Whoever lives holds it; a number alone may be another process's by now. To try the lock would keep
+        // it from a manager that starts just then, so the kernel is asked: `1: FLOCK ADVISORY WRITE 42
+        // 00:1a:1234 0 EOF`.
         let inode = format!(":{} ", lock.metadata().ok()?.ino());
         let locks = std::fs::read_to_string("/proc/locks").ok()?;
         let is_held = locks.lines().any(|line| line.contains("FLOCK") && line.contains(&inode));

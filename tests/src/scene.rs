@@ -94,8 +94,8 @@ impl Scene {
         all
     }
 
-    /// Everything that was counted is in the archives, and at most one event more of each thread. A circular buffer has the
-    /// last of it.
+    /// Everything that was counted is in the archives, and at most one event more of each thread. A circular
+    /// buffer has the last of it.
     ///
     /// # Panics
     /// If it is not so.
@@ -104,8 +104,9 @@ impl Scene {
         self.check_between(mode, mode != "circular", files, counted, &most);
     }
 
-    /// The last event of each thread is one of these, and all before it are there, from the first if that is said, or the last
-    /// of them. What an archive declares lost, as a stream does that a busy machine does not save in time, may be missing.
+    /// The last event of each thread is one of these, and all before it are there, from the first if that is
+    /// said, or the last of them. What an archive declares lost, as a stream does that a busy machine does
+    /// not save in time, may be missing.
     ///
     /// # Panics
     /// If it is not so.

@@ -1,4 +1,5 @@
-//! Runs a program up to the Nth system call of one of its threads, so that it can be killed right before or after it.
+//! Runs a program up to the Nth system call of one of its threads, so that it can be killed right before or
+//! after it.
 
 use crate::sandbox::{DEADLINE, Process};
 use crate::scene::freeze;
@@ -77,8 +78,8 @@ impl Tracer {
         Self { process: pid, name, threads: BTreeMap::from([(pid, 0)]), calls: 0 }
     }
 
-    /// Goes on to a side of the Nth system call, and says which call it is. None when `is_over` first, or when the process
-    /// has ended; it is asked again and again.
+    /// Goes on to a side of the Nth system call, and says which call it is. None when `is_over` first, or
+    /// when the process has ended; it is asked again and again.
     ///
     /// # Panics
     /// If it takes too long.
@@ -160,8 +161,8 @@ impl Tracer {
                 let status = waitpid(*thread, Some(WaitPidFlag::__WALL | WaitPidFlag::WNOHANG));
                 !matches!(status, Err(_) | Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)))
             });
-            // Those too that it had just begun, and that nobody has told of yet: as long as one is not waited for, the
-            // process is not over.
+            // Those too that it had just begun, and that nobody has told of yet: as long as one is not waited
+            // for, the process is not over.
             let others = tasks(self.process).into_iter().filter(|thread| *thread != self.process);
             self.threads.extend(others.map(|thread| (thread, 0)));
             self.threads.is_empty().then_some(())

@@ -1,5 +1,5 @@
-//! The conformance corpus against the reader, the encoder and the tool; and what happens to each file when it is cut or
-//! damaged.
+//! The conformance corpus against the reader, the encoder and the tool; and what happens to each file when it
+//! is cut or damaged.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -93,7 +93,8 @@ fn every_kind_of_record_and_problem_is_there() {
     ] {
         assert!(kinds.contains(kind), "no file has a record of kind {kind}");
     }
-    // Two kinds are about limits that are too large for a small file, one about a month; one has to be asked for.
+    // Two kinds are about limits that are too large for a small file, one about a month; one has to be asked
+    // for.
     let beyond = ["spans-full", "tables-full", "time-outlier", "clock-skew"];
     for kind in KINDS.iter().filter(|kind| !beyond.contains(kind)) {
         assert!(problems.contains(*kind), "no file has a problem of kind {kind}");

@@ -1,8 +1,8 @@
-//! `kill -9` of the program, of the manager and of both, in each mode: at random times, and right before and after each of
-//! their system calls.
+//! `kill -9` of the program, of the manager and of both, in each mode: at random times, and right before and
+//! after each of their system calls.
 //!
-//! `KILLS` says how many trials there are in all, 30 if nothing is said: each way to kill once. `KILLS_SEED` is a word that
-//! decides when they happen; the gate takes the commit's hash. A failing trial names itself.
+//! `KILLS` says how many trials there are in all, 30 if nothing is said: each way to kill once. `KILLS_SEED`
+//! is a word that decides when they happen; the gate takes the commit's hash. A failing trial names itself.
 #![forbid(unsafe_code)]
 
 use rustix::process::Signal;
@@ -146,7 +146,8 @@ fn kill_once(mode: &str, victims: Victims, events: u64, between: Duration) {
         }
     }
     wait_for("the client to end", || (!scene.recording.is_running()).then_some(()));
-    // What is in no archive is recovered; where the manager had time to write all of it there is nothing left.
+    // What is in no archive is recovered; where the manager had time to write all of it there is nothing
+    // left.
     let mut files = vec!["trace.fxt"];
     let mut said = String::from("no session is left");
     if victims != Victims::Program && !scene.sessions().is_empty() {
@@ -176,13 +177,14 @@ enum Traced {
     Both,
 }
 
-/// Events of each thread of a program that comes to its end: all fit into a oneshot buffer, others are used several times.
+/// Events of each thread of a program that comes to its end: all fit into a oneshot buffer, others are used
+/// several times.
 fn limit(mode: &str) -> u64 {
     if mode == "oneshot" { 1500 } else { 7000 }
 }
 
-/// A manager, a client that records, and a program that ends by itself; one of the former two stands still at a call, and
-/// is killed. The number of the call that was reached, or how many there were.
+/// A manager, a client that records, and a program that ends by itself; one of the former two stands still at
+/// a call, and is killed. The number of the call that was reached, or how many there were.
 fn kill_at(mode: &str, traced: Traced, call: u64, side: Side) -> Result<u64, u64> {
     let sandbox = Sandbox::new();
     let page = sandbox.file("page");

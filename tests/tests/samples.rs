@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use trace_tests::Sandbox;
 
-/// What the commands find in a file. Events of JSON files, lines of text, and slices and counters of all were counted by other programs.
+/// What the commands find in a file. Events of JSON files, lines of text, and slices and counters of all were
+/// counted by other programs.
 struct Sample {
     name: &'static str,
     records: u64,

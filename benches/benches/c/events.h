@@ -1,4 +1,5 @@
-// Each kind of event, again and again: `events KIND TIMES`. Values are given by V(type, value), which C++ leaves to inference.
+// Each kind of event, again and again: `events KIND TIMES`. Values are given by V(type, value), which C++
+// leaves to inference.
 #include <lib/async-loop/default.h>
 #include <lib/async-loop/loop.h>
 #include <lib/trace-engine/handler.h>

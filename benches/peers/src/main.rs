@@ -1,9 +1,9 @@
 //! What a scoped span and an instant cost with this project's engine and with other tracers, in one run.
 //!
-//! `cargo run --release -- [ROUNDS]`: each tracer has a process of its own, and the processes take turns, round after
-//! round. A round is a burst of events on one thread, then on two at once. The table has the minimum and the median of all
-//! rounds in ns per event and thread, and the processor time per event of all threads of the process, also those that the
-//! tracer works in behind the scenes.
+//! `cargo run --release -- [ROUNDS]`: each tracer has a process of its own, and the processes take turns,
+//! round after round. A round is a burst of events on one thread, then on two at once. The table has the
+//! minimum and the median of all rounds in ns per event and thread, and the processor time per event of all
+//! threads of the process, also those that the tracer works in behind the scenes.
 
 #[cfg(feature = "lttng")]
 mod lttng;

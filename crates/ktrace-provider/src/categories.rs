@@ -96,7 +96,8 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// What follows from categories: `is_wanted` judges names, `listed` are the entries of the recording's list.
+    /// What follows from categories: `is_wanted` judges names, `listed` are the entries of the recording's
+    /// list.
     pub fn new(is_wanted: impl Fn(&str) -> bool, listed: &[String]) -> Self {
         let has_all = is_wanted(ALL);
         let has = |name: &str| is_wanted(name) || (has_all && name != ATRACE && !excludes(listed, name));

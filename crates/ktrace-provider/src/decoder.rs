@@ -428,7 +428,8 @@ fn thread_state(bits: u64) -> ThreadState {
     }
 }
 
-/// Five letters for the bits of an x86 page fault: of a page that is there, a write, by a program, reserved bits, an instruction.
+/// Five letters for the bits of an x86 page fault: of a page that is there, a write, by a program, reserved
+/// bits, an instruction.
 fn fault_flags(code: u64) -> [u8; 5] {
     let mut flags = *b"pwuri";
     for (bit, flag) in flags.iter_mut().enumerate() {

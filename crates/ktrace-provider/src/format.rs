@@ -1,4 +1,5 @@
-//! What an event's fields are and where they stand: the kernel says so in `format` files, and nothing of it is taken for granted.
+//! What an event's fields are and where they stand: the kernel says so in `format` files, and nothing of it
+//! is taken for granted.
 //= docs/kernel.md#formats
 
 /// An event of the kernel's.

@@ -1,5 +1,6 @@
-//! Linux's kernel as a trace provider: context switches, wakeups, interrupts, system calls and whatever else it has trace points
-//! for, and the markers that programs write into `trace_marker`, on the time line of all other providers.
+//! Linux's kernel as a trace provider: context switches, wakeups, interrupts, system calls and whatever else
+//! it has trace points for, and the markers that programs write into `trace_marker`, on the time line of all
+//! other providers.
 //!
 //! | module | is |
 //! |---|---|

@@ -1,6 +1,7 @@
 //! Puts the events of all CPUs in the order of their times.
 //!
-//! Each CPU's events come in order. What is younger than the moment up to which every CPU has been read waits for the next round.
+//! Each CPU's events come in order. What is younger than the moment up to which every CPU has been read waits
+//! for the next round.
 
 use crate::page::{Damaged, Lost, Page, PageLayout};
 

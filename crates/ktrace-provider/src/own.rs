@@ -1,4 +1,5 @@
-//! What a user may know without rights: when the threads of the user's own programs run. The kernel tells by `perf_event_open`.
+//! What a user may know without rights: when the threads of the user's own programs run. The kernel tells by
+//! `perf_event_open`.
 //= docs/kernel.md#without-rights
 
 use crate::perf::{self, COMM, FORK, Feed, IS_EXEC, LOST, Rings, Synchronized, TRAILER_BYTES};
@@ -66,8 +67,8 @@ fn builder() -> Builder<'static> {
 }
 
 impl OwnThreads {
-    /// Begins with the threads of the user's programs and what they start; first those of the process that records, from which a
-    /// recorded program comes. What the kernel has no room for is told.
+    /// Begins with the threads of the user's programs and what they start; first those of the process that
+    /// records, from which a recorded program comes. What the kernel has no room for is told.
     #[must_use]
     pub fn start(rate: u64) -> Self {
         let mut kernel = Kernel::new(EngineRecords::new());

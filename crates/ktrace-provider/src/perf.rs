@@ -1,4 +1,5 @@
-//! What the kernel tells of threads by `perf_event_open`: the rings that it writes to, whose threads they are of, and its clock.
+//! What the kernel tells of threads by `perf_event_open`: the rings that it writes to, whose threads they are
+//! of, and its clock.
 //= docs/kernel.md#without-rights
 
 use crate::{processes, tell};
@@ -41,8 +42,8 @@ pub(crate) struct Rings {
 }
 
 impl Rings {
-    /// Follows the threads of the user's programs and what they start; first those of the process that records, from which a
-    /// recorded program comes. How many the kernel has no room for is told.
+    /// Follows the threads of the user's programs and what they start; first those of the process that
+    /// records, from which a recorded program comes. How many the kernel has no room for is told.
     pub fn open(what: &str, builder: impl Fn() -> Builder<'static>) -> Self {
         let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let mut rings = Vec::new();
@@ -98,7 +99,8 @@ impl Rings {
 /// What rings tell, in the order of its times.
 pub(crate) struct Feed<T> {
     rings: Rings,
-    /// What is younger than the moment at which the reading of all began: another ring may still tell of before.
+    /// What is younger than the moment at which the reading of all began: another ring may still tell of
+    /// before.
     waiting: Vec<T>,
     at: fn(&T) -> u64,
     rate: u64,
@@ -137,7 +139,8 @@ fn targets() -> Vec<(u32, usize)> {
     targets
 }
 
-/// The threads of the user's programs, first those of the process that records; the newest are the likeliest to be meant.
+/// The threads of the user's programs, first those of the process that records; the newest are the likeliest
+/// to be meant.
 pub(crate) fn threads() -> Vec<u32> {
     threads_of(parent()).into_iter().chain(others()).collect()
 }

@@ -1,4 +1,5 @@
-//! What one recording takes from the kernel: its events, or what a user without rights may know of them, and figures.
+//! What one recording takes from the kernel: its events, or what a user without rights may know of them, and
+//! figures.
 
 use crate::categories::Wanted;
 use crate::collector::Collector;

@@ -166,7 +166,8 @@ struct Service {
 }
 
 impl Service {
-    /// Follows the trace, until it is over for one that was started for a single recording, or nobody is there to end it.
+    /// Follows the trace, until it is over for one that was started for a single recording, or nobody is
+    /// there to end it.
     fn serve(mut self, orders: &Receiver<Order>, finished: &Receiver<()>) {
         // It has least time where there is most to do. Without the right to it, it has what all have.
         let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), STRONGEST);

@@ -1,7 +1,7 @@
 //! The types of the headers, as they come from a stranger: no field is trusted to be one of an enumeration.
 //!
-//! Invariant **C1**: pointers are null where the header allows it, else valid for as long as the call takes and for as many
-//! elements or bytes as the call says; strings without a length end in a NUL.
+//! Invariant **C1**: pointers are null where the header allows it, else valid for as long as the call takes
+//! and for as many elements or bytes as the call says; strings without a length end in a NUL.
 #![allow(unsafe_code)]
 
 use core::ffi::{CStr, c_char, c_void};

@@ -2,7 +2,8 @@
 //!
 //! Invariants:
 //!
-//! * **L1** An `async_loop_t*` is from `async_loop_create` and was not destroyed; an `async_dispatcher_t*` is the same pointer.
+//! * **L1** An `async_loop_t*` is from `async_loop_create` and was not destroyed; an `async_dispatcher_t*` is
+//!   the same pointer.
 //! * **L2** Configurations, and the data they name, live as long as the loop.
 #![allow(unsafe_code)]
 

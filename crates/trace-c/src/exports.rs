@@ -1,7 +1,8 @@
 //! All functions that C sees, by name and type. Programs are linked against these: the list only grows.
 //!
-//! A process may have several copies of this library, such as one in each of two plugins that were linked with it statically.
-//! The one that came first works for all: every function goes through the table of that copy.
+//! A process may have several copies of this library, such as one in each of two plugins that were linked
+//! with it statically. The one that came first works for all: every function goes through the table of that
+//! copy.
 #![allow(unsafe_code)]
 #![allow(non_snake_case, reason = "names that Android has given")]
 

@@ -1,7 +1,7 @@
 //! The engine itself, for programs with a buffer and a handler of their own.
 //!
-//! Invariant **E1**: handler and buffer are there from initialize until `trace_terminated` was called, and may be used on any
-//! thread; the members of the handler's list are functions of these signatures, or null.
+//! Invariant **E1**: handler and buffer are there from initialize until `trace_terminated` was called, and
+//! may be used on any thread; the members of the handler's list are functions of these signatures, or null.
 #![allow(unsafe_code)]
 
 use crate::abi::{self, ERR_BAD_STATE, ERR_INTERNAL, ERR_INVALID_ARGS, ERR_NO_MEMORY, OK, Status};

@@ -1,7 +1,7 @@
 //! What a program says that it uses memory for.
 //!
-//! Invariant **M1**: function and data stay for the rest of the process's life, and may be used on any thread; a dump is the one that
-//! the function was called with, until it returns.
+//! Invariant **M1**: function and data stay for the rest of the process's life, and may be used on any
+//! thread; a dump is the one that the function was called with, until it returns.
 //= docs/recording.md#memory-dumps
 #![allow(unsafe_code)]
 

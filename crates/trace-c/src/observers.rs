@@ -38,7 +38,8 @@ impl Listener {
 
 /// A function of the program's, until it is stopped.
 ///
-/// Invariant **O1**: function and data may be used on the thread of the dispatcher while the lock is held and the flag is set.
+/// Invariant **O1**: function and data may be used on the thread of the dispatcher while the lock is held and
+/// the flag is set.
 pub struct Callback {
     call: unsafe extern "C" fn(*mut c_void),
     data: *mut c_void,

@@ -1,7 +1,7 @@
 //! Joining the trace manager.
 //!
-//! A process has one provider, however often it is asked for: whoever comes later gets the same, until the last has given it
-//! back.
+//! A process has one provider, however often it is asked for: whoever comes later gets the same, until the
+//! last has given it back.
 //!
 //! Invariant **V1**: a `trace_provider_t*` is from one of the functions here, and is given back once.
 #![allow(unsafe_code)]

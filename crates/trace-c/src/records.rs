@@ -222,7 +222,8 @@ pub unsafe extern "C" fn trace_context_write_context_switch_record(
 ) {
     // SAFETY: C1.
     let (outgoing, incoming) = unsafe { (thread(outgoing), thread(incoming)) };
-    // The older of the two kinds of records: threads by reference, and with priorities. What its fields cannot hold is cut.
+    // The older of the two kinds of records: threads by reference, and with priorities. What its fields
+    // cannot hold is cut.
     write(&Record::Scheduling(Scheduling::LegacyContextSwitch {
         timestamp: Ticks(time as u64),
         cpu: cpu as u8,

@@ -1,7 +1,7 @@
 // The calling thread's control block, for events that are compiled into programs.
 //
-// In the part of the thread's memory that is laid out when the program starts, so its distance from the thread pointer is the
-// same in each thread, and programs get there without a call.
+// In the part of the thread's memory that is laid out when the program starts, so its distance from the
+// thread pointer is the same in each thread, and programs get there without a call.
 #include <stdint.h>
 
 // A control block without space: what a thread sees before it has one.

@@ -175,7 +175,8 @@ What the format cannot express is counted and named at the end; --strict makes i
 Nothing that can be recovered is deleted unasked; but a directory in memory, such as /dev/shm or
 $XDG_RUNTIME_DIR, ends with the machine or the login.")]
     Recover(Recover),
-    /// Provide events of the kernel, for recordings of others; recordings start one by themselves where they may
+    /// Provide events of the kernel, for recordings of others; recordings start one by themselves where they
+    /// may
     #[command(after_help = "Examples:
   sudo trace ktrace &
   trace record --categories kernel:sched,app -- ./app")]
@@ -517,8 +518,8 @@ pub struct Recover {
 /// Options of `manager`.
 #[derive(Debug, Args)]
 pub struct Manager {
-    /// Serve every user's programs and clients, each client with what its user may see; only for root, and what root's manager
-    /// does when TRACE_RUNTIME_DIR is not set
+    /// Serve every user's programs and clients, each client with what its user may see; only for root, and
+    /// what root's manager does when TRACE_RUNTIME_DIR is not set
     #[arg(long, conflicts_with = "on_demand")]
     pub all_users: bool,
     /// End when there was no client and no session for a while

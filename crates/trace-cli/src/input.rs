@@ -75,7 +75,8 @@ impl Foreign {
     }
 }
 
-/// What is wrong with an input, for people. What an import says has its own place, which is not that in the archive.
+/// What is wrong with an input, for people. What an import says has its own place, which is not that in the
+/// archive.
 pub fn problem(error: &(dyn Error + 'static)) -> String {
     let mut next = Some(error);
     while let Some(error) = next {

@@ -1,4 +1,5 @@
-//! `trace completions` and `trace man`: what an installation has beside the program, from the same definitions.
+//! `trace completions` and `trace man`: what an installation has beside the program, from the same
+//! definitions.
 
 use crate::args::{Cli, Completions, Man};
 use crate::exit::Failure;

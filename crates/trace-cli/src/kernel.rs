@@ -1,4 +1,5 @@
-//! The kernel as a provider: `trace ktrace`, and the one that a recording starts when it wants events of the kernel.
+//! The kernel as a provider: `trace ktrace`, and the one that a recording starts when it wants events of the
+//! kernel.
 
 use crate::args::ktrace::Ktrace;
 use crate::args::record::Recording;
@@ -50,8 +51,8 @@ fn has_entry(config: &TraceConfig, is_it: impl Fn(&str) -> bool) -> bool {
     config.categories.iter().chain(of_providers).any(|entry| is_it(entry))
 }
 
-/// Asks the kernel's provider for a profile, and gives it a buffer that it needs for events, unless somebody has said how large that
-/// is to be.
+/// Asks the kernel's provider for a profile, and gives it a buffer that it needs for events, unless somebody
+/// has said how large that is to be.
 pub fn ask(config: &mut TraceConfig, has_profile: bool) {
     if !has_entry(config, categories::is_of_kernel) && !has_profile {
         return;
@@ -71,8 +72,8 @@ pub fn ask(config: &mut TraceConfig, has_profile: bool) {
     }
 }
 
-/// Starts the kernel's provider if a recording wants it and none runs. It ends with the recording. Where it cannot run, that is
-/// said, and everything else is recorded.
+/// Starts the kernel's provider if a recording wants it and none runs. It ends with the recording. Where it
+/// cannot run, that is said, and everything else is recorded.
 pub fn provide(
     connection: &mut Connection,
     config: &TraceConfig,

@@ -1,5 +1,5 @@
-//! What is to be done, from the command line, configuration files and a test specification: what is said in one of them
-//! wins over what is said in a later one.
+//! What is to be done, from the command line, configuration files and a test specification: what is said in
+//! one of them wins over what is said in a later one.
 
 pub mod categories;
 pub mod spec_file;
@@ -63,7 +63,8 @@ pub fn standard_files() -> Vec<PathBuf> {
     bases.map(|base| base.join("trace").join("config.toml")).collect()
 }
 
-/// Reads a configuration file: options at its top, and a table of groups, which are added to those that are known.
+/// Reads a configuration file: options at its top, and a table of groups, which are added to those that are
+/// known.
 fn read(path: &Path, groups: &mut Groups) -> Result<Recording, Failure> {
     let failed =
         |why: String| Failure::usage(format!("{}: {}", path.display(), why.trim_end().replace('\n', "; ")));

@@ -1,4 +1,5 @@
-//! `trace start`, `stop`, `status` and `flush`: a recording that the manager holds, so that it outlives the shell.
+//! `trace start`, `stop`, `status` and `flush`: a recording that the manager holds, so that it outlives the
+//! shell.
 
 use crate::args::record::Recording;
 use crate::args::values::Action;

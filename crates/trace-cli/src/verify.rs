@@ -30,8 +30,8 @@ pub fn categories(requested: &[String], archive: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Groups stand for what may be there; these of the kernel's are there whether or not anything happens; and what is left out
-/// is not to be there.
+/// Groups stand for what may be there; these of the kernel's are there whether or not anything happens; and
+/// what is left out is not to be there.
 fn is_checked(entry: &str) -> bool {
     !entry.starts_with('-')
         && !unscoped(entry).starts_with('#')
@@ -39,7 +39,8 @@ fn is_checked(entry: &str) -> bool {
         && !is_single(unscoped(entry))
 }
 
-/// A trace point or probe, whose events have another category. Whether it can be recorded the kernel's provider says.
+/// A trace point or probe, whose events have another category. Whether it can be recorded the kernel's
+/// provider says.
 fn is_single(entry: &str) -> bool {
     entry.starts_with(categories::POINT) || probes::is_probe(entry)
 }

@@ -1,4 +1,5 @@
-//! `trace view`: hands a trace to the Perfetto UI, which a browser loads from the network or from a local copy.
+//! `trace view`: hands a trace to the Perfetto UI, which a browser loads from the network or from a local
+//! copy.
 
 use crate::args::View;
 use crate::exit::Failure;

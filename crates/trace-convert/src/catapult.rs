@@ -1,8 +1,9 @@
-//! JSON for Catapult, in two dialects: that of Fuchsia's exporter, record by record and field by field, and Chrome's own, which
-//! Perfetto reads too.
+//! JSON for Catapult, in two dialects: that of Fuchsia's exporter, record by record and field by field, and
+//! Chrome's own, which Perfetto reads too.
 //!
-//! One document on one line: events in the order of their records, then names, and in Fuchsia's what the scheduler did. Memory holds
-//! the names and the reader's tables; what has to come last waits in an unlinked file.
+//! One document on one line: events in the order of their records, then names, and in Fuchsia's what the
+//! scheduler did. Memory holds the names and the reader's tables; what has to come last waits in an unlinked
+//! file.
 
 mod event;
 mod large;

@@ -2,7 +2,8 @@
 
 use regex::bytes::Regex;
 
-/// Events are kept whose whole name matches one of the patterns, or whose category is one of these; without either, all.
+/// Events are kept whose whole name matches one of the patterns, or whose category is one of these; without
+/// either, all.
 //= docs/catapult.md#filters
 #[derive(Clone, Debug, Default)]
 pub struct Filter {

@@ -1,7 +1,7 @@
 //! Numbers for flows where one number can be only one flow.
 //!
-//! An archive may use a flow's id again when the flow has ended, and each process may have its own; readers of other formats take all
-//! that has one id for one flow.
+//! An archive may use a flow's id again when the flow has ended, and each process may have its own; readers
+//! of other formats take all that has one id for one flow.
 //= docs/perfetto.md#flows
 
 use std::collections::{HashMap, HashSet};

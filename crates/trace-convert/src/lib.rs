@@ -1,8 +1,8 @@
 //! Converts Fuchsia trace archives to other formats.
 //!
-//! [`catapult`] writes the JSON that Catapult (chrome://tracing) reads, as Fuchsia's own exporter does or as Chrome does;
-//! [`perfetto`] writes Perfetto's protobuf packets; [`tables`] has a row for each event, for databases; [`import`] makes archives of other
-//! formats.
+//! [`catapult`] writes the JSON that Catapult (chrome://tracing) reads, as Fuchsia's own exporter does or as
+//! Chrome does; [`perfetto`] writes Perfetto's protobuf packets; [`tables`] has a row for each event, for
+//! databases; [`import`] makes archives of other formats.
 #![forbid(unsafe_code)]
 
 pub mod catapult;

@@ -1,7 +1,7 @@
 //! Perfetto's own format: protobuf packets with track events.
 //!
-//! Packets come in the order of the records; readers put them into the order of their times. Memory holds names, tracks, strings
-//! that were interned, and asynchronous operations that are open.
+//! Packets come in the order of the records; readers put them into the order of their times. Memory holds
+//! names, tracks, strings that were interned, and asynchronous operations that are open.
 //= docs/perfetto.md#document
 
 pub(crate) mod messages;
@@ -413,7 +413,8 @@ impl<W: Write> Exporter<W> {
         });
     }
 
-    /// Something that has a name and perhaps bytes: an instant, at the time of the last event where it has none.
+    /// Something that has a name and perhaps bytes: an instant, at the time of the last event where it has
+    /// none.
     //= docs/perfetto.md#what-other-importers-drop
     fn object(
         &mut self,

@@ -1,4 +1,5 @@
-//! Which functions the addresses of backtraces are in: from the files that the trace names, where the same builds of them are still there.
+//! Which functions the addresses of backtraces are in: from the files that the trace names, where the same
+//! builds of them are still there.
 //= docs/perfetto.md#profiles
 
 use addr2line::Loader;
@@ -96,8 +97,8 @@ impl Profile {
         &self.modules[index]
     }
 
-    /// The functions at a place, the innermost of those that were inlined into each other first; at least one. Where nobody knows a
-    /// name, it is the module's with the address.
+    /// The functions at a place, the innermost of those that were inlined into each other first; at least
+    /// one. Where nobody knows a name, it is the module's with the address.
     pub fn functions(&mut self, place: Place) -> &[String] {
         if self.known.len() >= MAX_KNOWN {
             self.known.clear();

@@ -1,4 +1,5 @@
-//! A trace as tables: a row for each slice, instant, counter value, flow event, thread, stretch of running, wakeup and log entry.
+//! A trace as tables: a row for each slice, instant, counter value, flow event, thread, stretch of running,
+//! wakeup and log entry.
 //!
 //! Rows come as soon as they are complete. Memory holds the threads, and the spans that are open.
 //= docs/tables.md#tables

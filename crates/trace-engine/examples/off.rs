@@ -1,5 +1,5 @@
-//! Two functions that do the same; one of them is instrumented. With the feature `off` their machine code is the
-//! same, too, which a test compares.
+//! Two functions that do the same; one of them is instrumented. With the feature `off` their machine code is
+//! the same, too, which a test compares.
 
 use std::hint::black_box;
 use trace_engine::{

@@ -38,7 +38,7 @@ pub trait Value: sealed::Sealed {
 /// | `*const T`, `*mut T` | pointer |
 /// | [`Koid`], [`ProcessKoid`], [`ThreadKoid`] | koid |
 /// | `&[u8]` | blob, at most 32 000 bytes |
-/// | [`display(&x)`](crate::display), [`debug(&x)`](crate::debug) | string, what `{}` or `{:?}` shows of anything, at most 256 bytes |
+/// | [`display(&x)`](crate::display), [`debug(&x)`](crate::debug) | string: `{}` or `{:?}`, 256 bytes |
 pub trait IntoValue {
     /// The value in the record.
     type Value: Value;
@@ -276,8 +276,8 @@ pub trait Values: sealed::Sealed {
 
 impl sealed::Sealed for &[ArgumentValue<'_>] {}
 
-/// Values whose types are known only when they are written: those that come from C. Texts and blobs have at most
-/// [`MAX_STRING_BYTES`].
+/// Values whose types are known only when they are written: those that come from C. Texts and blobs have at
+/// most [`MAX_STRING_BYTES`].
 impl Values for &[ArgumentValue<'_>] {
     fn count(&self) -> usize {
         self.len()

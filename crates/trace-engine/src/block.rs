@@ -149,8 +149,8 @@ pub(crate) fn current() -> &'static ThreadBlock {
 /// Who else keeps the calling thread's block.
 static MIRROR: OnceLock<fn(*const ())> = OnceLock::new();
 
-/// Has a function told, on each thread, which block it has from now on: for the hot path of other languages, whose
-/// thread-locals these are. Only the first such function counts.
+/// Has a function told, on each thread, which block it has from now on: for the hot path of other languages,
+/// whose thread-locals these are. Only the first such function counts.
 pub fn mirror_current_thread(mirror: fn(*const ())) {
     let _ = MIRROR.set(mirror);
 }

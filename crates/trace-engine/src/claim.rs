@@ -9,18 +9,19 @@
 //! +---------+------+--------+--------------------------+
 //! ```
 //!
-//! Tickets count up for as long as the buffer exists and go round through its slabs: ticket *t* stands for slab
-//! *t* mod the number of slabs, and for sequence *t* + 1. The modes differ in two things: how far tickets may go,
-//! and who gives slabs back.
+//! Tickets count up for as long as the buffer exists and go round through its slabs: ticket *t* stands for
+//! slab *t* mod the number of slabs, and for sequence *t* + 1. The modes differ in two things: how far
+//! tickets may go, and who gives slabs back.
 //!
 //! | mode | tickets end | a slab is taken again |
 //! |---|---|---|
 //! | oneshot | after one round | never |
 //! | circular | never | when its word is not that of a slab in use |
-//! | streaming | one round behind the last half that was saved | the same; all of a saved half, but for stragglers |
+//! | streaming | one round behind the last saved half | the same; all of a saved half, but for stragglers |
 //!
-//! A ticket alone does not give a slab: its word has to be changed from one that says "not in use" to one that
-//! says "being taken". So a thread that slept with its ticket for a whole round takes nothing from anybody.
+//! A ticket alone does not give a slab: its word has to be changed from one that says "not in use" to one
+//! that says "being taken". So a thread that slept with its ticket for a whole round takes nothing from
+//! anybody.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 use trace_format::buffer::BufferMode;
@@ -71,7 +72,8 @@ pub(crate) struct Claims {
     handed_over: AtomicU64,
     /// The first ticket since the buffer was cleared.
     base: AtomicU64,
-    /// By slab: not 0 if it was left with a thread when its half was handed over, so that it has to be saved later.
+    /// By slab: not 0 if it was left with a thread when its half was handed over, so that it has to be saved
+    /// later.
     left_behind: Box<[AtomicU32]>,
     mode: BufferMode,
     slabs_per_half: u32,
@@ -94,8 +96,8 @@ impl Claims {
         claims
     }
 
-    /// Begins a new round that has nothing of the one before. For a time at which nobody claims. Returns the lowest
-    /// sequence there will be.
+    /// Begins a new round that has nothing of the one before. For a time at which nobody claims. Returns the
+    /// lowest sequence there will be.
     pub fn clear(&self) -> u64 {
         let round = u64::from(self.slab_count());
         let base = self.ticket().next_multiple_of(round);
@@ -158,8 +160,8 @@ impl Claims {
         }
     }
 
-    /// Takes a run of slabs of one half. `taken` is told of each, with the word it had: for the caller the slab is
-    /// from there on nobody's but its own.
+    /// Takes a run of slabs of one half. `taken` is told of each, with the word it had: for the caller the
+    /// slab is from there on nobody's but its own.
     //= docs/buffer.md#claiming
     pub fn take(
         &self,
@@ -210,8 +212,8 @@ impl Claims {
         }
     }
 
-    /// Takes all slabs of a run. If one of them is in use the others are given back empty: what they held must not
-    /// outlive their tickets, or a later claim could take the end of a run whose beginning stays.
+    /// Takes all slabs of a run. If one of them is in use the others are given back empty: what they held
+    /// must not outlive their tickets, or a later claim could take the end of a run whose beginning stays.
     fn take_slabs(
         &self,
         words: &impl SlabWords,
@@ -252,9 +254,9 @@ impl Claims {
         is_whole
     }
 
-    /// Whether a slab that was just made a thread's own has to be let go: the trace was stopped, or the slab's half
-    /// was taken back, while nobody could see the thread with it. To be asked after a full fence that follows the store
-    /// of the slab's end.
+    /// Whether a slab that was just made a thread's own has to be let go: the trace was stopped, or the
+    /// slab's half was taken back, while nobody could see the thread with it. To be asked after a full fence
+    /// that follows the store of the slab's end.
     pub fn recheck(&self, sequence: u64) -> Result<bool, Refusal> {
         if self.state.load(Ordering::SeqCst) & STOPPED != 0 {
             return Err(Refusal::Stopped);

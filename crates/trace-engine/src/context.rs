@@ -36,7 +36,8 @@ pub type AskCategory = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum Categories {
-    /// Exact names, or prefixes ending in `*`, each wanted or, with a `-` in front, not wanted; none means all.
+    /// Exact names, or prefixes ending in `*`, each wanted or, with a `-` in front, not wanted; none means
+    /// all.
     Listed(Vec<String>),
     /// Those for which a function says so, on whatever thread asks, perhaps inside an event.
     Asked(AskCategory),
@@ -152,8 +153,8 @@ impl Context {
         self.region.word(index as u64 * WORD_BYTES)
     }
 
-    /// Forgets what was recorded, and counts it as cleared unless it was saved: whether the rest was read is for the reader
-    /// to know. Sequences go on. Nobody may be inside an event.
+    /// Forgets what was recorded, and counts it as cleared unless it was saved: whether the rest was read is
+    /// for the reader to know. Sequences go on. Nobody may be inside an event.
     //= docs/buffer.md#dispositions
     pub fn clear(&self, disposition: Disposition) {
         let floor = self.floor_sequence.load(Ordering::Relaxed);

@@ -66,7 +66,8 @@ impl Text<'_> {
 pub(crate) const MAX_VIRTUAL_THREADS: usize = 1024;
 
 impl Context {
-    /// Writes one durable record of `words` words: `payload` stores all but the header. Returns its offset in the buffer.
+    /// Writes one durable record of `words` words: `payload` stores all but the header. Returns its offset in
+    /// the buffer.
     //= docs/buffer.md#durable-region
     pub(crate) fn write_durable(
         &self,
@@ -130,7 +131,8 @@ impl Context {
         Ok(())
     }
 
-    /// Names a virtual thread when it is first seen. If somebody else is busy with the list, the next event does.
+    /// Names a virtual thread when it is first seen. If somebody else is busy with the list, the next event
+    /// does.
     //= docs/buffer.md#threads-and-strings
     pub(crate) fn name_virtual_thread(&self, koid: u64, name: &str) -> Result<(), DurableFull> {
         let Some(mut named) = self.virtual_threads.try_lock() else {

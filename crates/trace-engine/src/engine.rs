@@ -126,7 +126,8 @@ fn tell_observer() {
     }
 }
 
-/// Differs after each beginning and each end of a run: what was found out about categories before holds no longer.
+/// Differs after each beginning and each end of a run: what was found out about categories before holds no
+/// longer.
 #[must_use]
 pub fn epoch() -> u32 {
     EPOCH.load(Ordering::SeqCst)
@@ -189,8 +190,8 @@ pub(crate) fn has_membarrier() -> bool {
 
 /// Has the kernel prepare to fence all threads of this process, which [`initialize`] does otherwise.
 ///
-/// Returns at once in a process of one thread, and blocks for some 10 ms in one of several, for seconds where the machine
-/// is busy: so it is best called before an application has threads, or where nothing waits.
+/// Returns at once in a process of one thread, and blocks for some 10 ms in one of several, for seconds where
+/// the machine is busy: so it is best called before an application has threads, or where nothing waits.
 pub fn prepare() {
     sys::register_membarrier();
 }
@@ -219,12 +220,12 @@ pub fn initialize(region: Region, mode: BufferMode, config: Config) -> Result<()
     Ok(())
 }
 
-/// Starts recording, for the first time or again after a stop. `additional_categories` are wanted in this run beside
-/// those of the trace.
+/// Starts recording, for the first time or again after a stop. `additional_categories` are wanted in this run
+/// beside those of the trace.
 ///
 /// # Errors
-/// The engine is neither initialized nor stopped; or the buffer has to be cleared and a thread is still inside an event
-/// of the run before.
+/// The engine is neither initialized nor stopped; or the buffer has to be cleared and a thread is still
+/// inside an event of the run before.
 pub fn start(disposition: Disposition, additional_categories: &[String]) -> Result<(), Error> {
     let before = if begin_change(State::Stopped).is_ok() {
         State::Stopped
@@ -276,8 +277,8 @@ pub fn stop(deadline: Instant) -> Result<Stopped, Error> {
     finish_stop(deadline)
 }
 
-/// The first half of [`stop`]: from now on a stop waits for those who hold the trace, and no more of them come. Until it goes on,
-/// everything is recorded.
+/// The first half of [`stop`]: from now on a stop waits for those who hold the trace, and no more of them
+/// come. Until it goes on, everything is recorded.
 ///
 /// # Errors
 /// The engine is not started.
@@ -431,8 +432,8 @@ pub(crate) fn while_inside(body: impl FnOnce()) {
     }
 }
 
-/// Whether the present run wants a category; or whether this is a forked child that has to look at its first event. For a
-/// thread inside an event.
+/// Whether the present run wants a category; or whether this is a forked child that has to look at its first
+/// event. For a thread inside an event.
 pub(crate) fn is_wanted_now(category: &[u8]) -> bool {
     let Some(context) = context() else {
         return IS_NEW_CHILD.load(Ordering::Relaxed);
@@ -456,8 +457,9 @@ static AT_FIRST_EVENT: OnceLock<fn()> = OnceLock::new();
 /// This process is a forked child that has recorded nothing yet.
 static IS_NEW_CHILD: AtomicBool = AtomicBool::new(false);
 
-/// Has every forked child from now on call a function when it comes to its first event, whether its parent was recording
-/// or not. Only the first such function counts. If this is a child itself, it is not one that has to be told any more.
+/// Has every forked child from now on call a function when it comes to its first event, whether its parent
+/// was recording or not. Only the first such function counts. If this is a child itself, it is not one that
+/// has to be told any more.
 pub fn call_at_first_event_of_children(register: fn()) {
     let _ = AT_FIRST_EVENT.set(register);
     sys::install_notices();
@@ -493,8 +495,8 @@ pub(crate) fn on_fork_in_child() {
     for_each_site(switch);
 }
 
-/// At an event without a trace: true if this is a forked child's first, and the child has been given the opportunity to be
-/// recorded.
+/// At an event without a trace: true if this is a forked child's first, and the child has been given the
+/// opportunity to be recorded.
 pub(crate) fn is_first_of_child() -> bool {
     let Some(register) = AT_FIRST_EVENT.get() else {
         return false;

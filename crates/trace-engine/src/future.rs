@@ -35,8 +35,8 @@ impl<V: Values> TraceFutureArgs<V> {
 
 /// Gives every future [`trace`](TraceFutureExt::trace).
 pub trait TraceFutureExt: Future + Sized {
-    /// Records each poll as a duration; its end says `poll-state`, `pending` or `ready`, and `poll-count`, the polls so
-    /// far. A flow connects the polls of a future that was not ready at once.
+    /// Records each poll as a duration; its end says `poll-state`, `pending` or `ready`, and `poll-count`,
+    /// the polls so far. A flow connects the polls of a future that was not ready at once.
     ///
     /// ```
     /// use trace_engine::{TraceFutureExt, trace_future_args};

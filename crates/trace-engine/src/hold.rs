@@ -1,7 +1,7 @@
 //! Who holds on to the running trace beyond single events: to write several records, or to write later.
 //!
-//! Two counters. A hold *to write* is short, and keeps the buffer where it is: nothing is taken back before it has gone. A
-//! *prolonged* one keeps a stop from happening: events are recorded until the last has gone.
+//! Two counters. A hold *to write* is short, and keeps the buffer where it is: nothing is taken back before
+//! it has gone. A *prolonged* one keeps a stop from happening: events are recorded until the last has gone.
 
 use crate::engine;
 use crate::sync::{AtomicU32, Ordering};
@@ -22,8 +22,8 @@ pub fn release() {
     give_back(&WRITING);
 }
 
-/// Holds the running trace so that it does not stop; false if none runs. Each true one is to be given back with
-/// [`release_prolonged`].
+/// Holds the running trace so that it does not stop; false if none runs. Each true one is to be given back
+/// with [`release_prolonged`].
 #[must_use]
 pub fn acquire_prolonged() -> bool {
     take(&PROLONGED)

@@ -38,8 +38,8 @@ impl Context {
         [0, 1, 2].map(|word| self.region.word(offset + word * WORD_BYTES))
     }
 
-    /// The entry of the gap that a refusal now belongs to, while streaming: there is one for each half that writers
-    /// could not have, and each of the two reasons.
+    /// The entry of the gap that a refusal now belongs to, while streaming: there is one for each half that
+    /// writers could not have, and each of the two reasons.
     fn gap_of(&self, reason: LossReason) -> Option<u64> {
         if !matches!(reason, LossReason::NotSaved | LossReason::NotRetired) {
             return None;

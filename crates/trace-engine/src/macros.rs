@@ -320,8 +320,8 @@ macro_rules! __instaflow {
     }};
 }
 
-/// Records a message: `log!(category, "format {}", value, …)`. One of more than 1024 bytes is put together in memory that is
-/// allocated for it.
+/// Records a message: `log!(category, "format {}", value, …)`. One of more than 1024 bytes is put together in
+/// memory that is allocated for it.
 ///
 /// ```
 /// trace_engine::log!("app", "retrying in {} s", 5);
@@ -338,8 +338,8 @@ macro_rules! log {
 
 /// Records bytes at this moment: `blob!(category, name, bytes, "key" => value, …)`.
 ///
-/// A large blob, up to 256 KiB or half of the buffer. Perfetto's reader passes over those below 32 KiB and gives up
-/// at larger ones; pieces of [`blob_record!`] trouble no reader.
+/// A large blob, up to 256 KiB or half of the buffer. Perfetto's reader passes over those below 32 KiB and
+/// gives up at larger ones; pieces of [`blob_record!`] trouble no reader.
 ///
 /// ```
 /// use trace_engine::blob;
@@ -375,8 +375,8 @@ macro_rules! blob_attachment {
     }};
 }
 
-/// Records a piece of a named object: `blob_record!(category, blob_type, name, bytes)`, at most 32 752 bytes. Pieces of
-/// one name follow each other.
+/// Records a piece of a named object: `blob_record!(category, blob_type, name, bytes)`, at most 32 752 bytes.
+/// Pieces of one name follow each other.
 ///
 /// Blob types are 1 for data, 2 for last-branch records and 3 for whole packets of a Perfetto trace.
 ///
@@ -396,8 +396,8 @@ macro_rules! blob_record {
 
 /// Says what a koid stands for: `kernel_object!(category, object_type, koid, name, "key" => value, …)`.
 ///
-/// Names of processes (type 1) and threads (type 2, with the koid argument `process`) are shown by viewers; those of
-/// this process are recorded without being asked for.
+/// Names of processes (type 1) and threads (type 2, with the koid argument `process`) are shown by viewers;
+/// those of this process are recorded without being asked for.
 ///
 /// ```
 /// use trace_engine::{Koid, kernel_object};
@@ -422,7 +422,8 @@ macro_rules! kernel_object {
 /// Records that a CPU goes over from one thread to another, for runtimes that schedule by themselves:
 /// `context_switch!(category, cpu, outgoing_state, outgoing, incoming, "key" => value, …)`.
 ///
-/// Known arguments are `incoming_weight` and `outgoing_weight`, of type `i32`; a weight of `i32::MIN` marks an idle CPU.
+/// Known arguments are `incoming_weight` and `outgoing_weight`, of type `i32`; a weight of `i32::MIN` marks
+/// an idle CPU.
 ///
 /// ```
 /// use trace_engine::{Koid, ThreadState, context_switch};
@@ -458,8 +459,8 @@ macro_rules! thread_wakeup {
     }};
 }
 
-/// Sends a name to the manager, past the buffer: `alert!(category, name)`. A client may wait for it, to stop the trace or to
-/// take a snapshot.
+/// Sends a name to the manager, past the buffer: `alert!(category, name)`. A client may wait for it, to stop
+/// the trace or to take a snapshot.
 ///
 /// Names have at most 14 bytes; longer ones are cut. Not for signal handlers.
 ///

@@ -19,9 +19,9 @@ pub(crate) struct OwnSlab {
 }
 
 impl OwnSlab {
-    /// Makes a slab of this sequence the thread's own, with room from the beginning of `space` to its end, behind so many
-    /// records. If that is false it was taken back
-    /// meanwhile, or the trace was stopped: then it has to be closed.
+    /// Makes a slab of this sequence the thread's own, with room from the beginning of `space` to its end,
+    /// behind so many records. If that is false it was taken back meanwhile, or the trace was stopped: then
+    /// it has to be closed.
     //= docs/buffer.md#claiming
     pub fn begin(
         &self,
@@ -36,7 +36,8 @@ impl OwnSlab {
         self.end.store(space.end, Ordering::Relaxed);
         // Release: whoever takes the slab out of the block finds the count of its events reset.
         self.index.store(slab + 1, Ordering::Release);
-        // Either the dispatcher sees this `end` when it clears them, or the look behind the fence sees what it did.
+        // Either the dispatcher sees this `end` when it clears them, or the look behind the fence sees what
+        // it did.
         Claims::fence();
         let is_kept = claims.recheck(sequence);
         if is_kept != Ok(true) {
@@ -51,8 +52,8 @@ impl OwnSlab {
         self.index.swap(0, Ordering::AcqRel).checked_sub(1)
     }
 
-    /// For the dispatcher, when the owner has nothing of the slab left to write to: takes it out if it is one of those
-    /// wanted, with the number of its events.
+    /// For the dispatcher, when the owner has nothing of the slab left to write to: takes it out if it is one
+    /// of those wanted, with the number of its events.
     pub fn take_for(&self, is_wanted: impl Fn(u32) -> bool) -> Option<(u32, u64)> {
         let index = self.index.load(Ordering::Acquire);
         let slab = index.checked_sub(1).filter(|slab| is_wanted(*slab))?;

@@ -1,4 +1,5 @@
-//! Records that somebody else puts together, word by word: for those who generate instrumentation, and for other languages.
+//! Records that somebody else puts together, word by word: for those who generate instrumentation, and for
+//! other languages.
 //!
 //! All of it is for a running trace and does nothing without one.
 
@@ -38,7 +39,8 @@ pub enum Put {
     NoTrace,
 }
 
-/// As [`write_record`], but a record that only comes too early is not lost: the caller has it, and can try again.
+/// As [`write_record`], but a record that only comes too early is not lost: the caller has it, and can try
+/// again.
 #[must_use]
 pub fn try_write_record(words: &[u64]) -> Put {
     let put = core::cell::Cell::new(Put::NoTrace);
@@ -59,7 +61,8 @@ pub fn try_write_record(words: &[u64]) -> Put {
     put.get()
 }
 
-/// Adds records to the ledger that were lost before they came to this process, and when the first and the last of them were.
+/// Adds records to the ledger that were lost before they came to this process, and when the first and the
+/// last of them were.
 pub fn add_losses(reason: LossReason, count: u64, first: u64, last: u64) {
     engine::while_inside(|| {
         if let Some(context) = engine::context() {
@@ -68,7 +71,8 @@ pub fn add_losses(reason: LossReason, count: u64, first: u64, last: u64) {
     });
 }
 
-/// Bytes that are left for definitions: of strings, and of records that are to be kept whatever happens. 0 if no trace runs.
+/// Bytes that are left for definitions: of strings, and of records that are to be kept whatever happens. 0 if
+/// no trace runs.
 #[must_use]
 pub fn durable_room() -> u64 {
     let mut room = 0;
@@ -85,8 +89,8 @@ pub fn count_too_large() {
     with_place(&DECIDED, None, |_, _| Err(Miss::Lost(LossReason::TooLarge)));
 }
 
-/// Writes one record into the durable region, which keeps it whatever happens to the events; false if it has no room there,
-/// which ends recording.
+/// Writes one record into the durable region, which keeps it whatever happens to the events; false if it has
+/// no room there, which ends recording.
 pub fn write_durable_record(words: &[u64]) -> bool {
     let Some((header, payload)) = words.split_first() else {
         return false;

@@ -1,5 +1,5 @@
-//! Records that are not events: messages, blobs, objects, and what a scheduler does. They go the slow path of events,
-//! which waits for no lock.
+//! Records that are not events: messages, blobs, objects, and what a scheduler does. They go the slow path of
+//! events, which waits for no lock.
 
 use crate::args::{Inline, Interned, Values};
 use crate::record_writer::RecordWriter;

@@ -46,8 +46,8 @@ impl Region {
     /// Takes memory of the caller's, which it gets back when `owner` is dropped.
     ///
     /// # Safety
-    /// `base` is valid for reads and writes of `bytes` bytes for as long as `owner` lives, and nothing else in this process
-    /// writes there meanwhile.
+    /// `base` is valid for reads and writes of `bytes` bytes for as long as `owner` lives, and nothing else
+    /// in this process writes there meanwhile.
     ///
     /// # Panics
     /// If `base` is not aligned to 8 bytes.

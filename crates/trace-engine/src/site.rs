@@ -1,10 +1,10 @@
 //! Call sites: one static per use of a macro, which the engine switches on and off.
 //!
-//! Their layout is that of C: programs in C and C++ have the same sites, which enlist when they are first passed (see
-//! `enlisted`). It may not change without the name of the symbol that says which layout this is.
+//! Their layout is that of C: programs in C and C++ have the same sites, which enlist when they are first
+//! passed (see `enlisted`). It may not change without the name of the symbol that says which layout this is.
 //!
-//! Invariant **P1**: pointer and length of each text and of the list of arguments come from a slice that lives at least as
-//! long as the site; they change no more once the site can be reached from here.
+//! Invariant **P1**: pointer and length of each text and of the list of arguments come from a slice that
+//! lives at least as long as the site; they change no more once the site can be reached from here.
 #![allow(unsafe_code)]
 
 use crate::site_word::SiteWord;
@@ -135,8 +135,8 @@ impl Site {
     /// Says what a site is whose memory holds nothing but its word.
     ///
     /// # Safety
-    /// `site` is such a site, and only the caller looks at anything but its word; all that it is told of lives as long as the
-    /// site (P1).
+    /// `site` is such a site, and only the caller looks at anything but its word; all that it is told of
+    /// lives as long as the site (P1).
     pub(crate) unsafe fn describe(site: *mut Self, category: &[u8], name: &[u8], arguments: &[ArgName]) {
         // SAFETY: fields of a site that is the caller's alone.
         unsafe {
@@ -147,8 +147,8 @@ impl Site {
         }
     }
 
-    /// Whether events of this site are recorded now. Never with the feature `off`, which leaves nothing of the
-    /// macros: the compiler knows the answer.
+    /// Whether events of this site are recorded now. Never with the feature `off`, which leaves nothing of
+    /// the macros: the compiler knows the answer.
     #[inline(always)]
     #[must_use]
     pub fn is_on(&self) -> bool {

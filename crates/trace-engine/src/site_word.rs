@@ -7,8 +7,9 @@
 //! +----------------+----------------+-----------------+----+----+----+----+
 //! ```
 //!
-//! The upper half is what an event's header holds in the same bits, so the hot path copies it. It is valid only together
-//! with `FAST`. `NEW` sites are on no list of the engine's (see `enlisted`); they always count as on.
+//! The upper half is what an event's header holds in the same bits, so the hot path copies it. It is valid
+//! only together with `FAST`. `NEW` sites are on no list of the engine's (see `enlisted`); they always count
+//! as on.
 
 use crate::sync::{AtomicU64, Ordering};
 
@@ -34,7 +35,8 @@ impl SiteWord {
 
     #[inline(always)]
     pub fn load(&self) -> u64 {
-        // Acquire: pairs with the Release in `publish`, so the definitions and the argument names' indices are there.
+        // Acquire: pairs with the Release in `publish`, so the definitions and the argument names' indices
+        // are there.
         self.0.load(Ordering::Acquire)
     }
 
@@ -74,7 +76,8 @@ impl SiteWord {
         self.0.store(if is_on { ON } else { 0 }, Ordering::Release);
     }
 
-    /// Switches a site that was switched the wrong way when it was enlisted, unless somebody has done so since.
+    /// Switches a site that was switched the wrong way when it was enlisted, unless somebody has done so
+    /// since.
     pub fn correct(&self, is_on: bool) {
         let (from, to) = if is_on { (0, ON) } else { (ON, 0) };
         let _ = self.0.compare_exchange(from, to, Ordering::SeqCst, Ordering::Relaxed);

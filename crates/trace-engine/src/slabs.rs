@@ -34,8 +34,8 @@ impl Context {
         first..first + self.layout.slabs_per_half
     }
 
-    /// Gives a thread a slab with room for `bytes`. Its first may be what an ended thread left; all others are
-    /// fresh, so that in the order of the slabs a thread's events are in the order of time.
+    /// Gives a thread a slab with room for `bytes`. Its first may be what an ended thread left; all others
+    /// are fresh, so that in the order of the slabs a thread's events are in the order of time.
     pub fn claim_slab(
         &self,
         block: &ThreadBlock,
@@ -74,8 +74,8 @@ impl Context {
         is_kept
     }
 
-    /// Claims a run for one record larger than a slab, which has to be closed by [`Context::close_run`] after the
-    /// record was committed. Returns the first slab.
+    /// Claims a run for one record larger than a slab, which has to be closed by [`Context::close_run`] after
+    /// the record was committed. Returns the first slab.
     pub fn claim_run(&self, bytes: u64, timestamp: u64) -> Result<u32, Refusal> {
         let run = bytes.div_ceil(self.layout.slab_bytes) as u32;
         let claim = self.claims.take(self, run, |slab, word| self.forget(slab, word))?;
@@ -124,7 +124,8 @@ impl Context {
         self.slab_word(slab).store(SlabWord::new(ticket + 1, SlabState::Open, run).0, Ordering::Release);
     }
 
-    /// Remembers the time of what was in a slab that is being taken again; how many records it was its tally tells.
+    /// Remembers the time of what was in a slab that is being taken again; how many records it was its tally
+    /// tells.
     fn forget(&self, slab: u32, word: SlabWord) {
         let is_there = word.state() == SlabState::Closed
             && word.sequence() >= self.floor_sequence.load(Ordering::Relaxed);
@@ -166,8 +167,8 @@ impl Context {
         }
     }
 
-    /// For the dispatcher: closes the slab of a thread that has nothing of it left to write to, if it is one of those
-    /// wanted.
+    /// For the dispatcher: closes the slab of a thread that has nothing of it left to write to, if it is one
+    /// of those wanted.
     pub fn close_for(&self, block: &ThreadBlock, own: &OwnSlab, is_wanted: impl Fn(u32) -> bool) {
         let last = block.latest.load(Ordering::Relaxed);
         if let Some((slab, events)) = own.take_for(is_wanted) {

@@ -6,7 +6,8 @@ use crate::sync::Ordering;
 use std::time::{Duration, Instant};
 use trace_format::buffer::field;
 
-/// How long a thread that is inside an event may hold a half up; then it keeps its slab, which is saved later.
+/// How long a thread that is inside an event may hold a half up; then it keeps its slab, which is saved
+/// later.
 const PATIENCE: Duration = Duration::from_millis(10);
 /// The dispatcher looks at a running stream at least this often …
 const MAX_POLL: Duration = Duration::from_millis(1);
@@ -39,7 +40,8 @@ pub(crate) struct Streaming {
     outstanding: Option<SaveRequest>,
     /// Slabs that stayed with a thread when their half was handed over.
     left_behind: Vec<u32>,
-    /// Those of them that came back before the half that is being saved was handed over: they are saved with it.
+    /// Those of them that came back before the half that is being saved was handed over: they are saved with
+    /// it.
     coming_back: Vec<u32>,
     wants_flush: bool,
     /// When the half before was found full, and how long it took to fill.

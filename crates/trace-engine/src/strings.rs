@@ -1,7 +1,7 @@
 //! The strings that have an index in the running trace: a fixed table from text to index.
 //!
-//! The texts themselves stand in the durable region, where their definitions are: a text of a library that was unloaded
-//! is still known.
+//! The texts themselves stand in the durable region, where their definitions are: a text of a library that
+//! was unloaded is still known.
 
 /// Places in the table; indices end at 32 767, so it is never more than half full.
 const SLOTS: usize = 1 << 16;
@@ -30,8 +30,8 @@ impl StringTable {
         Self { slots: vec![Defined::default(); SLOTS].into_boxed_slice(), last_index: 0 }
     }
 
-    /// The index of a text, or the place and the index it would get. `is_text` says whether the bytes of a defined one are
-    /// those of the text; its length is.
+    /// The index of a text, or the place and the index it would get. `is_text` says whether the bytes of a
+    /// defined one are those of the text; its length is.
     pub(crate) fn find(&self, text: &[u8], is_text: impl Fn(Defined) -> bool) -> Lookup {
         let mut slot = hash(text) as usize % SLOTS;
         while self.slots[slot].index != 0 {

@@ -16,16 +16,17 @@ fn membarrier(command: libc::c_int) -> bool {
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
 }
 
-/// Whether this kernel can fence all threads of the process from outside; asks it to prepare for that, if nobody has.
+/// Whether this kernel can fence all threads of the process from outside; asks it to prepare for that, if
+/// nobody has.
 ///
-/// In a process of one thread that takes no time. In one of several the kernel waits until all processors have scheduled:
-/// some 10 ms, and seconds where something keeps a busy machine from it.
+/// In a process of one thread that takes no time. In one of several the kernel waits until all processors
+/// have scheduled: some 10 ms, and seconds where something keeps a busy machine from it.
 pub(crate) fn register_membarrier() -> bool {
     const UNKNOWN: u8 = 0;
     const MISSING: u8 = 1;
     const AVAILABLE: u8 = 2;
-    // No `OnceLock`: a child that is forked while another thread asks would wait for that thread for ever. To ask twice does
-    // no harm.
+    // No `OnceLock`: a child that is forked while another thread asks would wait for that thread for ever. To
+    // ask twice does no harm.
     static FOUND: AtomicU8 = AtomicU8::new(UNKNOWN);
     let mut found = FOUND.load(Ordering::Relaxed);
     if found == UNKNOWN {

@@ -12,9 +12,11 @@ use trace_format::event::EventType;
 /// Above the ids of threads, and within the 32 bits that Perfetto's reader keeps.
 const FIRST_ID: u64 = 1 << 30;
 
-/// A line of its own in the trace, for what happens on no thread in particular: a queue, a connection, a device.
+/// A line of its own in the trace, for what happens on no thread in particular: a queue, a connection, a
+/// device.
 ///
-/// Two tracks of one name are two lines. Events come from [`track_instant!`](crate::track_instant) and its kin.
+/// Two tracks of one name are two lines. Events come from [`track_instant!`](crate::track_instant) and its
+/// kin.
 #[derive(Debug)]
 pub struct Track {
     name: &'static str,
@@ -35,7 +37,8 @@ impl Track {
         self.name
     }
 
-    /// Its id among the virtual threads of the process, taken at random when it is first asked for: from 2³⁰ up to 2³¹.
+    /// Its id among the virtual threads of the process, taken at random when it is first asked for: from 2³⁰
+    /// up to 2³¹.
     #[must_use]
     pub fn id(&self) -> u64 {
         let known = self.id.load(Ordering::Relaxed);

@@ -1,8 +1,8 @@
 //! Writing an event: the hot path, and the slow path behind it.
 //!
-//! Invariant **H1**: between making its counter odd and making it even again, a thread that found its site
-//! on writes only below `end` of its own slab. The dispatcher clears `end`, fences all threads and then waits for
-//! even counters before it takes memory away, so an address below `end` is mapped and reserved.
+//! Invariant **H1**: between making its counter odd and making it even again, a thread that found its site on
+//! writes only below `end` of its own slab. The dispatcher clears `end`, fences all threads and then waits
+//! for even counters before it takes memory away, so an address below `end` is mapped and reserved.
 #![allow(unsafe_code)]
 
 use crate::args::{Inline, Interned, Names, Values};
@@ -97,7 +97,8 @@ pub fn write_event_at<V: Values>(site: &'static Site, event: Event, values: &V, 
     let block = block::current();
     let counter = block.counter.load(Ordering::Relaxed);
     if counter & 1 == 0 {
-        // Release: a dispatcher that waits for the event before may see this value instead of that event's last one.
+        // Release: a dispatcher that waits for the event before may see this value instead of that event's
+        // last one.
         block.counter.store(counter + 1, Ordering::Release);
         // The processor's half of this fence is the dispatcher's `membarrier`.
         compiler_fence(Ordering::SeqCst);
@@ -164,8 +165,8 @@ pub(crate) enum Miss {
     Ended,
 }
 
-/// Writes a record with the running trace, if the site is still on, and counts it if it is lost. A record that
-/// comes after the stop is not lost: it was never part of the trace.
+/// Writes a record with the running trace, if the site is still on, and counts it if it is lost. A record
+/// that comes after the stop is not lost: it was never part of the trace.
 pub(crate) fn with_place(
     site: &'static Site,
     at: Option<u64>,

@@ -1,4 +1,5 @@
-//! An allocator that records an event for each allocation, in a process whose engine must not allocate for that.
+//! An allocator that records an event for each allocation, in a process whose engine must not allocate for
+//! that.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::num::NonZeroU64;
@@ -53,7 +54,8 @@ fn an_allocator_may_record_what_it_does() {
     let threads: Vec<_> = (0..8_usize)
         .map(|thread| {
             std::thread::spawn(move || {
-                // Each name is one that the engine has to take in, within an event that may be nested in an allocation.
+                // Each name is one that the engine has to take in, within an event that may be nested in an
+                // allocation.
                 let texts: Vec<String> = (0..100).map(|number| format!("{thread}-{number}")).collect();
                 instant!("alloc", "kept", Scope::Thread, "texts" => texts.len());
                 texts.iter().map(String::len).sum::<usize>()

@@ -1,9 +1,10 @@
-//! Stops a writing thread after each single instruction of each kind of operation, lets another thread of its process
-//! commit events meanwhile, and reads the buffer as if the process had been killed there; now and then it is.
+//! Stops a writing thread after each single instruction of each kind of operation, lets another thread of its
+//! process commit events meanwhile, and reads the buffer as if the process had been killed there; now and
+//! then it is.
 //!
-//! What a stopped process leaves in shared memory is what a killed one leaves. Every committed record must be found,
-//! nothing else, and all that is missing must be counted. The one event that is under way may be there or not; once it is
-//! there it stays.
+//! What a stopped process leaves in shared memory is what a killed one leaves. Every committed record must be
+//! found, nothing else, and all that is missing must be counted. The one event that is under way may be there
+//! or not; once it is there it stays.
 //!
 //! `instructions [NAME]`: only the operations whose name contains NAME.
 
@@ -302,8 +303,8 @@ impl Stepped {
     }
 }
 
-/// Steps through one operation in one mode. Returns how many instructions it has, and after which of them the buffer was
-/// another.
+/// Steps through one operation in one mode. Returns how many instructions it has, and after which of them the
+/// buffer was another.
 fn step_through(operation: usize, mode: usize) -> (u64, Vec<u64>) {
     let mut stepped = Stepped::new(operation, mode);
     let (operation, mode) = (OPERATIONS[operation], MODES[mode]);

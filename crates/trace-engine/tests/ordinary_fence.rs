@@ -1,4 +1,5 @@
-//! The engine where the kernel has no `membarrier`: each event has a full fence of its own, and nothing else is different.
+//! The engine where the kernel has no `membarrier`: each event has a full fence of its own, and nothing else
+//! is different.
 //!
 //! A program of its own: a filter takes the call away from the whole process before the engine asks for it.
 
@@ -79,7 +80,8 @@ fn main() -> ExitCode {
         let lost: u64 = reader.losses().expect("a ledger").iter().map(|(_, loss)| loss.count).sum();
         (reader.findings().rolling_records, lost)
     };
-    // Together they may be ahead by little more than a half: enough to fill one, and far from where nothing is free.
+    // Together they may be ahead by little more than a half: enough to fill one, and far from where nothing
+    // is free.
     let layout = Layout::new(bytes, mode).expect("it is large enough");
     let half_bytes = u64::from(layout.slabs_per_half) * layout.slab_bytes;
     let ahead = (half_bytes + half_bytes / 8) / ROUND_BYTES / WRITERS;

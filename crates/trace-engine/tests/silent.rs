@@ -1,5 +1,5 @@
-//! A writing thread makes no system call and no allocation after its first event, however often the buffer goes round: the
-//! kernel kills it for the first, and an allocator counts the second.
+//! A writing thread makes no system call and no allocation after its first event, however often the buffer
+//! goes round: the kernel kills it for the first, and an allocator counts the second.
 //!
 //! A program of its own, since it ends with a thread that must not end.
 

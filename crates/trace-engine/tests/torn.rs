@@ -1,7 +1,8 @@
-//! A reader copies a buffer while four threads go round and round in it: whatever it accepts is whole, and of one claim.
+//! A reader copies a buffer while four threads go round and round in it: whatever it accepts is whole, and of
+//! one claim.
 //!
-//! It copies from the last word to the first: no copy promises an order, and this one is the worst, as it meets payload
-//! before the header that says it is there.
+//! It copies from the last word to the first: no copy promises an order, and this one is the worst, as it
+//! meets payload before the header that says it is there.
 //!
 //! `torn [SECONDS]`, 3 if nothing is said. A program of its own, since it wants the processors for itself.
 

@@ -126,13 +126,15 @@ pub const LEDGER_BYTES: usize = 40;
 pub struct LedgerRecord {
     /// Whose.
     pub provider: ProviderId,
-    /// Records that its threads wrote or tried to write, by the counts they left in the buffer; definitions are none.
+    /// Records that its threads wrote or tried to write, by the counts they left in the buffer; definitions
+    /// are none.
     pub generated: u64,
     /// Of these, records in the archive.
     pub archived: u64,
     /// All of its records in the archive, definitions included.
     pub records: u64,
-    /// Threads that were not seen to leave their slab, each of which may have been killed inside of one record.
+    /// Threads that were not seen to leave their slab, each of which may have been killed inside of one
+    /// record.
     pub uncertain: u64,
 }
 

@@ -96,7 +96,8 @@ pub const TALLY_BYTES: u64 = 32;
 //= docs/buffer.md#tallies
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Records that were ever written into the slab, in all its claims; without those of an open one, unless it is just being closed.
+    /// Records that were ever written into the slab, in all its claims; without those of an open one, unless
+    /// it is just being closed.
     pub total: u64,
     /// The same when the present claim began: so many are gone.
     pub before: u64,
@@ -122,7 +123,8 @@ impl Tally {
         Self { total, before, first, last }
     }
 
-    /// Whether the present claim's records are counted already, though its word may still be open: the tally is stored first.
+    /// Whether the present claim's records are counted already, though its word may still be open: the tally
+    /// is stored first.
     #[must_use]
     pub const fn has_present_claim(&self) -> bool {
         self.total != self.before

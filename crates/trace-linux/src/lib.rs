@@ -1,5 +1,5 @@
-//! What Linux's kernel tells, as trace records: for those who read it as it happens, and for those who read what other
-//! tools have written down.
+//! What Linux's kernel tells, as trace records: for those who read it as it happens, and for those who read
+//! what other tools have written down.
 #![forbid(unsafe_code)]
 
 mod kernel;

@@ -88,7 +88,8 @@ pub enum Event {
     TransferFinished {
         /// Which one.
         provider: ProviderId,
-        /// What was found in its buffer, in this run so far. Name, pid and disposition are the core's to fill in.
+        /// What was found in its buffer, in this run so far. Name, pid and disposition are the core's to fill
+        /// in.
         stats: ProviderStats,
         /// The part was read to its end; otherwise the buffer cannot be read.
         is_complete: bool,
@@ -406,7 +407,8 @@ impl Core {
             .collect()
     }
 
-    /// Those who record now, if a user may see the session; none if there is none. Without a user, whoever it is.
+    /// Those who record now, if a user may see the session; none if there is none. Without a user, whoever it
+    /// is.
     //= docs/protocol.md#memory-dumps
     #[must_use]
     pub fn recording(&self, uid: Option<Uid>) -> Option<Vec<ProviderId>> {

@@ -42,7 +42,8 @@ const LOCK: &str = "lock";
 pub struct Options {
     /// Where its sockets and buffers go.
     pub runtime_dir: PathBuf,
-    /// Where the buffers go, below a directory that only this user may use: the runtime directory where it is none.
+    /// Where the buffers go, below a directory that only this user may use: the runtime directory where it is
+    /// none.
     pub buffers_dir: Option<PathBuf>,
     /// Every user's programs and clients are served, each client with what its user may see.
     pub is_for_all_users: bool,
@@ -507,8 +508,8 @@ impl Daemon {
         }
     }
 
-    /// Moves data from the buffers to the output for as long as the output takes it and nobody else had to wait long.
-    /// True if there is more to be moved at once.
+    /// Moves data from the buffers to the output for as long as the output takes it and nobody else had to
+    /// wait long. True if there is more to be moved at once.
     fn pump(&mut self) -> bool {
         let Some(output) = &mut self.output else {
             self.forget_transfer();

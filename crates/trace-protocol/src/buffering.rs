@@ -6,8 +6,8 @@ use std::fmt;
 strict_enum! {
     /// How a provider's buffer is used when it fills up.
     ///
-    /// These are the numbers of the protocol, which count from 1. The header of the shared buffer counts the same
-    /// modes from 0; the two encodings are two types and are converted by name.
+    /// These are the numbers of the protocol, which count from 1. The header of the shared buffer counts the
+    /// same modes from 0; the two encodings are two types and are converted by name.
     BufferingMode {
         /// Writing ends when the buffer is full.
         Oneshot = 1,

@@ -1,8 +1,8 @@
 //! Controller: a client sets up a session, and starts and stops it.
 //!
-//! Two channels: the *provisioner*, on which anybody may ask what there is and set up a session; and the *session*,
-//! whose other end is a handle of `InitializeTracing`. Dropping the session channel ends the session; its results
-//! are still written to the output.
+//! Two channels: the *provisioner*, on which anybody may ask what there is and set up a session; and the
+//! *session*, whose other end is a handle of `InitializeTracing`. Dropping the session channel ends the
+//! session; its results are still written to the output.
 
 pub mod config;
 pub mod progress;
@@ -53,7 +53,8 @@ const PROVIDER_NAME: Field = Field::new(3, "provider name bytes");
 pub enum ProvisionerRequest<H> {
     /// Sets up a session; there is no answer. Handles: session channel, output socket.
     ///
-    /// A refusal arrives on the session channel as [`SessionResponse::Refused`]; then both handles are closed.
+    /// A refusal arrives on the session channel as [`SessionResponse::Refused`]; then both handles are
+    /// closed.
     InitializeTracing {
         /// The manager's end of the session channel.
         session: H,
@@ -92,8 +93,8 @@ pub enum ProvisionerResponse {
     DumpMemory(Option<MemoryDump>),
     /// Answer to [`ProvisionerRequest::Task`].
     Task(TaskResponse),
-    /// The client cannot be served (its version, say), in one sentence; the channel closes next. Has no transaction
-    /// id, and is decoded whatever its version.
+    /// The client cannot be served (its version, say), in one sentence; the channel closes next. Has no
+    /// transaction id, and is decoded whatever its version.
     Refused {
         /// What was expected and what was found; cut at 1000 bytes.
         reason: String,

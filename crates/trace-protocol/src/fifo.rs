@@ -229,8 +229,8 @@ fn alert(name: &str) -> Result<Packet, PacketError> {
     Ok(packet)
 }
 
-/// The name in an ALERT packet: what precedes the first zero byte. Bytes that are not UTF-8 become `?` one by one,
-/// so that the name keeps its length.
+/// The name in an ALERT packet: what precedes the first zero byte. Bytes that are not UTF-8 become `?` one by
+/// one, so that the name keeps its length.
 fn alert_name(packet: &Packet) -> String {
     let field = packet.get(2..).unwrap_or_default();
     let name = field.split(|byte| *byte == 0).next().unwrap_or_default();

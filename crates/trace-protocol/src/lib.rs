@@ -1,8 +1,9 @@
 //! The messages between trace manager, providers and clients: everything here is bytes ↔ value.
 //!
-//! Three protocols travel over channels: [`registry`] (provider → manager), [`provider`] (manager → provider) and
-//! [`controller`] (client → manager). Beside them a FIFO carries the 16-byte packets of [`fifo`]. This crate performs
-//! no I/O; handles are a type parameter `H` and travel beside the bytes, in the order each message documents.
+//! Three protocols travel over channels: [`registry`] (provider → manager), [`provider`] (manager → provider)
+//! and [`controller`] (client → manager). Beside them a FIFO carries the 16-byte packets of [`fifo`]. This
+//! crate performs no I/O; handles are a type parameter `H` and travel beside the bytes, in the order each
+//! message documents.
 //!
 //! # One message
 //!
@@ -12,9 +13,10 @@
 //!         |   u16   |   u16   |     u32     | (ordinal, value bytes) ... |
 //! ```
 //!
-//! The three header fields are little endian. A body is a *table*: fields in ascending order of their ordinals, each
-//! with its own length. Unknown ordinals are skipped, so a newer peer may add fields; a missing field takes the
-//! documented default, or is an error that names it. Limits ([`limits`]) are checked when encoding and when decoding.
+//! The three header fields are little endian. A body is a *table*: fields in ascending order of their
+//! ordinals, each with its own length. Unknown ordinals are skipped, so a newer peer may add fields; a
+//! missing field takes the documented default, or is an error that names it. Limits ([`limits`]) are checked
+//! when encoding and when decoding.
 //!
 //! A message of more than [`limits::MAX_MESSAGE_BYTES`] travels in a VMO: see [`message::Encoded::spill`].
 

@@ -75,15 +75,17 @@ impl Header {
 /// A message ready to travel: its bytes and, beside them, its handles in the order the message documents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Encoded<H> {
-    /// Header and body, at most [`MAX_SPILLED_BYTES`]; a channel takes [`MAX_MESSAGE_BYTES`], see [`Encoded::spill`].
+    /// Header and body, at most [`MAX_SPILLED_BYTES`]; a channel takes [`MAX_MESSAGE_BYTES`], see
+    /// [`Encoded::spill`].
     pub bytes: Vec<u8>,
     /// The handles that travel with the bytes.
     pub handles: Vec<H>,
 }
 
 impl<H> Encoded<H> {
-    /// Makes the message fit into a channel: bytes beyond [`MAX_MESSAGE_BYTES`] go into a VMO that `store` makes of
-    /// them, which travels as the last handle; a stub of 16 bytes takes their place. Shorter messages are unchanged.
+    /// Makes the message fit into a channel: bytes beyond [`MAX_MESSAGE_BYTES`] go into a VMO that `store`
+    /// makes of them, which travels as the last handle; a stub of 16 bytes takes their place. Shorter
+    /// messages are unchanged.
     ///
     /// # Errors
     ///
@@ -102,13 +104,13 @@ impl<H> Encoded<H> {
         Ok(Encoded { bytes: stub, handles })
     }
 
-    /// Undoes [`Encoded::spill`] on what a channel delivered: `load` reads the given number of bytes from the VMO.
-    /// Other messages are unchanged.
+    /// Undoes [`Encoded::spill`] on what a channel delivered: `load` reads the given number of bytes from the
+    /// VMO. Other messages are unchanged.
     ///
     /// # Errors
     ///
-    /// A [`ProtocolError`] for a stub that is malformed, lacks its handle, announces more than [`MAX_SPILLED_BYTES`],
-    /// or is not the header of what was loaded; whatever `load` reports.
+    /// A [`ProtocolError`] for a stub that is malformed, lacks its handle, announces more than
+    /// [`MAX_SPILLED_BYTES`], or is not the header of what was loaded; whatever `load` reports.
     pub fn unspill<E: From<ProtocolError>>(
         self,
         load: impl FnOnce(H, usize) -> Result<Vec<u8>, E>,
@@ -147,8 +149,8 @@ pub trait Message<H>: Sized {
     ///
     /// # Errors
     ///
-    /// [`ProtocolError::Transaction`] if `txid` does not fit the message, [`ProtocolError::Limit`] for a value
-    /// beyond its limit, [`ProtocolError::TooLong`] beyond [`MAX_SPILLED_BYTES`].
+    /// [`ProtocolError::Transaction`] if `txid` does not fit the message, [`ProtocolError::Limit`] for a
+    /// value beyond its limit, [`ProtocolError::TooLong`] beyond [`MAX_SPILLED_BYTES`].
     fn encode(self, txid: Txid) -> Result<Encoded<H>, ProtocolError>;
 
     /// The message in `bytes`, whose handles are `handles`. On an error all handles are dropped.

@@ -1,6 +1,7 @@
 //! Provider: the manager starts and stops one provider.
 //!
-//! A provider answers Start and Stop with packets of [`fifo`](crate::fifo), and Terminate by closing buffer and FIFO.
+//! A provider answers Start and Stop with packets of [`fifo`](crate::fifo), and Terminate by closing buffer
+//! and FIFO.
 
 use crate::buffering::{BufferDisposition, BufferingMode};
 use crate::error::{ProtocolError, check_limit};
@@ -90,7 +91,8 @@ pub struct ProviderConfig<H> {
     pub tick_source: String,
     /// Rate of that clock, not zero.
     pub ticks_per_second: u64,
-    /// The provider's process as the manager numbers it, which in another pid namespace is not as it numbers itself.
+    /// The provider's process as the manager numbers it, which in another pid namespace is not as it numbers
+    /// itself.
     pub process_koid: Option<u64>,
 }
 

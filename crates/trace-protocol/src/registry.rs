@@ -1,8 +1,8 @@
 //! Registry: a provider announces itself to the manager.
 //!
-//! The connection may be dropped after the call: the registration lives as long as the provider's own channel, whose
-//! other end is the message's handle. The messages of this protocol are the same in all versions, so that two peers
-//! with nothing else in common can still tell each other so.
+//! The connection may be dropped after the call: the registration lives as long as the provider's own
+//! channel, whose other end is the message's handle. The messages of this protocol are the same in all
+//! versions, so that two peers with nothing else in common can still tell each other so.
 
 use crate::error::{ProtocolError, check_limit};
 use crate::limits::{MAX_PROVIDER_NAME_BYTES, MAX_TICK_SOURCE_BYTES};
@@ -49,7 +49,8 @@ pub struct Registration<H> {
     pub buffer_header: VersionRange,
     /// Name of the clock its timestamps come from, at most 32 bytes.
     pub tick_source: String,
-    /// It understands [`ProviderRequest::DumpMemory`](crate::provider::ProviderRequest::DumpMemory). Older ones do not say so.
+    /// It understands [`ProviderRequest::DumpMemory`](crate::provider::ProviderRequest::DumpMemory). Older
+    /// ones do not say so.
     pub dumps_memory: bool,
 }
 

@@ -1,7 +1,8 @@
 //! Tables: fields by ordinal, so that either side may know more fields than the other.
 //!
-//! A table is a list of (ordinal, bytes) in ascending order of the ordinals; the bytes of a field are a value in
-//! postcard's encoding, and nothing may follow it. A field whose type is a table holds the bytes of that table.
+//! A table is a list of (ordinal, bytes) in ascending order of the ordinals; the bytes of a field are a value
+//! in postcard's encoding, and nothing may follow it. A field whose type is a table holds the bytes of that
+//! table.
 
 use crate::error::{ProtocolError, check_limit};
 use crate::limits::{MAX_CATEGORIES, MAX_CATEGORY_NAME_BYTES};

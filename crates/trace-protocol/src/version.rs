@@ -1,7 +1,7 @@
 //! Which versions of the protocols and of the buffer header a peer serves.
 //!
-//! An application links its provider statically and lives longer than the manager it met first, so each side serves
-//! a range: its own version and the one before.
+//! An application links its provider statically and lives longer than the manager it met first, so each side
+//! serves a range: its own version and the one before.
 
 use crate::error::ProtocolError;
 use std::fmt;

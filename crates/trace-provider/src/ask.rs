@@ -51,7 +51,8 @@ pub(crate) fn described_categories() -> Vec<KnownCategory> {
     described
 }
 
-/// Ticks of the trace clock in a second: what the processes of this machine have agreed on, or else what this one finds out.
+/// Ticks of the trace clock in a second: what the processes of this machine have agreed on, or else what this
+/// one finds out.
 #[must_use]
 pub fn ticks_per_second() -> u64 {
     static RATE: OnceLock<u64> = OnceLock::new();

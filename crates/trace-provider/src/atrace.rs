@@ -1,5 +1,5 @@
-//! Markers in the form of Android's: code that was instrumented for `Trace.beginSection` and its like is recorded with the
-//! kernel's events, by the category `atrace`.
+//! Markers in the form of Android's: code that was instrumented for `Trace.beginSection` and its like is
+//! recorded with the kernel's events, by the category `atrace`.
 //= docs/kernel.md#markers
 //!
 //! Each call is a system call. Where the kernel's file cannot be opened, which takes rights, they do nothing.

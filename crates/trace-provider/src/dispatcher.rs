@@ -49,7 +49,8 @@ pub(crate) struct Orders {
 }
 
 impl Orders {
-    /// Waits for nobody. Where orders pile up, because the thread has no time for them, the newest are dropped.
+    /// Waits for nobody. Where orders pile up, because the thread has no time for them, the newest are
+    /// dropped.
     pub fn give(&self, order: Order) {
         let _ = self.sender.try_send(order);
         self.waker.wake();
@@ -270,8 +271,8 @@ impl Dispatcher {
         Some(())
     }
 
-    /// The next request, if one has arrived; one that brings descriptors is obeyed already. None when the manager is gone
-    /// or broke the protocol.
+    /// The next request, if one has arrived; one that brings descriptors is obeyed already. None when the
+    /// manager is gone or broke the protocol.
     fn receive(
         &self,
         channel: &Channel,

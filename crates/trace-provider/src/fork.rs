@@ -2,8 +2,8 @@
 //!
 //! Invariants:
 //!
-//! * **F1** The child's handler runs before any other code of the child, which has no other thread yet; it only calls
-//!   functions that may be called there.
+//! * **F1** The child's handler runs before any other code of the child, which has no other thread yet; it
+//!   only calls functions that may be called there.
 //! * **F2** [`NAME`] is null or was leaked from a box.
 #![allow(unsafe_code)]
 
@@ -20,8 +20,8 @@ static WATCHED: [AtomicI32; 16] = [const { AtomicI32::new(NONE) }; 16];
 /// What the provider is called that was registered last.
 static NAME: AtomicPtr<String> = AtomicPtr::new(core::ptr::null_mut());
 
-/// True while a fork is under way, and while there are descriptors that are not in [`WATCHED`] yet. A flag to spin on: a
-/// lock with a queue could be left in any state in a child.
+/// True while a fork is under way, and while there are descriptors that are not in [`WATCHED`] yet. A flag to
+/// spin on: a lock with a queue could be left in any state in a child.
 static IS_HELD: AtomicBool = AtomicBool::new(false);
 
 fn hold() {
@@ -42,8 +42,8 @@ fn release() {
     IS_HELD.store(false, Ordering::Release);
 }
 
-/// Does something in which no fork may come between: making descriptors and putting them on the list. It must not fork
-/// itself.
+/// Does something in which no fork may come between: making descriptors and putting them on the list. It must
+/// not fork itself.
 pub(crate) fn without_forks<T>(body: impl FnOnce() -> T) -> T {
     struct Held;
     impl Drop for Held {
@@ -56,8 +56,8 @@ pub(crate) fn without_forks<T>(body: impl FnOnce() -> T) -> T {
     body()
 }
 
-/// A descriptor that forked children close, for as long as this lives: otherwise the manager would take a parent that has
-/// died for alive as long as its child is.
+/// A descriptor that forked children close, for as long as this lives: otherwise the manager would take a
+/// parent that has died for alive as long as its child is.
 #[derive(Debug)]
 pub(crate) struct ClosedInChildren(Option<&'static AtomicI32>);
 

@@ -10,15 +10,17 @@
 //! A [`TraceProvider`] keeps one thread that waits for a manager, follows it and switches the call sites on
 //! and off. An application that is not traced pays one load and one branch for each call site it passes.
 //!
-//! A forked child is not recorded into its parent's buffer. It registers by itself, under the same name, when it records
-//! its first event; that event should not come from a signal handler. A child of `vfork` counts as its parent.
+//! A forked child is not recorded into its parent's buffer. It registers by itself, under the same name, when
+//! it records its first event; that event should not come from a signal handler. A child of `vfork` counts as
+//! its parent.
 //!
 //! The macros are those of `trace-engine`: [`instant!`], [`counter!`], [`duration!`], [`duration_begin!`],
-//! [`duration_end!`], [`async_begin!`], [`async_instant!`], [`async_end!`], [`async_enter!`], [`duration_complete!`], [`flow_begin!`],
-//! [`flow_step!`], [`flow_end!`], [`instaflow_begin!`], [`instaflow_step!`], [`instaflow_end!`], [`log!`],
-//! [`blob!`], [`blob_attachment!`], [`blob_record!`], [`kernel_object!`], [`context_switch!`],
-//! [`thread_wakeup!`], [`vthread_duration_begin!`], [`vthread_duration_end!`], [`vthread_flow_begin!`],
-//! [`vthread_flow_step!`], [`vthread_flow_end!`], [`alert!`] and [`category_enabled!`].
+//! [`duration_end!`], [`async_begin!`], [`async_instant!`], [`async_end!`], [`async_enter!`],
+//! [`duration_complete!`], [`flow_begin!`], [`flow_step!`], [`flow_end!`], [`instaflow_begin!`],
+//! [`instaflow_step!`], [`instaflow_end!`], [`log!`], [`blob!`], [`blob_attachment!`], [`blob_record!`],
+//! [`kernel_object!`], [`context_switch!`], [`thread_wakeup!`], [`vthread_duration_begin!`],
+//! [`vthread_duration_end!`], [`vthread_flow_begin!`], [`vthread_flow_step!`], [`vthread_flow_end!`],
+//! [`alert!`] and [`category_enabled!`].
 //!
 //! With the feature `off` all of them compile to nothing.
 #![deny(unsafe_code)]

@@ -36,8 +36,8 @@ pub(crate) fn register(directories: &[PathBuf], name: &str, synchronously: bool)
 /// Set by `sudo` to the user who called it.
 const SUDO_VARIABLE: &str = "SUDO_UID";
 
-/// What this program records is for its own user, and for root; what root's program records that a user has started with
-/// `sudo`, for that user.
+/// What this program records is for its own user, and for root; what root's program records that a user has
+/// started with `sudo`, for that user.
 //= docs/protocol.md#users
 fn may_be_trusted(registry: &Channel) -> bool {
     let own = rustix::process::geteuid();
@@ -73,8 +73,8 @@ fn register_in(directory: &Path, name: &str, synchronously: bool) -> Option<Line
     Some(Line { closed_in_children, channel: ours, answer: synchronously.then_some(registry) })
 }
 
-/// What a manager answers to a synchronous registration. None where it refuses, which it says with its reason on the
-/// provider's own channel, or where it does not make sense.
+/// What a manager answers to a synchronous registration. None where it refuses, which it says with its reason
+/// on the provider's own channel, or where it does not make sense.
 pub(crate) fn read_answer(registry: &Channel) -> Option<Progress> {
     let message = registry.read().ok()?;
     let (_, response) =

@@ -30,7 +30,8 @@ type Callback = Arc<dyn Fn(&mut MemoryDump) + Send + Sync>;
 
 static CALLBACKS: Mutex<Vec<Callback>> = Mutex::new(Vec::new());
 
-/// As [`TraceProvider::on_memory_dump`](crate::TraceProvider::on_memory_dump), for who has no provider at hand.
+/// As [`TraceProvider::on_memory_dump`](crate::TraceProvider::on_memory_dump), for who has no provider at
+/// hand.
 pub fn on_memory_dump(dump: impl Fn(&mut MemoryDump) + Send + Sync + 'static) {
     CALLBACKS.lock().push(Arc::new(dump));
 }

@@ -13,8 +13,8 @@ use trace_engine::engine;
 
 /// Set to `1` by `trace record` in the environment of its command.
 const RECORD_VARIABLE: &str = "TRACE_RECORD";
-/// How long a program that is being recorded waits for each next sign of its manager's: the answer to its registration,
-/// its buffer, the start.
+/// How long a program that is being recorded waits for each next sign of its manager's: the answer to its
+/// registration, its buffer, the start.
 const START_WAIT: Duration = Duration::from_secs(5);
 /// How long a synchronous registration waits for the manager's answer.
 const REGISTRATION_WAIT: Duration = Duration::from_secs(5);
@@ -50,10 +50,11 @@ pub enum Registration {
 }
 
 impl TraceProvider {
-    /// Registers in the background. Infallible. Returns at once, unless `trace record` started this program and is still
-    /// recording: then it blocks until recording has started here, so that the first event is recorded. That takes some
-    /// milliseconds, more on a busy machine or where the buffer is large. It gives up when its manager says nothing for
-    /// 5 s; the program then runs on, and is recorded from when the manager is ready.
+    /// Registers in the background. Infallible. Returns at once, unless `trace record` started this program
+    /// and is still recording: then it blocks until recording has started here, so that the first event is
+    /// recorded. That takes some milliseconds, more on a busy machine or where the buffer is large. It gives
+    /// up when its manager says nothing for 5 s; the program then runs on, and is recorded from when the
+    /// manager is ready.
     ///
     /// An application that starts before any manager is picked up when one starts. `name` is cut to 100
     /// bytes; an empty name becomes that of the process.
@@ -67,8 +68,8 @@ impl TraceProvider {
         provider
     }
 
-    /// Registers and waits for the manager's answer, as [`TraceProvider::new_synchronously`] does; where a trace is running,
-    /// also until recording has started here, as [`TraceProvider::new`] does.
+    /// Registers and waits for the manager's answer, as [`TraceProvider::new_synchronously`] does; where a
+    /// trace is running, also until recording has started here, as [`TraceProvider::new`] does.
     #[must_use = "the provider is unregistered when this is dropped"]
     pub fn new_started(name: &str) -> (Self, Registration) {
         let (provider, progress) = Self::spawn(name, true);
@@ -87,15 +88,16 @@ impl TraceProvider {
         (provider, registration)
     }
 
-    /// Has a function asked for names and descriptions of categories when somebody wants to know which there are, beside those of
-    /// the call sites. It is called on the provider's thread.
+    /// Has a function asked for names and descriptions of categories when somebody wants to know which there
+    /// are, beside those of the call sites. It is called on the provider's thread.
     pub fn describe_categories(&self, describe: impl Fn() -> Vec<Category> + Send + Sync + 'static) {
         ask::set_describe(Arc::new(describe));
     }
 
-    /// Has a function called for each dump of memory, to say what this program uses memory for: it adds named values to the
-    /// dump. It is called on the provider's thread while a recording that wants the category `memory_dump` runs; what takes long
-    /// there holds up the end of a recording. Several functions may be registered.
+    /// Has a function called for each dump of memory, to say what this program uses memory for: it adds named
+    /// values to the dump. It is called on the provider's thread while a recording that wants the category
+    /// `memory_dump` runs; what takes long there holds up the end of a recording. Several functions may be
+    /// registered.
     ///
     /// ```no_run
     /// # let provider = trace_provider::TraceProvider::new("app");
@@ -136,8 +138,9 @@ impl TraceProvider {
         (Self { orders, thread: Mutex::new(thread), pid: std::process::id() }, progress)
     }
 
-    /// Asks for what was recorded so far to be handed to the manager: in streaming mode the half of the buffer that is
-    /// in use, although it is not full. In other modes everything stays until the trace stops. Waits for nobody.
+    /// Asks for what was recorded so far to be handed to the manager: in streaming mode the half of the
+    /// buffer that is in use, although it is not full. In other modes everything stays until the trace stops.
+    /// Waits for nobody.
     pub fn flush(&self) {
         if let Some(orders) = &self.orders {
             orders.give(Order::Flush);

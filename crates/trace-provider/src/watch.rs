@@ -1,9 +1,9 @@
 //! Waits for a manager to appear in one of the runtime directories.
 //!
-//! Closing an inotify instance makes the kernel wait until no processor looks at its watches any more: 10 ms on an
-//! idle machine, seconds on a busy one. Removing a watch returns at once. So a process makes at most one instance,
-//! only when it finds no manager, and keeps it: [`Watch::rest`] removes the watches, and by the time the process
-//! closes the empty instance the kernel has nothing left to wait for.
+//! Closing an inotify instance makes the kernel wait until no processor looks at its watches any more: 10 ms
+//! on an idle machine, seconds on a busy one. Removing a watch returns at once. So a process makes at most
+//! one instance, only when it finds no manager, and keeps it: [`Watch::rest`] removes the watches, and by the
+//! time the process closes the empty instance the kernel has nothing left to wait for.
 
 use rustix::fs::inotify;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -18,14 +18,15 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Watches nothing yet. None when the user's inotify instances are used up: then the caller looks once in a while.
+    /// Watches nothing yet. None when the user's inotify instances are used up: then the caller looks once in
+    /// a while.
     pub fn new() -> Option<Self> {
         let flags = inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK;
         Some(Self { inotify: inotify::init(flags).ok()?, watched: Vec::new() })
     }
 
-    /// Forgets what has happened so far, and watches the directories, or the nearest parent of one that does not exist
-    /// yet. False if none of them can be watched.
+    /// Forgets what has happened so far, and watches the directories, or the nearest parent of one that does
+    /// not exist yet. False if none of them can be watched.
     pub fn aim(&mut self, directories: &[PathBuf]) -> bool {
         // A directory that is watched already keeps its descriptor.
         let watched: Vec<i32> = directories.iter().filter_map(|directory| self.add(directory)).collect();

@@ -365,8 +365,8 @@ impl<S: Source> BufferReader<S> {
         Ok(true)
     }
 
-    /// Whether a slab and the rest of its run are what they were. One that was closed meanwhile holds the same
-    /// records.
+    /// Whether a slab and the rest of its run are what they were. One that was closed meanwhile holds the
+    /// same records.
     fn is_still(&self, word: SlabWord, slab: u32) -> Result<bool, BufferError> {
         let words = self.slab_words(slab, word.run().max(1))?;
         Ok(words[0].sequence() == word.sequence()
@@ -414,8 +414,8 @@ impl<S: Source> BufferReader<S> {
         Ok(())
     }
 
-    /// Hands on the records of one slab. The walk ends at a zero word, or where a size makes no sense: then nothing more
-    /// is read of this slab. Returns how many bytes are done with.
+    /// Hands on the records of one slab. The walk ends at a zero word, or where a size makes no sense: then
+    /// nothing more is read of this slab. Returns how many bytes are done with.
     fn walk_slab(&mut self, slab_offset: u64, slab: &[u8], out: &mut Vec<u8>) -> usize {
         let mut rest = slab;
         // Where the sound records begin that are not handed on yet, and how many there are.

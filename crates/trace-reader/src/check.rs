@@ -1,5 +1,5 @@
-//! Looks for everything that is wrong with a trace: what this reader cannot read, what others stumble over, and
-//! what does not fit together.
+//! Looks for everything that is wrong with a trace: what this reader cannot read, what others stumble over,
+//! and what does not fit together.
 //!
 //! One pass, in memory that is bounded by the tables of strings and by the spans that are open at a time.
 

@@ -2,8 +2,8 @@
 
 use std::io::{self, ErrorKind, Read};
 
-/// A stream is read in pieces of at most this size, and at first of the smaller one, so that a small input takes
-/// little memory.
+/// A stream is read in pieces of at most this size, and at first of the smaller one, so that a small input
+/// takes little memory.
 const BUFFER_BYTES: usize = 512 << 10;
 const FIRST_BUFFER_BYTES: usize = 16 << 10;
 

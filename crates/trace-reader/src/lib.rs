@@ -2,7 +2,8 @@
 //!
 //! Where the bytes come from is not its business. [`records`] splits them into records, in constant memory;
 //! [`reader`] gives each its provider, its strings, its thread and its time; [`dump`] writes it as a line;
-//! [`check`] looks for everything that is wrong. [`buffer`] reads memory that a provider may still be writing.
+//! [`check`] looks for everything that is wrong. [`buffer`] reads memory that a provider may still be
+//! writing.
 //!
 //! ```
 //! use trace_reader::{Item, Reader};

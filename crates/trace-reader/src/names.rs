@@ -5,8 +5,8 @@ use crate::tables::Budget;
 use std::collections::HashMap;
 use trace_format::units::Koid;
 
-/// Names of processes and threads, from kernel object records. Koids are unique on a machine, so that the names
-/// hold for all providers. The last name holds.
+/// Names of processes and threads, from kernel object records. Koids are unique on a machine, so that the
+/// names hold for all providers. The last name holds.
 #[derive(Debug, Default)]
 pub struct Names {
     processes: HashMap<Koid, Box<[u8]>>,

@@ -4,8 +4,8 @@
 //! take the same memory, so that what one costs is measured once, and the queue's memory divided by it is the
 //! number of elements that the other end has not read.
 //!
-//! A full FIFO becomes writable in a wait when about half of it was read; a write may succeed before. One of depth
-//! 1 may be writable in a wait though it is full.
+//! A full FIFO becomes writable in a wait when about half of it was read; a write may succeed before. One of
+//! depth 1 may be writable in a wait though it is full.
 
 use crate::channel::{MAX_MESSAGE_BYTES, checked_socket, pair, receive};
 use crate::error::{Error, Result};

@@ -21,8 +21,8 @@ pub struct RuntimeDir {
     directory: OwnedFd,
 }
 
-/// Held until it is dropped, or the process that took it is dead and so are its children that came by `fork` and
-/// run no other program.
+/// Held until it is dropped, or the process that took it is dead and so are its children that came by `fork`
+/// and run no other program.
 #[derive(Debug)]
 pub struct Lock {
     file: std::fs::File,
@@ -31,8 +31,8 @@ pub struct Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Closing the file would not do while a child that is about to run another program has it too; and what
-        // such a child drops is not its own.
+        // Closing the file would not do while a child that is about to run another program has it too; and
+        // what such a child drops is not its own.
         if self.taken_by == std::process::id() {
             let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
         }
@@ -63,8 +63,8 @@ impl RuntimeDir {
         vec![own, Path::new("/run").join(name)]
     }
 
-    /// Opens a runtime directory, and makes it if it is not there: mode 0700, this user's, no symlink, and not below
-    /// a directory where anybody may put another one in its place.
+    /// Opens a runtime directory, and makes it if it is not there: mode 0700, this user's, no symlink, and
+    /// not below a directory where anybody may put another one in its place.
     ///
     /// # Errors
     /// It cannot be made, or what is there is not safe to use.
@@ -72,7 +72,8 @@ impl RuntimeDir {
         Self::open_or_create_with(path, Mode::RWXU)
     }
 
-    /// As [`RuntimeDir::open_or_create`], of mode 0755: every user may connect to what listens there, and make nothing.
+    /// As [`RuntimeDir::open_or_create`], of mode 0755: every user may connect to what listens there, and
+    /// make nothing.
     ///
     /// # Errors
     /// As there.

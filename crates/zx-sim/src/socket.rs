@@ -21,7 +21,8 @@ impl Socket {
     pub fn pair() -> Result<(Self, Self)> {
         let (a, b) = pair(SocketType::STREAM)?;
         for end in [&a, &b] {
-            // As far as the system allows: a writer that has more to say need not be woken for every few pages.
+            // As far as the system allows: a writer that has more to say need not be woken for every few
+            // pages.
             let _ = sockopt::set_socket_send_buffer_size(end, BUFFER_BYTES);
         }
         Ok((Self(a), Self(b)))

@@ -2,8 +2,8 @@
 //!
 //! Invariants:
 //!
-//! * **S1**: only calls that take numbers, descriptors that are borrowed for the call, or pointers to memory of
-//!   ours of the size they are told.
+//! * **S1**: only calls that take numbers, descriptors that are borrowed for the call, or pointers to memory
+//!   of ours of the size they are told.
 //! * **S2**: a descriptor that a call returns is owned by nobody else.
 #![allow(unsafe_code)]
 
@@ -151,8 +151,8 @@ pub(crate) fn perf_time_conversion() -> Option<(u32, u16)> {
     let page = memmap2::MmapOptions::new().len(PAGE_BYTES).map_raw_read_only(&event).ok()?;
     let base = page.as_ptr();
     (0..ATTEMPTS).find_map(|_| {
-        // SAFETY: inside the mapped page and aligned for their types; the kernel may write at any time, which a
-        // volatile read permits and the sequence number shows: odd or changed while it does.
+        // SAFETY: inside the mapped page and aligned for their types; the kernel may write at any time, which
+        // a volatile read permits and the sequence number shows: odd or changed while it does.
         let (before, capabilities, shift, multiplier, after) = unsafe {
             let before = base.add(SEQUENCE).cast::<u32>().read_volatile();
             fence(Ordering::Acquire);

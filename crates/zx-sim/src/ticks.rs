@@ -192,8 +192,8 @@ impl Clock {
     }
 }
 
-/// The rate at which the kernel itself takes the TSC to run, where it says so: not to a guest whose scheduler has
-/// a clock of the hypervisor's.
+/// The rate at which the kernel itself takes the TSC to run, where it says so: not to a guest whose scheduler
+/// has a clock of the hypervisor's.
 fn tsc_rate_of_kernel() -> Option<u64> {
     let (multiplier, shift) = sys::perf_time_conversion()?;
     rate_of_conversion(multiplier, shift)

@@ -219,8 +219,8 @@ impl Vmo {
     }
 }
 
-/// The mark of [`Vmo::lock_live`], until it is dropped, or the process that made it is dead and so are its children
-/// that came by `fork` and run no other program.
+/// The mark of [`Vmo::lock_live`], until it is dropped, or the process that made it is dead and so are its
+/// children that came by `fork` and run no other program.
 #[derive(Debug)]
 pub struct LiveLock {
     file: File,
@@ -244,7 +244,8 @@ impl Drop for LiveLock {
 
 /// Largest file offset.
 const MAX_SIZE_BYTES: u64 = i64::MAX as u64;
-/// How much is backed in one call: many kernels give a call up when a signal comes, and some programs have a timer.
+/// How much is backed in one call: many kernels give a call up when a signal comes, and some programs have a
+/// timer.
 const BACKING_STEP_BYTES: u64 = 1 << 20;
 
 fn check_size(size: u64) -> Result<()> {

@@ -50,7 +50,8 @@ fn tracefs_is_left_as_it_was_found() {
     }
 }
 
-/// A provider that was killed leaves its instance; the next one removes it. The recording that it was in goes on.
+/// A provider that was killed leaves its instance; the next one removes it. The recording that it was in goes
+/// on.
 //= docs/kernel.md#the-instance
 #[test]
 fn what_a_killed_provider_left_the_next_one_removes() {
@@ -133,7 +134,8 @@ fn goes(archive: &Archive, thread: u64) -> usize {
     archive.scheduling.iter().filter(is_it).count()
 }
 
-/// A user without rights is told so once, with the command that helps. Everything else is recorded, and when the user's own threads run.
+/// A user without rights is told so once, with the command that helps. Everything else is recorded, and when
+/// the user's own threads run.
 //= docs/kernel.md#access
 //= docs/kernel.md#without-rights
 #[test]

@@ -61,7 +61,8 @@ fn the_ledgers_overruns_are_tracefss() {
     drop((kernel, manager));
 }
 
-/// While streaming, a record waits for room, also at the end: what is lost, the kernel itself had no room for.
+/// While streaming, a record waits for room, also at the end: what is lost, the kernel itself had no room
+/// for.
 //= docs/kernel.md#records
 #[test]
 fn a_stream_loses_nothing_that_came_out_of_the_kernel() {

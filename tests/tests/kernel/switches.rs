@@ -139,7 +139,8 @@ fn perfetto_sees_the_switches_that_the_kernels_text_has() {
         found.iter().zip(&expected).map(|(found, expected)| nanos(found).abs_diff(nanos(expected)));
     let mut differences: Vec<u64> = differences.collect();
     differences.sort_unstable();
-    // The text has microseconds, and the kernel looks at the clock for each of the two instances, with something in between at times.
+    // The text has microseconds, and the kernel looks at the clock for each of the two instances, with
+    // something in between at times.
     assert!(differences[differences.len() * 9 / 10] <= 2000, "{differences:?}");
     assert!(differences.iter().all(|difference| *difference < 1_000_000), "{differences:?}");
 }

@@ -15,7 +15,8 @@ fn library() -> String {
     native::library_dir().join("libtrace.so").to_str().expect("UTF-8").to_owned()
 }
 
-/// Programs are linked against these: what is missing here breaks them, what is new is to be kept from then on.
+/// Programs are linked against these: what is missing here breaks them, what is new is to be kept from then
+/// on.
 #[test]
 fn the_library_exports_its_list_and_nothing_else() {
     let symbols = run("nm", &["--dynamic", "--defined-only", &library()]);
@@ -75,8 +76,8 @@ fn objects_without_trace_refer_to_nothing() {
     }
 }
 
-/// A program with another layout of sites and slabs does not link; and if it does, because it was linked with another library,
-/// it does not start.
+/// A program with another layout of sites and slabs does not link; and if it does, because it was linked with
+/// another library, it does not start.
 #[test]
 fn another_layout_neither_links_nor_loads() {
     if !native::has_compilers("another_layout_neither_links_nor_loads") {

@@ -9,8 +9,8 @@ fn record(what: &[&str]) -> Archive {
     Archive::read(&sandbox.file("trace.fxt"))
 }
 
-/// Names of the events of each process, which must be the one that the event says it was written by, and each of a
-/// provider of its own.
+/// Names of the events of each process, which must be the one that the event says it was written by, and each
+/// of a provider of its own.
 fn by_process(archive: &Archive) -> Vec<Vec<String>> {
     let mut processes: BTreeMap<u64, Vec<String>> = BTreeMap::new();
     let mut providers = BTreeMap::new();

@@ -64,7 +64,8 @@ fn a_runtime_directory_without_room_is_named() {
     assert!(Archive::read(&sandbox.file("trace.fxt")).events.is_empty());
 }
 
-/// Writing fails at some byte: what is whole before it is kept, the cause is named, and the rest can be recovered.
+/// Writing fails at some byte: what is whole before it is kept, the cause is named, and the rest can be
+/// recovered.
 //= docs/recovery.md#a-sessions-directory
 #[test]
 fn a_trace_that_cannot_be_written_any_further_keeps_what_is_whole() {

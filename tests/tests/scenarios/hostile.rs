@@ -149,8 +149,8 @@ fn parts(archive: &[u8]) -> BTreeMap<u64, Vec<u8>> {
     parts
 }
 
-/// Beside one that scribbles, the part of each honest program is what the manager makes of what that program gave it to
-/// read, alone.
+/// Beside one that scribbles, the part of each honest program is what the manager makes of what that program
+/// gave it to read, alone.
 //= docs/protocol.md#what-nobody-may-do
 #[test]
 fn an_honest_part_is_made_of_its_own_providers_data_alone() {

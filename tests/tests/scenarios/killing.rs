@@ -12,7 +12,8 @@ fn counted(page: &std::path::Path) -> Vec<u64> {
     bytes.as_chunks::<8>().0.iter().take(THREADS).map(|word| u64::from_le_bytes(*word)).collect()
 }
 
-/// Every event whose macro has returned is in the archive, none twice; at most the one under way is uncertain.
+/// Every event whose macro has returned is in the archive, none twice; at most the one under way is
+/// uncertain.
 #[test]
 fn kill_9_in_the_middle_of_writing_loses_nothing() {
     let mut exact_rounds = 0;

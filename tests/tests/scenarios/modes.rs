@@ -43,7 +43,8 @@ fn numbers(archive: &Archive) -> Vec<Vec<u64>> {
     threads.values().map(|events| events.iter().map(|event| event.u64("n")).collect()).collect()
 }
 
-/// The numbers of each thread in their own order: a slab that stayed with a thread when its half was saved comes later.
+/// The numbers of each thread in their own order: a slab that stayed with a thread when its half was saved
+/// comes later.
 fn sorted_numbers(archive: &Archive) -> Vec<Vec<u64>> {
     let mut threads = numbers(archive);
     threads.iter_mut().for_each(|numbers| numbers.sort_unstable());
@@ -139,8 +140,8 @@ fn kill_9_of_a_circular_recording_loses_only_what_is_counted() {
     for round in 0..5 {
         let sandbox = Sandbox::new();
         let (counted, archive) = kill_after(&sandbox, "circular", 50_000 + round * 7_000);
-        // A thread that was killed between its ticket and the ticket's slab leaves what the slab held, which may be
-        // older than what others have taken meanwhile.
+        // A thread that was killed between its ticket and the ticket's slab leaves what the slab held, which
+        // may be older than what others have taken meanwhile.
         assert_in_order(&archive);
         for (thread, counted) in counted.iter().enumerate() {
             let of_thread = archive.events.iter().filter(|event| event.u64("thread") == thread as u64);

@@ -164,7 +164,8 @@ fn categories_are_chosen_by_name_group_program_and_minus() {
     assert!(!stderr(&output).contains("was asked for"), "{}", stderr(&output));
 }
 
-/// Buffers of one size for all, and of another for one; the summary says what would have been enough, and it is.
+/// Buffers of one size for all, and of another for one; the summary says what would have been enough, and it
+/// is.
 #[test]
 fn the_flag_that_would_have_avoided_a_loss_avoids_it() {
     let sandbox = Sandbox::new();

@@ -72,8 +72,9 @@ fn perfetto_counts_what_was_emitted() {
     assert_eq!(counts.unwrap(), [expected]);
 }
 
-/// Everything in one table, since each question costs a start of the processor. Koids are text with `#` in JSON, and nulls are
-/// not there; of blobs, pointers and large unsigned numbers the reader of archives sees something else.
+/// Everything in one table, since each question costs a start of the processor. Koids are text with `#` in
+/// JSON, and nulls are not there; of blobs, pointers and large unsigned numbers the reader of archives sees
+/// something else.
 const EVERYTHING: &str = "SELECT 'slice' AS kind, name AS a, '' AS b, count(*) AS n, sum(dur) AS total FROM slice GROUP BY name \
      UNION ALL SELECT 'flow', a.name, b.name, count(*), 0 FROM flow f JOIN slice a ON f.slice_out = a.id \
      JOIN slice b ON f.slice_in = b.id GROUP BY 2, 3 \

@@ -136,7 +136,8 @@ fn sockets_of_somebody_elses_are_not_spoken_to() {
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "NoManager\n");
 }
 
-/// In a directory of one's own: sockets that nobody answers are replaced, links in place of its files are not followed.
+/// In a directory of one's own: sockets that nobody answers are replaced, links in place of its files are not
+/// followed.
 #[test]
 fn what_stands_in_the_way_is_replaced_or_refused_and_not_followed() {
     let (sandbox, outside) = scene();

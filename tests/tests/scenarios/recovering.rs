@@ -123,7 +123,8 @@ fn a_client_that_dies_leaves_its_recording_to_be_recovered() {
     }
 }
 
-/// The manager dies in the middle of a half that the client has taken a part of: what is in no file of the client's is recovered.
+/// The manager dies in the middle of a half that the client has taken a part of: what is in no file of the
+/// client's is recovered.
 //= docs/recovery.md#what-is-recovered
 #[test]
 fn a_half_that_was_given_in_part_is_recovered() {

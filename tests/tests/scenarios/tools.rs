@@ -1,4 +1,5 @@
-//! Commands around recordings: measurements, the doctor, the viewer, the clock, what is installed; and the terminal.
+//! Commands around recordings: measurements, the doctor, the viewer, the clock, what is installed; and the
+//! terminal.
 
 use nix::pty::openpty;
 use std::fs::{self, File};

@@ -10,7 +10,8 @@ pub struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// What has been spent since: not idle, in programs, in the kernel, waiting for disks; in percent. None if no time has passed.
+    /// What has been spent since: not idle, in programs, in the kernel, waiting for disks; in percent. None
+    /// if no time has passed.
     pub fn shares_since(&self, before: &Self) -> Option<[f64; 4]> {
         let since = |now: u64, before: u64| now.saturating_sub(before) as f64;
         let (user, system) = (since(self.user, before.user), since(self.system, before.system));
@@ -149,7 +150,8 @@ pub fn resident(text: &str) -> Option<Resident> {
 
 /// Page faults of a process so far: all that needed no disk, and those that did. From `stat`.
 pub fn faults(text: &str) -> Option<(u64, u64)> {
-    // The name may have anything in it; behind it come state, parent, group, session, terminal, its group, flags.
+    // The name may have anything in it; behind it come state, parent, group, session, terminal, its group,
+    // flags.
     let mut words = text.rsplit_once(')')?.1.split_ascii_whitespace().skip(7);
     let minor = words.next()?.parse().ok()?;
     let major = words.nth(1)?.parse().ok()?;

@@ -1,5 +1,5 @@
-// Markers as Android's NDK has them. They go into the kernel's trace_marker, and are recorded with the category `atrace`. Each call is a
-// system call; where the file cannot be opened, they do nothing.
+// Markers as Android's NDK has them. They go into the kernel's trace_marker, and are recorded with the
+// category `atrace`. Each call is a system call; where the file cannot be opened, they do nothing.
 #pragma once
 
 #ifndef __cplusplus

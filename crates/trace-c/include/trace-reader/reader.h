@@ -102,8 +102,8 @@ class TraceReader {
   TraceReader(const TraceReader&) = delete;
   TraceReader& operator=(const TraceReader&) = delete;
 
-  // Reads all complete records. What is left in the chunk has to be shown again, with more behind it. False if nothing can be made
-  // of what follows.
+  // Reads all complete records. What is left in the chunk has to be shown again, with more behind it. False
+  // if nothing can be made of what follows.
   bool ReadRecords(Chunk& chunk) {
     while (true) {
       if (!header_) {

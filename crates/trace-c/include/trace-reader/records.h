@@ -1,7 +1,7 @@
 // Records of a trace, with all references resolved.
 //
-// Getters need the type that they are named after: that is checked unless NDEBUG is defined. Strings are fbl::String, which is a
-// std::string.
+// Getters need the type that they are named after: that is checked unless NDEBUG is defined. Strings are
+// fbl::String, which is a std::string.
 #ifndef TRACE_READER_RECORDS_H_
 #define TRACE_READER_RECORDS_H_
 

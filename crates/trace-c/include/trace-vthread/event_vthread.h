@@ -1,5 +1,5 @@
-// Events of virtual threads: lines of their own in a trace, for what happens on no thread in particular, such as a hardware
-// queue. The time is the caller's, from zx_ticks_get().
+// Events of virtual threads: lines of their own in a trace, for what happens on no thread in particular, such
+// as a hardware queue. The time is the caller's, from zx_ticks_get().
 #ifndef TRACE_VTHREAD_EVENT_VTHREAD_H_
 #define TRACE_VTHREAD_EVENT_VTHREAD_H_
 
@@ -28,7 +28,8 @@
                       name_literal, __VA_ARGS__)
 #endif
 
-// TRACE_VTHREAD_DURATION_BEGIN(category_literal, name_literal, vthread_literal, vthread_id, timestamp, args...), and _END
+// TRACE_VTHREAD_DURATION_BEGIN(category_literal, name_literal, vthread_literal, vthread_id, timestamp,
+// args...), and _END
 #define TRACE_VTHREAD_DURATION_BEGIN(...) \
   TRACE_INTERNAL_VTHREAD_PLAIN(TRACE_INTERNAL_PAIRS_BEHIND_5(__VA_ARGS__), TRACE_INTERNAL_DURATION_BEGIN, __VA_ARGS__, ~)
 #define TRACE_VTHREAD_DURATION_END(...) \
@@ -36,8 +37,8 @@
 #define TRACE_INTERNAL_VTHREAD_PLAIN(n, type, category_literal, name_literal, vthread_literal, vthread_id, timestamp, ...) \
   TRACE_INTERNAL_VTHREAD(n, type, false, 0, category_literal, name_literal, vthread_literal, vthread_id, timestamp, __VA_ARGS__)
 
-// TRACE_VTHREAD_FLOW_BEGIN(category_literal, name_literal, vthread_literal, vthread_id, flow_id, timestamp, args...), _STEP,
-// _END; and TRACE_VTHREAD_COUNTER with a counter id in place of the flow's
+// TRACE_VTHREAD_FLOW_BEGIN(category_literal, name_literal, vthread_literal, vthread_id, flow_id, timestamp,
+// args...), _STEP, _END; and TRACE_VTHREAD_COUNTER with a counter id in place of the flow's
 #define TRACE_VTHREAD_FLOW_BEGIN(...) \
   TRACE_INTERNAL_VTHREAD_WITH_ID(TRACE_INTERNAL_PAIRS_BEHIND_6(__VA_ARGS__), TRACE_INTERNAL_FLOW_BEGIN, __VA_ARGS__, ~)
 #define TRACE_VTHREAD_FLOW_STEP(...) \

@@ -1,7 +1,7 @@
 // The names of Chromium's macros, so that code with them is recorded here.
 //
-// Categories, names and names of arguments are literals, as there. In C each value is given with one of the TA_ macros
-// (see lib/trace/event_args.h).
+// Categories, names and names of arguments are literals, as there. In C each value is given with one of the
+// TA_ macros (see lib/trace/event_args.h).
 #ifndef TRACE_CHROMIUM_H_
 #define TRACE_CHROMIUM_H_
 

@@ -1,4 +1,5 @@
-// The calls that programs with tracing make beside it. Handles are of this library: the system knows nothing of them.
+// The calls that programs with tracing make beside it. Handles are of this library: the system knows nothing
+// of them.
 #ifndef ZIRCON_SYSCALLS_H_
 #define ZIRCON_SYSCALLS_H_
 
@@ -21,7 +22,8 @@ zx_status_t zx_nanosleep(zx_time_t deadline);
 zx_status_t zx_event_create(uint32_t options, zx_handle_t* out);
 zx_status_t zx_handle_close(zx_handle_t handle);
 zx_status_t zx_object_signal(zx_handle_t handle, uint32_t clear_mask, uint32_t set_mask);
-// Waits until one of the signals is there. `observed`, which may be NULL, receives those that were there at the end.
+// Waits until one of the signals is there. `observed`, which may be NULL, receives those that were there at
+// the end.
 zx_status_t zx_object_wait_one(zx_handle_t handle, zx_signals_t signals, zx_time_t deadline, zx_signals_t* observed);
 
 __END_CDECLS

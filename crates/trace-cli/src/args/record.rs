@@ -1,5 +1,5 @@
-//! Options of a recording. Each may stand on the command line, in a configuration file and, some of them, in a test
-//! specification; so each may be absent here.
+//! Options of a recording. Each may stand on the command line, in a configuration file and, some of them, in
+//! a test specification; so each may be absent here.
 
 use super::format::Format;
 use super::values::{BufferSize, CategoryList, FileSize, Mode, Pieces, ProviderBufferSize, Span, Trigger};
@@ -11,8 +11,9 @@ use std::path::PathBuf;
 #[derive(Args, Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Recording {
-    /// Categories to record, separated by commas; all when not given. An entry is a name, a prefix ending in `*`, a group
-    /// `#name`, or any of these for one program only: `program/name`. A `-` before it leaves out what it names, last
+    /// Categories to record, separated by commas; all when not given. An entry is a name, a prefix ending in
+    /// `*`, a group `#name`, or any of these for one program only: `program/name`. A `-` before it leaves out
+    /// what it names, last
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub categories: Option<CategoryList>,
@@ -20,8 +21,8 @@ pub struct Recording {
     #[arg(long, value_name = "TIME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<Span>,
-    /// When an alert is raised, stop, or write a snapshot, or have programs say what they use memory for: such as stall:stop,
-    /// stall:snapshot, stall:dump-memory. May be repeated
+    /// When an alert is raised, stop, or write a snapshot, or have programs say what they use memory for:
+    /// such as stall:stop, stall:snapshot, stall:dump-memory. May be repeated
     #[arg(long, value_name = "ALERT:ACTION")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trigger: Vec<Trigger>,
@@ -29,8 +30,8 @@ pub struct Recording {
     #[arg(long, value_name = "SIZE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_size: Option<FileSize>,
-    /// Where the trace goes; `-` is stdout, `tcp:HOST:PORT` a connection. The name tells the format: .fxt, .fxt.gz, .fxt.zst,
-    /// .json, .json.gz
+    /// Where the trace goes; `-` is stdout, `tcp:HOST:PORT` a connection. The name tells the format: .fxt,
+    /// .fxt.gz, .fxt.zst, .json, .json.gz
     #[arg(long, short = 'o', value_name = "FILE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_file: Option<PathBuf>,
@@ -46,12 +47,13 @@ pub struct Recording {
     #[arg(long, value_name = "NAME:SIZE")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub provider_buffer_size: Vec<ProviderBufferSize>,
-    /// What a program does when its buffer is full: end (oneshot), write over the oldest (circular), or hand it over while it
-    /// records (streaming)
+    /// What a program does when its buffer is full: end (oneshot), write over the oldest (circular), or hand
+    /// it over while it records (streaming)
     #[arg(long, value_name = "MODE", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffering_mode: Option<Mode>,
-    /// How often figures of the system are sampled (categories system_metrics:*), such as 50ms; every 100ms when not given
+    /// How often figures of the system are sampled (categories system_metrics:*), such as 50ms; every 100ms
+    /// when not given
     #[arg(long, value_name = "TIME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample_interval: Option<Span>,
@@ -107,7 +109,8 @@ pub struct Recording {
     #[arg(long, hide = true, value_name = "NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub environment_name: Option<String>,
-    /// The archive as it is (FXT), as is done unless the name or the format say otherwise; Catapult if this is false
+    /// The archive as it is (FXT), as is done unless the name or the format say otherwise; Catapult if this
+    /// is false
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub binary: Option<bool>,

@@ -1,7 +1,7 @@
 //! From events to samples.
 //!
-//! Events are kept until all of them are there, since they have to be gone through in the order of their times; only those
-//! that some measurement may need, in 48 bytes each.
+//! Events are kept until all of them are there, since they have to be gone through in the order of their
+//! times; only those that some measurement may need, in 48 bytes each.
 //= docs/measure.md#samples
 
 use super::{Anchor, Kind, Measurement, Pattern};
@@ -158,7 +158,8 @@ fn millis(nanos: u64) -> f64 {
     nanos as f64 / 1e6
 }
 
-/// All spans that have ended, in the order of their ends: what they are called by their end, and how long they lasted.
+/// All spans that have ended, in the order of their ends: what they are called by their end, and how long
+/// they lasted.
 fn spans(kept: &[Kept]) -> Vec<(u32, u64)> {
     let mut stacks: HashMap<(Koid, Koid), Vec<u64>> = HashMap::new();
     let mut open: HashMap<(SpanKind, u32, u64), u64> = HashMap::new();
@@ -199,7 +200,8 @@ fn anchored(kept: &Kept, anchor: Anchor) -> Option<u64> {
     }
 }
 
-/// From each first to the next second; a first that comes again before that takes the place of the one before.
+/// From each first to the next second; a first that comes again before that takes the place of the one
+/// before.
 fn between(
     kept: &[Kept],
     first: impl Fn(&Kept) -> Option<u64>,

@@ -1,4 +1,5 @@
-//! Where a trace goes: a file that appears when it is complete, stdout, or a connection; in one of several formats.
+//! Where a trace goes: a file that appears when it is complete, stdout, or a connection; in one of several
+//! formats.
 
 use crate::args::format::{Compression, Format, of_name};
 use crate::args::record::Recording;
@@ -132,7 +133,8 @@ impl Destination {
         }
     }
 
-    /// Leaves out what is less than a record at the end of an archive that was cut off. False if nothing is left.
+    /// Leaves out what is less than a record at the end of an archive that was cut off. False if nothing is
+    /// left.
     pub fn cut_to_whole_records(&mut self) -> Result<bool, Failure> {
         let file = match (&mut self.archive, &mut self.place) {
             (Some(archive), _) => archive.as_file_mut(),

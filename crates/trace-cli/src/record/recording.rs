@@ -27,7 +27,8 @@ const CHUNKS_AT_ONCE: usize = 16;
 pub enum Happening {
     /// The manager said something.
     Response(SessionResponse),
-    /// The manager has closed the session: it is dead, or has refused; or the archive cannot be written any further.
+    /// The manager has closed the session: it is dead, or has refused; or the archive cannot be written any
+    /// further.
     ManagerGone,
     /// The archive is complete.
     OutputEnded,

@@ -146,7 +146,8 @@ impl<W: Write> Exporter<W> {
         self.text_id(phase, id);
     }
 
-    /// Decimal in Fuchsia's dialect, of which Perfetto takes large ones for one another; hexadecimal in Chrome's.
+    /// Decimal in Fuchsia's dialect, of which Perfetto takes large ones for one another; hexadecimal in
+    /// Chrome's.
     fn text_id(&mut self, phase: &str, id: u64) {
         self.json.raw(phase);
         self.json.raw(",\"id\":\"");
@@ -236,7 +237,8 @@ fn is_number(value: &Value<'_>) -> bool {
 /// So many nanoseconds have no more digits in microseconds.
 const FIFTEEN_DIGITS: u64 = 1_000_000_000_000_000;
 
-/// Below it, which is 12 days, the roundings on the way to the digits are less than half a nanosecond together.
+/// Below it, which is 12 days, the roundings on the way to the digits are less than half a nanosecond
+/// together.
 const ALWAYS_EXACT_MICROS: f64 = (1_u64 << 40) as f64;
 
 /// Whether digits of microseconds are within half a nanosecond of so many ticks.

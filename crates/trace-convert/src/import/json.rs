@@ -1,4 +1,5 @@
-//! Chrome's JSON, in both containers, and what Fuchsia's exporter writes: also cut off, with a comma too many, with numbers as text.
+//! Chrome's JSON, in both containers, and what Fuchsia's exporter writes: also cut off, with a comma too
+//! many, with numbers as text.
 //= docs/import.md#json
 
 mod entry;

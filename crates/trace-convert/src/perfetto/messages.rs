@@ -1,4 +1,5 @@
-//! The few messages of Perfetto's trace format that are written or read, with the published numbers of their fields.
+//! The few messages of Perfetto's trace format that are written or read, with the published numbers of their
+//! fields.
 #![allow(missing_docs, reason = "the names are the format's own")]
 
 use prost::Message;

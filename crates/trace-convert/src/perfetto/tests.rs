@@ -1,4 +1,5 @@
-//! What Perfetto's own reader sees in these files is compared in the scenarios; here are the packets themselves.
+//! What Perfetto's own reader sees in these files is compared in the scenarios; here are the packets
+//! themselves.
 
 use super::*;
 use trace_format::argument::{Argument, ArgumentValue};

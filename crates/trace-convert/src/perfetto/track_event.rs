@@ -1,7 +1,8 @@
-//! Track events, encoded as they are made: there are as many as events, and a tree of messages for each would cost more than the
-//! rest of the conversion.
+//! Track events, encoded as they are made: there are as many as events, and a tree of messages for each would
+//! cost more than the rest of the conversion.
 //!
-//! Numbers of fields are those of [`TrackEvent`](super::messages::TrackEvent), which the tests decode what is written here as.
+//! Numbers of fields are those of [`TrackEvent`](super::messages::TrackEvent), which the tests decode what is
+//! written here as.
 //= docs/perfetto.md#events
 
 use prost::encoding::{encode_varint, encoded_len_varint};

@@ -3,8 +3,8 @@
 /// Begins a duration on a virtual thread, such as a queue of the hardware or a task of a runtime:
 /// `vthread_duration_begin!(category, name, vthread_name, vthread_id, "key" => value, …)`.
 ///
-/// The id tells virtual threads of the process apart; the name is shown for the id it was first used with. Perfetto's
-/// reader sees the lower 32 bits only: an id above 2²² cannot be mistaken for a thread there.
+/// The id tells virtual threads of the process apart; the name is shown for the id it was first used with.
+/// Perfetto's reader sees the lower 32 bits only: an id above 2²² cannot be mistaken for a thread there.
 ///
 /// ```
 /// use trace_engine::{vthread_duration_begin, vthread_duration_end, vthread_flow_begin};
@@ -132,11 +132,11 @@ macro_rules! track_duration {
     };
 }
 
-/// What [`TraceFutureExt::trace`](crate::TraceFutureExt::trace) takes: `trace_future_args!(category, name, flow_id,
-/// "key" => value, …)`; the flow's id and the arguments may be left out.
+/// What [`TraceFutureExt::trace`](crate::TraceFutureExt::trace) takes: `trace_future_args!(category, name,
+/// flow_id, "key" => value, …)`; the flow's id and the arguments may be left out.
 ///
-/// The arguments stand in each poll's beginning. They are evaluated at once, so they have to be values that can be kept:
-/// numbers, or text that lives as long as the future.
+/// The arguments stand in each poll's beginning. They are evaluated at once, so they have to be values that
+/// can be kept: numbers, or text that lives as long as the future.
 #[macro_export]
 macro_rules! trace_future_args {
     ($category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {

@@ -1,4 +1,5 @@
-//! A thread that is stopped in the middle of an event: the bytes it is copying are on a page it may not read yet.
+//! A thread that is stopped in the middle of an event: the bytes it is copying are on a page it may not read
+//! yet.
 
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::thread::JoinHandle;

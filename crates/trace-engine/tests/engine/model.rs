@@ -1,4 +1,5 @@
-//! The three modes, modelled in a few lines, against the engine: the same records kept, the same losses counted.
+//! The three modes, modelled in a few lines, against the engine: the same records kept, the same losses
+//! counted.
 //!
 //! Threads of the engine's side do one step at a time, in the order of the model's.
 
@@ -330,7 +331,8 @@ fn compare(mode: BufferMode, steps: &[Step]) {
                 }
                 if disposition == Disposition::ClearEntire {
                     model.threads.iter_mut().for_each(|thread| thread.1 = false);
-                    // What was saved belongs to definitions that are gone; the reader starts anew, and so do we.
+                    // What was saved belongs to definitions that are gone; the reader starts anew, and so do
+                    // we.
                     model.kept.clear();
                 }
             }

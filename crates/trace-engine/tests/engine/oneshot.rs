@@ -191,8 +191,8 @@ fn what_an_ended_thread_has_left_is_counted_once() {
     assert_eq!(trace.written(), written, "all slabs are closed");
 }
 
-/// A long-lived thread does not go back to an older slab that an ended thread left, nor stay in its own behind a
-/// record that needed a later run.
+/// A long-lived thread does not go back to an older slab that an ended thread left, nor stay in its own
+/// behind a record that needed a later run.
 #[test]
 fn events_of_a_thread_are_in_order_whatever_slabs_it_has() {
     let trace = Trace::start(1 << 20, &[]);
@@ -278,8 +278,8 @@ fn only_wanted_categories_are_recorded_and_evaluated() {
     assert_eq!(EVALUATED.load(Ordering::Relaxed), 2);
 }
 
-/// Of scopes that begin in one step of the clock the outer one begins first, and what is inside of a scope lies
-/// strictly between its begin and its end.
+/// Of scopes that begin in one step of the clock the outer one begins first, and what is inside of a scope
+/// lies strictly between its begin and its end.
 //= docs/buffer.md#timestamps
 #[test]
 fn timestamps_of_a_thread_show_what_encloses_what() {

@@ -316,7 +316,8 @@ fn a_save_under_way_survives_a_stop() {
     assert_eq!(read.events.len() as u64, 3 * per_half - 1);
 }
 
-/// The dispatcher's part in a thread of its own, four writers, and a saver: every event arrives once or is counted.
+/// The dispatcher's part in a thread of its own, four writers, and a saver: every event arrives once or is
+/// counted.
 #[test]
 fn many_threads_stream_without_a_hole() {
     const EACH: u64 = 100_000;

@@ -72,8 +72,8 @@ fn iterations() -> usize {
     std::env::var("SHUTTLE_ITERATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(1000)
 }
 
-/// Three writers with slabs of a few events each, and a dispatcher that saves half after half: what was accepted was saved
-/// once, or is there in the end.
+/// Three writers with slabs of a few events each, and a dispatcher that saves half after half: what was
+/// accepted was saved once, or is there in the end.
 #[test]
 fn a_stream_of_many_halves_loses_nothing_that_was_accepted() {
     const WRITERS: usize = 3;

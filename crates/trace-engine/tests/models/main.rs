@@ -1,8 +1,8 @@
 //! The lock-free parts under loom, which tries every interleaving and every value that a load may return.
 //!
-//! The modules are the engine's own files, compiled against loom's atomics. What loom cannot know is the asymmetric fence
-//! (`membarrier`): here every event has a full one, as where the kernel has none. The other is shown by a test in
-//! `src/retire.rs`.
+//! The modules are the engine's own files, compiled against loom's atomics. What loom cannot know is the
+//! asymmetric fence (`membarrier`): here every event has a full one, as where the kernel has none. The other
+//! is shown by a test in `src/retire.rs`.
 
 #[path = "../../src/claim.rs"]
 #[expect(dead_code, reason = "not all of it is modelled")]
@@ -32,7 +32,8 @@ use sync::{AtomicU32, AtomicU64, Ordering, thread};
 use trace_format::buffer::BufferMode;
 use trace_format::slab::{SlabState, SlabWord};
 
-/// As much memory as a model needs: the words of some slabs, and in each slab one place that only its owner may touch.
+/// As much memory as a model needs: the words of some slabs, and in each slab one place that only its owner
+/// may touch.
 struct Memory {
     words: Vec<AtomicU64>,
     payload: Vec<UnsafeCell<u64>>,
@@ -46,7 +47,8 @@ impl Memory {
         }
     }
 
-    /// Writes into a slab. Loom fails if anybody else touches it at the same time, or without being ordered after.
+    /// Writes into a slab. Loom fails if anybody else touches it at the same time, or without being ordered
+    /// after.
     fn write(&self, slab: u32, value: u64) {
         self.payload[slab as usize].with_mut(|place| {
             // SAFETY: loom checks that nobody else is here.
@@ -83,8 +85,8 @@ impl SlabWords for Memory {
     }
 }
 
-/// Two threads go round in a ring of two slabs: nobody has a slab that somebody else has, and each finds what was
-/// written there before.
+/// Two threads go round in a ring of two slabs: nobody has a slab that somebody else has, and each finds what
+/// was written there before.
 #[test]
 fn no_two_threads_have_one_slab_of_a_ring() {
     loom::model(|| {

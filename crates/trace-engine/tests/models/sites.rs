@@ -27,8 +27,8 @@ impl World {
         }
     }
 
-    /// An event: with the index if that is published, else it defines the string, or writes it inline where somebody else is
-    /// busy with that.
+    /// An event: with the index if that is published, else it defines the string, or writes it inline where
+    /// somebody else is busy with that.
     fn write(&self, thread: usize) {
         let counter = &self.counters[thread];
         let before = counter.load(Ordering::Relaxed);
@@ -92,8 +92,8 @@ fn an_index_is_published_after_its_definition() {
     });
 }
 
-/// A writer meets the end of a trace and the beginning of the next: an index of the one is never used in the other, and
-/// definitions are not taken away from anybody.
+/// A writer meets the end of a trace and the beginning of the next: an index of the one is never used in the
+/// other, and definitions are not taken away from anybody.
 #[test]
 fn a_trace_that_begins_anew_does_not_know_the_indices_of_the_last() {
     loom::model(|| {

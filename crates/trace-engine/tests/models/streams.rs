@@ -6,8 +6,8 @@ use crate::world::{World, address};
 use loom::sync::Arc;
 use trace_format::buffer::BufferMode;
 
-/// A half that was retired is read by the dispatcher while writers go on in the other: nobody touches it any more, and
-/// it holds what was committed.
+/// A half that was retired is read by the dispatcher while writers go on in the other: nobody touches it any
+/// more, and it holds what was committed.
 #[test]
 fn a_retired_half_is_left_alone() {
     let mut model = loom::model::Builder::new();
@@ -86,8 +86,8 @@ fn a_stop_leaves_a_quiet_buffer() {
     });
 }
 
-/// A stop that did not wait, and a start that clears: a thread that comes late has either nothing of the buffer, or a slab
-/// of the new run that says so.
+/// A stop that did not wait, and a start that clears: a thread that comes late has either nothing of the
+/// buffer, or a slab of the new run that says so.
 #[test]
 fn a_cleared_buffer_has_nothing_of_the_run_before() {
     let mut model = loom::model::Builder::new();

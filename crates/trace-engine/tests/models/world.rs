@@ -1,4 +1,5 @@
-//! Writers, and a dispatcher that takes their slabs back: as much of the engine as has to be modelled around its own files.
+//! Writers, and a dispatcher that takes their slabs back: as much of the engine as has to be modelled around
+//! its own files.
 
 use crate::Memory;
 use crate::claim::{Claims, Refusal, SlabWords};
@@ -46,8 +47,8 @@ impl World {
         }
     }
 
-    /// One event: into the slab that the thread has, or one that it claims. The payload of a slab is how many there are
-    /// in it.
+    /// One event: into the slab that the thread has, or one that it claims. The payload of a slab is how many
+    /// there are in it.
     pub fn write(&self, thread: usize) -> Result<(), Refusal> {
         let block = &self.blocks[thread];
         let counter = block.counter.load(Ordering::Relaxed);

@@ -1,4 +1,5 @@
-//! What a provider lost, as the archive is told: each record that is missing once, with its reason and its time.
+//! What a provider lost, as the archive is told: each record that is missing once, with its reason and its
+//! time.
 
 use super::ByteSink;
 use std::collections::BTreeMap;
@@ -26,7 +27,8 @@ pub(crate) struct Losses {
 }
 
 impl Losses {
-    /// Records that were lost, altogether. What a circular buffer has gone over does not count: that is what it is for.
+    /// Records that were lost, altogether. What a circular buffer has gone over does not count: that is what
+    /// it is for.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -61,8 +63,8 @@ impl Losses {
         self.told_gaps.clear();
     }
 
-    /// Appends a record for each gap and each reason of which something is new. Until the run is over only gaps are told:
-    /// a writer adds to the ledger and to a gap one after the other.
+    /// Appends a record for each gap and each reason of which something is new. Until the run is over only
+    /// gaps are told: a writer adds to the ledger and to a gap one after the other.
     ///
     /// # Errors
     /// The buffer cannot be read.

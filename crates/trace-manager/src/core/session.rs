@@ -512,7 +512,8 @@ impl Session {
         }
     }
 
-    /// Puts a provider's data in line for the archive, once. Not quiet: it may still be written while it is read.
+    /// Puts a provider's data in line for the archive, once. Not quiet: it may still be written while it is
+    /// read.
     fn queue(&mut self, id: ProviderId, is_quiet: bool) {
         let Some(tracee) = self.tracees.get_mut(&id).filter(|tracee| tracee.data == Data::InBuffer) else {
             return;
@@ -565,13 +566,14 @@ impl Session {
         false
     }
 
-    /// Nobody is waited for, and no data is on its way to the archive: while any is in line, one is under way.
+    /// Nobody is waited for, and no data is on its way to the archive: while any is in line, one is under
+    /// way.
     fn is_stopped(&self) -> bool {
         self.transferring.is_none() && self.tracees.values().all(Tracee::is_past_stop)
     }
 
-    /// What a Stop is answered: an entry for each provider that took part, without figures where its data stays
-    /// in the buffer.
+    /// What a Stop is answered: an entry for each provider that took part, without figures where its data
+    /// stays in the buffer.
     fn stop_result(&self) -> StopResult {
         let kept = self.tracees.values().filter(|tracee| tracee.data == Data::InBuffer);
         self.stats.result(kept.map(|tracee| stats_of(tracee, ProviderStats::default())))

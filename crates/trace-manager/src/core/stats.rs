@@ -7,8 +7,8 @@ const MAX_ENTRIES: usize = 2500;
 
 /// Figures of the providers of a run.
 ///
-/// A run of a build may see thousands of short-lived providers; beyond [`MAX_ENTRIES`] they are summed up in one
-/// entry, so that the answer can always be sent.
+/// A run of a build may see thousands of short-lived providers; beyond [`MAX_ENTRIES`] they are summed up in
+/// one entry, so that the answer can always be sent.
 #[derive(Debug, Default)]
 pub(super) struct Stats {
     /// Transferred since the last Start.

@@ -108,8 +108,8 @@ impl Tracee {
         }
     }
 
-    /// A Start would be obeyed, and clears nothing that is being read: a provider that is still busy with a Stop or
-    /// Terminate ignores it, and one that stopped late may have handed over a half before.
+    /// A Start would be obeyed, and clears nothing that is being read: a provider that is still busy with a
+    /// Stop or Terminate ignores it, and one that stopped late may have handed over a half before.
     pub fn can_start(&self) -> bool {
         !self.is_gone
             && !self.stream.is_saving

@@ -16,7 +16,8 @@ use trace_protocol::limits::MAX_PROVIDERS;
 use trace_protocol::{Encoded, Message, Txid};
 use zx_sim::{Channel, Error, Handle, Listener, Signals, Socket, WaitSet};
 
-/// Connections of clients; then the oldest that waits for nothing is closed. A session has a channel of its own.
+/// Connections of clients; then the oldest that waits for nothing is closed. A session has a channel of its
+/// own.
 const MAX_PROVISIONERS: usize = 256;
 /// How long providers may take to say which categories they have, all together.
 const CATEGORIES_WAIT: Duration = Duration::from_secs(1);

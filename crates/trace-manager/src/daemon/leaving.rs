@@ -1,5 +1,6 @@
-//! Providers whose descriptors were closed, without a word before: a process that dies closes them first, and is dead a moment later.
-//! Until that is known, or takes too long, nobody reads what they have left as if it could not change any more.
+//! Providers whose descriptors were closed, without a word before: a process that dies closes them first, and
+//! is dead a moment later. Until that is known, or takes too long, nobody reads what they have left as if it
+//! could not change any more.
 //= docs/protocol.md#a-provider-that-dies
 
 use super::Key;
@@ -10,7 +11,8 @@ use std::time::{Duration, Instant};
 use trace_format::units::ProviderId;
 use zx_sim::{ProcessFd, Signals, WaitSet};
 
-/// How long a process may take to be dead after its descriptors were closed. On a busy machine it has to wait for its turn.
+/// How long a process may take to be dead after its descriptors were closed. On a busy machine it has to wait
+/// for its turn.
 const DYING_WAIT: Duration = Duration::from_secs(1);
 
 /// What was closed.

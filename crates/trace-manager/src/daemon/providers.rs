@@ -140,8 +140,8 @@ impl Providers {
         }
     }
 
-    /// Gives connections up that have said nothing for too long, which leave the wait set when they are closed; and waits no longer
-    /// for processes that do not die.
+    /// Gives connections up that have said nothing for too long, which leave the wait set when they are
+    /// closed; and waits no longer for processes that do not die.
     pub fn handle_time(&mut self, now: Instant, waits: &WaitSet, events: &mut VecDeque<Event>) {
         self.registrations.retain(|_, (_, deadline)| *deadline > now);
         self.leaving.expire(now, waits, events);
@@ -191,8 +191,8 @@ impl Providers {
         events: &mut VecDeque<Event>,
     ) {
         let registration = request.into_registration();
-        // The kernel knows whose connection it is, and which process's where that has a number here; the number in
-        // the message is what the peer calls itself in its own pid namespace.
+        // The kernel knows whose connection it is, and which process's where that has a number here; the
+        // number in the message is what the peer calls itself in its own pid namespace.
         let Ok(process) = registry.peer() else {
             return;
         };

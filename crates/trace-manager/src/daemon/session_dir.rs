@@ -1,4 +1,5 @@
-//! The directory of a running session: its buffers, and what is needed to make an archive of them if this process dies.
+//! The directory of a running session: its buffers, and what is needed to make an archive of them if this
+//! process dies.
 
 use super::log;
 use crate::recovery::manifest::{Entry, SessionFacts, Writer};

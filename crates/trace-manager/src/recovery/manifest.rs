@@ -1,8 +1,8 @@
-//! The manifest of a session: what its buffers are and how far they were written into the archive, in a file beside
-//! them that is only ever appended to.
+//! The manifest of a session: what its buffers are and how far they were written into the archive, in a file
+//! beside them that is only ever appended to.
 //!
-//! A line is one JSON object, written with one call, so that whoever is killed leaves at most one line unfinished. Readers
-//! skip lines and fields they do not know.
+//! A line is one JSON object, written with one call, so that whoever is killed leaves at most one line
+//! unfinished. Readers skip lines and fields they do not know.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -82,10 +82,11 @@ pub enum SessionResponse {
     Progress(Vec<ProviderProgress>),
     /// Event: the session is in another state. Clients tolerate its absence.
     OnSessionStateChange(SessionState),
-    /// Event: a Start or a Stop waits for these providers, for people: names with their processes. At most 100.
+    /// Event: a Start or a Stop waits for these providers, for people: names with their processes. At most
+    /// 100.
     OnWaiting(Vec<String>),
-    /// Event: the session was refused or ends for a reason the client should show; the channel closes next. Decoded
-    /// whatever its version.
+    /// Event: the session was refused or ends for a reason the client should show; the channel closes next.
+    /// Decoded whatever its version.
     Refused {
         /// What was expected and what was found; cut at 1000 bytes.
         reason: String,

@@ -1,6 +1,7 @@
 //! Tasks: recordings that the manager holds itself, so that they outlive whoever asked for them.
 //!
-//! There is one at a time, beside or rather in place of a session of a client's. Requests come on the provisioner channel.
+//! There is one at a time, beside or rather in place of a session of a client's. Requests come on the
+//! provisioner channel.
 
 use super::config::TraceConfig;
 use super::progress::{self, ProviderProgress};
@@ -62,7 +63,8 @@ pub enum TaskRequest<H> {
         /// Where the archive goes.
         file: H,
     },
-    /// Ends it, or waits for its end if it has a duration; answered when the file is complete. 0 is the only task.
+    /// Ends it, or waits for its end if it has a duration; answered when the file is complete. 0 is the only
+    /// task.
     End(u64),
     /// Ends it, and throws away what it has recorded.
     Abort(u64),

@@ -5,9 +5,9 @@
 //!            ◀──finished frames───   main, raster-0 … raster-2          a thread for each client
 //! ```
 //!
-//! Record it with `trace record --output-file demo.fxt -- target/release/examples/demo` and drop the file into
-//! the Perfetto UI. Flows lead from a frame's submission through the renderer and its reads of the storage
-//! back to its presentation.
+//! Record it with `trace record --output-file demo.fxt -- target/release/examples/demo` and drop the file
+//! into the Perfetto UI. Flows lead from a frame's submission through the renderer and its reads of the
+//! storage back to its presentation.
 
 mod frontend;
 mod message;

@@ -1,6 +1,7 @@
 //! The common case of validation: an event whose thread and strings are all defined indices.
 //!
-//! Most of what programs record is that, and it can be seen from a few words. What is in any doubt is not judged here.
+//! Most of what programs record is that, and it can be seen from a few words. What is in any doubt is not
+//! judged here.
 
 use super::validate::is_defined;
 

@@ -28,8 +28,8 @@ impl Durable {
         self.first_unread
     }
 
-    /// The committed records that were not returned before, with their offsets in the region. `bytes` are those from
-    /// `start` on.
+    /// The committed records that were not returned before, with their offsets in the region. `bytes` are
+    /// those from `start` on.
     pub fn fresh_records<'a>(&mut self, start: u64, bytes: &'a [u8]) -> Vec<(u64, &'a [u8])> {
         let mut records = Vec::new();
         let mut offset = 0;

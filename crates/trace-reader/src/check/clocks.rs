@@ -130,7 +130,8 @@ impl Clocks {
     }
 }
 
-/// When each thread ran: spans that do not touch, in order. Where the kernel contradicts itself, both threads may have run.
+/// When each thread ran: spans that do not touch, in order. Where the kernel contradicts itself, both threads
+/// may have run.
 fn intervals(switches: &mut [Switch]) -> HashMap<u64, Vec<(u64, u64)>> {
     switches.sort_by_key(|switch| switch.at);
     let mut intervals: HashMap<u64, Vec<(u64, u64)>> = HashMap::new();

@@ -1,7 +1,7 @@
 //! Begins and ends that belong together: durations, async operations, flows.
 //!
-//! Those of durations follow each other on their thread, and so they do in the file. Those of operations and flows
-//! may be of several threads and processes, whose parts of the file come in any order: an end may stand
+//! Those of durations follow each other on their thread, and so they do in the file. Those of operations and
+//! flows may be of several threads and processes, whose parts of the file come in any order: an end may stand
 //! before its begin, and a step behind both. What is over is forgotten, but for a hash of it.
 
 use crate::item::{Event, Text, Thread, Time};
@@ -18,8 +18,8 @@ struct Place {
     nanos: Nanos,
 }
 
-/// What the events of one async operation or flow share, as a hash: that two of them collide is as likely as one
-/// in 2⁶⁴ for each pair in a trace.
+/// What the events of one async operation or flow share, as a hash: that two of them collide is as likely as
+/// one in 2⁶⁴ for each pair in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key(u64);
 

@@ -121,8 +121,8 @@ fn durations_are_matched_by_thread() {
 //= docs/check.md#problems
 fn operations_are_matched_by_process_and_flows_across() {
     let mut archive = Archive::new();
-    // Process 6 has an operation of the same name and id, whose end stands before its begin; so does a flow from
-    // process 6 to process 5.
+    // Process 6 has an operation of the same name and id, whose end stands before its begin; so does a flow
+    // from process 6 to process 5.
     archive.event(1, 10, EventKind::AsyncBegin { id: 1 });
     archive.event_of(6, 1, 20, EventKind::AsyncEnd { id: 1 }, &[]);
     archive.event(1, 11, EventKind::AsyncInstant { id: 1 });

@@ -101,7 +101,8 @@ fn a_window_beyond_8_mib_is_refused_with_advice() {
 fn bombs_are_refused() {
     let trace = bytes(&COMPLETE);
     let zeros = vec![0; 16 << 20];
-    // 2 GiB of zeros behind a trace: as one frame of zstd, and as members of gzip, whose best ratio is 1 to 1032.
+    // 2 GiB of zeros behind a trace: as one frame of zstd, and as members of gzip, whose best ratio is 1 to
+    // 1032.
     let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
     encoder.write_all(&trace).unwrap();
     (0..128).for_each(|_| encoder.write_all(&zeros).unwrap());

@@ -25,8 +25,8 @@ pub struct Child {
     process: std::process::Child,
 }
 
-/// Starts the child half of the calling test, of which there may be one, and which gets its end of a channel. `None` in the child itself, when
-/// its half is done: the test has to return then.
+/// Starts the child half of the calling test, of which there may be one, and which gets its end of a channel.
+/// `None` in the child itself, when its half is done: the test has to return then.
 pub fn start<F: FnOnce(Channel)>(half: F) -> Option<Child> {
     start_with(|_| {}, half)
 }

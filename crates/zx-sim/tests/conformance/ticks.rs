@@ -133,7 +133,8 @@ fn what_does_not_hold_for_this_boot_is_replaced() {
     }
 }
 
-/// The rate alone would not tell, since the kernel gives both the same one: that both mean the same file does.
+/// The rate alone would not tell, since the kernel gives both the same one: that both mean the same file
+/// does.
 #[test]
 fn of_two_processes_one_writes_the_file() {
     const ROUNDS: usize = 50;

@@ -156,8 +156,8 @@ fn memory_is_in_use_as_long_as_who_marked_it_lives() {
     assert!(!vmo.is_live().unwrap());
 }
 
-/// A place in a mount namespace of this process's own, where a small file system is mounted. To be called in a
-/// process without other threads. `None` where that is not permitted.
+/// A place in a mount namespace of this process's own, where a small file system is mounted. To be called in
+/// a process without other threads. `None` where that is not permitted.
 fn small_file_system(at: &Path, options: &std::ffi::CStr) -> Option<()> {
     // The current user is root in a user namespace, where those are allowed.
     let flags = if rustix::process::geteuid().is_root() {

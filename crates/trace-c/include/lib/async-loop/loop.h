@@ -55,8 +55,8 @@ async_loop_t* async_loop_from_dispatcher(async_dispatcher_t* dispatcher);
 void async_loop_shutdown(async_loop_t* loop);
 // Shuts the loop down, and forgets it.
 void async_loop_destroy(async_loop_t* loop);
-// Works until the deadline, or for one unit of work. ZX_ERR_TIMED_OUT, ZX_ERR_CANCELED after a quit, ZX_ERR_BAD_STATE after
-// a shutdown; ZX_OK after `once`.
+// Works until the deadline, or for one unit of work. ZX_ERR_TIMED_OUT, ZX_ERR_CANCELED after a quit,
+// ZX_ERR_BAD_STATE after a shutdown; ZX_OK after `once`.
 zx_status_t async_loop_run(async_loop_t* loop, zx_time_t deadline, bool once);
 // Works until there is nothing to do.
 zx_status_t async_loop_run_until_idle(async_loop_t* loop);

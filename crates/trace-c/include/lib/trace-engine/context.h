@@ -20,8 +20,8 @@ typedef struct trace_prolonged_context trace_prolonged_context_t;
 bool trace_context_is_category_enabled(trace_context_t* context, const char* category_literal);
 bool trace_context_is_category_bytestring_enabled(trace_context_t* context, const unsigned char* bytes, size_t length);
 
-// A string gets an index when it is first registered; where there is none left its reference is inline, and the string
-// has to stay where it is while the reference is used. `out_ref` is written in full.
+// A string gets an index when it is first registered; where there is none left its reference is inline, and
+// the string has to stay where it is while the reference is used. `out_ref` is written in full.
 void trace_context_register_string_copy(trace_context_t* context, const char* string, size_t length,
                                         trace_string_ref_t* out_ref);
 void trace_context_register_string_literal(trace_context_t* context, const char* string_literal,
@@ -67,8 +67,8 @@ TRACE_INTERNAL_INLINE trace_thread_ref_t trace_context_make_registered_thread(tr
   return ref;
 }
 
-// Space for the payload of a blob, to be filled before the context is released, which is when the record is written. NULL
-// for more than TRACE_MAX_BLOB_SIZE bytes.
+// Space for the payload of a blob, to be filled before the context is released, which is when the record is
+// written. NULL for more than TRACE_MAX_BLOB_SIZE bytes.
 void* trace_context_begin_write_blob_record(trace_context_t* context, trace_blob_type_t type,
                                             const trace_string_ref_t* name_ref, size_t blob_size);
 void trace_context_write_blob_record(trace_context_t* context, trace_blob_type_t type,
@@ -78,7 +78,8 @@ void trace_context_write_blob_record(trace_context_t* context, trace_blob_type_t
 void trace_context_send_alert(trace_context_t* context, const char* alert_name);
 void trace_context_send_alert_bytestring(trace_context_t* context, const unsigned char* alert_name, size_t length);
 
-// The handles of zx_process_self() and zx_thread_self() are those of named objects; arguments of theirs are left out.
+// The handles of zx_process_self() and zx_thread_self() are those of named objects; arguments of theirs are
+// left out.
 void trace_context_write_kernel_object_record_for_handle(trace_context_t* context, zx_handle_t handle,
                                                          const trace_arg_t* args, size_t num_args);
 void trace_context_write_process_info_record(trace_context_t* context, zx_koid_t process_koid,
@@ -166,9 +167,9 @@ void trace_context_write_string_record(trace_context_t* context, trace_string_in
                                        size_t length);
 void trace_context_write_thread_record(trace_context_t* context, trace_thread_index_t index, zx_koid_t process_koid,
                                        zx_koid_t thread_koid);
-// Space for one record, whose header gives its size, to be filled before the context is released, which is when it is
-// written; the durable one goes where nothing overwrites it. `num_bytes` is a multiple of 8. NULL if it is not, or is too
-// much.
+// Space for one record, whose header gives its size, to be filled before the context is released, which is
+// when it is written; the durable one goes where nothing overwrites it. `num_bytes` is a multiple of 8. NULL
+// if it is not, or is too much.
 void* trace_context_alloc_record(trace_context_t* context, size_t num_bytes);
 void* trace_context_alloc_durable_record(trace_context_t* context, size_t num_bytes);
 

@@ -1,5 +1,5 @@
-// The engine itself, for programs that keep their trace in memory of their own. A provider (trace-provider) uses the engine as
-// well: a process has one or the other at a time.
+// The engine itself, for programs that keep their trace in memory of their own. A provider (trace-provider)
+// uses the engine as well: a process has one or the other at a time.
 #ifndef LIB_TRACE_ENGINE_HANDLER_H_
 #define LIB_TRACE_ENGINE_HANDLER_H_
 
@@ -25,7 +25,8 @@ struct trace_handler_ops {
   void (*trace_stopped)(trace_handler_t* handler, zx_status_t disposition);
   // The engine has nothing to do with the buffer and the handler any more.
   void (*trace_terminated)(trace_handler_t* handler);
-  // In streaming mode: a half of the buffer is to be saved. Answered by trace_engine_mark_buffer_saved() with the same numbers.
+  // In streaming mode: a half of the buffer is to be saved. Answered by trace_engine_mark_buffer_saved() with
+  // the same numbers.
   void (*notify_buffer_full)(trace_handler_t* handler, uint32_t wrapped_count, uint64_t durable_data_end);
   // On the thread that alerts.
   void (*send_alert)(trace_handler_t* handler, const char* alert_name);
@@ -41,8 +42,8 @@ typedef enum {
   TRACE_START_RETAIN_BUFFER = 3,
 } trace_start_mode_t;
 
-// `buffer` is aligned to 4096 bytes, has a multiple of 4096 bytes, and stays until trace_terminated. ZX_ERR_INVALID_ARGS for a buffer or mode that is
-// none; ZX_ERR_BAD_STATE if the engine is in use.
+// `buffer` is aligned to 4096 bytes, has a multiple of 4096 bytes, and stays until trace_terminated.
+// ZX_ERR_INVALID_ARGS for a buffer or mode that is none; ZX_ERR_BAD_STATE if the engine is in use.
 zx_status_t trace_engine_initialize(async_dispatcher_t* dispatcher, trace_handler_t* handler,
                                     trace_buffering_mode_t buffering_mode, void* buffer, size_t buffer_num_bytes);
 // ZX_ERR_INTERNAL before initialize; ZX_ERR_BAD_STATE unless stopped.

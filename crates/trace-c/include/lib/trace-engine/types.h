@@ -217,7 +217,8 @@ TRACE_INTERNAL_INLINE trace_thread_ref_t trace_make_indexed_thread_ref(trace_thr
   return ref;
 }
 
-// Values are made of whole words, the lower bytes of which are what the type says: compilers then need no memory for them.
+// Values are made of whole words, the lower bytes of which are what the type says: compilers then need no
+// memory for them.
 TRACE_INTERNAL_INLINE trace_arg_value_t trace_internal_make_arg_value(trace_arg_type_t type, uint64_t word,
                                                                       uintptr_t pointer) {
   trace_arg_value_t value;

@@ -1,8 +1,9 @@
 // Joining the trace manager: what a program needs to be recorded.
 //
-// The functions without a way to the manager (`zx_handle_t to_service`) find it by themselves. A program that starts before the
-// manager is picked up by it; in a program that `trace record` has started they return when recording has started. A process has
-// one provider, however many are created: the last that is destroyed ends it.
+// The functions without a way to the manager (`zx_handle_t to_service`) find it by themselves. A program that
+// starts before the manager is picked up by it; in a program that `trace record` has started they return when
+// recording has started. A process has one provider, however many are created: the last that is destroyed
+// ends it.
 #ifndef LIB_TRACE_PROVIDER_PROVIDER_H_
 #define LIB_TRACE_PROVIDER_PROVIDER_H_
 
@@ -38,9 +39,10 @@ typedef struct trace_provider_packet {
 #define TRACE_PROVIDER_ALERT (0x4)
 #define TRACE_PROVIDER_BUFFER_SAVED (0x100)
 
-// All of these return NULL if nothing comes of it. `to_service` is used up in any case. `name` has at most 100 bytes; NULL, and
-// the functions without one, take the name of the process. The synchronous ones return when the manager has answered;
-// `out_already_started`, which may be NULL, receives whether a trace is running.
+// All of these return NULL if nothing comes of it. `to_service` is used up in any case. `name` has at most
+// 100 bytes; NULL, and the functions without one, take the name of the process. The synchronous ones return
+// when the manager has answered; `out_already_started`, which may be NULL, receives whether a trace is
+// running.
 trace_provider_t* trace_provider_create(zx_handle_t to_service, async_dispatcher_t* dispatcher);
 trace_provider_t* trace_provider_create_with_name(zx_handle_t to_service, async_dispatcher_t* dispatcher,
                                                   const char* name);

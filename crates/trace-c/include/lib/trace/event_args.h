@@ -1,7 +1,7 @@
 // Arguments of events.
 //
-// In C each value is given with one of the TA_ macros. In C++ numbers, strings and pointers may stand for themselves; TA_KOID
-// and TA_CHAR_ARRAY say what the type does not.
+// In C each value is given with one of the TA_ macros. In C++ numbers, strings and pointers may stand for
+// themselves; TA_KOID and TA_CHAR_ARRAY say what the type does not.
 #ifndef LIB_TRACE_EVENT_ARGS_H_
 #define LIB_TRACE_EVENT_ARGS_H_
 
@@ -30,8 +30,8 @@
 #define TA_POINTER(pointer_value) (trace_make_pointer_arg_value((uintptr_t)pointer_value))
 #define TA_KOID(koid_value) (trace_make_koid_arg_value(koid_value))
 
-// For authors of macros of their own. Declares an array of arguments, whose names are not registered yet. What is given has
-// to live as long as the array.
+// For authors of macros of their own. Declares an array of arguments, whose names are not registered yet.
+// What is given has to live as long as the array.
 #define TRACE_DECLARE_ARGS(...) \
   TRACE_INTERNAL_DECLARE_ARGS(TRACE_INTERNAL_PAIRS_BEHIND_2(__VA_ARGS__), __VA_ARGS__, ~)
 #define TRACE_INTERNAL_DECLARE_ARGS(n, context, variable_name, ...) \

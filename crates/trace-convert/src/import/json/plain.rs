@@ -1,6 +1,7 @@
 //! An event of the usual form, taken apart in one go.
 //!
-//! What has another form, is not all there or is no JSON is left to `serde_json`, which also says what is wrong with it.
+//! What has another form, is not all there or is no JSON is left to `serde_json`, which also says what is
+//! wrong with it.
 
 use super::entry::Entry;
 use std::borrow::Cow;

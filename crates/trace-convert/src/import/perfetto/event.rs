@@ -285,7 +285,8 @@ fn legacy_event(
     Ok(false)
 }
 
-/// An instant; one that flows go through is a span without length, for flows go through spans. True if they are lost.
+/// An instant; one that flows go through is a span without length, for flows go through spans. True if they
+/// are lost.
 fn instant(
     write: &mut impl FnMut(Thread, u64, EventKind, &[Argument<'_>]),
     at: u64,

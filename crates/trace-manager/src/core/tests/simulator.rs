@@ -1,8 +1,8 @@
-//! Random schedules in virtual time: providers register, start, stop, die, lie and stall, the output and buffers
-//! fail, the client does what comes to its mind. Then faults end, and the core must come to rest.
+//! Random schedules in virtual time: providers register, start, stop, die, lie and stall, the output and
+//! buffers fail, the client does what comes to its mind. Then faults end, and the core must come to rest.
 //!
-//! A failing seed is printed; `SIM_SEED=<n> cargo test -p trace-manager simulator` runs it alone, and `SIM_SEEDS=<n>`
-//! so many instead of the usual ones.
+//! A failing seed is printed; `SIM_SEED=<n> cargo test -p trace-manager simulator` runs it alone, and
+//! `SIM_SEEDS=<n>` so many instead of the usual ones.
 
 mod ledger;
 mod random;

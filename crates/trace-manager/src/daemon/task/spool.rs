@@ -1,4 +1,5 @@
-//! Writes an archive into a file, in a thread of its own: a disk may take its time, and the manager waits for nobody.
+//! Writes an archive into a file, in a thread of its own: a disk may take its time, and the manager waits for
+//! nobody.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -61,7 +62,8 @@ fn copy(input: &Socket, mut file: File, is_discarded: &AtomicBool) -> io::Result
         match input.read(&mut chunk) {
             Ok(0) | Err(Error::PeerClosed) => break,
             Ok(_) if is_discarded.load(Ordering::Relaxed) => {}
-            // On an error the socket closes, which the manager sees: what it has not sent stays in the buffers.
+            // On an error the socket closes, which the manager sees: what it has not sent stays in the
+            // buffers.
             Ok(length) => file.write_all(&chunk[..length])?,
             Err(Error::ShouldWait) => {
                 let _ = wait_one(input, Signals::READABLE | Signals::PEER_CLOSED, None);

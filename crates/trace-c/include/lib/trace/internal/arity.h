@@ -10,7 +10,8 @@
 
 // For so many values: writing an event the fast way and the slow way, and the scope of a duration.
 //
-// What is handed to a function that is not inline is a copy, so that the values themselves need not be in memory.
+// What is handed to a function that is not inline is a copy, so that the values themselves need not be in
+// memory.
 #define TRACE_INTERNAL_ARITY(n, WORDS, PUT, COPY, COPY_NAMES)                                                         \
   TRACE_INTERNAL_INLINE bool trace_internal_try_##n(                                                                  \
       const trace_internal_site_t* site, const trace_internal_arg_name_t* names, const trace_internal_event_t* event, \

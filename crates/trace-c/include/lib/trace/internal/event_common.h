@@ -1,7 +1,8 @@
 // The macros of events.
 //
-// Category and name are literals, or other strings that stay where they are. `args` are up to 15 pairs of name and value (see
-// event_args.h), which are evaluated only while the category is recorded. With NTRACE defined nothing is.
+// Category and name are literals, or other strings that stay where they are. `args` are up to 15 pairs of
+// name and value (see event_args.h), which are evaluated only while the category is recorded. With NTRACE
+// defined nothing is.
 #ifndef LIB_TRACE_INTERNAL_EVENT_COMMON_H_
 #define LIB_TRACE_INTERNAL_EVENT_COMMON_H_
 
@@ -42,8 +43,8 @@
 #define TRACE_INTERNAL_TRACE_INSTANT(n, category_literal, name_literal, scope, ...) \
   TRACE_INTERNAL_EVENT(n, trace_internal_make_instant(scope), category_literal, name_literal, __VA_ARGS__)
 
-// Samples, one for each argument, of which there is at least one. The id tells instances of one counter apart.
-// TRACE_COUNTER(category_literal, name_literal, counter_id, args...)
+// Samples, one for each argument, of which there is at least one. The id tells instances of one counter
+// apart. TRACE_COUNTER(category_literal, name_literal, counter_id, args...)
 #define TRACE_COUNTER(...) TRACE_INTERNAL_TRACE_COUNTER(TRACE_INTERNAL_PAIRS_BEHIND_3(__VA_ARGS__), __VA_ARGS__, ~)
 #define TRACE_INTERNAL_TRACE_COUNTER(n, category_literal, name_literal, counter_id, ...) \
   do {                                                                                             \
@@ -99,9 +100,9 @@
 #define TRACE_INTERNAL_TRACE_FLOW_END(n, category_literal, name_literal, flow_id, ...) \
   TRACE_INTERNAL_EVENT(n, trace_internal_make_event_with(TRACE_INTERNAL_FLOW_END, (flow_id)), category_literal, name_literal, __VA_ARGS__)
 
-// The rest of the enclosing block, as one record that is written at its end. It declares variables, so it cannot be the only
-// statement of an `if`. Strings among its arguments have to live until the end of the block.
-// TRACE_DURATION(category_literal, name_literal, args...)
+// The rest of the enclosing block, as one record that is written at its end. It declares variables, so it
+// cannot be the only statement of an `if`. Strings among its arguments have to live until the end of the
+// block. TRACE_DURATION(category_literal, name_literal, args...)
 #define TRACE_DURATION(...) TRACE_INTERNAL_TRACE_DURATION(TRACE_INTERNAL_PAIRS_BEHIND_2(__VA_ARGS__), __VA_ARGS__, ~)
 #define TRACE_INTERNAL_TRACE_DURATION(n, category_literal, name_literal, ...) \
   TRACE_INTERNAL_DURATION(n, __COUNTER__, category_literal, name_literal, __VA_ARGS__)
@@ -137,8 +138,8 @@
   TRACE_INTERNAL_RARE(0, trace_internal_write_blob_attachment, ((blob), (blob_size), 0), category_literal,            \
                       name_literal, ~)
 
-// Bytes of a type (trace_blob_type_t), of at most TRACE_MAX_BLOB_SIZE, whatever categories are recorded. Readers put together
-// what has one name.
+// Bytes of a type (trace_blob_type_t), of at most TRACE_MAX_BLOB_SIZE, whatever categories are recorded.
+// Readers put together what has one name.
 #define TRACE_BLOB(type, name, blob, blob_size)                              \
   do {                                                                       \
     if (trace_is_enabled()) {                                                \

@@ -1,4 +1,5 @@
-// What the macros of event.h are made of. `n` is a number of pairs; what is behind it ends in `~` (see pairs_internal.h).
+// What the macros of event.h are made of. `n` is a number of pairs; what is behind it ends in `~` (see
+// pairs_internal.h).
 #ifndef LIB_TRACE_INTERNAL_EVENT_INTERNAL_H_
 #define LIB_TRACE_INTERNAL_EVENT_INTERNAL_H_
 
@@ -20,7 +21,8 @@
   static trace_internal_site_t site = {TRACE_INTERNAL_ON | TRACE_INTERNAL_NEW, NULL, 0, NULL, 0, NULL, 0, NULL};     \
   static trace_internal_arg_name_t storage[n + 1]
 
-// Sets `is_on` to whether the events of a site are recorded now, if it is new: then it has to enlist first. `word` is the site's.
+// Sets `is_on` to whether the events of a site are recorded now, if it is new: then it has to enlist first.
+// `word` is the site's.
 #define TRACE_INTERNAL_CHECK(n, is_on, word, site, storage, category, name, ...)                                            \
   do {                                                                                                                \
     if (__builtin_expect(((word) & TRACE_INTERNAL_NEW) != 0, 0)) {                                                    \
@@ -82,7 +84,8 @@
 
 #endif
 
-// One event, if its site is on. `body` has `trace_internal_site__`, `trace_internal_storage__` and `trace_internal_values__`.
+// One event, if its site is on. `body` has `trace_internal_site__`, `trace_internal_storage__` and
+// `trace_internal_values__`.
 #define TRACE_INTERNAL_IF_ON(n, body, category, name, ...)                                                            \
   do {                                                                                                                \
     TRACE_INTERNAL_SITE(n, trace_internal_site__, trace_internal_storage__);                                          \
@@ -109,7 +112,8 @@
                                             __VA_ARGS__),                                                             \
                        category, name, __VA_ARGS__)
 
-// One event of what is not on the hot path: `function` has the call, what is in `arguments`, the number of values, and these.
+// One event of what is not on the hot path: `function` has the call, what is in `arguments`, the number of
+// values, and these.
 #define TRACE_INTERNAL_RARE(n, function, arguments, category, name, ...)                                              \
   TRACE_INTERNAL_IF_ON(                                                                                               \
       n,                                                                                                              \

@@ -1,7 +1,7 @@
 // What a program carries of the engine: call sites, and the beginning of a thread's control block.
 //
-// A program that was compiled with another layout does not link or load: the one symbol that all events refer to is named
-// after the layout's number.
+// A program that was compiled with another layout does not link or load: the one symbol that all events refer
+// to is named after the layout's number.
 #ifndef LIB_TRACE_INTERNAL_LAYOUT_H_
 #define LIB_TRACE_INTERNAL_LAYOUT_H_
 

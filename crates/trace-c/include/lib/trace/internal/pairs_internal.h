@@ -1,7 +1,7 @@
 // Lists of pairs of argument names and values, for the preprocessor.
 //
-// All macros take the whole list of arguments that the user wrote, or one with a `~` behind it, so that no list is ever empty:
-// that is the same in every mode of every compiler.
+// All macros take the whole list of arguments that the user wrote, or one with a `~` behind it, so that no
+// list is ever empty: that is the same in every mode of every compiler.
 #ifndef LIB_TRACE_INTERNAL_PAIRS_INTERNAL_H_
 #define LIB_TRACE_INTERNAL_PAIRS_INTERNAL_H_
 
@@ -12,7 +12,8 @@
 #define TRACE_INTERNAL_CAT(a, b) TRACE_INTERNAL_CAT_(a, b)
 #define TRACE_INTERNAL_CAT_(a, b) a##b
 
-// How many pairs stand behind 1 to 6 other arguments. What is no list of at most 15 pairs becomes a name that nothing has.
+// How many pairs stand behind 1 to 6 other arguments. What is no list of at most 15 pairs becomes a name that
+// nothing has.
 #define TRACE_INTERNAL_PAIRS_BEHIND_1(...) TRACE_INTERNAL_PAIRS_BEHIND_2(~, __VA_ARGS__)
 #define TRACE_INTERNAL_PAIRS_BEHIND_2(...) \
   TRACE_INTERNAL_PICK(__VA_ARGS__, 15, arguments_come_in_pairs, 14, arguments_come_in_pairs, 13, \

@@ -132,8 +132,8 @@ TRACE_INTERNAL_INLINE trace_internal_call_t trace_internal_make_call(trace_inter
   return call;
 }
 
-// The address of something, which the compiler does not see: else it gets it ready in front of a loop, for what is not the common
-// case.
+// The address of something, which the compiler does not see: else it gets it ready in front of a loop, for
+// what is not the common case.
 TRACE_INTERNAL_INLINE void* trace_internal_hide(const void* something) {
 #if defined(__x86_64__)
   void* address;
@@ -162,8 +162,8 @@ TRACE_INTERNAL_INLINE trace_internal_call_t trace_internal_make_cold_call(trace_
   return call;
 }
 
-// The calling thread's control block, or one without space. Only after a site was seen on and not new: before, nobody may
-// have said where it is.
+// The calling thread's control block, or one without space. Only after a site was seen on and not new:
+// before, nobody may have said where it is.
 TRACE_INTERNAL_INLINE trace_internal_thread_t* trace_internal_thread(void) {
   trace_internal_thread_t* thread;
 #if defined(__x86_64__)

@@ -1,4 +1,5 @@
-//! Everything outside the core: providers, buffers, the output, clients, and the order in which things happen.
+//! Everything outside the core: providers, buffers, the output, clients, and the order in which things
+//! happen.
 
 use super::super::*;
 use super::ledger::{Ledger, Reached};
@@ -300,8 +301,8 @@ impl World {
         }
     }
 
-    /// A provider obeys a Start or a Stop if it can, and says so some time later. Packets of one provider keep
-    /// their order, so all of them take the time of the slowest.
+    /// A provider obeys a Start or a Stop if it can, and says so some time later. Packets of one provider
+    /// keep their order, so all of them take the time of the slowest.
     fn answer(&mut self, provider: ProviderId, expected: Activity, packet: FifoRequest) {
         let lies = self.has_faults && self.random.chance(5);
         let delay = self.random.delay();
