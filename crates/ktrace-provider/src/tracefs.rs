@@ -7,6 +7,7 @@ use rustix::fs::{Access, FlockOperation, access, flock};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use trace_format::mutants;
 
 /// Where tracefs is mounted, first the usual place.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -125,14 +126,17 @@ impl Tracefs {
         Lock(file.filter(|file| flock(file, FlockOperation::LockExclusive).is_ok()))
     }
 
-    /// Removes what providers have left that were killed: their instances, and then their probes. What is in use stays.
+    /// Removes what providers have left that were killed: their instances, and then their probes. What is in
+    /// use stays.
     pub fn remove_stale(&self) {
         let _lock = self.lock();
         for entry in fs::read_dir(self.instances()).into_iter().flatten().flatten() {
             let name = entry.file_name();
             if let Some(name) = name.to_str().filter(|name| is_ours(name)) {
                 // The kernel refuses it while somebody has a file in it open.
-                let _ = fs::remove_dir(entry.path());
+                if !mutants::is_on("instances of killed providers stay") {
+                    let _ = fs::remove_dir(entry.path());
+                }
                 if !entry.path().exists() {
                     self.remove_probes(name);
                 }

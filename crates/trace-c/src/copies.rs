@@ -1,14 +1,15 @@
 //! The copies of this library in one process, of which the first works for all.
 //!
-//! Each copy has a note in its executable or library that says where its table is. When a copy is loaded, which the C library
-//! does for one at a time, it looks at the notes of all others: if one of them works already, that one works for this copy,
-//! too, and stays loaded from then on.
+//! Each copy has a note in its executable or library that says where its table is. When a copy is loaded,
+//! which the C library does for one at a time, it looks at the notes of all others: if one of them works
+//! already, that one works for this copy, too, and stays loaded from then on.
 //!
 //! Invariants:
 //!
-//! * **K1** What a note of ours points to, from where it is, is a [`Copy`] of this layout: the layout's number is part of
-//!   the note.
-//! * **K2** [`FIRST`] is null before this copy is set up, and then a copy that stays loaded: itself, or one that was pinned.
+//! * **K1** What a note of ours points to, from where it is, is a [`Copy`] of this layout: the layout's
+//!   number is part of the note.
+//! * **K2** [`FIRST`] is null before this copy is set up, and then a copy that stays loaded: itself, or one
+//!   that was pinned.
 #![allow(unsafe_code)]
 
 use crate::exports::{TABLE, Table};
@@ -16,6 +17,7 @@ use crate::layout;
 use core::ffi::{c_int, c_void};
 use core::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use trace_format::mutants;
 
 /// What a note leads to.
 #[repr(C)]
@@ -79,7 +81,7 @@ fn set_up() -> &'static Copy {
     unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut other).cast()) };
     // SAFETY: K1; it is pinned before anything is done with it.
     let first = match unsafe { other.as_ref() } {
-        Some(other) if pin(other) => other,
+        Some(other) if !mutants::is_on("each copy works for itself") && pin(other) => other,
         _ => {
             COPY.is_first.store(true, Ordering::Release);
             &COPY
@@ -93,7 +95,8 @@ fn set_up() -> &'static Copy {
 fn pin(copy: &'static Copy) -> bool {
     // SAFETY: a structure of numbers and pointers, for which zeros are values.
     let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
-    // SAFETY: the call fills the structure with the file that holds the address; its name is a string of the loader's.
+    // SAFETY: the call fills the structure with the file that holds the address; its name is a string of the
+    // loader's.
     unsafe {
         if libc::dladdr(ptr::from_ref(copy).cast(), &raw mut info) == 0 || info.dli_fname.is_null() {
             return false;

@@ -7,6 +7,7 @@ use core::ffi::{c_char, c_int, c_void};
 use trace_engine::enlisted::{self, Enlisting, MAX_ARGUMENTS, SiteText};
 use trace_engine::{ArgName, Event, EventType, Koid, Site, raw};
 use trace_format::argument::ArgumentValue;
+use trace_format::mutants;
 
 /// `trace_internal_call_t`.
 #[repr(C)]
@@ -36,7 +37,9 @@ unsafe extern "C" {
 }
 
 extern "C" fn on_unload(module: *mut c_void) {
-    enlisted::leave(module.addr());
+    if !mutants::is_on("sites of an unloaded library stay") {
+        enlisted::leave(module.addr());
+    }
 }
 
 /// A call, as slices.
@@ -78,14 +81,15 @@ unsafe fn enlist(call: &Call, described: &Described<'_>) -> Enlisting {
     let enlisting =
         unsafe { enlisted::enlist(call.site, described.text, described.names(), call.storage, module) };
     if enlisting == (Enlisting::Listed { watch_module: true }) {
-        // SAFETY: the function lives as long as the process, or as this library, which those that use it keep loaded.
+        // SAFETY: the function lives as long as the process, or as this library, which those that use it keep
+        // loaded.
         unsafe { __cxa_atexit(on_unload, call.module, call.module) };
     }
     enlisting
 }
 
-/// Calls a function with the site of a call, or one in its place: where the site is on no list, or was listed with other strings.
-/// Not if that is off.
+/// Calls a function with the site of a call, or one in its place: where the site is on no list, or was listed
+/// with other strings. Not if that is off.
 ///
 /// # Safety
 /// As [`enlist`].

@@ -1,9 +1,9 @@
 //! Call sites that enlist when they are first passed: those of C and C++, which no section holds.
 //!
-//! The memory of such a site is zero but for its word, which says that it is on and new. Whoever passes it first says what
-//! it is and puts it on the list of its module, which is the executable or a library; from there on it is like any other.
-//! A library takes its sites away when it is unloaded: from then on, they stay on without being on a list, and each
-//! of their events is judged by itself.
+//! The memory of such a site is zero but for its word, which says that it is on and new. Whoever passes it
+//! first says what it is and puts it on the list of its module, which is the executable or a library; from
+//! there on it is like any other. A library takes its sites away when it is unloaded: from then on, they stay
+//! on without being on a list, and each of their events is judged by itself.
 //!
 //! Invariants:
 //!
@@ -16,6 +16,7 @@ use crate::site::{ArgName, Site};
 use crate::site_word::NEW;
 use crate::sync::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use core::ptr;
+use trace_format::mutants;
 
 /// Modules that have sites on lists.
 const MAX_MODULES: usize = 512;
@@ -40,8 +41,8 @@ static MODULES: [Module; MAX_MODULES] = [const {
 /// Behind the last site of a list: a site that is on one has a next.
 const END: *mut Site = ptr::without_provenance_mut(64);
 
-/// True while lists are walked or emptied. A flag to spin on: a lock with a queue could be left in any state in a forked
-/// child.
+/// True while lists are walked or emptied. A flag to spin on: a lock with a queue could be left in any state
+/// in a forked child.
 static IS_HELD: AtomicBool = AtomicBool::new(false);
 
 struct Held;
@@ -76,15 +77,16 @@ pub enum Enlisting {
         /// The caller has to see to it that [`leave`] is called with the module's handle when it is unloaded.
         watch_module: bool,
     },
-    /// Another thread is about to do that, or there are too many modules, or the module has left: each event is judged by itself.
+    /// Another thread is about to do that, or there are too many modules, or the module has left: each event
+    /// is judged by itself.
     Unlisted,
 }
 
 /// Puts a site on the list of its module, if it is new. `handle` is a number of the module's own.
 ///
 /// # Safety
-/// `site` is a site of this layout that stays where it is until the module leaves, as do the texts, the names and, at
-/// `storage`, memory for as many arguments.
+/// `site` is a site of this layout that stays where it is until the module leaves, as do the texts, the names
+/// and, at `storage`, memory for as many arguments.
 pub unsafe fn enlist(
     site: *mut Site,
     text: SiteText<'_>,
@@ -104,7 +106,8 @@ pub unsafe fn enlist(
     let Some(module) = module(handle) else {
         return Enlisting::Unlisted;
     };
-    // SAFETY: the word is this thread's to finish, so nobody else looks at the rest (N1); the storage is the site's.
+    // SAFETY: the word is this thread's to finish, so nobody else looks at the rest (N1); the storage is the
+    // site's.
     unsafe {
         for (index, name) in names.iter().enumerate() {
             storage.add(index).write(ArgName::of_bytes(name));
@@ -115,7 +118,7 @@ pub unsafe fn enlist(
     let site = unsafe { &*site };
     engine::while_inside(|| {
         let is_wanted = engine::is_wanted_now(text.category);
-        site.word.finish_new(is_wanted);
+        site.word.finish_new(is_wanted && !mutants::is_on("a new site is off"));
         let link = ptr::from_ref(site).cast_mut();
         let mut head = module.sites.load(Ordering::Relaxed);
         loop {
@@ -146,7 +149,8 @@ fn module(handle: usize) -> Option<&'static Module> {
 fn walk(first: *mut Site, call: &mut impl FnMut(&Site)) {
     let mut next = first;
     while !next.is_null() && !ptr::eq(next, END) {
-        // SAFETY: sites on a list are complete and stay until it is emptied, for which one must hold the lock (N1, N2).
+        // SAFETY: sites on a list are complete and stay until it is emptied, for which one must hold the lock
+        // (N1, N2).
         let site = unsafe { &*next };
         next = site.next.load(Ordering::Relaxed);
         call(site);
@@ -161,8 +165,8 @@ pub(crate) fn for_each(mut call: impl FnMut(&Site)) {
     }
 }
 
-/// A module is about to be unloaded: nothing refers to its sites any more. Those of its events that come yet are judged one
-/// by one.
+/// A module is about to be unloaded: nothing refers to its sites any more. Those of its events that come yet
+/// are judged one by one.
 pub fn leave(handle: usize) {
     let _held = hold();
     let Some(module) = MODULES.iter().find(|module| module.handle.load(Ordering::Acquire) == handle) else {
@@ -177,8 +181,8 @@ pub(crate) fn release_in_child() {
     IS_HELD.store(false, Ordering::Relaxed);
 }
 
-/// Calls a function with a site that is on no list and always on, for one event that was judged already. The site must not
-/// be kept.
+/// Calls a function with a site that is on no list and always on, for one event that was judged already. The
+/// site must not be kept.
 pub fn with_unlisted(text: SiteText<'_>, names: &[&[u8]], call: impl FnOnce(&'static Site)) {
     let mut arguments = [const { ArgName::new("") }; MAX_ARGUMENTS];
     let arguments = &mut arguments[..names.len().min(MAX_ARGUMENTS)];
@@ -196,7 +200,9 @@ pub fn with_unlisted(text: SiteText<'_>, names: &[&[u8]], call: impl FnOnce(&'st
 
 /// Whether a site has been told of just these strings: by where they are, or else by their bytes.
 pub fn is_described_by(site: &Site, text: SiteText<'_>, names: &[&[u8]]) -> bool {
-    let is_same = |known: &[u8], text: &[u8]| core::ptr::eq(known, text) || known == text;
+    let is_same = |known: &[u8], text: &[u8]| {
+        core::ptr::eq(known, text) || known == text || mutants::is_on("all names are those of the site")
+    };
     let arguments = site.arguments();
     is_same(site.category(), text.category)
         && is_same(site.name(), text.name)

@@ -6,7 +6,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-#[cfg(test)]
+#[cfg(any(test, feature = "mutants"))]
 extern crate std;
 
 pub mod argument;
@@ -22,6 +22,8 @@ pub mod large;
 pub mod log;
 pub mod loss;
 pub mod metadata;
+#[doc(hidden)]
+pub mod mutants;
 pub mod profiler;
 pub mod record;
 pub mod refs;

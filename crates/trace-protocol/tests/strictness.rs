@@ -47,6 +47,24 @@ fn unknown_fields_are_skipped_in_every_message() {
     }
 }
 
+/// Ordinals ascend: otherwise a field might be there twice, and each side believe another one.
+#[test]
+fn fields_out_of_order_or_twice_are_refused() {
+    for sample in samples() {
+        let encoded = sample.message.clone().encode(sample.txid).unwrap();
+        let own = fields(&encoded.bytes);
+        let mut reversed = own.clone();
+        reversed.reverse();
+        let mut twice = own.clone();
+        twice.extend(own.last().cloned());
+        for wrong in [reversed, twice].into_iter().filter(|wrong| *wrong != own) {
+            let bytes = rebuilt(&encoded.bytes, &wrong);
+            let decoded = sample.message.decode_alike(&bytes, encoded.handles.clone());
+            assert!(matches!(decoded, Err(ProtocolError::NotATable { .. })), "{decoded:?}");
+        }
+    }
+}
+
 #[test]
 fn unknown_fields_inside_nested_tables_are_skipped() {
     let encoded = Message::<H>::encode(
@@ -304,7 +322,8 @@ fn bytes_that_end_early_or_late_are_refused() {
     assert_eq!(Header::decode(&[0; 7]), Err(ProtocolError::TooShort { expected: 8, found: 7 }));
 }
 
-/// Encodes `make(size)` at the limit and one over; decodes both, the latter from bytes built without the check.
+/// Encodes `make(size)` at the limit and one over; decodes both, the latter from bytes built without the
+/// check.
 fn check_limit(limit: usize, make: impl Fn(usize) -> Any, forge: impl Fn(usize) -> Vec<u8>, txid: Txid) {
     let at_limit = make(limit);
     let encoded = at_limit.clone().encode(txid).unwrap();

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use trace_engine::engine::SaveRequest;
 use trace_engine::{AlertHandler, BUFFER_VERSION, BufferMode, Categories, Config, Disposition, engine, hold};
+use trace_format::mutants;
 use trace_protocol::fifo::{FIFO_DEPTH, FIFO_VERSION, PACKET_BYTES};
 use trace_protocol::provider::ProviderConfig;
 use trace_protocol::{BufferDisposition, BufferingMode, FifoRequest};
@@ -32,7 +33,8 @@ pub(crate) struct Session {
     /// Until this process has nothing to do with the buffer any more.
     _live: LiveLock,
     state: State,
-    /// Recording has started, and the manager was not told because somebody in this process has not looked yet.
+    /// Recording has started, and the manager was not told because somebody in this process has not looked
+    /// yet.
     start_is_pending: bool,
     /// Packets that did not fit into the FIFO yet.
     unsent: VecDeque<FifoRequest>,
@@ -68,7 +70,11 @@ impl Session {
             Fifo::from_handle(config.fifo, PACKET_BYTES, FIFO_DEPTH).map_err(|error| error.to_string())?;
         let mapped = |error| format!("cannot map the buffer: {error}");
         let vmo = Vmo::from_handle(config.buffer).map_err(mapped)?;
-        let live = vmo.lock_live().map_err(mapped)?;
+        let live = if mutants::is_on("the buffer is not locked") {
+            Vmo::anonymous("another", 1).and_then(|vmo| vmo.lock_live()).map_err(mapped)?
+        } else {
+            vmo.lock_live().map_err(mapped)?
+        };
         let mapping = vmo.map().map_err(mapped)?;
         ask::set_config(Some(ask::Config { mode, categories: config.categories.clone() }));
         let config = Config {
@@ -166,7 +172,8 @@ impl Session {
         }
     }
 
-    /// Waits for those who hold the trace to write the rest of what they have; while streaming that may be more than has room.
+    /// Waits for those who hold the trace to write the rest of what they have; while streaming that may be
+    /// more than has room.
     fn serve_holders(&mut self, deadline: Instant) {
         while hold::is_prolonged() && Instant::now() < deadline {
             let _ = self.service();

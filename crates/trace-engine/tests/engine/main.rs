@@ -3,6 +3,7 @@
 mod circular;
 mod freeze;
 mod hard;
+mod lifecycle;
 mod model;
 mod oneshot;
 mod runs;

@@ -1,0 +1,18 @@
+//! Ways to break the code that tests must notice, where a test runs whole programs: compiled in once and
+//! chosen by the environment, so that nothing is built again for them.
+//!
+//! `tests/mutations.json` lists them as `switch`. Without the feature `mutants`, and in every build without
+//! debug assertions, there are none.
+
+/// Whether the code is to be broken in the way of this name: `TRACE_MUTANT` names one.
+#[inline]
+#[must_use]
+pub fn is_on(name: &str) -> bool {
+    #[cfg(all(feature = "mutants", debug_assertions))]
+    return std::env::var_os("TRACE_MUTANT").is_some_and(|wanted| wanted == *name);
+    #[cfg(not(all(feature = "mutants", debug_assertions)))]
+    {
+        let _ = name;
+        false
+    }
+}
