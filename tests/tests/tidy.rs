@@ -122,19 +122,37 @@ fn metadata() -> serde_json::Value {
     serde_json::from_slice(&output.stdout).expect("metadata is JSON")
 }
 
-/// Normal dependencies of each package.
-fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
+/// Dependencies of a kind of each package: none are normal ones.
+fn dependencies_of(kind: Option<&str>) -> BTreeMap<String, BTreeSet<String>> {
     metadata()["packages"]
         .as_array()
         .expect("packages")
         .iter()
         .map(|package| {
             let dependencies = package["dependencies"].as_array().expect("dependencies").iter();
-            let normal = dependencies.filter(|dependency| dependency["kind"].is_null());
-            let names = normal.map(|dependency| dependency["name"].as_str().expect("a name").to_owned());
+            let of_kind = dependencies.filter(|dependency| dependency["kind"].as_str() == kind);
+            let names = of_kind.map(|dependency| dependency["name"].as_str().expect("a name").to_owned());
             (package["name"].as_str().expect("a name").to_owned(), names.collect())
         })
         .collect()
+}
+
+fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
+    dependencies_of(None)
+}
+
+/// What crates use in their tests beyond that: always something below them, so that no test needs what uses
+/// the crate.
+#[test]
+fn tests_of_crates_use_what_stands_below() {
+    const ALLOWED: [(&str, &[&str]); 1] = [("trace-engine", &["trace-reader"])];
+    let ours: BTreeSet<&str> = EDGES.iter().map(|(name, _)| *name).collect();
+    for (name, found) in dependencies_of(Some("dev")) {
+        let allowed = ALLOWED.iter().find(|(of, _)| *of == name).map_or(&[][..], |(_, allowed)| allowed);
+        let found = found.iter().filter(|found| ours.contains(found.as_str()));
+        let more: Vec<_> = found.filter(|found| !allowed.contains(&found.as_str())).collect();
+        assert!(more.is_empty(), "tests of {name} must not use {more:?}");
+    }
 }
 
 #[test]
@@ -148,10 +166,8 @@ fn crates_depend_on_each_other_in_one_direction() {
         assert!(more.is_empty(), "{name} must not use {more:?}");
     }
     let known: BTreeSet<&str> = dependencies.keys().map(String::as_str).collect();
-    let unknown: Vec<_> = known
-        .iter()
-        .filter(|name| !ours.contains(*name) && !NOT_SHIPPED.contains(name))
-        .collect();
+    let unknown: Vec<_> =
+        known.iter().filter(|name| !ours.contains(*name) && !NOT_SHIPPED.contains(name)).collect();
     assert!(unknown.is_empty(), "no edges are set down for {unknown:?}");
 }
 
@@ -167,7 +183,8 @@ fn the_engine_uses_only_the_clock_of_zx_sim() {
 
 #[test]
 fn versions_of_packages_stand_in_one_table() {
-    // Fuzz targets and peers are workspaces of their own; one crate exists for features of packages that others use.
+    // Fuzz targets and peers are workspaces of their own; one crate exists for features of packages that
+    // others use.
     let is_member = |path: &str| {
         path.ends_with("/Cargo.toml")
             && !["/fuzz/", "/peers/", "/workspace-hack/"].iter().any(|other| path.contains(other))
@@ -202,6 +219,112 @@ fn required_packages_are_used_by_shipped_crates() {
                 .any(|(path, text)| path.starts_with(&prefix) && text.contains(&format!("{module}::")))
         });
         assert!(is_used, "{package} is used by none of {users:?}");
+    }
+}
+
+/// Every licence that a package may have, as its manifest says it.
+const LICENCES: [&str; 8] = [
+    "MIT",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "Zlib",
+    "Unlicense",
+    "Unicode-3.0",
+];
+
+/// Packages that are there in two versions, and who asks for the older.
+const TWICE: [(&str, &str); 5] = [
+    ("embedded-io", "postcard"),
+    ("getrandom", "rand 0.8, of shuttle"),
+    ("rand", "shuttle"),
+    ("rand_core", "rand 0.8, of shuttle"),
+    ("syn", "derive macros that have not moved yet"),
+];
+
+/// All packages of the lock file, with their manifests.
+fn all_packages() -> Vec<serde_json::Value> {
+    let output = Command::new(env!("CARGO"))
+        .current_dir(workspace())
+        .args(["metadata", "--format-version", "1", "--locked"])
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("metadata is JSON");
+    metadata["packages"].as_array().expect("packages").clone()
+}
+
+/// One licence of each alternative is enough; what is joined by `AND` all have to be allowed.
+#[test]
+fn licences_of_packages_are_allowed() {
+    let is_allowed = |licence: &str| {
+        let all = licence.split(" AND ").map(|part| part.trim().trim_matches(['(', ')']));
+        let is_known = |one: &str| LICENCES.contains(&one.trim());
+        let has_known = |part: &str| part.split(" OR ").flat_map(|one| one.split('/')).any(is_known);
+        all.map(has_known).reduce(|one, other| one && other) == Some(true)
+    };
+    assert!(is_allowed("GPL-3.0 OR MIT") && !is_allowed("(MIT OR Zlib) AND GPL-3.0"));
+    for package in all_packages() {
+        let licence = package["license"].as_str().unwrap_or("none");
+        assert!(is_allowed(licence), "{} has the licence {licence}", package["name"]);
+    }
+}
+
+/// Each version more is code that every build compiles twice.
+#[test]
+fn packages_are_there_in_one_version() {
+    let mut versions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for package in all_packages() {
+        let text = |field: &str| package[field].as_str().expect("a text").to_owned();
+        versions.entry(text("name")).or_default().insert(text("version"));
+    }
+    let found: BTreeSet<&str> =
+        versions.iter().filter(|(_, versions)| versions.len() > 1).map(|(name, _)| name.as_str()).collect();
+    assert_eq!(found, BTreeSet::from(TWICE.map(|(name, _)| name)));
+}
+
+/// The features of other packages that a selection of ours builds.
+fn features(selection: &[&str]) -> BTreeSet<String> {
+    let output = Command::new(env!("CARGO"))
+        .current_dir(workspace())
+        .args(["tree", "--locked", "--edges", "normal,build,dev", "--prefix", "none", "--format", "{p} {f}"])
+        .args(selection)
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let others = text.lines().map(|line| line.trim_end_matches(" (*)")).filter(|line| !line.contains("(/"));
+    others.map(str::to_owned).collect()
+}
+
+/// `cargo test -p one` finds built what `cargo test --workspace` has built.
+#[test]
+fn every_selection_builds_packages_with_the_same_features() {
+    let all = features(&["--workspace"]);
+    assert!(all.len() > 100, "{all:?}");
+    for (name, _) in EDGES {
+        let own = features(&["--package", name]);
+        let others: Vec<_> = own.difference(&all).collect();
+        assert!(
+            others.is_empty(),
+            "crates/workspace-hack/Cargo.toml lacks features: {name} builds {others:#?}"
+        );
+    }
+}
+
+/// Longest comment line, in columns.
+const MAX_COMMENT: usize = 110;
+
+/// rustfmt keeps code within its width and leaves comments alone.
+#[test]
+fn comments_are_not_too_wide() {
+    for (path, text) in files(&["rs", "h", "c", "cc", "mjs"]) {
+        for (line, text) in (1..).zip(text.lines()) {
+            let is_comment = ["//", "/*", "* "].iter().any(|start| text.trim_start().starts_with(start));
+            let width = text.chars().count();
+            assert!(!is_comment || width <= MAX_COMMENT, "{path}:{line} has {width} columns");
+        }
     }
 }
 
@@ -288,6 +411,20 @@ fn files_are_not_too_long() {
     for (path, text) in files(&["rs", "mjs"]) {
         let lines = text.lines().count();
         assert!(lines <= MAX_LINES, "{path} has {lines} lines");
+    }
+}
+
+/// Some messages quote their source: who goes through sources by himself prints those twice.
+#[test]
+fn sources_of_errors_are_printed_in_one_place() {
+    // The second looks for the error of an import among them, and prints nothing else.
+    let allowed =
+        ["crates/trace-manager/src/problem.rs", "crates/trace-cli/src/input.rs", "tests/tests/tidy.rs"];
+    for (path, text) in files(&["rs"]).iter().filter(|(path, _)| !allowed.contains(&path.as_str())) {
+        for way in ["error.source()", "Error::source(", ".chain()", "source.source()"] {
+            let prints = text.lines().any(|line| line.contains(way) && !line.contains("iter"));
+            assert!(!prints, "{path} goes through the sources of an error: use problem()");
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 //! | `site`, `site_word`, `section` | call sites, and how all of them are found |
 //! | `write` | the hot path of an event and the slow path behind it |
 //! | `block` | what a thread owns, and whether it is inside an event |
-//! | `claim`, `own_slab`, `slabs`, `rests` | which slabs there are, and a thread's way into one and out of it |
+//! | `claim`, `own_slab`, `slabs`, `rests` | slabs, and a thread's way into one and out of it |
 //! | `durable`, `strings` | definitions and string indices |
 //! | `retire`, `streaming` | the dispatcher: taking slabs back, handing halves over |
 //! | `loss` | counting what is not kept |
@@ -15,6 +15,7 @@
 //!
 //! Applications use it through `trace-provider`, which re-exports the macros.
 #![deny(unsafe_code)]
+#![warn(clippy::disallowed_types)]
 
 mod alert;
 pub mod args;

@@ -1,8 +1,8 @@
 //! Taking slabs back from their threads, without waiting for threads that do nothing.
 //!
-//! The dispatcher takes a slab's end out of the thread's control block, fences all threads, and waits until each
-//! was seen outside of an event. What is below is its own then, except what a thread was inside of all the time: a
-//! *straggler*, which keeps its slab.
+//! The dispatcher takes a slab's end out of the thread's control block, fences all threads, and waits until
+//! each was seen outside of an event. What is below is its own then, except what a thread was inside of all
+//! the time: a *straggler*, which keeps its slab.
 
 use crate::block::{self, ThreadBlock};
 use crate::context::Context;
@@ -72,8 +72,8 @@ fn close_rests(context: &Context) {
     kept.into_iter().for_each(|rest| context.rests.push(rest));
 }
 
-/// Waits until each thread's counter was even or differs from its first odd value. Returns those of which neither
-/// was seen; next time they are not waited for, unless they have moved.
+/// Waits until each thread's counter was even or differs from its first odd value. Returns those of which
+/// neither was seen; next time they are not waited for, unless they have moved.
 pub(crate) fn wait_until_out(deadline: Instant) -> Vec<&'static ThreadBlock> {
     let mut inside: Vec<_> = block::all()
         .map(|block| (block, block.counter.load(Ordering::Acquire)))
@@ -98,16 +98,16 @@ mod tests {
     use super::*;
     use crate::block::Acquired;
     use crate::site::Site;
+    use crate::sync::AtomicBool;
     use crate::sync::AtomicU64;
     use crate::write::{Event, write_event};
-    use std::sync::atomic::AtomicBool;
     use trace_format::event::EventType;
 
     static SITE: Site = Site::new("cat", "litmus", &[]);
 
-    /// The asymmetric fence: a thread that was seen outside of its event writes nothing any more into what was taken
-    /// from it. Without the fence on all threads some of a million attempts miss a writer whose counter is still on its
-    /// way to memory.
+    /// The asymmetric fence: a thread that was seen outside of its event writes nothing any more into what
+    /// was taken from it. Without the fence on all threads some of a million attempts miss a writer whose
+    /// counter is still on its way to memory.
     //= docs/buffer.md#retiring
     #[test]
     fn a_thread_that_was_seen_outside_writes_no_more() {

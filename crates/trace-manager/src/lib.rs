@@ -8,4 +8,5 @@
 mod archive;
 pub mod core;
 pub mod daemon;
+mod problem;
 pub mod recovery;

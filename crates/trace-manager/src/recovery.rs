@@ -1,8 +1,8 @@
 //! What is left of sessions whose manager has died, and archives made of it.
 //!
-//! A session's directory holds the buffers, the beginning of the archive, and a [manifest]. The manager that runs the session
-//! holds a lock in it, and each program marks its buffer as in use; so what nobody holds is left over, and what is left over
-//! stays until somebody asks for it to be deleted.
+//! A session's directory holds the buffers, the beginning of the archive, and a [manifest]. The manager that
+//! runs the session holds a lock in it, and each program marks its buffer as in use; so what nobody holds is
+//! left over, and what is left over stays until somebody asks for it to be deleted.
 
 pub mod manifest;
 
@@ -190,8 +190,8 @@ impl Leftover {
         &self.session
     }
 
-    /// Writes an archive of everything that was committed into the session's buffers; each provider is reported when it is
-    /// done. What is in the buffers stays there.
+    /// Writes an archive of everything that was committed into the session's buffers; each provider is
+    /// reported when it is done. What is in the buffers stays there.
     ///
     /// # Errors
     /// The archive cannot be written. A buffer that cannot be read is told of in its statistics.
@@ -230,7 +230,8 @@ impl Leftover {
         let vmo = match Vmo::open(&self.session.directory.join(facts.file_name())) {
             Ok(vmo) => vmo,
             Err(error) => {
-                let stats = ProviderStats { problem: error.to_string(), ..ProviderStats::default() };
+                let stats =
+                    ProviderStats { problem: crate::problem::problem(&error), ..ProviderStats::default() };
                 return Ok(who(if buffer.is_archived { "archived" } else { "missing" }, stats));
             }
         };

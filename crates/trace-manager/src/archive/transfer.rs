@@ -3,6 +3,7 @@
 use super::losses::Losses;
 use crate::archive;
 use crate::core::Part;
+use crate::problem::problem;
 use std::io;
 use trace_format::buffer::BufferMode;
 use trace_format::loss::LedgerRecord;
@@ -37,7 +38,8 @@ pub(crate) struct BufferOf {
     pub size: u64,
     pub mode: BufferingMode,
     pub rate: TicksPerSecond,
-    /// What was recorded from the beginning of the session comes through one [`Progress`]: so it has to add up.
+    /// What was recorded from the beginning of the session comes through one [`Progress`]: so it has to add
+    /// up.
     pub is_accounted: bool,
 }
 
@@ -117,7 +119,8 @@ pub(crate) struct Transfer {
     /// Its ledger is written behind it.
     adds_up: bool,
     is_begun: bool,
-    /// Records that had been looked at before; none where nothing stays in the buffer, as it is being streamed.
+    /// Records that had been looked at before; none where nothing stays in the buffer, as it is being
+    /// streamed.
     seen_before: Option<u64>,
     /// Why the buffer could not be read to its end.
     problem: String,
@@ -214,14 +217,11 @@ impl Transfer {
     }
 
     fn fail(&mut self, error: &BufferError) {
-        self.problem = match std::error::Error::source(error) {
-            Some(source) => format!("{error}: {source}"),
-            None => error.to_string(),
-        };
+        self.problem = problem(error);
     }
 
-    /// What was found, and what the next transfer goes on from. Who the provider is and what became of it is for
-    /// others to say.
+    /// What was found, and what the next transfer goes on from. Who the provider is and what became of it is
+    /// for others to say.
     pub fn into_stats(self) -> (ProviderStats, Progress) {
         let mut stats = ProviderStats { problem: self.problem, ..ProviderStats::default() };
         let mut progress = self.progress;
