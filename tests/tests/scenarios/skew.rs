@@ -1,6 +1,6 @@
 //! Programs and managers of different releases.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use trace_protocol::provider::ProviderRequest;
 use trace_protocol::registry::{Registration, RegistryRequest};
@@ -43,23 +43,29 @@ fn a_provider_of_an_unknown_version_is_told_so_and_the_log_says_it() {
     }
 }
 
-/// Where the last release is built; none where its tag is not in this clone.
+/// The commit of the last release.
+const RELEASE: &str = include_str!("../../release");
+
+/// Where the last release is built. None where it is not, unless `TRACE_TEST_BUILD_RELEASE` asks for it,
+/// which takes minutes; or where its commit is not in this clone.
 fn last_release() -> Option<PathBuf> {
-    let git = |arguments: &[&str]| {
-        let output = Command::new("git").current_dir(workspace()).args(arguments).output().ok()?;
-        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
-    };
-    let tags = git(&["tag", "--list", "v*", "--sort=-version:refname"])?;
-    let tag = tags.lines().next()?;
-    let directory = trace_tests::build::target_dir().join("last-release");
-    let (sources, target) = (directory.join(tag), directory.join("target"));
-    if !sources.join("Cargo.toml").exists() {
-        std::fs::create_dir_all(&sources).unwrap();
-        let archive = directory.join("sources.tar");
-        git(&["archive", "--output", archive.to_str().unwrap(), tag])?;
-        let unpacked = Command::new("tar").arg("-xf").arg(&archive).arg("-C").arg(&sources).status().unwrap();
-        assert!(unpacked.success());
+    let commit = RELEASE.trim();
+    let directory = trace_tests::build::target_dir().join("releases").join(commit);
+    let programs = directory.join("target/debug");
+    if programs.join("emit").exists() && programs.join("trace").exists() {
+        return Some(programs);
     }
+    std::env::var_os("TRACE_TEST_BUILD_RELEASE")?;
+    let sources = directory.join("sources");
+    std::fs::create_dir_all(&sources).unwrap();
+    let archive = directory.join("sources.tar");
+    let mut git = Command::new("git");
+    git.current_dir(workspace()).args(["archive", commit, "--output"]).arg(&archive);
+    if !git.status().is_ok_and(|status| status.success()) {
+        return None;
+    }
+    let unpacked = Command::new("tar").arg("-xf").arg(&archive).arg("-C").arg(&sources).status();
+    assert!(unpacked.is_ok_and(|status| status.success()));
     let built = Command::new(env!("CARGO"))
         .current_dir(&sources)
         .args([
@@ -72,37 +78,46 @@ fn last_release() -> Option<PathBuf> {
             "trace-tests",
             "--bins",
         ])
-        .env("CARGO_TARGET_DIR", &target)
+        .env("CARGO_TARGET_DIR", directory.join("target"))
         .status();
-    assert!(built.unwrap().success(), "{tag} does not build");
-    Some(target.join("debug"))
+    assert!(built.is_ok_and(|status| status.success()), "{commit} does not build");
+    Some(programs)
 }
 
+/// Manager, client and program are each of that release or of now, in all combinations.
 //= docs/protocol.md#versions
 #[test]
 fn the_last_release_and_this_one_record_each_other() {
     let Some(release) = last_release() else {
-        return skip(
-            "the_last_release_and_this_one_record_each_other",
-            "release",
-            "the tag of the last release is not in this clone",
-        );
+        let why = format!("the release {} is not built: TRACE_TEST_BUILD_RELEASE=1 does it", RELEASE.trim());
+        return skip("the_last_release_and_this_one_record_each_other", "release", &why);
     };
-    let today = |name: &str| program(name).to_owned();
-    for (trace, emit) in [(today("trace"), release.join("emit")), (release.join("trace"), today("emit"))] {
+    for combination in 0..8 {
+        let of = |place: u32, name: &str| match combination >> place & 1 {
+            0 => program(name).to_owned(),
+            _ => release.join(name),
+        };
+        let (manager, client, emit) = (of(0, "trace"), of(1, "trace"), of(2, "emit"));
         for mode in ["oneshot", "circular", "streaming"] {
             let sandbox = Sandbox::new();
-            let output = Command::new(&trace)
-                .current_dir(sandbox.work_dir())
-                .env("TRACE_RUNTIME_DIR", sandbox.runtime_dir())
-                .args(["record", "--buffering-mode", mode, "--"])
-                .arg(&emit)
-                .args(["1", "1"])
-                .output()
-                .unwrap();
-            assert!(output.status.success(), "{mode}: {output:?}");
+            let here = |program: &Path| {
+                let mut command = Command::new(program);
+                command.current_dir(sandbox.work_dir()).env("TRACE_RUNTIME_DIR", sandbox.runtime_dir());
+                command
+            };
+            let mut command = here(&manager);
+            command.arg("manager");
+            let _manager = Sandbox::spawn_command(command);
+            let socket = sandbox.runtime_dir().join("provisioner");
+            wait_for("the manager to listen", || socket.exists().then_some(()));
+            let mut command = here(&client);
+            command.args(["record", "--buffering-mode", mode, "--output-file", "trace.fxt", "--"]);
+            let output = command.arg(&emit).args(["1", "1"]).output().unwrap();
+            let what =
+                format!("{mode}: {} of {} under {}", emit.display(), client.display(), manager.display());
+            assert!(output.status.success(), "{what}: {output:?}");
             let archive = Archive::read(&sandbox.file("trace.fxt"));
-            assert_eq!(archive.events.len(), 14, "{mode}, {} under {}", emit.display(), trace.display());
+            assert_eq!(archive.events.len(), 14, "{what}");
         }
     }
 }
