@@ -6,6 +6,7 @@
 #   make uninstall
 #   make install-c                        the library for C and C++, with its headers
 #   make uninstall-c
+#   make nightly                          mutations, kills, fuzzing and other campaigns
 
 PREFIX ?= /usr/local
 NAME ?= trace
@@ -16,6 +17,7 @@ ZSHDIR = $(PREFIX)/share/zsh/site-functions
 FISHDIR = $(PREFIX)/share/fish/vendor_completions.d
 UNITDIR = $(PREFIX)/lib/systemd/system
 TOOL = target/release/trace
+BUILD ?= cargo build --release --locked -p trace-cli
 
 # Of the library. It follows the version of the workspace; the number behind `.so` in its soname is that of its layout.
 LIBDIR = $(PREFIX)/lib
@@ -27,10 +29,14 @@ OUTPUT_C ?= target/release
 FILL = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@VERSION@|$(VERSION)|'
 PACKAGING_C = crates/trace-c/packaging
 
-.PHONY: all install uninstall install-c uninstall-c
+.PHONY: all nightly install uninstall install-c uninstall-c
 
 all:
-	cargo build --release --locked -p trace-cli
+	$(BUILD)
+
+# What takes hours: see .ci/nightly.
+nightly:
+	.ci/nightly
 
 install: all
 	install -D -m 755 $(TOOL) $(DESTDIR)$(BINDIR)/$(NAME)
