@@ -86,10 +86,12 @@ enum Outcome {
 
 /// Where tests run.
 struct Bench {
-    /// A copy of the files that git tracks or would, which keeps its place so that what is built of it can be
-    /// used again.
+    /// A workspace, which keeps its place so that what is built of it can be used again.
+    root: PathBuf,
+    /// A copy of the files that git tracks or would, below that workspace. Cargo names what it builds after
+    /// the paths of packages in their workspace: so nothing of the copy is taken for a part of the original.
     copy: PathBuf,
-    /// Where the workspace is built: the copy has other packages in common with it.
+    /// Where the original is built: the copy has all other packages in common with it.
     target: PathBuf,
 }
 
@@ -98,7 +100,8 @@ impl Bench {
         // <target>/<profile>/mutations
         let program = std::env::current_exe()?;
         let target = program.ancestors().nth(2).ok_or(io::ErrorKind::NotFound)?.to_owned();
-        let bench = Self { copy: target.join("mutations"), target };
+        let root = target.join("mutations");
+        let bench = Self { copy: root.join(TREE), root, target };
         bench.refresh()?;
         Ok(bench)
     }
@@ -107,14 +110,15 @@ impl Bench {
     fn refresh(&self) -> io::Result<()> {
         let tracked = git(&["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
             .ok_or_else(|| io::Error::other("git ls-files failed"))?;
-        let tracked: BTreeSet<&str> = tracked.split('\0').filter(|name| !name.is_empty()).collect();
+        let is_of_root = |name: &&str| ["Cargo.toml", "Cargo.lock"].contains(name);
+        let tracked: BTreeSet<&str> =
+            tracked.split('\0').filter(|name| !name.is_empty() && !is_of_root(name)).collect();
         for name in tracked.iter().filter(|name| workspace().join(name).is_file()) {
-            let (from, to) = (fs::read(workspace().join(name))?, self.copy.join(name));
-            if fs::read(&to).ok().as_ref() != Some(&from) {
-                fs::create_dir_all(to.parent().expect("a file is in a directory"))?;
-                fs::write(to, from)?;
-            }
+            write_if_new(&self.copy.join(name), &fs::read(workspace().join(name))?)?;
         }
+        let manifest = fs::read_to_string(workspace().join("Cargo.toml"))?;
+        write_if_new(&self.root.join("Cargo.toml"), below_tree(&manifest).as_bytes())?;
+        write_if_new(&self.root.join("Cargo.lock"), &fs::read(workspace().join("Cargo.lock"))?)?;
         self.remove_others(&self.copy, &tracked)
     }
 
@@ -180,6 +184,30 @@ impl Bench {
         fs::write(&path, &original)?;
         Ok(why(outcome?))
     }
+}
+
+/// Where in its workspace the copy is.
+const TREE: &str = "tree";
+
+/// A workspace's manifest, with all of its packages moved into the tree.
+fn below_tree(manifest: &str) -> String {
+    let mut manifest = manifest.replace("path = \"", &format!("path = \"{TREE}/"));
+    for directory in ["crates", "tests", "benches"] {
+        for end in ["/", "\""] {
+            manifest =
+                manifest.replace(&format!("\"{directory}{end}"), &format!("\"{TREE}/{directory}{end}"));
+        }
+    }
+    manifest
+}
+
+/// Writes a file that is not there or differs; what is the same already stays untouched, and built.
+fn write_if_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if fs::read(path).is_ok_and(|found| found == bytes) {
+        return Ok(());
+    }
+    fs::create_dir_all(path.parent().expect("a file is in a directory"))?;
+    fs::write(path, bytes)
 }
 
 /// What git says, if it succeeds.

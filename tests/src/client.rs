@@ -8,11 +8,11 @@ use std::time::Instant;
 use trace_protocol::controller::{
     ProvisionerRequest, ProvisionerResponse, SessionRequest, SessionResponse, TraceConfig,
 };
-use trace_protocol::{Encoded, Message, Txid};
+use trace_protocol::{Encoded, Message, ProtocolError, Txid};
 use zx_sim::{Channel, Error, Handle, Signals, Socket, Vmo, wait_one};
 
 /// A connection to a running manager.
-pub struct Client(Channel);
+pub struct Client(pub Channel);
 
 /// A session and where its archive comes out.
 pub struct Session {
@@ -68,8 +68,17 @@ impl Client {
     /// If the system has no more sockets.
     #[must_use]
     pub fn begin(&self, config: TraceConfig) -> Session {
-        let (channel, their_channel) = Channel::pair().expect("channels");
         let (output, their_output) = Socket::pair().expect("sockets");
+        self.begin_into(config, output, their_output)
+    }
+
+    /// As [`Client::begin`], with an output that was made before.
+    ///
+    /// # Panics
+    /// As there.
+    #[must_use]
+    pub fn begin_into(&self, config: TraceConfig, output: Socket, their_output: Socket) -> Session {
+        let (channel, their_channel) = Channel::pair().expect("channels");
         let request: ProvisionerRequest<Handle> = ProvisionerRequest::InitializeTracing {
             session: their_channel.into_handle(),
             config,
@@ -184,6 +193,11 @@ pub fn receive<T: Message<Handle>>(channel: &Channel) -> Option<T> {
         match channel.read() {
             Ok(message) => {
                 let encoded = Encoded { bytes: message.bytes, handles: message.handles };
+                let load = |handle: Handle, length: usize| {
+                    let vmo = Vmo::from_sealed_handle(handle).expect("a vmo");
+                    Ok::<_, ProtocolError>(vmo.to_bytes(length).expect("its bytes"))
+                };
+                let encoded = encoded.unspill(load).expect("a message");
                 return Some(T::decode(&encoded.bytes, encoded.handles).expect("a message").1);
             }
             Err(Error::ShouldWait) => {

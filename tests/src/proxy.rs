@@ -64,7 +64,11 @@ impl Proxy {
 }
 
 /// Registers a provider with the manager: the manager's line to it, and its answer.
-fn register(runtime: &Path, name: &str) -> (Channel, RegistryResponse) {
+///
+/// # Panics
+/// If no manager listens, or it does not answer.
+#[must_use]
+pub fn register(runtime: &Path, name: &str) -> (Channel, RegistryResponse) {
     let (ours, theirs) = Channel::pair().expect("channels");
     let registration = Registration {
         provider: theirs.into_handle(),

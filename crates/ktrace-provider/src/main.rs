@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     match ktrace_provider::run(&options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("ktrace-provider: {failure}");
+            zx_sim::debuglog::write(&format!("ktrace-provider: {failure}"));
             ExitCode::FAILURE
         }
     }

@@ -1,6 +1,6 @@
 //! The way to a manager: finds one or starts one, asks it, and holds a session with it.
 
-use crate::exit::Failure;
+use crate::exit::{ALREADY_RUNNING, Failure};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -18,11 +18,11 @@ const RUNTIME_NAME: &str = "trace";
 const PROVISIONER: &str = "provisioner";
 /// What a manager that was started on demand has to say.
 const LOG: &str = "manager.log";
-/// How long a manager may take to start.
-const START_WAIT: Duration = Duration::from_secs(5);
+/// How long a manager may take to start, on the busiest machine: one that cannot start says so.
+const START_WAIT: Duration = Duration::from_secs(30);
 /// How long a manager may take to answer a question.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);
-const RETRY_INTERVAL: Duration = Duration::from_millis(5);
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Where a manager may be, the first being where one is started.
 pub fn directories() -> Vec<PathBuf> {
@@ -185,7 +185,7 @@ fn receive<T: Message<Handle>>(channel: &Channel) -> Result<Received<T>, Failure
         Err(error) => return Err(system(&error)),
     };
     let load = |handle: Handle, length: usize| -> Result<Vec<u8>, LoadError> {
-        Ok(Vmo::from_handle(handle)?.to_bytes(length)?)
+        Ok(Vmo::from_sealed_handle(handle)?.to_bytes(length)?)
     };
     let encoded = Encoded { bytes: message.bytes, handles: message.handles };
     let encoded = encoded.unspill(load).map_err(|error| Failure::new(error.to_string()))?;
@@ -204,8 +204,17 @@ enum LoadError {
 /// A manager that listens in a directory, if there is one that may be trusted.
 fn connect(directory: &Path) -> Result<Option<Channel>, Failure> {
     let socket = directory.join(PROVISIONER);
-    let Ok(channel) = Channel::connect(&socket) else {
-        return Ok(None);
+    let deadline = Instant::now() + ANSWER_WAIT;
+    let channel = loop {
+        match Channel::connect(&socket) {
+            Ok(channel) => break channel,
+            // It has others to take in first.
+            Err(Error::ShouldWait) if Instant::now() < deadline => std::thread::sleep(RETRY_INTERVAL),
+            Err(Error::ShouldWait) => {
+                return Err(Failure::new("the trace manager is busy with other programs, or hangs"));
+            }
+            Err(_) => return Ok(None),
+        }
     };
     let uid = rustix::process::getuid().as_raw();
     let peer = channel.peer().map_err(|error| system(&error))?;
@@ -225,31 +234,37 @@ fn start_manager(directory: &Path) -> Result<Channel, Failure> {
     let runtime = RuntimeDir::open_or_create(directory);
     let runtime = runtime.map_err(|error| Failure::new(format!("{error}; {advice}")))?;
     let log_path = directory.join(LOG);
-    let log = runtime.create_file(LOG).map_err(|error| system(&error))?;
+    // Another client's manager may be writing it at this moment.
+    let log = runtime.append_to_file(LOG).map_err(|error| system(&error))?;
     let tool = std::env::current_exe()
         .map_err(|error| Failure::new(format!("cannot find the trace tool itself: {error}")))?;
-    let mut manager = Command::new(&tool)
-        .arg0("trace-manager")
-        .args(["manager", "--on-demand"])
-        .env(RUNTIME_VARIABLE, directory)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(log)
-        .spawn()
-        .map_err(|error| Failure::new(format!("cannot start a trace manager: {error}")))?;
+    let start = || -> Result<Child, Failure> {
+        let log = log.try_clone().map_err(|error| Failure::new(format!("cannot use the log: {error}")))?;
+        Command::new(&tool)
+            .arg0("trace-manager")
+            .args(["manager", "--on-demand"])
+            .env(RUNTIME_VARIABLE, directory)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .map_err(|error| Failure::new(format!("cannot start a trace manager: {error}")))
+    };
+    let mut manager = start()?;
     let deadline = Instant::now() + START_WAIT;
     loop {
         if let Some(channel) = connect(directory)? {
             return Ok(channel);
         }
-        if is_dead(&mut manager) {
-            // Another client's manager may have been faster.
-            if let Some(channel) = connect(directory)? {
-                return Ok(channel);
+        match manager.try_wait() {
+            Ok(None) => {}
+            // Another client's was faster, and will listen in a moment, unless it dies before.
+            Ok(Some(status)) if status.code() == Some(ALREADY_RUNNING.into()) => manager = start()?,
+            Ok(Some(_)) | Err(_) => {
+                let text = std::fs::read_to_string(&log_path).unwrap_or_default();
+                let why = text.lines().last().unwrap_or("it said nothing").to_owned();
+                return Err(Failure::new(format!("the trace manager did not start: {why}")));
             }
-            let text = std::fs::read_to_string(&log_path).unwrap_or_default();
-            let why = text.lines().last().unwrap_or("it said nothing").to_owned();
-            return Err(Failure::new(format!("the trace manager did not start: {why}")));
         }
         if Instant::now() >= deadline {
             let _ = manager.kill();
@@ -257,8 +272,4 @@ fn start_manager(directory: &Path) -> Result<Channel, Failure> {
         }
         std::thread::sleep(RETRY_INTERVAL);
     }
-}
-
-fn is_dead(manager: &mut Child) -> bool {
-    matches!(manager.try_wait(), Ok(Some(_)) | Err(_))
 }

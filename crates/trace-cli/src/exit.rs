@@ -5,6 +5,7 @@
 //! | 0 | success |
 //! | 1 | the tool failed; `check`: the trace has problems |
 //! | 2 | the command line is wrong; `check`: the trace cannot be read |
+//! | 3 | `manager`: another one has the runtime directory |
 //! | 125 | `record`: the tool failed |
 //! | 126 | `record`: the command cannot be executed |
 //! | 127 | `record`: the command was not found |
@@ -18,6 +19,8 @@ use std::process::{ExitCode, ExitStatus};
 pub const FAILURE: u8 = 1;
 /// The command line is wrong.
 pub const USAGE: u8 = 2;
+/// `manager`: another one has the runtime directory.
+pub const ALREADY_RUNNING: u8 = 3;
 /// `record`: the tool failed.
 pub const RECORD_FAILURE: u8 = 125;
 /// `record`: the command cannot be executed.

@@ -2,7 +2,7 @@
 
 use crate::args::Manager;
 use crate::connection;
-use crate::exit::Failure;
+use crate::exit::{ALREADY_RUNNING, Failure};
 use trace_manager::daemon::{self, Options};
 
 /// Runs the manager in the first runtime directory; root's, in the system's.
@@ -30,5 +30,8 @@ pub fn run(options: &Manager) -> Result<(), Failure> {
         on_demand: options.on_demand,
         idle_timeout: options.idle_timeout.0,
     })
-    .map_err(|error| Failure::new(error.to_string()))
+    .map_err(|error| match error {
+        daemon::Error::AlreadyRunning { .. } => Failure { code: ALREADY_RUNNING, text: error.to_string() },
+        error => Failure::new(error.to_string()),
+    })
 }

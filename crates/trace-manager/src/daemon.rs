@@ -1,17 +1,22 @@
 //! The daemon around the core: one loop that waits for sockets, FIFOs and timers.
 
 mod clients;
+mod key;
 mod leaving;
+mod log;
 mod memory;
 mod output;
 mod providers;
 mod session_dir;
 mod snapshot;
 mod task;
+mod wire;
 
 use crate::archive::transfer::Transfer;
 use crate::core::{Action, ClientId, Core, Event, Part, Uid};
 use clients::Clients;
+use key::Key;
+use log::log;
 use memory::Dumps;
 use output::{Flushed, Output};
 use providers::{Buffer, Providers};
@@ -34,6 +39,10 @@ const PROVISIONER: &str = "provisioner";
 const OUTPUT_WAIT: Duration = Duration::from_secs(60);
 /// Batches that are copied before the next look at everything else.
 const BATCHES_AT_ONCE: usize = 16;
+/// Connections that are taken in before the next look at everything else.
+const ACCEPTED_AT_ONCE: usize = 64;
+/// How long nobody is taken in when there are no descriptors left.
+const LISTENERS_REST: Duration = Duration::from_millis(200);
 /// Held by the one manager of a runtime directory.
 const LOCK: &str = "lock";
 
@@ -83,70 +92,6 @@ pub enum Error {
     },
 }
 
-/// What a key of the wait set stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Key {
-    Registry,
-    Provisioner,
-    Signal,
-    /// A connection on the registry socket.
-    Registration(u32),
-    /// A provider's channel.
-    Provider(ProviderId),
-    /// A provider's FIFO.
-    Fifo(ProviderId),
-    /// A connection on the provisioner socket.
-    Client(u32),
-    /// The session channel.
-    Session(u32),
-    /// The session's output socket.
-    Output,
-    /// The socket that a snapshot goes into.
-    Snapshot,
-    /// A task's file is complete.
-    Spool,
-    /// The process of a provider that has left.
-    Process(ProviderId),
-}
-
-impl Key {
-    fn encode(self) -> u64 {
-        let (tag, number) = match self {
-            Self::Registry => (0, 0),
-            Self::Provisioner => (1, 0),
-            Self::Signal => (2, 0),
-            Self::Registration(number) => (3, number),
-            Self::Provider(id) => (4, id.0),
-            Self::Fifo(id) => (5, id.0),
-            Self::Client(number) => (6, number),
-            Self::Session(number) => (7, number),
-            Self::Output => (8, 0),
-            Self::Snapshot => (9, 0),
-            Self::Spool => (10, 0),
-            Self::Process(id) => (11, id.0),
-        };
-        tag << 32 | u64::from(number)
-    }
-
-    fn decode(key: u64) -> Self {
-        let number = key as u32;
-        match key >> 32 {
-            0 => Self::Registry,
-            1 => Self::Provisioner,
-            2 => Self::Signal,
-            3 => Self::Registration(number),
-            4 => Self::Provider(ProviderId(number)),
-            5 => Self::Fifo(ProviderId(number)),
-            6 => Self::Client(number),
-            7 => Self::Session(number),
-            8 => Self::Output,
-            9 => Self::Snapshot,
-            10 => Self::Spool,
-            _ => Self::Process(ProviderId(number)),
-        }
-    }
-}
-
 /// Runs the manager of a runtime directory until a signal ends it, or, on demand, until it is not needed any
 /// more.
 ///
@@ -167,6 +112,9 @@ pub fn run(options: Options) -> Result<(), Error> {
         return Err(Error::AlreadyRunning { pid: runtime.lock_holder(LOCK), directory: options.runtime_dir });
     };
     allow_many_descriptors();
+    if options.on_demand {
+        log::own_file();
+    }
     let clock = Clock::load_or_create(&options.runtime_dir).map_err(path(&options.runtime_dir))?;
     let listen = |name: &str| {
         let socket = options.runtime_dir.join(name);
@@ -203,6 +151,8 @@ struct Daemon {
     waits: WaitSet,
     registry: Listener,
     provisioner: Listener,
+    /// Nobody is taken in until then.
+    resting_until: Option<Instant>,
     _signals: zx_sim::Socket,
     providers: Providers,
     clients: Clients,
@@ -252,6 +202,7 @@ impl Daemon {
             events: VecDeque::new(),
             registry,
             provisioner,
+            resting_until: None,
             _signals: signals,
             providers: Providers::new(buffers, clock),
             clients: Clients::new(),
@@ -278,7 +229,7 @@ impl Daemon {
             self.work();
             let wanted = self.core.memory_dumps();
             let recording = || self.core.recording(None);
-            self.dumps.take_if_due(Instant::now(), wanted, &self.providers, recording);
+            self.dumps.take_if_due(Instant::now(), wanted, &mut self.providers, recording);
             if self.is_unneeded() {
                 return Ok(());
             }
@@ -295,6 +246,9 @@ impl Daemon {
             }
             let now = Instant::now();
             self.clients.expire_queries(now);
+            self.begin_queries();
+            log::handle_time(now);
+            self.listen_again(now);
             self.providers.handle_time(now, &self.waits, &mut self.events);
             self.with_tasks(|tasks, wanted| tasks.handle_time(now, wanted));
             if self.output.as_ref().and_then(Output::deadline).is_some_and(|deadline| deadline <= now) {
@@ -307,7 +261,10 @@ impl Daemon {
     /// Something can be read, or is over.
     fn handle_ready(&mut self, key: Key) {
         match key {
-            Key::Registry => self.providers.accept(&self.registry, &self.waits),
+            Key::Registry => {
+                let accepted = self.providers.accept(&self.registry, &self.waits);
+                self.rest_unless(accepted);
+            }
             Key::Registration(number) => {
                 let is_started = |uid| self.core.is_started(uid);
                 self.providers.read_registration(number, is_started, &self.waits, &mut self.events);
@@ -319,7 +276,10 @@ impl Daemon {
             }
             Key::Fifo(id) => self.providers.read_fifo(id, &self.waits, &mut self.events),
             Key::Process(id) => self.providers.leaving.settle(id, &self.waits, &mut self.events),
-            Key::Provisioner => self.clients.accept(&self.provisioner, &self.waits),
+            Key::Provisioner => {
+                let accepted = self.clients.accept(&self.provisioner, &self.waits);
+                self.rest_unless(accepted);
+            }
             Key::Client(number) => {
                 let uid = self.clients.user(number);
                 let providers = self.core.providers(uid);
@@ -341,6 +301,33 @@ impl Daemon {
             }
             Key::Spool => self.with_tasks(Tasks::finish),
             Key::Output | Key::Snapshot | Key::Signal => {}
+        }
+    }
+
+    /// Looks away from connections for a while that cannot be taken in: they would end every wait at once.
+    fn rest_unless(&mut self, accepted: zx_sim::Result<()>) {
+        if let Err(error) = accepted {
+            log(&error.to_string());
+            for listener in [&self.registry, &self.provisioner] {
+                let _ = self.waits.remove(listener);
+            }
+            self.resting_until = Some(Instant::now() + LISTENERS_REST);
+        }
+    }
+
+    fn listen_again(&mut self, now: Instant) {
+        if self.resting_until.take_if(|until| *until <= now).is_some() {
+            for (listener, key) in [(&self.registry, Key::Registry), (&self.provisioner, Key::Provisioner)] {
+                let _ = self.waits.add(listener, key.encode(), Signals::READABLE);
+            }
+        }
+    }
+
+    /// Asks providers what clients want to know of them.
+    fn begin_queries(&mut self) {
+        while let Some(asking) = self.clients.next_query() {
+            let providers = self.core.providers(asking.uid);
+            self.clients.begin_query(&asking, &providers, &mut self.providers);
         }
     }
 
@@ -410,7 +397,9 @@ impl Daemon {
                 self.act_on_all();
             }
             self.act_on_all();
-            self.is_busy = self.pump() | self.pump_snapshot();
+            self.is_busy = self.pump()
+                | self.pump_snapshot()
+                | self.providers.make_buffers(&self.waits, &mut self.events);
             if self.events.is_empty() {
                 return;
             }
@@ -445,9 +434,7 @@ impl Daemon {
                 self.output = Some(output);
             }
             Action::InitializeTracee { provider, buffer_bytes, mode, categories } => {
-                if let Err(reason) =
-                    self.providers.initialize(provider, buffer_bytes, mode, categories, &self.waits)
-                {
+                if let Err(reason) = self.providers.initialize(provider, buffer_bytes, mode, categories) {
                     self.events.push_back(Event::TraceeFailed { provider, reason });
                 }
             }
@@ -593,6 +580,7 @@ impl Daemon {
         let task = self.tasks.deadline();
         let output = self.output.as_ref().and_then(Output::deadline);
         let others = [self.clients.next_deadline(), self.providers.next_deadline()];
+        let others = others.into_iter().chain([log::deadline(), self.resting_until]);
         [core, idle, output, task, self.dumps.deadline()].into_iter().chain(others).flatten().min()
     }
 
@@ -620,11 +608,6 @@ fn allow_many_descriptors() {
     let limit = getrlimit(Resource::Nofile);
     // Where that is not possible fewer programs can be recorded.
     let _ = setrlimit(Resource::Nofile, rustix::process::Rlimit { current: limit.maximum, ..limit });
-}
-
-/// A line in the manager's log.
-fn log(text: &str) {
-    eprintln!("trace-manager: {text}");
 }
 
 /// The id of a session channel, as the core knows it.

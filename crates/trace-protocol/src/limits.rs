@@ -36,6 +36,11 @@ pub const MAX_MESSAGE_BYTES: usize = 65_536;
 /// Longest message that travels in a VMO, in bytes, its header included.
 pub const MAX_SPILLED_BYTES: usize = 4 * 1024 * 1024;
 
+/// Most providers of one user's that a manager serves.
+pub const MAX_PROVIDERS_OF_A_USER: usize = 4096;
+/// Most requests on one connection of a client's that wait for their answers.
+pub const MAX_UNANSWERED: usize = 16;
+
 /// `text` cut at a character boundary so that it fits into `limit` bytes.
 ///
 /// Meant for sentences of our own (a refusal's reason) that quote text of someone else's.

@@ -2,18 +2,20 @@
 
 use crate::ask;
 use crate::fork;
-use crate::manager::{self, Line};
+use crate::manager::{self, Found, Line};
 use crate::memory_dump;
 use crate::session::Session;
 use crate::watch::Watch;
 use crossbeam_channel::{Receiver, Sender};
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trace_engine::{AlertHandler, engine};
 use trace_protocol::provider::{KnownCategory, ProviderConfig, ProviderRequest, ProviderResponse};
 use trace_protocol::{Message, Txid};
-use zx_sim::{Channel, Error, Handle, Signals, Vmo, WaitSet, Waker};
+use zx_sim::{Channel, Error, Handle, Signals, Vmo, WaitSet, Waker, debuglog};
 
 /// What the application may be waiting for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +73,15 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 /// … for so long.
 const RETRY_SPAN: Duration = Duration::from_secs(1);
+/// A manager that gives a provider up sooner than this will do so again: the provider pauses, each time
+/// longer, from the first of these …
+const SHORTEST_PAUSE: Duration = Duration::from_millis(20);
+/// … or from this where the manager has said that it does not serve it …
+const REFUSED_PAUSE: Duration = Duration::from_secs(1);
+/// … to this.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// See above.
+const SHORT_LINE: Duration = Duration::from_secs(1);
 
 const KEY_WAKER: u64 = 0;
 const KEY_CHANNEL: u64 = 1;
@@ -89,6 +100,8 @@ pub(crate) struct Dispatcher {
     directories: Vec<PathBuf>,
     /// None while there was always a manager, or where it cannot be had.
     watch: Option<Watch>,
+    /// The manager has said that it does not serve this provider.
+    is_refused: Cell<bool>,
 }
 
 /// Why following a manager ended.
@@ -109,7 +122,17 @@ impl Dispatcher {
         let directories = manager::directories();
         let (sender, received) = crossbeam_channel::bounded(MAX_ORDERS);
         let orders = Orders { sender, waker };
-        Some(Self { name, synchronously, progress, orders, received, waits, directories, watch: None })
+        Some(Self {
+            name,
+            synchronously,
+            progress,
+            orders,
+            received,
+            waits,
+            directories,
+            watch: None,
+            is_refused: Cell::new(false),
+        })
     }
 
     /// The way to this thread.
@@ -119,10 +142,38 @@ impl Dispatcher {
 
     /// Until the provider is dropped.
     pub fn run(mut self) {
-        while let Some(line) = self.find_manager() {
+        let mut pause = Duration::ZERO;
+        while self.pause(pause)
+            && let Some(line) = self.find_manager()
+        {
+            let begin = Instant::now();
             if self.follow(line) == End::Dropped {
                 return;
             }
+            pause = match (self.is_refused.take(), begin.elapsed() < SHORT_LINE) {
+                (true, _) => (pause * 2).clamp(REFUSED_PAUSE, LONGEST_PAUSE),
+                (false, true) => (pause * 2).clamp(SHORTEST_PAUSE, LONGEST_PAUSE),
+                (false, false) => Duration::ZERO,
+            };
+        }
+    }
+
+    /// Does nothing for a while but what the application wants. False when the provider is dropped.
+    fn pause(&self, pause: Duration) -> bool {
+        let until = Instant::now() + pause;
+        while Instant::now() < until {
+            if self.wait(Some(until)).contains(&KEY_WAKER) && self.obey(&mut None) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Says why nothing is recorded, once for each process: it would be the same again.
+    fn tell(&self, reason: &str) {
+        static IS_TOLD: AtomicBool = AtomicBool::new(false);
+        if !IS_TOLD.swap(true, Ordering::Relaxed) {
+            debuglog::write(&format!("trace provider \"{}\": not traced: {reason}", self.name));
         }
     }
 
@@ -130,31 +181,37 @@ impl Dispatcher {
     fn find_manager(&mut self) -> Option<Line> {
         let mut retry_until = Instant::now();
         // Where a manager listens already, no watch is needed.
-        let mut line = self.register();
+        let mut found = self.register();
         // While the manager makes the buffer, or before there is one; it may take long.
         engine::prepare();
-        while line.is_none() {
+        let line = loop {
+            if let Found::Manager(line) = found {
+                break Some(line);
+            }
             // Watched before it is tried again, so that nothing that comes after is missed.
             let is_watched = self.watch();
-            line = self.register();
-            if line.is_some() {
-                break;
-            }
-            let _ = self.progress.send(Progress::NoManager);
+            found = self.register();
             let now = Instant::now();
-            let deadline = match is_watched {
-                _ if now < retry_until => Some(now + RETRY_INTERVAL),
-                true => None,
-                false => Some(now + POLL_INTERVAL),
+            let deadline = match found {
+                Found::Manager(_) => continue,
+                Found::Busy => Some(now + RETRY_INTERVAL),
+                Found::Nobody => {
+                    let _ = self.progress.send(Progress::NoManager);
+                    match is_watched {
+                        _ if now < retry_until => Some(now + RETRY_INTERVAL),
+                        true => None,
+                        false => Some(now + POLL_INTERVAL),
+                    }
+                }
             };
             let keys = self.wait(deadline);
             if keys.contains(&KEY_WAKER) && self.obey(&mut None) {
-                break;
+                break None;
             }
             if keys.contains(&KEY_WATCH) {
                 retry_until = Instant::now() + RETRY_SPAN;
             }
-        }
+        };
         if let Some(watch) = &mut self.watch {
             watch.rest();
         }
@@ -162,7 +219,7 @@ impl Dispatcher {
     }
 
     /// Registers with a manager, if one listens.
-    fn register(&self) -> Option<Line> {
+    fn register(&self) -> Found {
         manager::register(&self.directories, &self.name, self.synchronously)
     }
 
@@ -240,7 +297,10 @@ impl Dispatcher {
                     match session.as_mut().map(start) {
                         Some(Ok(())) => drop(self.progress.send(Progress::Started)),
                         Some(Err(reason)) => {
-                            eprintln!("trace provider \"{}\": not started: {reason}", self.name);
+                            debuglog::write(&format!(
+                                "trace provider \"{}\": not started: {reason}",
+                                self.name
+                            ));
                         }
                         None => {}
                     }
@@ -263,7 +323,8 @@ impl Dispatcher {
                 ProviderRequest::Terminate => self.end_session(session),
                 ProviderRequest::GetKnownCategories => answer_categories(channel, txid)?,
                 ProviderRequest::Refused { reason } => {
-                    eprintln!("trace provider \"{}\": not traced: {reason}", self.name);
+                    self.tell(&reason);
+                    self.is_refused.set(true);
                     let _ = self.progress.send(Progress::Refused { reason });
                 }
             }
@@ -307,7 +368,7 @@ impl Dispatcher {
                     *session = Some(initialized);
                 }
             }
-            Err(reason) => eprintln!("trace provider \"{}\": not traced: {reason}", self.name),
+            Err(reason) => self.tell(&reason),
         }
     }
 
@@ -327,7 +388,7 @@ impl Dispatcher {
 
 /// Reads a message that travelled in a VMO.
 fn load(handle: Handle, length: usize) -> Result<Vec<u8>, LoadError> {
-    Ok(Vmo::from_handle(handle)?.to_bytes(length)?)
+    Ok(Vmo::from_sealed_handle(handle)?.to_bytes(length)?)
 }
 
 /// Why a message in a VMO cannot be had; only that it cannot matters.

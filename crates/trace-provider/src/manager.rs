@@ -2,10 +2,10 @@
 
 use crate::dispatcher::Progress;
 use crate::fork::{self, ClosedInChildren};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use trace_protocol::registry::{Registration, RegistryRequest, RegistryResponse, RegistryStatus};
 use trace_protocol::{Message, Txid, VersionRange};
-use zx_sim::{Channel, Handle, RuntimeDir};
+use zx_sim::{Channel, Error, Handle, RuntimeDir};
 
 /// Names the directory of the manager to register with.
 const RUNTIME_VARIABLE: &str = "TRACE_RUNTIME_DIR";
@@ -28,9 +28,28 @@ pub(crate) fn directories() -> Vec<PathBuf> {
     RuntimeDir::candidates(RUNTIME_VARIABLE, RUNTIME_NAME)
 }
 
+/// What became of a registration.
+pub(crate) enum Found {
+    /// It is on its way.
+    Manager(Line),
+    /// A manager listens, and has others to take in first.
+    Busy,
+    /// Nobody listens.
+    Nobody,
+}
+
 /// Registers with the first manager that listens, and does not wait for its answer.
-pub(crate) fn register(directories: &[PathBuf], name: &str, synchronously: bool) -> Option<Line> {
-    directories.iter().find_map(|directory| register_in(directory, name, synchronously))
+pub(crate) fn register(directories: &[PathBuf], name: &str, synchronously: bool) -> Found {
+    for directory in directories {
+        let registry = match Channel::connect(&directory.join(REGISTRY)) {
+            Err(Error::ShouldWait) => return Found::Busy,
+            registry => registry.ok().filter(may_be_trusted),
+        };
+        if let Some(line) = registry.and_then(|registry| register_with(registry, name, synchronously)) {
+            return Found::Manager(line);
+        }
+    }
+    Found::Nobody
 }
 
 /// Set by `sudo` to the user who called it.
@@ -47,8 +66,7 @@ fn may_be_trusted(registry: &Channel) -> bool {
     })
 }
 
-fn register_in(directory: &Path, name: &str, synchronously: bool) -> Option<Line> {
-    let registry = Channel::connect(&directory.join(REGISTRY)).ok().filter(may_be_trusted)?;
+fn register_with(registry: Channel, name: &str, synchronously: bool) -> Option<Line> {
     let (ours, theirs, closed_in_children) = fork::without_forks(|| {
         let (ours, theirs) = Channel::pair().ok()?;
         let closed_in_children = ClosedInChildren::new(&ours);
@@ -60,7 +78,7 @@ fn register_in(directory: &Path, name: &str, synchronously: bool) -> Option<Line
         name: name.to_owned(),
         protocol: VersionRange::PROTOCOL,
         buffer_header: VersionRange::only(trace_engine::BUFFER_VERSION),
-        tick_source: zx_sim::ticks::source().name().to_owned(),
+        tick_source: zx_sim::ticks::source_name().to_owned(),
         dumps_memory: true,
     };
     let (request, txid) = if synchronously {

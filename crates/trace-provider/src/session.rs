@@ -57,8 +57,8 @@ impl Session {
                 config.buffer_header_version
             ));
         }
-        let source = zx_sim::ticks::source().name();
-        if config.tick_source != source {
+        if !zx_sim::ticks::adopt(&config.tick_source) {
+            let source = zx_sim::ticks::source().name();
             return Err(format!("the manager's clock is {}, this program's is {source}", config.tick_source));
         }
         let mode = match config.buffering_mode {
@@ -201,7 +201,7 @@ impl Session {
             let saved = SaveRequest { wrapped_count, durable_bytes: durable_data_end };
             if let Err(error) = engine::mark_saved(saved) {
                 // Such as the answer to a request from before the buffer was cleared.
-                eprintln!("trace provider: buffer saved: {error}");
+                zx_sim::debuglog::write(&format!("trace provider: buffer saved: {error}"));
             }
         }
     }

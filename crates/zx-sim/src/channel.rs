@@ -59,17 +59,16 @@ pub(crate) fn receive<T>(mut attempt: impl FnMut() -> rustix::io::Result<T>) -> 
     }
 }
 
-/// Checks that a handle is a Unix socket of the expected kind, and makes it non-blocking.
+/// How everything is sent. Not by the descriptor's own flag, which whoever else has the socket can clear.
+pub(crate) const SEND: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
+/// How everything is received; see [`SEND`].
+pub(crate) const RECEIVE: RecvFlags = RecvFlags::DONTWAIT;
+
+/// Checks that a handle is a Unix socket of the expected kind.
 pub(crate) fn checked_socket(handle: Handle, kind: SocketType, expected: &'static str) -> Result<OwnedFd> {
-    let descriptor = handle.into_fd();
-    let is_right = sockopt::socket_type(&descriptor).is_ok_and(|found| found == kind)
-        && sockopt::socket_domain(&descriptor).is_ok_and(|found| found == AddressFamily::UNIX);
-    if !is_right {
-        return Err(Error::WrongType { expected });
-    }
-    rustix::io::ioctl_fionbio(&descriptor, true)
-        .map_err(|source| Error::io("cannot make a socket non-blocking", source))?;
-    Ok(descriptor)
+    let is_right = sockopt::socket_type(&handle).is_ok_and(|found| found == kind)
+        && sockopt::socket_domain(&handle).is_ok_and(|found| found == AddressFamily::UNIX);
+    if is_right { Ok(handle.into_fd()) } else { Err(Error::WrongType { expected }) }
 }
 
 impl Channel {
@@ -85,13 +84,16 @@ impl Channel {
     /// Connects to whoever listens at a path, of any length.
     ///
     /// # Errors
-    /// Nobody listens there, too many wait there already, or the path may not be used.
+    /// [`Error::ShouldWait`] when too many wait there already; nobody listens there, or the path may not be
+    /// used.
     pub fn connect(path: &Path) -> Result<Self> {
         let socket = seqpacket()?;
         let (address, _directory) = address(path)?;
-        rustix::net::connect(&socket, &address)
-            .map_err(|source| Error::io(format!("cannot connect to {}", path.display()), source))?;
-        Ok(Self(socket))
+        match rustix::net::connect(&socket, &address) {
+            Ok(()) => Ok(Self(socket)),
+            Err(rustix::io::Errno::AGAIN) => Err(Error::ShouldWait),
+            Err(source) => Err(Error::io(format!("cannot connect to {}", path.display()), source)),
+        }
     }
 
     /// Sends a message. Whatever happens, the handles are gone afterwards: with the message, or closed.
@@ -118,7 +120,7 @@ impl Channel {
         if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(&descriptors)) {
             return Err(Error::TooManyHandles { found: descriptors.len(), limit: MAX_MESSAGE_HANDLES });
         }
-        rustix::net::sendmsg(&self.0, &[IoSlice::new(bytes)], &mut ancillary, SendFlags::NOSIGNAL)
+        rustix::net::sendmsg(&self.0, &[IoSlice::new(bytes)], &mut ancillary, SEND)
             .map(|_| ())
             .map_err(|source| Error::of_transfer("cannot send a message", source))
     }
@@ -137,7 +139,7 @@ impl Channel {
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let received = receive(|| {
             let bytes = &mut [IoSliceMut::new(&mut bytes)];
-            rustix::net::recvmsg(&self.0, bytes, &mut ancillary, RecvFlags::CMSG_CLOEXEC)
+            rustix::net::recvmsg(&self.0, bytes, &mut ancillary, RECEIVE | RecvFlags::CMSG_CLOEXEC)
         })
         .map_err(|source| Error::of_transfer("cannot receive a message", source))?;
         let mut handles = Vec::new();

@@ -7,11 +7,11 @@
 //! A full FIFO becomes writable in a wait when about half of it was read; a write may succeed before. One of
 //! depth 1 may be writable in a wait though it is full.
 
-use crate::channel::{MAX_MESSAGE_BYTES, checked_socket, pair, receive};
+use crate::channel::{MAX_MESSAGE_BYTES, RECEIVE, SEND, checked_socket, pair, receive};
 use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::sys;
-use rustix::net::{RecvFlags, SendFlags, SocketType, sockopt};
+use rustix::net::{RecvFlags, SocketType, sockopt};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// The kernel takes the size of a queue as an `int`, and doubles it.
@@ -83,7 +83,7 @@ impl Fifo {
         if sys::unread_by_peer(&self.socket)? >= self.depth * self.cost {
             return Err(Error::ShouldWait);
         }
-        rustix::net::send(&self.socket, element, SendFlags::NOSIGNAL)
+        rustix::net::send(&self.socket, element, SEND)
             .map(|_| ())
             .map_err(|source| Error::of_transfer("cannot write to a fifo", source))
     }
@@ -95,8 +95,9 @@ impl Fifo {
     /// of another size, which is gone.
     pub fn read(&self, element: &mut [u8]) -> Result<()> {
         self.check(element.len())?;
-        let (_, length) = receive(|| rustix::net::recv(&self.socket, &mut *element, RecvFlags::TRUNC))
-            .map_err(|source| Error::of_transfer("cannot read from a fifo", source))?;
+        let (_, length) =
+            receive(|| rustix::net::recv(&self.socket, &mut *element, RECEIVE | RecvFlags::TRUNC))
+                .map_err(|source| Error::of_transfer("cannot read from a fifo", source))?;
         if length == 0 {
             return Err(Error::PeerClosed);
         }
@@ -121,7 +122,7 @@ impl AsFd for Fifo {
 /// Queue memory of an element of this size.
 fn element_cost(element_bytes: usize) -> Result<usize> {
     let (a, _b) = pair(SocketType::SEQPACKET)?;
-    rustix::net::send(&a, &vec![0; element_bytes], SendFlags::NOSIGNAL)
+    rustix::net::send(&a, &vec![0; element_bytes], SEND)
         .map_err(|source| Error::of_transfer("cannot write to a fifo", source))?;
     Ok(sys::unread_by_peer(&a)?.max(1))
 }

@@ -10,12 +10,14 @@
 //! | [`fifo`] | small elements of one size | a `SOCK_SEQPACKET` pair with a counted capacity |
 //! | [`socket`] | a byte stream | a `SOCK_STREAM` pair |
 //! | [`wait`] | signals with a deadline | `epoll` |
+//! | [`debuglog`] | lines for people | standard error, which is never waited for |
 //! | [`process`] | koids, names, death | pid, tid, `pidfd` |
 //! | [`runtime_dir`] | where sockets and VMOs live | a directory of mode 0700 |
 //! | [`ticks`] | one clock for all processes | the invariant TSC, or `CLOCK_MONOTONIC` |
 #![deny(unsafe_code)]
 
 pub mod channel;
+pub mod debuglog;
 mod error;
 pub mod fifo;
 pub mod handle;
@@ -37,5 +39,5 @@ pub use handle::Handle;
 pub use process::{ProcessFd, process_koid, process_name, thread_koid, thread_name};
 pub use runtime_dir::{Lock, RuntimeDir};
 pub use socket::Socket;
-pub use vmo::{LiveLock, Mapping, Vmo};
+pub use vmo::{Backing, LiveLock, Mapping, Vmo};
 pub use wait::{Event, Signals, WaitSet, Waker, wait_one};

@@ -145,6 +145,17 @@ impl RuntimeDir {
             .map_err(|source| Error::io(format!("cannot create {}", self.path.join(name).display()), source))
     }
 
+    /// A file of it to write at the end of, new or as it is; a symbolic link is not followed.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn append_to_file(&self, name: &str) -> Result<std::fs::File> {
+        let flags = OFlags::CREATE | OFlags::APPEND | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        rustix::fs::openat(&self.directory, name, flags, Mode::RUSR | Mode::WUSR)
+            .map(std::fs::File::from)
+            .map_err(|source| Error::io(format!("cannot create {}", self.path.join(name).display()), source))
+    }
+
     /// Removes a file of it; of the directory that was opened, whatever has its path now.
     ///
     /// # Errors

@@ -1,9 +1,9 @@
 //! A byte stream between two processes, with back-pressure that the caller sees.
 
-use crate::channel::{checked_socket, pair, receive};
+use crate::channel::{RECEIVE, SEND, checked_socket, pair, receive};
 use crate::error::{Error, Result};
 use crate::handle::Handle;
-use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketType, sockopt};
+use rustix::net::{Shutdown, SocketType, sockopt};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// What a writer may be ahead of its reader.
@@ -47,7 +47,7 @@ impl Socket {
     /// # Errors
     /// [`Error::ShouldWait`] when there is no room, [`Error::PeerClosed`] when nobody reads.
     pub fn write(&self, bytes: &[u8]) -> Result<usize> {
-        rustix::net::send(&self.0, bytes, SendFlags::NOSIGNAL)
+        rustix::net::send(&self.0, bytes, SEND)
             .map_err(|source| Error::of_transfer("cannot write to a socket", source))
     }
 
@@ -56,7 +56,7 @@ impl Socket {
     /// # Errors
     /// [`Error::ShouldWait`] when there is nothing yet.
     pub fn read(&self, bytes: &mut [u8]) -> Result<usize> {
-        receive(|| rustix::net::recv(&self.0, &mut *bytes, RecvFlags::empty()))
+        receive(|| rustix::net::recv(&self.0, &mut *bytes, RECEIVE))
             .map(|(_, length)| length)
             .map_err(|source| Error::of_transfer("cannot read from a socket", source))
     }

@@ -16,7 +16,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 
 /// Where ticks come from.
@@ -49,6 +49,8 @@ impl Source {
 
 /// 0 until it was asked for.
 static SOURCE: AtomicU8 = AtomicU8::new(0);
+/// The kernel does not say by what it keeps time: in a sandbox without `/sys`, for example.
+static IS_GUESSED: AtomicBool = AtomicBool::new(false);
 
 /// The current time in ticks.
 ///
@@ -69,6 +71,8 @@ pub fn now() -> u64 {
 const COUNTER: Source = Source::Tsc;
 #[cfg(target_arch = "aarch64")]
 const COUNTER: Source = Source::Cntvct;
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const COUNTER: Source = Source::Monotonic;
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
@@ -111,9 +115,38 @@ pub fn source() -> Source {
     }
 }
 
+/// Name of the source of a process that cannot find it out: it takes what others on the machine use.
+pub const UNKNOWN: &str = "unknown";
+
+/// The name of [`source`], or [`UNKNOWN`].
+#[must_use]
+pub fn source_name() -> &'static str {
+    let source = source();
+    if IS_GUESSED.load(Ordering::Relaxed) { UNKNOWN } else { source.name() }
+}
+
+/// Takes the source that others on the machine use, where this process could not find out which it is. Times
+/// that were read before may be of another clock then. False where this process knows another one.
+#[must_use]
+pub fn adopt(name: &str) -> bool {
+    let own = source();
+    let Some(theirs) = Source::from_name(name) else {
+        return false;
+    };
+    let is_possible = theirs == COUNTER || theirs == Source::Monotonic;
+    if own != theirs && is_possible && IS_GUESSED.load(Ordering::Relaxed) {
+        SOURCE.store(theirs as u8, Ordering::Relaxed);
+        return true;
+    }
+    own == theirs
+}
+
 fn detect() -> Source {
     let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    let kernel = std::fs::read_to_string(path).unwrap_or_default();
+    let Ok(kernel) = std::fs::read_to_string(path) else {
+        IS_GUESSED.store(true, Ordering::Relaxed);
+        return Source::Monotonic;
+    };
     match kernel.trim() {
         "tsc" if cfg!(target_arch = "x86_64") => Source::Tsc,
         "arch_sys_counter" if cfg!(target_arch = "aarch64") => Source::Cntvct,

@@ -29,29 +29,12 @@ impl Vmo {
     /// [`Error::NoSpace`] when the file system has no room for all of it, [`Error::OutOfRange`] for a size of
     /// 0; otherwise what the operating system says. No file is left behind.
     pub fn create_in(directory: &Path, name: &str, size: u64) -> Result<Self> {
-        let path = directory.join(name);
-        let failed = |source| Error::io(format!("cannot create {}", path.display()), source);
-        check_size(size)?;
-        let available = available_in(directory)?;
-        if available < size {
-            return Err(Error::NoSpace { directory: directory.to_owned(), needed: size, available });
+        let mut backing = Backing::begin(directory, name, size)?;
+        loop {
+            if let Some(vmo) = backing.step(u64::MAX)? {
+                return Ok(vmo);
+            }
         }
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let file = rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR).map_err(failed)?;
-        if let Err(source) = back(&file, size) {
-            drop(file);
-            let _ = std::fs::remove_file(&path);
-            return Err(match source {
-                // Somebody else took it in between.
-                Errno::NOSPC | Errno::DQUOT => Error::NoSpace {
-                    directory: directory.to_owned(),
-                    needed: size,
-                    available: available_in(directory)?,
-                },
-                source => failed(source),
-            });
-        }
-        Ok(Self { file: file.into(), path: Some(path) })
     }
 
     /// Memory without a name, sealed against growing and shrinking.
@@ -63,7 +46,7 @@ impl Vmo {
         let failed = |source| Error::io("cannot make anonymous memory", source);
         let file = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
             .map_err(failed)?;
-        back(&file, size).map_err(failed)?;
+        back(&file, 0, size).map_err(failed)?;
         rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
             .map_err(failed)?;
         Ok(Self { file: file.into(), path: None })
@@ -106,18 +89,29 @@ impl Vmo {
         Ok(bytes)
     }
 
-    /// Takes a VMO out of a message.
+    /// Takes a VMO out of a message of somebody who is trusted: it may be a file of any file system, and what
+    /// is done with it may take as long as that takes.
     ///
     /// # Errors
     /// The handle is no regular file.
     pub fn from_handle(handle: Handle) -> Result<Self> {
-        let descriptor = handle.into_fd();
-        let is_file = rustix::fs::fstat(&descriptor)
-            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
-        if !is_file {
-            return Err(Error::WrongType { expected: "vmo" });
+        Self::from_handle_if(handle, Handle::is_file)
+    }
+
+    /// Takes a VMO out of a message that [`Vmo::anonymous`] or [`Vmo::of_bytes`] has made: nobody else is
+    /// waited for when it is read or closed.
+    ///
+    /// # Errors
+    /// The handle is no memory without a name, or can become shorter.
+    pub fn from_sealed_handle(handle: Handle) -> Result<Self> {
+        Self::from_handle_if(handle, Handle::is_sealed_memory)
+    }
+
+    fn from_handle_if(handle: Handle, is_right: impl Fn(&Handle) -> bool) -> Result<Self> {
+        match is_right(&handle) {
+            true => Ok(Self { file: handle.into_fd().into(), path: None }),
+            false => Err(Error::WrongType { expected: "vmo" }),
         }
-        Ok(Self { file: descriptor.into(), path: None })
     }
 
     /// Puts the VMO into a message.
@@ -264,15 +258,82 @@ fn available_in(directory: &Path) -> Result<u64> {
     Ok(if space.f_blocks == 0 { u64::MAX } else { space.f_bavail.saturating_mul(space.f_frsize) })
 }
 
-/// Gives a new file its size, with memory behind all of it.
-fn back(file: &OwnedFd, size: u64) -> rustix::io::Result<()> {
-    let mut done = 0;
+/// Makes a file longer, with memory behind all of it.
+fn back(file: &impl AsFd, mut done: u64, size: u64) -> rustix::io::Result<()> {
     while done < size {
         let step = (size - done).min(BACKING_STEP_BYTES);
         retry_on_intr(|| rustix::fs::fallocate(file, FallocateFlags::empty(), done, step))?;
         done += step;
     }
     Ok(())
+}
+
+/// A VMO that is being made, a few bytes at a time: of a large one the kernel has to clear every page. Its
+/// file is deleted if it is dropped before that.
+#[derive(Debug)]
+pub struct Backing {
+    /// None when it is complete.
+    vmo: Option<Vmo>,
+    directory: PathBuf,
+    size: u64,
+    done: u64,
+}
+
+impl Backing {
+    /// Begins what [`Vmo::create_in`] does at once.
+    ///
+    /// # Errors
+    /// As there; room is looked for, and not yet taken.
+    pub fn begin(directory: &Path, name: &str, size: u64) -> Result<Self> {
+        let path = directory.join(name);
+        check_size(size)?;
+        let available = available_in(directory)?;
+        if available < size {
+            return Err(Error::NoSpace { directory: directory.to_owned(), needed: size, available });
+        }
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let file = rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR)
+            .map_err(|source| Error::io(format!("cannot create {}", path.display()), source))?;
+        let vmo = Vmo { file: file.into(), path: Some(path) };
+        Ok(Self { vmo: Some(vmo), directory: directory.to_owned(), size, done: 0 })
+    }
+
+    /// Backs so many bytes more; the VMO, when those were the last.
+    ///
+    /// # Errors
+    /// As [`Vmo::create_in`].
+    pub fn step(&mut self, bytes: u64) -> Result<Option<Vmo>> {
+        let Some(vmo) = &self.vmo else {
+            return Ok(None);
+        };
+        let end = self.size.min(self.done.saturating_add(bytes));
+        match back(vmo, self.done, end) {
+            Ok(()) if end == self.size => return Ok(self.vmo.take()),
+            Ok(()) => self.done = end,
+            // Somebody else took it in between.
+            Err(Errno::NOSPC | Errno::DQUOT) => {
+                let available = available_in(&self.directory)?;
+                return Err(Error::NoSpace {
+                    directory: self.directory.clone(),
+                    needed: self.size,
+                    available,
+                });
+            }
+            Err(source) => {
+                let path = vmo.path().unwrap_or(&self.directory);
+                return Err(Error::io(format!("cannot create {}", path.display()), source));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Drop for Backing {
+    fn drop(&mut self) {
+        if let Some(path) = self.vmo.as_ref().and_then(Vmo::path) {
+            let _ = std::fs::remove_file(path);
+        }
+    }
 }
 
 impl AsFd for Vmo {

@@ -21,27 +21,32 @@ const THREADS: u64 = 4;
 /// Events of each thread of an honest program.
 const EVENTS: u64 = 1500;
 
-struct Scene {
-    sandbox: Sandbox,
-    client: Client,
-    manager: Process,
+pub(super) struct Scene {
+    pub sandbox: Sandbox,
+    pub client: Client,
+    pub manager: Process,
 }
 
 /// A session in which some programs record.
-struct Recording {
+pub(super) struct Recording {
     session: Session,
     output: Collector,
 }
 
 impl Scene {
-    fn new() -> Self {
+    pub fn new() -> Self {
+        Self::with(|sandbox| sandbox.spawn("trace", &["manager"]))
+    }
+
+    /// With a manager that was started in another way.
+    pub fn with(start: impl FnOnce(&Sandbox) -> Process) -> Self {
         let sandbox = Sandbox::new();
-        let manager = sandbox.spawn("trace", &["manager"]);
+        let manager = start(&sandbox);
         let client = Client::connect(&sandbox);
         Self { sandbox, client, manager }
     }
 
-    fn start(&self, mode: BufferingMode) -> Recording {
+    pub fn start(&self, mode: BufferingMode) -> Recording {
         let config = TraceConfig {
             buffering_mode: mode,
             buffer_size_megabytes_hint: 1,
@@ -57,7 +62,7 @@ impl Scene {
     }
 
     /// Programs with so many events each, from beginning to end.
-    fn run_honest(&self, count: usize) {
+    pub fn run_honest(&self, count: usize) {
         let page = |number: usize| {
             let page = self.sandbox.file(&format!("page-{number}"));
             fs::write(&page, [0; 4096]).unwrap();
@@ -80,14 +85,14 @@ impl Scene {
     }
 
     /// The most memory that the manager has had.
-    fn peak_memory_kib(&self) -> u64 {
+    pub fn peak_memory_kib(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.manager.pid())).unwrap();
         let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
     }
 
     /// The manager answers, and it does so soon.
-    fn assert_alive(&mut self) {
+    pub fn assert_alive(&mut self) {
         let begin = Instant::now();
         let answer = self.client.ask(ProvisionerRequest::GetProviders);
         assert!(matches!(answer, ProvisionerResponse::Providers(_)), "{answer:?}");
@@ -98,7 +103,7 @@ impl Scene {
 
 impl Recording {
     /// Ends it; what is in the archive, and what was said of each provider.
-    fn stop(mut self) -> (Archive, Vec<ProviderStats>) {
+    pub fn stop(mut self) -> (Archive, Vec<ProviderStats>) {
         let answer = self.session.ask(SessionRequest::StopTracing(StopOptions { write_results: true }));
         let SessionResponse::StopTracing(Ok(result)) = answer else { panic!("{answer:?}") };
         drop(self.session);
@@ -107,7 +112,7 @@ impl Recording {
 }
 
 /// Everything that honest programs wrote is there, in order, and nothing else.
-fn assert_honest(archive: &Archive, count: usize, what: &str) {
+pub(super) fn assert_honest(archive: &Archive, count: usize, what: &str) {
     let honest: Vec<ProviderId> =
         archive.providers.iter().filter(|(_, name)| name.as_str() == "burst").map(|(id, _)| *id).collect();
     assert_eq!(honest.len(), count, "{what}");

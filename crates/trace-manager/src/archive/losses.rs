@@ -2,12 +2,15 @@
 //! time.
 
 use super::ByteSink;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use trace_format::loss::{LossCode, LossRecord};
 use trace_format::slab::{Loss, LossReason};
 use trace_format::units::{ProviderId, Ticks};
 use trace_protocol::controller::Lost;
 use trace_reader::buffer::{BufferError, BufferReader, GapLoss, Source};
+
+/// Gaps that are kept in mind. An honest buffer shows far fewer at a time, and never one again that has gone.
+const MAX_TOLD_GAPS: usize = 256;
 
 /// What was told of a provider's ledger so far.
 #[derive(Debug, Default)]
@@ -100,6 +103,10 @@ impl Losses {
                 self.dropped = self.dropped.saturating_add(new);
                 write(provider, gap.gap.reason.into(), Loss { count: new, ..gap.loss }, out);
             }
+        }
+        if self.told_gaps.len() > MAX_TOLD_GAPS {
+            let shown: BTreeSet<_> = gaps.iter().map(|gap| (gap.gap.half, gap.gap.reason)).collect();
+            self.told_gaps.retain(|key, _| shown.contains(key));
         }
     }
 
@@ -211,6 +218,21 @@ mod tests {
         assert_eq!(gaps(&mut losses, &[gap(4, loss(5, 1000, 1001))]), [loss(5, 1000, 1001)]);
         assert_eq!(ledger(&mut losses, &[(LossReason::NotSaved, loss(18, 100, 1001))]), []);
         assert_eq!(losses.dropped(), 20);
+    }
+
+    #[test]
+    fn gaps_that_are_not_shown_any_more_are_forgotten() {
+        let mut losses = Losses::default();
+        for half in 0..10 * MAX_TOLD_GAPS as u64 {
+            let shown = [gap(half, loss(1, 5, 6)), gap(half + 1, loss(2, 5, 6))];
+            let new = [loss(1, 5, 6), loss(2, 5, 6)];
+            assert_eq!(
+                gaps(&mut losses, &shown),
+                if half == 0 { &new[..] } else { &new[1..] },
+                "half {half}"
+            );
+            assert!(losses.told_gaps.len() <= MAX_TOLD_GAPS);
+        }
     }
 
     #[test]

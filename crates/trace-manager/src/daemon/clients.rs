@@ -1,9 +1,10 @@
 //! The clients' side of the daemon: provisioner connections, session channels and queries.
 
 use super::memory::Dumps;
-use super::providers::{Providers, load, send};
+use super::providers::Providers;
 use super::task::Asker;
-use super::{Key, client_id};
+use super::wire::{load, send};
+use super::{ACCEPTED_AT_ONCE, Key, client_id};
 use crate::core::{ClientId, Event, Uid};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -12,13 +13,17 @@ use trace_protocol::controller::{
     KnownCategory, ProviderInfo, ProviderProgress, ProvisionerRequest, ProvisionerResponse, SessionRequest,
     SessionResponse, SnapshotError, StopResult, TaskRequest, TaskResponse, TraceConfig,
 };
-use trace_protocol::limits::MAX_PROVIDERS;
+use trace_protocol::limits::{MAX_KNOWN_CATEGORIES, MAX_PROVIDERS, MAX_UNANSWERED};
 use trace_protocol::{Encoded, Message, Txid};
 use zx_sim::{Channel, Error, Handle, Listener, Signals, Socket, WaitSet};
 
 /// Connections of clients; then the oldest that waits for nothing is closed. A session has a channel of its
 /// own.
 const MAX_PROVISIONERS: usize = 256;
+/// Alerts that a client waits for at a time.
+const MAX_WATCHES: usize = 16;
+/// Questions about categories that providers are asked at a time; each may collect some megabytes.
+const MAX_QUERIES: usize = 4;
 /// How long providers may take to say which categories they have, all together.
 const CATEGORIES_WAIT: Duration = Duration::from_secs(1);
 
@@ -32,8 +37,9 @@ pub(super) struct Clients {
     /// The outputs that came with InitializeTracing, until the core takes or refuses them, in that order.
     new_outputs: VecDeque<Socket>,
     queries: Vec<Query>,
-    /// Who waits for a snapshot, and where it is to go until it is begun.
-    snapshots: Vec<(u32, Txid, Option<Socket>)>,
+    /// Questions about categories that wait for their turn.
+    waiting_queries: VecDeque<Asking>,
+    snapshots: Vec<WantedSnapshot>,
     /// Requests about tasks that were not answered yet.
     asking: BTreeSet<(u32, u32)>,
 }
@@ -52,11 +58,29 @@ struct SessionChannel {
 
 /// A question about categories that providers are still answering.
 struct Query {
-    client: u32,
-    txid: Txid,
+    asking: Asking,
     waiting_for: BTreeSet<ProviderId>,
     categories: BTreeSet<KnownCategory>,
     deadline: Instant,
+}
+
+/// Somebody who wants to know which categories there are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asking {
+    connection: u32,
+    txid: Txid,
+    /// Who it is.
+    pub uid: Uid,
+}
+
+/// Somebody who waits for a snapshot.
+struct WantedSnapshot {
+    /// As whom the core knows who asked.
+    client: ClientId,
+    connection: u32,
+    txid: Txid,
+    /// Where it is to go, until it is begun.
+    output: Option<Socket>,
 }
 
 /// A session that somebody asks for.
@@ -93,6 +117,7 @@ impl Clients {
             sessions: BTreeMap::new(),
             new_outputs: VecDeque::new(),
             queries: Vec::new(),
+            waiting_queries: VecDeque::new(),
             snapshots: Vec::new(),
             asking: BTreeSet::new(),
         }
@@ -103,9 +128,16 @@ impl Clients {
         self.provisioners.is_empty() && self.sessions.is_empty()
     }
 
-    /// Takes in all connections that wait on the provisioner socket.
-    pub fn accept(&mut self, provisioner: &Listener, waits: &WaitSet) {
-        while let Ok(channel) = provisioner.accept() {
+    /// Takes in connections that wait on the provisioner socket.
+    ///
+    /// # Errors
+    /// There are no descriptors left.
+    pub fn accept(&mut self, provisioner: &Listener, waits: &WaitSet) -> zx_sim::Result<()> {
+        for _ in 0..ACCEPTED_AT_ONCE {
+            let channel = match provisioner.accept() {
+                Err(Error::ShouldWait) => break,
+                channel => channel?,
+            };
             let Ok(peer) = channel.peer() else {
                 continue;
             };
@@ -119,6 +151,7 @@ impl Clients {
                 self.silent.insert(number);
             }
         }
+        Ok(())
     }
 
     /// Closes the oldest connection that has never asked for anything, or else that waits for no answer.
@@ -159,6 +192,12 @@ impl Clients {
             Err(_) => None,
         };
         self.silent.remove(&number);
+        if self.unanswered(number) >= MAX_UNANSWERED {
+            let reason = format!("{MAX_UNANSWERED} requests on this connection wait for their answers");
+            self.answer(number, Txid::ONE_WAY, ProvisionerResponse::Refused { reason });
+            self.close_provisioner(number, waits);
+            return None;
+        }
         match request {
             Some((_, ProvisionerRequest::InitializeTracing { session, config, output })) => {
                 let pid = channel.peer().map_or(0, |peer| peer.pid);
@@ -175,12 +214,15 @@ impl Clients {
                 self.answer(number, txid, ProvisionerResponse::DumpMemory(dump));
             }
             Some((txid, ProvisionerRequest::GetKnownCategories)) => {
-                self.begin_query(number, txid, &asked);
+                self.waiting_queries.push_back(Asking { connection: number, txid, uid: asked.uid });
             }
             Some((txid, ProvisionerRequest::TakeSnapshot { output })) => match Socket::from_handle(output) {
                 Ok(output) => {
-                    self.snapshots.push((number, txid, Some(output)));
-                    events.push_back(Event::Snapshot { client: client_id(number), uid: asked.uid });
+                    // A connection may want several.
+                    let client = client_id(self.number());
+                    let output = Some(output);
+                    self.snapshots.push(WantedSnapshot { client, connection: number, txid, output });
+                    events.push_back(Event::Snapshot { client, uid: asked.uid });
                 }
                 // As with any other message that does not decode.
                 Err(_) => self.close_provisioner(number, waits),
@@ -197,6 +239,8 @@ impl Clients {
 
     fn close_provisioner(&mut self, number: u32, waits: &WaitSet) {
         self.silent.remove(&number);
+        self.waiting_queries.retain(|asking| asking.connection != number);
+        self.queries.retain(|query| query.asking.connection != number);
         if let Some((channel, _)) = self.provisioners.remove(&number) {
             let _ = waits.remove(&channel);
         }
@@ -204,15 +248,14 @@ impl Clients {
 
     /// Where the snapshot goes that a client has asked for.
     pub fn take_snapshot_output(&mut self, client: ClientId) -> Option<Socket> {
-        let waiting = self.snapshots.iter_mut().find(|(number, ..)| client_id(*number) == client)?;
-        waiting.2.take()
+        self.snapshots.iter_mut().find(|wanted| wanted.client == client)?.output.take()
     }
 
     /// Answers the one who asked for a snapshot.
     pub fn reply_snapshot(&mut self, client: ClientId, result: Result<StopResult, SnapshotError>) {
-        if let Some(place) = self.snapshots.iter().position(|(number, ..)| client_id(*number) == client) {
-            let (number, txid, _) = self.snapshots.remove(place);
-            self.answer(number, txid, ProvisionerResponse::TakeSnapshot(result));
+        if let Some(place) = self.snapshots.iter().position(|wanted| wanted.client == client) {
+            let WantedSnapshot { connection, txid, .. } = self.snapshots.remove(place);
+            self.answer(connection, txid, ProvisionerResponse::TakeSnapshot(result));
         }
     }
 
@@ -257,9 +300,15 @@ impl Clients {
 
     /// Somebody waits for the answer of another process, or of ours, and is not to be closed.
     fn waits(&self, number: u32) -> bool {
-        self.queries.iter().any(|query| query.client == number)
-            || self.snapshots.iter().any(|(client, ..)| *client == number)
-            || self.asking.iter().any(|(client, _)| *client == number)
+        self.unanswered(number) > 0
+    }
+
+    /// Requests of a connection that wait for their answers.
+    fn unanswered(&self, number: u32) -> usize {
+        self.queries.iter().filter(|query| query.asking.connection == number).count()
+            + self.waiting_queries.iter().filter(|asking| asking.connection == number).count()
+            + self.snapshots.iter().filter(|wanted| wanted.connection == number).count()
+            + self.asking.range((number, 0)..=(number, u32::MAX)).count()
     }
 
     /// The output of a task, as if it had come with an InitializeTracing.
@@ -287,6 +336,13 @@ impl Clients {
             Some((txid, SessionRequest::StopTracing(options))) => {
                 session.stops.push(txid);
                 events.push_back(Event::Stop { client, options });
+            }
+            Some((_, SessionRequest::WatchAlert)) if session.alerts.len() == MAX_WATCHES => {
+                let reason = format!("{MAX_WATCHES} requests for an alert wait for their answers");
+                let refused = SessionResponse::Refused { reason };
+                send(&session.channel, Message::<Handle>::encode(refused, Txid::ONE_WAY));
+                self.sessions.remove(&number);
+                events.push_back(Event::ClientClosed { client });
             }
             Some((txid, SessionRequest::WatchAlert)) => {
                 session.alerts.push_back(txid);
@@ -341,16 +397,25 @@ impl Clients {
         }
     }
 
-    fn begin_query(&mut self, number: u32, txid: Txid, asked: &Asked<'_>) {
-        let waiting_for = asked
-            .providers
+    /// The next question about categories that providers are to be asked; first of a user who has none.
+    pub fn next_query(&mut self) -> Option<Asking> {
+        if self.queries.len() >= MAX_QUERIES {
+            return None;
+        }
+        let is_new = |asking: &Asking| self.queries.iter().all(|query| query.asking.uid != asking.uid);
+        let next = self.waiting_queries.iter().position(is_new).unwrap_or(0);
+        self.waiting_queries.remove(next)
+    }
+
+    /// Asks the providers that a user may see.
+    pub fn begin_query(&mut self, asking: &Asking, seen: &[ProviderInfo], registered: &mut Providers) {
+        let waiting_for = seen
             .iter()
             .map(|provider| ProviderId(provider.id))
-            .filter(|id| asked.registered.ask_categories(*id, txid))
+            .filter(|id| registered.ask_categories(*id, asking.txid))
             .collect();
         self.queries.push(Query {
-            client: number,
-            txid,
+            asking: *asking,
             waiting_for,
             categories: BTreeSet::new(),
             deadline: Instant::now() + CATEGORIES_WAIT,
@@ -362,7 +427,10 @@ impl Clients {
     pub fn handle_categories(&mut self, provider: ProviderId, categories: Vec<KnownCategory>) {
         for query in &mut self.queries {
             if query.waiting_for.remove(&provider) {
-                query.categories.extend(categories.iter().cloned());
+                let room = MAX_KNOWN_CATEGORIES.saturating_sub(query.categories.len());
+                let new = categories.iter().filter(|category| !query.categories.contains(category));
+                let new: Vec<_> = new.take(room).cloned().collect();
+                query.categories.extend(new);
             }
         }
         self.finish_queries(Instant::now());
@@ -385,9 +453,9 @@ impl Clients {
         self.queries = waiting;
         let finished: Vec<Query> = finished;
         for query in finished {
-            let limit = trace_protocol::limits::MAX_KNOWN_CATEGORIES;
-            let categories = query.categories.into_iter().take(limit).collect();
-            self.answer(query.client, query.txid, ProvisionerResponse::KnownCategories(categories));
+            let categories = query.categories.into_iter().collect();
+            let Asking { connection, txid, .. } = query.asking;
+            self.answer(connection, txid, ProvisionerResponse::KnownCategories(categories));
         }
     }
 

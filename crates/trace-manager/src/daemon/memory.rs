@@ -19,7 +19,7 @@ impl Dumps {
     /// Asks those who record.
     pub fn take(
         &mut self,
-        providers: &Providers,
+        providers: &mut Providers,
         recording: &[ProviderId],
         level: MemoryDumpLevel,
     ) -> MemoryDump {
@@ -33,7 +33,7 @@ impl Dumps {
         &mut self,
         now: Instant,
         wanted: Option<MemoryDumps>,
-        providers: &Providers,
+        providers: &mut Providers,
         recording: impl FnOnce() -> Option<Vec<ProviderId>>,
     ) {
         let Some(wanted) = wanted else {

@@ -1,11 +1,16 @@
 //! The providers' side of the daemon: registrations, channels, buffers and FIFOs.
 
+mod making;
+
 use super::leaving::{End, Leaving};
+use super::log::log;
 use super::session_dir::SessionDir;
-use super::{Key, log};
+use super::wire::{load, send};
+use super::{ACCEPTED_AT_ONCE, Key};
 use crate::archive::transfer::{BufferOf, Progress, Transfer, VmoSource, buffer_mode};
 use crate::core::{Event, Part, Uid};
-use crate::recovery::manifest::{Entry, ProviderFacts, SessionFacts};
+use crate::recovery::manifest::{Entry, SessionFacts};
+use making::{Next, Unready};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -13,20 +18,21 @@ use trace_format::buffer::BUFFER_VERSION;
 use trace_format::units::{ProviderId, TicksPerSecond};
 use trace_protocol::controller::{KnownCategory, ProviderProgress, ProviderStats, TraceConfig};
 use trace_protocol::fifo::{FIFO_DEPTH, PACKET_BYTES};
+use trace_protocol::limits::MAX_PROVIDERS_OF_A_USER;
 use trace_protocol::memory::MemoryDumpLevel;
-use trace_protocol::provider::{ProviderConfig, ProviderRequest, ProviderResponse};
+use trace_protocol::provider::{ProviderRequest, ProviderResponse};
 use trace_protocol::registry::{Registration, RegistryRequest, RegistryResponse, RegistryStatus};
-use trace_protocol::{
-    BufferDisposition, BufferingMode, Encoded, FifoRequest, Message, ProtocolError, Txid, VersionRange,
-};
+use trace_protocol::{BufferDisposition, BufferingMode, Encoded, FifoRequest, Message, Txid, VersionRange};
 use trace_reader::buffer::{self, Activity, BufferReader, Usage};
-use zx_sim::ticks::Clock;
+use zx_sim::ticks::{self, Clock};
 use zx_sim::{Channel, Error, Fifo, Handle, Listener, ProcessFd, RuntimeDir, Signals, Vmo, WaitSet};
 
 /// How long a connection may take to register.
 const REGISTRATION_WAIT: Duration = Duration::from_secs(5);
 /// Connections that have not registered yet; then the oldest is given up.
 const MAX_SILENT: usize = 256;
+/// Packets that count though the provider's channel is closed: an honest one has no more of them unread.
+const MAX_LAST_PACKETS: usize = 2 * FIFO_DEPTH;
 
 /// Everything the daemon holds of providers.
 pub(super) struct Providers {
@@ -44,6 +50,8 @@ pub(super) struct Providers {
     session: Option<SessionDir>,
     /// What the session's directory begins with, until there is one.
     beginning: Option<(SessionFacts, Vec<u8>)>,
+    /// Buffers that are being made, one after the other.
+    unready: VecDeque<Unready>,
 }
 
 /// What becomes of a buffer whose provider has no part in the session any more.
@@ -59,6 +67,7 @@ pub(super) enum Buffer {
 struct Provider {
     name: String,
     pid: u64,
+    uid: Uid,
     /// Gone when the provider is closed but its buffer is still being read.
     channel: Option<Channel>,
     process: Option<Rc<ProcessFd>>,
@@ -122,12 +131,20 @@ impl Providers {
             next_id: 1,
             session: None,
             beginning: None,
+            unready: VecDeque::new(),
         }
     }
 
-    /// Takes in all connections that wait on the registry socket.
-    pub fn accept(&mut self, registry: &Listener, waits: &WaitSet) {
-        while let Ok(channel) = registry.accept() {
+    /// Takes in connections that wait on the registry socket.
+    ///
+    /// # Errors
+    /// There are no descriptors left.
+    pub fn accept(&mut self, registry: &Listener, waits: &WaitSet) -> zx_sim::Result<()> {
+        for _ in 0..ACCEPTED_AT_ONCE {
+            let channel = match registry.accept() {
+                Err(Error::ShouldWait) => break,
+                channel => channel?,
+            };
             let number = self.next_registration;
             self.next_registration = number.wrapping_add(1);
             let key = Key::Registration(number).encode();
@@ -138,6 +155,7 @@ impl Providers {
                 self.registrations.insert(number, (channel, Instant::now() + REGISTRATION_WAIT));
             }
         }
+        Ok(())
     }
 
     /// Gives connections up that have said nothing for too long, which leave the wait set when they are
@@ -198,7 +216,7 @@ impl Providers {
         };
         let uid = Uid(process.uid);
         let pid = if process.pid == 0 { registration.pid } else { u64::from(process.pid) };
-        let refusal = self.refusal(&registration);
+        let refusal = self.refusal(&registration, uid);
         if txid != Txid::ONE_WAY {
             let response = RegistryResponse {
                 status: refusal.as_ref().map_or(RegistryStatus::Ok, |(status, _)| *status),
@@ -225,6 +243,7 @@ impl Providers {
         let provider = Provider {
             name: registration.name.clone(),
             pid,
+            uid,
             channel: Some(channel),
             process: ProcessFd::open(process.pid).ok().map(Rc::new),
             tracee: None,
@@ -235,7 +254,7 @@ impl Providers {
     }
 
     /// Why a provider cannot be served.
-    fn refusal(&self, registration: &Registration<Handle>) -> Option<(RegistryStatus, String)> {
+    fn refusal(&self, registration: &Registration<Handle>, uid: Uid) -> Option<(RegistryStatus, String)> {
         let (ours, theirs) = (VersionRange::PROTOCOL, registration.protocol);
         if ours.newest_common(theirs).is_none() {
             let reason = format!("it speaks protocol {theirs}, this manager {ours}");
@@ -247,9 +266,15 @@ impl Providers {
             return Some((RegistryStatus::BufferHeaderVersion, reason));
         }
         let (ours, theirs) = (self.clock.source.name(), registration.tick_source.as_str());
-        if ours != theirs {
+        if ours != theirs && theirs != ticks::UNKNOWN {
             let reason = format!("its clock is {theirs}, this manager's is {ours}");
             return Some((RegistryStatus::TickSource, reason));
+        }
+        let is_theirs = |provider: &&Provider| provider.uid == uid;
+        if self.providers.values().filter(is_theirs).count() >= MAX_PROVIDERS_OF_A_USER {
+            let reason = format!("{MAX_PROVIDERS_OF_A_USER} programs of this user are registered already");
+            // Older programs know no other word for it; the reason comes on the provider's channel.
+            return Some((RegistryStatus::Ok, reason));
         }
         None
     }
@@ -306,7 +331,11 @@ impl Providers {
             return;
         };
         // What it said before it left still counts.
-        while let Some(Ok(())) = provider.read_packet(id, events) {}
+        for _ in 0..MAX_LAST_PACKETS {
+            if !matches!(provider.read_packet(id, events), Some(Ok(()))) {
+                break;
+            }
+        }
         // Descriptors leave the wait set when they are closed.
         provider.channel = None;
         if let Some(tracee) = &mut provider.tracee {
@@ -327,60 +356,8 @@ impl Providers {
         }
         if provider.channel.is_none() && provider.tracee.is_none() {
             self.providers.remove(&id);
+            self.unready.retain(|unready| unready.id != id);
         }
-    }
-
-    /// Makes buffer and FIFO and sends Initialize.
-    pub fn initialize(
-        &mut self,
-        id: ProviderId,
-        size: u64,
-        mode: BufferingMode,
-        categories: Vec<String>,
-        waits: &WaitSet,
-    ) -> Result<(), String> {
-        let text = |error: Error| error.to_string();
-        let session = match &mut self.session {
-            Some(session) => session,
-            none => {
-                let (facts, head) = self.beginning.take().ok_or("there is no session")?;
-                none.insert(SessionDir::create(&self.buffers, facts, &head).map_err(text)?)
-            }
-        };
-        let Some(provider) = self.providers.get_mut(&id) else {
-            return Err("it is gone".to_owned());
-        };
-        let facts = ProviderFacts { id: id.0, name: provider.name.clone(), pid: provider.pid, bytes: size };
-        let vmo = Vmo::create_in(session.path(), &facts.file_name(), size).map_err(text)?;
-        session.note(&Entry::Provider(facts));
-        let (ours, theirs) = Fifo::create(PACKET_BYTES, FIFO_DEPTH).map_err(text)?;
-        let request = ProviderRequest::Initialize {
-            config: ProviderConfig {
-                buffering_mode: mode,
-                buffer: vmo.duplicate().map_err(text)?.into_handle(),
-                fifo: theirs.into_handle(),
-                categories,
-                buffer_header_version: BUFFER_VERSION,
-                tick_source: self.clock.source.name().to_owned(),
-                ticks_per_second: self.clock.ticks_per_second,
-                process_koid: Some(provider.pid),
-            },
-        };
-        let key = Key::Fifo(id).encode();
-        waits.add(&ours, key, Signals::READABLE | Signals::PEER_CLOSED).map_err(text)?;
-        if let Some(channel) = &provider.channel {
-            send(channel, request.encode(Txid::ONE_WAY));
-        }
-        provider.tracee = Some(Tracee {
-            vmo,
-            size,
-            mode,
-            fifo: Some(ours),
-            progress: Some(Progress::default()),
-            saved_halves: 0,
-            may_write: false,
-        });
-        Ok(())
     }
 
     /// A session begins, whose archive begins with `head`.
@@ -410,6 +387,10 @@ impl Providers {
         disposition: BufferDisposition,
         additional_categories: Vec<String>,
     ) {
+        if let Some(unready) = self.unready.iter_mut().find(|unready| unready.id == id) {
+            unready.next.push(Next::Start(disposition, additional_categories));
+            return;
+        }
         let tracee = self.providers.get_mut(&id).and_then(|provider| provider.tracee.as_mut());
         if let Some(tracee) = tracee {
             tracee.may_write = true;
@@ -425,12 +406,12 @@ impl Providers {
         self.tell(id, ProviderRequest::Start { buffer_disposition: disposition, additional_categories });
     }
 
-    pub fn stop(&self, id: ProviderId) {
+    pub fn stop(&mut self, id: ProviderId) {
         self.tell(id, ProviderRequest::Stop);
     }
 
     /// Asks a provider for a dump of memory; false if it does not know what that is.
-    pub fn dump_memory(&self, id: ProviderId, dump: u64, level: MemoryDumpLevel) -> bool {
+    pub fn dump_memory(&mut self, id: ProviderId, dump: u64, level: MemoryDumpLevel) -> bool {
         let knows = self.providers.get(&id).is_some_and(|provider| provider.dumps_memory);
         if knows {
             self.tell(id, ProviderRequest::DumpMemory { dump, level });
@@ -438,7 +419,7 @@ impl Providers {
         knows
     }
 
-    pub fn flush(&self, id: ProviderId) {
+    pub fn flush(&mut self, id: ProviderId) {
         self.tell(id, ProviderRequest::Flush);
     }
 
@@ -482,7 +463,7 @@ impl Providers {
         taking_part.collect()
     }
 
-    pub fn terminate(&self, id: ProviderId) {
+    pub fn terminate(&mut self, id: ProviderId) {
         self.tell(id, ProviderRequest::Terminate);
     }
 
@@ -492,7 +473,11 @@ impl Providers {
         channel.is_some_and(|channel| send(channel, ProviderRequest::GetKnownCategories.encode(txid)))
     }
 
-    fn tell(&self, id: ProviderId, request: ProviderRequest<Handle>) {
+    fn tell(&mut self, id: ProviderId, request: ProviderRequest<Handle>) {
+        if let Some(unready) = self.unready.iter_mut().find(|unready| unready.id == id) {
+            unready.next.push(Next::Tell(request));
+            return;
+        }
         if let Some(channel) = self.providers.get(&id).and_then(|provider| provider.channel.as_ref()) {
             send(channel, request.encode(Txid::ONE_WAY));
         }
@@ -541,6 +526,7 @@ impl Providers {
     /// Forgets a provider's part in the session.
     pub fn drop_tracee(&mut self, id: ProviderId, buffer: Buffer, waits: &WaitSet) {
         self.leaving.forget_session(id, waits);
+        self.unready.retain(|unready| unready.id != id);
         let Some(provider) = self.providers.get_mut(&id) else {
             return;
         };
@@ -554,6 +540,9 @@ impl Providers {
                     if let Some(path) = tracee.vmo.path() {
                         let _ = std::fs::remove_file(path);
                     }
+                    drop(tracee.progress);
+                    // Giving the pages of a large one back takes a while: not here.
+                    drop(tracee.vmo.into_handle());
                 }
             }
         }
@@ -569,40 +558,6 @@ impl Providers {
             session.end();
         }
     }
-}
-
-/// Sends a message, in a VMO where it is too long for a channel; false if the peer will not get it.
-pub(super) fn send(channel: &Channel, message: Result<Encoded<Handle>, ProtocolError>) -> bool {
-    let message = match message {
-        Ok(message) => message,
-        Err(error) => {
-            log(&format!("cannot send: {error}"));
-            return false;
-        }
-    };
-    let store = |bytes: &[u8]| Vmo::of_bytes("message", bytes).map(Vmo::into_handle);
-    message.spill(store).and_then(|message| channel.write(&message.bytes, message.handles)).is_ok()
-}
-
-/// Why a message in a VMO cannot be had; only that it cannot matters.
-#[derive(Debug)]
-pub(super) struct Unreadable;
-
-impl From<Error> for Unreadable {
-    fn from(_: Error) -> Self {
-        Self
-    }
-}
-
-impl From<ProtocolError> for Unreadable {
-    fn from(_: ProtocolError) -> Self {
-        Self
-    }
-}
-
-/// Reads a message that travelled in a VMO.
-pub(super) fn load(handle: Handle, length: usize) -> Result<Vec<u8>, Unreadable> {
-    Ok(Vmo::from_handle(handle)?.to_bytes(length)?)
 }
 
 fn peer(channel: &Channel) -> String {

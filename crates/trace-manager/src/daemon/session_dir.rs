@@ -1,7 +1,7 @@
 //! The directory of a running session: its buffers, and what is needed to make an archive of them if this
 //! process dies.
 
-use super::log;
+use super::log::log;
 use crate::recovery::manifest::{Entry, SessionFacts, Writer};
 use crate::recovery::{HEAD_FILE, LOCK_FILE, SESSION_PREFIX};
 use std::path::{Path, PathBuf};

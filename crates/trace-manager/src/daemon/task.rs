@@ -290,7 +290,7 @@ impl Tasks {
             None => Ok((task.options, task.result)),
         };
         if let Err(failure) = &result {
-            super::log(&format!("task {}: {}", task.id, failure.reason));
+            super::log::log(&format!("task {}: {}", task.id, failure.reason));
         }
         let has_discarded = !task.aborting.is_empty();
         for asker in task.ending {

@@ -4,6 +4,7 @@ mod channel;
 mod child;
 mod fifo;
 mod listener;
+mod peers;
 mod process;
 mod runtime_dir;
 mod skip;

@@ -1,0 +1,67 @@
+//! What the daemon's wait set tells it of.
+
+use trace_format::units::ProviderId;
+
+/// What a key of the wait set stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Key {
+    Registry,
+    Provisioner,
+    Signal,
+    /// A connection on the registry socket.
+    Registration(u32),
+    /// A provider's channel.
+    Provider(ProviderId),
+    /// A provider's FIFO.
+    Fifo(ProviderId),
+    /// A connection on the provisioner socket.
+    Client(u32),
+    /// The session channel.
+    Session(u32),
+    /// The session's output socket.
+    Output,
+    /// The socket that a snapshot goes into.
+    Snapshot,
+    /// A task's file is complete.
+    Spool,
+    /// The process of a provider that has left.
+    Process(ProviderId),
+}
+
+impl Key {
+    pub fn encode(self) -> u64 {
+        let (tag, number) = match self {
+            Self::Registry => (0, 0),
+            Self::Provisioner => (1, 0),
+            Self::Signal => (2, 0),
+            Self::Registration(number) => (3, number),
+            Self::Provider(id) => (4, id.0),
+            Self::Fifo(id) => (5, id.0),
+            Self::Client(number) => (6, number),
+            Self::Session(number) => (7, number),
+            Self::Output => (8, 0),
+            Self::Snapshot => (9, 0),
+            Self::Spool => (10, 0),
+            Self::Process(id) => (11, id.0),
+        };
+        tag << 32 | u64::from(number)
+    }
+
+    pub fn decode(key: u64) -> Self {
+        let number = key as u32;
+        match key >> 32 {
+            0 => Self::Registry,
+            1 => Self::Provisioner,
+            2 => Self::Signal,
+            3 => Self::Registration(number),
+            4 => Self::Provider(ProviderId(number)),
+            5 => Self::Fifo(ProviderId(number)),
+            6 => Self::Client(number),
+            7 => Self::Session(number),
+            8 => Self::Output,
+            9 => Self::Snapshot,
+            10 => Self::Spool,
+            _ => Self::Process(ProviderId(number)),
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Making a provider's buffer, a part at a time: the kernel clears every page of it, and others have to be
+//! served meanwhile.
+
+use super::{Providers, Tracee};
+use crate::archive::transfer::Progress;
+use crate::core::Event;
+use crate::daemon::Key;
+use crate::daemon::session_dir::SessionDir;
+use crate::daemon::wire::send;
+use crate::recovery::manifest::{Entry, ProviderFacts};
+use std::collections::VecDeque;
+use trace_format::buffer::BUFFER_VERSION;
+use trace_format::units::ProviderId;
+use trace_protocol::fifo::{FIFO_DEPTH, PACKET_BYTES};
+use trace_protocol::provider::{ProviderConfig, ProviderRequest};
+use trace_protocol::{BufferDisposition, BufferingMode, Message, Txid};
+use zx_sim::{Backing, Error, Fifo, Handle, Signals, Vmo, WaitSet};
+
+/// How much of a buffer is backed before the next look at everything else.
+const BACKING_STEP_BYTES: u64 = 8 << 20;
+
+/// A provider's buffer while it is being made, and what the provider is told when it is there.
+pub(super) struct Unready {
+    pub id: ProviderId,
+    backing: Backing,
+    facts: ProviderFacts,
+    mode: BufferingMode,
+    categories: Vec<String>,
+    /// Start and what comes after it, in order.
+    pub next: Vec<Next>,
+}
+
+/// What a provider is told behind Initialize.
+pub(super) enum Next {
+    Start(BufferDisposition, Vec<String>),
+    Tell(ProviderRequest<Handle>),
+}
+
+impl Providers {
+    /// Begins to make a provider's buffer.
+    pub fn initialize(
+        &mut self,
+        id: ProviderId,
+        size: u64,
+        mode: BufferingMode,
+        categories: Vec<String>,
+    ) -> Result<(), String> {
+        let text = |error: Error| error.to_string();
+        let session = match &mut self.session {
+            Some(session) => session,
+            none => {
+                let (facts, head) = self.beginning.take().ok_or("there is no session")?;
+                none.insert(SessionDir::create(&self.buffers, facts, &head).map_err(text)?)
+            }
+        };
+        let provider = self.providers.get_mut(&id).ok_or("it is gone")?;
+        let facts = ProviderFacts { id: id.0, name: provider.name.clone(), pid: provider.pid, bytes: size };
+        let backing = Backing::begin(session.path(), &facts.file_name(), size).map_err(text)?;
+        self.unready.push_back(Unready { id, backing, facts, mode, categories, next: Vec::new() });
+        Ok(())
+    }
+
+    /// Backs a part of the buffer whose turn it is, and sends Initialize when it is complete. True if there
+    /// is more to be done at once.
+    pub fn make_buffers(&mut self, waits: &WaitSet, events: &mut VecDeque<Event>) -> bool {
+        let Some(unready) = self.unready.front_mut() else {
+            return false;
+        };
+        let made = match unready.backing.step(BACKING_STEP_BYTES) {
+            Ok(None) => return true,
+            Ok(Some(vmo)) => Ok(vmo),
+            Err(error) => Err(error.to_string()),
+        };
+        if let Some(unready) = self.unready.pop_front() {
+            let provider = unready.id;
+            if let Err(reason) = made.and_then(|vmo| self.hand_over(unready, vmo, waits)) {
+                events.push_back(Event::TraceeFailed { provider, reason });
+            }
+        }
+        !self.unready.is_empty()
+    }
+
+    /// Makes the FIFO and sends Initialize, and what comes behind it.
+    fn hand_over(&mut self, unready: Unready, vmo: Vmo, waits: &WaitSet) -> Result<(), String> {
+        let Unready { id, facts, mode, categories, next, .. } = unready;
+        let text = |error: Error| error.to_string();
+        let size = facts.bytes;
+        self.note(&Entry::Provider(facts));
+        let provider = self.providers.get_mut(&id).ok_or("it is gone")?;
+        let (ours, theirs) = Fifo::create(PACKET_BYTES, FIFO_DEPTH).map_err(text)?;
+        let request = ProviderRequest::Initialize {
+            config: ProviderConfig {
+                buffering_mode: mode,
+                buffer: vmo.duplicate().map_err(text)?.into_handle(),
+                fifo: theirs.into_handle(),
+                categories,
+                buffer_header_version: BUFFER_VERSION,
+                tick_source: self.clock.source.name().to_owned(),
+                ticks_per_second: self.clock.ticks_per_second,
+                process_koid: Some(provider.pid),
+            },
+        };
+        let key = Key::Fifo(id).encode();
+        waits.add(&ours, key, Signals::READABLE | Signals::PEER_CLOSED).map_err(text)?;
+        if let Some(channel) = &provider.channel {
+            send(channel, request.encode(Txid::ONE_WAY));
+        }
+        provider.tracee = Some(Tracee {
+            vmo,
+            size,
+            mode,
+            fifo: Some(ours),
+            progress: Some(Progress::default()),
+            saved_halves: 0,
+            may_write: false,
+        });
+        for next in next {
+            match next {
+                Next::Start(disposition, categories) => self.start(id, disposition, categories),
+                Next::Tell(request) => self.tell(id, request),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::Uid;
+    use crate::daemon::providers::Provider;
+    use trace_protocol::controller::TraceConfig;
+    use zx_sim::ticks::Clock;
+    use zx_sim::{Channel, RuntimeDir};
+
+    /// Providers of a session, and their ends of the channels.
+    fn providers(count: u32) -> (tempfile::TempDir, Providers, Vec<Channel>) {
+        let directory = tempfile::tempdir().unwrap();
+        let runtime = RuntimeDir::open_or_create(&directory.path().join("run")).unwrap();
+        let mut providers = Providers::new(runtime, Clock::measure());
+        providers.begin_session(&TraceConfig::default(), Vec::new());
+        let channels = (1..=count).map(|id| {
+            let (ours, theirs) = Channel::pair().unwrap();
+            let provider = Provider {
+                name: "app".to_owned(),
+                pid: 1,
+                uid: Uid(0),
+                channel: Some(ours),
+                process: None,
+                tracee: None,
+                dumps_memory: false,
+            };
+            providers.providers.insert(ProviderId(id), provider);
+            theirs
+        });
+        let channels = channels.collect();
+        (directory, providers, channels)
+    }
+
+    fn request(channel: &Channel) -> Option<ProviderRequest<Handle>> {
+        let message = channel.read().ok()?;
+        Some(ProviderRequest::decode(&message.bytes, message.handles).unwrap().1)
+    }
+
+    const ONE: ProviderId = ProviderId(1);
+    const TWO: ProviderId = ProviderId(2);
+
+    #[test]
+    fn a_large_buffer_is_made_in_steps_and_what_follows_waits_for_it() {
+        let (_directory, mut providers, channels) = providers(2);
+        let (waits, mut events) = (WaitSet::new().unwrap(), VecDeque::new());
+        for id in [ONE, TWO] {
+            let size = 2 * BACKING_STEP_BYTES + 4096;
+            providers.initialize(id, size, BufferingMode::Oneshot, Vec::new()).unwrap();
+            providers.start(id, BufferDisposition::ClearEntire, vec!["more".to_owned()]);
+            providers.stop(id);
+        }
+        for step in 0..3 {
+            assert!(request(&channels[0]).is_none(), "step {step}");
+            assert!(providers.make_buffers(&waits, &mut events));
+        }
+        let Some(ProviderRequest::Initialize { config }) = request(&channels[0]) else {
+            panic!("Initialize")
+        };
+        assert_eq!(Vmo::from_handle(config.buffer).unwrap().size().unwrap(), 2 * BACKING_STEP_BYTES + 4096);
+        let Some(ProviderRequest::Start { additional_categories, .. }) = request(&channels[0]) else {
+            panic!("Start")
+        };
+        assert_eq!(additional_categories, ["more"]);
+        assert!(matches!(request(&channels[0]), Some(ProviderRequest::Stop)));
+        assert!(providers.providers[&ONE].tracee.as_ref().is_some_and(|tracee| tracee.may_write));
+        // The second is still to be made, and is not when its provider is forgotten.
+        providers.drop_tracee(TWO, super::super::Buffer::Deleted, &waits);
+        assert!(!providers.make_buffers(&waits, &mut events));
+        assert!(request(&channels[1]).is_none() && events.is_empty());
+        let session = providers.session.as_ref().unwrap().path();
+        let is_buffer = |name: &String| name.starts_with("provider-");
+        let names = std::fs::read_dir(session).unwrap().map(|entry| entry.unwrap().file_name());
+        let names: Vec<String> = names.map(|name| name.into_string().unwrap()).filter(is_buffer).collect();
+        assert_eq!(names, ["provider-1"]);
+    }
+
+    #[test]
+    fn a_buffer_that_cannot_be_made_is_told() {
+        let (_directory, mut providers, _channels) = providers(1);
+        let (waits, mut events) = (WaitSet::new().unwrap(), VecDeque::new());
+        let reason = providers.initialize(ONE, u64::MAX / 4, BufferingMode::Oneshot, Vec::new()).unwrap_err();
+        assert!(reason.starts_with("no room in "), "{reason}");
+        // A directory that is full before all of it is backed: its file is not left.
+        providers.initialize(ONE, 4096, BufferingMode::Oneshot, Vec::new()).unwrap();
+        providers.providers.clear();
+        assert!(!providers.make_buffers(&waits, &mut events));
+        let Some(Event::TraceeFailed { provider: ONE, reason }) = events.pop_front() else { panic!("told") };
+        assert_eq!(reason, "it is gone");
+    }
+}

@@ -1,0 +1,321 @@
+//! Peers that try to freeze the manager, to fill its memory, or to use up its descriptors.
+
+use super::hostile::{Scene, assert_honest};
+use rustix::process::Signal;
+use std::fs;
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use trace_protocol::controller::{
+    KnownCategory, ProvisionerRequest, ProvisionerResponse, SessionRequest, SessionResponse, SnapshotError,
+    StartOptions, StopOptions, TraceConfig,
+};
+use trace_protocol::fifo::PACKET_BYTES;
+use trace_protocol::limits::{MAX_CATEGORY_DESCRIPTION_BYTES, MAX_KNOWN_CATEGORIES, MAX_UNANSWERED};
+use trace_protocol::provider::{ProviderRequest, ProviderResponse};
+use trace_protocol::{BufferingMode, Message, Txid};
+use trace_tests::client::{Client, receive};
+use trace_tests::proxy::register;
+use trace_tests::sandbox::{Process, Sandbox};
+use trace_tests::wait_for;
+use zx_sim::{Channel, Handle, Socket, Vmo};
+
+/// Sends a request as a client that does not wait for the answer.
+fn send(channel: &Channel, request: ProvisionerRequest<Handle>, txid: Txid) -> zx_sim::Result<()> {
+    let message = request.encode(txid).unwrap();
+    channel.write(&message.bytes, message.handles)
+}
+
+/// The flag that keeps a write from waiting is one of the open file, which a peer that made it still has.
+//= docs/protocol.md#what-nobody-may-do
+#[test]
+fn a_client_that_has_the_manager_wait_is_not_waited_for() {
+    let mut scene = Scene::new();
+    let (output, theirs) = Socket::pair().unwrap();
+    let copy: OwnedFd = theirs.as_fd().try_clone_to_owned().unwrap();
+    let config = TraceConfig { buffer_size_megabytes_hint: 16, ..TraceConfig::default() };
+    let mut session = scene.client.begin_into(config, output, theirs);
+    let answer = session.ask(SessionRequest::StartTracing(StartOptions::default()));
+    assert_eq!(answer, SessionResponse::StartTracing(Ok(())));
+    rustix::io::ioctl_fionbio(&copy, false).unwrap();
+    let page = scene.sandbox.file("page");
+    fs::write(&page, [0; 4096]).unwrap();
+    let burst = scene.sandbox.spawn_recorded("burst", &[page.to_str().unwrap(), "50000"]);
+    assert!(burst.finish().status.success());
+    session.send(SessionRequest::StopTracing(StopOptions { write_results: true }));
+    for _ in 0..50 {
+        scene.assert_alive();
+    }
+    scene.manager.signal(Signal::TERM);
+    wait_for("the manager to end", || (!scene.manager.is_running()).then_some(()));
+}
+
+/// Runs the manager by way of a shell, which says what becomes of its standard error.
+fn manager_with(sandbox: &Sandbox, redirection: &str) -> Process {
+    let mut command = Command::new("sh");
+    let trace = trace_tests::build::program("trace").to_str().unwrap();
+    command.args(["-c", &format!("exec {trace} manager {redirection}")]);
+    command.env("TRACE_RUNTIME_DIR", sandbox.runtime_dir());
+    Sandbox::spawn_command(command)
+}
+
+#[test]
+fn the_manager_lives_whatever_becomes_of_its_log() {
+    // The last is a pipe that nobody reads.
+    for redirection in ["2>&-", "2>/dev/full", "2>&1"] {
+        let mut scene = Scene::with(|sandbox| manager_with(sandbox, redirection));
+        let recording = scene.start(BufferingMode::Oneshot);
+        for _ in 0..3000 {
+            let registry = Channel::connect(&scene.sandbox.runtime_dir().join("registry"));
+            // It says so of each.
+            let _ = registry.map(|registry| registry.write(&[0xff; 64], Vec::new()));
+        }
+        scene.run_honest(1);
+        scene.assert_alive();
+        assert_honest(&recording.stop().0, 1, redirection);
+        scene.assert_alive();
+    }
+}
+
+#[test]
+fn the_log_is_bounded_and_says_what_it_leaves_out() {
+    let scene = Scene::new();
+    let registry = scene.sandbox.runtime_dir().join("registry");
+    for _ in 0..3000 {
+        let registry = wait_for("a connection", || Channel::connect(&registry).ok());
+        registry.write(&[0xff; 64], Vec::new()).unwrap();
+    }
+    let is_told = || scene.manager.stderr_so_far().contains(" lines were not logged").then_some(());
+    wait_for("the rest to be counted", is_told);
+    let log = scene.manager.stderr_so_far();
+    assert!(log.lines().count() < 1000, "{} lines", log.lines().count());
+    assert!(log.starts_with("trace-manager: bad registration from pid "), "{log}");
+}
+
+/// What a provider's thread of ours says into its FIFO while the manager closes it.
+#[test]
+fn a_flood_of_packets_ends_with_the_channel() {
+    let mut scene = Scene::new();
+    let before = scene.peak_memory_kib();
+    for _ in 0..2 {
+        let (channel, _) = register(&scene.sandbox.runtime_dir(), "flood");
+        let recording = scene.start(BufferingMode::Oneshot);
+        let request = receive::<ProviderRequest<Handle>>(&channel);
+        let Some(ProviderRequest::Initialize { config }) = request else { panic!("{request:?}") };
+        let is_over = Arc::new(AtomicBool::new(false));
+        let fifo = config.fifo.into_fd();
+        let over = is_over.clone();
+        let flood = std::thread::spawn(move || {
+            while !over.load(Ordering::Relaxed) {
+                let flags = rustix::net::SendFlags::NOSIGNAL | rustix::net::SendFlags::DONTWAIT;
+                if rustix::net::send(&fifo, &[0; PACKET_BYTES], flags) == Err(rustix::io::Errno::PIPE) {
+                    break;
+                }
+            }
+        });
+        drop(channel);
+        scene.assert_alive();
+        let (_, _) = recording.stop();
+        is_over.store(true, Ordering::Relaxed);
+        flood.join().unwrap();
+    }
+    let grown = scene.peak_memory_kib() - before;
+    assert!(grown < 16 << 10, "{grown} KiB");
+}
+
+/// As much as an answer may hold, of a provider that is asked again and again.
+fn answer_categories(channel: &Channel, txid: Txid) {
+    let category = |number| {
+        let name = format!("category-{number:08}");
+        KnownCategory { name, description: "x".repeat(MAX_CATEGORY_DESCRIPTION_BYTES) }
+    };
+    let categories = (0..MAX_KNOWN_CATEGORIES).map(category).collect();
+    let answer = Message::<Handle>::encode(ProviderResponse::KnownCategories(categories), txid).unwrap();
+    let answer = answer.spill(|bytes| Vmo::of_bytes("answer", bytes).map(Vmo::into_handle)).unwrap();
+    let _ = channel.write(&answer.bytes, answer.handles);
+}
+
+#[test]
+fn questions_for_categories_wait_for_their_turn() {
+    let mut scene = Scene::new();
+    let before = scene.peak_memory_kib();
+    let talkers: Vec<Channel> = (0..2).map(|_| register(&scene.sandbox.runtime_dir(), "talker").0).collect();
+    // One never answers: every question takes the whole of its time.
+    let (_silent, _) = register(&scene.sandbox.runtime_dir(), "silent");
+    let askers: Vec<Client> = (0..60).map(|_| Client::connect(&scene.sandbox)).collect();
+    for asker in &askers {
+        send(&asker.0, ProvisionerRequest::GetKnownCategories, Txid(1)).unwrap();
+    }
+    // Those at a time that the manager asks for.
+    for _ in 0..8 {
+        for talker in &talkers {
+            wait_for("a question", || talker.read().ok());
+            answer_categories(talker, Txid(1));
+        }
+    }
+    scene.assert_alive();
+    let answer = receive::<ProvisionerResponse>(&askers[0].0);
+    let Some(ProvisionerResponse::KnownCategories(categories)) = answer else { panic!("another answer") };
+    assert_eq!(categories.len(), MAX_KNOWN_CATEGORIES);
+    let grown = scene.peak_memory_kib() - before;
+    assert!(grown < 64 << 10, "{grown} KiB");
+}
+
+#[test]
+fn who_asks_without_end_is_refused() {
+    let scene = Scene::new();
+    let (silent, _) = register(&scene.sandbox.runtime_dir(), "silent");
+    let asker = Client::connect(&scene.sandbox);
+    for txid in 0..=MAX_UNANSWERED {
+        send(&asker.0, ProvisionerRequest::GetKnownCategories, Txid(txid as u32 + 1)).unwrap();
+    }
+    let refused = ProvisionerResponse::Refused {
+        reason: "16 requests on this connection wait for their answers".to_owned(),
+    };
+    assert_eq!(receive::<ProvisionerResponse>(&asker.0), Some(refused));
+    assert_eq!(receive::<ProvisionerResponse>(&asker.0), None, "the connection closes");
+    drop(silent);
+    let recording = scene.start(BufferingMode::Oneshot);
+    scene.run_honest(1);
+    assert_honest(&recording.stop().0, 1, "afterwards");
+}
+
+#[test]
+fn who_waits_for_alerts_without_end_is_refused() {
+    let mut scene = Scene::new();
+    let mut session = scene.client.begin(TraceConfig::default());
+    for _ in 0..17 {
+        session.send(SessionRequest::WatchAlert);
+    }
+    let reason = "16 requests for an alert wait for their answers".to_owned();
+    assert_eq!(session.answer(), SessionResponse::Refused { reason });
+    scene.assert_alive();
+}
+
+#[test]
+fn two_snapshots_on_a_connection_get_their_own_answers() {
+    let scene = Scene::new();
+    let recording = scene.start(BufferingMode::Oneshot);
+    let outputs: Vec<(Socket, Socket)> = (0..2).map(|_| Socket::pair().unwrap()).collect();
+    let mut readers = Vec::new();
+    for (txid, (ours, theirs)) in (7..).zip(outputs) {
+        readers.push(trace_tests::client::Collector::new(ours));
+        let request = ProvisionerRequest::TakeSnapshot { output: theirs.into_handle() };
+        send(&scene.client.0, request, Txid(txid)).unwrap();
+    }
+    let mut answers = Vec::new();
+    for _ in 0..2 {
+        let message = wait_for("an answer", || scene.client.0.read().ok());
+        answers
+            .push(<ProvisionerResponse as Message<Handle>>::decode(&message.bytes, message.handles).unwrap());
+    }
+    answers.sort_by_key(|(txid, _)| txid.0);
+    // The second came while the first was taken, unless that was over already.
+    let (first, second) = (&answers[0], &answers[1]);
+    assert!(matches!(first, (Txid(7), ProvisionerResponse::TakeSnapshot(Ok(_)))), "{first:?}");
+    let ProvisionerResponse::TakeSnapshot(result) = &second.1 else { panic!("{second:?}") };
+    let is_busy = matches!(result, Err(SnapshotError::Busy));
+    let archives: Vec<usize> = readers.into_iter().map(|reader| reader.finish().len()).collect();
+    assert_eq!((second.0, archives[0] > 0, archives[1] == 0), (Txid(8), true, is_busy));
+    recording.stop();
+}
+
+/// Ticks of the processor that a process has used.
+fn processor_ticks(process: &Process) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", process.pid())).unwrap();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+}
+
+#[test]
+fn without_descriptors_the_manager_rests_and_serves_again() {
+    let mut scene = Scene::with(|sandbox| {
+        let mut command = Command::new("sh");
+        let trace = trace_tests::build::program("trace").to_str().unwrap();
+        command.args(["-c", &format!("ulimit -n 40; exec {trace} manager")]);
+        command.env("TRACE_RUNTIME_DIR", sandbox.runtime_dir());
+        Sandbox::spawn_command(command)
+    });
+    scene.assert_alive();
+    let provisioner = scene.sandbox.runtime_dir().join("provisioner");
+    let silent: Vec<_> = (0..100).filter_map(|_| Channel::connect(&provisioner).ok()).collect();
+    assert!(silent.len() > 40);
+    let is_told = || scene.manager.stderr_so_far().contains("cannot accept a connection").then_some(());
+    wait_for("the manager to run out", is_told);
+    let (before, begin) = (processor_ticks(&scene.manager), Instant::now());
+    wait_for("two seconds", || (begin.elapsed() >= Duration::from_secs(2)).then_some(()));
+    let used = processor_ticks(&scene.manager) - before;
+    assert!(used < 40, "{used} of 200 ticks: it spins");
+    scene.assert_alive();
+    drop(silent);
+    let client = Client::connect(&scene.sandbox);
+    let answer = client.ask(ProvisionerRequest::GetProviders);
+    assert_eq!(answer, ProvisionerResponse::Providers(Vec::new()));
+}
+
+#[test]
+fn recordings_that_start_at_once_record_or_are_told_who_does() {
+    let sandbox = Sandbox::new();
+    let start = |number: usize| {
+        let file = format!("trace-{number}.fxt");
+        let mut command = sandbox.command("trace");
+        command.args(["record", "-o", &file, "--", "true"]);
+        Sandbox::spawn_command(command)
+    };
+    let recordings: Vec<Process> = (0..12).map(start).collect();
+    let mut recorded = 0;
+    for recording in recordings {
+        let output = recording.finish();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        match output.status.code() {
+            Some(0) => recorded += 1,
+            Some(125) => assert!(stderr.contains("the trace manager is in use by "), "{stderr}"),
+            code => panic!("{code:?}: {stderr}"),
+        }
+    }
+    assert!(recorded > 0);
+}
+
+/// A manager that does not serve a provider is not asked again and again.
+#[test]
+fn a_refused_provider_rests_and_says_so_once() {
+    let sandbox = Sandbox::new();
+    let listener = zx_sim::Listener::bind(&sandbox.runtime_dir().join("registry")).unwrap();
+    let program = sandbox.spawn("emit", &["1", "1", "--wait"]);
+    let mut registrations = Vec::new();
+    let begin = Instant::now();
+    while registrations.len() < 3 {
+        let registry = wait_for("a registration", || listener.accept().ok());
+        let message = wait_for("its message", || registry.read().ok());
+        let (_, request) =
+            trace_protocol::registry::RegistryRequest::decode(&message.bytes, message.handles).unwrap();
+        let channel = Channel::from_handle(request.into_registration().provider).unwrap();
+        let refused = ProviderRequest::<Handle>::Refused { reason: "no\u{1b}such clock".to_owned() };
+        let message = refused.encode(Txid::ONE_WAY).unwrap();
+        channel.write(&message.bytes, message.handles).unwrap();
+        registrations.push(begin.elapsed());
+    }
+    // A pause of a second, and one of two.
+    assert!(registrations[2] - registrations[0] >= Duration::from_millis(2900), "{registrations:?}");
+    let told = program.stderr_so_far();
+    assert_eq!(told.lines().filter(|line| line.contains("not traced")).count(), 1, "{told}");
+}
+
+/// A program that cannot see by which clock the kernel keeps time takes the manager's.
+#[test]
+fn a_program_without_sys_is_recorded() {
+    if !rustix::process::geteuid().is_root() {
+        return trace_tests::skip::skip("a_program_without_sys_is_recorded", "root", "it mounts");
+    }
+    let sandbox = Sandbox::new();
+    let emit = trace_tests::build::program("emit").to_str().unwrap();
+    let hidden = format!("mount -t tmpfs none /sys && exec {emit} 1 100");
+    let output = sandbox.trace(["record", "-o", "t.fxt", "--", "unshare", "-m", "sh", "-c", &hidden]);
+    assert!(output.status.success(), "{output:?}");
+    let archive = trace_tests::Archive::read(&sandbox.file("t.fxt"));
+    assert_eq!(archive.events.len(), 1400, "{output:?}");
+    let (first, last) = (archive.events.first().unwrap(), archive.events.last().unwrap());
+    assert!(last.event.nanos().0 - first.event.nanos().0 < 3_600_000_000_000, "one clock");
+}
