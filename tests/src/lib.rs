@@ -6,6 +6,7 @@ pub mod archive;
 pub mod build;
 pub mod catapult;
 pub mod client;
+pub mod compiled;
 pub mod corpus;
 pub mod kernel;
 pub mod native;

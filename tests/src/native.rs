@@ -1,6 +1,6 @@
 //! Programs in C and C++ that tests compile against the headers and the library of this workspace.
 
-use crate::{build, skip};
+use crate::{build, compiled, skip};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -113,10 +113,18 @@ pub fn static_program(compiler_name: &str, sources: &[&str], flags: &[&str], out
 }
 
 fn link_program(compiler_name: &str, sources: &[&str], flags: &[&str], link: &[String], output: &Path) {
-    let sources: Vec<String> =
-        sources.iter().map(|name| source(name).to_str().expect("a path in UTF-8").to_owned()).collect();
+    // Compilers complain of flags of the linker that they do not need.
+    let is_of_linker = |flag: &&str| flag.starts_with("-Wl,") || *flag == "-shared";
+    let compiled: Vec<&str> = flags.iter().copied().filter(|flag| !is_of_linker(flag)).collect();
+    let mut objects = Vec::new();
+    for (number, name) in sources.iter().enumerate() {
+        let object = output.with_extension(format!("{number}.o"));
+        let made = compiled::compile(compiler_name, &compiled, &source(name), Some(&object));
+        check(&format!("{compiler_name} {compiled:?} {name}"), &made);
+        objects.push(object.to_str().expect("a path in UTF-8").to_owned());
+    }
     let mut arguments: Vec<&str> = flags.to_vec();
-    arguments.extend(sources.iter().map(String::as_str));
+    arguments.extend(objects.iter().map(String::as_str));
     arguments.extend(["-o", output.to_str().expect("a path in UTF-8")]);
     arguments.extend(link.iter().map(String::as_str));
     check(&format!("{compiler_name} {arguments:?}"), &compiler(compiler_name, &arguments));

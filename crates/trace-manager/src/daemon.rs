@@ -121,17 +121,32 @@ pub fn run(options: Options) -> Result<(), Error> {
         let bind = if options.is_for_all_users { Listener::bind_for_all } else { Listener::bind };
         bind(&socket).map_err(path(&socket))
     };
-    let (registry, provisioner) = (listen(REGISTRY)?, listen(PROVISIONER)?);
+    let listeners = || Ok((listen(REGISTRY)?, listen(PROVISIONER)?));
     let buffers = match &options.buffers_dir {
         Some(directory) => RuntimeDir::open_or_create(directory).map_err(path(directory))?,
         None => runtime.duplicate().map_err(path(&options.runtime_dir))?,
     };
-    let result = Daemon::new(&options, buffers, clock, registry, provisioner)?.run();
-    for name in [REGISTRY, PROVISIONER] {
-        // Not those of another manager, if somebody has put another directory in this one's place.
-        let _ = runtime.remove_file(name);
+    let mut daemon = Daemon::new(&options, buffers, clock, listeners()?)?;
+    loop {
+        let end = daemon.run();
+        for name in [REGISTRY, PROVISIONER] {
+            // Not those of another manager, if somebody has put another directory in this one's place.
+            let _ = runtime.remove_file(name);
+        }
+        // Whoever has connected before that waits to be served; whoever comes after starts the next manager.
+        if !matches!(end, Ok(End::Unneeded)) || !daemon.has_late_client() {
+            return end.map(|_| ());
+        }
+        daemon.listen(listeners()?)?;
     }
-    result
+}
+
+/// Why the manager ends.
+enum End {
+    /// A signal came.
+    Signal,
+    /// It was started on demand, and nobody has needed it for a while.
+    Unneeded,
 }
 
 /// A transfer that was read to its end.
@@ -174,8 +189,7 @@ impl Daemon {
         options: &Options,
         buffers: RuntimeDir,
         clock: Clock,
-        registry: Listener,
-        provisioner: Listener,
+        (registry, provisioner): (Listener, Listener),
     ) -> Result<Self, Error> {
         let system = |what| move |source| Error::System { what, source };
         let waits = WaitSet::new().map_err(system("cannot wait"))?;
@@ -189,12 +203,10 @@ impl Daemon {
         let watch = |object: &dyn AsFd, key: Key| {
             waits.add(&object.as_fd(), key.encode(), Signals::READABLE).map_err(system("cannot wait"))
         };
-        watch(&registry, Key::Registry)?;
-        watch(&provisioner, Key::Provisioner)?;
         watch(&signals, Key::Signal)?;
         let now = Instant::now();
         let owner = Uid(rustix::process::geteuid().as_raw());
-        Ok(Self {
+        let daemon = Self {
             started: now,
             idle_timeout: options.on_demand.then_some(options.idle_timeout),
             idle_since: now,
@@ -216,14 +228,36 @@ impl Daemon {
             is_busy: false,
             rate: TicksPerSecond(NonZeroU64::new(clock.ticks_per_second).unwrap_or(NonZeroU64::MIN)),
             waits,
-        })
+        };
+        daemon.watch_listeners()?;
+        Ok(daemon)
+    }
+
+    /// Listens with other sockets than before.
+    fn listen(&mut self, (registry, provisioner): (Listener, Listener)) -> Result<(), Error> {
+        (self.registry, self.provisioner) = (registry, provisioner);
+        self.watch_listeners()
+    }
+
+    fn watch_listeners(&self) -> Result<(), Error> {
+        for (listener, key) in [(&self.registry, Key::Registry), (&self.provisioner, Key::Provisioner)] {
+            let added = self.waits.add(listener, key.encode(), Signals::READABLE);
+            added.map_err(|source| Error::System { what: "cannot wait", source })?;
+        }
+        Ok(())
+    }
+
+    /// A client has connected that nobody has seen.
+    fn has_late_client(&mut self) -> bool {
+        let _ = self.clients.accept(&self.provisioner, &self.waits);
+        !self.clients.is_empty()
     }
 
     fn now(&self) -> Duration {
         self.started.elapsed()
     }
 
-    fn run(mut self) -> Result<(), Error> {
+    fn run(&mut self) -> Result<End, Error> {
         let mut events = Vec::new();
         loop {
             self.work();
@@ -231,7 +265,7 @@ impl Daemon {
             let recording = || self.core.recording(None);
             self.dumps.take_if_due(Instant::now(), wanted, &mut self.providers, recording);
             if self.is_unneeded() {
-                return Ok(());
+                return Ok(End::Unneeded);
             }
             let deadline = if self.is_busy { Some(Instant::now()) } else { self.deadline() };
             let wait = self.waits.wait(&mut events, deadline);
@@ -240,7 +274,7 @@ impl Daemon {
                 let key = Key::decode(event.key);
                 if key == Key::Signal {
                     // The sessions end with what they have; clients see it on their channels.
-                    return Ok(());
+                    return Ok(End::Signal);
                 }
                 self.handle_ready(key);
             }
@@ -317,8 +351,9 @@ impl Daemon {
 
     fn listen_again(&mut self, now: Instant) {
         if self.resting_until.take_if(|until| *until <= now).is_some() {
-            for (listener, key) in [(&self.registry, Key::Registry), (&self.provisioner, Key::Provisioner)] {
-                let _ = self.waits.add(listener, key.encode(), Signals::READABLE);
+            // Where that fails somebody else has used up the memory: it is tried again.
+            if self.watch_listeners().is_err() {
+                self.resting_until = Some(now + LISTENERS_REST);
             }
         }
     }

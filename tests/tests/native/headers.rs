@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Output;
-use trace_tests::{Sandbox, native};
+use trace_tests::{Sandbox, compiled, native};
 
 /// Headers that need C++, by the beginnings of their paths.
 const CXX_ONLY: [&str; 9] = [
@@ -46,8 +46,7 @@ fn compile(compiler: &str, text: &str, flags: &[&str]) -> Output {
     let is_cxx = compiler.ends_with("++");
     let path = sandbox.file(if is_cxx { "text.cc" } else { "text.c" });
     fs::write(&path, format!("{text}\n")).expect("a file");
-    let path = path.to_str().expect("UTF-8");
-    native::compiler(compiler, &[&native::STRICT[..], flags, &["-fsyntax-only", path]].concat())
+    compiled::compile(compiler, &[&native::STRICT[..], flags].concat(), &path, None)
 }
 
 fn standards() -> impl Iterator<Item = (&'static str, &'static str)> {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::process::Command;
-use trace_tests::{Sandbox, build, native};
+use trace_tests::{Sandbox, build, compiled, native};
 
 fn run(program: &str, arguments: &[&str]) -> String {
     let output =
@@ -55,9 +55,7 @@ fn objects_without_trace_refer_to_nothing() {
     }
     let sandbox = Sandbox::new();
     let object = sandbox.file("object.o");
-    let object = object.to_str().expect("UTF-8");
     let source = native::source("without_trace.c");
-    let source = source.to_str().expect("UTF-8");
     let languages = [
         ("gcc", "c", "-std=c11"),
         ("clang", "c", "-std=c11"),
@@ -66,11 +64,9 @@ fn objects_without_trace_refer_to_nothing() {
     ];
     for (compiler, language, standard) in languages {
         for optimization in ["-O0", "-O2"] {
-            let flags =
-                [&native::STRICT[..], &[optimization, standard, "-x", language, "-c", source, "-o", object]]
-                    .concat();
-            native::check(compiler, &native::compiler(compiler, &flags));
-            let symbols = run("nm", &["--undefined-only", object]);
+            let flags = [&native::STRICT[..], &[optimization, standard, "-x", language]].concat();
+            native::check(compiler, &compiled::compile(compiler, &flags, &source, Some(&object)));
+            let symbols = run("nm", &["--undefined-only", object.to_str().expect("UTF-8")]);
             assert_eq!(symbols, "", "{compiler} {optimization}");
         }
     }
@@ -131,23 +127,17 @@ fn more_macros_are_compiled_to_nothing() {
     }
     let sandbox = Sandbox::new();
     let object = sandbox.file("object.o");
-    let object = object.to_str().expect("UTF-8");
     for compiler in native::CXX {
         for (name, expected) in [
             ("chromium.cc", &["trace_provider_start"][..]),
             ("types.cc", &["trace_provider_start"]),
             ("virtual.cc", &["trace_provider_start", "zx_ticks_get"]),
         ] {
+            // What is not evaluated leaves variables behind that nobody reads.
+            let flags = [&native::STRICT[..], &["-Wno-unused", "-O2", "-std=c++17", "-DNTRACE"]].concat();
             let source = native::source(name);
-            let source = source.to_str().expect("UTF-8");
-            let flags = [
-                &native::STRICT[..],
-                // What is not evaluated leaves variables behind that nobody reads.
-                &["-Wno-unused", "-O2", "-std=c++17", "-DNTRACE", "-c", source, "-o", object],
-            ]
-            .concat();
-            native::check(compiler, &native::compiler(compiler, &flags));
-            let symbols = run("nm", &["--undefined-only", object]);
+            native::check(compiler, &compiled::compile(compiler, &flags, &source, Some(&object)));
+            let symbols = run("nm", &["--undefined-only", object.to_str().expect("UTF-8")]);
             let ours: Vec<&str> = symbols
                 .lines()
                 .filter_map(|line| line.split_whitespace().last())

@@ -319,3 +319,28 @@ fn a_program_without_sys_is_recorded() {
     let (first, last) = (archive.events.first().unwrap(), archive.events.last().unwrap());
     assert!(last.event.nanos().0 - first.event.nanos().0 < 3_600_000_000_000, "one clock");
 }
+
+/// A runtime directory that takes no more is told to whoever wants to record, and ends nothing.
+#[test]
+fn the_manager_lives_where_nothing_can_be_written() {
+    let mut scene = Scene::with(|sandbox| {
+        let mut command = Command::new("sh");
+        let trace = trace_tests::build::program("trace").to_str().unwrap();
+        let log = sandbox.runtime_dir().join("manager.log").display().to_string();
+        // A block of 512 bytes in each file, and no signal about it.
+        let run = format!("trap '' XFSZ; ulimit -f 1; exec {trace} manager 2>{log}");
+        command.args(["-c", &run]).env("TRACE_RUNTIME_DIR", sandbox.runtime_dir());
+        Sandbox::spawn_command(command)
+    });
+    for _ in 0..100 {
+        let registry = Channel::connect(&scene.sandbox.runtime_dir().join("registry"));
+        let _ = registry.map(|registry| registry.write(&[0xff; 64], Vec::new()));
+    }
+    let (_app, _) = register(&scene.sandbox.runtime_dir(), "app");
+    let recording = scene.start(BufferingMode::Oneshot);
+    scene.assert_alive();
+    let (archive, stats) = recording.stop();
+    assert_eq!(archive.events.len(), 0);
+    assert!(stats[0].problem.contains("File too large"), "{}", stats[0].problem);
+    scene.assert_alive();
+}

@@ -96,6 +96,26 @@ fn a_manager_on_demand_ends_by_itself() {
     assert!(!sandbox.runtime_dir().join("provisioner").exists());
 }
 
+/// Who has connected is served, however close that was to the manager's end.
+#[test]
+fn a_manager_on_demand_does_not_leave_a_client_behind() {
+    let sandbox = Sandbox::new();
+    let mut served = 0;
+    for _ in 0..30 {
+        let mut manager = sandbox.spawn("trace", &["manager", "--on-demand", "--idle-timeout", "0.001"]);
+        let path = sandbox.runtime_dir().join("provisioner");
+        while manager.is_running() {
+            let Ok(channel) = zx_sim::Channel::connect(&path) else { continue };
+            let client = trace_tests::client::Client(channel);
+            let answer = client.ask(ProvisionerRequest::GetProviders);
+            assert_eq!(answer, ProvisionerResponse::Providers(Vec::new()));
+            served += 1;
+        }
+        assert_eq!(manager.finish().status.code(), Some(0));
+    }
+    assert!(served > 0, "none of them was fast enough");
+}
+
 #[test]
 fn one_manager_in_a_directory() {
     let sandbox = Sandbox::new();
