@@ -24,6 +24,7 @@ mod scenarios {
     mod options;
     mod other_readers;
     mod places;
+    mod printing;
     mod querying;
     mod readme;
     mod recovering;

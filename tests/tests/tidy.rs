@@ -428,6 +428,30 @@ fn sources_of_errors_are_printed_in_one_place() {
     }
 }
 
+/// Crates in which only one module prints, and where that module is. What the standard library prints with
+/// panics where its output is closed, and waits for ever where it is full.
+const PRINTERS: [(&str, &str); 1] = [("trace-cli", "src/stdio")];
+
+#[test]
+fn one_module_of_a_crate_prints() {
+    const WAYS: [&str; 7] =
+        ["print!(", "println!(", "dbg!(", "io::stdout()", "io::stderr()", "Term::stdout()", "Term::stderr()"];
+    for (name, printer) in PRINTERS {
+        let sources = format!("crates/{name}/src/");
+        let printer = format!("crates/{name}/{printer}");
+        let files = files(&["rs"]);
+        let of_crate = files.iter().filter(|(path, _)| path.starts_with(&sources) && !is_test_code(path));
+        let (own, others): (Vec<_>, Vec<_>) = of_crate.partition(|(path, _)| path.starts_with(&printer));
+        assert!(!own.is_empty(), "{name} has no {printer}");
+        for (path, text) in others {
+            for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
+                let found = WAYS.iter().find(|way| line.contains(**way));
+                assert!(found.is_none(), "{path} prints by itself, use {printer}: {}", line.trim());
+            }
+        }
+    }
+}
+
 #[test]
 fn nothing_is_left_undone() {
     let marks = ["TO-DO", "FIX-ME"].map(|mark| mark.replace('-', ""));

@@ -4,9 +4,9 @@ use crate::args::Check;
 use crate::exit::{FAILURE, Failure, USAGE};
 use crate::input::{as_archive, name, open, problem};
 use crate::progress;
+use crate::stdio;
 use serde_json::json;
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
 use trace_reader::check::{Limits, Report, check};
 use trace_reader::item::Nanos;
 
@@ -36,12 +36,7 @@ pub fn run(options: &Check) -> Result<u8, Failure> {
         true => machine(&report, &options.allow, options.clocks),
         false => human(&name, &report, &options.allow),
     };
-    match io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            return Err(unreadable(format!("cannot write to stdout: {error}")));
-        }
-        _ => {}
-    }
+    stdio::print(&text).map_err(|failure| unreadable(failure.text))?;
     match report.error {
         Some(error) => Err(unreadable(format!("{name}: {}", problem(&error)))),
         None => Ok(if has_problems { FAILURE } else { 0 }),

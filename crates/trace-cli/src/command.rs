@@ -2,9 +2,9 @@
 
 use crate::connection::RUNTIME_VARIABLE;
 use crate::exit::{Failure, NOT_EXECUTABLE, NOT_FOUND};
+use crate::stdio;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::ErrorKind;
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use zx_sim::ProcessFd;
@@ -35,7 +35,7 @@ impl RecordedCommand {
         let mut child = Command::new(program);
         child.args(arguments).env(RUNTIME_VARIABLE, runtime_dir).env(RECORD_VARIABLE, "1");
         if is_stdout_taken {
-            let stderr = std::io::stderr().as_fd().try_clone_to_owned();
+            let stderr = stdio::duplicate_stderr();
             child.stdout(stderr.map_err(|error| Failure::new(format!("cannot duplicate stderr: {error}")))?);
         }
         let mut child = child.spawn().map_err(|error| {

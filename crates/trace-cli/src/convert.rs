@@ -9,11 +9,10 @@ use crate::exit::Failure;
 use crate::input::{self, is_stdin, open};
 use crate::output::{OutputFile, remove_on_signal};
 use crate::progress;
+use crate::stdio::{Stdout, say};
 use encoder::Encoder;
 use std::error::Error;
-use std::fs::File;
 use std::io::{self, BufReader, Write};
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 use trace_convert::catapult::{self, Dialect};
@@ -84,10 +83,7 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
         system_output: system.as_mut().map(|file| file.file() as &mut dyn Write),
     };
     let (converted, path) = if is_stdout {
-        // Not through the buffer of stdout, which looks for the ends of lines.
-        let stdout = io::stdout().as_fd().try_clone_to_owned();
-        let stdout = stdout.map_err(|error| Failure::new(format!("cannot write to stdout: {error}")))?;
-        match convert(input, job, &mut File::from(stdout)) {
+        match convert(input, job, &mut Stdout) {
             Ok(converted) => (converted, None),
             Err(Problem::Failure(failure)) => return Err(failure),
             // A reader that has seen enough is no failure.
@@ -112,8 +108,8 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
     if let Some(file) = path {
         let path = file.finish()?;
         match summary {
-            Some(summary) => eprintln!("trace: {} events in {}", summary.events, path.display()),
-            None => eprintln!("trace: written to {}", path.display()),
+            Some(summary) => say!("trace: {} events in {}", summary.events, path.display()),
+            None => say!("trace: written to {}", path.display()),
         }
     }
     summary.iter().for_each(|summary| advise(summary, to));
@@ -172,7 +168,7 @@ pub fn advise(summary: &Summary, to: Format) {
     };
     tell(summary, name);
     if to == Format::Catapult {
-        eprintln!(
+        say!(
             "trace: this is for Catapult (chrome://tracing); the Perfetto UI refuses Fuchsia's systemTraceEvents \
              object: give it the .fxt, or convert --to chrome"
         );
@@ -188,11 +184,11 @@ enum Problem {
 /// Says what was left out, and what is wrong with the trace.
 pub fn tell(summary: &Summary, target: &str) {
     for (kind, count) in &summary.skipped {
-        eprintln!("trace: {count} {kind} left out: {target} has nothing for them");
+        say!("trace: {count} {kind} left out: {target} has nothing for them");
     }
     if summary.warnings > 0 {
         let first = summary.first_warnings.join("; ");
-        eprintln!("trace: {} problems in the trace: {first}", summary.warnings);
+        say!("trace: {} problems in the trace: {first}", summary.warnings);
     }
 }
 

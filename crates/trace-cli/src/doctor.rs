@@ -5,7 +5,7 @@ pub mod self_trace;
 
 use crate::args::Doctor;
 use crate::exit::Failure;
-use crate::list::print;
+use crate::stdio::{print, say};
 use serde_json::json;
 
 /// Something that recording needs, or is the better for.
@@ -42,7 +42,7 @@ impl Finding {
 pub fn run(options: &Doctor) -> Result<(), Failure> {
     let mut findings = checks::all();
     if !options.no_self_trace {
-        eprintln!("trace: recording for two seconds to see that it works");
+        say!("trace: recording for two seconds to see that it works");
         findings.push(self_trace::run());
     }
     if options.machinery.is_json() {

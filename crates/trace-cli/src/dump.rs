@@ -4,8 +4,9 @@ use crate::args::Dump;
 use crate::exit::Failure;
 use crate::input::{as_archive, name, open, problem};
 use crate::progress;
+use crate::stdio::{self, Stdout, closed_is_enough, say};
 use json::JsonLine;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, Write};
 use trace_reader::dump::{Line, RawLine};
 use trace_reader::{ReadError, Reader, Resolved};
 
@@ -17,18 +18,18 @@ pub fn run(options: &Dump) -> Result<(), Failure> {
     let file = open(&options.input)?;
     let bytes = file.metadata().map_or(0, |metadata| metadata.len());
     // Lines and a bar on one terminal would be in each other's way.
-    let bar = progress::bar("reading", if io::stdout().is_terminal() { 0 } else { bytes });
+    let bar = progress::bar("reading", if stdio::is_stdout_terminal() { 0 } else { bytes });
     let unreadable =
         |error: io::Error| Failure::new(format!("cannot read {}: {error}", name(&options.input)));
     let archive = as_archive(progress::reading(file, &bar)).map_err(unreadable)?;
     let mut reader = Reader::new(archive).map_err(failed)?;
-    let mut output = BufWriter::new(io::stdout().lock());
+    let mut output = BufWriter::new(Stdout);
     let result = loop {
         match reader.next_item() {
             Ok(Some(record)) => match write(&mut output, &record, options) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
-                Err(error) => break Err(cannot_write(&error)),
+                Err(error) => break closed_is_enough(Err(error)),
             },
             Ok(None) => break Ok(()),
             Err(error) => break Err(failed(error)),
@@ -38,18 +39,15 @@ pub fn run(options: &Dump) -> Result<(), Failure> {
     bar.finish_and_clear();
     for (kind, count, first) in reader.warnings().by_kind() {
         for warning in first {
-            eprintln!("trace: byte {}: {}", warning.offset, warning.kind);
+            say!("trace: byte {}: {}", warning.offset, warning.kind);
         }
         let more = count - first.len() as u64;
         if more > 0 {
-            eprintln!("trace: and {more} more of kind {kind}");
+            say!("trace: and {more} more of kind {kind}");
         }
     }
     result?;
-    match flushed {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(cannot_write(&error)),
-        _ => Ok(()),
-    }
+    closed_is_enough(flushed)
 }
 
 fn write(output: &mut impl Write, record: &Resolved<'_>, options: &Dump) -> io::Result<()> {
@@ -61,8 +59,4 @@ fn write(output: &mut impl Write, record: &Resolved<'_>, options: &Dump) -> io::
     } else {
         writeln!(output, "{}", Line(record))
     }
-}
-
-fn cannot_write(error: &io::Error) -> Failure {
-    Failure::new(format!("cannot write to stdout: {error}"))
 }

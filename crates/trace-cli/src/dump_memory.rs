@@ -12,7 +12,7 @@ pub fn run(options: &DumpMemory) -> Result<(), Failure> {
     let mut connection = Connection::find()?.ok_or_else(nothing)?;
     let MemoryDump { id, providers } = take(&mut connection, level)?;
     let programs = if providers == 1 { "program" } else { "programs" };
-    crate::list::print(&format!("memory dump {id} of {providers} {programs}\n"))
+    crate::stdio::print(&format!("memory dump {id} of {providers} {programs}\n"))
 }
 
 /// Has a dump taken.

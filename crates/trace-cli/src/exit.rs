@@ -12,6 +12,7 @@
 //! | 128 + n | `record`: the command was ended by signal n; 130: given up by a second Ctrl-C |
 //! | else | `record`: what the command returned |
 
+use crate::stdio::say;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus};
 
@@ -60,7 +61,7 @@ impl Failure {
 
     /// Says it on stderr, in one line.
     pub fn report(&self) -> ExitCode {
-        eprintln!("trace: {}", self.text.replace('\n', " "));
+        say!("trace: {}", self.text.replace('\n', " "));
         ExitCode::from(self.code)
     }
 }

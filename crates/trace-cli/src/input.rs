@@ -1,6 +1,7 @@
 //! The trace that a command reads.
 
 use crate::exit::Failure;
+use crate::stdio::say;
 use std::error::Error;
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -166,12 +167,12 @@ impl Read for Imported {
         let failed = || io::Error::other("the importing thread has failed");
         let summary = importing.join().map_err(|_| failed())?.map_err(io::Error::other)?;
         for (kind, count) in &summary.skipped {
-            eprintln!("trace: {count} {kind} left out: an archive has nothing for them");
+            say!("trace: {count} {kind} left out: an archive has nothing for them");
         }
-        summary.first_warnings.iter().for_each(|warning| eprintln!("trace: {warning}"));
+        summary.first_warnings.iter().for_each(|warning| say!("trace: {warning}"));
         let more = summary.warnings - summary.first_warnings.len() as u64;
         if more > 0 {
-            eprintln!("trace: and {more} more of these");
+            say!("trace: and {more} more of these");
         }
         let _ = self.report.0.set(summary);
         Ok(0)

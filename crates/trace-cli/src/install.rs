@@ -3,7 +3,7 @@
 
 use crate::args::{Cli, Completions, Man};
 use crate::exit::Failure;
-use crate::list::print;
+use crate::stdio::{print, say};
 use clap::CommandFactory;
 
 /// Prints a completion script.
@@ -20,6 +20,6 @@ pub fn man(options: &Man) -> Result<(), Failure> {
         |error: std::io::Error| Failure::new(format!("cannot write into {}: {error}", directory.display()));
     std::fs::create_dir_all(directory).map_err(failed)?;
     clap_mangen::generate_to(Cli::command().name(options.name.clone()), directory).map_err(failed)?;
-    eprintln!("trace: manual pages in {}", directory.display());
+    say!("trace: manual pages in {}", directory.display());
     Ok(())
 }

@@ -5,6 +5,7 @@ use crate::args::ktrace::Ktrace;
 use crate::args::record::Recording;
 use crate::connection::{Connection, RUNTIME_VARIABLE};
 use crate::exit::Failure;
+use crate::stdio::say;
 use ktrace_provider::{NAME, Options, READY, categories, cpu_counters, figures, profiler};
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -127,7 +128,7 @@ fn start(runtime_dir: &Path, options: &Recording) {
     });
     let mut child = match child {
         Ok(child) => child,
-        Err(error) => return eprintln!("trace: kernel events are not recorded: {error}"),
+        Err(error) => return say!("trace: kernel events are not recorded: {error}"),
     };
     let mut said = String::new();
     if let Some(stdout) = child.stdout.take() {
@@ -144,15 +145,12 @@ fn start(runtime_dir: &Path, options: &Recording) {
     let mut why = String::new();
     let _ = stderr.read_to_string(&mut why);
     let why = why.trim().trim_start_matches("trace: ");
-    eprintln!(
-        "trace: kernel events are not recorded: {}",
-        if why.is_empty() { "it said nothing" } else { why }
-    );
+    say!("trace: kernel events are not recorded: {}", if why.is_empty() { "it said nothing" } else { why });
     let _ = child.wait();
 }
 
 fn tell(stderr: ChildStderr) {
     for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-        eprintln!("trace: {line}");
+        say!("trace: {line}");
     }
 }

@@ -5,7 +5,7 @@ use crate::args::{Groups, Machinery};
 use crate::connection::{self, Connection};
 use crate::exit::Failure;
 use crate::settings::Settings;
-use std::io::Write;
+use crate::stdio::{print, say};
 use std::time::{Duration, Instant};
 use trace_protocol::controller::{KnownCategory, ProviderInfo, ProvisionerRequest, ProvisionerResponse};
 
@@ -29,9 +29,9 @@ pub fn providers(options: &Machinery) -> Result<(), Failure> {
         return print(&format!("{}\n", serde_json::Value::Array(list)));
     }
     let looked: Vec<_> = connection::directories().iter().map(|path| path.display().to_string()).collect();
-    eprintln!("trace: manager in {} (looked in {})", connection.directory().display(), looked.join(", "));
+    say!("trace: manager in {} (looked in {})", connection.directory().display(), looked.join(", "));
     if providers.is_empty() {
-        eprintln!("trace: no running program has a trace provider");
+        say!("trace: no running program has a trace provider");
     }
     let mut text = String::from("Trace providers:\n");
     for provider in &providers {
@@ -110,15 +110,5 @@ fn ask_providers(connection: &mut Connection) -> Result<Vec<ProviderInfo>, Failu
     match connection.ask(ProvisionerRequest::GetProviders)? {
         ProvisionerResponse::Providers(providers) => Ok(providers),
         _ => Err(Failure::new("the trace manager gave another answer than asked for")),
-    }
-}
-
-/// Writes a result; a reader that has seen enough is no failure.
-pub fn print(text: &str) -> Result<(), Failure> {
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(format!("cannot write to stdout: {error}")))
-        }
-        _ => Ok(()),
     }
 }

@@ -24,6 +24,7 @@ mod record;
 mod recover;
 mod settings;
 mod snapshot;
+mod stdio;
 mod summary;
 mod task;
 mod time;
@@ -39,16 +40,22 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 fn main() -> ExitCode {
+    let code = run();
+    stdio::finish();
+    code
+}
+
+fn run() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|argument| argument == "doctor-provider") {
         doctor::self_trace::provide();
         return ExitCode::SUCCESS;
     }
+    // A file that must not grow any more is an error like any other.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
-    // A file that must not grow any more is an error like any other.
-    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
     if !matches!(
         cli.command,
         Command::Recover(_)
@@ -95,15 +102,16 @@ fn main() -> ExitCode {
 /// `trace config`: what `record` would do.
 fn config(options: args::Record) -> Result<(), Failure> {
     let settings = settings::Settings::resolve(options.recording, options.config.as_deref())?;
-    list::print(&settings.to_toml()?)
+    stdio::print(&settings.to_toml()?)
 }
 
 /// Help and version go to stdout; a mistake is one line on stderr.
 fn usage(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            let _ = error.print();
-            ExitCode::SUCCESS
+            let text = error.render();
+            let text = if console::colors_enabled() { text.ansi().to_string() } else { text.to_string() };
+            stdio::print(&text).map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
             Failure::usage("no command given; see trace --help").report()

@@ -9,6 +9,7 @@ use crate::input::{as_archive, name, open, problem};
 use crate::output::OutputFile;
 use crate::progress;
 use crate::settings::spec_file::SpecFile;
+use crate::stdio::say;
 use samples::Samples;
 use serde::Deserialize;
 use serde_json::json;
@@ -205,16 +206,16 @@ pub fn file(
             Some(expected) if expected != values.len() as u64 => {
                 is_any_empty = true;
                 let (label, found) = (&measurement.label, values.len());
-                eprintln!("trace: No results for measurement {label}: {found} samples, expected {expected}");
+                say!("trace: No results for measurement {label}: {found} samples, expected {expected}");
             }
             _ if values.is_empty() => {
                 is_any_empty = true;
-                eprintln!("trace: No results for measurement {}", measurement.label);
+                say!("trace: No results for measurement {}", measurement.label);
             }
             _ => text.push_str(&describe(measurement, values)),
         }
     }
-    crate::list::print(&text)?;
+    crate::stdio::print(&text)?;
     if is_any_empty {
         return Err(Failure::new("One or more measurements had empty results. Quitting."));
     }
@@ -225,7 +226,7 @@ pub fn file(
         let written = output.file().write_all(&text);
         written.map_err(|error| Failure::new(format!("cannot write the results: {error}")))?;
         let path = output.finish()?;
-        eprintln!("trace: Benchmark results written to {}", path.display());
+        say!("trace: Benchmark results written to {}", path.display());
     }
     Ok(())
 }

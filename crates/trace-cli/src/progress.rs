@@ -1,6 +1,7 @@
 //! Progress of long work, for people at a terminal.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::stdio;
+use indicatif::{ProgressBar, ProgressStyle};
 use std::io::Read;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ pub fn bar(what: &'static str, bytes: u64) -> ProgressBar {
     if bytes < WORTH_SHOWING_BYTES {
         return ProgressBar::hidden();
     }
-    let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::stderr());
+    let bar = ProgressBar::with_draw_target(Some(bytes), stdio::progress_target());
     if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {bytes}/{total_bytes} {eta}") {
         bar.set_style(style);
     }

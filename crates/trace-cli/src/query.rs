@@ -5,6 +5,7 @@ use crate::args::{Answers as Form, Query};
 use crate::exit::Failure;
 use crate::input::{as_archive, is_stdin, name, open, problem};
 use crate::progress;
+use crate::stdio::{Stdout, closed_is_enough};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde_json::Value;
 use std::error::Error;
@@ -19,7 +20,7 @@ const TABLE_ROWS: usize = 10_000;
 
 /// Answers the statements.
 pub fn run(options: &Query) -> Result<(), Failure> {
-    let output = &mut io::BufWriter::new(io::stdout().lock());
+    let output = &mut io::BufWriter::new(Stdout);
     if options.schema {
         return closed_is_enough(output.write_all(schema().as_bytes()).and_then(|()| output.flush()));
     }
@@ -65,16 +66,6 @@ fn statements(file: &Path) -> Result<String, Failure> {
     };
     read.map_err(|error| Failure::new(format!("cannot read {}: {error}", name(file))))?;
     Ok(sql)
-}
-
-/// A reader that has seen enough is no failure.
-fn closed_is_enough(written: io::Result<()>) -> Result<(), Failure> {
-    match written {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(format!("cannot write to stdout: {error}")))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// For people.

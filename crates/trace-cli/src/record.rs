@@ -11,6 +11,7 @@ use crate::command::RecordedCommand;
 use crate::connection::Connection;
 use crate::exit::{self, Failure};
 use crate::settings::Settings;
+use crate::stdio::{self, say};
 use crate::{convert, kernel, measure, summary, verify};
 use destination::{Destination, Finished};
 use recording::{Happening, Recording};
@@ -60,7 +61,7 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
         _ => stop(&mut recording)?,
     };
     if let End::MaxSize(size) = end {
-        eprintln!("trace: stopped: the archive has reached {size}");
+        say!("trace: stopped: the archive has reached {size}");
     }
     let mut note = result.is_none().then(|| {
         format!("{}; what had come is kept, and trace recover saves the rest", recording.why_gone())
@@ -94,7 +95,7 @@ pub fn trace_config(settings: &Settings) -> Result<TraceConfig, Failure> {
     let entries = options.categories.as_ref().map(|list| list.0.as_slice()).unwrap_or_default();
     let plan = settings.groups.plan(entries).map_err(|why| Failure::usage(format!("--categories: {why}")))?;
     if entries.iter().any(|entry| entry.contains('#')) {
-        eprintln!("trace: categories: {}", plan.session.join(", "));
+        say!("trace: categories: {}", plan.session.join(", "));
     }
     let default = TraceConfig::default();
     let milliseconds = |span: Option<args::values::Span>, default: u64| {
@@ -135,10 +136,10 @@ fn command_of(options: &Options) -> Vec<String> {
 fn announce(options: &Options, has_command: bool) {
     match options.duration {
         Some(duration) if !has_command => {
-            eprintln!("trace: recording for {duration}; press Ctrl-C to stop before")
+            say!("trace: recording for {duration}; press Ctrl-C to stop before")
         }
         None if !has_command || options.decouple == Some(true) => {
-            eprintln!("trace: recording; press Ctrl-C to stop");
+            say!("trace: recording; press Ctrl-C to stop");
         }
         _ => {}
     }
@@ -160,7 +161,7 @@ fn report(
         has_command,
         buffer_size: options.buffer_size.map_or(4, |size| size.0),
     };
-    eprint!("{}", summary.text());
+    stdio::tell(&summary.text());
     if let Some(conversion) = &finished.conversion {
         convert::advise(conversion, finished.format);
     }
@@ -274,7 +275,7 @@ fn wait_for_end(
             Happening::Response(SessionResponse::WatchAlert(name)) => {
                 let said = |text: &str| match &line {
                     Some(line) => line.say(text),
-                    None => eprintln!("{text}"),
+                    None => say!("{text}"),
                 };
                 if triggers.handle(&name, said)? {
                     break End::Trigger;
@@ -317,7 +318,7 @@ fn aborted() -> Failure {
 }
 
 fn tell_waiting(names: &[String], what: &str) {
-    eprintln!("trace: waiting for {} to {what}", names.join(", "));
+    say!("trace: waiting for {} to {what}", names.join(", "));
 }
 
 /// Asks the command to end, and makes it, unless it is to be left alone.
@@ -331,12 +332,12 @@ fn end_command(
         return Ok(());
     }
     if options.detach == Some(true) {
-        eprintln!("trace: {} runs on", command.name());
+        say!("trace: {} runs on", command.name());
         return Ok(());
     }
     if end == End::Interrupted {
         // It has got the Ctrl-C too.
-        eprintln!("trace: waiting for {} to end; press Ctrl-C again to kill it", command.name());
+        say!("trace: waiting for {} to end; press Ctrl-C again to kill it", command.name());
     } else {
         command.terminate();
     }
@@ -345,7 +346,7 @@ fn end_command(
         match recording.next(deadline)? {
             Happening::CommandEnded => return Ok(()),
             Happening::Timeout => {
-                eprintln!("trace: {} does not end; killing it", command.name());
+                say!("trace: {} does not end; killing it", command.name());
                 command.kill();
                 deadline = None;
             }

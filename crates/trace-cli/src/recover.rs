@@ -3,8 +3,8 @@
 use crate::args::Recover;
 use crate::connection;
 use crate::exit::Failure;
-use crate::list::print;
 use crate::output::{OutputFile, remove_on_signal};
+use crate::stdio::{self, print, say};
 use crate::summary;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -29,7 +29,7 @@ pub fn remind() {
         let sessions = sessions_of(&directory);
         for session in sessions.iter().filter(|session| session.is_waiting()) {
             let names: Vec<_> = session.unsaved().map(|buffer| buffer.provider.name.as_str()).collect();
-            eprintln!(
+            say!(
                 "trace: a recording of {} was cut off {} ago; save it with: trace recover {}",
                 names.join(", "),
                 age(session.began()),
@@ -81,7 +81,7 @@ fn recover(options: &Recover) -> Result<(), Failure> {
         }
         [session] => session,
         several => {
-            eprint!("{}", table(several));
+            stdio::tell(&table(several));
             return Err(Failure::new("several recordings can be recovered; name the directory of one"));
         }
     };
@@ -111,21 +111,21 @@ fn report(all: &[Recovered], path: &Path, directory: &Path) -> Result<(), Failur
         has_command: true,
         buffer_size: 4,
     };
-    eprint!("{}", summary.text());
+    stdio::tell(&summary.text());
     for recovered in all {
         let who = format!("{} (pid {})", recovered.stats.name, recovered.stats.pid);
         match recovered.halves_before {
             (_, None) => {}
-            (saved, Some(saving)) if saved == Some(saving) => eprintln!(
+            (saved, Some(saving)) if saved == Some(saving) => say!(
                 "trace: {who}: the recording's own file holds halves 0 to {saving}, of which the last may be here too"
             ),
-            (_, Some(saving)) => eprintln!(
+            (_, Some(saving)) => say!(
                 "trace: {who}: the recording's own file holds the halves before {saving}, and perhaps a part of \
                  half {saving}, which is here too"
             ),
         }
     }
-    eprintln!(
+    say!(
         "trace: the buffers are still there; delete them with: trace recover --delete {}",
         directory.display()
     );
@@ -162,7 +162,7 @@ fn list(options: &Recover) -> Result<(), Failure> {
         return print(&format!("{}\n", serde_json::Value::Array(list)));
     }
     if found.is_empty() {
-        eprintln!("trace: nothing was left behind (looked in {})", looked(options));
+        say!("trace: nothing was left behind (looked in {})", looked(options));
         return Ok(());
     }
     print(&table(&found))
@@ -241,11 +241,11 @@ fn delete(options: &Recover) -> Result<(), Failure> {
         }
         match Leftover::open(&session.directory).and_then(Leftover::delete) {
             Ok(()) => {
-                eprintln!("trace: deleted {}", session.directory.display());
+                say!("trace: deleted {}", session.directory.display());
                 deleted += 1;
             }
             Err(error) if is_named => return Err(failure(error)),
-            Err(error) => eprintln!("trace: kept: {error}"),
+            Err(error) => say!("trace: kept: {error}"),
         }
     }
     if deleted == 0 && is_named {
@@ -253,7 +253,7 @@ fn delete(options: &Recover) -> Result<(), Failure> {
     }
     if deleted == 0 {
         let days = options.older_than;
-        eprintln!("trace: nothing is older than {days} days (looked in {})", looked(options));
+        say!("trace: nothing is older than {days} days (looked in {})", looked(options));
     }
     Ok(())
 }

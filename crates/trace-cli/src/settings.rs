@@ -6,6 +6,7 @@ pub mod spec_file;
 
 use crate::args::record::Recording;
 use crate::exit::Failure;
+use crate::stdio::say;
 use categories::Groups;
 use spec_file::SpecFile;
 use std::path::{Path, PathBuf};
@@ -104,7 +105,7 @@ fn check(recording: &Recording, spec: Option<&SpecFile>) -> Result<(), Failure> 
         }
     }
     if let Some(name) = &recording.environment_name {
-        eprintln!("trace: --environment-name {name} is ignored: a command runs in the caller's environment");
+        say!("trace: --environment-name {name} is ignored: a command runs in the caller's environment");
     }
     let mut alerts: Vec<&str> = recording.trigger.iter().map(|trigger| trigger.alert.as_str()).collect();
     alerts.sort_unstable();

@@ -5,6 +5,7 @@ use crate::args::record::Recording;
 use crate::connection::{Connection, system};
 use crate::exit::Failure;
 use crate::record::destination::Destination;
+use crate::stdio::say;
 use std::fs::File;
 use std::io::{Seek, Write};
 use std::time::Duration;
@@ -39,11 +40,11 @@ pub fn run(options: &Snapshot) -> Result<(), Failure> {
     };
     let finished = destination.finish()?;
     for line in describe(&stats, &coverage) {
-        eprintln!("{line}");
+        say!("{line}");
     }
     let is_providers = |coverage: &&Coverage| stats.iter().any(|stats| stats.id == coverage.provider.0);
     let events: u64 = coverage.iter().filter(is_providers).map(|coverage| coverage.events).sum();
-    eprintln!("trace: {events} events in {}", finished.place);
+    say!("trace: {events} events in {}", finished.place);
     Ok(())
 }
 

@@ -7,10 +7,10 @@ use crate::args::{Machinery, Start, Stop};
 use crate::connection::Connection;
 use crate::convert;
 use crate::exit::Failure;
-use crate::list::print;
 use crate::record::destination::Destination;
 use crate::record::trace_config;
 use crate::settings::Settings;
+use crate::stdio::{self, print, say};
 use crate::{kernel, summary, verify};
 use serde_json::json;
 use std::fs::{File, OpenOptions};
@@ -69,7 +69,7 @@ pub fn start(options: &Start) -> Result<(), Failure> {
         // Nothing was written into it.
         let _ = std::fs::remove_file(&path);
     })?;
-    eprintln!("trace: recording {task} into {}; to end it: trace stop", path.display());
+    say!("trace: recording {task} into {}; to end it: trace stop", path.display());
     match status_of(&mut connection)? {
         Some(status) => print(&text(&status)),
         None => Ok(()),
@@ -157,7 +157,7 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
         destination = Some(Destination::create(&recording)?);
     }
     if let Some(remaining) = status.remaining_ns {
-        eprintln!("trace: waiting for its end in {} s", seconds(remaining));
+        say!("trace: waiting for its end in {} s", seconds(remaining));
     }
     let (task, result) = match ask(&mut connection, TaskRequest::End(ONLY), None)? {
         TaskResponse::End(Ok(ended)) => ended,
@@ -194,9 +194,9 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
         has_command: false,
         buffer_size: status.config.buffer_size_megabytes_hint,
     };
-    eprint!("{}", summary.text());
+    stdio::tell(&summary.text());
     if options.verbose {
-        eprint!("{}", summary.details());
+        stdio::tell(&summary.details());
     }
     Ok(())
 }

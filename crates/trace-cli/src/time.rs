@@ -3,7 +3,7 @@
 use crate::args::Time;
 use crate::connection;
 use crate::exit::Failure;
-use crate::list::print;
+use crate::stdio::{print, say};
 use std::io::BufRead;
 use zx_sim::ticks::{self, Clock};
 
@@ -13,14 +13,14 @@ pub fn run(options: &Time) -> Result<(), Failure> {
     if options.once {
         return print(&now(clock));
     }
-    eprintln!("trace: t prints the time in microseconds, as it is in traces; q quits");
+    say!("trace: t prints the time in microseconds, as it is in traces; q quits");
     for line in std::io::stdin().lock().lines() {
         let line = line.map_err(|error| Failure::new(format!("cannot read stdin: {error}")))?;
         match line.trim() {
             "t" => print(&now(clock))?,
             "q" => break,
             "" => {}
-            other => eprintln!("trace: {other:?} is neither t nor q"),
+            other => say!("trace: {other:?} is neither t nor q"),
         }
     }
     Ok(())

@@ -4,6 +4,7 @@ use crate::exit::Failure;
 use crate::input::open;
 use crate::progress;
 use crate::settings::categories::scope;
+use crate::stdio::say;
 use ktrace_provider::{categories, figures, probes};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -25,7 +26,7 @@ pub fn categories(requested: &[String], archive: &Path) -> Result<(), Failure> {
         if let Some(near) = nearest(entry, &found) {
             text.push_str(&format!("; did you mean {near}?"));
         }
-        eprintln!("{text}");
+        say!("{text}");
     }
     Ok(())
 }

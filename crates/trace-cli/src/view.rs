@@ -4,6 +4,7 @@
 use crate::args::View;
 use crate::exit::Failure;
 use crate::input::open;
+use crate::stdio::say;
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Component, Path, PathBuf};
@@ -31,11 +32,11 @@ pub fn run(options: &View) -> Result<(), Failure> {
     })?;
     let served = Served::new(options);
     let address = served.address();
-    eprintln!("trace: {address}\ntrace: press Ctrl-C when the page has loaded the trace");
+    say!("trace: {address}\ntrace: press Ctrl-C when the page has loaded the trace");
     let has_display =
         ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"].iter().any(|name| std::env::var_os(name).is_some());
     if !options.no_open && has_display && open::that_detached(&address).is_err() {
-        eprintln!("trace: there is no browser here; open the address in one");
+        say!("trace: there is no browser here; open the address in one");
     }
     for request in server.incoming_requests() {
         served.answer(request);

@@ -8,6 +8,7 @@ use crate::exit::Failure;
 use crate::input::{self, open};
 use crate::output::{is_finished, is_unfinished};
 use crate::progress;
+use crate::stdio::say;
 use std::cell::RefCell;
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufReader, BufWriter};
@@ -101,7 +102,7 @@ pub fn run(input: &Path, output: &Path, options: &Convert, filter: Filter) -> Re
     }
     directory.finish().map_err(|error| failed(&error))?;
     let events = converted.summary.map_or(0, |summary| summary.events);
-    eprintln!("trace: {events} events in {} tables in {}", TABLES.len(), output.display());
+    say!("trace: {events} events in {} tables in {}", TABLES.len(), output.display());
     Ok(())
 }
 

@@ -6,7 +6,8 @@ use crate::args::record::Recording;
 use crate::convert::{self, Job};
 use crate::exit::Failure;
 use crate::output::OutputFile;
-use std::io::{self, Write};
+use crate::stdio::Stdout;
+use std::io::Write;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -128,7 +129,7 @@ impl Destination {
         match (&mut self.archive, &mut self.place) {
             (Some(archive), _) => Box::new(archive.as_file_mut()),
             (None, Place::File(file)) => Box::new(file.file()),
-            (None, Place::Stdout) => Box::new(io::stdout().lock()),
+            (None, Place::Stdout) => Box::new(Stdout),
             (None, Place::Connection(connection, _)) => Box::new(connection),
         }
     }
@@ -154,7 +155,7 @@ impl Destination {
         if let Some(archive) = &archive {
             let mut output: Box<dyn Write> = match &mut place {
                 Place::File(file) => Box::new(file.file()),
-                Place::Stdout => Box::new(io::stdout().lock()),
+                Place::Stdout => Box::new(Stdout),
                 Place::Connection(connection, _) => Box::new(connection),
             };
             conversion = convert::transform(archive.path(), Job::new(format, compression), &mut output)?;

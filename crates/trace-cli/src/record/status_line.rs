@@ -1,7 +1,7 @@
 //! The line that shows how a recording goes, at a terminal.
 
-use console::Term;
-use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::stdio::{self, say};
+use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 use std::time::{Duration, Instant};
 use trace_protocol::controller::ProviderProgress;
 
@@ -19,10 +19,10 @@ pub struct StatusLine {
 impl StatusLine {
     /// None where nobody would see it.
     pub fn new() -> Option<Self> {
-        if !Term::stderr().is_term() {
+        if !stdio::has_terminal() {
             return None;
         }
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        let bar = ProgressBar::with_draw_target(None, stdio::progress_target());
         if let Ok(style) = ProgressStyle::with_template("{msg}") {
             bar.set_style(style);
         }
@@ -43,7 +43,7 @@ impl StatusLine {
 
     /// Says something above it.
     pub fn say(&self, text: &str) {
-        self.bar.suspend(|| eprintln!("{text}"));
+        self.bar.suspend(|| say!("{text}"));
     }
 
     /// Takes it away.

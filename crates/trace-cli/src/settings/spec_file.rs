@@ -5,6 +5,7 @@ use crate::args::record::Recording;
 use crate::args::values::{BufferSize, CategoryList, Mode, ProviderBufferSize, Span};
 use crate::exit::Failure;
 use crate::measure::Measurement;
+use crate::stdio::say;
 use jsonc_parser::ParseOptions;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -111,7 +112,7 @@ impl SpecFile {
             ("app", self.app.is_some() && !by.command.is_empty()),
         ];
         for (member, _) in said.iter().filter(|(_, is_overridden)| *is_overridden) {
-            eprintln!("trace: warning: {}: {member} is overridden by an option", self.path.display());
+            say!("trace: warning: {}: {member} is overridden by an option", self.path.display());
         }
     }
 }
