@@ -32,4 +32,5 @@ mod scenarios {
     mod snapshots;
     mod tools;
     mod users;
+    mod viewing;
 }

@@ -121,7 +121,12 @@ Exit code 1 if something was asked for that the trace has no sample of. docs/mea
   trace view --no-open trace.fxt    prints the address
   trace view --ui ~/perfetto-ui trace.fxt      without any network
 
-The page is loaded from ui.perfetto.dev; the trace stays on this machine, where the page fetches it.")]
+The page is loaded from ui.perfetto.dev; the trace stays on this machine, where the page fetches it
+from port 9001, the only one that it may fetch from. With --ui any free port is taken. The address has a
+token in it; without it nothing is given out.
+
+It ends on Ctrl-C, 5 s after the page of ui.perfetto.dev has fetched the whole trace, or 5 s after a page
+of --ui was closed.")]
     View(View),
     /// Print one line for each record of a trace
     #[command(after_help = "Examples:

@@ -1,10 +1,9 @@
-//! Commands around recordings: measurements, the doctor, the viewer, the clock, what is installed; and the
+//! Commands around recordings: measurements, the doctor, the clock, what is installed; and the
 //! terminal.
 
 use nix::pty::openpty;
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -129,57 +128,6 @@ fn the_doctor_tries_everything_and_says_what_helps() {
         format!("does not  runtime directory    {}: has mode 0777", sandbox.runtime_dir().display());
     assert!(said.contains(&expected), "{said}");
     assert!(said.contains("fix: rm -rf '"), "{said}");
-}
-
-/// One request; the head of the answer and its body.
-fn fetch(path: &str) -> (String, Vec<u8>) {
-    let mut connection = wait_for("the server to listen", || TcpStream::connect("127.0.0.1:9001").ok());
-    write!(connection, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
-    let mut answer = Vec::new();
-    connection.read_to_end(&mut answer).unwrap();
-    let end = answer.windows(4).position(|window| window == b"\r\n\r\n").unwrap();
-    (text(&answer[..end]), answer[end + 4..].to_vec())
-}
-
-#[test]
-fn a_trace_is_served_to_the_page_that_shows_it() {
-    let sandbox = Sandbox::new();
-    sandbox.record(&["-o", "a b.fxt"], "emit", &["1", "3"]);
-    let bytes = fs::read(sandbox.file("a b.fxt")).unwrap();
-    let view = sandbox.spawn("trace", &["view", "--no-open", "a b.fxt"]);
-    let address = "https://ui.perfetto.dev/#!/?url=http://127.0.0.1:9001/trace/a%20b.fxt";
-    wait_for("the address", || view.stderr_so_far().contains(address).then_some(()));
-    let (head, body) = fetch("/trace/a%20b.fxt");
-    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
-    assert!(head.contains("Access-Control-Allow-Origin: https://ui.perfetto.dev"), "{head}");
-    assert_eq!(body, bytes);
-    for wrong in ["/", "/trace/other.fxt", "/trace/../trace.toml", "/etc/passwd"] {
-        assert!(fetch(wrong).0.starts_with("HTTP/1.1 404"), "{wrong}");
-    }
-    // The port is the one the page may use, so there is no other.
-    let output = sandbox.trace(["view", "--no-open", "a b.fxt"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("cannot listen on 127.0.0.1:9001"), "{output:?}");
-    drop(view);
-
-    let ui = sandbox.file("ui");
-    fs::create_dir_all(ui.join("v1")).unwrap();
-    fs::write(ui.join("index.html"), "<html>").unwrap();
-    fs::write(ui.join("v1/engine.wasm"), "code").unwrap();
-    let view = sandbox.spawn("trace", &["view", "--no-open", "--ui", "ui", "a b.fxt"]);
-    let address = "http://127.0.0.1:9001/#!/?url=http://127.0.0.1:9001/trace/a%20b.fxt";
-    wait_for("the address", || view.stderr_so_far().contains(address).then_some(()));
-    let (head, body) = fetch("/");
-    assert!(head.contains("text/html") && body == b"<html>", "{head}");
-    let (head, body) = fetch("/v1/engine.wasm?x=1");
-    assert!(head.contains("application/wasm") && body == b"code", "{head}");
-    assert_eq!(fetch("/trace/a%20b.fxt").1, bytes);
-    assert!(fetch("/../spec.json").0.starts_with("HTTP/1.1 404"));
-    drop(view);
-    let output = sandbox.trace(["view", "--ui", ".", "a b.fxt"]);
-    assert!(text(&output.stderr).contains("has no index.html: it is no copy of the UI"), "{output:?}");
-    let output = sandbox.trace(["view", "missing.fxt"]);
-    assert!(text(&output.stderr).contains("cannot read missing.fxt"), "{output:?}");
 }
 
 #[test]

@@ -1,0 +1,118 @@
+//! When nobody needs the server any more.
+//!
+//! A page that comes from here keeps one connection open for as long as it is; the page of ui.perfetto.dev
+//! cannot be asked for that, but it fetches the trace once and keeps it. So the server has done its work when
+//! the whole trace was fetched, or a page was open, and no connection on which something was asked for has
+//! been open for a while: long enough to load a page again.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+
+/// How long the server stays after the last connection.
+pub const GRACE: Duration = Duration::from_secs(5);
+
+/// What is known of those who fetch.
+#[derive(Debug)]
+pub struct Attendance {
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    visitors: usize,
+    /// The trace was fetched, or the page was open.
+    is_served: bool,
+    /// When the last visitor left.
+    empty_since: Instant,
+}
+
+impl State {
+    /// When the server ends if nothing happens; none if it does not end.
+    fn end(&self) -> Option<Instant> {
+        (self.is_served && self.visitors == 0).then(|| self.empty_since + GRACE)
+    }
+}
+
+impl Attendance {
+    /// Nobody was here yet.
+    pub fn new() -> Self {
+        let state = State { visitors: 0, is_served: false, empty_since: Instant::now() };
+        Self { state: Mutex::new(state), changed: Notify::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The first request of a connection.
+    pub fn arrive(&self) {
+        self.state().visitors += 1;
+        self.changed.notify_one();
+    }
+
+    /// The end of that connection.
+    pub fn leave(&self) {
+        self.leave_at(Instant::now());
+    }
+
+    fn leave_at(&self, now: Instant) {
+        let mut state = self.state();
+        state.visitors -= 1;
+        state.empty_since = now;
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// The trace was fetched, or the page is open.
+    pub fn is_served(&self) {
+        self.state().is_served = true;
+        self.changed.notify_one();
+    }
+
+    /// Waits until nobody needs the server any more.
+    pub async fn wait_for_end(&self) {
+        loop {
+            let end = self.state().end();
+            match end {
+                None => self.changed.notified().await,
+                Some(end) if end <= Instant::now() => return,
+                Some(end) => {
+                    let _ = tokio::time::timeout_at(end.into(), self.changed.notified()).await;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_ends_when_it_has_served_and_nobody_was_there_for_a_while() {
+        let attendance = Attendance::new();
+        let end = || attendance.state().end();
+        let began = Instant::now();
+        // Somebody who has not fetched the trace.
+        attendance.arrive();
+        attendance.leave_at(began);
+        assert_eq!(end(), None);
+        // A slow reader, and a quick one that has all of it.
+        attendance.arrive();
+        attendance.arrive();
+        attendance.is_served();
+        attendance.leave_at(began + Duration::from_secs(1));
+        assert_eq!(end(), None);
+        let left = began + Duration::from_secs(2);
+        attendance.leave_at(left);
+        assert_eq!(end(), Some(left + GRACE));
+        // The page is loaded again.
+        attendance.arrive();
+        assert_eq!(end(), None);
+        let left = began + Duration::from_secs(100);
+        attendance.leave_at(left);
+        assert_eq!(end(), Some(left + GRACE));
+    }
+}

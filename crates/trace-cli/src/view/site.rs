@@ -1,0 +1,279 @@
+//! What can be fetched, and by whom.
+
+use super::attendance::Attendance;
+use super::body::{Content, Reading};
+use crate::args::View;
+use hyper::body::Bytes;
+use hyper::header::{
+    ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderValue,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use hyper::{Method, Request, Response, StatusCode};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+/// Where the page comes from that may fetch the trace.
+const UI: &str = "https://ui.perfetto.dev";
+/// Bytes of randomness in the token.
+const TOKEN_BYTES: usize = 16;
+/// Keeps a connection open for as long as the page is. It is no secret; what it connects to is below the
+/// token, which it finds in the page's address, and which a page that is loaded again has kept.
+const SCRIPT_PATH: &str = "/trace-view.js";
+const SCRIPT: &str = r#"const named = /[?&]url=([^&]*\/)/.exec(location.hash);
+if (named) sessionStorage.setItem("trace-view", named[1]);
+const place = sessionStorage.getItem("trace-view");
+if (place) new EventSource(place + "page");
+"#;
+/// What it connects to.
+const CONNECTION: &str = "page";
+
+/// What can be fetched.
+#[derive(Debug)]
+pub struct Site {
+    trace: PathBuf,
+    /// What the trace is called in addresses.
+    name: String,
+    ui: Option<PathBuf>,
+    /// Where this listens; what the header `Host` has to say.
+    authority: String,
+    token: String,
+}
+
+impl Site {
+    /// With a new token.
+    pub fn new(options: &View, address: SocketAddr) -> io::Result<Self> {
+        let mut random = [0; TOKEN_BYTES];
+        getrandom::fill(&mut random).map_err(io::Error::other)?;
+        let token = random.iter().fold(String::new(), |mut token, byte| {
+            let _ = write!(token, "{byte:02x}");
+            token
+        });
+        Ok(Self::with_token(options, address, token))
+    }
+
+    fn with_token(options: &View, address: SocketAddr, token: String) -> Self {
+        let name = options.input.file_name().map(|name| name.to_string_lossy().into_owned());
+        Self {
+            trace: options.input.clone(),
+            name: escape(&name.unwrap_or_default()),
+            ui: options.ui.clone(),
+            authority: address.to_string(),
+            token,
+        }
+    }
+
+    /// The page that shows the trace.
+    pub fn page(&self) -> String {
+        let Self { authority, token, name, .. } = self;
+        let page = self.ui.as_ref().map_or_else(|| UI.to_owned(), |_| format!("http://{authority}"));
+        format!("{page}/#!/?url=http://{authority}/{token}/{name}")
+    }
+
+    /// The answer to a request.
+    pub fn answer<B>(&self, request: &Request<B>, attendance: &Arc<Attendance>) -> Response<Content> {
+        if !self.is_for_us(request) {
+            return empty(StatusCode::FORBIDDEN);
+        }
+        let is_read = match *request.method() {
+            Method::GET | Method::HEAD => true,
+            Method::OPTIONS => false,
+            _ => {
+                let mut refused = empty(StatusCode::METHOD_NOT_ALLOWED);
+                refused.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD, OPTIONS"));
+                return refused;
+            }
+        };
+        let path = request.uri().path();
+        let below_token =
+            path.strip_prefix('/').and_then(|path| path.strip_prefix(&self.token)?.strip_prefix('/'));
+        let mut answer = match (below_token, &self.ui) {
+            _ if !is_read => Some(empty(StatusCode::NO_CONTENT)),
+            (Some(CONNECTION), Some(_)) => {
+                attendance.is_served();
+                Some(with_type(Content::Open(Bytes::from_static(b":\n\n")), "text/event-stream"))
+            }
+            // The name is for people: the page may write it in another way than it was given here.
+            (Some(_), _) => {
+                let told = (request.method() == Method::GET).then(|| attendance.clone());
+                file(&self.trace, told)
+            }
+            (None, Some(_)) if path == SCRIPT_PATH => {
+                Some(with_type(Content::Bytes(Bytes::from_static(SCRIPT.as_bytes())), "text/javascript"))
+            }
+            (None, Some(ui)) => below(ui, path).and_then(|path| ui_file(ui, &path)),
+            (None, None) => None,
+        }
+        .unwrap_or_else(|| empty(StatusCode::NOT_FOUND));
+        let headers = answer.headers_mut();
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        if self.ui.is_none() && below_token.is_some() {
+            // The page comes from another place than the trace.
+            headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static(UI));
+        }
+        answer
+    }
+
+    /// Whether a request was sent to the address that is listened at. A page of another site whose name
+    /// resolves to this machine sends that name.
+    fn is_for_us<B>(&self, request: &Request<B>) -> bool {
+        let mut hosts = request.headers().get_all(HOST).iter();
+        let (host, more) = (hosts.next(), hosts.next());
+        let authority = request.uri().authority();
+        host.is_some_and(|host| host == self.authority.as_str())
+            && more.is_none()
+            && authority.is_none_or(|authority| authority == self.authority.as_str())
+    }
+}
+
+/// A file of the UI's; its first page with the script that shows how long it is open.
+fn ui_file(ui: &Path, path: &Path) -> Option<Response<Content>> {
+    if path != ui.join("index.html") {
+        return file(path, None);
+    }
+    let mut text = std::fs::read_to_string(path).ok()?;
+    let place = text.rfind("</body>").unwrap_or(text.len());
+    text.insert_str(place, &format!("<script src=\"{SCRIPT_PATH}\"></script>\n"));
+    Some(with_type(Content::Bytes(text.into()), content_type(path)))
+}
+
+fn file(path: &Path, told: Option<Arc<Attendance>>) -> Option<Response<Content>> {
+    let file = File::open(path).ok()?;
+    let facts = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    Some(with_type(Content::File(Reading::new(file, facts.len(), told)), content_type(path)))
+}
+
+fn with_type(content: Content, kind: &'static str) -> Response<Content> {
+    let mut response = Response::new(content);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
+fn empty(status: StatusCode) -> Response<Content> {
+    let mut response = Response::new(Content::Bytes(Bytes::new()));
+    *response.status_mut() = status;
+    response
+}
+
+/// A file below a directory; never one beside it.
+fn below(directory: &Path, url: &str) -> Option<PathBuf> {
+    let relative = Path::new(url.trim_start_matches('/'));
+    if !relative.components().all(|component| matches!(component, Component::Normal(_))) {
+        return None;
+    }
+    let path = directory.join(relative);
+    let path = if path.is_dir() { path.join("index.html") } else { path };
+    path.is_file().then_some(path)
+}
+
+/// A name as a part of an address.
+fn escape(name: &str) -> String {
+    let escaped = name.bytes().map(|byte| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    });
+    escaped.collect()
+}
+
+fn content_type(path: &Path) -> &'static str {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("html") => "text/html; charset=utf-8",
+        Some("js") => "text/javascript",
+        Some("css") => "text/css",
+        Some("wasm") => "application/wasm",
+        Some("json") => "application/json",
+        Some("svg") => "image/svg+xml",
+        Some("png") => "image/png",
+        Some("woff2") => "font/woff2",
+        _ => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ADDRESS: &str = "127.0.0.1:4321";
+
+    fn site(directory: &Path, ui: Option<PathBuf>) -> Site {
+        let input = directory.join("a b#.fxt");
+        std::fs::write(&input, "trace").unwrap();
+        let options = View { ui, no_open: true, input };
+        Site::with_token(&options, ADDRESS.parse().unwrap(), "secret".to_owned())
+    }
+
+    /// Status, and whether the page of ui.perfetto.dev may read the answer.
+    fn ask(site: &Site, method: &str, uri: &str, hosts: &[&str]) -> (u16, bool) {
+        let mut request = Request::builder().method(method).uri(uri);
+        for host in hosts {
+            request = request.header(HOST, *host);
+        }
+        let answer = site.answer(&request.body(()).unwrap(), &Arc::new(Attendance::new()));
+        let origin = answer.headers().get(ACCESS_CONTROL_ALLOW_ORIGIN);
+        assert!(origin.is_none_or(|origin| origin == UI));
+        (answer.status().as_u16(), origin.is_some())
+    }
+
+    #[test]
+    fn the_trace_is_for_those_who_know_the_token_and_ask_here() {
+        let directory = tempfile::tempdir().unwrap();
+        let site = site(directory.path(), None);
+        assert_eq!(site.page(), "https://ui.perfetto.dev/#!/?url=http://127.0.0.1:4321/secret/a%20b%23.fxt");
+        for uri in ["/secret/a%20b%23.fxt", "/secret/a", "/secret/?x", "http://127.0.0.1:4321/secret/a"] {
+            assert_eq!(ask(&site, "GET", uri, &[ADDRESS]), (200, true), "{uri}");
+            assert_eq!(ask(&site, "HEAD", uri, &[ADDRESS]), (200, true), "{uri}");
+            assert_eq!(ask(&site, "OPTIONS", uri, &[ADDRESS]), (204, true), "{uri}");
+        }
+        for uri in
+            ["/", "/a%20b%23.fxt", "/secret", "/secrets/a", "/other/secret/a", "//secret/a", SCRIPT_PATH]
+        {
+            assert_eq!(ask(&site, "GET", uri, &[ADDRESS]), (404, false), "{uri}");
+        }
+        let wrong: [&[&str]; 6] = [
+            &[],
+            &["localhost:4321"],
+            &["127.0.0.1"],
+            &["127.0.0.1:80"],
+            &["evil.example:4321"],
+            &[ADDRESS, "evil.example"],
+        ];
+        for hosts in wrong {
+            assert_eq!(ask(&site, "GET", "/secret/a", hosts), (403, false), "{hosts:?}");
+        }
+        assert_eq!(ask(&site, "GET", "http://evil.example/secret/a", &[ADDRESS]), (403, false));
+        assert_eq!(ask(&site, "POST", "/", &[ADDRESS]), (405, false));
+    }
+
+    #[test]
+    fn tokens_differ() {
+        let options = View { ui: None, no_open: true, input: "trace.fxt".into() };
+        let token = || Site::new(&options, ADDRESS.parse().unwrap()).unwrap().token;
+        let (one, other) = (token(), token());
+        assert!(one != other && one.len() == 2 * TOKEN_BYTES, "{one} {other}");
+    }
+
+    #[test]
+    fn only_what_is_below_the_copy_is_served() {
+        let directory = tempfile::tempdir().unwrap();
+        let ui = directory.path().join("ui");
+        std::fs::create_dir_all(ui.join("v1")).unwrap();
+        for (name, text) in [("ui/index.html", "page"), ("ui/v1/a.js", "code"), ("secret", "no")] {
+            std::fs::write(directory.path().join(name), text).unwrap();
+        }
+        assert_eq!(below(&ui, "/"), Some(ui.join("index.html")));
+        assert_eq!(below(&ui, "/v1/a.js"), Some(ui.join("v1/a.js")));
+        for url in ["/../secret", "/v1/../../secret", "//etc/passwd", "/missing", "/v1"] {
+            assert_eq!(below(&ui, url), None, "{url}");
+        }
+        let site = site(directory.path(), Some(ui));
+        assert_eq!(site.page(), "http://127.0.0.1:4321/#!/?url=http://127.0.0.1:4321/secret/a%20b%23.fxt");
+        for uri in ["/", "/v1/a.js", SCRIPT_PATH, "/secret/page", "/secret/a"] {
+            assert_eq!(ask(&site, "GET", uri, &[ADDRESS]), (200, false), "{uri}");
+        }
+        assert_eq!(ask(&site, "GET", "/page", &[ADDRESS]), (404, false));
+    }
+}

@@ -1,0 +1,246 @@
+//! A trace that is served to the page that shows it.
+
+use rustix::process::Signal;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use trace_tests::build::copy_program;
+use trace_tests::sandbox::Process;
+use trace_tests::skip::skip;
+use trace_tests::{Sandbox, wait_for};
+
+/// The one port that the page of ui.perfetto.dev may fetch from.
+const PORT: u16 = 9001;
+/// How long the server stays when nobody is there any more.
+const GRACE: Duration = Duration::from_secs(5);
+/// More than all buffers between a server and a reader that does not read hold.
+const LARGE_BYTES: usize = 64 << 20;
+
+/// Held by the test that uses the port.
+fn port() -> MutexGuard<'static, ()> {
+    static TAKEN: Mutex<()> = Mutex::new(());
+    TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A running `trace view`, the page that it names, and the trace's place: port and path.
+struct View {
+    process: Process,
+    page: String,
+    port: u16,
+    path: String,
+}
+
+impl View {
+    fn begin(sandbox: &Sandbox, arguments: &[&str]) -> Self {
+        let process = sandbox.spawn("trace", &[&["view", "--no-open"], arguments].concat());
+        let page = wait_for("the address", || {
+            let said = process.stderr_so_far();
+            assert!(!said.contains("taken"), "{said}");
+            let (line, _) = said.split_once('\n')?;
+            Some(line.strip_prefix("trace: ").expect("an address").to_owned())
+        });
+        let (_, trace) = page.split_once("/#!/?url=http://127.0.0.1:").expect("where the trace is");
+        let (port, path) = trace.split_once('/').expect("a path");
+        Self { port: port.parse().unwrap(), path: format!("/{path}"), page, process }
+    }
+
+    fn token(&self) -> &str {
+        self.path.split('/').nth(1).unwrap()
+    }
+
+    fn host(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    fn send(&self, request: &str) -> TcpStream {
+        let mut connection = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).unwrap();
+        connection.write_all(request.as_bytes()).unwrap();
+        connection
+    }
+
+    fn ask(&self, path: &str) -> TcpStream {
+        self.send(&format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", self.host()))
+    }
+
+    /// The head of an answer and its body.
+    fn fetch(&self, path: &str) -> (String, Vec<u8>) {
+        answer(self.ask(path))
+    }
+
+    /// Its end, which it comes to by itself, not before `GRACE` has passed since the last visitor left.
+    fn finish_after(self, before_that: Instant) {
+        let output = self.process.finish();
+        assert!(before_that.elapsed() >= GRACE);
+        assert!(output.status.success(), "{output:?}");
+    }
+}
+
+fn answer(mut connection: TcpStream) -> (String, Vec<u8>) {
+    let mut answer = Vec::new();
+    connection.read_to_end(&mut answer).unwrap();
+    let end = answer.windows(4).position(|window| window == b"\r\n\r\n").expect("the end of a head");
+    (String::from_utf8_lossy(&answer[..end]).to_lowercase(), answer[end + 4..].to_vec())
+}
+
+fn trace(sandbox: &Sandbox) -> Vec<u8> {
+    sandbox.record(&["-o", "a b#.fxt"], "emit", &["1", "3"]);
+    fs::read(sandbox.file("a b#.fxt")).unwrap()
+}
+
+//= docs/perfetto.md#showing-a-trace
+#[test]
+fn a_trace_is_given_to_the_page_that_knows_its_address() {
+    let _port = port();
+    let sandbox = Sandbox::new();
+    let bytes = trace(&sandbox);
+    let view = View::begin(&sandbox, &["a b#.fxt"]);
+    let token = view.token().to_owned();
+    assert!(token.len() == 32 && token.bytes().all(|digit| digit.is_ascii_hexdigit()), "{token}");
+    let expected = format!("https://ui.perfetto.dev/#!/?url=http://127.0.0.1:9001/{token}/a%20b%23.fxt");
+    assert_eq!(view.page, expected);
+
+    for wrong in ["/", "/a%20b%23.fxt", "/trace/a%20b%23.fxt", "/etc/passwd", "/0123456789abcdef/a"] {
+        assert!(view.fetch(wrong).0.starts_with("http/1.1 404"), "{wrong}");
+    }
+    // The name of another site that resolves to this machine.
+    for host in ["Host: evil.example:9001\r\n", "Host: localhost:9001\r\n", "Host: 127.0.0.1\r\n", ""] {
+        let (head, _) = answer(view.send(&format!("GET {} HTTP/1.1\r\n{host}\r\n", view.path)));
+        assert!(head.starts_with("http/1.1 403") && !head.contains("access-control"), "{host}: {head}");
+    }
+    let (head, body) =
+        answer(view.send(&format!("HEAD {} HTTP/1.1\r\nHost: {}\r\n\r\n", view.path, view.host())));
+    assert!(head.contains(&format!("content-length: {}", bytes.len())) && body.is_empty(), "{head}");
+
+    let fetched = Instant::now();
+    let (head, body) = view.fetch(&view.path);
+    assert!(head.starts_with("http/1.1 200"), "{head}");
+    assert!(head.contains("access-control-allow-origin: https://ui.perfetto.dev"), "{head}");
+    assert_eq!(body, bytes);
+    // Nothing more is needed of it.
+    view.finish_after(fetched);
+}
+
+//= docs/perfetto.md#showing-a-trace
+#[test]
+fn slow_readers_hold_nobody_up_and_are_waited_for() {
+    let sandbox = Sandbox::new();
+    File::create(sandbox.file("large.fxt")).unwrap().set_len(LARGE_BYTES as u64).unwrap();
+    fs::create_dir(sandbox.file("ui")).unwrap();
+    fs::write(sandbox.file("ui/index.html"), "<html>").unwrap();
+    let view = View::begin(&sandbox, &["--ui", "ui", "large.fxt"]);
+    let mut slow: Vec<TcpStream> = (0..20).map(|_| view.ask(&view.path)).collect();
+    let mut byte = [0];
+    slow.iter_mut().for_each(|reader| reader.read_exact(&mut byte).unwrap());
+    // Others that never finish their request.
+    let _stuck: Vec<TcpStream> = (0..20).map(|_| view.send("GET / HTTP/1.1\r\nHost:")).collect();
+    let (_, body) = view.fetch(&view.path);
+    assert_eq!(body.len(), LARGE_BYTES);
+    let fetched = Instant::now();
+    wait_for("more than it stays for nobody", || {
+        slow[0].read_exact(&mut byte).unwrap();
+        (fetched.elapsed() > GRACE + GRACE / 2).then_some(())
+    });
+    let last = slow.pop().unwrap();
+    drop(slow);
+    let left = Instant::now();
+    let mut rest = Vec::new();
+    { last }.read_to_end(&mut rest).unwrap();
+    assert!(rest.len() + 1 > LARGE_BYTES);
+    view.finish_after(left);
+}
+
+//= docs/perfetto.md#showing-a-trace
+#[test]
+fn a_copy_of_the_ui_is_served_at_any_port_until_its_page_is_closed() {
+    let sandbox = Sandbox::new();
+    let bytes = trace(&sandbox);
+    let ui = sandbox.file("ui");
+    fs::create_dir_all(ui.join("v1")).unwrap();
+    fs::write(ui.join("index.html"), "<html><body>page</body></html>").unwrap();
+    fs::write(ui.join("v1/engine.wasm"), "code").unwrap();
+    let views = [0, 1].map(|_| View::begin(&sandbox, &["--ui", "ui", "a b#.fxt"]));
+    assert!(views[0].port != views[1].port && views[0].token() != views[1].token());
+    for view in &views {
+        let (head, body) = view.fetch("/");
+        assert!(head.contains("text/html") && !head.contains("access-control"), "{head}");
+        let page = String::from_utf8(body).unwrap();
+        assert_eq!(page, "<html><body>page<script src=\"/trace-view.js\"></script>\n</body></html>");
+        let (head, script) = view.fetch("/trace-view.js");
+        assert!(head.contains("text/javascript"), "{head}");
+        assert!(!String::from_utf8(script).unwrap().contains(view.token()));
+        let (head, body) = view.fetch("/v1/engine.wasm?x=1");
+        assert!(head.contains("application/wasm") && body == b"code", "{head}");
+        assert!(view.fetch("/../a b#.fxt").0.starts_with("http/1.1 4"));
+    }
+    let [view, other] = views;
+    // What the script does: it is open for as long as the page is.
+    let mut page = view.ask(&format!("/{}/page", view.token()));
+    let mut head = [0; 15];
+    page.read_exact(&mut head).unwrap();
+    assert_eq!(&head, b"HTTP/1.1 200 OK");
+    let (head, body) = view.fetch(&view.path);
+    assert!(!head.contains("access-control") && body == bytes, "{head}");
+    let fetched = Instant::now();
+    page.set_nonblocking(true).unwrap();
+    wait_for("more than it stays for nobody", || {
+        let mut rest = [0; 1024];
+        match page.read(&mut rest) {
+            Ok(0) => panic!("the server has closed the connection of the page"),
+            Ok(_) => {}
+            Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
+        }
+        (fetched.elapsed() > GRACE + GRACE / 2).then_some(())
+    });
+    let left = Instant::now();
+    drop(page);
+    view.finish_after(left);
+
+    other.process.signal(Signal::INT);
+    assert_eq!(other.process.finish().status.signal(), Some(2));
+    let output = sandbox.trace(["view", "--ui", ".", "a b#.fxt"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("has no index.html: it is no copy of the UI"), "{said}");
+    let output = sandbox.trace(["view", "missing.fxt"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("cannot read missing.fxt"), "{said}");
+}
+
+//= docs/perfetto.md#showing-a-trace
+#[test]
+fn who_has_the_port_is_named() {
+    let test = "viewing::who_has_the_port_is_named";
+    let _port = port();
+    let said = |output: std::process::Output| {
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let sandbox = Sandbox::for_all_users().unwrap_or_default();
+    fs::write(sandbox.file("a.fxt"), "").unwrap();
+    for address in [Ipv4Addr::LOCALHOST, Ipv4Addr::UNSPECIFIED] {
+        let _listener = TcpListener::bind((address, PORT)).unwrap();
+        let own = String::from_utf8(fs::read("/proc/self/cmdline").unwrap()).unwrap();
+        let own: String = own.trim_end_matches('\0').replace('\0', " ").chars().take(200).collect();
+        assert_eq!(
+            said(sandbox.trace(["view", "--no-open", "a.fxt"])),
+            format!(
+                "trace: port 9001, the only one that pages of ui.perfetto.dev may fetch from, is taken by process {} \
+                 ({own}); end that, or give a copy of the UI with --ui, for which any port will do\n",
+                std::process::id()
+            )
+        );
+    }
+    if !rustix::process::geteuid().is_root() {
+        return skip(test, "root", "only root can act for others");
+    }
+    let _listener = TcpListener::bind((Ipv4Addr::LOCALHOST, PORT)).unwrap();
+    let public = sandbox.file("trace");
+    copy_program("trace", &public);
+    let mut other = Command::new(public);
+    other.args(["view", "--no-open", "a.fxt"]).current_dir(sandbox.work_dir()).uid(4_006).gid(4_006);
+    let said = said(other.env("TRACE_RUNTIME_DIR", sandbox.file("none")).output().unwrap());
+    assert!(said.contains("is taken by a process of user 0; end that"), "{said}");
+}
