@@ -29,6 +29,33 @@ pub fn directories() -> Vec<PathBuf> {
     RuntimeDir::candidates(RUNTIME_VARIABLE, RUNTIME_NAME)
 }
 
+/// Where a runtime directory may be made, the best first: in memory, then wherever there is room.
+const BASES: [&str; 3] = ["/dev/shm", "/tmp", "/var/tmp"];
+/// Room for the buffers of a few programs.
+pub const ENOUGH_MIB: u64 = 64;
+
+/// Mebibytes that are free where a directory is.
+pub fn free_mebibytes(directory: &Path) -> Option<u64> {
+    let space = rustix::fs::statvfs(directory).ok()?;
+    Some(space.f_bavail.saturating_mul(space.f_frsize) >> 20)
+}
+
+/// The command that takes another runtime directory, for whatever is wrong with the one that would be used: a
+/// new one, so that nothing that is there is deleted or opened to others. None where there is no room for
+/// one.
+pub fn own_directory() -> Option<String> {
+    let base = BASES.into_iter().find(|base| free_mebibytes(Path::new(base)) >= Some(ENOUGH_MIB))?;
+    Some(format!("export {RUNTIME_VARIABLE}=\"$(mktemp -d {base}/trace-XXXXXX)\""))
+}
+
+/// The same as a part of a sentence.
+pub fn advice() -> String {
+    own_directory().map_or_else(
+        || format!("set {RUNTIME_VARIABLE} to a directory of your own with enough room"),
+        |command| format!("use another: {command}"),
+    )
+}
+
 /// A connection to a manager.
 #[derive(Debug)]
 pub struct Connection {
@@ -220,9 +247,10 @@ fn connect(directory: &Path) -> Result<Option<Channel>, Failure> {
     let peer = channel.peer().map_err(|error| system(&error))?;
     if peer.uid != uid && peer.uid != 0 {
         return Err(Failure::new(format!(
-            "{} belongs to user {}, not to user {uid}: not used; set {RUNTIME_VARIABLE} to a directory of your own",
+            "{} belongs to user {}, not to user {uid}: not used; {}",
             socket.display(),
-            peer.uid
+            peer.uid,
+            advice()
         )));
     }
     Ok(Some(channel))
@@ -230,9 +258,8 @@ fn connect(directory: &Path) -> Result<Option<Channel>, Failure> {
 
 /// Starts a manager that ends by itself when it is not needed any more.
 fn start_manager(directory: &Path) -> Result<Channel, Failure> {
-    let advice = format!("set {RUNTIME_VARIABLE} to a directory of your own");
     let runtime = RuntimeDir::open_or_create(directory);
-    let runtime = runtime.map_err(|error| Failure::new(format!("{error}; {advice}")))?;
+    let runtime = runtime.map_err(|error| Failure::new(format!("{error}; {}", advice())))?;
     let log_path = directory.join(LOG);
     // Another client's manager may be writing it at this moment.
     let log = runtime.append_to_file(LOG).map_err(|error| system(&error))?;

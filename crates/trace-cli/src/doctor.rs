@@ -1,4 +1,5 @@
-//! `trace doctor`: what works on this machine, and the command that helps where something does not.
+//! `trace doctor`: what works on this machine, and the command that helps where something
+//! does not.
 
 mod checks;
 pub mod self_trace;
@@ -19,7 +20,7 @@ pub struct Finding {
     pub is_optional: bool,
     /// What was found.
     pub detail: String,
-    /// The one command that helps.
+    /// The one command that helps, where one does.
     pub fix: Option<String>,
 }
 
@@ -28,8 +29,10 @@ impl Finding {
         Self { capability, works: true, is_optional: false, detail: detail.into(), fix: None }
     }
 
-    fn fails(capability: &'static str, detail: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { capability, works: false, is_optional: false, detail: detail.into(), fix: Some(fix.into()) }
+    /// With the command that helps, if there is one. It must neither delete anything nor give rights to
+    /// others, and is the one that `record` names.
+    fn fails(capability: &'static str, detail: impl Into<String>, fix: Option<String>) -> Self {
+        Self { capability, works: false, is_optional: false, detail: detail.into(), fix }
     }
 
     /// Something that only some recordings need.
@@ -94,12 +97,15 @@ mod tests {
         console::set_colors_enabled(false);
         let findings = [
             Finding::works("clock", "tsc"),
-            Finding::fails("kernel events", "/sys/kernel/tracing is not readable", "sudo chmod …").optional(),
+            Finding::fails("kernel events", "may not be used", Some("sudo trace ktrace".to_owned()))
+                .optional(),
+            Finding::fails("process descriptors", "not there", None),
         ];
         insta::assert_snapshot!(text(&findings), @r"
-        works     clock          tsc
-        does not  kernel events  /sys/kernel/tracing is not readable
-                                 fix: sudo chmod …
+        works     clock                tsc
+        does not  kernel events        may not be used
+                                       fix: sudo trace ktrace
+        does not  process descriptors  not there
         ");
     }
 }

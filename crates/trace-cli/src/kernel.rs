@@ -5,6 +5,7 @@ use crate::args::ktrace::Ktrace;
 use crate::args::record::Recording;
 use crate::connection::{Connection, RUNTIME_VARIABLE};
 use crate::exit::Failure;
+use crate::list::settled_providers;
 use crate::stdio::say;
 use ktrace_provider::{NAME, Options, READY, categories, cpu_counters, figures, profiler};
 use std::io::{BufRead, BufReader, Read};
@@ -37,8 +38,9 @@ pub fn run(options: &Ktrace) -> Result<(), Failure> {
     ktrace_provider::run(&options).map_err(|failure| Failure::new(failure.to_string()))
 }
 
-/// The command that runs it with the rights that it needs, for the manager of this user.
-fn help() -> String {
+/// The command that runs it with the rights that it needs, for the manager of this user. It takes nothing
+/// away and gives rights to nobody.
+pub fn help() -> String {
     let tool = std::env::current_exe().map_or_else(|_| "trace".into(), |tool| tool.display().to_string());
     let directory = crate::connection::directories().first().map(|directory| directory.display().to_string());
     let directory =
@@ -103,6 +105,15 @@ pub fn provide(
     }
     start(connection.directory(), options);
     Ok(())
+}
+
+/// The process that provides the kernel's events with its own rights, for the recordings of this user.
+pub fn running() -> Option<u64> {
+    let providers = settled_providers(&mut Connection::open().ok()?).ok()?;
+    providers
+        .iter()
+        .find(|provider| provider.name == NAME && stays(provider.pid))
+        .map(|provider| provider.pid)
 }
 
 /// Whether a process is a provider that was started by hand. One that is ending has no command line any more.

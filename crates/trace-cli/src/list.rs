@@ -88,7 +88,7 @@ pub fn category_groups(options: &Groups) -> Result<(), Failure> {
 }
 
 /// The providers, after those that run already had time to find a new manager.
-fn settled_providers(connection: &mut Connection) -> Result<Vec<ProviderInfo>, Failure> {
+pub fn settled_providers(connection: &mut Connection) -> Result<Vec<ProviderInfo>, Failure> {
     let mut providers = ask_providers(connection)?;
     if !connection.is_new {
         return Ok(providers);

@@ -2,6 +2,7 @@
 
 mod advice;
 
+use crate::connection;
 use trace_format::loss::LossCode;
 use trace_protocol::controller::{Lost, ProviderStats};
 
@@ -31,11 +32,8 @@ impl Summary<'_> {
             }
             if !provider.problem.is_empty() {
                 // The manager's directory is the client's to choose.
-                let advice = if provider.problem.starts_with("no room in") {
-                    "; set TRACE_RUNTIME_DIR to a directory with more room"
-                } else {
-                    ""
-                };
+                let is_full = provider.problem.starts_with("no room in");
+                let advice = if is_full { format!("; {}", connection::advice()) } else { String::new() };
                 let warning = console::style("warning").for_stderr().yellow();
                 text.push_str(&format!(
                     "trace: {warning}: {}: {}{advice}\n",

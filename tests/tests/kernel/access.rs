@@ -116,6 +116,20 @@ impl User {
         command
     }
 
+    /// What the doctor says to this user where the kernel tells users nothing.
+    fn diagnosis(&self, name: &str) -> serde_json::Value {
+        let doctor = self.command();
+        let script = "echo 3 > paranoid && mount --bind paranoid /proc/sys/kernel/perf_event_paranoid && \
+                      exec setpriv --reuid \"$1\" --regid \"$1\" --clear-groups \"$0\" doctor --no-self-trace --json";
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--propagation", "private", "sh", "-c", script]);
+        command.arg(doctor.get_program()).arg(USER.to_string()).current_dir(self.sandbox.work_dir());
+        let output = command.env("TRACE_RUNTIME_DIR", self.runtime_dir()).output().unwrap();
+        let found: serde_json::Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+        found.as_array().unwrap().iter().find(|found| found["capability"] == name).unwrap().clone()
+    }
+
     /// Records a program that answers itself 200 times; what was said of the kernel, and the archive.
     fn record(&self) -> (Vec<String>, Archive) {
         let mut command = self.command();
@@ -175,6 +189,7 @@ fn without_rights_one_sentence_says_what_to_do() {
 
 /// The command that is said does help.
 //= docs/kernel.md#access
+//= docs/install.md#whether-a-machine-can-record
 #[test]
 fn roots_provider_serves_a_users_manager() {
     let test = "roots_provider_serves_a_users_manager";
@@ -187,11 +202,27 @@ fn roots_provider_serves_a_users_manager() {
     manager.uid(USER).gid(USER).arg("manager");
     let _manager = Sandbox::spawn_command(manager);
     wait_for("the manager's socket", || user.runtime_dir().join("registry").exists().then_some(()));
-    let mut command = user.command();
+    let before = settings();
+    let help = format!(
+        "sudo TRACE_RUNTIME_DIR={} {} ktrace",
+        user.runtime_dir().display(),
+        user.sandbox.file("trace").display()
+    );
+    for name in ["kernel events", "perf events"] {
+        let found = user.diagnosis(name);
+        assert!(found["works"] == false && found["fix"] == help.as_str(), "{found}");
+    }
     // As sudo would run it.
-    command.arg("ktrace").env("SUDO_UID", USER.to_string());
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!("exec env {}", help.strip_prefix("sudo ").unwrap()));
+    command.env("SUDO_UID", USER.to_string());
     let mut provider = Sandbox::spawn_command(command);
     assert_eq!(provider.line(), "ready");
+    for name in ["kernel events", "perf events"] {
+        let found = user.diagnosis(name);
+        assert!(found["works"] == true && found["fix"].is_null(), "{found}");
+    }
+    assert_eq!(settings(), before);
     let (said, archive) = user.record();
     assert_eq!(said, [""; 0]);
     assert!(goes(&archive, archive.thread("ping")) > 5);

@@ -58,8 +58,12 @@ fn a_runtime_directory_without_room_is_named() {
     let _mounted = Mounted(directory.clone());
     let output = sandbox.record(&[], "emit", &["1", "1"]);
     let stderr = String::from_utf8_lossy(&output.stderr);
-    let words =
-        ["no room in", &*directory.to_string_lossy(), "4194304 bytes needed", "set TRACE_RUNTIME_DIR"];
+    let words = [
+        "no room in",
+        &*directory.to_string_lossy(),
+        "4194304 bytes needed",
+        "use another: export TRACE_RUNTIME_DIR=",
+    ];
     assert!(words.iter().all(|word| stderr.contains(word)), "{stderr}");
     assert!(Archive::read(&sandbox.file("trace.fxt")).events.is_empty());
 }

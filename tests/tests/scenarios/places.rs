@@ -14,7 +14,7 @@ use zx_sim::{Channel, Listener};
 const MALLORY: u32 = 4_005;
 
 /// Everything below a directory: kind, mode, owner, time of the last change and content.
-fn state(directory: &Path) -> BTreeMap<PathBuf, String> {
+pub(super) fn state(directory: &Path) -> BTreeMap<PathBuf, String> {
     let mut state = BTreeMap::new();
     let mut waiting = vec![directory.to_owned()];
     while let Some(path) = waiting.pop() {

@@ -116,10 +116,10 @@ fn the_doctor_tries_everything_and_says_what_helps() {
     assert!(detail.starts_with("two programs in two seconds, one killed by kill -9: "), "{detail}");
     assert_eq!(find("runtime directory")["detail"], sandbox.runtime_dir().to_str().unwrap());
     for finding in findings.as_array().unwrap() {
-        assert_eq!(finding["works"] == false, finding["fix"].is_string(), "{finding}");
+        assert!(finding["works"] == false || finding["fix"].is_null(), "{finding}");
     }
     assert!(output.status.success(), "{findings}");
-    // A directory that cannot be used is named, with what makes it usable.
+    // A directory that cannot be used is named, with what helps.
     fs::set_permissions(sandbox.runtime_dir(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
     let output = sandbox.trace(["doctor", "--no-self-trace"]);
     assert_eq!(output.status.code(), Some(1));
@@ -127,7 +127,7 @@ fn the_doctor_tries_everything_and_says_what_helps() {
     let expected =
         format!("does not  runtime directory    {}: has mode 0777", sandbox.runtime_dir().display());
     assert!(said.contains(&expected), "{said}");
-    assert!(said.contains("fix: rm -rf '"), "{said}");
+    assert!(said.contains("fix: export TRACE_RUNTIME_DIR="), "{said}");
 }
 
 #[test]

@@ -1,104 +1,85 @@
 //! One function for each capability.
 
 use super::Finding;
-use crate::connection;
-use rustix::fs::{Access, statvfs};
+use crate::connection::{self, ENOUGH_MIB, free_mebibytes, own_directory};
+use crate::kernel;
+use ktrace_provider::tracefs::Tracefs;
 use rustix::process::{Resource, getrlimit};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use zx_sim::{ProcessFd, RuntimeDir, Vmo};
 
-/// A few programs with buffers of the usual size.
-const ENOUGH_MIB: u64 = 64;
 /// Descriptors that a manager of a hundred programs needs.
 const ENOUGH_DESCRIPTORS: u64 = 1024;
 /// Each program without a manager has one.
 const ENOUGH_WATCHES: u64 = 64;
 
 pub(super) fn all() -> Vec<Finding> {
-    vec![
-        runtime_directory(),
-        memory(),
-        buffers(),
-        descriptors(),
-        watches(),
-        clock(),
-        processes(),
-        seccomp(),
-        container(),
-        tracefs(),
-        perf(),
-    ]
+    let (directory, usable) = runtime_directory();
+    let mut all = vec![directory];
+    if let Some(directory) = usable {
+        // Where there is none, that is the problem, and these would be the same.
+        all.extend([memory(&directory), buffers(&directory)]);
+    }
+    all.extend([descriptors(), watches(), clock(), processes(), seccomp(), container()]);
+    all.extend([kernel_events(), perf()]);
+    all
 }
 
-fn runtime_directory() -> Finding {
+/// A command that only root may run.
+fn as_root(command: &str) -> String {
+    if rustix::process::geteuid().is_root() { command.to_owned() } else { format!("sudo {command}") }
+}
+
+/// And where it is, if it may be used.
+fn runtime_directory() -> (Finding, Option<PathBuf>) {
     const NAME: &str = "runtime directory";
-    let directories = connection::directories();
-    let Some(first) = directories.first() else {
-        return Finding::fails(NAME, "there is no place for one", "export TRACE_RUNTIME_DIR=$HOME/.trace");
+    let Some(first) = connection::directories().into_iter().next() else {
+        return (Finding::fails(NAME, "there is no place for one", own_directory()), None);
     };
-    match RuntimeDir::open_or_create(first) {
-        Ok(_) => Finding::works(NAME, first.display().to_string()),
-        Err(error) => {
-            let fix = match first.symlink_metadata() {
-                Ok(_) => format!("rm -rf '{0}' && mkdir -m 700 '{0}'", first.display()),
-                Err(_) => format!("mkdir -m 700 -p '{}'", first.display()),
-            };
-            Finding::fails(NAME, error.to_string(), fix)
-        }
+    match RuntimeDir::open_or_create(&first) {
+        Ok(_) => (Finding::works(NAME, first.display().to_string()), Some(first)),
+        Err(error) => (Finding::fails(NAME, error.to_string(), own_directory()), None),
     }
+}
+
+/// Whether files of a directory are in memory.
+#[allow(clippy::unnecessary_cast, reason = "its type differs between machines")]
+fn is_in_memory(directory: &Path) -> bool {
+    const TMPFS: i64 = 0x0102_1994;
+    rustix::fs::statfs(directory).is_ok_and(|kind| kind.f_type as i64 == TMPFS)
 }
 
 /// Room for buffers, in memory rather than on a disk.
-fn memory() -> Finding {
+fn memory(directory: &Path) -> Finding {
     const NAME: &str = "memory for buffers";
-    const TMPFS: i64 = 0x0102_1994;
-    let Some(directory) = connection::directories().into_iter().find(|directory| directory.is_dir()) else {
-        return Finding::fails(
-            NAME,
-            "there is no runtime directory",
-            "mkdir -m 700 -p /dev/shm/trace-$(id -u)",
-        );
-    };
     let path = directory.display();
-    let (Ok(space), Ok(kind)) = (statvfs(&directory), rustix::fs::statfs(&directory)) else {
-        return Finding::fails(NAME, format!("{path} cannot be examined"), format!("ls -ld '{path}'"));
+    let Some(mebibytes) = free_mebibytes(directory) else {
+        return Finding::fails(NAME, format!("{path} cannot be examined"), own_directory());
     };
-    let mebibytes = space.f_bavail.saturating_mul(space.f_frsize) >> 20;
     if mebibytes < ENOUGH_MIB {
-        let fix = "sudo mount -o remount,size=1g /dev/shm".to_owned();
-        // A container's is fixed from outside.
-        let fix =
-            if Path::new("/.dockerenv").exists() { "docker run --shm-size=1g …".to_owned() } else { fix };
-        return Finding::fails(
-            NAME,
-            format!("{path} has {mebibytes} MiB left, {ENOUGH_MIB} are good to have"),
-            fix,
-        );
+        let detail = format!("{path} has {mebibytes} MiB left, {ENOUGH_MIB} are good to have");
+        return Finding::fails(NAME, detail, own_directory());
     }
-    #[allow(clippy::unnecessary_cast, reason = "its type differs between machines")]
-    if kind.f_type as i64 != TMPFS {
+    if !is_in_memory(directory) {
         let detail =
             format!("{path} has {mebibytes} MiB left, on a disk: what is recorded is written to it twice");
-        return Finding::fails(NAME, detail, "export TRACE_RUNTIME_DIR=/dev/shm/trace-$(id -u)").optional();
+        let helps = |command: &String| command.contains("/dev/shm/") && is_in_memory(Path::new("/dev/shm"));
+        return Finding::fails(NAME, detail, own_directory().filter(helps)).optional();
     }
     Finding::works(NAME, format!("{path} has {mebibytes} MiB left"))
 }
 
 /// A buffer is made, mapped and marked as in use.
-fn buffers() -> Finding {
+fn buffers(directory: &Path) -> Finding {
     const NAME: &str = "shared buffers";
-    let made =
-        tempfile::tempdir_in(connection::directories().first().map_or(Path::new("/tmp"), AsRef::as_ref))
-            .map_err(|error| error.to_string())
-            .and_then(|directory| {
-                let vmo =
-                    Vmo::create_in(directory.path(), "doctor", 1 << 20).map_err(|error| error.to_string())?;
-                vmo.map().map_err(|error| error.to_string())?;
-                vmo.lock_live().map_err(|error| error.to_string()).map(drop)
-            });
+    let made = tempfile::tempdir_in(directory).map_err(|error| error.to_string()).and_then(|directory| {
+        let vmo = Vmo::create_in(directory.path(), "doctor", 1 << 20).map_err(|error| error.to_string())?;
+        vmo.map().map_err(|error| error.to_string())?;
+        vmo.lock_live().map_err(|error| error.to_string()).map(drop)
+    });
     match made {
         Ok(()) => Finding::works(NAME, "one of 1 MiB was made, mapped and locked"),
-        Err(error) => Finding::fails(NAME, error, "export TRACE_RUNTIME_DIR=/dev/shm/trace-$(id -u)"),
+        Err(error) => Finding::fails(NAME, error, own_directory()),
     }
 }
 
@@ -110,7 +91,8 @@ fn descriptors() -> Finding {
             format!(
                 "at most {limit} per process, {ENOUGH_DESCRIPTORS} are good to have for a hundred programs"
             ),
-            "sudo prlimit --pid $$ --nofile=65536",
+            // The hard limit alone, of this shell and what it starts.
+            may_raise_limits().then(|| as_root("prlimit --pid $$ --nofile=:65536")),
         )
         .optional(),
         limit => Finding::works(
@@ -123,6 +105,13 @@ fn descriptors() -> Finding {
     }
 }
 
+/// Whether root may raise limits: not in every container.
+fn may_raise_limits() -> bool {
+    const SYS_RESOURCE: u64 = 1 << 24;
+    let capabilities = status_line("CapEff").and_then(|digits| u64::from_str_radix(&digits, 16).ok());
+    !rustix::process::geteuid().is_root() || capabilities.is_none_or(|has| has & SYS_RESOURCE != 0)
+}
+
 fn watches() -> Finding {
     const NAME: &str = "inotify";
     let path = "/proc/sys/fs/inotify/max_user_instances";
@@ -131,16 +120,11 @@ fn watches() -> Finding {
         Some(limit) if limit < ENOUGH_WATCHES => Finding::fails(
             NAME,
             format!("{limit} instances per user: programs beyond that look for a manager once a second"),
-            "sudo sysctl fs.inotify.max_user_instances=1024",
+            Some(as_root("sysctl fs.inotify.max_user_instances=1024")),
         )
         .optional(),
         Some(limit) => Finding::works(NAME, format!("{limit} instances per user")),
-        None => Finding::fails(
-            NAME,
-            "not there: programs look for a manager once a second",
-            "ls /proc/sys/fs/inotify",
-        )
-        .optional(),
+        None => Finding::fails(NAME, "not there: programs look for a manager once a second", None).optional(),
     }
 }
 
@@ -150,10 +134,15 @@ fn clock() -> Finding {
     if source != "monotonic" {
         return Finding::works(NAME, source);
     }
+    // It can be asked for only where the kernel has found it good enough.
+    let sources = Path::new("/sys/devices/system/clocksource/clocksource0");
+    let available = std::fs::read_to_string(sources.join("available_clocksource")).unwrap_or_default();
+    let is_available = available.split_whitespace().any(|name| name == "tsc");
+    let fix = format!("sh -c 'echo tsc > {}'", sources.join("current_clocksource").display());
     Finding::fails(
         NAME,
         "the kernel does not keep time by the processor's counter: reading the clock costs several times as much",
-        "echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource",
+        is_available.then(|| as_root(&fix)),
     )
     .optional()
 }
@@ -164,7 +153,7 @@ fn processes() -> Finding {
     match ProcessFd::open(std::process::id()) {
         Ok(_) => Finding::works(NAME, "pidfd_open"),
         Err(error) => {
-            Finding::fails(NAME, format!("{error}: Linux 5.3 or newer is needed, and permitted"), "uname -r")
+            Finding::fails(NAME, format!("{error}: Linux 5.3 or newer is needed, and permitted"), None)
         }
     }
 }
@@ -181,7 +170,7 @@ fn seccomp() -> Finding {
     match status_line("Seccomp").as_deref() {
         Some("0") => Finding::works(NAME, "no filter"),
         Some("2") => Finding::works(NAME, "a filter is on; what recording needs was tried above"),
-        Some(mode) => Finding::fails(NAME, format!("mode {mode}"), "grep Seccomp /proc/self/status"),
+        Some(mode) => Finding::fails(NAME, format!("mode {mode}"), None),
         None => Finding::works(NAME, "unknown: there is no /proc"),
     }
 }
@@ -200,27 +189,24 @@ fn container() -> Finding {
     }
 }
 
-fn tracefs() -> Finding {
+/// What a recording says where it cannot have them, with the command that it names.
+fn kernel_events() -> Finding {
     const NAME: &str = "kernel events";
-    let root = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"]
-        .into_iter()
-        .map(Path::new)
-        .find(|path| path.join("trace_marker").symlink_metadata().is_ok());
-    let Some(root) = root else {
-        let fix = if Path::new("/sys/kernel/tracing").is_dir() && rustix::process::geteuid().is_root() {
-            "mount -t tracefs tracefs /sys/kernel/tracing"
-        } else {
-            "sudo mount -o remount,mode=755 /sys/kernel/tracing"
-        };
-        return Finding::fails(NAME, "tracefs is not mounted, or not readable", fix).optional();
+    let Err(error) = Tracefs::find(&kernel::help()) else {
+        return Finding::works(NAME, "tracefs is there and may be used");
     };
-    if rustix::fs::access(root.join("instances"), Access::WRITE_OK).is_ok() {
-        return Finding::works(NAME, root.display().to_string());
+    if let Some(pid) = kernel::running() {
+        return Finding::works(NAME, format!("process {pid} provides them"));
     }
-    let fix = format!("sudo chown -R $(id -un) {}", root.display());
-    Finding::fails(NAME, format!("{} may not be written", root.display()), fix).optional()
+    let said = error.to_string();
+    let (detail, fix) = match said.rsplit_once(": ") {
+        Some((detail, fix)) => (detail, Some(fix.to_owned())),
+        None => (said.as_str(), None),
+    };
+    Finding::fails(NAME, detail, fix).optional()
 }
 
+/// Which events of its own programs the kernel gives a user; root's provider has those of all.
 fn perf() -> Finding {
     const NAME: &str = "perf events";
     let path = "/proc/sys/kernel/perf_event_paranoid";
@@ -229,12 +215,13 @@ fn perf() -> Finding {
         Some(level) if level <= 2 || rustix::process::geteuid().is_root() => {
             Finding::works(NAME, format!("perf_event_paranoid is {level}"))
         }
-        Some(level) => Finding::fails(
-            NAME,
-            format!("perf_event_paranoid is {level}"),
-            "sudo sysctl kernel.perf_event_paranoid=2",
-        )
-        .optional(),
-        None => Finding::fails(NAME, "this kernel has none", "uname -r").optional(),
+        Some(level) => match kernel::running() {
+            Some(pid) => Finding::works(NAME, format!("process {pid} has them")),
+            None => {
+                let detail = format!("perf_event_paranoid is {level}");
+                Finding::fails(NAME, detail, Some(kernel::help())).optional()
+            }
+        },
+        None => Finding::fails(NAME, "this kernel has none", None).optional(),
     }
 }

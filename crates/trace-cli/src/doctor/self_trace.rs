@@ -24,7 +24,7 @@ const DEADLINE: Duration = Duration::from_secs(20);
 pub(super) fn run() -> Finding {
     match record() {
         Ok(text) => Finding::works(NAME, text),
-        Err(problem) => Finding::fails(NAME, problem, "trace manager"),
+        Err(problem) => Finding::fails(NAME, problem, None),
     }
 }
 
