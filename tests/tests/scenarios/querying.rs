@@ -71,6 +71,65 @@ fn questions_that_make_no_sense_are_told() {
     assert!(said.contains("cannot read missing.fxt"), "{said}");
 }
 
+/// Statements may come from others: they have the trace, and no other file.
+//= docs/tables.md#questions
+#[test]
+fn statements_read_the_trace_and_do_nothing_else() {
+    let sandbox = sandbox();
+    fs::write(sandbox.file("other.db"), "").unwrap();
+    let before = sandbox.files();
+    for (sql, refused_is) in [
+        ("ATTACH 'made.db' AS made", "ATTACH or VACUUM with the file \"made.db\""),
+        ("ATTACH 'other.db' AS other", "ATTACH or VACUUM with the file \"other.db\""),
+        ("ATTACH DATABASE ':memory:' AS other", "ATTACH or VACUUM with the file \":memory:\""),
+        ("DETACH main", "DETACH main"),
+        ("VACUUM", "ATTACH or VACUUM with the file \"\""),
+        ("VACUUM INTO 'made.db'", "ATTACH or VACUUM with the file \"made.db\""),
+        ("PRAGMA journal_mode = WAL", "PRAGMA journal_mode"),
+        ("PRAGMA writable_schema = ON", "PRAGMA writable_schema"),
+        ("PRAGMA temp_store_directory = '.'", "PRAGMA temp_store_directory"),
+        ("SELECT * FROM pragma_table_info('slices')", "PRAGMA table_info"),
+        ("SELECT load_extension('./made.so')", "the function load_extension"),
+        ("SELECT LOAD_EXTENSION('./made.so', 'x')", "the function load_extension"),
+        ("CREATE TABLE made (a)", "CREATE TABLE made"),
+        ("CREATE TABLE made AS SELECT * FROM slices", "CREATE TABLE made"),
+        ("CREATE TEMP TABLE made (a)", "CREATE TABLE made"),
+        ("CREATE VIRTUAL TABLE made USING fts5(a)", "CREATE VIRTUAL TABLE made USING fts5"),
+        ("CREATE TRIGGER made AFTER INSERT ON slices BEGIN SELECT 1; END", "CREATE TRIGGER made"),
+        ("INSERT INTO slices (name) VALUES ('x')", "INSERT INTO slices"),
+        ("UPDATE slices SET name = 'x'", "UPDATE slices"),
+        ("DELETE FROM slices", "DELETE FROM slices"),
+        ("DROP TABLE slices", "DROP TABLE slices"),
+        ("ALTER TABLE slices RENAME TO made", "ALTER TABLE slices"),
+        ("ANALYZE", "CREATE TABLE sqlite_stat1"),
+        ("BEGIN; SELECT 1; COMMIT", "a transaction"),
+        ("SAVEPOINT made", "a transaction"),
+        ("SELECT 1; EXPLAIN ATTACH 'made.db' AS made", "ATTACH or VACUUM"),
+    ] {
+        let (code, said) = refused(&sandbox, &["query", sql, "trace.json"]);
+        assert_eq!(code, Some(2), "{sql}: {said}");
+        let expected = format!("SQL: {refused_is}");
+        let advice = "is refused: statements may read the trace, and make views and indexes";
+        assert!(said.contains(&expected) && said.contains(advice), "{sql}: {said}");
+        assert_eq!(sandbox.files(), before, "{sql}");
+    }
+    // Others are wrong, and not only refused.
+    let (code, said) =
+        refused(&sandbox, &["query", "INSERT INTO sqlite_master (name) VALUES ('x')", "trace.json"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("sqlite_master may not be modified"), "{said}");
+
+    let sql = "CREATE VIEW reads AS SELECT * FROM slices WHERE name = 'read'; CREATE INDEX by_name ON slices (name); \
+               CREATE TEMP VIEW long AS SELECT * FROM reads WHERE dur > 1000; \
+               WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3) \
+               SELECT (SELECT count(*) FROM reads), (SELECT count(*) FROM long), max(i), \
+               (SELECT sum(value) FROM reads, json_each(reads.args)) FROM n; \
+               DROP VIEW long; DROP VIEW reads; DROP INDEX by_name";
+    let answer = printed(&sandbox, &["query", "--output", "csv", sql, "trace.json"]);
+    assert_eq!(answer.lines().last(), Some("2,1,3,40"));
+    assert_eq!(sandbox.files(), before);
+}
+
 //= docs/tables.md#csv
 //= docs/tables.md#parquet
 #[test]

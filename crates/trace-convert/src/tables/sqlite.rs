@@ -1,8 +1,11 @@
 //! Tables in a database, and questions to it.
 //= docs/tables.md#questions
 
+mod guard;
+
 use super::{Cell, Kind, Rows, TABLES, Type, fill};
 use crate::{ConvertError, Filter, Summary};
+use guard::Guard;
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Batch, Connection, ToSql, params_from_iter};
@@ -14,12 +17,20 @@ const CACHE_KIB: i64 = 64 << 10;
 /// A database of one trace. It is in a temporary file that is gone with it.
 pub struct Database {
     connection: Connection,
+    guard: Guard,
 }
 
 /// Why a question has no answer.
 #[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub struct QueryError(#[from] rusqlite::Error);
+#[non_exhaustive]
+pub enum QueryError {
+    /// It is wrong.
+    #[error(transparent)]
+    Sql(#[from] rusqlite::Error),
+    /// It would do something else than to read the trace.
+    #[error("{0} is refused: statements may read the trace, and make views and indexes")]
+    Refused(String),
+}
 
 /// What comes of a statement.
 pub trait Answers {
@@ -53,7 +64,7 @@ pub enum AskError {
 
 impl From<rusqlite::Error> for AskError {
     fn from(error: rusqlite::Error) -> Self {
-        Self::Query(QueryError(error))
+        Self::Query(QueryError::Sql(error))
     }
 }
 
@@ -117,7 +128,7 @@ impl Database {
     pub fn of_archive(input: impl Read) -> Result<(Self, Summary), ConvertError> {
         let failed = |error: rusqlite::Error| ConvertError::Write(other(error));
         // Without a name it is a temporary file.
-        let connection = Connection::open("").map_err(failed)?;
+        let mut connection = Connection::open("").map_err(failed)?;
         connection
             .execute_batch(&format!(
                 "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -{CACHE_KIB}; {}BEGIN;",
@@ -134,14 +145,22 @@ impl Database {
         let mut inserts = Inserts { connection: &connection, statements };
         let summary = fill(input, &mut inserts, Filter::default())?;
         connection.execute_batch("COMMIT;").map_err(failed)?;
-        Ok((Self { connection }, summary))
+        let guard = Guard::watch(&mut connection).map_err(failed)?;
+        Ok((Self { connection, guard }, summary))
     }
 
-    /// Runs statements, one behind the other.
+    /// Runs statements, one behind the other. They may read the trace, and make views and indexes.
     ///
     /// # Errors
-    /// One of them is wrong, or an answer cannot be written.
+    /// One of them is wrong, or would do anything else; or an answer cannot be written.
     pub fn ask(&self, sql: &str, answers: &mut impl Answers) -> Result<(), AskError> {
+        self.run(sql, answers).map_err(|error| match error {
+            AskError::Query(QueryError::Sql(error)) => AskError::Query(self.guard.explain(error)),
+            error => error,
+        })
+    }
+
+    fn run(&self, sql: &str, answers: &mut impl Answers) -> Result<(), AskError> {
         let mut batch = Batch::new(&self.connection, sql);
         while let Some(mut statement) = batch.next()? {
             let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();

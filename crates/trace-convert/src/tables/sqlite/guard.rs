@@ -1,0 +1,103 @@
+//! What statements may do: read the trace, and make views and indexes. SQLite asks for each thing that a
+//! statement is about to do, and what is not named here is refused: statements may come from others, and must
+//! not read or write any file but the trace.
+
+use super::{QueryError, TABLES};
+use rusqlite::Connection;
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Where views and indexes are noted. SQLite refuses to have these changed in any other way.
+const SCHEMAS: [&str; 2] = ["sqlite_master", "sqlite_temp_master"];
+/// Functions that do more than compute.
+const FUNCTIONS: [&str; 2] = ["load_extension", "fts3_tokenizer"];
+
+/// Watches over statements.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Guard {
+    /// What was refused last.
+    refused: Arc<Mutex<Option<String>>>,
+}
+
+impl Guard {
+    /// Watches over everything that is prepared from now on.
+    pub fn watch(connection: &mut Connection) -> rusqlite::Result<Self> {
+        let guard = Self::default();
+        let watching = guard.clone();
+        connection.authorizer(Some(move |context: AuthContext<'_>| watching.judge(context.action)))?;
+        Ok(guard)
+    }
+
+    fn refused(&self) -> MutexGuard<'_, Option<String>> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn judge(&self, action: AuthAction<'_>) -> Authorization {
+        if is_permitted(action) {
+            return Authorization::Allow;
+        }
+        self.refused().get_or_insert_with(|| name(action));
+        Authorization::Deny
+    }
+
+    /// An error, or that which was refused and has led to it.
+    pub fn explain(&self, error: rusqlite::Error) -> QueryError {
+        self.refused().take().map_or(QueryError::Sql(error), QueryError::Refused)
+    }
+}
+
+fn is_permitted(action: AuthAction<'_>) -> bool {
+    match action {
+        AuthAction::Select
+        | AuthAction::Read { .. }
+        | AuthAction::Recursive
+        | AuthAction::CreateView { .. }
+        | AuthAction::CreateTempView { .. }
+        | AuthAction::CreateIndex { .. }
+        | AuthAction::CreateTempIndex { .. }
+        | AuthAction::Reindex { .. }
+        | AuthAction::DropView { .. }
+        | AuthAction::DropTempView { .. }
+        | AuthAction::DropIndex { .. }
+        | AuthAction::DropTempIndex { .. } => true,
+        AuthAction::Function { function_name } => {
+            !FUNCTIONS.iter().any(|name| name.eq_ignore_ascii_case(function_name))
+        }
+        AuthAction::Insert { table_name } | AuthAction::Update { table_name, .. } => {
+            SCHEMAS.contains(&table_name)
+        }
+        // To drop a view is to delete it, too; there are no other tables than the trace's.
+        AuthAction::Delete { table_name } => TABLES.iter().all(|table| table.name != table_name),
+        _ => false,
+    }
+}
+
+/// What it is in SQL.
+fn name(action: AuthAction<'_>) -> String {
+    match action {
+        // VACUUM attaches the file that it writes.
+        AuthAction::Attach { filename } => format!("ATTACH or VACUUM with the file {filename:?}"),
+        AuthAction::Detach { database_name } => format!("DETACH {database_name}"),
+        AuthAction::Pragma { pragma_name, .. } => format!("PRAGMA {pragma_name}"),
+        AuthAction::Function { function_name } => format!("the function {function_name}"),
+        AuthAction::CreateTable { table_name } | AuthAction::CreateTempTable { table_name } => {
+            format!("CREATE TABLE {table_name}")
+        }
+        AuthAction::CreateVtable { table_name, module_name } => {
+            format!("CREATE VIRTUAL TABLE {table_name} USING {module_name}")
+        }
+        AuthAction::CreateTrigger { trigger_name, .. }
+        | AuthAction::CreateTempTrigger { trigger_name, .. } => {
+            format!("CREATE TRIGGER {trigger_name}")
+        }
+        AuthAction::DropTable { table_name } | AuthAction::DropTempTable { table_name } => {
+            format!("DROP TABLE {table_name}")
+        }
+        AuthAction::AlterTable { table_name, .. } => format!("ALTER TABLE {table_name}"),
+        AuthAction::Insert { table_name } => format!("INSERT INTO {table_name}"),
+        AuthAction::Update { table_name, .. } => format!("UPDATE {table_name}"),
+        AuthAction::Delete { table_name } => format!("DELETE FROM {table_name}"),
+        AuthAction::Transaction { .. } | AuthAction::Savepoint { .. } => "a transaction".to_owned(),
+        other => format!("{other:?}"),
+    }
+}
