@@ -12,13 +12,12 @@ use std::thread::JoinHandle;
 use trace_convert::Summary;
 use trace_convert::import::{ImportError, ftrace, json, perfetto};
 use trace_format::metadata::MAGIC_WORD;
+use trace_reader::Plain;
 
 /// So much of an input shows what it is.
 const SNIFFED_BYTES: usize = 64 << 10;
 /// How an archive begins.
 const MAGIC: [u8; 8] = MAGIC_WORD.to_le_bytes();
-const GZIP: [u8; 2] = [0x1f, 0x8b];
-const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// Whether a name stands for stdin.
 pub fn is_stdin(path: &Path) -> bool {
@@ -134,17 +133,9 @@ fn decompressed_start(start: &[u8]) -> Vec<u8> {
     first
 }
 
-fn decompressing<'a>(mut input: impl Read + Send + 'a) -> Result<Box<dyn Read + Send + 'a>, ImportError> {
-    let mut magic = Vec::new();
-    input.by_ref().take(ZSTD.len() as u64).read_to_end(&mut magic).map_err(ImportError::Read)?;
-    let whole = Cursor::new(magic.clone()).chain(input);
-    if magic.starts_with(&GZIP) {
-        return Ok(Box::new(flate2::read::MultiGzDecoder::new(whole)));
-    }
-    if magic == ZSTD {
-        return Ok(Box::new(zstd::Decoder::new(whole).map_err(ImportError::Read)?));
-    }
-    Ok(Box::new(whole))
+/// The limits for what is compressed are those of archives.
+fn decompressing<'a>(input: impl Read + Send + 'a) -> Result<impl Read + Send + 'a, ImportError> {
+    Plain::open(input).map(|(plain, _)| plain).map_err(ImportError::Read)
 }
 
 /// An archive that another thread makes.

@@ -3,6 +3,7 @@
 pub mod ftrace;
 pub mod json;
 pub mod perfetto;
+mod room;
 mod scanner;
 mod sorter;
 #[cfg(test)]

@@ -31,6 +31,13 @@ pub const SYSCALL: &[u8] = b"kernel:syscall";
 /// Trace points that have no meaning of their own here.
 pub const OTHER: &[u8] = b"kernel:tp";
 
+/// Threads whose process and name are remembered.
+const MAX_THREADS: usize = 1 << 20;
+/// What the remembered names of threads take; those beyond are written each time that they are told.
+const MAX_NAMES_BYTES: usize = 64 << 20;
+/// What a name takes beside its text, at most.
+const ENTRY_BYTES: usize = 64;
+
 const SOFT_INTERRUPTS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
@@ -57,6 +64,7 @@ pub struct Kernel<R> {
     processes: HashMap<u32, u32>,
     /// Names of threads.
     names: HashMap<u32, Box<[u8]>>,
+    names_bytes: usize,
     /// Processes that have a name of their own, better than their first thread's.
     named: HashSet<u32>,
     /// CPUs whose own thread has its name.
@@ -72,6 +80,7 @@ impl<R: Records> Kernel<R> {
             writer,
             processes: HashMap::new(),
             names: HashMap::new(),
+            names_bytes: 0,
             named: HashSet::new(),
             cpus: Vec::new(),
             has_waking: false,
@@ -80,12 +89,23 @@ impl<R: Records> Kernel<R> {
 
     /// A thread belongs to a process.
     pub fn belongs(&mut self, tid: u32, tgid: u32) {
-        if tid == 0 || self.processes.insert(tid, tgid) == Some(tgid) {
+        if tid == 0 || self.processes.get(&tid) == Some(&tgid) {
             return;
         }
-        if let Some(name) = self.names.remove(&tid) {
+        if self.processes.len() >= MAX_THREADS && !self.processes.contains_key(&tid) {
+            return;
+        }
+        self.processes.insert(tid, tgid);
+        if let Some(name) = self.take_name(tid) {
             self.rename(tid, &name);
         }
+    }
+
+    /// Forgets a thread's name.
+    fn take_name(&mut self, tid: u32) -> Option<Box<[u8]>> {
+        let name = self.names.remove(&tid)?;
+        self.names_bytes -= name.len() + ENTRY_BYTES;
+        Some(name)
     }
 
     /// A thread's name, as the kernel keeps it.
@@ -93,7 +113,11 @@ impl<R: Records> Kernel<R> {
         if tid == 0 || name.is_empty() || self.names.get(&tid).is_some_and(|known| **known == *name) {
             return;
         }
-        self.names.insert(tid, name.into());
+        self.take_name(tid);
+        if self.names_bytes + name.len() + ENTRY_BYTES <= MAX_NAMES_BYTES {
+            self.names_bytes += name.len() + ENTRY_BYTES;
+            self.names.insert(tid, name.into());
+        }
         let thread = self.thread(tid);
         self.writer.name_thread(thread, name);
         if thread.process == thread.thread && !self.named.contains(&tid) {
@@ -103,7 +127,9 @@ impl<R: Records> Kernel<R> {
 
     /// A process's own name.
     pub fn name_process(&mut self, tgid: u32, name: &[u8]) {
-        self.named.insert(tgid);
+        if self.named.len() < MAX_THREADS {
+            self.named.insert(tgid);
+        }
         self.writer.name_process(Koid(tgid.into()), name);
     }
 
@@ -117,7 +143,7 @@ impl<R: Records> Kernel<R> {
     /// A thread is gone; its number may be another's soon.
     pub fn forget(&mut self, tid: u32) {
         self.processes.remove(&tid);
-        self.names.remove(&tid);
+        self.take_name(tid);
         self.named.remove(&tid);
     }
 

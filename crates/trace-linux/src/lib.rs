@@ -7,4 +7,4 @@ mod marker;
 mod records;
 
 pub use kernel::{ATRACE, IRQ, Kernel, META, OTHER, POWER, PROBE, SYSCALL, Side, soft_interrupt};
-pub use records::{Records, hash, inline};
+pub use records::{MAX_STRING_BYTES, Records, cut, hash, inline};

@@ -8,7 +8,7 @@ use trace_format::refs::StringRef;
 use trace_format::units::{Koid, Thread};
 
 /// Longest string of the format, in bytes.
-const MAX_STRING_BYTES: usize = 32_000;
+pub const MAX_STRING_BYTES: usize = 32_000;
 
 /// Takes records of one provider, and knows which strings have an index.
 pub trait Records {
@@ -62,6 +62,12 @@ pub fn inline(text: &[u8]) -> StringRef<'_> {
         end -= 1;
     }
     StringRef::Inline(&text[..end])
+}
+
+/// As much of a text as the format takes.
+#[must_use]
+pub fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_STRING_BYTES)]
 }
 
 /// FNV-1a: the same on every machine and in every release.

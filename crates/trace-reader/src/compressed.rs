@@ -13,6 +13,13 @@ const MAX_UNSUSPECTED_BYTES: u64 = 1 << 30;
 /// ... more than so many times its compressed size.
 const MAX_EXPANSION: u64 = 1000;
 
+/// Whether data grows like none that was recorded: more than a thousand times its size, to more than a GiB.
+/// It is made to fill memory or a disk.
+#[must_use]
+pub const fn is_suspicious(compressed_bytes: u64, plain_bytes: u64) -> bool {
+    plain_bytes > MAX_UNSUSPECTED_BYTES && plain_bytes / MAX_EXPANSION > compressed_bytes
+}
+
 /// An input whose first bytes have been looked at.
 type Sniffed<R> = io::Chain<Cursor<Vec<u8>>, R>;
 
@@ -30,7 +37,10 @@ enum Decoder<R> {
 
 impl<R: Read> Plain<R> {
     /// Looks at the first bytes of an input, and says what they are.
-    pub(crate) fn open(mut input: R) -> io::Result<(Self, FileKind)> {
+    ///
+    /// # Errors
+    /// The input cannot be read, or the decoder cannot be made.
+    pub fn open(mut input: R) -> io::Result<(Self, FileKind)> {
         let mut start = Vec::new();
         input.by_ref().take(SNIFFED_BYTES as u64).read_to_end(&mut start)?;
         let kind = FileKind::of(&start);
@@ -67,7 +77,7 @@ impl<R: Read> Read for Plain<R> {
             kind => io::Error::new(kind, format!("bad {what} data: {error}")),
         })?;
         self.bytes += read as u64;
-        if self.bytes > MAX_UNSUSPECTED_BYTES && self.bytes / MAX_EXPANSION > compressed {
+        if is_suspicious(compressed, self.bytes) {
             return Err(io::Error::new(
                 ErrorKind::InvalidData,
                 format!(

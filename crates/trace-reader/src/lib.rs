@@ -37,7 +37,7 @@ mod tables;
 pub mod warning;
 mod whole;
 
-pub use compressed::Plain;
+pub use compressed::{Plain, is_suspicious};
 pub use file_kind::FileKind;
 pub use input::{Input, Slice, Stream};
 pub use item::{Arguments, Event, Item, Resolved, Text, Thread, Time, Value};

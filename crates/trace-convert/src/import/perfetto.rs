@@ -7,7 +7,9 @@ mod ftrace;
 mod packets;
 mod sequence;
 mod tracks;
+mod wire;
 
+use super::room::Room;
 use super::writer::{Writer, thread_ref};
 use super::{CUT_OFF, ImportError};
 use crate::Summary;
@@ -15,11 +17,12 @@ use crate::perfetto::messages::{
     AndroidLogPacket, CLOCK_REALTIME, ProcessTree, ThreadDescriptor, TracePacket, TrackDescriptor,
 };
 use clocks::Clocks;
+use flate2::bufread::ZlibDecoder;
 use packets::{Packet, Packets};
 use prost::Message;
-use sequence::Sequence;
+use sequence::{Sequence, sequence};
 use std::collections::HashMap;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use trace_format::log::Log;
 use trace_format::record::Record;
 use trace_format::units::{Koid, Ticks};
@@ -38,25 +41,21 @@ const BESIDE: [u32; 15] = [3, 8, 10, 13, 16, 41, 42, 58, 59, 71, 79, 87, 94, 98,
 /// Fields that are read.
 const READ: [u32; 9] = [1, 2, 6, 11, 39, 43, 44, 50, 60];
 
+/// What a packet may take when it is decoded.
+const MAX_DECODED_BYTES: usize = 64 << 20;
+
 /// Makes an archive of a Perfetto trace.
 ///
 /// # Errors
 /// The input cannot be read or is no such trace, or the archive cannot be written.
 pub fn import(input: impl Read, output: impl Write) -> Result<Summary, ImportError> {
-    let mut importer = Importer {
-        kernel: Kernel::new(Writer::sorted(output, "perfetto")),
-        clocks: Clocks::default(),
-        tracks: Tracks::default(),
-        sequences: HashMap::new(),
-        switches: HashMap::new(),
-    };
+    let mut importer = Importer::new(output);
     let mut packets = Packets::new(input);
     let result = loop {
         match packets.advance() {
             Ok(Packet::Whole { offset, bytes }) => {
-                importer.packet(offset, bytes);
-                if let Err(error) = importer.kernel.writer.flush_if_full() {
-                    break Err(ImportError::Write(error));
+                if let Err(error) = importer.packet(offset, bytes) {
+                    break Err(error);
                 }
             }
             Ok(Packet::CutOff) => {
@@ -67,6 +66,7 @@ pub fn import(input: impl Read, output: impl Write) -> Result<Summary, ImportErr
             Err(error) => break Err(error),
         }
     };
+    importer.kernel.writer.skip_many("definitions for which there was no room", importer.room.lost());
     let summary = importer.kernel.writer.finish().map_err(ImportError::Write);
     result.and(summary)
 }
@@ -77,42 +77,106 @@ struct Importer<W> {
     tracks: Tracks,
     sequences: HashMap<u32, Sequence>,
     /// Who runs on a CPU as far as switches in columns tell.
-    switches: HashMap<u32, ftrace::Running>,
+    switches: HashMap<u16, ftrace::Running>,
+    /// What names, tracks and clocks may still take.
+    room: Room,
+    /// Of all compressed packets so far.
+    growth: Growth,
 }
 
-impl<W: Write> Importer<W> {
-    fn packet(&mut self, offset: u64, bytes: &[u8]) {
-        match TracePacket::decode(bytes) {
-            Ok(packet) => self.decoded(offset, packet, bytes),
-            Err(error) => {
-                self.kernel.writer.skip("packets that cannot be decoded");
-                self.kernel.writer.warn(format!("packet at byte {offset}: {error}"));
-            }
+/// How much became of what was compressed.
+#[derive(Clone, Copy, Default)]
+struct Growth {
+    compressed: u64,
+    plain: u64,
+}
+
+/// What is compressed in a packet, read as it is wanted.
+struct Inflating<'a> {
+    decoder: ZlibDecoder<&'a [u8]>,
+    before: Growth,
+}
+
+impl Inflating<'_> {
+    fn growth(&self) -> Growth {
+        Growth {
+            compressed: self.before.compressed + self.decoder.total_in(),
+            plain: self.before.plain + self.decoder.total_out(),
         }
     }
 
-    fn decoded(&mut self, offset: u64, packet: TracePacket, bytes: &[u8]) {
-        if let Some(compressed) = &packet.compressed_packets {
-            return self.compressed(offset, compressed);
+    /// It grows like nothing that somebody has recorded.
+    fn is_suspicious(&self) -> bool {
+        let Growth { compressed, plain } = self.growth();
+        trace_reader::is_suspicious(compressed, plain)
+    }
+}
+
+impl Read for Inflating<'_> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let read = self.decoder.read(to)?;
+        if self.is_suspicious() { Err(io::ErrorKind::InvalidData.into()) } else { Ok(read) }
+    }
+}
+
+impl<W: Write> Importer<W> {
+    fn new(output: W) -> Self {
+        Self {
+            kernel: Kernel::new(Writer::sorted(output, "perfetto")),
+            clocks: Clocks::default(),
+            tracks: Tracks::default(),
+            sequences: HashMap::new(),
+            switches: HashMap::new(),
+            room: Room::default(),
+            growth: Growth::default(),
         }
+    }
+
+    fn packet(&mut self, offset: u64, bytes: &[u8]) -> Result<(), ImportError> {
+        match packets::compressed(bytes) {
+            Some(compressed) => self.compressed(offset, compressed),
+            None => self.plain(offset, bytes),
+        }
+    }
+
+    /// A packet that has no packets within it.
+    fn plain(&mut self, offset: u64, bytes: &[u8]) -> Result<(), ImportError> {
+        let (others, kernel_events) = packets::split_ftrace(bytes);
+        if wire::packet_bytes(&others) > MAX_DECODED_BYTES {
+            self.kernel.writer.skip("packets that are too large");
+        } else {
+            match TracePacket::decode(&*others) {
+                Ok(packet) => self.decoded(offset, packet, &others, kernel_events.as_deref()),
+                Err(error) => self.undecodable(offset, &error),
+            }
+        }
+        self.kernel.writer.flush_if_full().map_err(ImportError::Write)
+    }
+
+    fn undecodable(&mut self, offset: u64, error: &prost::DecodeError) {
+        self.kernel.writer.skip("packets that cannot be decoded");
+        self.kernel.writer.warn(format!("packet at byte {offset}: {error}"));
+    }
+
+    fn decoded(&mut self, offset: u64, packet: TracePacket, bytes: &[u8], kernel_events: Option<&[u8]>) {
         let id = packet.trusted_packet_sequence_id.unwrap_or(0);
         let flags = packet.sequence_flags.unwrap_or(0);
-        let sequence = self.sequences.entry(id).or_default();
+        let Some(sequence) = sequence(&mut self.sequences, &mut self.room, id) else { return };
         if flags & SEQ_INCREMENTAL_STATE_CLEARED != 0 || packet.incremental_state_cleared == Some(true) {
-            sequence.clear();
+            sequence.clear(&mut self.room);
         }
         if flags & SEQ_NEEDS_INCREMENTAL_STATE != 0 && !sequence.is_valid {
             return self.kernel.writer.skip("packets that refer to lost strings");
         }
         if let Some(defaults) = &packet.trace_packet_defaults {
-            sequence.set_defaults(defaults);
+            sequence.set_defaults(&mut self.room, defaults);
         }
         if let Some(data) = &packet.interned_data {
-            sequence.intern(data);
+            sequence.intern(&mut self.room, data);
         }
         let clock = packet.timestamp_clock_id.or(sequence.clock);
         if let Some(snapshot) = &packet.clock_snapshot {
-            return self.clocks.snapshot(id, snapshot);
+            return self.clocks.snapshot(&mut self.room, id, snapshot);
         }
         if let Some(descriptor) = &packet.track_descriptor {
             return self.describe(descriptor);
@@ -123,8 +187,8 @@ impl<W: Write> Importer<W> {
         if let Some(tree) = &packet.process_tree {
             return self.tree(tree);
         }
-        if let Some(bundle) = &packet.ftrace_events {
-            return self.bundle(bundle);
+        if let Some(bundle) = kernel_events {
+            return self.bundle(offset, bundle);
         }
         if let Some(logs) = &packet.android_log {
             return self.logs(logs);
@@ -139,7 +203,7 @@ impl<W: Write> Importer<W> {
                 None => self.kernel.writer.skip("events of a clock that no snapshot relates to the trace's"),
             };
         }
-        for field in packets::fields(bytes) {
+        for (field, _) in wire::Fields::of(bytes) {
             if !READ.contains(&field) && !BESIDE.contains(&field) && !ABOUT_THE_TRACE.contains(&field) {
                 self.kernel.writer.skip(format!("packets with field {field}"));
             }
@@ -147,26 +211,32 @@ impl<W: Write> Importer<W> {
     }
 
     /// Packets within a packet.
-    fn compressed(&mut self, offset: u64, compressed: &[u8]) {
-        let mut inner = Packets::new(flate2::read::ZlibDecoder::new(compressed));
+    //= docs/import.md#memory
+    fn compressed(&mut self, offset: u64, compressed: &[u8]) -> Result<(), ImportError> {
+        let decoder = ZlibDecoder::new(compressed);
+        let mut inner = Packets::new(Inflating { decoder, before: self.growth });
         loop {
             match inner.advance() {
                 // What is compressed is not compressed again.
-                Ok(Packet::Whole { bytes, .. }) => match TracePacket::decode(bytes) {
-                    Ok(packet) if packet.compressed_packets.is_none() => {
-                        let bytes = bytes.to_vec();
-                        self.decoded(offset, packet, &bytes);
-                    }
-                    _ => self.kernel.writer.skip("packets that cannot be decoded"),
+                Ok(Packet::Whole { bytes, .. }) => match packets::compressed(bytes) {
+                    Some(_) => self.kernel.writer.skip("compressed packets within compressed packets"),
+                    None => self.plain(offset, bytes)?,
                 },
-                Ok(Packet::End) => return,
+                Ok(Packet::End) => break,
                 Ok(Packet::CutOff) | Err(_) => {
+                    if inner.input().is_suspicious() {
+                        let problem = "what is compressed in packets grows to more than 1000 times its size";
+                        return Err(ImportError::Malformed { offset, problem: problem.to_owned() });
+                    }
                     self.kernel.writer.skip("packets that cannot be decoded");
                     let remark = format!("packet at byte {offset}: what is compressed in it is damaged");
-                    return self.kernel.writer.warn(remark);
+                    self.kernel.writer.warn(remark);
+                    break;
                 }
             }
         }
+        self.growth = inner.input().growth();
+        Ok(())
     }
 
     fn describe(&mut self, descriptor: &TrackDescriptor) {
@@ -179,7 +249,7 @@ impl<W: Write> Importer<W> {
         {
             self.kernel.name_process(pid as u32, name.as_bytes());
         }
-        self.tracks.describe(descriptor);
+        self.tracks.describe(&mut self.room, descriptor);
     }
 
     fn name_thread(&mut self, thread: &ThreadDescriptor) {
@@ -192,7 +262,9 @@ impl<W: Write> Importer<W> {
     /// The older way to say whose events a sequence has.
     fn thread_descriptor(&mut self, id: u32, descriptor: &ThreadDescriptor) {
         self.name_thread(descriptor);
-        self.sequences.entry(id).or_default().set_thread(descriptor);
+        if let Some(sequence) = sequence(&mut self.sequences, &mut self.room, id) {
+            sequence.set_thread(descriptor);
+        }
     }
 
     /// Names from a list of all processes.

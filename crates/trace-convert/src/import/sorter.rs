@@ -10,18 +10,24 @@ use std::os::unix::fs::FileExt;
 /// So much waits in memory.
 const RUN_BYTES: usize = 48 << 20;
 const READ_BYTES: usize = 64 << 10;
+const MIN_READ_BYTES: usize = 4 << 10;
 /// Before each record in the file: its time and its length.
 const HEAD_BYTES: usize = 16;
 
 pub(super) struct Sorter {
     bytes: Vec<u8>,
     /// Time and place of the records in memory.
-    index: Vec<(u64, Range<u32>)>,
+    index: Vec<Place>,
     file: Option<File>,
     /// What is in the file, in order within itself.
     runs: Vec<Range<u64>>,
     run_bytes: usize,
+    /// Why no more records are taken.
+    error: Option<io::Error>,
 }
+
+/// Time and place of a record.
+type Place = (u64, Range<u32>);
 
 impl Sorter {
     pub fn new() -> Self {
@@ -29,19 +35,43 @@ impl Sorter {
     }
 
     fn with_runs_of(run_bytes: usize) -> Self {
-        Self { bytes: Vec::new(), index: Vec::new(), file: None, runs: Vec::new(), run_bytes }
+        let (bytes, index, runs) = (Vec::new(), Vec::new(), Vec::new());
+        Self { bytes, index, file: None, runs, run_bytes, error: None }
     }
 
-    /// Takes a record; the order of those of one time stays.
+    /// Takes a record; the order of those of one time stays. What would be too much for memory moves to the
+    /// file first; where that fails, [`Sorter::check`] has the error, and records are dropped.
     pub fn push(&mut self, at: u64, record: &[u8]) {
-        let start = self.bytes.len() as u32;
+        let new = record.len() + size_of::<Place>();
+        let used = self.used_bytes();
+        if used > 0 && used + new > self.run_bytes && self.error.is_none() {
+            self.error = self.spill().err();
+        }
+        if self.error.is_some() {
+            return;
+        }
+        let start = self.bytes.len();
+        let (Ok(from), Ok(to)) = (u32::try_from(start), u32::try_from(start + record.len())) else {
+            self.error = Some(io::ErrorKind::FileTooLarge.into());
+            return;
+        };
+        // At most what is allowed, where doubling would be more.
+        if self.bytes.capacity() - start < record.len() {
+            let most = self.run_bytes.saturating_sub(self.used_bytes() - start);
+            let wanted = (2 * self.bytes.capacity()).min(most).max(start + record.len());
+            self.bytes.reserve_exact(wanted - start);
+        }
         self.bytes.extend_from_slice(record);
-        self.index.push((at, start..self.bytes.len() as u32));
+        self.index.push((at, from..to));
     }
 
-    /// Moves what is in memory to the file if it is much. A record more than allowed is no harm.
-    pub fn spill_if_full(&mut self) -> io::Result<()> {
-        if self.bytes.len() >= self.run_bytes { self.spill() } else { Ok(()) }
+    fn used_bytes(&self) -> usize {
+        self.bytes.len() + self.index.len() * size_of::<Place>()
+    }
+
+    /// The error of a move to the file.
+    pub fn check(&mut self) -> io::Result<()> {
+        self.error.take().map_or(Ok(()), Err)
     }
 
     fn spill(&mut self) -> io::Result<()> {
@@ -68,6 +98,7 @@ impl Sorter {
 
     /// Gives all records in order.
     pub fn finish(mut self, mut take: impl FnMut(&mut [u8]) -> io::Result<()>) -> io::Result<()> {
+        self.check()?;
         if self.file.is_none() {
             self.index.sort_by_key(|(at, _)| *at);
             for (_, place) in self.index {
@@ -80,7 +111,9 @@ impl Sorter {
             return Ok(());
         };
         drop(bytes);
-        let mut runs: Vec<_> = runs.into_iter().map(|range| Run::new(&file, range)).collect();
+        // All runs are read at once.
+        let read_bytes = (RUN_BYTES / runs.len().max(1)).clamp(MIN_READ_BYTES, READ_BYTES);
+        let mut runs: Vec<_> = runs.into_iter().map(|range| Run::new(&file, range, read_bytes)).collect();
         let mut next = BinaryHeap::new();
         for (number, run) in runs.iter_mut().enumerate() {
             next.extend(run.advance()?.map(|at| Reverse((at, number))));
@@ -117,8 +150,8 @@ impl Read for Part<'_> {
 }
 
 impl<'a> Run<'a> {
-    fn new(file: &'a File, range: Range<u64>) -> Self {
-        Self { input: BufReader::with_capacity(READ_BYTES, Part { file, range }), record: Vec::new() }
+    fn new(file: &'a File, range: Range<u64>, read_bytes: usize) -> Self {
+        Self { input: BufReader::with_capacity(read_bytes, Part { file, range }), record: Vec::new() }
     }
 
     /// Goes to the next record, and gives its time.
@@ -145,17 +178,14 @@ mod tests {
         let times: Vec<u64> = (0..10_000_u64).map(|number| number * 7919 % 1000).collect();
         let mut expected: Vec<(u64, u64)> = times.iter().copied().zip(0..).collect();
         expected.sort();
-        for run_bytes in [1 << 20, 1000, 8] {
+        // 41 records of 8 bytes with places of 16 are a run of 1000 bytes.
+        for (run_bytes, runs) in [(1 << 20, 0), (1000, 10_000 / 41), (8, 9_999)] {
             let mut sorter = Sorter::with_runs_of(run_bytes);
             for (number, at) in times.iter().enumerate() {
                 sorter.push(*at, &(number as u64).to_le_bytes());
-                sorter.spill_if_full().unwrap();
+                assert!(sorter.bytes.capacity() <= run_bytes.max(8));
             }
-            // 125 records are a run of 1000 bytes.
-            assert_eq!(
-                sorter.runs.len(),
-                [0, 80, 10_000][[1 << 20, 1000, 8].iter().position(|b| *b == run_bytes).unwrap()]
-            );
+            assert_eq!(sorter.runs.len(), runs);
             let mut found = Vec::new();
             sorter
                 .finish(|record| {

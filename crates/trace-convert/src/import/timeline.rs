@@ -11,6 +11,8 @@ const EVENT_BYTES: usize = 32;
 const MAX_REMEMBERED: usize = 1 << 20;
 /// Spans of a thread, one within the other, that are remembered.
 const MAX_DEPTH: usize = 1 << 16;
+/// Room of a thread's spans that stays when none is open.
+const KEPT_DEPTH: usize = 64;
 
 /// What becomes of a record.
 pub(super) enum Fate {
@@ -30,7 +32,9 @@ struct Open {
 pub(super) struct Timeline {
     /// By the thread's number, which is one in the whole system.
     spans: HashMap<[u8; 8], Vec<Open>>,
+    open_spans: usize,
     operations: HashMap<[u8; 8], Vec<Open>>,
+    open_operations: usize,
     flows: HashSet<[u8; 8]>,
 }
 
@@ -47,22 +51,27 @@ impl Timeline {
         }
         match EventType::from_raw(record[2] & 0xf) {
             Some(EventType::DurationBegin) => {
-                let spans = self.spans.entry(part(record, 24)).or_default();
-                if spans.len() < MAX_DEPTH {
-                    spans.push(Open { process: part(record, 16), strings: part(record, 4) });
-                }
+                self.begin(record);
             }
             Some(EventType::DurationEnd) => {
-                let Some(open) = self.spans.get_mut(&part::<8>(record, 24)).and_then(Vec::pop) else {
+                let spans = self.spans.get_mut(&part::<8>(record, 24));
+                let Some((spans, open)) = spans.and_then(|spans| spans.pop().map(|open| (spans, open)))
+                else {
                     return Fate::LeftOut("ends of spans that began before the trace");
                 };
+                self.open_spans -= 1;
+                if spans.is_empty() && spans.capacity() > KEPT_DEPTH {
+                    *spans = Vec::new();
+                }
                 record[16..24].copy_from_slice(&open.process);
                 name(record, open);
             }
             Some(EventType::AsyncBegin) => {
-                if self.operations.len() >= MAX_REMEMBERED {
+                if self.open_operations >= MAX_REMEMBERED {
                     self.operations.clear();
+                    self.open_operations = 0;
                 }
+                self.open_operations += 1;
                 let open = Open { process: part(record, 16), strings: part(record, 4) };
                 self.operations.entry(id(record)).or_default().push(open);
             }
@@ -70,6 +79,7 @@ impl Timeline {
                 let id = id(record);
                 if let Some(spans) = self.operations.get_mut(&id) {
                     if let Some(open) = spans.pop() {
+                        self.open_operations -= 1;
                         name(record, open);
                     }
                     if spans.is_empty() {
@@ -89,6 +99,22 @@ impl Timeline {
             _ => {}
         }
         Fate::Kept
+    }
+
+    /// Remembers a span's beginning, as far as there is room.
+    fn begin(&mut self, record: &[u8]) {
+        if self.open_spans >= MAX_REMEMBERED {
+            return;
+        }
+        // Half of them or more have no open span: each is forgotten once.
+        if self.spans.len() > 2 * MAX_REMEMBERED {
+            self.spans.retain(|_, spans| !spans.is_empty());
+        }
+        let spans = self.spans.entry(part(record, 24)).or_default();
+        if spans.len() < MAX_DEPTH {
+            spans.push(Open { process: part(record, 16), strings: part(record, 4) });
+            self.open_spans += 1;
+        }
     }
 
     fn flow(&mut self, id: [u8; 8]) {

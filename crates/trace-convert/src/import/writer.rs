@@ -20,8 +20,15 @@ use trace_linux::{Records, inline};
 use trace_reader::Thread;
 
 const FLUSH_BYTES: usize = 64 << 10;
+/// More does not wait even where nobody asks.
+const MAX_WAITING_BYTES: usize = 1 << 20;
 /// So many remarks are told.
 const MAX_WARNINGS: usize = 10;
+/// So many kinds of what is left out are told apart.
+const MAX_KINDS: usize = 1000;
+const MAX_KIND_BYTES: usize = 200;
+/// The other kinds.
+const OTHER_KINDS: &str = "things of other kinds";
 /// Only strings that may come again are worth an index.
 const MAX_INDEXED_BYTES: usize = 200;
 /// Category and name of flows that are told by slices, and have none.
@@ -61,6 +68,8 @@ pub(super) struct Writer<W> {
     skipped: BTreeMap<String, u64>,
     warnings: u64,
     first_warnings: Vec<String>,
+    /// Why something could not be written between.
+    error: Option<io::Error>,
 }
 
 impl<W: Write> Writer<W> {
@@ -75,6 +84,7 @@ impl<W: Write> Writer<W> {
             skipped: BTreeMap::new(),
             warnings: 0,
             first_warnings: Vec::new(),
+            error: None,
         };
         writer.bytes.word(MAGIC_WORD);
         let info = Metadata::ProviderInfo { id: PROVIDER, name: provider.as_bytes() };
@@ -96,7 +106,20 @@ impl<W: Write> Writer<W> {
 
     /// Counts something that an archive has nothing for.
     pub fn skip(&mut self, what: impl Into<String>) {
-        *self.skipped.entry(what.into()).or_default() += 1;
+        self.skip_many(what, 1);
+    }
+
+    /// Counts several things that an archive has nothing for.
+    pub fn skip_many(&mut self, what: impl Into<String>, count: u64) {
+        if count == 0 {
+            return;
+        }
+        let mut what = what.into();
+        what.truncate(what.floor_char_boundary(MAX_KIND_BYTES));
+        if self.skipped.len() >= MAX_KINDS && !self.skipped.contains_key(&what) {
+            OTHER_KINDS.clone_into(&mut what);
+        }
+        *self.skipped.entry(what).or_default() += count;
     }
 
     /// Remarks something about the input; the first remarks are told.
@@ -110,7 +133,10 @@ impl<W: Write> Writer<W> {
     /// Writes what waits, if it is much.
     pub fn flush_if_full(&mut self) -> io::Result<()> {
         if let Order::Sorted(sorter, _) = &mut self.order {
-            sorter.spill_if_full()?;
+            sorter.check()?;
+        }
+        if let Some(error) = self.error.take() {
+            return Err(error);
         }
         if self.bytes.0.len() >= FLUSH_BYTES {
             self.output.write_all(&self.bytes.0)?;
@@ -119,8 +145,20 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
+    /// Writes what waits, if it is too much; the error is told later.
+    fn relieve(&mut self) {
+        if self.bytes.0.len() >= MAX_WAITING_BYTES {
+            let written = self.output.write_all(&self.bytes.0);
+            self.error = self.error.take().or(written.err());
+            self.bytes.0.clear();
+        }
+    }
+
     /// Writes the rest.
     pub fn finish(mut self) -> io::Result<Summary> {
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
         self.output.write_all(&self.bytes.0)?;
         if let Order::Sorted(sorter, mut timeline) = std::mem::replace(&mut self.order, Order::AsTheyAre) {
             sorter.finish(|record| match timeline.finish(record) {
@@ -188,6 +226,7 @@ impl<W: Write> Records for Writer<W> {
                 self.bytes.0.truncate(start);
             }
         }
+        self.relieve();
         true
     }
 
@@ -223,6 +262,7 @@ impl<W: Write> Records for Writer<W> {
         if object.encode(&mut self.bytes).is_err() {
             self.skip("names that cannot be expressed");
         }
+        self.relieve();
     }
 
     fn warn(&mut self, what: String) {

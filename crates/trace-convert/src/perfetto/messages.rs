@@ -364,6 +364,19 @@ pub struct FtraceEventBundle {
     pub ftrace_clock: Option<i32>,
 }
 
+/// A bundle without its events.
+#[derive(Clone, PartialEq, Message)]
+pub struct FtraceBundleHead {
+    #[prost(uint32, optional, tag = "1")]
+    pub cpu: Option<u32>,
+    #[prost(bool, optional, tag = "3")]
+    pub lost_events: Option<bool>,
+    #[prost(message, optional, tag = "4")]
+    pub compact_sched: Option<CompactSched>,
+    #[prost(int32, optional, tag = "5")]
+    pub ftrace_clock: Option<i32>,
+}
+
 #[derive(Clone, PartialEq, Message)]
 pub struct FtraceEvent {
     #[prost(uint64, optional, tag = "1")]

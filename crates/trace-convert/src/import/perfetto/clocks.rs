@@ -1,8 +1,10 @@
 //! Times of several clocks, and how they relate.
 //= docs/import.md#clocks-of-perfetto
 
+use crate::import::room::{ENTRY_BYTES, Room};
 use crate::perfetto::messages::{CLOCK_BOOTTIME, ClockSnapshot};
 use std::collections::HashMap;
+use std::mem::size_of;
 
 /// Clocks from this number to the next belong to one sequence.
 const FIRST_OF_SEQUENCE: u32 = 64;
@@ -10,11 +12,13 @@ const LAST_OF_SEQUENCE: u32 = 127;
 
 /// A clock: of a sequence, or of all.
 type Key = (u32, u32);
+/// A time of a clock, and the trace's at the same moment, in nanoseconds.
+type Pair = (u64, u64);
 
 #[derive(Default)]
 struct Clock {
-    /// Its times and the trace's at snapshots, in nanoseconds, oldest first.
-    snapshots: Vec<(u64, u64)>,
+    /// Of snapshots, oldest first.
+    snapshots: Vec<Pair>,
     /// Of a clock that tells only what has passed since the last packet: that packet's time.
     last: Option<u64>,
     /// Nanoseconds of one unit.
@@ -37,7 +41,7 @@ impl Clocks {
         self.primary.unwrap_or(CLOCK_BOOTTIME)
     }
 
-    pub fn snapshot(&mut self, sequence: u32, snapshot: &ClockSnapshot) {
+    pub fn snapshot(&mut self, room: &mut Room, sequence: u32, snapshot: &ClockSnapshot) {
         if self.primary.is_none() {
             self.primary = snapshot.primary_trace_clock;
         }
@@ -45,7 +49,11 @@ impl Clocks {
         let mut trace = None;
         for clock in &snapshot.clocks {
             let (Some(id), Some(timestamp)) = (clock.clock_id, clock.timestamp) else { continue };
-            let known = self.clocks.entry(key(sequence, id)).or_default();
+            let key = key(sequence, id);
+            if !self.clocks.contains_key(&key) && !room.take(size_of::<Clock>() + ENTRY_BYTES) {
+                continue;
+            }
+            let known = self.clocks.entry(key).or_default();
             known.unit = clock.unit_multiplier_ns.unwrap_or(1).max(1);
             let nanos = timestamp.saturating_mul(known.unit);
             known.last = clock.is_incremental.unwrap_or(false).then_some(nanos);
@@ -56,7 +64,10 @@ impl Clocks {
         let Some(trace) = trace else { return };
         for clock in &snapshot.clocks {
             let (Some(id), Some(timestamp)) = (clock.clock_id, clock.timestamp) else { continue };
-            if let Some(known) = self.clocks.get_mut(&key(sequence, id)) {
+            if let Some(known) = self.clocks.get_mut(&key(sequence, id))
+                // A list takes twice as much while it grows.
+                && room.take(2 * size_of::<Pair>())
+            {
                 known.snapshots.push((timestamp.saturating_mul(known.unit), trace));
             }
         }

@@ -3,7 +3,7 @@
 
 use super::Importer;
 use super::koid;
-use super::sequence::{Names, Sequence};
+use super::sequence::{Names, Sequence, sequence};
 use super::tracks::{INSTRUCTIONS_NAME, Place, THREAD_TIME_NAME};
 use crate::import::writer::FLOW;
 use crate::perfetto::messages::{
@@ -14,7 +14,7 @@ use std::io::Write;
 use trace_format::argument::{Argument, ArgumentValue};
 use trace_format::event::{EventKind, Scope};
 use trace_format::units::Ticks;
-use trace_linux::{Records, inline};
+use trace_linux::{MAX_STRING_BYTES, Records, inline};
 use trace_reader::Thread;
 
 const MAX_ARGUMENTS: usize = 15;
@@ -24,11 +24,30 @@ const SCOPE_GLOBAL: i32 = 1;
 const SCOPE_PROCESS: i32 = 2;
 const SCOPE_THREAD: i32 = 3;
 
-/// An argument's name, and its value, whose text is still to be put into the table.
-type Flat<'a> = Vec<(Cow<'a, str>, ArgumentValue<'a>)>;
+/// Values without values in them.
+#[derive(Default)]
+struct Flat<'a> {
+    /// Names and values, whose text is still to be put into the table; as many as an event may have.
+    arguments: Vec<(Cow<'a, str>, ArgumentValue<'a>)>,
+    /// How many there are beyond these.
+    rest: usize,
+}
 
 fn lookup<'a>(names: &'a Names, iid: Option<u64>, text: Option<&'a str>) -> &'a str {
     text.or_else(|| names.get(&iid?).map(|name| &**name)).unwrap_or_default()
+}
+
+/// Categories with commas between, as far as a text may be long.
+fn joined(categories: &[&str]) -> String {
+    let mut all = String::new();
+    for (number, category) in categories.iter().enumerate() {
+        if all.len() > MAX_STRING_BYTES {
+            break;
+        }
+        all.push_str(if number == 0 { "" } else { "," });
+        all.push_str(category);
+    }
+    all
 }
 
 /// What an event says besides its time and place.
@@ -41,15 +60,16 @@ struct Said<'a> {
 impl<'a> Said<'a> {
     fn new(sequence: &'a Sequence, event: &'a TrackEvent) -> Self {
         let interned = event.category_iids.iter().filter_map(|iid| sequence.categories.get(iid));
-        let categories: Vec<&str> =
-            interned.map(|name| &**name).chain(event.categories.iter().map(String::as_str)).collect();
+        let categories = interned.map(|name| &**name).chain(event.categories.iter().map(String::as_str));
+        // More have no place, for there is a comma between two.
+        let categories: Vec<&str> = categories.take(MAX_STRING_BYTES).collect();
         let category = match categories.as_slice() {
             [one] => Cow::Borrowed(*one),
-            several => Cow::Owned(several.join(",")),
+            several => Cow::Owned(joined(several)),
         };
         let legacy = event.legacy_event.as_ref().and_then(|legacy| legacy.name_iid);
         let name = lookup(&sequence.names, event.name_iid.or(legacy), event.name.as_deref());
-        let mut arguments = Vec::new();
+        let mut arguments = Flat::default();
         for annotation in &event.debug_annotations {
             flatten(&mut arguments, sequence, "", annotation, MAX_DEPTH);
         }
@@ -66,6 +86,11 @@ fn flatten<'a>(
     annotation: &'a DebugAnnotation,
     depth: usize,
 ) {
+    if flat.arguments.len() >= MAX_ARGUMENTS {
+        // Names within names are long.
+        flat.rest += leaves(annotation, depth);
+        return;
+    }
     let own = lookup(&sequence.argument_names, annotation.name_iid, annotation.name.as_deref());
     let name = match (prefix, own) {
         ("", own) => Cow::Borrowed(own),
@@ -101,7 +126,19 @@ fn flatten<'a>(
     } else {
         ArgumentValue::Null
     };
-    flat.push((name, value));
+    flat.arguments.push((name, value));
+}
+
+/// How many values without values in them there are in one.
+fn leaves(annotation: &DebugAnnotation, depth: usize) -> usize {
+    let inner = match (annotation.dict_entries.as_slice(), annotation.array_values.as_slice()) {
+        ([], []) => return 1,
+        ([], entries) | (entries, _) => entries,
+    };
+    if depth == 0 {
+        return 1;
+    }
+    inner.iter().map(|entry| leaves(entry, depth - 1)).sum()
 }
 
 /// Flows that go through an event, and those that end there.
@@ -114,7 +151,7 @@ fn flows(event: &TrackEvent) -> impl Iterator<Item = EventKind> {
 
 impl<W: Write> Importer<W> {
     pub(super) fn event(&mut self, id: u32, at: u64, event: &TrackEvent) {
-        let sequence = self.sequences.entry(id).or_default();
+        let Some(sequence) = sequence(&mut self.sequences, &mut self.room, id) else { return };
         let said = Said::new(sequence, event);
         let (uuid, place) = match (event.track_uuid.or(sequence.track), sequence.thread) {
             (None, Some(thread)) => (0, Place::Thread(thread)),
@@ -122,12 +159,10 @@ impl<W: Write> Importer<W> {
         };
         let place = event.legacy_event.as_ref().map_or(place, |legacy| overridden(place, legacy));
         let writer = &mut self.kernel.writer;
-        for _ in said.arguments.iter().skip(MAX_ARGUMENTS) {
-            writer.skip("arguments beyond the fifteenth");
-        }
+        writer.skip_many("arguments beyond the fifteenth", said.arguments.rest as u64);
         let has_flows = flows(event).next().is_some();
-        let mut arguments = Vec::with_capacity(said.arguments.len());
-        for (name, value) in said.arguments.iter().take(MAX_ARGUMENTS) {
+        let mut arguments = Vec::with_capacity(MAX_ARGUMENTS);
+        for (name, value) in &said.arguments.arguments {
             let value = match value {
                 ArgumentValue::String(trace_format::refs::StringRef::Inline(text)) => {
                     ArgumentValue::String(writer.string(text))
@@ -184,7 +219,7 @@ impl<W: Write> Importer<W> {
 
     /// What an event counts, on its own track or besides.
     fn counters(&mut self, id: u32, at: u64, (uuid, place): (u64, Place), event: &TrackEvent) {
-        let sequence = self.sequences.entry(id).or_default();
+        let Some(sequence) = sequence(&mut self.sequences, &mut self.room, id) else { return };
         let own = (event.kind == Some(TYPE_COUNTER)).then_some(uuid);
         let tracks = [&event.extra_counter_track_uuids, &sequence.counters];
         let tracks = tracks.into_iter().find(|tracks| !tracks.is_empty());
@@ -197,9 +232,7 @@ impl<W: Write> Importer<W> {
             let counter = self.tracks.counter(uuid);
             let mut value = value.saturating_mul(counter.multiplier);
             if counter.is_incremental {
-                let sum = sequence.sums.entry(uuid).or_default();
-                *sum = sum.saturating_add(value);
-                value = *sum;
+                value = sequence.sums.add(&mut self.room, uuid, value);
             }
             values.push((uuid, ArgumentValue::Int64(value)));
         }
@@ -212,7 +245,8 @@ impl<W: Write> Importer<W> {
         let (time, instructions) = sequence.thread_counters(event);
         for (uuid, value) in values {
             let thread = self.tracks.place(uuid).thread();
-            let counter = EventKind::Counter { id: self.tracks.counter_id(thread.process, uuid) };
+            let counter =
+                EventKind::Counter { id: self.tracks.counter_id(&mut self.room, thread.process, uuid) };
             let name = self.tracks.name(uuid).unwrap_or_default().to_owned();
             self.count(at, thread, &name, counter, value);
         }

@@ -1,7 +1,9 @@
 //! The kernel's events in packets.
 
-use super::Importer;
-use crate::perfetto::messages::{CompactSched, FtraceEvent, FtraceEventBundle, PowerState, SchedWaking};
+use super::wire::{Fields, bundle_bytes};
+use super::{Importer, MAX_DECODED_BYTES};
+use crate::perfetto::messages::{CompactSched, FtraceBundleHead, FtraceEvent, PowerState, SchedWaking};
+use prost::Message;
 use std::io::Write;
 use trace_format::argument::{Argument, ArgumentValue};
 use trace_format::event::EventKind;
@@ -12,12 +14,22 @@ use trace_linux::{IRQ, POWER, Records, Side, inline, soft_interrupt};
 const CLONE_THREAD: u64 = 0x1_0000;
 /// Flags of an event: in a hard or a soft interrupt.
 const IN_INTERRUPT: u32 = 8 | 16;
+/// A bundle's field with an event.
+const EVENT: u32 = 2;
+/// The kernel's own names of threads are shorter.
+const MAX_NAME_BYTES: usize = 255;
 
 /// Who runs on a CPU.
 pub(super) struct Running {
     tid: u32,
     prio: i32,
     name: Box<str>,
+}
+
+impl Running {
+    fn new(tid: u32, prio: i32, name: &str) -> Self {
+        Self { tid, prio, name: name[..name.floor_char_boundary(MAX_NAME_BYTES)].into() }
+    }
 }
 
 /// The lowest bit that is set.
@@ -43,26 +55,42 @@ fn woken(waking: &SchedWaking) -> Side<'_> {
 }
 
 impl<W: Write> Importer<W> {
-    pub(super) fn bundle(&mut self, bundle: &FtraceEventBundle) {
-        let cpu = bundle.cpu.unwrap_or(0);
-        let narrow = u16::try_from(cpu).unwrap_or(u16::MAX);
+    /// A bundle of events, which are decoded one by one.
+    pub(super) fn bundle(&mut self, offset: u64, bytes: &[u8]) {
+        if bundle_bytes(bytes) > MAX_DECODED_BYTES {
+            return self.kernel.writer.skip("packets that are too large");
+        }
+        let bundle = match FtraceBundleHead::decode(bytes) {
+            Ok(bundle) => bundle,
+            Err(error) => return self.undecodable(offset, &error),
+        };
+        let events = || {
+            let fields = Fields::of(bytes).filter(|(number, _)| *number == EVENT);
+            fields.filter_map(|(_, payload)| payload).map(FtraceEvent::decode)
+        };
+        let cpu = u16::try_from(bundle.cpu.unwrap_or(0)).unwrap_or(u16::MAX);
         if bundle.ftrace_clock.is_some_and(|clock| clock != 0) {
             return self.kernel.writer.skip("kernel events of another clock than the boot clock");
         }
         if bundle.lost_events == Some(true) {
-            let first = bundle.event.iter().find_map(|event| event.timestamp);
+            let first = events().flatten().find_map(|event| event.timestamp);
             let first = first.or_else(|| bundle.compact_sched.as_ref()?.switch_timestamp.first().copied());
-            self.kernel.lost(first.unwrap_or(0), narrow, None);
+            self.kernel.lost(first.unwrap_or(0), cpu, None);
         }
         if let Some(compact) = &bundle.compact_sched {
-            self.switches(cpu, narrow, compact);
+            self.switches(cpu, compact);
             self.wakings(compact);
         }
-        bundle.event.iter().for_each(|event| self.kernel_event(cpu, narrow, event));
+        for event in events() {
+            match event {
+                Ok(event) => self.kernel_event(cpu, &event),
+                Err(_) => self.kernel.writer.skip("kernel events that cannot be decoded"),
+            }
+        }
     }
 
     /// Switches that tell only who comes: who goes came with the one before.
-    fn switches(&mut self, cpu: u32, narrow: u16, compact: &CompactSched) {
+    fn switches(&mut self, cpu: u16, compact: &CompactSched) {
         let columns = compact.switch_prev_state.iter().zip(&compact.switch_next_pid);
         let columns = columns.zip(compact.switch_next_prio.iter().zip(&compact.switch_next_comm_index));
         let mut at = 0_u64;
@@ -70,12 +98,12 @@ impl<W: Write> Importer<W> {
             at = at.saturating_add(*delta);
             let name = compact.intern_table.get(*name as usize).map_or("", String::as_str);
             let incoming = Side { tid: *next as u32, name: Some(name.as_bytes()), prio: *prio };
-            let running = Running { tid: *next as u32, prio: *prio, name: name.into() };
+            let running = Running::new(*next as u32, *prio, name);
             match self.switches.insert(cpu, running) {
                 Some(before) => {
                     let outgoing =
                         Side { tid: before.tid, name: Some(before.name.as_bytes()), prio: before.prio };
-                    self.kernel.switch(at, narrow, &outgoing, thread_state(*state), &incoming);
+                    self.kernel.switch(at, cpu, &outgoing, thread_state(*state), &incoming);
                 }
                 None => self.kernel.writer.skip("first switches of a CPU, which do not tell who ran"),
             }
@@ -94,7 +122,7 @@ impl<W: Write> Importer<W> {
         }
     }
 
-    fn kernel_event(&mut self, cpu: u32, narrow: u16, event: &FtraceEvent) {
+    fn kernel_event(&mut self, cpu: u16, event: &FtraceEvent) {
         let kernel = &mut self.kernel;
         let Some(at) = event.timestamp else {
             return kernel.writer.skip("kernel events without a time");
@@ -102,7 +130,7 @@ impl<W: Write> Importer<W> {
         let tid = event.pid.unwrap_or(0);
         let waker = event.common_flags.is_none_or(|flags| flags & IN_INTERRUPT == 0).then_some(tid);
         let target = |waking: &SchedWaking| {
-            waking.target_cpu.and_then(|cpu| u16::try_from(cpu).ok()).unwrap_or(narrow)
+            waking.target_cpu.and_then(|target| u16::try_from(target).ok()).unwrap_or(cpu)
         };
         if let Some(switch) = &event.sched_switch {
             let side = |tid: Option<i32>, name: &'_ Option<String>, prio: Option<i32>| {
@@ -113,8 +141,8 @@ impl<W: Write> Importer<W> {
             let (tid, name, prio) = side(switch.next_pid, &switch.next_comm, switch.next_prio);
             let incoming = Side { tid, name: Some(name.as_bytes()), prio };
             let state = thread_state(switch.prev_state.unwrap_or(0));
-            kernel.switch(at, narrow, &outgoing, state, &incoming);
-            self.switches.insert(cpu, Running { tid, prio, name: name.as_str().into() });
+            kernel.switch(at, cpu, &outgoing, state, &incoming);
+            self.switches.insert(cpu, Running::new(tid, prio, &name));
         } else if let Some(waking) = event.sched_waking.as_ref().or(event.sched_wakeup_new.as_ref()) {
             kernel.waking(at, target(waking), &woken(waking), waker);
         } else if let Some(waking) = &event.sched_wakeup {
@@ -133,17 +161,17 @@ impl<W: Write> Importer<W> {
         } else if let Some(entry) = &event.softirq_entry {
             let vector = entry.vec.unwrap_or(0);
             let name = soft_interrupt(vector).as_bytes();
-            self.interrupt(at, narrow, "softirq", ("vec", vector), name);
+            self.interrupt(at, cpu, "softirq", ("vec", vector), name);
         } else if let Some(entry) = &event.irq_handler_entry {
             let name = entry.name.as_deref().unwrap_or_default().as_bytes();
-            self.interrupt(at, narrow, "irq", ("irq #", entry.irq.unwrap_or(0) as u32), name);
+            self.interrupt(at, cpu, "irq", ("irq #", entry.irq.unwrap_or(0) as u32), name);
         } else if event.softirq_exit.is_some() || event.irq_handler_exit.is_some() {
-            let thread = kernel.cpu(narrow);
+            let thread = kernel.cpu(cpu);
             kernel.writer.event(at, thread, IRQ, b"", EventKind::DurationEnd, &[]);
         } else if let Some(state) = &event.cpu_frequency {
-            self.power(at, narrow, "cpu_frequency", state);
+            self.power(at, cpu, "cpu_frequency", state);
         } else if let Some(state) = &event.cpu_idle {
-            self.power(at, narrow, "cpu_idle", state);
+            self.power(at, cpu, "cpu_idle", state);
         } else {
             kernel.writer.skip("kernel events of other kinds");
         }

@@ -1,8 +1,10 @@
 //! The packets of a trace: a field with a length each, one behind the other.
 
+use super::wire::Fields;
 use crate::import::ImportError;
 use prost::bytes::Buf;
 use prost::encoding::{DecodeContext, WireType, decode_key, skip_field};
+use std::borrow::Cow;
 use std::io::{BufReader, Read};
 
 const READ_BYTES: usize = 256 << 10;
@@ -12,6 +14,10 @@ const LENGTH_DELIMITED: u64 = 2;
 /// Larger ones nobody makes.
 const MAX_PACKET_BYTES: u64 = 64 << 20;
 const MAX_VARINT_BYTES: usize = 10;
+/// A packet's field with the kernel's events.
+const FTRACE_EVENTS: u32 = 1;
+/// A packet's field with packets.
+const COMPRESSED_PACKETS: u32 = 50;
 
 /// Whether a file begins with packets.
 #[must_use]
@@ -63,19 +69,33 @@ fn is_message(mut bytes: &[u8]) -> bool {
     true
 }
 
-/// The numbers of a message's fields.
-pub(super) fn fields(mut bytes: &[u8]) -> Vec<u32> {
-    let mut fields = Vec::new();
-    while bytes.has_remaining() {
-        let Ok((field, wire)) = decode_key(&mut bytes) else {
-            break;
-        };
-        fields.push(field);
-        if skip_field(wire, field, &mut bytes, DecodeContext::default()).is_err() {
-            break;
+/// The packets that a packet has within it.
+pub(super) fn compressed(packet: &[u8]) -> Option<&[u8]> {
+    let payloads = Fields::of(packet).filter(|(number, _)| *number == COMPRESSED_PACKETS);
+    payloads.filter_map(|(_, payload)| payload).last()
+}
+
+/// The kernel's events of a packet, apart from the packet's other fields: there may be too many of them to
+/// decode them at once.
+pub(super) fn split_ftrace(packet: &[u8]) -> (Cow<'_, [u8]>, Option<Vec<u8>>) {
+    if Fields::of(packet).all(|(number, _)| number != FTRACE_EVENTS) {
+        return (Cow::Borrowed(packet), None);
+    }
+    let (mut others, mut events) = (Vec::new(), Vec::new());
+    let mut fields = Fields::of(packet);
+    loop {
+        let before = fields.rest();
+        match fields.next() {
+            // Messages of one field are one message.
+            Some((FTRACE_EVENTS, Some(payload))) => events.extend_from_slice(payload),
+            Some(_) => others.extend_from_slice(&before[..before.len() - fields.rest().len()]),
+            None => {
+                // What is malformed stays, so that it is told.
+                others.extend_from_slice(before);
+                return (Cow::Owned(others), Some(events));
+            }
         }
     }
-    fields
 }
 
 pub(super) enum Packet<'a> {
@@ -98,6 +118,11 @@ pub(super) struct Packets<R> {
 impl<R: Read> Packets<R> {
     pub fn new(input: R) -> Self {
         Self { input: BufReader::with_capacity(READ_BYTES, input), offset: 0, bytes: Vec::new() }
+    }
+
+    /// Where they come from.
+    pub fn input(&self) -> &R {
+        self.input.get_ref()
     }
 
     /// The next packet; other fields are passed over.

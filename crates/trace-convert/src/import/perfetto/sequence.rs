@@ -1,12 +1,34 @@
 //! What the packets of one writer leave out because an earlier one told it.
 
+use crate::import::room::{ENTRY_BYTES, Room};
 use crate::perfetto::messages::{
     InternedData, InternedName, ThreadDescriptor, TracePacketDefaults, TrackEvent,
 };
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::mem::size_of;
+use trace_linux::cut;
 use trace_reader::Thread;
 
 pub(super) type Names = HashMap<u64, Box<str>>;
+
+/// Sums of differences, by track.
+#[derive(Default)]
+pub(super) struct Sums(HashMap<u64, i64>);
+
+impl Sums {
+    /// The value of a counter after a difference; the difference itself if there is no room for its sum.
+    pub fn add(&mut self, room: &mut Room, uuid: u64, difference: i64) -> i64 {
+        if let Some(sum) = self.0.get_mut(&uuid) {
+            *sum = sum.saturating_add(difference);
+            return *sum;
+        }
+        if room.take(ENTRY_BYTES) {
+            self.0.insert(uuid, difference);
+        }
+        difference
+    }
+}
 
 #[derive(Default)]
 pub(super) struct Sequence {
@@ -27,38 +49,79 @@ pub(super) struct Sequence {
     thread_time_us: i64,
     thread_instructions: i64,
     /// Values of counters that are told as differences.
-    pub sums: HashMap<u64, i64>,
+    pub sums: Sums,
+    /// What all of this has of the room for tables.
+    taken_bytes: usize,
 }
 
-fn intern(names: &mut Names, new: &[InternedName]) {
+/// A sequence, if there is room for it.
+pub(super) fn sequence<'a>(
+    sequences: &'a mut HashMap<u32, Sequence>,
+    room: &mut Room,
+    id: u32,
+) -> Option<&'a mut Sequence> {
+    match sequences.entry(id) {
+        Entry::Occupied(known) => Some(known.into_mut()),
+        Entry::Vacant(new) => {
+            room.take(size_of::<Sequence>() + ENTRY_BYTES).then(|| new.insert(Sequence::default()))
+        }
+    }
+}
+
+/// Takes room for a text and remembers it, or does neither.
+fn intern(names: &mut Names, taken_bytes: &mut usize, room: &mut Room, iid: u64, text: &str) {
+    let text = cut(text);
+    let bytes = text.len() + ENTRY_BYTES;
+    if !room.take(bytes) {
+        return;
+    }
+    *taken_bytes += bytes;
+    if let Some(old) = names.insert(iid, text.into()) {
+        room.give_back(old.len() + ENTRY_BYTES);
+        *taken_bytes -= old.len() + ENTRY_BYTES;
+    }
+}
+
+fn intern_all(names: &mut Names, taken_bytes: &mut usize, room: &mut Room, new: &[InternedName]) {
     for name in new {
         if let (Some(iid), Some(name)) = (name.iid, &name.name) {
-            names.insert(iid, name.as_str().into());
+            intern(names, taken_bytes, room, iid, name);
         }
     }
 }
 
 impl Sequence {
     /// Forgets everything.
-    pub fn clear(&mut self) {
+    pub fn clear(&mut self, room: &mut Room) {
+        room.give_back(self.taken_bytes + self.sums.0.len() * ENTRY_BYTES);
         *self = Self { is_valid: true, ..Self::default() };
     }
 
-    pub fn set_defaults(&mut self, defaults: &TracePacketDefaults) {
+    pub fn set_defaults(&mut self, room: &mut Room, defaults: &TracePacketDefaults) {
         self.clock = defaults.timestamp_clock_id;
         let Some(event) = &defaults.track_event_defaults else { return };
         self.track = event.track_uuid;
-        self.counters = event.extra_counter_track_uuids.clone();
-        self.double_counters = event.extra_double_counter_track_uuids.clone();
+        let old = (self.counters.len() + self.double_counters.len()) * size_of::<u64>();
+        room.give_back(old);
+        self.taken_bytes -= old;
+        let (counters, doubles) = (&event.extra_counter_track_uuids, &event.extra_double_counter_track_uuids);
+        let new = (counters.len() + doubles.len()) * size_of::<u64>();
+        if room.take(new) {
+            self.taken_bytes += new;
+            (self.counters, self.double_counters) = (counters.clone(), doubles.clone());
+        } else {
+            (self.counters, self.double_counters) = (Vec::new(), Vec::new());
+        }
     }
 
-    pub fn intern(&mut self, data: &InternedData) {
-        intern(&mut self.categories, &data.event_categories);
-        intern(&mut self.names, &data.event_names);
-        intern(&mut self.argument_names, &data.debug_annotation_names);
+    pub fn intern(&mut self, room: &mut Room, data: &InternedData) {
+        let taken = &mut self.taken_bytes;
+        intern_all(&mut self.categories, taken, room, &data.event_categories);
+        intern_all(&mut self.names, taken, room, &data.event_names);
+        intern_all(&mut self.argument_names, taken, room, &data.debug_annotation_names);
         for text in &data.debug_annotation_string_values {
             if let (Some(iid), Some(text)) = (text.iid, &text.text) {
-                self.argument_texts.insert(iid, String::from_utf8_lossy(text).into());
+                intern(&mut self.argument_texts, taken, room, iid, &String::from_utf8_lossy(text));
             }
         }
     }

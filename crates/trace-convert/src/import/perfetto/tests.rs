@@ -219,6 +219,34 @@ fn what_is_compressed_damaged_or_cut_off_is_told() {
     }
 }
 
+/// A packet with packets within it.
+fn compressed(packets: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+    std::io::Write::write_all(&mut encoder, packets).unwrap();
+    trace(&[TracePacket { compressed_packets: Some(encoder.finish().unwrap()), ..TracePacket::default() }])
+}
+
+//= docs/import.md#memory
+#[test]
+fn what_grows_like_no_trace_is_an_error() {
+    // A GiB of two MiB is not suspicious; more than a thousand times as much is.
+    let growth = Growth { compressed: 2 << 20, plain: 1 << 30 };
+    let packets = compressed(&trace(&[event(10, slice(TYPE_INSTANT, 0, &"x".repeat(100_000)))]));
+    let (_, packet) = wire::Fields::of(&packets).next().unwrap();
+    let payload = packets::compressed(packet.unwrap()).unwrap();
+    let mut importer = Importer::new(Vec::new());
+    importer.growth = growth;
+    importer.compressed(7, payload).unwrap();
+    assert!(importer.growth.compressed > 2 << 20);
+    assert!(importer.growth.plain > (1 << 30) + 100_000);
+    importer.growth.plain = 1001 * importer.growth.compressed;
+    let error = importer.compressed(7, payload).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "byte 7: what is compressed in packets grows to more than 1000 times its size"
+    );
+}
+
 //= docs/import.md#kernel-events
 #[test]
 fn switches_in_columns_and_markers_are_records() {

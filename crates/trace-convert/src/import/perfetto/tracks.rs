@@ -2,9 +2,12 @@
 //= docs/import.md#tracks-of-perfetto
 
 use super::koid;
+use crate::import::room::{ENTRY_BYTES, Room};
 use crate::perfetto::messages::TrackDescriptor;
 use std::collections::HashMap;
+use std::mem::size_of;
 use trace_format::units::Koid;
+use trace_linux::cut;
 use trace_reader::Thread;
 
 /// A track without parents, or one whose parents go in a circle.
@@ -53,8 +56,8 @@ impl Place {
 #[derive(Default)]
 pub(super) struct Tracks {
     tracks: HashMap<u64, Track>,
-    /// The counters of one name of a process: which of them a track is.
-    counters: HashMap<(Koid, Box<str>), Vec<u64>>,
+    /// The counters of one name of a process by their tracks: which of them a track is.
+    counters: HashMap<(Koid, Box<str>), HashMap<u64, u64>>,
 }
 
 /// A process's main thread has its number.
@@ -63,12 +66,17 @@ fn main_thread(pid: i32) -> Thread {
 }
 
 impl Tracks {
-    pub fn describe(&mut self, descriptor: &TrackDescriptor) {
+    pub fn describe(&mut self, room: &mut Room, descriptor: &TrackDescriptor) {
         let Some(uuid) = descriptor.uuid else { return };
+        if !self.tracks.contains_key(&uuid) && !room.take(size_of::<Track>() + ENTRY_BYTES) {
+            return;
+        }
         let track = self.tracks.entry(uuid).or_default();
         track.parent = descriptor.parent_uuid.or(track.parent);
         if let Some(name) = descriptor.name.as_ref().or(descriptor.static_name.as_ref()) {
-            track.name = Some(name.as_str().into());
+            let name = cut(name);
+            room.give_back(track.name.as_ref().map_or(0, |old| old.len()));
+            track.name = room.take(name.len()).then(|| name.into());
         }
         if let Some(thread) = &descriptor.thread {
             let process = koid(thread.pid.unwrap_or(0));
@@ -88,7 +96,7 @@ impl Tracks {
                 _ => None,
             };
             if track.name.is_none() {
-                track.name = name.map(Into::into);
+                track.name = name.filter(|name| room.take(name.len())).map(Into::into);
             }
         }
     }
@@ -123,14 +131,21 @@ impl Tracks {
         known.unwrap_or(Counter { multiplier: 1, is_incremental: false })
     }
 
-    /// Tells counters of one name and process apart.
-    pub fn counter_id(&mut self, process: Koid, uuid: u64) -> u64 {
-        let name = self.name(uuid).unwrap_or_default().into();
-        let known = self.counters.entry((process, name)).or_default();
-        let place = known.iter().position(|other| *other == uuid).unwrap_or_else(|| {
-            known.push(uuid);
-            known.len() - 1
-        });
-        place as u64
+    /// Tells counters of one name and process apart; those for which there is no room have the number of
+    /// their track.
+    pub fn counter_id(&mut self, room: &mut Room, process: Koid, uuid: u64) -> u64 {
+        let name: Box<str> = self.name(uuid).unwrap_or_default().into();
+        let bytes = name.len() + 2 * ENTRY_BYTES;
+        let key = (process, name);
+        if let Some(id) = self.counters.get(&key).and_then(|known| known.get(&uuid)) {
+            return *id;
+        }
+        if !room.take(bytes) {
+            return uuid;
+        }
+        let known = self.counters.entry(key).or_default();
+        let next = known.len() as u64;
+        known.insert(uuid, next);
+        next
     }
 }
