@@ -26,6 +26,16 @@ pub fn count_of(program: &Path, arguments: &[&str]) -> Result<u64, String> {
     Ok((collect(program, arguments, 2 * TIMES)? - collect(program, arguments, TIMES)?) / TIMES)
 }
 
+/// Instructions of all that `--run ARGUMENTS TIMES` does.
+///
+/// # Errors
+///
+/// There is no valgrind, or the program failed.
+pub fn instructions(arguments: &[&str], times: u64) -> Result<u64, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    collect(&program, &[&["--run"], arguments].concat(), times)
+}
+
 /// Instructions of a whole run.
 fn collect(program: &Path, arguments: &[&str], times: u64) -> Result<u64, String> {
     let runtime = tempfile::tempdir().map_err(|error| error.to_string())?;

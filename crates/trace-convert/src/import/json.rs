@@ -5,6 +5,7 @@
 mod entry;
 mod number;
 mod plain;
+mod waiting;
 
 use super::scanner::{Place, Scanner};
 use super::writer::Writer;

@@ -2,12 +2,12 @@
 //= docs/import.md#events
 
 use super::number::{id, nanos};
+use super::waiting::Waiting;
 use crate::import::writer::{FLOW, Writer, thread_ref};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::fmt;
 use std::io::Write;
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
@@ -23,8 +23,6 @@ use trace_reader::Thread;
 
 /// Most arguments of an event of the format.
 const MAX_ARGUMENTS: usize = 15;
-/// Ends of flows that wait for a slice; later ones stay where they are.
-const MAX_WAITING: usize = 100_000;
 
 /// The members that count, values as they are written; others are passed over.
 pub(super) struct Entry<'a> {
@@ -148,40 +146,26 @@ fn text(raw: &str) -> Cow<'_, str> {
     found.map_or(Cow::Borrowed(raw), |text| text.0)
 }
 
-/// An event's time and text.
-type Waiting = (u64, Box<[u8]>);
-
 pub(super) struct Importer<W> {
     pub writer: Writer<W>,
-    /// Ends of flows that go to their thread's next slice, with their times.
-    waiting: HashMap<Thread, Vec<Waiting>>,
-    waiting_count: usize,
+    /// Ends of flows that go to their thread's next slice.
+    waiting: Waiting,
 }
 
 impl<W: Write> Importer<W> {
     pub fn new(writer: Writer<W>) -> Self {
-        Self { writer, waiting: HashMap::new(), waiting_count: 0 }
+        Self { writer, waiting: Waiting::default() }
     }
 
     /// Writes what waits for a slice that never came.
     pub fn end(&mut self) -> Result<(), serde_json::Error> {
-        let mut rest: Vec<_> = self.waiting.drain().flat_map(|(_, ends)| ends).collect();
-        rest.sort();
-        rest.iter().try_for_each(|(at, event)| self.event_at(event, Some(*at)))
+        self.waiting.rest().iter().try_for_each(|(at, event)| self.event_at(event, Some(*at)))
     }
 
     /// Ends of flows that have waited for this slice.
     //= docs/import.md#events
     fn slice_begins(&mut self, thread: Thread, at: u64) -> Result<(), serde_json::Error> {
-        let Some(waiting) = self.waiting.get_mut(&thread) else {
-            return Ok(());
-        };
-        let ends: Vec<_> = waiting.extract_if(.., |(end, _)| *end <= at).collect();
-        self.waiting_count -= ends.len();
-        if waiting.is_empty() {
-            self.waiting.remove(&thread);
-        }
-        ends.iter().try_for_each(|(_, event)| self.event_at(event, Some(at)))
+        self.waiting.take(thread, at).iter().try_for_each(|event| self.event_at(event, Some(at)))
     }
 
     /// A process or thread: its number; of one that has a name instead, that name's hash.
@@ -223,9 +207,7 @@ impl<W: Write> Importer<W> {
             return Ok(());
         };
         let goes_to_next = phase == "f" && entry.bp.as_deref() != Some("e");
-        if goes_to_next && !is_late && self.waiting_count < MAX_WAITING {
-            self.waiting_count += 1;
-            self.waiting.entry(thread).or_default().push((at, text_of_event.into()));
+        if goes_to_next && !is_late && self.waiting.push(thread, at, text_of_event) {
             return Ok(());
         }
         let own_id = || {
