@@ -1,7 +1,8 @@
 //! A provider that means harm: to its buffer, to the buffer's file, or to the manager's patience.
 //!
-//! `hostile scribble`, `hostile file truncate|shrink|grow|punch|unlink`, `hostile fifo
-//! flood|half|unexpected|deaf`. It says `ready` when it has begun, and goes on until it is killed.
+//! `hostile scribble`, `hostile counters`, `hostile file truncate|shrink|grow|punch|unlink`, `hostile fifo
+//! flood|half|unexpected|deaf`. It says `ready` when it has begun, and goes on until it is killed, or, with
+//! damaged counters, until its input ends.
 
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::net::{SendFlags, send};
@@ -9,6 +10,8 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use trace_format::buffer::{BufferMode, Layout};
+use trace_format::slab::LossReason;
 use trace_protocol::provider::ProviderRequest;
 use trace_protocol::registry::{Registration, RegistryRequest};
 use trace_protocol::{FifoRequest, Message, Txid, VersionRange};
@@ -20,9 +23,10 @@ fn main() {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
         ["scribble"] => scribble(),
+        ["counters"] => damage_counters(),
         ["file", how] => spoil_file(how),
         ["fifo", how] => spoil_fifo(how),
-        _ => panic!("hostile scribble | file HOW | fifo HOW"),
+        _ => panic!("hostile scribble | counters | file HOW | fifo HOW"),
     }
 }
 
@@ -84,6 +88,39 @@ fn scribble() {
             std::thread::park_timeout(Duration::from_micros(100));
         }
     }
+}
+
+/// So many records nobody can have lost.
+const DROPPED: u64 = 3_851_492_659_759_677_440;
+
+/// A hundred events, of which one is then dated years ahead, and counters that make no sense in a buffer that is
+/// otherwise sound.
+fn damage_counters() {
+    let provider = TraceProvider::new("hostile");
+    let path = buffer_path();
+    for number in 0..100_u64 {
+        instant!("hostile", "event", Scope::Thread, "n" => number);
+    }
+    let file = open(&path);
+    let word_at = |offset: u64| {
+        let mut bytes = [0; 8];
+        file.read_exact_at(&mut bytes, offset).expect("a word");
+        u64::from_le_bytes(bytes)
+    };
+    let store = |offset: u64, word: u64| file.write_all_at(&word.to_le_bytes(), offset).expect("a word");
+    let size = file.metadata().expect("its size").len();
+    let mode = BufferMode::from_bits((word_at(8) >> 16) as u8).expect("a mode");
+    let layout = Layout::new(size, mode).expect("a layout");
+    store(layout.loss_entry(LossReason::TooLarge), DROPPED);
+    // The records of the thread stand one behind the other from the start of its first slab.
+    let mut record = layout.slab(0);
+    for _ in 0..50 {
+        record += (word_at(record) >> 4 & 0xfff) * 8;
+    }
+    store(record + 8, word_at(record + 8) | 1 << 62);
+    say_ready();
+    let _ = std::io::stdin().read_line(&mut String::new());
+    drop(provider);
 }
 
 /// Some events, and then the file is no longer what it was. Nothing more is written: that would be its own

@@ -45,7 +45,8 @@ impl Summary<'_> {
         if let Some(flags) = advice::flags(self.providers, self.buffer_size) {
             text.push_str(&format!("trace: nothing would have been lost with: {flags}\n"));
         }
-        let events: u64 = self.providers.iter().filter_map(|provider| provider.events_archived).sum();
+        let events = self.providers.iter().filter_map(|provider| provider.events_archived);
+        let events = events.fold(0, u64::saturating_add);
         let count = self.providers.len();
         let noun = if count == 1 { "provider" } else { "providers" };
         let size = self.file_bytes.map_or_else(String::new, |bytes| format!(" ({bytes} bytes)"));

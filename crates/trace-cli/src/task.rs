@@ -289,8 +289,9 @@ fn text(status: &TaskStatus) -> String {
     }
     text.push_str("Providers:\n");
     for provider in &status.progress {
+        let damage = if provider.is_damaged { "; the buffer's counters are damaged" } else { "" };
         text.push_str(&format!(
-            "- {} (pid {}): {} records, buffer {:.0} %, {} dropped\n",
+            "- {} (pid {}): {} records, buffer {:.0} %, {} dropped{damage}\n",
             provider.name, provider.pid, provider.records, provider.fill, provider.dropped
         ));
     }
@@ -328,6 +329,7 @@ fn machine(status: &TaskStatus) -> serde_json::Value {
             "bytes": provider.bytes,
             "dropped": provider.dropped,
             "buffer_percent": provider.fill,
+            "damaged": provider.is_damaged,
         })).collect::<Vec<_>>(),
     })
 }
@@ -363,6 +365,7 @@ mod tests {
                 bytes: 32_000,
                 dropped: 2,
                 fill: 62.5,
+                is_damaged: false,
             }],
         }
     }
@@ -384,6 +387,16 @@ mod tests {
         Providers:
         - demo (pid 4343): 1000 records, buffer 62 %, 2 dropped
         ");
+    }
+
+    #[test]
+    fn damaged_counters_are_told() {
+        let mut status = status();
+        status.progress[0].is_damaged = true;
+        let line =
+            "- demo (pid 4343): 1000 records, buffer 62 %, 2 dropped; the buffer's counters are damaged\n";
+        assert!(text(&status).ends_with(line), "{}", text(&status));
+        assert_eq!(machine(&status)["providers"][0]["damaged"], true);
     }
 
     #[test]

@@ -35,6 +35,9 @@ impl LossCode {
     pub const MALFORMED: Self = Self(32);
     /// A gap in a buffer whose writer died.
     pub const SALVAGED_GAP: Self = Self(33);
+    /// Counters of a buffer hold what its writer cannot have counted: so many of them, and how many records
+    /// are missing is not known.
+    pub const DAMAGED_COUNTERS: Self = Self(34);
 
     /// A few words for people; none for a code of a newer version.
     #[must_use]
@@ -42,6 +45,7 @@ impl LossCode {
         match self {
             Self::MALFORMED => Some("malformed"),
             Self::SALVAGED_GAP => Some("salvaged gap"),
+            Self::DAMAGED_COUNTERS => Some("damaged counters"),
             Self(code) => LossReason::ALL.get(usize::from(code)).map(|reason| reason.text()),
         }
     }

@@ -10,6 +10,7 @@ use crate::archive::transfer::{BufferOf, Progress, Transfer};
 use crate::archive::{self, facts};
 use crate::core::Part;
 use manifest::{Buffer, Entry, Manifest, ManifestError, Writer};
+use rustix::time::{ClockId, clock_gettime};
 use std::io::{self, Write};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,8 @@ use trace_format::buffer::BufferMode;
 use trace_format::units::{ProviderId, TicksPerSecond};
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::ProviderStats;
-use zx_sim::{Lock, ProcessFd, RuntimeDir, Vmo};
+use trace_reader::buffer::Period;
+use zx_sim::{Lock, ProcessFd, RuntimeDir, Vmo, ticks};
 
 /// Directories of sessions begin with it.
 pub(crate) const SESSION_PREFIX: &str = "session";
@@ -251,6 +253,7 @@ impl Leftover {
             rate,
             // The halves before are in the recording's own file.
             is_accounted: mode != BufferingMode::Streaming,
+            period: period_since(self.session.manifest.session.wall_clock_ns),
         };
         let part = Part::Rest { is_quiet: !is_live };
         let mut transfer = Transfer::new(of, Progress::default(), vmo, part);
@@ -289,4 +292,14 @@ impl Leftover {
         let failed = |source| Error::Io { what: format!("cannot delete {}", directory.display()), source };
         std::fs::remove_dir_all(directory).map_err(failed)
     }
+}
+
+/// The time since the machine was started, if a session began later: else its ticks were another clock's.
+fn period_since(session_wall_clock_ns: u64) -> Option<Period> {
+    let duration = |clock| {
+        let now = clock_gettime(clock);
+        Some(Duration::new(u64::try_from(now.tv_sec).ok()?, u32::try_from(now.tv_nsec).ok()?))
+    };
+    let started = duration(ClockId::Realtime)?.checked_sub(duration(ClockId::Boottime)?)?;
+    (Duration::from_nanos(session_wall_clock_ns) > started).then(|| Period { made: 0, read: ticks::now() })
 }

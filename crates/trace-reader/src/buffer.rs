@@ -10,16 +10,18 @@
 mod accounts;
 mod common;
 mod durable;
+mod plausible;
 mod validate;
 
 use durable::Durable;
+pub use plausible::Period;
 use std::io;
 use std::sync::atomic::{Ordering, fence};
 pub use trace_format::buffer::BUFFER_VERSION;
 use trace_format::buffer::{BufferHeader, BufferMode, HEADER_BYTES, HeaderError, Layout, field};
 use trace_format::record::RecordHeader;
 pub use trace_format::slab::Gap;
-use trace_format::slab::{Loss, SlabState, SlabWord};
+use trace_format::slab::{Loss, LossReason, SlabState, SlabWord};
 use trace_format::units::TicksPerSecond;
 pub use validate::Fault;
 use validate::Validator;
@@ -158,6 +160,17 @@ pub struct Findings {
     pub bad_rolling_records: u64,
 }
 
+/// The loss ledger, as far as it can be believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ledger {
+    /// By reason; nothing where an entry is damaged.
+    pub losses: [(LossReason, Loss); LossReason::ALL.len()],
+    /// The counts as they stand in the buffer: they never go backwards.
+    pub counts: [u64; LossReason::ALL.len()],
+    /// How many entries hold what no writer can have counted.
+    pub damaged: u64,
+}
+
 /// What threads have written into a buffer, by what they left beside their slabs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
@@ -165,6 +178,8 @@ pub struct Written {
     pub records: u64,
     /// Slabs that are still with a thread, which may have been killed inside an event.
     pub open_slabs: u64,
+    /// No writer can have written as many.
+    pub is_damaged: bool,
 }
 
 /// How far a buffer is used, at a glance.
@@ -178,6 +193,9 @@ pub struct Usage {
     pub claimed_bytes: u64,
     /// How full the rolling regions are together, in percent.
     pub rolling_percent: f32,
+    /// The buffer's counters hold what no writer can have counted: the others here are 0 where they would
+    /// come of these.
+    pub is_damaged: bool,
 }
 
 /// Reads one buffer, a batch at a time, in one part or several. Nothing is handed on twice.
@@ -193,6 +211,8 @@ pub struct BufferReader<S> {
     durable: Durable,
     is_durable_read: bool,
     validator: Validator,
+    rate: TicksPerSecond,
+    period: Option<Period>,
     findings: Findings,
 }
 
@@ -221,6 +241,8 @@ impl<S: Source> BufferReader<S> {
         let mut reader = Self {
             durable: Durable::new(&header.layout),
             validator: Validator::new(rate),
+            rate,
+            period: None,
             source,
             header,
             part,
@@ -420,6 +442,7 @@ impl<S: Source> BufferReader<S> {
         let mut rest = slab;
         // Where the sound records begin that are not handed on yet, and how many there are.
         let (mut sound, mut count) = (0, 0);
+        let latest = self.latest();
         let walked = loop {
             let walked = slab.len() - rest.len();
             let offset = slab_offset + walked as u64;
@@ -436,7 +459,8 @@ impl<S: Source> BufferReader<S> {
                     record
                 }
             };
-            match self.validator.check_rolling(record) {
+            match self.validator.check_rolling(record).and_then(|at| validate::check_time(record, at, latest))
+            {
                 Ok(emitted_at) if self.header.end_ts.is_none_or(|end| emitted_at <= Some(end)) => {
                     self.findings.events += u64::from(emitted_at.is_some());
                     count += 1;

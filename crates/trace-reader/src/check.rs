@@ -13,7 +13,7 @@ use spans::{Spans, Unmatched};
 use std::collections::BTreeMap;
 use std::io::Read;
 use trace_format::event::EventKind;
-use trace_format::loss::{LedgerRecord, LossRecord};
+use trace_format::loss::{LedgerRecord, LossCode, LossRecord};
 use trace_format::metadata::EVENT_BUFFER_FULL;
 use trace_format::units::{Nanos, Offset, ProviderId};
 
@@ -285,12 +285,20 @@ impl Checker {
             Item::Loss(loss) => {
                 self.problems.add("loss", offset, provider, || {
                     let reason = loss.reason.text().map_or_else(|| loss.reason.0.to_string(), str::to_owned);
-                    format!("provider {} lost {} records: {reason}", loss.provider, loss.count)
+                    let (provider, count) = (loss.provider, loss.count);
+                    match loss.reason {
+                        LossCode::DAMAGED_COUNTERS => {
+                            format!("provider {provider}: {count} counters of its buffer were damaged")
+                        }
+                        _ => format!("provider {provider} lost {count} records: {reason}"),
+                    }
                 });
                 if self.report.losses.len() < MAX_LOSSES {
                     self.report.losses.push(*loss);
                 }
-                if let Some(sums) = self.sums.get_mut(&loss.provider) {
+                if loss.reason != LossCode::DAMAGED_COUNTERS
+                    && let Some(sums) = self.sums.get_mut(&loss.provider)
+                {
                     sums.lost = sums.lost.saturating_add(loss.count);
                 }
             }

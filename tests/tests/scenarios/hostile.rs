@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use trace_format::loss::LossCode;
 use trace_format::units::ProviderId;
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::{
@@ -246,6 +247,54 @@ fn a_provider_that_scribbles_over_its_buffer_harms_itself_alone() {
         scene.assert_alive();
         drop(rogue);
     }
+}
+
+/// Counters that make no sense are told as what they are, and an event that is dated years ahead is left out.
+//= docs/buffer.md#what-is-not-believed
+#[test]
+fn counters_that_nobody_can_have_counted_are_told_as_damage() {
+    for mode in [BufferingMode::Oneshot, BufferingMode::Circular, BufferingMode::Streaming] {
+        let scene = Scene::new();
+        let mut recording = scene.start(mode);
+        let rogue = scene.spawn_hostile(&["counters"]);
+        let answer = recording.session.ask(SessionRequest::GetProgress);
+        let SessionResponse::Progress(progress) = answer else { panic!("{answer:?}") };
+        assert!(progress[0].is_damaged && progress[0].dropped == 0, "{mode:?}: {progress:?}");
+        scene.run_honest(1);
+        let (archive, stats) = recording.stop();
+        assert_honest(&archive, 1, &format!("{mode:?}"));
+        let stats = hostile(&stats);
+        let problem = stats.problem.as_str();
+        assert!(problem.contains("1 invalid records"), "{mode:?}: {problem}");
+        assert!(problem.contains("ticks, "), "{mode:?}: {problem}");
+        let damage = "the buffer's counters are damaged: how many records are missing is not known";
+        assert!(problem.ends_with(damage), "{mode:?}: {problem}");
+        assert_eq!((stats.records_dropped, stats.events_archived), (Some(0), Some(99)), "{mode:?}");
+        assert_eq!(stats.records_generated, None, "{mode:?}");
+        let id = ProviderId(stats.id);
+        let losses = archive.losses.iter().filter(|loss| loss.provider == id);
+        let losses: Vec<_> = losses.map(|loss| (loss.reason, loss.count)).collect();
+        assert_eq!(losses, [(LossCode::MALFORMED, 1), (LossCode::DAMAGED_COUNTERS, 1)], "{mode:?}");
+        assert!(archive.ledgers.iter().all(|ledger| ledger.provider != id), "{mode:?}");
+        let numbers = archive.events.iter().filter(|event| event.provider == id).map(|event| event.u64("n"));
+        assert!(numbers.eq((0..100).filter(|number| *number != 50)), "{mode:?}");
+        drop(rogue);
+    }
+}
+
+/// The same for people: what is said after a recording, and by `trace check`.
+#[test]
+fn people_read_of_damaged_counters_and_not_what_is_in_them() {
+    let sandbox = Sandbox::new();
+    let output = sandbox.record(&["--output-file", "trace.fxt"], "hostile", &["counters"]);
+    assert!(output.status.success(), "{output:?}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("the buffer's counters are damaged"), "{stderr}");
+    assert!(!stderr.contains("3851492659759677440"), "{stderr}");
+    let checked = sandbox.trace(["check", "trace.fxt"]);
+    let stdout = String::from_utf8(checked.stdout).unwrap();
+    assert!(stdout.contains("1 counters of its buffer were damaged"), "{stdout}");
+    assert!(!stdout.contains("3851492659759677440"), "{stdout}");
 }
 
 #[test]

@@ -32,7 +32,7 @@ impl StatusLine {
     /// Shows how far everybody is, and how much of the archive has come.
     pub fn show(&mut self, providers: &[ProviderProgress], archived: u64) {
         let now = Instant::now();
-        let records = providers.iter().map(|provider| provider.records).sum::<u64>();
+        let records = providers.iter().map(|provider| provider.records).fold(0, u64::saturating_add);
         let rate = self.last.map(|(then, before)| {
             records.saturating_sub(before) as f64 / (now - then).as_secs_f64().max(1e-3)
         });
@@ -53,7 +53,7 @@ impl StatusLine {
 }
 
 fn line(elapsed: Duration, providers: &[ProviderProgress], rate: f64, archived: u64) -> String {
-    let sum = |of: fn(&ProviderProgress) -> u64| providers.iter().map(of).sum::<u64>();
+    let sum = |of: fn(&ProviderProgress) -> u64| providers.iter().map(of).fold(0, u64::saturating_add);
     let dropped = sum(|provider| provider.dropped);
     let megabytes = sum(|provider| provider.bytes).max(archived) as f64 / f64::from(1 << 20);
     let fill = providers.iter().map(|provider| provider.fill).fold(0.0, f32::max);
@@ -67,8 +67,10 @@ fn line(elapsed: Duration, providers: &[ProviderProgress], rate: f64, archived: 
     let lost = format!("{} dropped", HumanCount(dropped));
     let lost = console::style(lost).for_stderr();
     let lost = if dropped > 0 { lost.red().bold() } else { lost };
+    let damaged = providers.iter().filter(|provider| provider.is_damaged).count();
+    let damage = if damaged > 0 { format!(" | counters of {damaged} damaged") } else { String::new() };
     format!(
-        "recording {elapsed} | {count} {noun} | {} events/s | {megabytes:.1} MB | buffer {fill:.0} % | {lost}",
+        "recording {elapsed} | {count} {noun} | {} events/s | {megabytes:.1} MB | buffer {fill:.0} % | {lost}{damage}",
         HumanCount(rate as u64)
     )
 }

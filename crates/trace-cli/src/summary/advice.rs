@@ -14,9 +14,8 @@ const MOST_MIB: u64 = 1024;
 
 /// It is missing although somebody wanted it.
 pub fn is_loss(lost: &Lost) -> bool {
-    ![LossReason::Overwritten, LossReason::Cleared]
-        .map(|reason| LossCode::from(reason).0)
-        .contains(&lost.reason)
+    let [overwritten, cleared] = [LossReason::Overwritten, LossReason::Cleared].map(LossCode::from);
+    ![overwritten, cleared, LossCode::DAMAGED_COUNTERS].contains(&LossCode(lost.reason))
 }
 
 fn is(lost: &Lost, reason: LossReason) -> bool {
@@ -60,10 +59,16 @@ pub fn flags(providers: &[ProviderStats], buffer_size: u32) -> Option<String> {
 }
 
 fn help(provider: &ProviderStats, buffer_size: u32) -> Option<Help> {
-    let count =
-        |reason| provider.losses.iter().filter(|lost| is(lost, reason)).map(|lost| lost.records).sum::<u64>();
+    let count = |reason| {
+        provider
+            .losses
+            .iter()
+            .filter(|lost| is(lost, reason))
+            .map(|lost| lost.records)
+            .fold(0, u64::saturating_add)
+    };
     let size = provider.buffer_bytes.unwrap_or(u64::from(buffer_size) << 20) as f64;
-    let late = count(LossReason::NotSaved) + count(LossReason::NotRetired);
+    let late = count(LossReason::NotSaved).saturating_add(count(LossReason::NotRetired));
     let (full, durable) = (count(LossReason::Full), count(LossReason::DurableFull));
     let factor = if durable > 0 {
         // How many definitions were still to come nobody knows.

@@ -27,6 +27,11 @@ pub(crate) struct Losses {
     refused: u64,
     /// Records that were left out because they were malformed.
     malformed: u64,
+    /// The counts of the ledger when it was read last.
+    counts: [u64; LossReason::ALL.len()],
+    /// Counters that were found to be damaged, and how many of them the archive was told of.
+    damaged: u64,
+    told_damaged: u64,
 }
 
 impl Losses {
@@ -40,9 +45,31 @@ impl Losses {
     pub fn by_reason(&self) -> Vec<Lost> {
         let told = self.told.iter().map(|(reason, loss)| (LossCode::from(*reason), loss.count));
         let malformed = (LossCode::MALFORMED, self.malformed);
-        let lost = told.chain([malformed]).map(|(reason, records)| Lost { reason: reason.0, records });
+        let damaged = (LossCode::DAMAGED_COUNTERS, self.damaged);
+        let lost =
+            told.chain([malformed, damaged]).map(|(reason, records)| Lost { reason: reason.0, records });
         let is_cleared = |lost: &Lost| lost.reason == LossCode::from(LossReason::Cleared).0;
         lost.filter(|lost| lost.records > 0 && !is_cleared(lost)).collect()
+    }
+
+    /// Counters of the buffer hold what no writer can have counted: what was lost is not known.
+    pub fn is_damaged(&self) -> bool {
+        self.damaged > 0
+    }
+
+    /// Takes note of more damage.
+    pub fn note_damage(&mut self) {
+        self.damaged = self.damaged.saturating_add(1);
+    }
+
+    /// Tells of damaged counters: so many since the last time.
+    //= docs/protocol.md#losses
+    pub fn tell_damage(&mut self, provider: ProviderId, out: &mut Vec<u8>) {
+        let new = self.damaged - self.told_damaged;
+        if new > 0 {
+            self.told_damaged = self.damaged;
+            write(provider, LossCode::DAMAGED_COUNTERS, Loss { count: new, ..Loss::default() }, out);
+        }
     }
 
     /// Records that never came into a slab.
@@ -79,9 +106,14 @@ impl Losses {
         is_over: bool,
         out: &mut Vec<u8>,
     ) -> Result<(), BufferError> {
-        self.tell_gaps(provider, &reader.gaps()?, out);
+        let (gaps, damaged) = reader.gaps_and_damaged()?;
+        self.damaged = self.damaged.max(damaged);
+        self.tell_gaps(provider, &gaps, out);
         if is_over {
-            let ledger = reader.losses()?;
+            let ledger = reader.ledger()?;
+            self.damaged = self.damaged.max(ledger.damaged);
+            self.compare(&ledger.counts);
+            let ledger = ledger.losses;
             let refused = ledger.iter().filter(|(reason, _)| is_refusal(*reason));
             let refused = refused.map(|(_, loss)| loss.count).fold(0, u64::saturating_add);
             // Events that came late are in slabs, and count as what ended recording.
@@ -89,6 +121,17 @@ impl Losses {
             self.tell_ledger(provider, &ledger, out);
         }
         Ok(())
+    }
+
+    /// Holds the ledger's counts against what they were: they only grow.
+    fn compare(&mut self, counts: &[u64]) {
+        let is_backwards = self.counts.iter().zip(counts).any(|(before, now)| now < before);
+        if is_backwards {
+            self.note_damage();
+        }
+        for (known, now) in self.counts.iter_mut().zip(counts) {
+            *known = *now;
+        }
     }
 
     fn tell_gaps(&mut self, provider: ProviderId, gaps: &[GapLoss], out: &mut Vec<u8>) {
@@ -243,6 +286,29 @@ mod tests {
         assert_eq!(ledger(&mut losses, &ledger_of(3)), []);
         assert_eq!(ledger(&mut losses, &ledger_of(8)), []);
         assert_eq!(losses.dropped(), 8);
+    }
+
+    //= docs/protocol.md#losses
+    #[test]
+    fn counts_that_go_backwards_are_damage_and_told_once() {
+        let mut losses = Losses::default();
+        losses.compare(&[8, 0, 3]);
+        losses.compare(&[8, 1, 3]);
+        assert!(!losses.is_damaged());
+        losses.compare(&[9, 0, 2]);
+        assert!(losses.is_damaged());
+        let mut out = Vec::new();
+        losses.tell_damage(PROVIDER, &mut out);
+        let told_once = out.len();
+        losses.tell_damage(PROVIDER, &mut out);
+        assert_eq!(out.len(), told_once);
+        let Record::Blob(blob) = Record::decode(&out).unwrap() else { panic!("{out:?}") };
+        let record = LossRecord::decode(blob.payload).unwrap().unwrap();
+        assert_eq!((record.reason, record.count), (LossCode::DAMAGED_COUNTERS, 1));
+        // It is no number of records.
+        assert_eq!(losses.dropped(), 0);
+        let lost = Lost { reason: LossCode::DAMAGED_COUNTERS.0, records: 1 };
+        assert_eq!(losses.by_reason(), [lost]);
     }
 
     #[test]

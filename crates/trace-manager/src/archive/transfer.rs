@@ -10,7 +10,7 @@ use trace_format::loss::LedgerRecord;
 use trace_format::units::{ProviderId, TicksPerSecond};
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::ProviderStats;
-use trace_reader::buffer::{self, Activity, BufferError, BufferReader, Findings, Source};
+use trace_reader::buffer::{self, Activity, BufferError, BufferReader, Findings, Period, Source};
 use zx_sim::Vmo;
 
 /// A VMO that is read with `pread`: whatever its provider does to the file, a read is at worst short.
@@ -41,7 +41,12 @@ pub(crate) struct BufferOf {
     /// What was recorded from the beginning of the session comes through one [`Progress`]: so it has to add
     /// up.
     pub is_accounted: bool,
+    /// When it was made and is read; none where that is not known, and what it says of itself is believed.
+    pub period: Option<Period>,
 }
+
+/// What is said of a provider whose buffer says what cannot be.
+const DAMAGED: &str = "the buffer's counters are damaged: how many records are missing is not known";
 
 /// What was read of a provider's buffer in a session, from one transfer to the next.
 #[derive(Default)]
@@ -142,6 +147,9 @@ impl Transfer {
             None => BufferReader::open(VmoSource(vmo), buffer.size, mode, buffer.rate, part)
                 .map(|reader| progress.reader = Some(reader)),
         };
+        if let (Some(reader), Some(period)) = (&mut progress.reader, buffer.period) {
+            reader.set_period(period);
+        }
         let is_rest = matches!(part, buffer::Part::Rest(_));
         let seen_before = is_rest.then(|| progress.reader.as_ref().map_or(0, seen));
         // What is written meanwhile is in a tally and was not read, or the other way round.
@@ -181,19 +189,24 @@ impl Transfer {
                     let found = progress.before.plus(reader.findings());
                     progress.losses.tell_malformed(self.buffer.id, found.malformed, out);
                     let written = reader.written()?;
+                    if written.is_damaged {
+                        progress.losses.note_damage();
+                    }
                     let generated = written.records.saturating_add(progress.losses.refused());
-                    progress.generated = Some(generated);
-                    archive::ledger(
-                        LedgerRecord {
-                            provider: self.buffer.id,
-                            generated,
-                            archived: found.archived,
-                            records: found.records,
-                            uncertain: written.open_slabs,
-                        },
-                        out,
-                    );
+                    let ledger = LedgerRecord {
+                        provider: self.buffer.id,
+                        generated,
+                        archived: found.archived,
+                        records: found.records,
+                        uncertain: written.open_slabs,
+                    };
+                    progress.generated = (!progress.losses.is_damaged()).then_some(generated);
+                    // It would not add up.
+                    if !progress.losses.is_damaged() {
+                        archive::ledger(ledger, out);
+                    }
                 }
+                progress.losses.tell_damage(self.buffer.id, out);
             }
             Ok(goes_on)
         });
@@ -252,6 +265,10 @@ impl Transfer {
                 "{} invalid records were left out, the first in the {} region at byte {}: {}",
                 findings.bad_records, bad.region, bad.offset, bad.fault
             );
+        }
+        if progress.losses.is_damaged() {
+            let more = if stats.problem.is_empty() { "" } else { "; " };
+            stats.problem = format!("{}{more}{DAMAGED}", stats.problem);
         }
         (stats, progress)
     }

@@ -23,7 +23,7 @@ use trace_protocol::memory::MemoryDumpLevel;
 use trace_protocol::provider::{ProviderRequest, ProviderResponse};
 use trace_protocol::registry::{Registration, RegistryRequest, RegistryResponse, RegistryStatus};
 use trace_protocol::{BufferDisposition, BufferingMode, Encoded, FifoRequest, Message, Txid, VersionRange};
-use trace_reader::buffer::{self, Activity, BufferReader, Usage};
+use trace_reader::buffer::{self, Activity, BufferReader, Period, Usage};
 use zx_sim::ticks::{self, Clock};
 use zx_sim::{Channel, Error, Fifo, Handle, Listener, ProcessFd, RuntimeDir, Signals, Vmo, WaitSet};
 
@@ -88,6 +88,8 @@ struct Tracee {
     saved_halves: u64,
     /// It was started, and has not said since that it has stopped.
     may_write: bool,
+    /// When its buffer was made, in ticks.
+    made: u64,
 }
 
 impl Tracee {
@@ -95,7 +97,14 @@ impl Tracee {
         let source = VmoSource(self.vmo.duplicate().ok()?);
         let part = buffer::Part::Rest(Activity::Live);
         let mode = buffer_mode(self.mode);
-        BufferReader::open(source, self.size, mode, rate, part).ok()?.usage(self.saved_halves).ok()
+        let mut reader = BufferReader::open(source, self.size, mode, rate, part).ok()?;
+        reader.set_period(self.period());
+        reader.usage(self.saved_halves).ok()
+    }
+
+    /// What its buffer may be about, if it is read now.
+    fn period(&self) -> Period {
+        Period { made: self.made, read: ticks::now() }
     }
 }
 
@@ -440,7 +449,8 @@ impl Providers {
         let (size, mode) = (tracee.size, tracee.mode);
         // The client has the halves before.
         let is_accounted = mode != BufferingMode::Streaming;
-        let buffer = BufferOf { id, name, size, mode, rate, is_accounted };
+        let period = Some(tracee.period());
+        let buffer = BufferOf { id, name, size, mode, rate, is_accounted, period };
         let part = Part::Rest { is_quiet: provider.is_dead() };
         Some((Transfer::new(buffer, Progress::default(), vmo, part), who))
     }
@@ -458,6 +468,7 @@ impl Providers {
                 bytes: usage.claimed_bytes,
                 dropped: usage.refused,
                 fill: usage.rolling_percent,
+                is_damaged: usage.is_damaged,
             })
         });
         taking_part.collect()
@@ -511,7 +522,8 @@ impl Providers {
         let tracee = provider.tracee.as_mut().ok_or("it has no buffer")?;
         let vmo = tracee.vmo.duplicate().map_err(|error| error.to_string())?;
         let (size, mode) = (tracee.size, tracee.mode);
-        let buffer = BufferOf { id, name: provider.name.clone(), size, mode, rate, is_accounted: true };
+        let (name, period) = (provider.name.clone(), Some(tracee.period()));
+        let buffer = BufferOf { id, name, size, mode, rate, is_accounted: true, period };
         Ok(Transfer::new(buffer, tracee.progress.take().unwrap_or_default(), vmo, part))
     }
 

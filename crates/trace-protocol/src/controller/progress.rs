@@ -12,6 +12,7 @@ const RECORDS: Field = Field::new(4, "records");
 const BYTES: Field = Field::new(5, "bytes");
 const DROPPED: Field = Field::new(6, "dropped");
 const FILL: Field = Field::new(7, "fill");
+const DAMAGED: Field = Field::new(8, "damaged");
 
 /// What a provider has recorded so far, by what its buffer says; a thread's last records show a little later.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -30,6 +31,8 @@ pub struct ProviderProgress {
     pub dropped: u64,
     /// How full the fuller of its regions is, in percent.
     pub fill: f32,
+    /// Its buffer's counters hold what no writer can have counted; figures that come of them are 0.
+    pub is_damaged: bool,
 }
 
 /// Adds a list of at most 100 providers; the rest is left out.
@@ -56,6 +59,7 @@ impl ProviderProgress {
         table.put(BYTES, &self.bytes)?;
         table.put(DROPPED, &self.dropped)?;
         table.put(FILL, &self.fill)?;
+        table.put_some(DAMAGED, self.is_damaged.then_some(&true))?;
         Ok(table)
     }
 
@@ -68,6 +72,31 @@ impl ProviderProgress {
             bytes: table.find(BYTES)?.unwrap_or(0),
             dropped: table.find(DROPPED)?.unwrap_or(0),
             fill: table.find(FILL)?.unwrap_or(0.0),
+            is_damaged: table.find(DAMAGED)?.unwrap_or(false),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    //= docs/protocol.md#progress
+    #[test]
+    fn damage_is_a_field_that_older_peers_do_not_know() {
+        let sound =
+            ProviderProgress { id: 1, name: "a".to_owned(), records: 7, ..ProviderProgress::default() };
+        let damaged = ProviderProgress { is_damaged: true, ..sound.clone() };
+        let round = |progress: &ProviderProgress| {
+            let mut table = TableWriter::new("test");
+            put(&mut table, std::slice::from_ref(progress)).unwrap();
+            let bytes = table.finish().unwrap();
+            (find(&Table::decode("test", &bytes).unwrap()).unwrap(), bytes.len())
+        };
+        let (found, bytes) = round(&sound);
+        assert_eq!(found, [sound]);
+        let (found, more_bytes) = round(&damaged);
+        assert_eq!(found, [damaged]);
+        assert!(more_bytes > bytes);
     }
 }

@@ -175,6 +175,7 @@ fn progress() -> ProviderProgress {
         bytes: 32_000,
         dropped: 2,
         fill: 62.5,
+        is_damaged: false,
     }
 }
 

@@ -1,32 +1,57 @@
 //! What a buffer says of its own records: how many were written, how many are gone, and why.
 
-use super::{BufferError, BufferReader, GapLoss, Source, Usage, Written, read_exact};
+use super::{BufferError, BufferReader, GapLoss, Ledger, Source, Usage, Written, read_exact};
 use trace_format::buffer::BufferMode;
 use trace_format::mutants;
 use trace_format::slab::{Gap, Loss, LossReason, SlabState, TALLY_BYTES, Tally};
 
 impl<S: Source> BufferReader<S> {
     /// The loss ledger as the writer left it; events that were found to be late are added to what ended
-    /// recording.
+    /// recording. What no writer can have counted is left out.
     ///
     /// # Errors
     /// The buffer cannot be read.
-    pub fn losses(&self) -> Result<[(LossReason, Loss); LossReason::ALL.len()], BufferError> {
+    //= docs/buffer.md#what-is-not-believed
+    pub fn ledger(&self) -> Result<Ledger, BufferError> {
         let mut losses = [(LossReason::Full, Loss::default()); LossReason::ALL.len()];
-        for (slot, reason) in losses.iter_mut().zip(LossReason::ALL) {
+        let mut counts = [0; LossReason::ALL.len()];
+        let mut damaged = 0;
+        for ((slot, seen), reason) in losses.iter_mut().zip(&mut counts).zip(LossReason::ALL) {
             let [count, complement, last, _] = self.entry(self.header.layout.loss_entry(reason))?;
-            *slot = (reason, Loss::from_words([count, complement, last]));
+            let loss = Loss::from_words([count, complement, last]);
+            *seen = count;
+            let is_plausible = self.is_plausible(&loss);
+            damaged += u64::from(!is_plausible);
+            *slot = (reason, if is_plausible { loss } else { Loss::default() });
         }
         if self.header.layout.mode == BufferMode::Circular {
             // What is gone was overwritten, or it was cleared.
             let cleared = losses[LossReason::Cleared as usize].1.count;
-            losses[LossReason::Overwritten as usize].1.count = self.gone()?.saturating_sub(cleared);
+            let gone = self.gone()?;
+            if gone <= self.most_records() {
+                losses[LossReason::Overwritten as usize].1.count = gone.saturating_sub(cleared);
+            } else {
+                damaged += 1;
+            }
         }
         let is_durable_full = losses[LossReason::DurableFull as usize].1.count > 0;
         let ended_by = if is_durable_full { LossReason::DurableFull } else { LossReason::Full };
         let count = &mut losses[ended_by as usize].1.count;
         *count = count.saturating_add(self.findings.late_events);
-        Ok(losses)
+        Ok(Ledger { losses, counts, damaged })
+    }
+
+    /// The losses of [`BufferReader::ledger`].
+    ///
+    /// # Errors
+    /// The buffer cannot be read.
+    pub fn losses(&self) -> Result<[(LossReason, Loss); LossReason::ALL.len()], BufferError> {
+        self.ledger().map(|ledger| ledger.losses)
+    }
+
+    /// Whether a writer can have counted so many, the last of them then.
+    fn is_plausible(&self, loss: &Loss) -> bool {
+        loss.count == 0 || loss.count <= self.most_records() && loss.last <= self.latest()
     }
 
     /// What threads have written so far, by their tallies; of slabs that are still with a thread, by what was
@@ -49,6 +74,9 @@ impl<S: Source> BufferReader<S> {
                 written.records = written.records.saturating_add(found);
             }
         }
+        if written.records > self.most_records() {
+            (written.records, written.is_damaged) = (0, true);
+        }
         Ok(written)
     }
 
@@ -61,6 +89,11 @@ impl<S: Source> BufferReader<S> {
         let words = self.slab_words(0, layout.slab_count())?;
         let floor = self.header.floor_sequence.max(1);
         let claimed = words.iter().map(|word| word.sequence() + 1).max().unwrap_or(0).saturating_sub(floor);
+        let records = self.tallies()?.iter().map(|tally| tally.total).fold(0, u64::saturating_add);
+        let ledger = self.ledger()?;
+        let has_claims = claimed <= self.most_claims();
+        let has_records = records <= self.most_records();
+        let claimed = if has_claims { claimed } else { 0 };
         let in_use = match layout.mode {
             BufferMode::Streaming => {
                 claimed.saturating_sub(saved_halves.saturating_mul(u64::from(layout.slabs_per_half)))
@@ -68,15 +101,16 @@ impl<S: Source> BufferReader<S> {
             BufferMode::Oneshot | BufferMode::Circular => claimed,
         };
         let slabs = u64::from(layout.slab_count());
-        let refused = self
-            .losses()?
+        let refused = ledger
+            .losses
             .into_iter()
             .filter(|(reason, _)| !matches!(reason, LossReason::Overwritten | LossReason::Cleared));
         Ok(Usage {
-            records: self.tallies()?.iter().map(|tally| tally.total).fold(0, u64::saturating_add),
+            records: if has_records { records } else { 0 },
             refused: refused.map(|(_, loss)| loss.count).fold(0, u64::saturating_add),
             claimed_bytes: claimed.saturating_mul(layout.slab_bytes),
             rolling_percent: 100.0 * in_use.min(slabs) as f32 / slabs.max(1) as f32,
+            is_damaged: ledger.damaged > 0 || !has_claims || !has_records,
         })
     }
 
@@ -103,15 +137,26 @@ impl<S: Source> BufferReader<S> {
     /// The buffer cannot be read.
     //= docs/buffer.md#gaps
     pub fn gaps(&self) -> Result<Vec<GapLoss>, BufferError> {
-        let mut gaps = Vec::new();
+        self.gaps_and_damaged().map(|(gaps, _)| gaps)
+    }
+
+    /// The same, and how many others no writer can have left.
+    ///
+    /// # Errors
+    /// The buffer cannot be read.
+    pub fn gaps_and_damaged(&self) -> Result<(Vec<GapLoss>, u64), BufferError> {
+        let (mut gaps, mut damaged) = (Vec::new(), 0);
         for index in 0..self.header.layout.gap_count() {
             let [count, complement, last, key] = self.entry(self.header.layout.gap(index))?;
-            if let Some(gap) = Gap::from_word(key).filter(|_| count > 0) {
-                gaps.push(GapLoss { gap, loss: Loss::from_words([count, complement, last]) });
+            let loss = Loss::from_words([count, complement, last]);
+            match Gap::from_word(key).filter(|_| count > 0) {
+                Some(gap) if self.is_plausible(&loss) => gaps.push(GapLoss { gap, loss }),
+                Some(_) => damaged += 1,
+                None => {}
             }
         }
         gaps.sort_by_key(|gap| (gap.gap.half, gap.gap.reason));
-        Ok(gaps)
+        Ok((gaps, damaged))
     }
 
     fn entry(&self, offset: u64) -> Result<[u64; 4], BufferError> {

@@ -594,3 +594,4 @@ proptest! {
 }
 
 mod parts;
+mod plausible;

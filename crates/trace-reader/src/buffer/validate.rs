@@ -4,7 +4,7 @@ use super::common::{self, Defined};
 use trace_format::argument::{ArgumentValue, Arguments};
 use trace_format::error::DecodeError;
 use trace_format::event::EventKind;
-use trace_format::record::Record;
+use trace_format::record::{Record, RecordType};
 use trace_format::refs::{StringRef, ThreadRef};
 use trace_format::scheduling::Scheduling;
 use trace_format::units::TicksPerSecond;
@@ -54,6 +54,14 @@ pub enum Fault {
         found: u64,
         /// The rate the provider was given.
         expected: u64,
+    },
+    /// A time that is still to come, by more than a program may be ahead.
+    #[error("timestamp of {found} ticks, {latest} at most")]
+    Future {
+        /// The record's time.
+        found: u64,
+        /// The latest that it may have.
+        latest: u64,
     },
     /// A record before the first initialization record.
     #[error("record before initialization")]
@@ -197,6 +205,18 @@ impl Validator {
             _ => Ok(()),
         }
     }
+}
+
+/// Checks a record's times, given that at which it was emitted: of a complete duration also its begin.
+//= docs/buffer.md#what-is-not-believed
+#[inline]
+pub(super) fn check_time(record: &[u8], emitted_at: Option<u64>, latest: u64) -> Result<Option<u64>, Fault> {
+    let begin = match record.as_chunks::<8>().0 {
+        [header, begin, ..] if header[0] & 0xf == RecordType::Event as u8 => u64::from_le_bytes(*begin),
+        _ => 0,
+    };
+    let found = emitted_at.unwrap_or(0).max(begin);
+    if found <= latest { Ok(emitted_at) } else { Err(Fault::Future { found, latest }) }
 }
 
 fn not_allowed(record: &[u8]) -> Fault {

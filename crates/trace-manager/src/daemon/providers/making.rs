@@ -14,6 +14,7 @@ use trace_format::units::ProviderId;
 use trace_protocol::fifo::{FIFO_DEPTH, PACKET_BYTES};
 use trace_protocol::provider::{ProviderConfig, ProviderRequest};
 use trace_protocol::{BufferDisposition, BufferingMode, Message, Txid};
+use zx_sim::ticks;
 use zx_sim::{Backing, Error, Fifo, Handle, Signals, Vmo, WaitSet};
 
 /// How much of a buffer is backed before the next look at everything else.
@@ -113,6 +114,7 @@ impl Providers {
             progress: Some(Progress::default()),
             saved_halves: 0,
             may_write: false,
+            made: ticks::now(),
         });
         for next in next {
             match next {

@@ -1,0 +1,60 @@
+//! What a buffer can say of itself, given the time in which it was written.
+//!
+//! Its provider has the buffer mapped, and may store anything anywhere. Records are checked one by one; figures
+//! and times are held against what any writer could have done between the making of the buffer and its
+//! reading.
+
+use super::{BufferReader, Source};
+
+/// When a buffer was made and when it is read, in ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Period {
+    /// Before its writer had it.
+    pub made: u64,
+    /// When a part of it is begun to be read.
+    pub read: u64,
+}
+
+/// Programs may give their own times to events, also such that are still to come: by so many seconds.
+const MAX_AHEAD_SECONDS: u64 = 3600;
+/// Records that all threads of a program write or lose in a nanosecond, at most: several times what can be
+/// done on a hundred processors.
+const MAX_RECORDS_PER_NANO: u128 = 16;
+/// A slab takes longer to clear than that.
+const MAX_SLABS_PER_NANO: u128 = 1;
+/// Records before which nothing is said about the time that they took.
+const UNSUSPECTED_RECORDS: u128 = 1 << 20;
+
+impl<S: Source> BufferReader<S> {
+    /// Says when the buffer was made, and when the part is read that comes next. Without it all figures and
+    /// times are believed.
+    //= docs/buffer.md#what-is-not-believed
+    pub fn set_period(&mut self, period: Period) {
+        self.period = Some(period);
+    }
+
+    /// The latest timestamp that a record may have.
+    pub(super) fn latest(&self) -> u64 {
+        let ahead = MAX_AHEAD_SECONDS.saturating_mul(self.rate.0.get());
+        self.period.map_or(u64::MAX, |period| period.read.saturating_add(ahead))
+    }
+
+    /// Nanoseconds since the buffer was made.
+    fn nanos(&self) -> Option<u128> {
+        let Period { made, read } = self.period?;
+        Some(u128::from(read.saturating_sub(made)) * 1_000_000_000 / u128::from(self.rate.0.get()))
+    }
+
+    /// The most records that can have been written or lost.
+    pub(super) fn most_records(&self) -> u64 {
+        let most = self.nanos().map(|nanos| nanos * MAX_RECORDS_PER_NANO + UNSUSPECTED_RECORDS);
+        most.map_or(u64::MAX, |most| u64::try_from(most).unwrap_or(u64::MAX))
+    }
+
+    /// The most slabs that can have been claimed; tickets may have been passed over.
+    pub(super) fn most_claims(&self) -> u64 {
+        let rounds = 4 * u128::from(self.header.layout.slab_count());
+        let most = self.nanos().map(|nanos| nanos * MAX_SLABS_PER_NANO + rounds);
+        most.map_or(u64::MAX, |most| u64::try_from(most).unwrap_or(u64::MAX))
+    }
+}
