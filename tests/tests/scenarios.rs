@@ -7,6 +7,7 @@ mod scenarios {
     mod bad_input;
     mod checking;
     mod converting;
+    mod descriptors;
     mod doctoring;
     mod ends;
     mod exact;

@@ -42,7 +42,7 @@ const EDGES: [(&str, &[&str]); 12] = [
 const NOT_SHIPPED: [&str; 3] = ["trace-tests", "trace-benches", "workspace-hack"];
 
 /// The only files with unsafe code.
-const UNSAFE: [&str; 32] = [
+const UNSAFE: [&str; 33] = [
     "crates/trace-c/src/abi.rs",
     "crates/trace-c/src/atrace.rs",
     "crates/trace-c/src/context.rs",
@@ -71,7 +71,8 @@ const UNSAFE: [&str; 32] = [
     "crates/trace-engine/src/write.rs",
     "crates/trace-provider/src/buffer.rs",
     "crates/trace-provider/src/fork.rs",
-    "crates/trace-provider/src/signals.rs",
+    "crates/trace-provider/src/thread.rs",
+    "crates/zx-sim/src/apart.rs",
     "crates/zx-sim/src/sys.rs",
     "crates/zx-sim/src/ticks.rs",
     "tests/programs/burst.rs",

@@ -1,5 +1,6 @@
 //! What an application may ask of its provider, and be asked.
 
+use crate::callbacks;
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 use trace_engine::BufferMode;
@@ -36,13 +37,15 @@ static DESCRIBE: Mutex<Option<Describe>> = Mutex::new(None);
 
 pub(crate) fn set_describe(describe: Describe) {
     *DESCRIBE.lock() = Some(describe);
+    callbacks::want();
 }
 
 /// The categories that the application describes, each once.
 pub(crate) fn described_categories() -> Vec<KnownCategory> {
     let describe = DESCRIBE.lock().clone();
     let mut described: Vec<_> = describe
-        .map_or_else(Vec::new, |describe| describe())
+        .and_then(|describe| callbacks::run(move || describe()))
+        .unwrap_or_default()
         .into_iter()
         .map(|(name, description)| KnownCategory { name, description })
         .collect();

@@ -14,16 +14,18 @@
 use std::fs::File;
 use std::io::Write;
 use std::sync::OnceLock;
+use zx_sim::Guarded;
 
 /// Where it is, first the usual place.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing/trace_marker", "/sys/kernel/debug/tracing/trace_marker"];
 /// The kernel takes no more at once in all its releases.
 const MAX_LINE_BYTES: usize = 1024;
 
+/// The file, unless the program has closed it, or given its number to something else.
 fn marker() -> Option<&'static File> {
-    static MARKER: OnceLock<Option<File>> = OnceLock::new();
+    static MARKER: OnceLock<Option<Guarded<File>>> = OnceLock::new();
     let open = || PLACES.iter().find_map(|place| File::options().write(true).open(place).ok());
-    MARKER.get_or_init(open).as_ref()
+    MARKER.get_or_init(|| open().and_then(Guarded::new)).as_ref()?.get()
 }
 
 /// A line that is put together where no memory has to be taken.

@@ -1,7 +1,6 @@
 //! The provider's thread: finds a manager, does what it says, and finds the next one when it is gone.
 
 use crate::ask;
-use crate::fork;
 use crate::manager::{self, Found, Line};
 use crate::memory_dump;
 use crate::session::Session;
@@ -9,13 +8,13 @@ use crate::watch::Watch;
 use crossbeam_channel::{Receiver, Sender};
 use std::cell::Cell;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use trace_engine::{AlertHandler, engine};
 use trace_protocol::provider::{KnownCategory, ProviderConfig, ProviderRequest, ProviderResponse};
 use trace_protocol::{Message, Txid};
-use zx_sim::{Channel, Error, Handle, Signals, Vmo, WaitSet, Waker, debuglog};
+use zx_sim::{Channel, Error, Handle, Signals, Vmo, WaitSet, WakeReceiver, WakeSender, debuglog};
 
 /// What the application may be waiting for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,38 +34,61 @@ pub(crate) enum Progress {
 /// What the application wants of its provider's thread.
 #[derive(Debug)]
 pub(crate) enum Order {
-    /// The provider is no longer wanted.
-    End,
     /// Hand over what was recorded so far.
     Flush,
     /// Tell the manager.
     Alert(String),
 }
 
-/// The application's way to its provider's thread.
+/// The application's way to its provider's thread. Nothing here waits.
 #[derive(Clone, Debug)]
 pub(crate) struct Orders {
     sender: Sender<Order>,
-    waker: Arc<Waker>,
+    /// The provider is no longer wanted.
+    is_over: Arc<AtomicBool>,
+    /// A descriptor of the application's table, which only the application's threads drop.
+    waker: Weak<WakeSender>,
+}
+
+/// The other end of [`Orders`].
+pub(crate) struct OrderReceiver {
+    orders: Receiver<Order>,
+    is_over: Arc<AtomicBool>,
 }
 
 impl Orders {
-    /// Waits for nobody. Where orders pile up, because the thread has no time for them, the newest are
-    /// dropped.
-    pub fn give(&self, order: Order) {
-        let _ = self.sender.try_send(order);
-        self.waker.wake();
+    /// Both ends.
+    pub fn new(waker: &Arc<WakeSender>) -> (Self, OrderReceiver) {
+        let (sender, orders) = crossbeam_channel::bounded(MAX_ORDERS);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let sender = Self { sender, is_over: is_over.clone(), waker: Arc::downgrade(waker) };
+        (sender, OrderReceiver { orders, is_over })
     }
 
-    /// Ends the thread, also where orders pile up.
+    /// Where orders pile up, because the thread has no time for them, the newest are dropped.
+    pub fn give(&self, order: Order) {
+        let _ = self.sender.try_send(order);
+        self.wake();
+    }
+
+    /// Ends the thread.
     pub fn end(&self) {
-        let _ = self.sender.send(Order::End);
-        self.waker.wake();
+        self.is_over.store(true, Ordering::SeqCst);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        if let Some(waker) = self.waker.upgrade() {
+            waker.wake();
+        }
     }
 }
 
 /// Orders that wait for the thread at most.
 const MAX_ORDERS: usize = 256;
+/// When the application has closed the descriptor that wakes the thread, the thread looks this often whether
+/// there are orders.
+const ORDERS_INTERVAL: Duration = Duration::from_millis(50);
 /// Without a watch the directories are looked at this often.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// After a directory changed, a manager may be about to listen: it is tried this often …
@@ -95,7 +117,10 @@ pub(crate) struct Dispatcher {
     synchronously: bool,
     progress: Sender<Progress>,
     orders: Orders,
-    received: Receiver<Order>,
+    received: OrderReceiver,
+    wakes: WakeReceiver,
+    /// No more wakes come: the application has closed their descriptor.
+    is_deaf: Cell<bool>,
     waits: WaitSet,
     directories: Vec<PathBuf>,
     /// None while there was always a manager, or where it cannot be had.
@@ -114,30 +139,31 @@ enum End {
 }
 
 impl Dispatcher {
-    /// None when the process is out of descriptors.
-    pub fn new(name: String, synchronously: bool, progress: Sender<Progress>) -> Option<Self> {
+    /// On a thread with descriptors of its own. None when it can have no more of them.
+    pub fn new(
+        name: String,
+        synchronously: bool,
+        progress: Sender<Progress>,
+        (orders, received): (Orders, OrderReceiver),
+        wakes: WakeReceiver,
+    ) -> Option<Self> {
         let waits = WaitSet::new().ok()?;
-        let waker = Arc::new(Waker::new().ok()?);
-        waits.add(&*waker, KEY_WAKER, Signals::READABLE).ok()?;
+        waits.add(&wakes, KEY_WAKER, Signals::READABLE).ok()?;
         let directories = manager::directories();
-        let (sender, received) = crossbeam_channel::bounded(MAX_ORDERS);
-        let orders = Orders { sender, waker };
+        let (is_deaf, watch) = (Cell::new(false), None);
         Some(Self {
             name,
             synchronously,
             progress,
             orders,
             received,
+            wakes,
+            is_deaf,
             waits,
             directories,
-            watch: None,
+            watch,
             is_refused: Cell::new(false),
         })
-    }
-
-    /// The way to this thread.
-    pub fn orders(&self) -> Orders {
-        self.orders.clone()
     }
 
     /// Until the provider is dropped.
@@ -173,7 +199,7 @@ impl Dispatcher {
     fn tell(&self, reason: &str) {
         static IS_TOLD: AtomicBool = AtomicBool::new(false);
         if !IS_TOLD.swap(true, Ordering::Relaxed) {
-            debuglog::write(&format!("trace provider \"{}\": not traced: {reason}", self.name));
+            self.print(&format!("not traced: {reason}"));
         }
     }
 
@@ -274,10 +300,15 @@ impl Dispatcher {
 
     /// Does what the application wants. True if that is to end.
     fn obey(&self, session: &mut Option<Session>) -> bool {
-        self.orders.waker.reset();
-        for order in self.received.try_iter() {
+        if !self.is_deaf.get() && !self.wakes.reset() {
+            let _ = self.waits.remove(&self.wakes);
+            self.is_deaf.set(true);
+        }
+        if self.received.is_over.load(Ordering::SeqCst) {
+            return true;
+        }
+        for order in self.received.orders.try_iter() {
             match (order, session.as_mut()) {
-                (Order::End, _) => return true,
                 (Order::Flush, Some(session)) => session.flush(),
                 (Order::Alert(name), Some(session)) => session.alert(name),
                 (Order::Flush | Order::Alert(_), None) => {}
@@ -288,7 +319,7 @@ impl Dispatcher {
 
     /// Serves all requests that have arrived. None when the manager is gone or broke the protocol.
     fn serve(&self, channel: &Channel, session: &mut Option<Session>) -> Option<()> {
-        while let Some((txid, request)) = fork::without_forks(|| self.receive(channel, session))? {
+        while let Some((txid, request)) = self.receive(channel, session)? {
             match request {
                 ProviderRequest::Initialize { .. } => {}
                 ProviderRequest::Start { buffer_disposition, additional_categories } => {
@@ -297,10 +328,7 @@ impl Dispatcher {
                     match session.as_mut().map(start) {
                         Some(Ok(())) => drop(self.progress.send(Progress::Started)),
                         Some(Err(reason)) => {
-                            debuglog::write(&format!(
-                                "trace provider \"{}\": not started: {reason}",
-                                self.name
-                            ));
+                            self.print(&format!("not started: {reason}"));
                         }
                         None => {}
                     }
@@ -372,6 +400,10 @@ impl Dispatcher {
         }
     }
 
+    fn print(&self, text: &str) {
+        debuglog::write_for_process(&format!("trace provider \"{}\": {text}", self.name));
+    }
+
     fn end_session(&self, session: &mut Option<Session>) {
         if let Some(session) = session.take() {
             let _ = self.waits.remove(session.fifo());
@@ -381,8 +413,10 @@ impl Dispatcher {
     /// The keys of what happened; empty at the deadline.
     fn wait(&self, deadline: Option<Instant>) -> Vec<u64> {
         let mut events = Vec::new();
-        let _ = self.waits.wait(&mut events, deadline);
-        events.iter().map(|event| event.key).collect()
+        let is_deaf = self.is_deaf.get();
+        let look = is_deaf.then(|| Instant::now() + ORDERS_INTERVAL);
+        let _ = self.waits.wait(&mut events, deadline.into_iter().chain(look).min());
+        events.iter().map(|event| event.key).chain(is_deaf.then_some(KEY_WAKER)).collect()
     }
 }
 

@@ -1,5 +1,9 @@
 //! Forked children: what they must not keep of their parent's, and how they become providers of their own.
 //!
+//! The descriptors by which the manager watches a provider are in a table of the provider's thread, which no
+//! child inherits. Only the end that wakes this thread is in the program's table: a child closes it, so that
+//! the thread learns when the parent's is closed.
+//!
 //! Invariants:
 //!
 //! * **F1** The child's handler runs before any other code of the child, which has no other thread yet; it
@@ -10,72 +14,53 @@
 use crate::provider::TraceProvider;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Once;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
 use trace_engine::engine;
+use zx_sim::WakeSender;
 
-const NONE: i32 = -1;
+const FREE: i32 = -1;
+/// A place that somebody fills.
+const TAKEN: i32 = -2;
 
-/// Descriptors of the provider's thread that its manager watches.
-static WATCHED: [AtomicI32; 16] = [const { AtomicI32::new(NONE) }; 16];
+/// A descriptor that children close, and what tells it from another with its number.
+struct Place {
+    number: AtomicI32,
+    device: AtomicU64,
+    inode: AtomicU64,
+}
+
+static PLACES: [Place; 16] =
+    [const { Place { number: AtomicI32::new(FREE), device: AtomicU64::new(0), inode: AtomicU64::new(0) } };
+        16];
 /// What the provider is called that was registered last.
 static NAME: AtomicPtr<String> = AtomicPtr::new(core::ptr::null_mut());
 
-/// True while a fork is under way, and while there are descriptors that are not in [`WATCHED`] yet. A flag to
-/// spin on: a lock with a queue could be left in any state in a child.
-static IS_HELD: AtomicBool = AtomicBool::new(false);
-
-fn hold() {
-    while IS_HELD.swap(true, Ordering::Acquire) {
-        std::thread::yield_now();
-    }
-}
-
-extern "C" fn before_fork() {
-    hold();
-}
-
-extern "C" fn after_fork_in_parent() {
-    release();
-}
-
-fn release() {
-    IS_HELD.store(false, Ordering::Release);
-}
-
-/// Does something in which no fork may come between: making descriptors and putting them on the list. It must
-/// not fork itself.
-pub(crate) fn without_forks<T>(body: impl FnOnce() -> T) -> T {
-    struct Held;
-    impl Drop for Held {
-        fn drop(&mut self) {
-            release();
-        }
-    }
-    hold();
-    let _held = Held;
-    body()
-}
-
-/// A descriptor that forked children close, for as long as this lives: otherwise the manager would take a
-/// parent that has died for alive as long as its child is.
+/// A descriptor that forked children close, for as long as this lives.
 #[derive(Debug)]
-pub(crate) struct ClosedInChildren(Option<&'static AtomicI32>);
+pub(crate) struct ClosedInChildren(Option<usize>);
 
 impl ClosedInChildren {
     /// To be dropped before the descriptor is closed.
-    pub fn new(object: &impl AsFd) -> Self {
-        let fd = object.as_fd().as_raw_fd();
-        let free = WATCHED
-            .iter()
-            .find(|slot| slot.compare_exchange(NONE, fd, Ordering::AcqRel, Ordering::Relaxed).is_ok());
-        Self(free)
+    pub fn new(sender: &WakeSender) -> Self {
+        let take = |place: &Place| {
+            place.number.compare_exchange(FREE, TAKEN, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        };
+        let index = PLACES.iter().position(take);
+        if let Some(place) = index.map(|index| &PLACES[index]) {
+            let identity = sender.identity();
+            place.device.store(identity.device, Ordering::Relaxed);
+            place.inode.store(identity.inode, Ordering::Relaxed);
+            // Release: who finds the number finds the rest.
+            place.number.store(sender.as_fd().as_raw_fd(), Ordering::Release);
+        }
+        Self(index)
     }
 }
 
 impl Drop for ClosedInChildren {
     fn drop(&mut self) {
-        if let Some(slot) = self.0 {
-            slot.store(NONE, Ordering::Release);
+        if let Some(index) = self.0 {
+            PLACES[index].number.store(FREE, Ordering::Release);
         }
     }
 }
@@ -84,10 +69,8 @@ impl Drop for ClosedInChildren {
 pub(crate) fn register_children_as(name: &str) {
     static INSTALL: Once = Once::new();
     INSTALL.call_once(|| {
-        // SAFETY: the handlers do what F1 says, and never go away.
-        unsafe {
-            libc::pthread_atfork(Some(before_fork), Some(after_fork_in_parent), Some(after_fork_in_child))
-        };
+        // SAFETY: the handler does what F1 says, and never goes away.
+        unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
     });
     engine::call_at_first_event_of_children(register_child);
     // The one before stays where it is: somebody may be reading it.
@@ -95,13 +78,23 @@ pub(crate) fn register_children_as(name: &str) {
 }
 
 extern "C" fn after_fork_in_child() {
-    release();
-    for slot in &WATCHED {
-        let fd = slot.swap(NONE, Ordering::Relaxed);
-        if fd != NONE {
-            // SAFETY: a descriptor of a thread that does not exist here (F1).
-            unsafe { libc::close(fd) };
+    for place in &PLACES {
+        let number = place.number.swap(FREE, Ordering::Acquire);
+        if number >= 0 {
+            close_if_it_is(number, place.device.load(Ordering::Relaxed), place.inode.load(Ordering::Relaxed));
         }
+    }
+}
+
+/// Closes a descriptor, unless the program has given its number to something else.
+fn close_if_it_is(number: i32, device: u64, inode: u64) {
+    // SAFETY: a structure of numbers, for which zeros are values.
+    let mut stat: libc::stat = unsafe { core::mem::zeroed() };
+    // SAFETY: the call fills the structure (F1).
+    let is_open = unsafe { libc::fstat(number, &raw mut stat) } == 0;
+    if is_open && (stat.st_dev, stat.st_ino) == (device, inode) {
+        // SAFETY: a descriptor of the parent's provider, whose thread does not exist here (F1).
+        unsafe { libc::close(number) };
     }
 }
 

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! A [`TraceProvider`] keeps one thread that waits for a manager, follows it and switches the call sites on
-//! and off. An application that is not traced pays one load and one branch for each call site it passes.
+//! and off. An application that is not traced pays one load and one branch for each call site it passes. The
+//! thread keeps its descriptors in a table of its own: an application may close all that it does not know.
 //!
 //! A forked child is not recorded into its parent's buffer. It registers by itself, under the same name, when
 //! it records its first event; that event should not come from a signal handler. A child of `vfork` counts as
@@ -28,13 +29,14 @@
 mod ask;
 pub mod atrace;
 mod buffer;
+mod callbacks;
 mod dispatcher;
 mod fork;
 mod manager;
 mod memory_dump;
 mod provider;
 mod session;
-mod signals;
+mod thread;
 mod watch;
 
 pub use ask::{Category, Config, config, ticks_per_second};

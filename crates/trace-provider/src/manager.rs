@@ -1,7 +1,6 @@
 //! Finds a manager and registers with it.
 
 use crate::dispatcher::Progress;
-use crate::fork::{self, ClosedInChildren};
 use std::path::PathBuf;
 use trace_protocol::registry::{Registration, RegistryRequest, RegistryResponse, RegistryStatus};
 use trace_protocol::{Message, Txid, VersionRange};
@@ -15,9 +14,6 @@ const RUNTIME_NAME: &str = "trace";
 const REGISTRY: &str = "registry";
 /// The manager's line to this provider.
 pub(crate) struct Line {
-    /// Before the channel, so that it is dropped first.
-    #[expect(dead_code, reason = "it does something when it is dropped")]
-    closed_in_children: ClosedInChildren,
     pub channel: Channel,
     /// Where the manager answers a synchronous registration.
     pub answer: Option<Channel>,
@@ -67,11 +63,7 @@ fn may_be_trusted(registry: &Channel) -> bool {
 }
 
 fn register_with(registry: Channel, name: &str, synchronously: bool) -> Option<Line> {
-    let (ours, theirs, closed_in_children) = fork::without_forks(|| {
-        let (ours, theirs) = Channel::pair().ok()?;
-        let closed_in_children = ClosedInChildren::new(&ours);
-        Some((ours, theirs, closed_in_children))
-    })?;
+    let (ours, theirs) = Channel::pair().ok()?;
     let registration = Registration {
         provider: theirs.into_handle(),
         pid: zx_sim::process_koid(),
@@ -88,7 +80,7 @@ fn register_with(registry: Channel, name: &str, synchronously: bool) -> Option<L
     };
     let message = request.encode(txid).ok()?;
     registry.write(&message.bytes, message.handles).ok()?;
-    Some(Line { closed_in_children, channel: ours, answer: synchronously.then_some(registry) })
+    Some(Line { channel: ours, answer: synchronously.then_some(registry) })
 }
 
 /// What a manager answers to a synchronous registration. None where it refuses, which it says with its reason

@@ -1,5 +1,6 @@
 //! What a program says that it uses memory for, when it is asked.
 
+use crate::callbacks;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use trace_engine::raw::{self, ThreadPlace};
@@ -34,6 +35,7 @@ static CALLBACKS: Mutex<Vec<Callback>> = Mutex::new(Vec::new());
 /// hand.
 pub fn on_memory_dump(dump: impl Fn(&mut MemoryDump) + Send + Sync + 'static) {
     CALLBACKS.lock().push(Arc::new(dump));
+    callbacks::want();
 }
 
 impl MemoryDump {
@@ -57,9 +59,12 @@ impl MemoryDump {
 
 /// Asks all functions of this program, and writes down what they say, if the trace wants that.
 pub(crate) fn take(id: u64, level: MemoryDumpLevel) {
-    if !raw::is_category_wanted(CATEGORY.as_bytes()) {
-        return;
+    if raw::is_category_wanted(CATEGORY.as_bytes()) {
+        let _ = callbacks::run(move || ask_all(id, level));
     }
+}
+
+fn ask_all(id: u64, level: MemoryDumpLevel) {
     let mut dump = MemoryDump { id, level, values: Vec::new() };
     // Outside of the lock: a function may register another.
     let callbacks = CALLBACKS.lock().clone();

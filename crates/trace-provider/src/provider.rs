@@ -2,14 +2,16 @@
 
 use crate::ask::{self, Category, Config};
 use crate::dispatcher::{Dispatcher, Order, Orders, Progress};
+use crate::fork::ClosedInChildren;
 use crate::memory_dump::{self, MemoryDump};
-use crate::{fork, signals};
-use crossbeam_channel::{Receiver, bounded, unbounded};
+use crate::{callbacks, fork, thread};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use trace_engine::engine;
+use zx_sim::{WakeSender, debuglog};
 
 /// Set to `1` by `trace record` in the environment of its command.
 const RECORD_VARIABLE: &str = "TRACE_RECORD";
@@ -26,11 +28,26 @@ const REGISTRATION_WAIT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct TraceProvider {
     /// None where the process has no descriptors or threads left: then it runs on untraced.
-    orders: Option<Orders>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    running: Option<Running>,
     /// The process that has the thread: a forked child has not.
     pid: u32,
 }
+
+/// The provider's thread, and the way to it.
+#[derive(Debug)]
+struct Running {
+    orders: Orders,
+    /// Closed when the thread ends.
+    is_ended: Receiver<()>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    /// Before what it names, so that it is dropped first.
+    _closed_in_children: ClosedInChildren,
+    _waker: Arc<WakeSender>,
+}
+
+/// How long a provider that is dropped waits for its thread, which hands over what was recorded. The thread
+/// ends later where the application keeps the descriptor that wakes it from doing so.
+const END_WAIT: Duration = Duration::from_secs(10);
 
 /// What became of a synchronous registration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,13 +106,13 @@ impl TraceProvider {
     }
 
     /// Has a function asked for names and descriptions of categories when somebody wants to know which there
-    /// are, beside those of the call sites. It is called on the provider's thread.
+    /// are, beside those of the call sites. It is called on a thread of the provider's.
     pub fn describe_categories(&self, describe: impl Fn() -> Vec<Category> + Send + Sync + 'static) {
         ask::set_describe(Arc::new(describe));
     }
 
     /// Has a function called for each dump of memory, to say what this program uses memory for: it adds named
-    /// values to the dump. It is called on the provider's thread while a recording that wants the category
+    /// values to the dump. It is called on a thread of the provider's while a recording that wants the category
     /// `memory_dump` runs; what takes long there holds up the end of a recording. Several functions may be
     /// registered.
     ///
@@ -122,44 +139,61 @@ impl TraceProvider {
 
     fn spawn(name: &str, synchronously: bool) -> (Self, Receiver<Progress>) {
         let (sender, progress) = unbounded();
-        let (ready, is_ready) = bounded(1);
         let name = provider_name(name);
         fork::register_children_as(&name);
         if has_one_thread() {
             engine::prepare();
         }
-        let thread = signals::spawn_blocked("trace-dispatch", move || {
-            if let Some(dispatcher) = Dispatcher::new(name, synchronously, sender) {
-                let _ = ready.send(dispatcher.orders());
-                dispatcher.run();
-            }
+        callbacks::prepare();
+        let running = Running::start(name.clone(), synchronously, sender).inspect_err(|reason| {
+            debuglog::write_for_process(&format!("trace provider \"{name}\": not traced: {reason}"));
         });
-        let orders = is_ready.recv().ok();
-        (Self { orders, thread: Mutex::new(thread), pid: std::process::id() }, progress)
+        (Self { running: running.ok(), pid: std::process::id() }, progress)
     }
 
     /// Asks for what was recorded so far to be handed to the manager: in streaming mode the half of the
     /// buffer that is in use, although it is not full. In other modes everything stays until the trace stops.
     /// Waits for nobody.
     pub fn flush(&self) {
-        if let Some(orders) = &self.orders {
-            orders.give(Order::Flush);
+        if let Some(running) = &self.running {
+            running.orders.give(Order::Flush);
         }
+    }
+}
+
+impl Running {
+    fn start(name: String, synchronously: bool, progress: Sender<Progress>) -> Result<Self, String> {
+        let (waker, wakes) = zx_sim::wake_pair().map_err(|error| error.to_string())?;
+        let closed_in_children = ClosedInChildren::new(&waker);
+        let waker = Arc::new(waker);
+        let (orders, received) = Orders::new(&waker);
+        let (end, is_ended) = bounded(0);
+        let way = (orders.clone(), received);
+        let thread = thread::spawn_apart("trace-dispatch", wakes, move |wakes| {
+            if let Some(dispatcher) = Dispatcher::new(name, synchronously, progress, way, wakes) {
+                dispatcher.run();
+            }
+            drop(end);
+        })?;
+        let thread = Mutex::new(Some(thread));
+        Ok(Self { orders, is_ended, thread, _closed_in_children: closed_in_children, _waker: waker })
     }
 }
 
 impl Drop for TraceProvider {
     fn drop(&mut self) {
+        let Some(running) = self.running.take() else {
+            return;
+        };
         if self.pid != std::process::id() {
             // Of a forked child's parent. The thread does not exist here, so nobody can wait for it.
-            core::mem::forget(self.thread.lock().take());
-            core::mem::forget(self.orders.take());
+            core::mem::forget(running);
             return;
         }
-        if let Some(orders) = &self.orders {
-            orders.end();
-        }
-        if let Some(thread) = self.thread.lock().take() {
+        running.orders.end();
+        if running.is_ended.recv_timeout(END_WAIT) == Err(RecvTimeoutError::Disconnected)
+            && let Some(thread) = running.thread.lock().take()
+        {
             let _ = thread.join();
         }
     }

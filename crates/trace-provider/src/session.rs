@@ -2,7 +2,6 @@
 
 use crate::ask;
 use crate::buffer;
-use crate::fork::ClosedInChildren;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use trace_engine::engine::SaveRequest;
@@ -27,8 +26,6 @@ const MAX_UNSENT: usize = 64;
 /// The engine is ours, and so is one end of the FIFO.
 #[derive(Debug)]
 pub(crate) struct Session {
-    /// Before what it names, so that it is dropped first.
-    _closed_in_children: [ClosedInChildren; 2],
     fifo: Fifo,
     /// Until this process has nothing to do with the buffer any more.
     _live: LiveLock,
@@ -85,9 +82,7 @@ impl Session {
             alert,
         };
         engine::initialize(buffer::region(mapping), mode, config).map_err(|error| error.to_string())?;
-        let _closed_in_children = [ClosedInChildren::new(&fifo), ClosedInChildren::new(&live)];
         Ok(Self {
-            _closed_in_children,
             fifo,
             _live: live,
             state: State::Initialized,
@@ -201,7 +196,7 @@ impl Session {
             let saved = SaveRequest { wrapped_count, durable_bytes: durable_data_end };
             if let Err(error) = engine::mark_saved(saved) {
                 // Such as the answer to a request from before the buffer was cleared.
-                zx_sim::debuglog::write(&format!("trace provider: buffer saved: {error}"));
+                zx_sim::debuglog::write_for_process(&format!("trace provider: buffer saved: {error}"));
             }
         }
     }

@@ -287,6 +287,6 @@ fn address(path: &Path) -> Result<(SocketAddrUnix, Option<OwnedFd>)> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = rustix::fs::open(parent, flags, Mode::empty()).map_err(failed)?;
     let name = path.file_name().unwrap_or_default();
-    let short = Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string()).join(name);
+    let short = Path::new("/proc/thread-self/fd").join(directory.as_raw_fd().to_string()).join(name);
     SocketAddrUnix::new(&short).map(|address| (address, Some(directory))).map_err(failed)
 }

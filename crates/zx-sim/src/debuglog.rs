@@ -4,8 +4,11 @@
 //! is lost, and nothing else happens: nobody waits, panics, or gets a signal.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, ReadWriteFlags, pwritev2};
 use rustix::net::{SendFlags, send};
+use rustix::process::{PidfdFlags, PidfdGetfdFlags};
+use std::fs::File;
 use std::io::IoSlice;
 use std::os::fd::AsFd;
 
@@ -15,6 +18,26 @@ pub const MAX_LINE_BYTES: usize = 4096;
 /// Writes a line, cut to [`MAX_LINE_BYTES`]. False if it was lost, in whole or in part.
 pub fn write(text: &str) -> bool {
     write_to(&std::io::stderr(), text)
+}
+
+/// As [`write`], where the process's standard error goes now, from a thread that may have
+/// [descriptors of its own](crate::apart).
+pub fn write_for_process(text: &str) -> bool {
+    stderr_of_process().is_some_and(|output| write_to(&output, text))
+}
+
+fn stderr_of_process() -> Option<File> {
+    const STDERR: i32 = 2;
+    let process = rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty());
+    let found =
+        process.and_then(|process| rustix::process::pidfd_getfd(process, STDERR, PidfdGetfdFlags::empty()));
+    // Filters of containers may forbid that. A file that is opened again is written at its end; opening must
+    // not wait for a reader.
+    let again = || {
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        rustix::fs::open("/proc/self/fd/2", flags, Mode::empty())
+    };
+    found.or_else(|_| again()).map(File::from).ok()
 }
 
 fn write_to(output: &impl AsFd, text: &str) -> bool {
@@ -54,7 +77,6 @@ fn is_file(output: &impl AsFd) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::File;
     use std::io::Read;
 
     #[test]

@@ -11,16 +11,20 @@
 //! | [`socket`] | a byte stream | a `SOCK_STREAM` pair |
 //! | [`wait`] | signals with a deadline | `epoll` |
 //! | [`debuglog`] | lines for people | standard error, which is never waited for |
+//! | [`wake`] | waking a thread that has descriptors of its own | a `SOCK_STREAM` pair |
+//! | [`apart`], [`identity`] | descriptors beside those of a program | a table of a thread's own; device and inode |
 //! | [`process`] | koids, names, death | pid, tid, `pidfd` |
 //! | [`runtime_dir`] | where sockets and VMOs live | a directory of mode 0700 |
 //! | [`ticks`] | one clock for all processes | the invariant TSC, or `CLOCK_MONOTONIC` |
 #![deny(unsafe_code)]
 
+pub mod apart;
 pub mod channel;
 pub mod debuglog;
 mod error;
 pub mod fifo;
 pub mod handle;
+pub mod identity;
 pub mod process;
 pub mod runtime_dir;
 #[cfg(test)]
@@ -31,13 +35,16 @@ mod sys;
 pub mod ticks;
 pub mod vmo;
 pub mod wait;
+pub mod wake;
 
 pub use channel::{Channel, Listener, Message, Peer};
 pub use error::{Error, Result};
 pub use fifo::Fifo;
 pub use handle::Handle;
+pub use identity::{Guarded, Identity};
 pub use process::{ProcessFd, process_koid, process_name, thread_koid, thread_name};
 pub use runtime_dir::{Lock, RuntimeDir};
 pub use socket::Socket;
 pub use vmo::{Backing, LiveLock, Mapping, Vmo};
 pub use wait::{Event, Signals, WaitSet, Waker, wait_one};
+pub use wake::{WakeReceiver, WakeSender, wake_pair};

@@ -11,6 +11,8 @@ use crate::channel::Peer;
 use crate::error::{Error, Result};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
+#[cfg(test)]
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
 /// Memory of what was sent on a socket and not yet read at the other end, in bytes.
 pub(crate) fn unread_by_peer(socket: &impl AsFd) -> Result<usize> {
@@ -27,6 +29,16 @@ pub(crate) fn unread_by_peer(socket: &impl AsFd) -> Result<usize> {
 pub(crate) fn is_set_uid() -> bool {
     // SAFETY: a number in, a number out (S1).
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+/// Has a number stand for a file, whatever it stood for before.
+#[cfg(test)]
+pub(crate) fn duplicate_to(file: &impl AsFd, number: RawFd) -> OwnedFd {
+    // SAFETY: numbers (S1); from here on the number is the returned value's (S2).
+    unsafe {
+        assert_eq!(libc::dup3(file.as_fd().as_raw_fd(), number, libc::O_CLOEXEC), number);
+        OwnedFd::from_raw_fd(number)
+    }
 }
 
 /// Who made a socket pair, connected or listens, as `SO_PEERCRED` has it.

@@ -195,7 +195,7 @@ impl Vmo {
     /// # Errors
     /// The memory cannot be opened again, or not be locked.
     pub fn lock_live(&self) -> Result<LiveLock> {
-        let own = Path::new("/proc/self/fd").join(self.file.as_raw_fd().to_string());
+        let own = Path::new("/proc/thread-self/fd").join(self.file.as_raw_fd().to_string());
         // Without /proc the handle itself carries the mark, and whoever else has the handle.
         let file = File::open(own).or_else(|_| self.file.try_clone());
         let file = file.map_err(|source| Error::io("cannot open a vmo again", source))?;

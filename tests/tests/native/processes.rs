@@ -73,6 +73,22 @@ fn copies_of_the_library_are_one_provider() {
     }
 }
 
+//= docs/buffer.md#descriptors
+#[test]
+fn descriptors_of_a_program_stay_its_own() {
+    if !native::has_compilers("descriptors_of_a_program_stay_its_own") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let program = sandbox.file("descriptors");
+    native::program("gcc", &["descriptors.c"], &["-D_GNU_SOURCE"], &program);
+    for first in ["0", "1", "2"] {
+        let expected =
+            ["before", "after"].map(|name| format!("instant {{ scope: thread }} descriptors/{name}"));
+        assert_eq!(events(&program, &[first, text(&sandbox.file(first))]), expected, "{first}");
+    }
+}
+
 #[test]
 fn programs_trace_before_main_and_after_it() {
     if !native::has_compilers("programs_trace_before_main_and_after_it") {

@@ -1,0 +1,58 @@
+//! Runs functions of the application for the provider's thread, which has descriptors of its own: the
+//! application's functions may use the application's.
+//!
+//! A thread for that exists from when the first such function was registered.
+
+use crate::thread;
+use crossbeam_channel::{Sender, bounded, unbounded};
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// A process's thread; a forked child has none of its parent's.
+struct Runner {
+    pid: u32,
+    jobs: Sender<Job>,
+}
+
+static RUNNER: Mutex<Option<Runner>> = Mutex::new(None);
+/// Some function was registered.
+static IS_WANTED: AtomicBool = AtomicBool::new(false);
+/// In a forked child the lock may be held by a thread that does not exist there.
+const LOCK_WAIT: Duration = Duration::from_secs(1);
+
+/// A function was registered, by a thread of the application.
+pub(crate) fn want() {
+    IS_WANTED.store(true, Ordering::Relaxed);
+    prepare();
+}
+
+/// Has the thread exist, if it is wanted. For threads of the application, whose descriptors the new one has.
+pub(crate) fn prepare() {
+    if !IS_WANTED.load(Ordering::Relaxed) {
+        return;
+    }
+    let pid = std::process::id();
+    let Some(mut runner) = RUNNER.try_lock_for(LOCK_WAIT) else {
+        return;
+    };
+    if runner.as_ref().is_some_and(|runner| runner.pid == pid) {
+        return;
+    }
+    let (jobs, received) = unbounded::<Job>();
+    let thread = thread::spawn_blocked("trace-callbacks", move || received.iter().for_each(|job| job()));
+    *runner = thread.map(|_| Runner { pid, jobs });
+}
+
+/// Runs something on the thread and waits for its end. None where there is no such thread.
+pub(crate) fn run<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let (done, is_done) = bounded(1);
+    let runner = RUNNER.try_lock_for(LOCK_WAIT)?;
+    let own = runner.as_ref().filter(|runner| runner.pid == std::process::id())?;
+    own.jobs.send(Box::new(move || drop(done.send(job())))).ok()?;
+    // The function may register another.
+    drop(runner);
+    is_done.recv().ok()
+}

@@ -1,0 +1,63 @@
+//! Threads of this library in a program that has others.
+//!
+//! Invariants:
+//!
+//! * **S1** Signal sets are initialized by the C library before they are read.
+//! * **S2** A thread that has left the program's table uses nothing that was opened in it, and runs no code of
+//!   the program.
+#![allow(unsafe_code)]
+
+use core::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
+use std::thread::{Builder, JoinHandle};
+use zx_sim::{Guarded, WakeReceiver};
+
+/// Bytes of a thread's stack. Said here, as it would else be read from the environment.
+const STACK_BYTES: usize = 2 << 20;
+
+/// Spawns a named thread that never runs the program's signal handlers. None when the process can have no
+/// more threads.
+pub(crate) fn spawn_blocked(name: &str, body: impl FnOnce() + Send + 'static) -> Option<JoinHandle<()>> {
+    let mut all = MaybeUninit::uninit();
+    let mut before = MaybeUninit::uninit();
+    // SAFETY: `sigfillset` initializes `all`; `pthread_sigmask` reads it and initializes `before` (S1).
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+    }
+    // The new thread inherits the mask.
+    let thread = Builder::new().name(name.to_owned()).stack_size(STACK_BYTES).spawn(body).ok();
+    // SAFETY: `before` was initialized above (S1).
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), core::ptr::null_mut()) };
+    thread
+}
+
+/// Spawns a thread as [`spawn_blocked`], with a table of descriptors of its own that has nothing but one end
+/// of a pair of wakes. Waits until it has. It runs none of the program's code.
+///
+/// # Errors
+/// The process can have no more threads, or the system permits no table of its own.
+pub(crate) fn spawn_apart(
+    name: &str,
+    receiver: WakeReceiver,
+    body: impl FnOnce(WakeReceiver) + Send + 'static,
+) -> Result<JoinHandle<()>, String> {
+    let receiver = Guarded::new(receiver).ok_or("its descriptors were closed")?;
+    let number = std::os::fd::AsFd::as_fd(&receiver).as_raw_fd();
+    let (done, is_done) = crossbeam_channel::bounded(1);
+    let thread = spawn_blocked(name, move || {
+        // SAFETY: the thread has nothing but this descriptor, which is open in the program's table until it
+        // has said that it is done (S2).
+        let separated = unsafe { zx_sim::apart::separate(number) };
+        match separated {
+            Ok(receiver) => {
+                let _ = done.send(Ok(()));
+                body(WakeReceiver::from_fd(receiver));
+            }
+            Err(error) => drop(done.send(Err(error.to_string()))),
+        }
+    });
+    let thread = thread.ok_or("the process can have no more threads")?;
+    is_done.recv().map_err(|_| "its thread has ended".to_owned())??;
+    Ok(thread)
+}

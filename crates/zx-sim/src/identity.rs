@@ -1,0 +1,120 @@
+//! Descriptors in a table that others change.
+//!
+//! A library that keeps a descriptor in its program's table cannot know that the number still stands for it:
+//! the program may have closed all numbers it does not know, and opened files of its own under them. Device,
+//! inode and kind tell files and sockets apart. They do not tell the kernel's anonymous objects apart, such as
+//! `eventfd`, `epoll` and `inotify`, which share one inode: those are not to be kept like this.
+
+use rustix::fs::FileType;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// What tells a file or socket from another that has its number later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The device.
+    pub device: u64,
+    /// The inode.
+    pub inode: u64,
+    kind: FileType,
+}
+
+impl Identity {
+    /// Of what a descriptor stands for now. None if it is not open.
+    #[must_use]
+    pub fn of(object: &impl AsFd) -> Option<Self> {
+        let stat = rustix::fs::fstat(object).ok()?;
+        Some(Self { device: stat.st_dev, inode: stat.st_ino, kind: FileType::from_raw_mode(stat.st_mode) })
+    }
+}
+
+/// Whether a number stands for anything.
+#[cfg(test)]
+pub(crate) fn is_open(number: std::os::fd::RawFd) -> bool {
+    std::fs::symlink_metadata(format!("/proc/thread-self/fd/{number}")).is_ok()
+}
+
+/// An object in a shared table: it is used and closed only as long as its number stands for it.
+#[derive(Debug)]
+pub struct Guarded<T: AsFd> {
+    /// None while it is being dropped.
+    object: Option<T>,
+    identity: Identity,
+}
+
+impl<T: AsFd> Guarded<T> {
+    /// Of an object that was just made. None if it is closed already.
+    pub fn new(object: T) -> Option<Self> {
+        match Identity::of(&object) {
+            Some(identity) => Some(Self { object: Some(object), identity }),
+            None => {
+                std::mem::forget(object);
+                None
+            }
+        }
+    }
+
+    /// The object, if its number still stands for it.
+    pub fn get(&self) -> Option<&T> {
+        self.object.as_ref().filter(|object| Identity::of(*object) == Some(self.identity))
+    }
+
+    /// What the object was when it was made.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        self.identity
+    }
+}
+
+impl<T: AsFd> Drop for Guarded<T> {
+    fn drop(&mut self) {
+        let is_ours = self.get().is_some();
+        let object = self.object.take();
+        if !is_ours {
+            // Its number is somebody else's to close.
+            std::mem::forget(object);
+        }
+    }
+}
+
+/// For whoever only needs the number: it may stand for something else.
+impl<T: AsFd> AsFd for Guarded<T> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.object.as_ref().expect("it is there until it is dropped").as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::channel::Channel;
+    use std::fs::File;
+    use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+    #[test]
+    fn what_took_the_number_is_neither_used_nor_closed() {
+        let (channel, peer) = Channel::pair().unwrap();
+        let guarded = Guarded::new(channel).unwrap();
+        assert!(guarded.get().is_some());
+        let number = guarded.as_fd().as_raw_fd();
+        let file = File::open("/proc/self/exe").unwrap();
+        // As a program does that closes all numbers and opens files of its own.
+        let own = take_number(number, &file);
+        assert!(guarded.get().is_none());
+        assert!(matches!(peer.read(), Err(crate::Error::PeerClosed)), "the channel itself is closed");
+        drop(guarded);
+        assert_eq!(Identity::of(&own), Identity::of(&file), "it is still open");
+    }
+
+    #[test]
+    fn what_has_its_number_still_is_closed_with_it() {
+        let (channel, peer) = Channel::pair().unwrap();
+        let guarded = Guarded::new(channel).unwrap();
+        drop(guarded);
+        assert!(matches!(peer.read(), Err(crate::Error::PeerClosed)));
+    }
+
+    /// Puts a file in the place of whatever has the number.
+    fn take_number(number: RawFd, file: &File) -> OwnedFd {
+        crate::sys::duplicate_to(file, number)
+    }
+}
