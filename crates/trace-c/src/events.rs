@@ -93,7 +93,7 @@ unsafe fn enlist(call: &Call, described: &Described<'_>) -> Enlisting {
 ///
 /// # Safety
 /// As [`enlist`].
-unsafe fn with_site(call: *const Call, count: usize, write: impl FnOnce(&'static Site)) {
+unsafe fn with_site(call: *const Call, count: usize, write: impl FnOnce(&Site)) {
     // SAFETY: C1.
     let Some(call) = (unsafe { call.as_ref() }) else {
         return;
@@ -102,8 +102,8 @@ unsafe fn with_site(call: *const Call, count: usize, write: impl FnOnce(&'static
     let described = unsafe { Described::new(call, count) };
     // SAFETY: the caller's.
     if let Enlisting::Listed { .. } = unsafe { enlist(call, &described) } {
-        // SAFETY: it is complete, and stays until its module is unloaded.
-        let site: &'static Site = unsafe { &*call.site };
+        // SAFETY: it is complete, and stays until its module is unloaded, which it is not during a call.
+        let site = unsafe { &*call.site };
         if enlisted::is_described_by(site, described.text, described.names()) {
             if site.is_on() {
                 write(site);

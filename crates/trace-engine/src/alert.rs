@@ -1,9 +1,7 @@
 //! Alerts: names that travel to the manager beside the buffer, which may stop the trace or take a snapshot.
 
-use crate::block::{self, Acquired};
-use crate::engine;
+use crate::engine::Lease;
 use crate::site::{ON, Site};
-use crate::write::{enter, leave};
 use std::sync::Arc;
 use trace_format::refs::truncate;
 
@@ -36,22 +34,12 @@ impl core::fmt::Debug for AlertHandler {
 
 /// Tells the running trace's handler, if the site is still on.
 #[doc(hidden)]
-pub fn send_alert(site: &'static Site, name: &str) {
-    let Some(acquired) = block::acquire() else {
-        return;
-    };
-    let (block, is_borrowed) = match acquired {
-        Acquired::Own(block) => (block, false),
-        Acquired::Borrowed(block) => (block, true),
-    };
-    enter(block);
-    // The context lives until the thread is out again; the handler, which may take its time, lives longer.
-    let context = engine::context().filter(|_| site.load() & ON != 0);
+pub fn send_alert(site: &Site, name: &str) {
+    let lease = Lease::of_thread();
+    let context = lease.context().filter(|_| site.load() & ON != 0);
+    // It lives longer than the trace: it may take its time.
     let handler = context.map(|context| context.config.alert.clone());
-    leave(block);
-    if is_borrowed {
-        block::give_back(block);
-    }
+    drop(lease);
     if let Some(AlertHandler(tell)) = handler {
         tell(truncate(name, MAX_ALERT_BYTES));
     }

@@ -245,9 +245,9 @@ pub trait Names {
 }
 
 /// All names have an index.
-pub struct Interned(pub &'static [ArgName]);
+pub struct Interned<'a>(pub &'a [ArgName]);
 
-impl Names for Interned {
+impl Names for Interned<'_> {
     #[inline(always)]
     fn name(&self, index: usize) -> (u16, &[u8]) {
         (self.0[index].reference(), &[])
@@ -255,9 +255,9 @@ impl Names for Interned {
 }
 
 /// All names are written inline.
-pub struct Inline(pub &'static [ArgName]);
+pub struct Inline<'a>(pub &'a [ArgName]);
 
-impl Names for Inline {
+impl Names for Inline<'_> {
     fn name(&self, index: usize) -> (u16, &[u8]) {
         let text = self.0[index].text();
         (inline_string_ref(text.len()), text)

@@ -155,6 +155,11 @@ pub fn mirror_current_thread(mirror: fn(*const ())) {
     let _ = MIRROR.set(mirror);
 }
 
+/// Whether the hot path of other languages finds the calling thread's block.
+pub(crate) fn has_mirror() -> bool {
+    MIRROR.get().is_some()
+}
+
 /// Tells the mirror, in case that it was set when the calling thread had its block already.
 pub fn update_mirror() {
     set_current(current());

@@ -3,10 +3,10 @@
 //!
 //! Invariants:
 //!
-//! * **E1** The context pointer is null or a context that was leaked from a box. A writer loads it only
-//!   while its counter is odd.
-//! * **E2** It is freed only after it was unlinked, all threads were fenced, and every counter was seen even
-//!   or changed since.
+//! * **E1** The context pointer is null or a context that was leaked from a box. It is followed only through
+//!   a [`Lease`], and by the thread that ends the trace.
+//! * **E2** It is freed only after it was unlinked, all threads were fenced, every counter was seen even or
+//!   changed since, and no lease was counted.
 #![allow(unsafe_code)]
 
 use crate::block::{self, Acquired, ThreadBlock};
@@ -133,18 +133,17 @@ pub fn epoch() -> u32 {
     EPOCH.load(Ordering::SeqCst)
 }
 
-/// Records that were refused since the buffer was cleared; 0 without one. For the dispatcher's thread.
+/// Records that were refused since the buffer was cleared; 0 without one.
 #[must_use]
 pub fn records_refused() -> u64 {
-    context().map_or(0, |context| context.header(field::RECORDS_DROPPED).load(Ordering::Relaxed))
+    let lease = Lease::counted();
+    lease.context().map_or(0, |context| context.header(field::RECORDS_DROPPED).load(Ordering::Relaxed))
 }
 
-/// The mode of the running trace. For a thread that holds it.
+/// The mode of the running trace.
 #[must_use]
 pub fn mode() -> Option<BufferMode> {
-    let mut mode = None;
-    while_inside(|| mode = context().map(|context| context.layout.mode));
-    mode
+    Lease::of_thread().context().map(|context| context.layout.mode)
 }
 
 /// How long a thread may be inside an event before a buffer that is to be cleared is not.
@@ -171,16 +170,95 @@ fn end_change(state: State) {
 }
 
 /// All call sites: those that the linker laid out, and those that have enlisted.
-fn for_each_site(mut call: impl FnMut(&Site)) {
+pub(crate) fn for_each_site(mut call: impl FnMut(&Site)) {
     section::sites().iter().for_each(&mut call);
     enlisted::for_each(call);
 }
 
-/// The running trace, for a thread inside an event.
-pub(crate) fn context() -> Option<&'static Context> {
-    // SAFETY: null or a live context (E1); it stays alive while the caller is inside an event (E2), and no
-    // caller keeps it longer.
-    unsafe { CONTEXT.load(Ordering::SeqCst).as_ref() }
+/// Leases of threads that are not inside an event.
+static LEASES: AtomicU32 = AtomicU32::new(0);
+
+/// As long as it lives, the trace that it gives out does: who ends the trace waits for it, or, where that
+/// takes too long, leaves the trace where it is.
+pub(crate) struct Lease(Way);
+
+/// How the one that ends a trace finds a lease.
+enum Way {
+    /// The thread counts as inside an event. A stop waits for that, too.
+    Inside(&'static ThreadBlock),
+    /// The same, with a block that is given back afterwards.
+    Borrowed(&'static ThreadBlock),
+    /// By a counter.
+    Counted,
+}
+
+impl Lease {
+    /// Of a thread with its block, which counts as inside an event from now on.
+    pub fn inside(block: &'static ThreadBlock) -> Self {
+        write::enter(block);
+        Self(Way::Inside(block))
+    }
+
+    /// Of a thread that counts as inside an event from now on, if it can have a block.
+    pub fn of_thread() -> Self {
+        match block::acquire() {
+            Some(Acquired::Own(block)) => Self::inside(block),
+            Some(Acquired::Borrowed(block)) => {
+                write::enter(block);
+                Self(Way::Borrowed(block))
+            }
+            None => Self::counted(),
+        }
+    }
+
+    /// For what waits for threads to leave their events.
+    pub fn counted() -> Self {
+        // SeqCst: one order with the look at the context, and with its end and the look at the counter.
+        LEASES.fetch_add(1, Ordering::SeqCst);
+        Self(Way::Counted)
+    }
+
+    /// The running trace.
+    pub fn context(&self) -> Option<&Context> {
+        // SAFETY: null or a context (E1), which is alive as long as this is (E2).
+        unsafe { CONTEXT.load(Ordering::SeqCst).as_ref() }
+    }
+
+    /// Whether the present run wants a category; or whether this is a forked child that has to look at its
+    /// first event.
+    pub fn wants(&self, category: &[u8]) -> bool {
+        let Some(context) = self.context() else {
+            return IS_NEW_CHILD.load(Ordering::Relaxed);
+        };
+        context.run.additional().is_some_and(|additional| context.wants(category, additional))
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        match self.0 {
+            Way::Inside(block) => write::leave(block),
+            Way::Borrowed(block) => {
+                write::leave(block);
+                block::give_back(block);
+            }
+            // A forked child has forgotten those of its parent.
+            Way::Counted => {
+                let _ = LEASES.try_update(Ordering::SeqCst, Ordering::SeqCst, |leases| leases.checked_sub(1));
+            }
+        }
+    }
+}
+
+/// Waits until no lease is counted. 0, or 1 where some are.
+fn wait_for_leases(deadline: Instant) -> usize {
+    while LEASES.load(Ordering::SeqCst) != 0 {
+        if Instant::now() >= deadline {
+            return 1;
+        }
+        std::thread::sleep(Duration::from_micros(20));
+    }
+    0
 }
 
 /// Whether the dispatcher can fence all threads, so that writers need not fence themselves.
@@ -233,7 +311,7 @@ pub fn start(disposition: Disposition, additional_categories: &[String]) -> Resu
         begin_change(State::Initialized)?;
         State::Initialized
     };
-    if let Some(context) = context() {
+    if let Some(context) = Lease::counted().context() {
         let is_cleared = before == State::Stopped && disposition != Disposition::Retain;
         if is_cleared && !clear(context, disposition) {
             end_change(before);
@@ -298,7 +376,7 @@ pub fn finish_stop(deadline: Instant) -> Result<Stopped, Error> {
     }
     let mut stragglers = hold::wait_for_prolonged(deadline);
     for_each_site(Site::switch_off);
-    if let Some(context) = context() {
+    if let Some(context) = Lease::counted().context() {
         context.run.end();
         stragglers += hold::wait_for_writing(deadline);
         context.claims.stop();
@@ -321,7 +399,7 @@ pub fn service() -> Option<Service> {
     if !matches!(state(), State::Started | State::Stopping) {
         return None;
     }
-    streaming_context().ok().map(Context::service)
+    streaming(&Lease::counted()).ok().map(Context::service)
 }
 
 /// The manager has saved a half: its space is used again.
@@ -329,7 +407,7 @@ pub fn service() -> Option<Service> {
 /// # Errors
 /// There is no trace in streaming mode; or the half is not the one that was handed over last.
 pub fn mark_saved(saved: SaveRequest) -> Result<(), Error> {
-    let is_expected = streaming_context()?.take_back(saved);
+    let is_expected = streaming(&Lease::counted())?.take_back(saved);
     if is_expected { Ok(()) } else { Err(Error::NotHandedOver(saved.wrapped_count)) }
 }
 
@@ -338,13 +416,13 @@ pub fn mark_saved(saved: SaveRequest) -> Result<(), Error> {
 /// # Errors
 /// There is no trace in streaming mode.
 pub fn flush() -> Result<(), Error> {
-    streaming_context()?.streaming.lock().flush();
+    streaming(&Lease::counted())?.streaming.lock().flush();
     Ok(())
 }
 
-/// For the dispatcher's thread, which is the one that ends a context's life.
-fn streaming_context() -> Result<&'static Context, Error> {
-    context().filter(|context| context.layout.mode == BufferMode::Streaming).ok_or(Error::NotStreaming)
+/// The trace, if it streams.
+fn streaming(lease: &Lease) -> Result<&Context, Error> {
+    lease.context().filter(|context| context.layout.mode == BufferMode::Streaming).ok_or(Error::NotStreaming)
 }
 
 /// Gives the buffer back: unmaps it, or, where a thread is stuck inside an event, puts private memory in its
@@ -360,7 +438,9 @@ pub fn terminate(deadline: Instant) -> Result<(), Error> {
     let context = CONTEXT.swap(core::ptr::null_mut(), Ordering::SeqCst);
     if let Some(context) = core::ptr::NonNull::new(context) {
         // SAFETY: still allocated (E1), as it is only freed below.
-        let stragglers = retire_all(unsafe { context.as_ref() }, deadline) + hold::wait_for_writing(deadline);
+        let stragglers = retire_all(unsafe { context.as_ref() }, deadline)
+            + hold::wait_for_writing(deadline)
+            + wait_for_leases(deadline);
         if stragglers == 0 {
             // SAFETY: from `Box::into_raw` (E1), unlinked and left by everyone (E2).
             drop(unsafe { Box::from_raw(context.as_ptr()) });
@@ -394,14 +474,12 @@ fn has_context() -> bool {
     !CONTEXT.load(Ordering::SeqCst).is_null()
 }
 
-/// As [`is_wanted_now`], for a thread that is not inside an event.
+/// Whether the present run wants a category, without a block where there is no trace.
 pub(crate) fn is_wanted(category: &[u8]) -> bool {
     if !has_context() {
         return IS_NEW_CHILD.load(Ordering::Relaxed);
     }
-    let mut is_wanted = false;
-    while_inside(|| is_wanted = is_wanted_now(category));
-    is_wanted
+    Lease::of_thread().wants(category)
 }
 
 /// Whether a run is under way, also while it is being stopped by somebody who waits.
@@ -409,47 +487,17 @@ pub(crate) fn is_running() -> bool {
     if !has_context() {
         return false;
     }
-    let mut runs = false;
-    while_inside(|| runs = context().is_some_and(|context| context.run.additional().is_some()));
-    runs
-}
-
-/// Does something while the thread counts as inside an event, so that a stop waits for it.
-pub(crate) fn while_inside(body: impl FnOnce()) {
-    match block::acquire() {
-        Some(Acquired::Own(block)) => {
-            write::enter(block);
-            body();
-            write::leave(block);
-        }
-        Some(Acquired::Borrowed(block)) => {
-            write::enter(block);
-            body();
-            write::leave(block);
-            block::give_back(block);
-        }
-        None => body(),
-    }
-}
-
-/// Whether the present run wants a category; or whether this is a forked child that has to look at its first
-/// event. For a thread inside an event.
-pub(crate) fn is_wanted_now(category: &[u8]) -> bool {
-    let Some(context) = context() else {
-        return IS_NEW_CHILD.load(Ordering::Relaxed);
-    };
-    context.run.additional().is_some_and(|additional| context.wants(category, additional))
+    Lease::of_thread().context().is_some_and(|context| context.run.additional().is_some())
 }
 
 /// Leaves the slabs of a thread that ends, or of a block that was borrowed for one event.
 pub(crate) fn leave_slabs(block: &'static ThreadBlock) {
-    write::enter(block);
-    if let Some(context) = context()
+    let lease = Lease::inside(block);
+    if let Some(context) = lease.context()
         && block.generation.load(Ordering::Relaxed) == context.generation.load(Ordering::Relaxed)
     {
         block.slabs.iter().for_each(|own| context.leave_slab(block, own));
     }
-    write::leave(block);
 }
 
 /// What a forked child calls at its first event, once it is told.
@@ -487,6 +535,7 @@ pub(crate) fn on_fork_in_child() {
     block::forget_current();
     enlisted::release_in_child();
     hold::forget_in_child();
+    LEASES.store(0, Ordering::Relaxed);
     end_change(State::Idle);
     // A site that is on without a trace has the next event look whether this is a new child.
     let is_wanted = AT_FIRST_EVENT.get().is_some();
@@ -507,3 +556,6 @@ pub(crate) fn is_first_of_child() -> bool {
     }
     is_first
 }
+
+#[cfg(test)]
+mod tests;

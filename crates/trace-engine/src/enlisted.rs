@@ -11,7 +11,7 @@
 //! * **N2** A list is only walked and emptied by whoever holds the lock; sites come at any time.
 #![allow(unsafe_code)]
 
-use crate::engine;
+use crate::engine::Lease;
 use crate::site::{ArgName, Site};
 use crate::site_word::NEW;
 use crate::sync::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
@@ -116,24 +116,25 @@ pub unsafe fn enlist(
     }
     // SAFETY: it is complete now, and only its word and its link change from here on.
     let site = unsafe { &*site };
-    engine::while_inside(|| {
-        let is_wanted = engine::is_wanted_now(text.category);
-        site.word.finish_new(is_wanted && !mutants::is_on("a new site is off"));
-        let link = ptr::from_ref(site).cast_mut();
-        let mut head = module.sites.load(Ordering::Relaxed);
-        loop {
-            site.next.store(if head.is_null() { END } else { head }, Ordering::Relaxed);
-            // SeqCst: one order with the beginning of a run and the walk that switches sites on.
-            match module.sites.compare_exchange_weak(head, link, Ordering::SeqCst, Ordering::Relaxed) {
-                Ok(_) => break,
-                Err(now) => head = now,
-            }
+    // A stop waits for this thread before it switches sites off for the last time.
+    let lease = Lease::of_thread();
+    let is_wanted = lease.wants(text.category);
+    site.word.finish_new(is_wanted && !mutants::is_on("a new site is off"));
+    let link = ptr::from_ref(site).cast_mut();
+    let mut head = module.sites.load(Ordering::Relaxed);
+    loop {
+        site.next.store(if head.is_null() { END } else { head }, Ordering::Relaxed);
+        // SeqCst: one order with the beginning of a run and the walk that switches sites on.
+        match module.sites.compare_exchange_weak(head, link, Ordering::SeqCst, Ordering::Relaxed) {
+            Ok(_) => break,
+            Err(now) => head = now,
         }
-        // A run that began or ended meanwhile may have missed the site.
-        if engine::is_wanted_now(text.category) != is_wanted {
-            site.word.correct(!is_wanted);
-        }
-    });
+    }
+    // A run that began or ended meanwhile may have missed the site.
+    if lease.wants(text.category) != is_wanted {
+        site.word.correct(!is_wanted);
+    }
+    drop(lease);
     Enlisting::Listed { watch_module: !module.is_watched.swap(true, Ordering::Relaxed) }
 }
 
@@ -182,8 +183,22 @@ pub(crate) fn release_in_child() {
 }
 
 /// Calls a function with a site that is on no list and always on, for one event that was judged already. The
-/// site must not be kept.
-pub fn with_unlisted(text: SiteText<'_>, names: &[&[u8]], call: impl FnOnce(&'static Site)) {
+/// site ends with the call:
+///
+/// ```compile_fail,E0521
+/// # use trace_engine::{Site, enlisted::{SiteText, with_unlisted}};
+/// let mut kept: Option<&'static Site> = None;
+/// with_unlisted(SiteText { category: b"c", name: b"n" }, &[], |site| kept = Some(site));
+/// ```
+///
+/// and so do its texts:
+///
+/// ```compile_fail,E0521
+/// # use trace_engine::enlisted::{SiteText, with_unlisted};
+/// let mut kept: &'static [u8] = b"";
+/// with_unlisted(SiteText { category: b"c", name: b"n" }, &[], |site| kept = site.name());
+/// ```
+pub fn with_unlisted(text: SiteText<'_>, names: &[&[u8]], call: impl FnOnce(&Site)) {
     let mut arguments = [const { ArgName::new("") }; MAX_ARGUMENTS];
     let arguments = &mut arguments[..names.len().min(MAX_ARGUMENTS)];
     for (argument, name) in arguments.iter_mut().zip(names) {
@@ -193,9 +208,7 @@ pub fn with_unlisted(text: SiteText<'_>, names: &[&[u8]], call: impl FnOnce(&'st
     let mut site = Site::always_on();
     // SAFETY: the site is this function's alone, and what it is told of outlives the call.
     unsafe { Site::describe(&raw mut site, text.category, text.name, arguments) };
-    let site = &raw const site;
-    // SAFETY: nobody keeps it.
-    call(unsafe { &*site });
+    call(&site);
 }
 
 /// Whether a site has been told of just these strings: by where they are, or else by their bytes.

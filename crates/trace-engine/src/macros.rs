@@ -41,7 +41,7 @@ macro_rules! __site {
         static ARGUMENTS: [$crate::ArgName; <[&str]>::len(&[$($key),*])] =
             [$($crate::ArgName::new($key)),*];
         $crate::__written_by_engine! {
-            #[unsafe(link_section = "trace_sites")]
+            #[unsafe(link_section = "trace_sites_1")]
             static SITE: $crate::Site = $crate::Site::new($category, $name, &ARGUMENTS);
         }
         &SITE

@@ -3,8 +3,9 @@
 //!
 //! All of it is for a running trace and does nothing without one.
 
+use crate::context::Context;
 use crate::durable::Text;
-use crate::engine;
+use crate::engine::{self, Lease};
 use crate::site::Site;
 use crate::write::{Miss, Place, with_place};
 use trace_format::record::{MAX_RECORD_WORDS, RecordHeader, RecordType};
@@ -64,24 +65,18 @@ pub fn try_write_record(words: &[u64]) -> Put {
 /// Adds records to the ledger that were lost before they came to this process, and when the first and the
 /// last of them were.
 pub fn add_losses(reason: LossReason, count: u64, first: u64, last: u64) {
-    engine::while_inside(|| {
-        if let Some(context) = engine::context() {
-            context.add_refused(reason, count, first, last);
-        }
-    });
+    if let Some(context) = Lease::of_thread().context() {
+        context.add_refused(reason, count, first, last);
+    }
 }
 
 /// Bytes that are left for definitions: of strings, and of records that are to be kept whatever happens. 0 if
 /// no trace runs.
 #[must_use]
 pub fn durable_room() -> u64 {
-    let mut room = 0;
-    engine::while_inside(|| {
-        if let Some(context) = engine::context() {
-            room = context.layout.durable_bytes.saturating_sub(context.durable_bytes());
-        }
-    });
-    room
+    let lease = Lease::of_thread();
+    let room = |context: &Context| context.layout.durable_bytes.saturating_sub(context.durable_bytes());
+    lease.context().map_or(0, room)
 }
 
 /// Counts a record as lost that is larger than one may be.

@@ -9,17 +9,19 @@
 #![allow(unsafe_code)]
 
 use crate::sync::{AtomicU64, Ordering};
+use core::marker::PhantomData;
 use trace_format::sink::Sink;
 
-/// Writes the payload words of one record, in order, and its header last.
-pub struct RecordWriter {
+/// Writes the payload words of one record, in order, and its header last, while its region is there.
+pub struct RecordWriter<'a> {
     header: *const AtomicU64,
     next: *const AtomicU64,
     #[cfg(debug_assertions)]
     end: *const AtomicU64,
+    region: PhantomData<&'a AtomicU64>,
 }
 
-impl RecordWriter {
+impl RecordWriter<'_> {
     /// Starts a record at `address`.
     ///
     /// # Safety
@@ -34,6 +36,7 @@ impl RecordWriter {
             next: header.wrapping_add(1),
             #[cfg(debug_assertions)]
             end: header.wrapping_add(words),
+            region: PhantomData,
         }
     }
 
@@ -70,7 +73,7 @@ impl RecordWriter {
     }
 }
 
-impl Sink for RecordWriter {
+impl Sink for RecordWriter<'_> {
     fn word(&mut self, word: u64) {
         Self::word(self, word);
     }

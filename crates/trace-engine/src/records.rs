@@ -16,7 +16,7 @@ use trace_format::{blob, kernel_object, log};
 
 /// A message at this moment. Longer ones than 32 000 bytes are cut where a character ends.
 #[doc(hidden)]
-pub fn write_log(site: &'static Site, message: &str) {
+pub fn write_log(site: &Site, message: &str) {
     let message = truncate(message, MAX_STRING_BYTES).as_bytes();
     with_place(site, None, |place, now| {
         let words = 2 + place.thread_words() + message.len().div_ceil(8);
@@ -31,7 +31,7 @@ pub fn write_log(site: &'static Site, message: &str) {
 
 /// Bytes with the site's name, without time and thread.
 #[doc(hidden)]
-pub fn write_blob(site: &'static Site, blob_type: u8, payload: &[u8]) {
+pub fn write_blob(site: &Site, blob_type: u8, payload: &[u8]) {
     with_place(site, None, |place, now| {
         let name = place.strings(site)?.name;
         let words = 1 + name.words() + payload.len().div_ceil(8);
@@ -48,7 +48,7 @@ pub fn write_blob(site: &'static Site, blob_type: u8, payload: &[u8]) {
 
 /// A large blob with a time, a thread and arguments.
 #[doc(hidden)]
-pub fn write_large_blob<V: Values>(site: &'static Site, payload: &[u8], values: &V) {
+pub fn write_large_blob<V: Values>(site: &Site, payload: &[u8], values: &V) {
     with_place(site, None, |place, now| {
         let strings = place.strings(site)?;
         let fixed = 4 + strings.inline_words + place.thread_words() + values.words();
@@ -65,7 +65,7 @@ pub fn write_large_blob<V: Values>(site: &'static Site, payload: &[u8], values: 
 
 /// A large blob without these.
 #[doc(hidden)]
-pub fn write_attachment(site: &'static Site, payload: &[u8]) {
+pub fn write_attachment(site: &Site, payload: &[u8]) {
     with_place(site, None, |place, now| {
         let strings = place.strings(site)?;
         put_large(place, now, FORMAT_ATTACHMENT, 3 + strings.inline_words, payload, |record| {
@@ -95,13 +95,7 @@ fn put_large(
 
 /// Says what a koid stands for.
 #[doc(hidden)]
-pub fn write_kernel_object<V: Values>(
-    site: &'static Site,
-    object_type: u8,
-    koid: Koid,
-    name: &str,
-    values: &V,
-) {
+pub fn write_kernel_object<V: Values>(site: &Site, object_type: u8, koid: Koid, name: &str, values: &V) {
     let name = truncate(name, MAX_STRING_BYTES).as_bytes();
     with_place(site, None, |place, now| {
         let strings = place.strings(site)?;
@@ -119,7 +113,7 @@ pub fn write_kernel_object<V: Values>(
 /// A CPU, real or of a runtime that schedules by itself, goes over from one thread to another.
 #[doc(hidden)]
 pub fn write_context_switch<V: Values>(
-    site: &'static Site,
+    site: &Site,
     cpu: u16,
     outgoing_state: ThreadState,
     outgoing: Koid,
@@ -143,7 +137,7 @@ pub fn write_context_switch<V: Values>(
 
 /// A thread becomes ready to run.
 #[doc(hidden)]
-pub fn write_thread_wakeup<V: Values>(site: &'static Site, cpu: u16, thread: Koid, values: &V) {
+pub fn write_thread_wakeup<V: Values>(site: &Site, cpu: u16, thread: Koid, values: &V) {
     with_place(site, None, |place, now| {
         let strings = place.strings(site)?;
         let words = 3 + values.words() + argument_words(site, &strings);
@@ -158,14 +152,14 @@ pub fn write_thread_wakeup<V: Values>(site: &'static Site, cpu: u16, thread: Koi
 
 /// An event of a virtual thread: its koid is `2^63 | id`.
 #[doc(hidden)]
-pub fn write_virtual<V: Values>(site: &'static Site, thread: (&str, u64), event: Event, values: &V) {
+pub fn write_virtual<V: Values>(site: &Site, thread: (&str, u64), event: Event, values: &V) {
     write_virtual_at(site, thread, event, values, None);
 }
 
 /// As [`write_virtual`], at a moment that the caller chooses.
 #[doc(hidden)]
 pub fn write_virtual_at<V: Values>(
-    site: &'static Site,
+    site: &Site,
     thread: (&str, u64),
     event: Event,
     values: &V,
@@ -189,13 +183,7 @@ pub fn write_virtual_at<V: Values>(
 /// A step of a flow in a duration of its own, all at one moment.
 #[doc(hidden)]
 #[inline(always)]
-pub fn write_instaflow<V: Values>(
-    step: &'static Site,
-    flow: &'static Site,
-    flow_type: EventType,
-    id: u64,
-    values: &V,
-) {
+pub fn write_instaflow<V: Values>(step: &Site, flow: &Site, flow_type: EventType, id: u64, values: &V) {
     let at = Some(stamp());
     let event = |event_type, extra| Event { event_type, start: None, extra };
     write_event_at(step, event(EventType::DurationBegin, None), values, at);
@@ -204,14 +192,14 @@ pub fn write_instaflow<V: Values>(
 }
 
 /// Words of the arguments' names, if these are inline.
-fn argument_words(site: &Site, strings: &Strings) -> usize {
+fn argument_words(site: &Site, strings: &Strings<'_>) -> usize {
     if !strings.arguments_inline {
         return 0;
     }
     site.arguments().iter().map(|argument| argument.text().len().div_ceil(8)).sum()
 }
 
-fn write_values<V: Values>(site: &Site, strings: &Strings, values: &V, record: &mut RecordWriter) {
+fn write_values<V: Values>(site: &Site, strings: &Strings<'_>, values: &V, record: &mut RecordWriter) {
     if strings.arguments_inline {
         values.write(0, &Inline(site.arguments()), record);
     } else {

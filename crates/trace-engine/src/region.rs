@@ -121,10 +121,9 @@ impl Region {
     ///
     /// # Panics
     /// If the record is not inside the region.
-    pub(crate) fn record(&self, offset: u64, words: usize) -> RecordWriter {
+    pub(crate) fn record(&self, offset: u64, words: usize) -> RecordWriter<'_> {
         let _ = self.word(offset + (words as u64 - 1) * 8);
-        // SAFETY: inside the region (R1, R2), which outlives the writer: both live within one event, and a
-        // context is not dropped while an event is under way.
+        // SAFETY: inside the region (R1, R2), which the writer borrows.
         unsafe { RecordWriter::new(self.address(offset), words) }
     }
 

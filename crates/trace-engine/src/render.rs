@@ -72,7 +72,7 @@ impl<const N: usize> Write for Rendered<N> {
 
 /// Formats a message, before its record, and records it. Only long messages need an allocation.
 #[doc(hidden)]
-pub fn write_formatted_log(site: &'static Site, message: fmt::Arguments<'_>) {
+pub fn write_formatted_log(site: &Site, message: fmt::Arguments<'_>) {
     if let Some(text) = message.as_str() {
         return write_log(site, text);
     }

@@ -6,16 +6,21 @@
 
 use crate::block::{self, ThreadBlock};
 use crate::context::Context;
+use crate::engine;
+use crate::site::Site;
 use crate::sync::{Ordering, fence};
 use crate::sys;
 use std::time::{Duration, Instant};
+
+/// Stores reach other processors within microseconds, and before a thread that is interrupted goes on.
+const SETTLE: Duration = Duration::from_millis(2);
 
 /// Takes every slab back from every thread. Returns how many threads did not leave their event in time.
 //= docs/buffer.md#retiring
 pub(crate) fn retire_all(context: &Context, deadline: Instant) -> usize {
     fence(Ordering::SeqCst);
     block::all().for_each(ThreadBlock::revoke);
-    sys::fence_all_threads();
+    fence_all_threads();
     let stragglers = wait_until_out(deadline);
     // A thread that was taking a slab set `end` once more and noticed.
     block::all().for_each(ThreadBlock::revoke);
@@ -37,15 +42,27 @@ pub(crate) fn retire_half(context: &Context, half: u64, patience: Duration) -> V
     let ends = first + 1..=first + (slabs.len() as u64 * context.layout.slab_bytes) as usize;
     let revoke = || block::all().for_each(|block| block.revoke_within(&ends));
     revoke();
-    sys::fence_all_threads();
+    fence_all_threads();
     let stragglers = wait_until_out(Instant::now() + patience);
     revoke();
     close_slabs(context, &stragglers, |slab| slabs.contains(&slab));
     close_rests(context);
     // Whoever was about to close a slab of its own has done so after this.
-    sys::fence_all_threads();
+    fence_all_threads();
     wait_until_out(Instant::now() + patience);
     context.claims.in_use(context, half)
+}
+
+/// After this, what any thread has stored before it looked at its slab can be seen.
+///
+/// Where the kernel refuses a fence that it gave before, each event fences by itself from now on, and those
+/// that are under way without one get time: a processor keeps no store to itself for so long.
+//= docs/buffer.md#retiring
+pub(crate) fn fence_all_threads() {
+    if !sys::fence_all_threads() {
+        engine::for_each_site(Site::unpublish);
+        std::thread::sleep(SETTLE);
+    }
 }
 
 /// Closes the slabs of all threads that are not inside an event.
@@ -97,7 +114,6 @@ pub(crate) fn wait_until_out(deadline: Instant) -> Vec<&'static ThreadBlock> {
 mod tests {
     use super::*;
     use crate::block::Acquired;
-    use crate::site::Site;
     use crate::sync::AtomicBool;
     use crate::sync::AtomicU64;
     use crate::write::{Event, write_event};
@@ -147,7 +163,7 @@ mod tests {
                     core::hint::spin_loop();
                 }
                 own.end.store(0, Ordering::Relaxed);
-                sys::fence_all_threads();
+                fence_all_threads();
                 let counter = block.counter.load(Ordering::Acquire);
                 while counter & 1 != 0 && block.counter.load(Ordering::Acquire) == counter {
                     core::hint::spin_loop();

@@ -1,22 +1,23 @@
 //! All call sites of this executable, as the linker laid them out.
 //!
-//! Invariant **L1**: nothing but [`Site`]s is ever placed in the section `trace_sites`, and they are 64
-//! bytes each with 64-byte alignment, so between the linker's two symbols lies an array of them.
+//! Invariant **L1**: nothing but [`Site`]s of this layout is ever placed in the section `trace_sites_1`,
+//! whose name has the layout's number, and they are 64 bytes each with 64-byte alignment, so between the
+//! linker's two symbols lies an array of them.
 #![allow(unsafe_code)]
 
 use crate::site::Site;
 
 // SAFETY: the linker defines both symbols for a section that exists, which `ANCHOR` sees to (L1).
 unsafe extern "C" {
-    #[link_name = "__start_trace_sites"]
+    #[link_name = "__start_trace_sites_1"]
     static START: u8;
-    #[link_name = "__stop_trace_sites"]
+    #[link_name = "__stop_trace_sites_1"]
     static STOP: u8;
 }
 
 /// Makes the section exist in programs that have no call site.
 // SAFETY: an empty array of sites (L1).
-#[unsafe(link_section = "trace_sites")]
+#[unsafe(link_section = "trace_sites_1")]
 #[used]
 static ANCHOR: [Site; 0] = [];
 

@@ -54,7 +54,7 @@ impl ArgName {
         self.index.store(u32::from(reference), Ordering::Relaxed);
     }
 
-    pub(crate) const fn text(&self) -> &'static [u8] {
+    pub(crate) const fn text(&self) -> &[u8] {
         // SAFETY: of a slice that lives as long as the site (P1).
         unsafe { core::slice::from_raw_parts(self.bytes, self.length as usize) }
     }
@@ -74,7 +74,7 @@ impl SiteText {
         Self { bytes: text.as_ptr(), length: text.len() }
     }
 
-    const fn text(&self) -> &'static [u8] {
+    const fn text(&self) -> &[u8] {
         // SAFETY: of a slice that lives as long as the site (P1).
         unsafe { core::slice::from_raw_parts(self.bytes, self.length) }
     }
@@ -157,18 +157,18 @@ impl Site {
 
     /// The site's category.
     #[must_use]
-    pub const fn category(&self) -> &'static [u8] {
+    pub const fn category(&self) -> &[u8] {
         self.category.text()
     }
 
     /// The event's name.
     #[must_use]
-    pub const fn name(&self) -> &'static [u8] {
+    pub const fn name(&self) -> &[u8] {
         self.name.text()
     }
 
     #[inline(always)]
-    pub(crate) const fn arguments(&self) -> &'static [ArgName] {
+    pub(crate) const fn arguments(&self) -> &[ArgName] {
         // SAFETY: a slice that lives as long as the site (P1).
         unsafe { core::slice::from_raw_parts(self.arguments, self.argument_count) }
     }
@@ -194,6 +194,11 @@ impl Site {
     /// See [`SiteWord::published`].
     pub(crate) fn published(&self) -> Option<(u16, u16)> {
         self.word.published()
+    }
+
+    /// See [`SiteWord::unpublish`].
+    pub(crate) fn unpublish(&self) {
+        self.word.unpublish();
     }
 
     /// See [`SiteWord::publish`].

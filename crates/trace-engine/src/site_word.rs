@@ -64,6 +64,15 @@ impl SiteWord {
         let _ = self.0.compare_exchange(ON, word, Ordering::Release, Ordering::Relaxed);
     }
 
+    /// Takes back what was published: each event fences by itself from now on.
+    pub fn unpublish(&self) {
+        let word = self.load();
+        if word & FAST != 0 {
+            // Fails where it is switched meanwhile, after which it is not published either.
+            let _ = self.0.compare_exchange(word, ON, Ordering::SeqCst, Ordering::Relaxed);
+        }
+    }
+
     /// Whether this thread is the one that enlists a new site.
     pub fn take_new(&self) -> bool {
         let taken = self.0.compare_exchange(ON | NEW, ON | NEW | BUSY, Ordering::Acquire, Ordering::Relaxed);

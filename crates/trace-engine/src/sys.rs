@@ -16,31 +16,42 @@ fn membarrier(command: libc::c_int) -> bool {
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
 }
 
+const UNKNOWN: u8 = 0;
+const MISSING: u8 = 1;
+const AVAILABLE: u8 = 2;
+/// It was there, and then the kernel has refused it.
+const LOST: u8 = 3;
+
+/// No `OnceLock`: a child that is forked while another thread asks would wait for that thread for ever. To
+/// ask twice does no harm.
+static MEMBARRIER: AtomicU8 = AtomicU8::new(UNKNOWN);
+
 /// Whether this kernel can fence all threads of the process from outside; asks it to prepare for that, if
 /// nobody has.
 ///
 /// In a process of one thread that takes no time. In one of several the kernel waits until all processors
 /// have scheduled: some 10 ms, and seconds where something keeps a busy machine from it.
 pub(crate) fn register_membarrier() -> bool {
-    const UNKNOWN: u8 = 0;
-    const MISSING: u8 = 1;
-    const AVAILABLE: u8 = 2;
-    // No `OnceLock`: a child that is forked while another thread asks would wait for that thread for ever. To
-    // ask twice does no harm.
-    static FOUND: AtomicU8 = AtomicU8::new(UNKNOWN);
-    let mut found = FOUND.load(Ordering::Relaxed);
+    let mut found = MEMBARRIER.load(Ordering::SeqCst);
     if found == UNKNOWN {
         found = if membarrier(MEMBARRIER_REGISTER_PRIVATE_EXPEDITED) { AVAILABLE } else { MISSING };
-        FOUND.store(found, Ordering::Relaxed);
+        MEMBARRIER.store(found, Ordering::SeqCst);
     }
     found == AVAILABLE
 }
 
-/// A full memory barrier on every running thread of this process.
-pub(crate) fn fence_all_threads() {
-    if register_membarrier() {
-        membarrier(MEMBARRIER_PRIVATE_EXPEDITED);
+/// A full memory barrier on every running thread of this process that does not fence itself: false if the
+/// kernel refuses, though it did not before, as when the program has installed a filter of system calls.
+#[must_use]
+pub(crate) fn fence_all_threads() -> bool {
+    if !register_membarrier() {
+        return MEMBARRIER.load(Ordering::SeqCst) == MISSING;
     }
+    let is_fenced = membarrier(MEMBARRIER_PRIVATE_EXPEDITED);
+    if !is_fenced {
+        MEMBARRIER.store(LOST, Ordering::SeqCst);
+    }
+    is_fenced
 }
 
 /// The id of the calling thread.
@@ -113,5 +124,63 @@ pub(crate) fn request_exit_notice(value: usize) {
     if let Some(key) = EXIT_KEY.get() {
         // SAFETY: the key exists; the value is never dereferenced by the C library (S1).
         unsafe { libc::pthread_setspecific(*key, core::ptr::without_provenance(value)) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::retire::fence_all_threads;
+    use crate::site::Site;
+    use std::process::Command;
+
+    const TEST: &str = "sys::tests::where_the_fence_is_refused_later_writers_fence_themselves";
+    const IS_CHILD: &str = "TRACE_TEST_FENCE_CHILD";
+
+    // SAFETY: a site among the others.
+    #[unsafe(link_section = "trace_sites_1")]
+    static SITE: Site = Site::new("cat", "fence", &[]);
+
+    /// Lets `membarrier` fail from now on.
+    fn refuse_membarrier() {
+        let jump = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+        let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
+        let filter = [
+            statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0),
+            libc::sock_filter { code: jump, jt: 0, jf: 1, k: libc::SYS_membarrier as u32 },
+            statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+            statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW),
+        ];
+        let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
+        // SAFETY: a filter of four instructions, which the kernel copies (S1).
+        unsafe {
+            assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+            assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program), 0);
+        }
+    }
+
+    //= docs/buffer.md#retiring
+    #[test]
+    fn where_the_fence_is_refused_later_writers_fence_themselves() {
+        if std::env::var_os(IS_CHILD).is_none() {
+            // What is found out holds for the whole process.
+            let mut child = Command::new(std::env::current_exe().unwrap());
+            let output = child.args(["--exact", TEST]).env(IS_CHILD, "1").output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+            return;
+        }
+        assert!(register_membarrier(), "the kernel has no membarrier");
+        SITE.switch_on();
+        SITE.publish(1, 2);
+        fence_all_threads();
+        assert_eq!(SITE.published(), Some((1, 2)), "the dispatcher fences its thread");
+        refuse_membarrier();
+        fence_all_threads();
+        assert!(SITE.is_on());
+        assert_eq!(SITE.published(), None, "its events go the way with a fence");
+        assert!(!crate::engine::has_membarrier(), "no site is published any more");
+        SITE.publish(1, 2);
+        fence_all_threads();
+        assert_eq!(SITE.published(), None, "whoever was about to publish it is told");
     }
 }

@@ -10,7 +10,7 @@ use crate::block::{self, Acquired, DEPTHS, OwnSlab, ThreadBlock};
 use crate::claim::Refusal;
 use crate::context::Context;
 use crate::durable::{DurableFull, Text};
-use crate::engine;
+use crate::engine::{self, Lease};
 use crate::raw::{self, ThreadPlace};
 use crate::record_writer::RecordWriter;
 use crate::site::{FAST, ON, Site};
@@ -53,7 +53,7 @@ impl Event {
     pub(crate) fn write_tail_of(
         &self,
         site: &Site,
-        strings: &Strings,
+        strings: &Strings<'_>,
         now: u64,
         values: &impl Values,
         record: &mut RecordWriter,
@@ -87,13 +87,13 @@ impl Event {
 /// application wrote runs in here.
 //= docs/buffer.md#writing-an-event
 #[inline(always)]
-pub fn write_event<V: Values>(site: &'static Site, event: Event, values: &V) {
+pub fn write_event<V: Values>(site: &Site, event: Event, values: &V) {
     write_event_at(site, event, values, None);
 }
 
 /// As [`write_event`], at a moment that the thread has taken with [`stamp`].
 #[inline(always)]
-pub fn write_event_at<V: Values>(site: &'static Site, event: Event, values: &V, at: Option<u64>) {
+pub fn write_event_at<V: Values>(site: &Site, event: Event, values: &V, at: Option<u64>) {
     let block = block::current();
     let counter = block.counter.load(Ordering::Relaxed);
     if counter & 1 == 0 {
@@ -143,7 +143,7 @@ pub fn stamp() -> u64 {
 /// events, inline strings and threads.
 #[cold]
 #[inline(never)]
-fn write_slowly<V: Values>(site: &'static Site, event: Event, values: &V, at: Option<u64>) {
+fn write_slowly<V: Values>(site: &Site, event: Event, values: &V, at: Option<u64>) {
     with_place(site, at, |place, now| {
         let strings = place.strings(site)?;
         let words = event.words(values) + strings.inline_words + place.thread_words();
@@ -167,11 +167,7 @@ pub(crate) enum Miss {
 
 /// Writes a record with the running trace, if the site is still on, and counts it if it is lost. A record
 /// that comes after the stop is not lost: it was never part of the trace.
-pub(crate) fn with_place(
-    site: &'static Site,
-    at: Option<u64>,
-    write: impl Fn(&Place<'_>, u64) -> Result<(), Miss>,
-) {
+pub(crate) fn with_place(site: &Site, at: Option<u64>, write: impl Fn(&Place<'_>, u64) -> Result<(), Miss>) {
     if !try_with_place(site, at, &write) && engine::is_first_of_child() {
         try_with_place(site, at, &write);
     }
@@ -179,7 +175,7 @@ pub(crate) fn with_place(
 
 /// As [`with_place`]; false if no trace runs.
 fn try_with_place(
-    site: &'static Site,
+    site: &Site,
     at: Option<u64>,
     write: &impl Fn(&Place<'_>, u64) -> Result<(), Miss>,
 ) -> bool {
@@ -192,9 +188,8 @@ fn try_with_place(
     };
     // Before anything is registered, which takes time.
     let now = at.unwrap_or_else(|| block.stamp());
-    enter(block);
-    // Not before the thread is inside: the context lives until it is out again.
-    let context = engine::context();
+    let lease = Lease::inside(block);
+    let context = lease.context();
     if let Some(context) = context
         && site.load() & ON != 0
         && let Err(Miss::Lost(reason)) =
@@ -203,7 +198,7 @@ fn try_with_place(
         context.count_loss(reason, now);
     }
     let has_trace = context.is_some();
-    leave(block);
+    drop(lease);
     if !is_own {
         engine::leave_slabs(block);
         block::give_back(block);
@@ -269,7 +264,7 @@ impl<'a> Place<'a> {
     }
 
     /// How the site's strings stand in the record.
-    pub(crate) fn strings(&self, site: &'static Site) -> Result<Strings, Miss> {
+    pub(crate) fn strings<'s>(&self, site: &'s Site) -> Result<Strings<'s>, Miss> {
         Strings::of(self.context, site).map_err(|DurableFull| refuse_durable(self.context))
     }
 
@@ -379,15 +374,15 @@ fn refuse_durable(context: &Context) -> Miss {
 }
 
 /// How the strings of a site stand in a record.
-pub(crate) struct Strings {
-    pub category: Text<'static>,
-    pub name: Text<'static>,
+pub(crate) struct Strings<'a> {
+    pub category: Text<'a>,
+    pub name: Text<'a>,
     pub arguments_inline: bool,
     /// Words of all that are inline.
     pub inline_words: usize,
 }
 
-impl Strings {
+impl<'a> Strings<'a> {
     /// The header of an event of so many words and arguments.
     pub(crate) fn event_header(&self, event: &Event, words: usize, arguments: usize, thread: u8) -> u64 {
         let (category, name) = (self.category.reference(), self.name.reference());
@@ -401,7 +396,7 @@ impl Strings {
     }
 
     /// Gives the site's strings indices where that is possible, and publishes them if it is for all.
-    fn of(context: &Context, site: &'static Site) -> Result<Self, DurableFull> {
+    fn of(context: &Context, site: &'a Site) -> Result<Self, DurableFull> {
         if let Some((category, name)) = site.published() {
             let (category, name) = (Text::Index(category), Text::Index(name));
             return Ok(Self { category, name, arguments_inline: false, inline_words: 0 });
@@ -417,8 +412,8 @@ impl Strings {
         }
         if let (Text::Index(category), Text::Index(name), false) = (category, name, arguments_inline)
             && engine::has_membarrier()
-            // Programs in other languages know no other clock.
-            && (!site.is_enlisted() || ticks::source() != Source::Monotonic)
+            // Programs in other languages know no other clock, and find their blocks in one way.
+            && (!site.is_enlisted() || block::has_mirror() && ticks::source() != Source::Monotonic)
         {
             site.publish(category, name);
         }

@@ -1,7 +1,7 @@
-//! The engine where the kernel has no `membarrier`: each event has a full fence of its own, and nothing else
-//! is different.
+//! The engine where the kernel has no `membarrier`, or has none any more: each event has a full fence of its
+//! own, and nothing else is different.
 //!
-//! A program of its own: a filter takes the call away from the whole process before the engine asks for it.
+//! A program of its own: a filter takes the call away before the engine asks for it, or while a trace runs.
 
 use std::num::NonZeroU64;
 use std::process::ExitCode;
@@ -57,8 +57,21 @@ fn take_membarrier_away() {
     }
 }
 
+/// Says that the call is to be there at first.
+const LATER: &str = "later";
+
 fn main() -> ExitCode {
-    take_membarrier_away();
+    let is_later = match std::env::args().nth(1).as_deref() {
+        Some(LATER) => true,
+        _ => {
+            let mut later = std::process::Command::new(std::env::current_exe().expect("this program"));
+            assert!(later.arg(LATER).status().expect("it runs").success(), "taken away later");
+            false
+        }
+    };
+    if !is_later {
+        take_membarrier_away();
+    }
     let (region, words) = Region::on_heap(BUFFER_BYTES);
     let config = Config::new(u64::from(std::process::id()), "fence", 1_000_000_000);
     engine::initialize(region, BufferMode::Streaming, config).expect("the engine is idle");
@@ -107,6 +120,9 @@ fn main() -> ExitCode {
                 let (records, _) = read(Part::Half { wrapped_count, durable_bytes });
                 engine::mark_saved(request).expect("the half that was handed over");
                 halves += 1;
+                if is_later && halves == 20 {
+                    take_membarrier_away();
+                }
                 SAVED.store(records / (2 * WRITERS), Ordering::Release);
             }
         }
