@@ -6,5 +6,9 @@ fn main() {
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libtrace.so.0");
     // The linker's own symbols are nobody else's.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,start-stop-visibility=hidden");
-    cc::Build::new().file("src/thread.c").warnings_into_errors(true).compile("trace_thread");
+    let build = || cc::Build::new().file("src/thread.c").warnings_into_errors(true).clone();
+    build().compile("trace_thread");
+    for object in build().define("TRACE_THREAD_FIXED", None).compile_intermediates() {
+        println!("cargo:rustc-cdylib-link-arg={}", object.display());
+    }
 }

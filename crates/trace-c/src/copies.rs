@@ -2,7 +2,8 @@
 //!
 //! Each copy has a note in its executable or library that says where its table is. When a copy is loaded,
 //! which the C library does for one at a time, it looks at the notes of all others: if one of them works
-//! already, that one works for this copy, too, and stays loaded from then on.
+//! already, that one works for this copy, too, and stays loaded from then on. One that has a thread in the
+//! process stays loaded in any case.
 //!
 //! Invariants:
 //!
@@ -16,7 +17,7 @@ use crate::exports::{TABLE, Table};
 use crate::layout;
 use core::ffi::{c_int, c_void};
 use core::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicPtr, Ordering};
 use trace_format::mutants;
 
 /// What a note leads to.
@@ -24,15 +25,17 @@ use trace_format::mutants;
 struct Copy {
     /// It was the first when it was loaded.
     is_first: AtomicBool,
+    /// Of its thread-local from the thread pointer; 0 if that is not the same in each thread.
+    offset: AtomicIsize,
     table: &'static Table,
 }
 
-static COPY: Copy = Copy { is_first: AtomicBool::new(false), table: &TABLE };
+static COPY: Copy = Copy { is_first: AtomicBool::new(false), offset: AtomicIsize::new(0), table: &TABLE };
 
 static FIRST: AtomicPtr<Copy> = AtomicPtr::new(ptr::null_mut());
 
 /// Type of the note: changes with anything that copies expect of each other.
-const NOTE_TYPE: u32 = 1;
+const NOTE_TYPE: u32 = 2;
 const NOTE_NAME: &[u8; 8] = b"tracecp\0";
 
 // Name size, description size, type, name, and the distance from the description to the copy.
@@ -44,7 +47,7 @@ core::arch::global_asm!(
     "trace_internal_note:",
     ".long 8",
     ".long 8",
-    ".long 1",
+    ".long 2",
     ".ascii \"tracecp\\0\"",
     ".quad {copy} - .",
     ".popsection",
@@ -70,12 +73,12 @@ extern "C" fn on_load() {
     set_up();
 }
 
+/// Ahead of all constructors of the executable or library that this copy is in.
 #[used]
-#[unsafe(link_section = ".init_array")]
+#[unsafe(link_section = ".init_array.00000")]
 static ON_LOAD: extern "C" fn() = on_load;
 
 fn set_up() -> &'static Copy {
-    layout::publish_offset();
     let mut other: *const Copy = ptr::null();
     // SAFETY: the callback keeps to its signature, and the data is alive during the call.
     unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut other).cast()) };
@@ -83,16 +86,54 @@ fn set_up() -> &'static Copy {
     let first = match unsafe { other.as_ref() } {
         Some(other) if !mutants::is_on("each copy works for itself") && pin(other) => other,
         _ => {
+            COPY.offset.store(layout::own_offset(is_in_executable(&COPY)), Ordering::Relaxed);
             COPY.is_first.store(true, Ordering::Release);
             &COPY
         }
     };
+    layout::publish(first.offset.load(Ordering::Relaxed));
     FIRST.store(ptr::from_ref(first).cast_mut(), Ordering::Release);
     first
 }
 
+/// The offset of this copy, if it works for the process.
+pub fn own_offset() -> isize {
+    COPY.offset.load(Ordering::Relaxed)
+}
+
+/// Keeps this copy loaded, as it has a thread or handlers in the process.
+pub fn stay() {
+    pin(&COPY);
+}
+
+/// Whether a copy is in the executable, whose thread-locals are where they are in each thread.
+fn is_in_executable(copy: &'static Copy) -> bool {
+    /// Looks at the first that the loader tells of, which is the executable.
+    unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _size: usize, copy: *mut c_void) -> c_int {
+        // SAFETY: the loader's own structures, valid during the call.
+        let (base, headers) = unsafe {
+            let headers = core::slice::from_raw_parts((*info).dlpi_phdr, usize::from((*info).dlpi_phnum));
+            ((*info).dlpi_addr, headers)
+        };
+        let address = copy.addr() as u64;
+        let holds = |header: &libc::Elf64_Phdr| {
+            let start = base.wrapping_add(header.p_vaddr);
+            header.p_type == libc::PT_LOAD && (start..start.wrapping_add(header.p_memsz)).contains(&address)
+        };
+        if headers.iter().any(holds) { IN_EXECUTABLE } else { ELSEWHERE }
+    }
+    const IN_EXECUTABLE: c_int = 1;
+    const ELSEWHERE: c_int = 2;
+    // SAFETY: the callback keeps to its signature, and only takes the address of what it gets.
+    let found = unsafe { libc::dl_iterate_phdr(Some(look), ptr::from_ref(copy).cast_mut().cast()) };
+    found == IN_EXECUTABLE
+}
+
 /// Keeps whatever a copy is in loaded. True for the executable itself, too.
 fn pin(copy: &'static Copy) -> bool {
+    if is_in_executable(copy) {
+        return true;
+    }
     // SAFETY: a structure of numbers and pointers, for which zeros are values.
     let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
     // SAFETY: the call fills the structure with the file that holds the address; its name is a string of the
@@ -101,10 +142,9 @@ fn pin(copy: &'static Copy) -> bool {
         if libc::dladdr(ptr::from_ref(copy).cast(), &raw mut info) == 0 || info.dli_fname.is_null() {
             return false;
         }
-        // The executable has no name that can be opened, and needs none.
-        libc::dlopen(info.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE);
+        let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
+        !libc::dlopen(info.dli_fname, flags).is_null()
     }
-    true
 }
 
 /// Looks for a note in one executable or library; stops where a copy is found that is the first.

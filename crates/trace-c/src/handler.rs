@@ -22,6 +22,7 @@ const INTERVAL: Duration = Duration::from_millis(1);
 const CANCELED: Status = abi::ERR_CANCELED;
 
 /// `trace_handler_ops_t`.
+#[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Ops {
     is_category_enabled: Option<unsafe extern "C" fn(*mut Handler, *const c_char) -> bool>,
@@ -48,9 +49,9 @@ unsafe impl Send for Host {}
 unsafe impl Sync for Host {}
 
 impl Host {
-    fn ops(self) -> Option<&'static Ops> {
-        // SAFETY: E1; nobody keeps it.
-        unsafe { self.0.as_ref().and_then(|handler| handler.ops.as_ref()) }
+    fn ops(self) -> Option<Ops> {
+        // SAFETY: E1.
+        unsafe { self.0.as_ref().and_then(|handler| handler.ops.as_ref()) }.copied()
     }
 
     fn wants(self, category: &[u8]) -> bool {
@@ -144,6 +145,7 @@ pub unsafe extern "C" fn trace_engine_initialize(
         return ERR_BAD_STATE;
     }
     crate::layout::set_up();
+    crate::copies::stay();
     let host = Host(handler);
     // SAFETY: E1.
     let region = unsafe { Region::from_memory(buffer.cast(), bytes, Box::new(())) };

@@ -3,12 +3,14 @@
 //! Invariant **Y1**: the offset is that of the same thread-local in each thread of the process.
 #![allow(unsafe_code)]
 
-use core::ffi::c_void;
+use crate::copies;
+use core::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicIsize, Ordering};
 
 unsafe extern "C" {
     fn trace_thread_set(block: *const c_void);
     fn trace_thread_offset() -> isize;
+    fn trace_thread_is_fixed() -> c_int;
 }
 
 /// `trace_internal_process_t`.
@@ -17,25 +19,33 @@ pub struct Process {
     thread_offset: AtomicIsize,
 }
 
-/// A program that carries another layout refers to another name.
+/// A program that carries another layout refers to another name. Where several copies have it, the loader may
+/// have all of them use one: so all store the same.
 #[unsafe(no_mangle)]
 pub static trace_internal_layout_1: Process = Process { thread_offset: AtomicIsize::new(0) };
 
-/// Says where this copy's thread-local is. Each copy of the library does that before one of them does
-/// anything: the events of whoever was linked with it look there as soon as their sites are listed, wherever
-/// that is.
-pub fn publish_offset() {
-    // SAFETY: takes an address.
-    let offset = unsafe { trace_thread_offset() };
+/// Where this copy's thread-local is from the thread pointer; 0 where that is not the same in each thread.
+pub fn own_offset(is_in_executable: bool) -> isize {
+    // SAFETY: takes an address, and tells a constant.
+    let (offset, is_fixed) = unsafe { (trace_thread_offset(), trace_thread_is_fixed() != 0) };
+    if is_fixed || is_in_executable { offset } else { 0 }
+}
+
+/// Says where the thread-local is of the copy that works for the process. Each copy of the library does that
+/// before anything of the program that was linked with it runs: a site of it may be one that other libraries
+/// have, too, and be fast already.
+pub fn publish(offset: isize) {
     trace_internal_layout_1.thread_offset.store(offset, Ordering::Relaxed);
 }
 
-/// Has to be called, in the copy that works for the process, before a site is enlisted. In other copies the
-/// thread-local stays as it is, which sends all of their events the slow way.
+/// Has to be called, in the copy that works for the process, before a site is enlisted. Without an offset no
+/// site that has enlisted is ever fast.
 pub fn set_up() {
     static DONE: std::sync::Once = std::sync::Once::new();
     DONE.call_once(|| {
-        // SAFETY: blocks of the engine are never unmapped.
-        trace_engine::mirror_current_thread(|block| unsafe { trace_thread_set(block.cast()) });
+        if copies::own_offset() != 0 {
+            // SAFETY: blocks of the engine are never unmapped.
+            trace_engine::mirror_current_thread(|block| unsafe { trace_thread_set(block.cast()) });
+        }
     });
 }
