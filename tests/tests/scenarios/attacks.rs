@@ -344,3 +344,105 @@ fn the_manager_lives_where_nothing_can_be_written() {
     assert!(stats[0].problem.contains("File too large"), "{}", stats[0].problem);
     scene.assert_alive();
 }
+
+/// What the manager has now: memory in KiB, and descriptors.
+fn possessions(manager: &Process) -> (u64, usize) {
+    let process = format!("/proc/{}", manager.pid());
+    let status = fs::read_to_string(format!("{process}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    let memory = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    (memory, fs::read_dir(format!("{process}/fd")).unwrap().count())
+}
+
+/// Attacks again and again until it is over: each on a thread of its own.
+fn attack(sandbox: &Sandbox, is_over: &Arc<AtomicBool>) -> Vec<std::thread::JoinHandle<()>> {
+    let runtime = sandbox.runtime_dir();
+    let repeat = |act: Box<dyn Fn() + Send>| {
+        let is_over = is_over.clone();
+        std::thread::spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                act();
+            }
+        })
+    };
+    let [registry, provisioner] = ["registry", "provisioner"].map(|name| runtime.join(name));
+    let (silent_registry, silent_provisioner) = (registry.clone(), provisioner.clone());
+    vec![
+        // Nonsense, which is logged.
+        repeat(Box::new(move || {
+            let _ = Channel::connect(&registry).map(|channel| channel.write(&[0xff; 64], Vec::new()));
+        })),
+        // Connections that say nothing.
+        repeat(Box::new(move || {
+            let channels = [&silent_registry, &silent_provisioner].into_iter().cycle().take(200);
+            drop(channels.map(|path| Channel::connect(path)).collect::<Vec<_>>());
+        })),
+        // Questions without end, of which nobody reads the answers.
+        repeat(Box::new(move || {
+            let Ok(channel) = Channel::connect(&provisioner) else { return };
+            for txid in 1..100 {
+                let _ = send(&channel, ProvisionerRequest::GetKnownCategories, Txid(txid));
+                let (_ours, theirs) = Socket::pair().unwrap();
+                let request = ProvisionerRequest::TakeSnapshot { output: theirs.into_handle() };
+                let _ = send(&channel, request, Txid(1000 + txid));
+            }
+        })),
+        // A provider that comes with a large answer and a full FIFO, and goes.
+        repeat(Box::new(move || {
+            let (channel, _) = register(&runtime, "comes-and-goes");
+            answer_categories(&channel, Txid(1));
+            while let Some(request) = channel
+                .read()
+                .ok()
+                .and_then(|message| ProviderRequest::decode(&message.bytes, message.handles).ok())
+            {
+                if let (_, ProviderRequest::Initialize { config }) = request {
+                    let fifo = config.fifo.into_fd();
+                    let flags = rustix::net::SendFlags::NOSIGNAL | rustix::net::SendFlags::DONTWAIT;
+                    while rustix::net::send(&fifo, &[0; PACKET_BYTES], flags).is_ok() {}
+                }
+            }
+        })),
+    ]
+}
+
+/// Seconds of every attack at once; a nightly campaign takes more.
+fn attack_time() -> Duration {
+    let seconds = std::env::var("ATTACK_SECONDS").ok().and_then(|text| text.parse().ok());
+    Duration::from_secs(seconds.unwrap_or(5))
+}
+
+//= docs/protocol.md#what-nobody-may-do
+#[test]
+fn under_every_attack_at_once_an_honest_recording_is_complete() {
+    let mut scene = Scene::new();
+    scene.assert_alive();
+    // What a first recording needs is not the attackers' doing.
+    let recording = scene.start(BufferingMode::Oneshot);
+    scene.run_honest(1);
+    assert_honest(&recording.stop().0, 1, "before");
+    let before = possessions(&scene.manager);
+
+    let recording = scene.start(BufferingMode::Oneshot);
+    let is_over = Arc::new(AtomicBool::new(false));
+    let attackers = attack(&scene.sandbox, &is_over);
+    let scribbler = scene.spawn_hostile(&["scribble"]);
+    let begin = Instant::now();
+    while begin.elapsed() < attack_time() {
+        scene.run_honest(1);
+        scene.assert_alive();
+    }
+    is_over.store(true, Ordering::Relaxed);
+    attackers.into_iter().for_each(|attacker| attacker.join().unwrap());
+    drop(scribbler);
+    let (archive, _) = recording.stop();
+    let honest = archive.providers.values().filter(|name| name.as_str() == "burst").count();
+    assert!(honest > 0);
+    assert_honest(&archive, honest, "every attack at once");
+    let settled = || {
+        let after = possessions(&scene.manager);
+        (after.1 <= before.1 + 4).then_some(after)
+    };
+    let after = wait_for("the manager to let go of descriptors", settled);
+    assert!(after.0 <= before.0 + (16 << 10), "{before:?} before, {after:?} after");
+}

@@ -79,7 +79,7 @@ impl Scene {
         }
     }
 
-    fn spawn_hostile(&self, arguments: &[&str]) -> Process {
+    pub fn spawn_hostile(&self, arguments: &[&str]) -> Process {
         let mut hostile = self.sandbox.spawn_recorded("hostile", arguments);
         assert_eq!(hostile.line(), "ready");
         hostile
