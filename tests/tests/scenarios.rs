@@ -35,4 +35,5 @@ mod scenarios {
     mod tools;
     mod users;
     mod viewing;
+    mod writing;
 }

@@ -1,6 +1,7 @@
 //! The way to a manager: finds one or starts one, asks it, and holds a session with it.
 
 use crate::exit::{ALREADY_RUNNING, Failure};
+use rustix::fs::Mode;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -263,6 +264,8 @@ fn start_manager(directory: &Path) -> Result<Channel, Failure> {
     let log_path = directory.join(LOG);
     // Another client's manager may be writing it at this moment.
     let log = runtime.append_to_file(LOG).map_err(|error| system(&error))?;
+    // Whatever the umask is, the next one can write to it.
+    let _ = rustix::fs::fchmod(&log, Mode::RUSR | Mode::WUSR);
     let tool = std::env::current_exe()
         .map_err(|error| Failure::new(format!("cannot find the trace tool itself: {error}")))?;
     let start = || -> Result<Child, Failure> {

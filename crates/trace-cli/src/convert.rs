@@ -14,7 +14,6 @@ use encoder::Encoder;
 use std::error::Error;
 use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 use trace_convert::catapult::{self, Dialect};
 use trace_convert::{ConvertError, Filter, Summary, perfetto};
 use trace_reader::since::{Since, SinceError};
@@ -137,16 +136,6 @@ fn plain_name(path: &Path) -> PathBuf {
         Compression::None => path.to_owned(),
         Compression::Gzip | Compression::Zstd => path.with_extension(""),
     }
-}
-
-/// Where an archive stays until it is converted: beside the result, and gone with the program.
-pub fn temporary_archive(beside: &Path) -> Result<NamedTempFile, Failure> {
-    let directory = beside.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    tempfile::Builder::new()
-        .prefix(".trace-")
-        .suffix(".fxt")
-        .tempfile_in(directory)
-        .map_err(|error| cannot_write(beside, &error))
 }
 
 /// Makes another format of an archive. A reader that has seen enough is no failure.

@@ -3,6 +3,7 @@
 use crate::args::Manager;
 use crate::connection;
 use crate::exit::{ALREADY_RUNNING, Failure};
+use rustix::fs::Mode;
 use trace_manager::daemon::{self, Options};
 
 /// Runs the manager in the first runtime directory; root's, in the system's.
@@ -22,6 +23,9 @@ pub fn run(options: &Manager) -> Result<(), Failure> {
         // Away from the terminal of whoever started it, whose Ctrl-C is not meant for us.
         let _ = rustix::process::setsid();
     }
+    // Others have to reach what it makes in its directory, whatever the shell that it came from keeps from
+    // them.
+    rustix::process::umask(Mode::WGRP | Mode::WOTH);
     daemon::run(Options {
         runtime_dir: directory.clone(),
         // What others cannot reach, and in memory where there is some.

@@ -1,101 +1,160 @@
-//! A file that appears under its name only when it is complete.
+//! Files that commands write: each appears under its name only when it is complete.
+//!
+//! A trace says much of the programs in it, so a new file is readable by its owner alone, whatever the umask.
+//! A file that replaces another gets the mode of that one. How symbolic links are followed stands in `place`.
+//!
+//! Everything happens relative to the directory that was opened first: whoever may rename directories
+//! meanwhile does not lead a file elsewhere.
+
+mod folder;
+mod place;
+mod unfinished;
+
+pub use folder::Folder;
+pub use unfinished::remove_on_signal;
 
 use crate::exit::Failure;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
-use std::fs::{File, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use place::{Found, Place};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, fchmod, openat, statat};
+use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
+use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use tempfile::NamedTempFile;
+use std::sync::Arc;
+use unfinished::Unfinished;
 
-/// Files and directories under temporary names, or not complete.
-static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+/// What its owner may do with a new file.
+const NEW_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
+/// What of a replaced file's mode goes over to the new one; programs that run as another user are not made
+/// here.
+const KEPT_MODE: Mode = Mode::RWXU.union(Mode::RWXG).union(Mode::RWXO);
 
-/// Adds a file or directory to those that a signal removes; a directory before what is in it.
-pub fn is_unfinished(path: &Path) {
-    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
+/// An open directory.
+#[derive(Clone, Debug)]
+struct Directory {
+    descriptor: Arc<OwnedFd>,
+    /// What it is called; empty for the current one.
+    path: PathBuf,
 }
 
-/// Takes it from them.
-pub fn is_finished(path: &Path) {
-    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).retain(|unfinished| unfinished != path);
-}
-
-/// From here on Ctrl-C and its like end the program, as without this, and leave nothing unfinished behind.
-pub fn remove_on_signal() -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::new(format!("cannot wait for signals: {error}"));
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(failed)?;
-    let thread = std::thread::Builder::new().name("trace-signals".to_owned());
-    let waiting = thread.spawn(move || {
-        let Some(signal) = signals.forever().next() else { return };
-        for path in UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).drain(..).rev() {
-            // A directory that somebody has put something into stays.
-            let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir(&path));
-        }
-        let _ = signal_hook::low_level::emulate_default_handler(signal);
-    });
-    waiting.map(drop).map_err(failed)
+/// A file under a temporary name, removed when this is dropped.
+#[derive(Debug)]
+pub struct TemporaryFile {
+    file: File,
+    directory: Directory,
+    unfinished: Unfinished,
+    path: PathBuf,
 }
 
 /// An output under a temporary name beside its place; removed unless it is finished.
 #[derive(Debug)]
 pub struct OutputFile {
-    file: NamedTempFile,
+    file: TemporaryFile,
+    name: OsString,
     path: PathBuf,
+}
+
+fn cannot_write(path: &Path, why: impl Display) -> Failure {
+    Failure::new(format!("cannot write {}: {why}", path.display()))
+}
+
+/// Gives a new file this mode, whatever the umask has taken away. Some file systems have no modes: then it is
+/// as private as they make it.
+fn set_mode(file: &File, mode: Mode) {
+    let _ = fchmod(file, mode);
+}
+
+impl TemporaryFile {
+    /// A new file in the directory of another.
+    pub fn beside(path: &Path, suffix: &str) -> Result<Self, Failure> {
+        let place = Place::of_file(path).map_err(|why| cannot_write(path, why))?;
+        Self::create(&place.directory, suffix).map_err(|why| place.cannot_create(&why))
+    }
+
+    /// A new file in the system's directory for temporary files.
+    pub fn anywhere(suffix: &str) -> Result<Self, Failure> {
+        Self::beside(&std::env::temp_dir().join("trace"), suffix)
+    }
+
+    fn create(directory: &Directory, suffix: &str) -> io::Result<Self> {
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        loop {
+            // Names need only be different: a file that is there is never opened.
+            let name = format!(".trace-{:016x}{suffix}", RandomState::new().hash_one(std::process::id()));
+            let file = match openat(&directory.descriptor, &name, flags, NEW_MODE) {
+                Ok(file) => File::from(file),
+                Err(rustix::io::Errno::EXIST) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            set_mode(&file, NEW_MODE);
+            let path = directory.path.join(&name);
+            let unfinished = Unfinished::file(&directory.descriptor, name.into());
+            return Ok(Self { file, directory: directory.clone(), unfinished, path });
+        }
+    }
+
+    /// The open file.
+    pub fn file(&mut self) -> &mut File {
+        &mut self.file
+    }
+
+    /// Its name for now.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives it a name in its directory, once its contents are on disk. What had the name before is replaced.
+    fn finish(self, name: &OsStr) -> io::Result<()> {
+        let replaced = statat(&self.directory.descriptor, name, AtFlags::SYMLINK_NOFOLLOW);
+        if let Ok(replaced) = replaced
+            && FileType::from_raw_mode(replaced.st_mode) == FileType::RegularFile
+        {
+            set_mode(&self.file, Mode::from_raw_mode(replaced.st_mode) & KEPT_MODE);
+        }
+        self.file.sync_all()?;
+        self.unfinished.rename(name)
+    }
 }
 
 impl OutputFile {
     /// Makes the temporary file, so that an unusable place is found out before any work is done.
     pub fn create(path: &Path) -> Result<Self, Failure> {
-        let failed =
-            |why: &dyn std::fmt::Display| Failure::new(format!("cannot write {}: {why}", path.display()));
-        // A link is written through; what it points at is replaced.
-        let path = match std::fs::metadata(path) {
-            Ok(metadata) if metadata.is_dir() => return Err(failed(&"it is a directory")),
-            Ok(metadata) if !metadata.is_file() => return Err(failed(&"it is not a regular file")),
-            Ok(_) => path.canonicalize().map_err(|error| failed(&error))?,
-            Err(_) => path.to_owned(),
-        };
-        if path.file_name().is_none() {
-            return Err(failed(&"it has no file name"));
-        }
-        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let directory = directory.unwrap_or(Path::new("."));
-        let file = tempfile::Builder::new()
-            .prefix(".trace-")
-            .suffix(".partial")
-            .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(directory)
-            .map_err(|error| {
-                let why = error.raw_os_error().map_or_else(|| error.to_string(), describe);
-                Failure::new(format!(
-                    "cannot write {}: directory {}: {why}",
-                    path.display(),
-                    directory.display()
-                ))
-            })?;
-        is_unfinished(file.path());
-        Ok(Self { file, path })
+        let place = Place::of_file(path).map_err(|why| cannot_write(path, why))?;
+        let file = TemporaryFile::create(&place.directory, ".partial");
+        let file = file.map_err(|why| place.cannot_create(&why))?;
+        Ok(Self { file, path: place.path(), name: place.name })
     }
 
     /// The open file.
     pub fn file(&mut self) -> &mut File {
-        self.file.as_file_mut()
+        self.file.file()
     }
 
     /// Gives the file its name, once its contents are on disk. What had the name before is replaced.
     pub fn finish(self) -> Result<PathBuf, Failure> {
-        let failed = |path: &Path, error: &std::io::Error| {
-            Failure::new(format!("cannot write {}: {error}", path.display()))
-        };
-        self.file.as_file().sync_all().map_err(|error| failed(&self.path, &error))?;
-        is_finished(self.file.path());
-        self.file.persist(&self.path).map_err(|error| failed(&self.path, &error.error))?;
+        self.file.finish(&self.name).map_err(|why| cannot_write(&self.path, why))?;
         Ok(self.path)
     }
 }
 
-fn describe(code: i32) -> String {
-    std::io::Error::from_raw_os_error(code).to_string()
+/// Makes a file under its own name, for the manager to write into, and says what it is called. None if the
+/// name is taken.
+pub fn create_new(path: &Path) -> Result<Option<(File, PathBuf)>, Failure> {
+    let place = Place::of_any(path).map_err(|why| cannot_write(path, why))?;
+    if place.found != Found::Nothing {
+        return Ok(None);
+    }
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match openat(&place.directory.descriptor, &place.name, flags, NEW_MODE) {
+        Ok(file) => {
+            let file = File::from(file);
+            set_mode(&file, NEW_MODE);
+            Ok(Some((file, place.path())))
+        }
+        Err(rustix::io::Errno::EXIST) => Ok(None),
+        Err(error) => Err(place.cannot_create(&error.into())),
+    }
 }

@@ -7,13 +7,14 @@ use crate::args::{Machinery, Start, Stop};
 use crate::connection::Connection;
 use crate::convert;
 use crate::exit::Failure;
+use crate::output::create_new;
 use crate::record::destination::Destination;
 use crate::record::trace_config;
 use crate::settings::Settings;
 use crate::stdio::{self, print, say};
 use crate::{kernel, summary, verify};
 use serde_json::json;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -97,9 +98,6 @@ fn begin(
 fn create(named: Option<&Path>) -> Result<(File, PathBuf), Failure> {
     let directory = std::env::current_dir()
         .map_err(|error| Failure::new(format!("cannot find the current directory: {error}")))?;
-    let failed = |path: &Path, why: &dyn std::fmt::Display| {
-        Failure::new(format!("cannot write {}: {why}", path.display()))
-    };
     let names: Vec<PathBuf> = match named {
         Some(path) => {
             if crate::args::format::of_name(path).0 != Some(crate::args::format::Format::Fxt)
@@ -117,13 +115,14 @@ fn create(named: Option<&Path>) -> Result<(File, PathBuf), Failure> {
     };
     for name in &names {
         let path = directory.join(name);
-        match OpenOptions::new().read(true).write(true).create_new(true).open(&path) {
-            Ok(file) => return Ok((file, path)),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && named.is_none() => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(failed(&path, &"it exists already; name another file with -o"));
+        match create_new(&path)? {
+            Some(created) => return Ok(created),
+            None if named.is_none() => {}
+            None => {
+                let path = path.display();
+                let text = format!("cannot write {path}: it exists already; name another file with -o");
+                return Err(Failure::new(text));
             }
-            Err(error) => return Err(failed(&path, &error)),
         }
     }
     Err(Failure::new("there are a thousand traces here already; name one with -o"))

@@ -5,12 +5,11 @@ use crate::args::format::{Compression, Format, of_name};
 use crate::args::record::Recording;
 use crate::convert::{self, Job};
 use crate::exit::Failure;
-use crate::output::OutputFile;
+use crate::output::{OutputFile, TemporaryFile};
 use crate::stdio::Stdout;
 use std::io::Write;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 use trace_convert::Summary;
 
 /// Where a trace goes, and how.
@@ -19,7 +18,7 @@ pub struct Destination {
     format: Format,
     compression: Compression,
     /// The archive as it comes, where it is not what is wanted in the end.
-    archive: Option<NamedTempFile>,
+    archive: Option<TemporaryFile>,
 }
 
 enum Place {
@@ -49,7 +48,7 @@ pub enum Archive {
     /// The result itself.
     Result(PathBuf),
     /// What the result was made of.
-    Temporary(NamedTempFile),
+    Temporary(TemporaryFile),
 }
 
 impl Archive {
@@ -110,11 +109,8 @@ impl Destination {
         };
         let archive = match (is_archive, beside) {
             (true, _) => None,
-            (false, Some(path)) => Some(convert::temporary_archive(path)?),
-            (false, None) => Some(
-                NamedTempFile::with_prefix(".trace-")
-                    .map_err(|error| Failure::new(format!("cannot make a temporary file: {error}")))?,
-            ),
+            (false, Some(path)) => Some(TemporaryFile::beside(path, ".fxt")?),
+            (false, None) => Some(TemporaryFile::anywhere(".fxt")?),
         };
         Ok(Self { place, format, compression, archive })
     }
@@ -127,7 +123,7 @@ impl Destination {
     /// Where the archive is written as it comes.
     pub fn sink(&mut self) -> Box<dyn Write + '_> {
         match (&mut self.archive, &mut self.place) {
-            (Some(archive), _) => Box::new(archive.as_file_mut()),
+            (Some(archive), _) => Box::new(archive.file()),
             (None, Place::File(file)) => Box::new(file.file()),
             (None, Place::Stdout) => Box::new(Stdout),
             (None, Place::Connection(connection, _)) => Box::new(connection),
@@ -138,7 +134,7 @@ impl Destination {
     /// left.
     pub fn cut_to_whole_records(&mut self) -> Result<bool, Failure> {
         let file = match (&mut self.archive, &mut self.place) {
-            (Some(archive), _) => archive.as_file_mut(),
+            (Some(archive), _) => archive.file(),
             (None, Place::File(file)) => file.file(),
             // It is out of our hands.
             (None, Place::Stdout | Place::Connection(..)) => return Ok(true),

@@ -1,0 +1,75 @@
+//! A directory of files that appear when all of them are complete.
+
+use super::place::{Found, Place, PlaceError};
+use super::unfinished::Unfinished;
+use super::{Directory, TemporaryFile};
+use rustix::fs::{AtFlags, Mode, OFlags, chmodat, mkdirat, openat};
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A new directory is its owner's alone, as the files are.
+const NEW_MODE: Mode = Mode::RWXU;
+
+/// Files that appear under their names when all of them are complete.
+#[derive(Debug)]
+pub struct Folder {
+    // Before the directories that they are in: that is the order in which they are removed.
+    files: RefCell<Vec<(OsString, TemporaryFile)>>,
+    directory: Directory,
+    /// The directories that were made for it, the innermost first.
+    made: Vec<Unfinished>,
+}
+
+impl Folder {
+    /// A directory, which is made if it is not there, with those that it is in.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let mut made = Vec::new();
+        let mut last = None;
+        let parents: Vec<_> = path.ancestors().filter(|path| !path.as_os_str().is_empty()).collect();
+        for path in parents.iter().rev() {
+            let place = Place::of_any(path).map_err(other)?;
+            let directory = &place.directory.descriptor;
+            match place.found {
+                Found::Directory => {}
+                Found::Nothing => {
+                    mkdirat(directory, &place.name, NEW_MODE)?;
+                    made.insert(0, Unfinished::directory(directory, place.name.clone()));
+                    // Whatever the umask has taken away; what has no modes is as private as it can be.
+                    let _ = chmodat(directory, &place.name, NEW_MODE, AtFlags::empty());
+                }
+                Found::File | Found::Other => return Err(io::ErrorKind::NotADirectory.into()),
+            }
+            last = Some(place);
+        }
+        let place = last.ok_or_else(|| other(PlaceError::NoName))?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let descriptor = openat(&place.directory.descriptor, &place.name, flags, Mode::empty())?;
+        let directory = Directory { descriptor: Arc::new(descriptor), path: place.path() };
+        Ok(Self { files: RefCell::default(), directory, made })
+    }
+
+    /// A new file in it, for this name.
+    pub fn file(&self, name: &str) -> io::Result<File> {
+        let named = TemporaryFile::create(&self.directory, ".partial")?;
+        let file = named.file.try_clone()?;
+        self.files.borrow_mut().push((name.into(), named));
+        Ok(file)
+    }
+
+    /// Gives the files their names; those that had them are replaced. Unless this is called, nothing is left.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.made.drain(..).for_each(Unfinished::keep);
+        for (name, file) in self.files.take() {
+            file.finish(&name)?;
+        }
+        Ok(())
+    }
+}
+
+fn other(error: PlaceError) -> io::Error {
+    io::Error::other(error)
+}

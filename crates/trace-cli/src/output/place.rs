@@ -1,0 +1,185 @@
+//! The directory and the name that a path leads to.
+//!
+//! A symbolic link is followed, wherever in the path it is, only if it belongs to the caller or to the owner
+//! of the directory that it is in. Others may put links into a directory that everybody may write to, such as
+//! `/tmp`, and would choose what is written. The kernel has the same rule, but for such directories only, and
+//! only while `fs.protected_symlinks` is set.
+
+use super::Directory;
+use crate::exit::Failure;
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat, readlinkat};
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+/// As many as the kernel follows.
+const MAX_LINKS: usize = 40;
+
+/// What is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    Nothing,
+    File,
+    Directory,
+    Other,
+}
+
+/// Where something is, or is to be. Its name is no symbolic link.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub directory: Directory,
+    pub name: OsString,
+    pub found: Found,
+}
+
+/// Why nothing can be written there.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PlaceError {
+    #[error("it is a directory")]
+    IsDirectory,
+    #[error("it is not a regular file")]
+    NotRegular,
+    #[error("it has no file name")]
+    NoName,
+    #[error(
+        "{} is a symbolic link of user {owner}: a link is followed only if it belongs to the user who runs this, or to \
+         the owner of its directory", .path.display()
+    )]
+    Link { path: PathBuf, owner: u32 },
+    #[error("{}: more than {MAX_LINKS} symbolic links", .0.display())]
+    Links(PathBuf),
+    #[error("directory {}: {source}", shown(path).display())]
+    Directory { path: PathBuf, source: io::Error },
+}
+
+/// A directory's name, for people.
+fn shown(path: &Path) -> &Path {
+    if path.as_os_str().is_empty() { Path::new(".") } else { path }
+}
+
+/// What is still to go of a path.
+enum Step {
+    Root,
+    Up,
+    Into(OsString),
+}
+
+fn steps(path: &Path) -> impl DoubleEndedIterator<Item = Step> {
+    path.components().filter_map(|component| match component {
+        Component::RootDir => Some(Step::Root),
+        Component::ParentDir => Some(Step::Up),
+        Component::Normal(name) => Some(Step::Into(name.to_owned())),
+        Component::CurDir | Component::Prefix(_) => None,
+    })
+}
+
+/// A path that is opened for nothing but to look at it, and what it leads to.
+const LOOK: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+impl Place {
+    /// Where a file is to be: one may be there already, but nothing else.
+    pub fn of_file(path: &Path) -> Result<Self, PlaceError> {
+        if path.as_os_str().as_bytes().ends_with(b"/") {
+            return Err(PlaceError::IsDirectory);
+        }
+        // A descriptor below /dev/fd has no place; what it is shows without one.
+        if std::fs::metadata(path).is_ok_and(|facts| !facts.is_file() && !facts.is_dir()) {
+            return Err(PlaceError::NotRegular);
+        }
+        let place = Self::of_any(path)?;
+        match place.found {
+            Found::Nothing | Found::File => Ok(place),
+            Found::Directory => Err(PlaceError::IsDirectory),
+            Found::Other => Err(PlaceError::NotRegular),
+        }
+    }
+
+    /// Follows a path. All but its last part has to be there.
+    pub fn of_any(path: &Path) -> Result<Self, PlaceError> {
+        if path.as_os_str().is_empty() {
+            return Err(PlaceError::NoName);
+        }
+        let root = Path::new("/");
+        let mut path_so_far = PathBuf::new();
+        let mut directory = open_directory(Path::new("."), &path_so_far)?;
+        let mut left: VecDeque<Step> = steps(path).collect();
+        let mut links = 0;
+        while let Some(step) = left.pop_front() {
+            let name = match step {
+                Step::Root => {
+                    directory = open_directory(root, root)?;
+                    path_so_far = root.to_owned();
+                    continue;
+                }
+                Step::Up => OsString::from(".."),
+                Step::Into(name) => name,
+            };
+            let failed = |source: rustix::io::Errno| {
+                let path = if left.is_empty() { path_so_far.clone() } else { path_so_far.join(&name) };
+                PlaceError::Directory { path, source: source.into() }
+            };
+            let found = match openat(&directory, &name, LOOK, Mode::empty()) {
+                Ok(found) => found,
+                Err(rustix::io::Errno::NOENT) if left.is_empty() => {
+                    return Ok(Self::new(directory, path_so_far, name, Found::Nothing));
+                }
+                Err(error) => return Err(failed(error)),
+            };
+            let facts = fstat(&found).map_err(failed)?;
+            match FileType::from_raw_mode(facts.st_mode) {
+                FileType::Symlink => {
+                    let owner_of_directory = fstat(&directory).map_err(failed)?.st_uid;
+                    let caller = rustix::process::geteuid().as_raw();
+                    if facts.st_uid != caller && facts.st_uid != owner_of_directory {
+                        return Err(PlaceError::Link { path: path_so_far.join(name), owner: facts.st_uid });
+                    }
+                    links += 1;
+                    if links > MAX_LINKS {
+                        return Err(PlaceError::Links(path.to_owned()));
+                    }
+                    let target = readlinkat(&found, "", Vec::new()).map_err(failed)?;
+                    let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
+                    steps(&target).rev().for_each(|step| left.push_front(step));
+                }
+                FileType::Directory if left.is_empty() && name != OsStr::new("..") => {
+                    return Ok(Self::new(directory, path_so_far, name, Found::Directory));
+                }
+                FileType::Directory => {
+                    directory = found;
+                    path_so_far.push(name);
+                }
+                kind if left.is_empty() => {
+                    let found = if kind == FileType::RegularFile { Found::File } else { Found::Other };
+                    return Ok(Self::new(directory, path_so_far, name, found));
+                }
+                _ => return Err(failed(rustix::io::Errno::NOTDIR)),
+            }
+        }
+        Ok(Self::new(directory, path_so_far, ".".into(), Found::Directory))
+    }
+
+    fn new(directory: OwnedFd, path: PathBuf, name: OsString, found: Found) -> Self {
+        Self { directory: Directory { descriptor: Arc::new(directory), path }, name, found }
+    }
+
+    /// The path without symbolic links.
+    pub fn path(&self) -> PathBuf {
+        self.directory.path.join(&self.name)
+    }
+
+    /// Why a file cannot be made here.
+    pub fn cannot_create(&self, why: &io::Error) -> Failure {
+        let directory = shown(&self.directory.path).display();
+        super::cannot_write(&self.path(), format!("directory {directory}: {why}"))
+    }
+}
+
+fn open_directory(path: &Path, shown: &Path) -> Result<OwnedFd, PlaceError> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    openat(CWD, path, flags, Mode::empty())
+        .map_err(|source| PlaceError::Directory { path: shown.to_owned(), source: source.into() })
+}
