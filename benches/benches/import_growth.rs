@@ -1,5 +1,5 @@
-//! Whether imports take as many instructions for an event of a long trace as for one of a short trace, whatever
-//! waits or was defined before.
+//! Whether imports take as many instructions for an event of a long trace as for one of a short trace,
+//! whatever waits or was defined before.
 //!
 //! Counted by callgrind, which this program runs on itself, with traces of one, two and four times as many
 //! events. `--check` fails if an event of the longer half costs more than a quarter more than one of the

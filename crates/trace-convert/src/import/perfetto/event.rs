@@ -105,7 +105,11 @@ fn flatten<'a>(
     }
     if depth > 0 && !annotation.array_values.is_empty() {
         for (number, entry) in annotation.array_values.iter().enumerate() {
-            flatten(flat, sequence, &format!("{name}[{number}]"), entry, depth - 1);
+            if flat.arguments.len() < MAX_ARGUMENTS {
+                flatten(flat, sequence, &format!("{name}[{number}]"), entry, depth - 1);
+            } else {
+                flat.rest += leaves(entry, depth - 1);
+            }
         }
         return;
     }
