@@ -1,8 +1,8 @@
 //! A program that takes all numbers of descriptors for itself while it is recorded.
 //!
-//! `descriptors close FILE` closes all it does not know; `descriptors 0|1|2 FILE` puts an eventfd, an epoll and
-//! the file at them in turn, beginning with that one. Then it goes on as if nothing was: it records, drops its
-//! provider, forks, and says `well` if all of its own is as it was.
+//! `descriptors close FILE` closes all it does not know; `descriptors 0|1|2 FILE` puts an eventfd, an epoll
+//! and the file at them in turn, beginning with that one. Then it goes on as if nothing was: it records,
+//! drops its provider, forks, and says `well` if all of its own is as it was.
 
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use std::fs::File;

@@ -27,6 +27,7 @@ mod scenarios {
     mod other_readers;
     mod places;
     mod printing;
+    mod privileges;
     mod querying;
     mod readme;
     mod recovering;

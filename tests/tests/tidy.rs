@@ -464,6 +464,28 @@ fn nothing_is_left_undone() {
     }
 }
 
+/// A set-uid program does not do what the environment of its caller says.
+#[test]
+fn what_programs_link_reads_the_environment_in_one_place() {
+    let linked = ["zx-sim", "trace-provider", "trace-engine", "trace-c"];
+    let is_linked = |path: &str| {
+        linked.iter().any(|name| {
+            let root = format!("crates/{name}/");
+            path.starts_with(&format!("{root}src/")) || path.starts_with(&format!("{root}include/"))
+        })
+    };
+    for (path, text) in files(&["rs", "c", "h"]).iter().filter(|(path, _)| is_linked(path)) {
+        if path == "crates/zx-sim/src/environment.rs" || path.ends_with("/tests.rs") {
+            continue;
+        }
+        let code = text.split("mod tests {").next().unwrap_or_default();
+        for way in ["env::var", "getenv(", "libc::environ"] {
+            let reads = code.lines().any(|line| line.contains(way) && !line.trim_start().starts_with("//"));
+            assert!(!reads, "{path} reads the environment: use zx_sim::environment");
+        }
+    }
+}
+
 #[test]
 fn tests_wait_for_conditions_instead_of_sleeping() {
     for (path, text) in files(&["rs"]).iter().filter(|(path, _)| is_test_code(path)) {

@@ -70,9 +70,14 @@ pub struct Connection {
 impl Connection {
     /// Connects to a running manager, if there is one.
     pub fn find() -> Result<Option<Self>, Failure> {
-        for directory in &directories() {
-            if let Some(channel) = connect(directory)? {
-                return Ok(Some(Self::over(channel, directory, false)));
+        let directories = directories();
+        for directory in &directories {
+            match connect(directory) {
+                Ok(Some(channel)) => return Ok(Some(Self::over(channel, directory, false))),
+                Ok(None) => {}
+                Err(error) if directories.len() == 1 => return Err(error),
+                // Another user has taken its name: there are other places.
+                Err(_) => {}
             }
         }
         Ok(None)

@@ -214,6 +214,8 @@ impl Dispatcher {
             if let Found::Manager(line) = found {
                 break Some(line);
             }
+            // Others may have made one of them their own, or given it back.
+            self.directories = manager::directories();
             // Watched before it is tried again, so that nothing that comes after is missed.
             let is_watched = self.watch();
             found = self.register();

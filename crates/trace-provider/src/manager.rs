@@ -4,6 +4,7 @@ use crate::dispatcher::Progress;
 use std::path::PathBuf;
 use trace_protocol::registry::{Registration, RegistryRequest, RegistryResponse, RegistryStatus};
 use trace_protocol::{Message, Txid, VersionRange};
+use zx_sim::environment::variable;
 use zx_sim::{Channel, Error, Handle, RuntimeDir};
 
 /// Names the directory of the manager to register with.
@@ -56,7 +57,7 @@ const SUDO_VARIABLE: &str = "SUDO_UID";
 //= docs/protocol.md#users
 fn may_be_trusted(registry: &Channel) -> bool {
     let own = rustix::process::geteuid();
-    let called_by = || std::env::var(SUDO_VARIABLE).ok()?.parse::<u32>().ok();
+    let called_by = || variable(SUDO_VARIABLE)?.to_str()?.parse::<u32>().ok();
     registry.peer().is_ok_and(|manager| {
         manager.uid == own.as_raw() || manager.uid == 0 || (own.is_root() && called_by() == Some(manager.uid))
     })

@@ -112,9 +112,9 @@ impl TraceProvider {
     }
 
     /// Has a function called for each dump of memory, to say what this program uses memory for: it adds named
-    /// values to the dump. It is called on a thread of the provider's while a recording that wants the category
-    /// `memory_dump` runs; what takes long there holds up the end of a recording. Several functions may be
-    /// registered.
+    /// values to the dump. It is called on a thread of the provider's while a recording that wants the
+    /// category `memory_dump` runs; what takes long there holds up the end of a recording. Several functions
+    /// may be registered.
     ///
     /// ```no_run
     /// # let provider = trace_provider::TraceProvider::new("app");
@@ -200,7 +200,7 @@ impl Drop for TraceProvider {
 }
 
 fn is_to_be_recorded() -> bool {
-    std::env::var_os(RECORD_VARIABLE).is_some_and(|value| value == "1")
+    zx_sim::environment::variable(RECORD_VARIABLE).is_some_and(|value| value == "1")
 }
 
 fn wait_for_start(progress: &Receiver<Progress>) {

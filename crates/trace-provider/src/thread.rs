@@ -3,8 +3,8 @@
 //! Invariants:
 //!
 //! * **S1** Signal sets are initialized by the C library before they are read.
-//! * **S2** A thread that has left the program's table uses nothing that was opened in it, and runs no code of
-//!   the program.
+//! * **S2** A thread that has left the program's table uses nothing that was opened in it, and runs no code
+//!   of the program.
 #![allow(unsafe_code)]
 
 use core::mem::MaybeUninit;

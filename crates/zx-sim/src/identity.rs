@@ -2,8 +2,8 @@
 //!
 //! A library that keeps a descriptor in its program's table cannot know that the number still stands for it:
 //! the program may have closed all numbers it does not know, and opened files of its own under them. Device,
-//! inode and kind tell files and sockets apart. They do not tell the kernel's anonymous objects apart, such as
-//! `eventfd`, `epoll` and `inotify`, which share one inode: those are not to be kept like this.
+//! inode and kind tell files and sockets apart. They do not tell the kernel's anonymous objects apart, such
+//! as `eventfd`, `epoll` and `inotify`, which share one inode: those are not to be kept like this.
 
 use rustix::fs::FileType;
 use std::os::fd::{AsFd, BorrowedFd};

@@ -12,8 +12,9 @@
 //! | [`wait`] | signals with a deadline | `epoll` |
 //! | [`debuglog`] | lines for people | standard error, which is never waited for |
 //! | [`wake`] | waking a thread that has descriptors of its own | a `SOCK_STREAM` pair |
-//! | [`apart`], [`identity`] | descriptors beside those of a program | a table of a thread's own; device and inode |
+//! | [`apart`], [`identity`] | descriptors beside a program's | a thread's own table; device and inode |
 //! | [`process`] | koids, names, death | pid, tid, `pidfd` |
+//! | [`environment`] | what the program's caller says | variables, but none in a set-uid program |
 //! | [`runtime_dir`] | where sockets and VMOs live | a directory of mode 0700 |
 //! | [`ticks`] | one clock for all processes | the invariant TSC, or `CLOCK_MONOTONIC` |
 #![deny(unsafe_code)]
@@ -21,6 +22,7 @@
 pub mod apart;
 pub mod channel;
 pub mod debuglog;
+pub mod environment;
 mod error;
 pub mod fifo;
 pub mod handle;

@@ -1,7 +1,7 @@
 //! The directory where a user's sockets and VMOs live.
 
+use crate::environment;
 use crate::error::{Error, Result};
-use crate::sys;
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::retry_on_intr;
 use std::io::{Read, Seek, Write};
@@ -43,24 +43,23 @@ impl RuntimeDir {
     /// Where to look: the directory that an environment variable names, alone, unless the program runs with
     /// rights its caller does not have; else the user's own and then the system's.
     ///
-    /// The user's is `$XDG_RUNTIME_DIR/<name>`, or `<name>-<uid>` in `/dev/shm` or `/tmp`; the system's
-    /// is `/run/<name>`.
+    /// The user's is `$XDG_RUNTIME_DIR/<name>`; without that variable it is the first of
+    /// `/dev/shm/<name>-<uid>`, `/tmp/<name>-<uid>` and `/run/user/<uid>/<name>` that is this user's, or not
+    /// there: everybody may make the former two, and keep them from this user. Behind the first come those of
+    /// the others that are there, as what was free before may be in use. The system's is `/run/<name>`.
+    //= docs/protocol.md#users
     #[must_use]
     pub fn candidates(variable: &str, name: &str) -> Vec<PathBuf> {
-        let set = std::env::var_os(variable).filter(|value| !value.is_empty());
-        if let Some(path) = set.filter(|_| !sys::is_set_uid()) {
+        if let Some(path) = environment::variable(variable).filter(|value| !value.is_empty()) {
             return vec![PathBuf::from(path)];
         }
-        let uid = rustix::process::geteuid().as_raw();
-        let base = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-        let own = match base.filter(|base| base.is_absolute() && base.is_dir()) {
-            Some(base) if !sys::is_set_uid() => base.join(name),
-            _ => {
-                let base = if Path::new("/dev/shm").is_dir() { "/dev/shm" } else { "/tmp" };
-                Path::new(base).join(format!("{name}-{uid}"))
-            }
+        let base = environment::variable("XDG_RUNTIME_DIR").map(PathBuf::from);
+        let mut found = match base.filter(|base| base.is_absolute() && base.is_dir()) {
+            Some(base) => vec![base.join(name)],
+            None => own_candidates(name, rustix::process::geteuid().as_raw()),
         };
-        vec![own, Path::new("/run").join(name)]
+        found.push(Path::new("/run").join(name));
+        found
     }
 
     /// Opens a runtime directory, and makes it if it is not there: mode 0700, this user's, no symlink, and
@@ -248,6 +247,36 @@ pub(crate) fn create_no_follow(directory: impl AsFd, name: &Path) -> rustix::io:
     let flags = OFlags::CREATE | OFlags::TRUNC | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
     rustix::fs::openat(directory, name, flags, mode).map(std::fs::File::from)
+}
+
+/// Where everybody may make directories, first the one that is in memory.
+const SHARED_BASES: [&str; 2] = ["/dev/shm", "/tmp"];
+/// Where a user's directory is that nobody else can make, if there is one.
+const PRIVATE_BASE: &str = "/run/user";
+
+/// A user's own candidates where the environment names none.
+fn own_candidates(name: &str, uid: u32) -> Vec<PathBuf> {
+    let shared = SHARED_BASES.iter().map(Path::new).filter(|base| base.is_dir());
+    let mut places: Vec<PathBuf> = shared.map(|base| base.join(format!("{name}-{uid}"))).collect();
+    let private = Path::new(PRIVATE_BASE).join(uid.to_string());
+    if places.is_empty() || private.is_dir() {
+        places.push(private.join(name));
+    }
+    let chosen = places.iter().position(|place| may_be_had(place, uid)).unwrap_or(0);
+    let first = places.remove(chosen);
+    places.retain(|place| place.symlink_metadata().is_ok());
+    places.insert(0, first);
+    places
+}
+
+/// Whether a directory is a user's, or can be made; not where others can take it away.
+fn may_be_had(path: &Path, uid: u32) -> bool {
+    let is_safe = open_to_everybody(path).is_none();
+    let is_own = match rustix::fs::statat(rustix::fs::CWD, path, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => FileType::from_raw_mode(stat.st_mode) == FileType::Directory && stat.st_uid == uid,
+        Err(error) => error == rustix::io::Errno::NOENT,
+    };
+    is_safe && is_own
 }
 
 /// The nearest directory above a path where any user may rename and replace what is in it.

@@ -293,3 +293,50 @@ fn a_set_uid_program_ignores_the_environment() {
     }
     assert_eq!(found, [fallback(NOBODY), "/run/name".to_owned()]);
 }
+
+/// Everybody may make a directory of that name, and what is made is not used.
+//= docs/protocol.md#users
+#[test]
+fn a_directory_that_another_user_has_made_is_not_chosen() {
+    let test = "runtime_dir::a_directory_that_another_user_has_made_is_not_chosen";
+    if !rustix::process::getuid().is_root() || !Path::new("/dev/shm").is_dir() {
+        return skip(test, "root", "only root can make a directory in another's name");
+    }
+    let name = format!("squat-{}", std::process::id());
+    let [in_memory, on_disk] = ["/dev/shm", "/tmp"].map(|base| Path::new(base).join(format!("{name}-0")));
+    let found = |name: &str| {
+        let change = |command: &mut Command| {
+            command.env_remove(VARIABLE).env_remove("XDG_RUNTIME_DIR");
+        };
+        let child = child::start_with(change, |channel| {
+            let name = String::from_utf8(receive_bytes(&channel)).unwrap();
+            let found = RuntimeDir::candidates(VARIABLE, &name);
+            let text: Vec<_> = found.iter().map(|path| path.to_str().unwrap()).collect();
+            channel.write(format!("0\n{}", text.join("\n")).as_bytes(), Vec::new()).unwrap();
+        })?;
+        child.channel.write(name.as_bytes(), Vec::new()).unwrap();
+        Some(candidates_from(child).1)
+    };
+    let system = format!("/run/{name}");
+    let text = |path: &Path| path.to_str().unwrap().to_owned();
+    let Some(before) = found(&name) else {
+        return;
+    };
+    assert_eq!(before, [text(&in_memory), system.clone()]);
+    std::fs::create_dir(&in_memory).unwrap();
+    let own = found(&name).unwrap();
+    chown(&in_memory, Some(NOBODY), None).unwrap();
+    let taken = found(&name).unwrap();
+    // Where this user's is in use, it is looked at when the first is free again.
+    std::fs::create_dir(&on_disk).unwrap();
+    std::fs::remove_dir(&in_memory).unwrap();
+    let free_again = found(&name).unwrap();
+    std::os::unix::fs::symlink("/", &in_memory).unwrap();
+    let linked = found(&name).unwrap();
+    std::fs::remove_file(&in_memory).unwrap();
+    std::fs::remove_dir(&on_disk).unwrap();
+    assert_eq!(own, [text(&in_memory), system.clone()]);
+    assert_eq!(taken, [text(&on_disk), text(&in_memory), system.clone()]);
+    assert_eq!(free_again, [text(&in_memory), text(&on_disk), system.clone()]);
+    assert_eq!(linked, [text(&on_disk), text(&in_memory), system]);
+}

@@ -1,0 +1,12 @@
+//! What the caller of the program says in the environment.
+
+use crate::sys;
+use std::ffi::OsString;
+
+/// The value of a variable, in a program that trusts its caller. None in one that has rights its caller does
+/// not have, such as a set-uid program: there the environment says nothing.
+//= docs/protocol.md#users
+#[must_use]
+pub fn variable(name: &str) -> Option<OsString> {
+    if sys::is_set_uid() { None } else { std::env::var_os(name) }
+}
