@@ -27,7 +27,12 @@ fn full_pipe() -> (PipeReader, OwnedFd) {
 
 /// A terminal that is gone: writing to it is an input/output error.
 fn lost_terminal() -> OwnedFd {
-    openpty(None, None).unwrap().slave
+    let pty = openpty(None, None).unwrap();
+    // Programs that other tests start meanwhile must not have it.
+    for end in [&pty.master, &pty.slave] {
+        rustix::io::fcntl_setfd(end, rustix::io::FdFlags::CLOEXEC).unwrap();
+    }
+    pty.slave
 }
 
 /// A recording of `emit 1 20`, whose own output goes nowhere.

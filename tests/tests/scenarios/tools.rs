@@ -216,6 +216,10 @@ impl Terminal {
 
     fn with(sandbox: &Sandbox, arguments: &[&str], no_color: Option<&str>) -> Self {
         let pty = openpty(None, None).expect("a terminal");
+        // Else the manager, which outlives the recording, would have it too.
+        for end in [&pty.master, &pty.slave] {
+            rustix::io::fcntl_setfd(end, rustix::io::FdFlags::CLOEXEC).expect("a descriptor");
+        }
         let end = || Stdio::from(pty.slave.try_clone().expect("a descriptor"));
         let template = sandbox.command("trace");
         let mut command = Command::new("setsid");
