@@ -1,7 +1,7 @@
 //! The way to a manager: finds one or starts one, asks it, and holds a session with it.
 
 use crate::exit::{ALREADY_RUNNING, Failure};
-use rustix::fs::Mode;
+use rustix::fs::{Access, Mode};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -45,7 +45,11 @@ pub fn free_mebibytes(directory: &Path) -> Option<u64> {
 /// new one, so that nothing that is there is deleted or opened to others. None where there is no room for
 /// one.
 pub fn own_directory() -> Option<String> {
-    let base = BASES.into_iter().find(|base| free_mebibytes(Path::new(base)) >= Some(ENOUGH_MIB))?;
+    let has_room = |base: &&str| {
+        rustix::fs::access(*base, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+            && free_mebibytes(Path::new(base)) >= Some(ENOUGH_MIB)
+    };
+    let base = BASES.into_iter().find(has_room)?;
     Some(format!("export {RUNTIME_VARIABLE}=\"$(mktemp -d {base}/trace-XXXXXX)\""))
 }
 

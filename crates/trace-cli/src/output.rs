@@ -14,8 +14,8 @@ pub use folder::Folder;
 pub use unfinished::remove_on_signal;
 
 use crate::exit::Failure;
-use place::{Found, Place};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, fchmod, openat, statat};
+use place::{Found, Place, is_trusted};
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, fchmod, fchown, openat, statat};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::fs::File;
@@ -109,10 +109,17 @@ impl TemporaryFile {
     /// Gives it a name in its directory, once its contents are on disk. What had the name before is replaced.
     fn finish(self, name: &OsStr) -> io::Result<()> {
         let replaced = statat(&self.directory.descriptor, name, AtFlags::SYMLINK_NOFOLLOW);
+        // A file that another user has put there does not decide who may read this one.
         if let Ok(replaced) = replaced
             && FileType::from_raw_mode(replaced.st_mode) == FileType::RegularFile
+            && is_trusted(replaced.st_uid, &self.directory.descriptor)?
         {
-            set_mode(&self.file, Mode::from_raw_mode(replaced.st_mode) & KEPT_MODE);
+            let mut mode = Mode::from_raw_mode(replaced.st_mode) & KEPT_MODE;
+            if fchown(&self.file, None, Some(Gid::from_raw(replaced.st_gid))).is_err() {
+                // What its group was allowed is not for another group.
+                mode -= Mode::RWXG;
+            }
+            set_mode(&self.file, mode);
         }
         self.file.sync_all()?;
         self.unfinished.rename(name)

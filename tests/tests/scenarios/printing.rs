@@ -1,7 +1,7 @@
 //! Standard output and standard error that are closed, full, or gone.
 
 use nix::pty::openpty;
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::pipe::fcntl_getpipe_size;
 use std::fs::File;
 use std::io::{PipeReader, Read, Write};
@@ -33,6 +33,17 @@ fn lost_terminal() -> OwnedFd {
         rustix::io::fcntl_setfd(end, rustix::io::FdFlags::CLOEXEC).unwrap();
     }
     pty.slave
+}
+
+/// A terminal that takes nothing more: nobody reads it.
+fn stopped_terminal() -> (OwnedFd, OwnedFd) {
+    let pty = openpty(None, None).unwrap();
+    let flags = fcntl_getfl(&pty.slave).unwrap();
+    fcntl_setfl(&pty.slave, flags | OFlags::NONBLOCK).unwrap();
+    while rustix::io::write(&pty.slave, &[b'.'; 64]).is_ok() {}
+    while rustix::io::write(&pty.slave, b".").is_ok() {}
+    fcntl_setfl(&pty.slave, flags).unwrap();
+    (pty.master, pty.slave)
 }
 
 /// A recording of `emit 1 20`, whose own output goes nowhere.
@@ -68,10 +79,12 @@ fn assert_recorded(sandbox: &Sandbox, what: &str, command: &mut Command) {
 fn a_recording_is_whole_whatever_becomes_of_its_messages() {
     let (_reader, full) = full_pipe();
     let (_, closed) = std::io::pipe().unwrap();
+    let (_master, stopped) = stopped_terminal();
     for (what, stderr) in [
         ("a full pipe that nobody reads", Stdio::from(full)),
         ("a pipe that nobody has open", Stdio::from(closed)),
         ("a full disk", Stdio::from(full_device())),
+        ("a terminal that nobody reads", Stdio::from(stopped)),
         ("a terminal that is gone", Stdio::from(lost_terminal())),
     ] {
         let sandbox = Sandbox::new();
@@ -172,7 +185,7 @@ fn a_slow_reader_of_stdout_is_waited_for() {
         let size = fcntl_getpipe_size(&writer).unwrap();
         assert!(expected.len() > 3 * size);
         if is_nonblocking {
-            rustix::fs::fcntl_setfl(&writer, OFlags::WRONLY | OFlags::NONBLOCK).unwrap();
+            fcntl_setfl(&writer, OFlags::WRONLY | OFlags::NONBLOCK).unwrap();
         }
         let mut command = sandbox.command("trace");
         let mut child = command.args(["dump", "trace.fxt"]).stdout(writer).spawn().unwrap();

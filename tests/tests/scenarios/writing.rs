@@ -118,7 +118,7 @@ fn new_files_are_their_owners_alone_whatever_the_umask() {
 //= docs/recording.md#files
 #[test]
 fn a_file_that_is_replaced_keeps_its_mode() {
-    let shell = Shell::of(ALICE);
+    let mut shell = Shell::of(ALICE);
     fs::write(shell.file("spec.json"), SPEC).unwrap();
     for (umask, mode) in [("0777", 0o644), ("077", 0o640), ("0", 0o600), ("022", 0o444), ("022", 0o764)] {
         for (script, files) in WRITERS {
@@ -130,6 +130,7 @@ fn a_file_that_is_replaced_keeps_its_mode() {
                 chown(path.parent().unwrap(), Some(shell.uid), Some(shell.uid)).unwrap();
                 if !path.exists() {
                     fs::write(&path, "before").unwrap();
+                    chown(&path, Some(shell.uid), Some(shell.uid)).unwrap();
                 }
                 set_mode(&path, mode);
             }
@@ -141,6 +142,31 @@ fn a_file_that_is_replaced_keeps_its_mode() {
                 assert!(facts.mode() & 0o7777 == mode && facts.ino() != before, "{mode:o}: {script}: {file}");
             }
         }
+    }
+    if rustix::process::geteuid().is_root() {
+        // Its group is kept; where it cannot be, the other group is allowed nothing.
+        for (uid, kept) in [(0, (0o660, 4_010)), (ALICE, (0o600, ALICE))] {
+            let file = shell.file(&format!("of-{uid}.fxt"));
+            fs::write(&file, "before").unwrap();
+            chown(&file, Some(ALICE), Some(4_010)).unwrap();
+            set_mode(&file, 0o660);
+            shell.uid = uid;
+            shell.succeed(&format!("trace convert a.fxt of-{uid}.fxt"));
+            let facts = fs::metadata(&file).unwrap();
+            assert_eq!((facts.mode() & 0o7777, facts.gid()), kept, "{uid}");
+        }
+        // What another user has put there decides nothing.
+        let public = shell.file("public");
+        fs::create_dir(&public).unwrap();
+        set_mode(&public, 0o1777);
+        let file = public.join("x.fxt");
+        fs::write(&file, "before").unwrap();
+        chown(&file, Some(MALLORY), Some(MALLORY)).unwrap();
+        set_mode(&file, 0o666);
+        shell.uid = 0;
+        shell.succeed("trace convert a.fxt public/x.fxt");
+        assert_eq!(mode_of(&file), 0o600);
+        shell.uid = ALICE;
     }
     // A program that runs as its owner does not become one with other contents.
     set_mode(&shell.file("a.fxt"), 0o4755);

@@ -11,7 +11,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat, readlinkat};
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -132,9 +132,7 @@ impl Place {
             let facts = fstat(&found).map_err(failed)?;
             match FileType::from_raw_mode(facts.st_mode) {
                 FileType::Symlink => {
-                    let owner_of_directory = fstat(&directory).map_err(failed)?.st_uid;
-                    let caller = rustix::process::geteuid().as_raw();
-                    if facts.st_uid != caller && facts.st_uid != owner_of_directory {
+                    if !is_trusted(facts.st_uid, &directory).map_err(failed)? {
                         return Err(PlaceError::Link { path: path_so_far.join(name), owner: facts.st_uid });
                     }
                     links += 1;
@@ -176,6 +174,12 @@ impl Place {
         let directory = shown(&self.directory.path).display();
         super::cannot_write(&self.path(), format!("directory {directory}: {why}"))
     }
+}
+
+/// Whether what stands in a directory was put there by the caller, or by the owner of the directory, who may
+/// do anything in it anyway.
+pub(super) fn is_trusted(owner: u32, directory: impl AsFd) -> rustix::io::Result<bool> {
+    Ok(owner == rustix::process::geteuid().as_raw() || owner == fstat(directory)?.st_uid)
 }
 
 fn open_directory(path: &Path, shown: &Path) -> Result<OwnedFd, PlaceError> {

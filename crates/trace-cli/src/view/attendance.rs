@@ -66,7 +66,7 @@ impl Attendance {
     }
 
     /// The trace was fetched, or the page is open.
-    pub fn is_served(&self) {
+    pub fn note_served(&self) {
         self.state().is_served = true;
         self.changed.notify_one();
     }
@@ -102,7 +102,7 @@ mod tests {
         // A slow reader, and a quick one that has all of it.
         attendance.arrive();
         attendance.arrive();
-        attendance.is_served();
+        attendance.note_served();
         attendance.leave_at(began + Duration::from_secs(1));
         assert_eq!(end(), None);
         let left = began + Duration::from_secs(2);

@@ -64,7 +64,7 @@ impl Reading {
                 if self.left == 0
                     && let Some(attendance) = self.attendance.take()
                 {
-                    attendance.is_served();
+                    attendance.note_served();
                 }
                 Ok(bytes.into())
             }

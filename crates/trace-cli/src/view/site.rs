@@ -93,7 +93,7 @@ impl Site {
         let mut answer = match (below_token, &self.ui) {
             _ if !is_read => Some(empty(StatusCode::NO_CONTENT)),
             (Some(CONNECTION), Some(_)) => {
-                attendance.is_served();
+                attendance.note_served();
                 Some(with_type(Content::Open(Bytes::from_static(b":\n\n")), "text/event-stream"))
             }
             // The name is for people: the page may write it in another way than it was given here.
