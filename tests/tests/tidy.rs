@@ -453,6 +453,77 @@ fn one_module_of_a_crate_prints() {
     }
 }
 
+/// The variants of errors, each from its text to the next one's.
+fn error_texts(source: &str) -> Vec<String> {
+    let starts: Vec<usize> = source.match_indices("#[error(").map(|(at, _)| at).collect();
+    let ends = starts.iter().copied().skip(1).chain([source.len()]);
+    let parts = starts.iter().zip(ends).map(|(start, end)| &source[*start..end]);
+    // The last one ends with its type.
+    parts.map(|part| part.split("\n}\n").next().unwrap_or(part).to_owned()).collect()
+}
+
+/// The name of a field of a variant whose text quotes it, and which is its source.
+fn quoted_source(variant: &str) -> Option<String> {
+    let (text, fields) = variant.split_once(")]\n")?;
+    let is_quoted = |field: &str| {
+        let quotes =
+            [format!("{{{field}}}"), format!("{{{field}:"), format!(", {field}"), format!(", .{field}")];
+        quotes.iter().any(|quote| text.contains(quote))
+    };
+    let marked = ["#[source]", "#[from]"].iter().filter_map(|mark| fields.split_once(mark));
+    let marked = marked.map(|(before, after)| {
+        let name = after.trim_start().split(|byte: char| !byte.is_alphanumeric() && byte != '_').next();
+        let is_named = after.trim_start()[name.map_or(0, str::len)..].starts_with(": ");
+        match name {
+            Some(name) if is_named => name.to_owned(),
+            _ => before.rsplit('(').next().unwrap_or_default().matches(',').count().to_string(),
+        }
+    });
+    // The derive macro takes a field of this name for the source.
+    let named = fields.contains(" source: ").then(|| "source".to_owned());
+    marked.chain(named).find(|field| is_quoted(field))
+}
+
+/// An error's text either has its source's text in it or has a source, not both: whoever prints the chain, as
+/// most programs do, prints it twice otherwise.
+#[test]
+fn texts_of_errors_do_not_quote_their_sources() {
+    for (variant, expected) in [
+        ("#[error(\"cannot read: {0}\")]\n    Read(#[from] io::Error),\n", Some("0")),
+        ("#[error(\"cannot read: {1}\")]\n    Read(u64, #[source] io::Error),\n", Some("1")),
+        ("#[error(\"{what}: {source}\")]\n    Io { what: String, source: io::Error },\n", Some("source")),
+        ("#[error(\"{}: {why:#}\", path)]\n    Io { #[source] why: io::Error },\n", Some("why")),
+        ("#[error(\"{}\", source)]\n    Io { source: io::Error },\n", Some("source")),
+        ("#[error(\"{what}: {error}\")]\n    Io { what: String, error: io::Error },\n", None),
+        ("#[error(\"{0}\")]\n    Read(u64, #[source] io::Error),\n", None),
+        ("#[error(transparent)]\n    Read(#[from] io::Error),\n", None),
+        ("#[error(\"cannot read\")]\n    Read(#[from] io::Error),\n", None),
+    ] {
+        assert_eq!(quoted_source(variant).as_deref(), expected, "{variant}");
+    }
+    let mut count = 0;
+    for (path, text) in files(&["rs"]).iter().filter(|(path, _)| !path.ends_with("tidy.rs")) {
+        for variant in error_texts(text) {
+            count += 1;
+            let quoted = quoted_source(&variant);
+            assert!(quoted.is_none(), "{path} quotes the source {quoted:?}: {variant}");
+        }
+    }
+    assert!(count > 100, "{count}");
+}
+
+/// `{error}: {source}` and its like.
+#[test]
+fn sources_are_not_printed_beside_their_errors() {
+    for (path, text) in files(&["rs"]).iter().filter(|(path, _)| !path.ends_with("tidy.rs")) {
+        for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
+            let is_twice = ["{error}: {source}", "{e}: {source}", "{error:#}", "{error}: {cause}"];
+            let is_twice = is_twice.iter().any(|way| line.contains(way));
+            assert!(!is_twice, "{path} prints a source beside its error: {}", line.trim());
+        }
+    }
+}
+
 #[test]
 fn nothing_is_left_undone() {
     let marks = ["TO-DO", "FIX-ME"].map(|mark| mark.replace('-', ""));

@@ -48,7 +48,7 @@ impl Instance {
             }
             made => made,
         }
-        .map_err(|source| Error::File { path: path.clone(), source })?;
+        .map_err(|error| Error::File { path: path.clone(), error })?;
         let mut instance = Self { tracefs: tracefs.clone(), path, pipes: Vec::new(), probes: 0 };
         instance.set_up(clock, buffer_kilobytes, lock)?;
         Ok(instance)
@@ -68,7 +68,7 @@ impl Instance {
     fn open_pipes(&mut self) -> Result<(), Error> {
         let directory = self.path.join("per_cpu");
         let cpus =
-            fs::read_dir(&directory).map_err(|source| Error::File { path: directory.clone(), source })?;
+            fs::read_dir(&directory).map_err(|error| Error::File { path: directory.clone(), error })?;
         for entry in cpus.flatten() {
             let name = entry.file_name();
             let number = name.to_str().and_then(|name| name.strip_prefix("cpu")?.parse().ok());
@@ -78,7 +78,7 @@ impl Instance {
             let path = entry.path().join("trace_pipe_raw");
             let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
             let pipe = File::options().read(true).custom_flags(flags).open(&path);
-            self.pipes.push((cpu, pipe.map_err(|source| Error::File { path, source })?));
+            self.pipes.push((cpu, pipe.map_err(|error| Error::File { path, error })?));
         }
         self.pipes.sort_by_key(|(cpu, _)| *cpu);
         Ok(())
@@ -151,9 +151,9 @@ impl Instance {
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(source) => {
+                Err(error) => {
                     let path = self.path.join(format!("per_cpu/cpu{cpu}/trace_pipe_raw"));
-                    return Err(Error::File { path, source });
+                    return Err(Error::File { path, error });
                 }
             }
         }

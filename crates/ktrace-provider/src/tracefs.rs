@@ -35,12 +35,12 @@ pub enum Error {
     #[error("kernel events cannot be put on the time line: the kernel's trace_clock has no {0}")]
     NoClock(&'static str),
     /// A file cannot be read or written.
-    #[error("{}: {source}", .path.display())]
+    #[error("{}: {error}", .path.display())]
     File {
         /// Which.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        error: io::Error,
     },
     /// A file says what is not understood.
     #[error("{}: not understood", .0.display())]
@@ -71,7 +71,7 @@ pub(crate) fn read(path: &Path) -> Result<String, Error> {
         }
         Ok(())
     };
-    fill().map_err(|source| Error::File { path: path.to_owned(), source })?;
+    fill().map_err(|error| Error::File { path: path.to_owned(), error })?;
     Ok(String::from_utf8_lossy(&bytes[..length]).into_owned())
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), Error> {
         use std::io::Write;
         file.write_all(text.as_bytes())
     });
-    written.map_err(|source| Error::File { path: path.to_owned(), source })
+    written.map_err(|error| Error::File { path: path.to_owned(), error })
 }
 
 fn append(path: &Path, text: &str) -> Result<(), Error> {
@@ -89,7 +89,7 @@ fn append(path: &Path, text: &str) -> Result<(), Error> {
         use std::io::Write;
         file.write_all(text.as_bytes())
     });
-    written.map_err(|source| Error::File { path: path.to_owned(), source })
+    written.map_err(|error| Error::File { path: path.to_owned(), error })
 }
 
 impl Tracefs {

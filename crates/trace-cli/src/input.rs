@@ -82,11 +82,11 @@ pub fn problem(error: &(dyn Error + 'static)) -> String {
     while let Some(error) = next {
         let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         if let Some(import) = inner.and_then(|inner| inner.downcast_ref::<ImportError>()) {
-            return import.to_string();
+            return trace_manager::problem(import);
         }
         next = error.source();
     }
-    error.to_string()
+    trace_manager::problem(error)
 }
 
 /// What an import left out; nothing before it is done, or where there was none.

@@ -9,6 +9,7 @@ use crate::stdio::say;
 use std::fs::File;
 use std::io::{Seek, Write};
 use std::time::Duration;
+use trace_manager::problem;
 use trace_protocol::controller::{
     ProviderStats, ProvisionerRequest, ProvisionerResponse, SnapshotError, StopResult,
 };
@@ -33,8 +34,8 @@ pub fn run(options: &Snapshot) -> Result<(), Failure> {
         let mut sink = destination.sink();
         let coverage = since.copy(&whole, &mut *sink);
         let flushed = sink.flush();
-        let coverage =
-            coverage.map_err(|error| Failure::new(format!("cannot copy the snapshot: {error}")))?;
+        let coverage = coverage
+            .map_err(|error| Failure::new(format!("cannot copy the snapshot: {}", problem(&error))))?;
         flushed.map_err(|error| Failure::new(format!("cannot write the snapshot: {error}")))?;
         coverage
     };

@@ -23,10 +23,10 @@ const LINE_BYTES: usize = 1 << 20;
 #[non_exhaustive]
 pub enum ImportError {
     /// The input cannot be read.
-    #[error("cannot read: {0}")]
+    #[error("cannot read")]
     Read(#[source] io::Error),
     /// The archive cannot be written.
-    #[error("cannot write: {0}")]
+    #[error("cannot write")]
     Write(#[source] io::Error),
     /// It is not what it seemed to be.
     #[error("line {line}, column {column}: {problem}")]

@@ -28,7 +28,7 @@ pub enum ConvertError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The output cannot be written.
-    #[error("cannot write: {0}")]
+    #[error("cannot write")]
     Write(#[source] io::Error),
 }
 

@@ -75,20 +75,20 @@ pub enum Error {
         pid: Option<u32>,
     },
     /// The runtime directory or something in it cannot be used.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {error}", path.display())]
     Path {
         /// What cannot be used.
         path: PathBuf,
         /// Why.
-        source: zx_sim::Error,
+        error: zx_sim::Error,
     },
     /// The operating system refused something else.
-    #[error("{what}: {source}")]
+    #[error("{what}: {error}")]
     System {
         /// What was tried.
         what: &'static str,
         /// What it says.
-        source: zx_sim::Error,
+        error: zx_sim::Error,
     },
 }
 
@@ -100,7 +100,7 @@ pub enum Error {
 pub fn run(options: Options) -> Result<(), Error> {
     let path = |path: &Path| {
         let path = path.to_owned();
-        move |source| Error::Path { path, source }
+        move |error| Error::Path { path, error }
     };
     let open = match options.is_for_all_users {
         true => RuntimeDir::open_or_create_for_all,
@@ -191,7 +191,7 @@ impl Daemon {
         clock: Clock,
         (registry, provisioner): (Listener, Listener),
     ) -> Result<Self, Error> {
-        let system = |what| move |source| Error::System { what, source };
+        let system = |what| move |error| Error::System { what, error };
         let waits = WaitSet::new().map_err(system("cannot wait"))?;
         let (signals, signal_writer) = zx_sim::Socket::pair().map_err(system("cannot make a socket"))?;
         for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
@@ -269,7 +269,7 @@ impl Daemon {
             }
             let deadline = if self.is_busy { Some(Instant::now()) } else { self.deadline() };
             let wait = self.waits.wait(&mut events, deadline);
-            wait.map_err(|source| Error::System { what: "cannot wait", source })?;
+            wait.map_err(|error| Error::System { what: "cannot wait", error })?;
             for event in &events {
                 let key = Key::decode(event.key);
                 if key == Key::Signal {

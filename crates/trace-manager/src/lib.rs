@@ -10,3 +10,5 @@ pub mod core;
 pub mod daemon;
 mod problem;
 pub mod recovery;
+
+pub use problem::problem;

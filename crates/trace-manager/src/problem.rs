@@ -2,12 +2,13 @@
 
 use std::error::Error;
 
-/// What an error says, and what each of its sources says that it does not say itself: some messages quote
-/// their source.
+/// What an error says, and what each of its sources says that it does not say itself: messages of other
+/// packages may quote their source, ours do not.
 ///
 /// The one place that goes through sources to print them, so that none is printed twice; the tidy test holds
-/// that.
-pub(crate) fn problem(error: &dyn Error) -> String {
+/// both.
+#[must_use]
+pub fn problem(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(source) = next {
@@ -23,21 +24,33 @@ pub(crate) fn problem(error: &dyn Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io;
+    use std::{fmt, io};
 
     #[derive(Debug, thiserror::Error)]
-    enum Sample {
-        #[error("cannot read")]
-        Chained(#[source] io::Error),
-        #[error("cannot read: {0}")]
-        Quoted(#[source] io::Error),
+    #[error("cannot read")]
+    struct Chained(#[source] io::Error);
+
+    /// As other packages do.
+    #[derive(Debug)]
+    struct Quoted(io::Error);
+
+    impl fmt::Display for Quoted {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "cannot read: {}", self.0)
+        }
+    }
+
+    impl Error for Quoted {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            Some(&self.0)
+        }
     }
 
     #[test]
     fn a_source_is_printed_once() {
         let source = || io::Error::other("no such file");
-        assert_eq!(problem(&Sample::Chained(source())), "cannot read: no such file");
-        assert_eq!(problem(&Sample::Quoted(source())), "cannot read: no such file");
-        assert_eq!(problem(&io::Error::other(Sample::Chained(source()))), "cannot read: no such file");
+        assert_eq!(problem(&Chained(source())), "cannot read: no such file");
+        assert_eq!(problem(&Quoted(source())), "cannot read: no such file");
+        assert_eq!(problem(&io::Error::other(Chained(source()))), "cannot read: no such file");
     }
 }

@@ -59,20 +59,20 @@ pub enum Error {
         directory: PathBuf,
     },
     /// It says too little of itself.
-    #[error("{}: {source}", directory.display())]
+    #[error("{}: {error}", directory.display())]
     Manifest {
         /// The session's directory.
         directory: PathBuf,
         /// What is wrong.
-        source: ManifestError,
+        error: ManifestError,
     },
     /// The archive, or something of the session, cannot be read or written.
-    #[error("{what}: {source}")]
+    #[error("{what}: {error}")]
     Io {
         /// What was tried.
         what: String,
         /// What the operating system says.
-        source: io::Error,
+        error: io::Error,
     },
     /// A program still records into a buffer, or may.
     #[error("{}: {} (pid {}) still has its buffer", directory.display(), name, pid)]
@@ -117,7 +117,7 @@ pub fn session_directories(runtime: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 fn read_manifest(directory: &Path) -> Result<Manifest, Error> {
-    Manifest::read(directory).map_err(|source| Error::Manifest { directory: directory.to_owned(), source })
+    Manifest::read(directory).map_err(|error| Error::Manifest { directory: directory.to_owned(), error })
 }
 
 impl Session {
@@ -199,7 +199,7 @@ impl Leftover {
     /// The archive cannot be written. A buffer that cannot be read is told of in its statistics.
     //= docs/recovery.md#what-is-recovered
     pub fn recover(&self, out: &mut impl Write, mut report: impl FnMut(&Recovered)) -> Result<(), Error> {
-        let failed = |source| Error::Io { what: "cannot write the archive".to_owned(), source };
+        let failed = |error| Error::Io { what: "cannot write the archive".to_owned(), error };
         let mut bytes = Vec::new();
         archive::magic(&mut bytes);
         // Missing where it was killed before it could.
@@ -276,7 +276,7 @@ impl Leftover {
     pub fn note_recovered(&self, file: &Path) -> Result<(), Error> {
         let entry = Entry::Recovered { file: file.display().to_string() };
         let noted = Writer::open(&self.session.directory).and_then(|mut writer| writer.append(&entry));
-        noted.map_err(|source| Error::Io { what: format!("{}", self.session.directory.display()), source })
+        noted.map_err(|error| Error::Io { what: format!("{}", self.session.directory.display()), error })
     }
 
     /// Deletes the session's buffers and its directory.
@@ -289,7 +289,7 @@ impl Leftover {
             let (name, pid) = (provider.name.clone(), provider.pid);
             return Err(Error::StillLive { directory: directory.clone(), name, pid });
         }
-        let failed = |source| Error::Io { what: format!("cannot delete {}", directory.display()), source };
+        let failed = |error| Error::Io { what: format!("cannot delete {}", directory.display()), error };
         std::fs::remove_dir_all(directory).map_err(failed)
     }
 }

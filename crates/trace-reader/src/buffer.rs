@@ -109,7 +109,7 @@ pub enum BufferError {
         missing: u64,
     },
     /// The header is not that of a buffer we asked for.
-    #[error("buffer header: {0}")]
+    #[error("bad buffer header")]
     Header(#[from] HeaderError),
 }
 

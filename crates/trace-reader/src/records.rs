@@ -77,7 +77,7 @@ pub enum ReadError {
         header: RecordHeader,
     },
     /// The operating system refused, or compressed data is bad.
-    #[error("cannot read at byte {offset}: {source}")]
+    #[error("cannot read at byte {offset}")]
     Io {
         /// Where reading stopped, in bytes of the trace itself.
         offset: Offset,

@@ -35,7 +35,7 @@ pub enum SinceError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The copy cannot be written.
-    #[error("cannot write: {0}")]
+    #[error("cannot write")]
     Write(#[from] io::Error),
 }
 

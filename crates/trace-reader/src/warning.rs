@@ -25,7 +25,7 @@ pub struct Warning {
 pub enum WarningKind {
     /// The record does not make sense and is left out.
     #[error("malformed record: {0}")]
-    Malformed(#[from] DecodeError),
+    Malformed(DecodeError),
     /// A stretch that could not be read; reading goes on behind it.
     #[error("{0} damaged bytes skipped")]
     Damaged(u64),

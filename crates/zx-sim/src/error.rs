@@ -79,19 +79,19 @@ pub enum Error {
         problem: String,
     },
     /// The operating system refused.
-    #[error("{what}: {source}")]
+    #[error("{what}: {error}")]
     Io {
         /// What was tried.
         what: String,
-        /// What it says.
-        source: io::Error,
+        /// What it says; a part of the text, and no source.
+        error: io::Error,
     },
 }
 
 impl Error {
     /// An error of the operating system, with what was tried.
-    pub fn io(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
-        Self::Io { what: what.into(), source: source.into() }
+    pub fn io(what: impl Into<String>, error: impl Into<io::Error>) -> Self {
+        Self::Io { what: what.into(), error: error.into() }
     }
 
     /// Sorts an error of a read or write into those every caller handles and the rest.

@@ -58,7 +58,7 @@ pub enum AskError {
     #[error(transparent)]
     Query(#[from] QueryError),
     /// The answer cannot be written.
-    #[error("cannot write: {0}")]
+    #[error("cannot write")]
     Write(#[source] io::Error),
 }
 

@@ -189,7 +189,7 @@ pub struct Manifest {
 pub enum ManifestError {
     /// It cannot be read.
     #[error("cannot read its manifest: {0}")]
-    Io(#[from] io::Error),
+    Io(io::Error),
     /// The first line is missing or something else.
     #[error("its manifest is empty or damaged")]
     Empty,
@@ -209,9 +209,10 @@ impl Manifest {
     /// # Errors
     /// There is none, or its beginning says nothing.
     pub fn read(directory: &Path) -> Result<Self, ManifestError> {
-        let file = OpenOptions::new().read(true).custom_flags(no_follow()).open(directory.join(FILE))?;
         let mut bytes = Vec::new();
-        file.take(MAX_BYTES).read_to_end(&mut bytes)?;
+        let file = OpenOptions::new().read(true).custom_flags(no_follow()).open(directory.join(FILE));
+        let read = file.and_then(|file| file.take(MAX_BYTES).read_to_end(&mut bytes));
+        read.map_err(ManifestError::Io)?;
         Self::parse(&bytes)
     }
 

@@ -111,9 +111,9 @@ fn a_name_is_taken_once() {
     let first = Vmo::create_in(directory.path(), "vmo", 4096).unwrap();
     first.write_at(0, b"mine").unwrap();
     match Vmo::create_in(directory.path(), "vmo", 100) {
-        Err(Error::Io { what, source }) => {
+        Err(Error::Io { what, error }) => {
             assert_eq!(what, format!("cannot create {}", directory.path().join("vmo").display()));
-            assert_eq!(source.kind(), ErrorKind::AlreadyExists);
+            assert_eq!(error.kind(), ErrorKind::AlreadyExists);
         }
         other => panic!("{other:?}"),
     }
