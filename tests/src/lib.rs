@@ -15,6 +15,7 @@ pub mod proxy;
 pub mod sandbox;
 pub mod scene;
 pub mod skip;
+pub mod spoof;
 pub mod tracer;
 
 pub use archive::Archive;

@@ -22,6 +22,7 @@ mod scenarios {
     mod manager;
     mod memory;
     mod modes;
+    mod names;
     mod off;
     mod options;
     mod other_readers;

@@ -3,6 +3,7 @@
 
 use clap::Parser;
 use std::process::ExitCode;
+use trace_format::shown::Shown;
 
 /// Provides events of the kernel to recordings, until Ctrl-C.
 #[derive(Debug, Parser)]
@@ -41,7 +42,7 @@ fn main() -> ExitCode {
     match ktrace_provider::run(&options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            zx_sim::debuglog::write(&format!("ktrace-provider: {failure}"));
+            zx_sim::debuglog::write(&format!("ktrace-provider: {}", Shown(&failure.to_string())));
             ExitCode::FAILURE
         }
     }

@@ -7,6 +7,7 @@ use crate::progress;
 use crate::stdio;
 use serde_json::json;
 use std::fmt::Write as _;
+use trace_format::shown::Shown;
 use trace_reader::check::{Limits, Report, check};
 use trace_reader::item::Nanos;
 
@@ -36,7 +37,8 @@ pub fn run(options: &Check) -> Result<u8, Failure> {
         true => machine(&report, &options.allow, options.clocks),
         false => human(&name, &report, &options.allow),
     };
-    stdio::print(&text).map_err(|failure| unreadable(failure.text))?;
+    let printed = if options.json { stdio::print_document(&text) } else { stdio::print(&text) };
+    printed.map_err(|failure| unreadable(failure.text))?;
     match report.error {
         Some(error) => Err(unreadable(format!("{name}: {}", problem(&error)))),
         None => Ok(if has_problems { FAILURE } else { 0 }),
@@ -48,7 +50,8 @@ pub fn run(options: &Check) -> Result<u8, Failure> {
 fn human(name: &str, report: &Report, allowed: &[String]) -> String {
     let counted = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let mut text = format!(
-        "{name}: {}, {}, {}",
+        "{}: {}, {}, {}",
+        Shown(name),
         counted(report.bytes, "byte"),
         counted(report.records, "record"),
         counted(report.events, "event")
@@ -65,7 +68,7 @@ fn human(name: &str, report: &Report, allowed: &[String]) -> String {
             let time = |time: Option<Nanos>| time.map_or_else(|| "-".to_owned(), seconds);
             [
                 provider.id.to_string(),
-                provider.name.escape_debug().to_string(),
+                Shown(&provider.name).to_string(),
                 provider.records.to_string(),
                 provider.events.to_string(),
                 time(provider.times.map(|times| times.0)),
@@ -100,8 +103,13 @@ fn human(name: &str, report: &Report, allowed: &[String]) -> String {
         let allowed = if allowed.iter().any(|kind| kind == problem.kind) { " (allowed)" } else { "" };
         let _ = writeln!(text, "{}: {}{allowed}", problem.kind, problem.count);
         for finding in &problem.first {
-            let _ =
-                writeln!(text, "  byte {}, provider {}: {}", finding.offset, finding.provider, finding.text);
+            let _ = writeln!(
+                text,
+                "  byte {}, provider {}: {}",
+                finding.offset,
+                finding.provider,
+                Shown(&finding.text)
+            );
         }
         let more = problem.count - problem.first.len() as u64;
         if more > 0 {

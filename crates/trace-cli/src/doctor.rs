@@ -6,8 +6,9 @@ pub mod self_trace;
 
 use crate::args::Doctor;
 use crate::exit::Failure;
-use crate::stdio::{print, say};
+use crate::stdio::{print, print_document, say};
 use serde_json::json;
+use trace_format::shown::Shown;
 
 /// Something that recording needs, or is the better for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +51,7 @@ pub fn run(options: &Doctor) -> Result<(), Failure> {
     }
     if options.machinery.is_json() {
         let list: Vec<_> = findings.iter().map(machine).collect();
-        print(&format!("{}\n", serde_json::Value::Array(list)))?;
+        print_document(&format!("{}\n", serde_json::Value::Array(list)))?;
     } else {
         print(&text(&findings))?;
     }
@@ -70,9 +71,9 @@ fn text(findings: &[Finding]) -> String {
             (false, true) => console::style("does not").yellow(),
             (false, false) => console::style("does not").red().bold(),
         };
-        text.push_str(&format!("{mark}  {:<width$}  {}\n", finding.capability, finding.detail));
+        text.push_str(&format!("{mark}  {:<width$}  {}\n", finding.capability, Shown(&finding.detail)));
         if let Some(fix) = &finding.fix {
-            text.push_str(&format!("          {:<width$}  fix: {fix}\n", ""));
+            text.push_str(&format!("          {:<width$}  fix: {}\n", "", Shown(fix)));
         }
     }
     text

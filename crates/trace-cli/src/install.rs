@@ -3,14 +3,14 @@
 
 use crate::args::{Cli, Completions, Man};
 use crate::exit::Failure;
-use crate::stdio::{print, say};
+use crate::stdio::{print_document, say};
 use clap::CommandFactory;
 
 /// Prints a completion script.
 pub fn completions(options: &Completions) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(options.shell, &mut Cli::command(), &options.name, &mut script);
-    print(&String::from_utf8_lossy(&script))
+    print_document(&String::from_utf8_lossy(&script))
 }
 
 /// Writes a page for the tool and one for each command.

@@ -5,8 +5,9 @@ use crate::args::{Groups, Machinery};
 use crate::connection::{self, Connection};
 use crate::exit::Failure;
 use crate::settings::Settings;
-use crate::stdio::{print, say};
+use crate::stdio::{print, print_document, say};
 use std::time::{Duration, Instant};
+use trace_format::shown::Shown;
 use trace_protocol::controller::{KnownCategory, ProviderInfo, ProvisionerRequest, ProvisionerResponse};
 
 /// Running programs find a manager that was just started by themselves, within this time …
@@ -26,7 +27,7 @@ pub fn providers(options: &Machinery) -> Result<(), Failure> {
                 |provider| serde_json::json!({"id": provider.id, "pid": provider.pid, "name": provider.name}),
             )
             .collect();
-        return print(&format!("{}\n", serde_json::Value::Array(list)));
+        return print_document(&format!("{}\n", serde_json::Value::Array(list)));
     }
     let looked: Vec<_> = connection::directories().iter().map(|path| path.display().to_string()).collect();
     say!("trace: manager in {} (looked in {})", connection.directory().display(), looked.join(", "));
@@ -35,7 +36,7 @@ pub fn providers(options: &Machinery) -> Result<(), Failure> {
     }
     let mut text = String::from("Trace providers:\n");
     for provider in &providers {
-        text.push_str(&format!("  {} (pid {})\n", provider.name, provider.pid));
+        text.push_str(&format!("  {} (pid {})\n", Shown(&provider.name), provider.pid));
     }
     print(&text)
 }
@@ -53,13 +54,15 @@ pub fn categories(options: &Machinery) -> Result<(), Failure> {
             .iter()
             .map(|category| serde_json::json!({"name": category.name, "description": category.description}))
             .collect();
-        return print(&format!("{}\n", serde_json::Value::Array(list)));
+        return print_document(&format!("{}\n", serde_json::Value::Array(list)));
     }
     let mut text = String::from("Known categories\n");
     for category in &categories {
         match category.description.as_str() {
-            "" => text.push_str(&format!("  {}\n", category.name)),
-            description => text.push_str(&format!("  {}: {description}\n", category.name)),
+            "" => text.push_str(&format!("  {}\n", Shown(&category.name))),
+            description => {
+                text.push_str(&format!("  {}: {}\n", Shown(&category.name), Shown(description)));
+            }
         }
     }
     print(&text)
@@ -74,14 +77,14 @@ pub fn category_groups(options: &Groups) -> Result<(), Failure> {
     if options.machinery.is_json() {
         let map: serde_json::Map<_, _> =
             settings.groups.iter().map(|(name, members)| (name.to_owned(), members.into())).collect();
-        return print(&format!("{}\n", serde_json::Value::Object(map)));
+        return print_document(&format!("{}\n", serde_json::Value::Object(map)));
     }
     let width = settings.groups.iter().map(|(name, _)| name.len() + 1).max().unwrap_or(0).max("Name".len());
     let mut text = format!("{:<width$}  Categories\n", "Name");
     for (name, members) in settings.groups.iter() {
         for (line, part) in members.chunks(CATEGORIES_IN_A_LINE).enumerate() {
-            let name = if line == 0 { format!("#{name}") } else { String::new() };
-            text.push_str(&format!("{name:<width$}  {}\n", part.join(", ")));
+            let name = if line == 0 { format!("#{}", Shown(name)) } else { String::new() };
+            text.push_str(&format!("{name:<width$}  {}\n", Shown(&part.join(", "))));
         }
     }
     print(&text)

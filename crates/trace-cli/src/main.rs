@@ -102,7 +102,7 @@ fn run() -> ExitCode {
 /// `trace config`: what `record` would do.
 fn config(options: args::Record) -> Result<(), Failure> {
     let settings = settings::Settings::resolve(options.recording, options.config.as_deref())?;
-    stdio::print(&settings.to_toml()?)
+    stdio::print_document(&settings.to_toml()?)
 }
 
 /// Help and version go to stdout; a mistake is one line on stderr.

@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde_json::json;
 use std::io::{Read, Write};
 use std::path::Path;
+use trace_format::shown::Shown;
 use trace_reader::Reader;
 
 /// One thing to measure.
@@ -247,7 +248,7 @@ pub(crate) fn measure(
 }
 
 fn describe(measurement: &Measurement, values: &[f64]) -> String {
-    let (label, unit) = (&measurement.label, &measurement.unit);
+    let (label, unit) = (Shown(&measurement.label), &Shown(&measurement.unit).to_string());
     if !measurement.split_first || values.len() == 1 {
         return format!("{label} -> {}\n", statistics(values, unit));
     }

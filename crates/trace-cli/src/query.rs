@@ -14,6 +14,7 @@ use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 use trace_convert::tables::sqlite::{Answers, AskError, Database, schema};
 use trace_convert::tables::{Cell, csv_text};
+use trace_format::shown::Shown;
 
 /// Rows whose widths make a table's; those behind come as another table.
 const TABLE_ROWS: usize = 10_000;
@@ -95,7 +96,7 @@ impl<'a, W: Write> Tables<'a, W> {
 
 impl<W: Write> Answers for Tables<'_, W> {
     fn begin(&mut self, columns: &[String]) -> io::Result<()> {
-        self.columns = columns.to_vec();
+        self.columns = columns.iter().map(|column| Shown(column).to_string()).collect();
         self.restart();
         Ok(())
     }
@@ -107,7 +108,7 @@ impl<W: Write> Answers for Tables<'_, W> {
         }
         self.rows += 1;
         self.table.add_row(cells.iter().map(|cell| {
-            let text = comfy_table::Cell::new(csv_text(cell));
+            let text = comfy_table::Cell::new(Shown(&csv_text(cell)));
             match cell {
                 Cell::Text(_) | Cell::Null => text,
                 _ => text.set_alignment(CellAlignment::Right),

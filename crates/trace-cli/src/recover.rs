@@ -4,11 +4,13 @@ use crate::args::Recover;
 use crate::connection;
 use crate::exit::Failure;
 use crate::output::{OutputFile, remove_on_signal};
-use crate::stdio::{self, print, say};
+use crate::stdio::{self, print, print_document, say};
 use crate::summary;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
+use trace_format::shown::Shown;
+use trace_manager::problem;
 use trace_manager::recovery::{Error, Leftover, Recovered, Session, session_directories};
 use trace_reader::check::{Limits, check};
 
@@ -131,7 +133,7 @@ fn report(all: &[Recovered], path: &Path, directory: &Path) -> Result<(), Failur
     );
     let unreadable = |why: String| Failure::new(format!("{}: {why}", path.display()));
     let file = std::fs::File::open(path).map_err(|error| unreadable(error.to_string()))?;
-    let checked = check(file, Limits::default()).map_err(|error| unreadable(error.to_string()))?;
+    let checked = check(file, Limits::default()).map_err(|error| unreadable(problem(&error)))?;
     let problems: Vec<_> =
         checked.problems.iter().filter(|problem| UNSOUND.contains(&problem.kind)).collect();
     match problems.first() {
@@ -159,7 +161,7 @@ fn list(options: &Recover) -> Result<(), Failure> {
     let found = sessions(options);
     if options.json || options.machine.is_some() {
         let list: Vec<_> = found.iter().map(machine).collect();
-        return print(&format!("{}\n", serde_json::Value::Array(list)));
+        return print_document(&format!("{}\n", serde_json::Value::Array(list)));
     }
     if found.is_empty() {
         say!("trace: nothing was left behind (looked in {})", looked(options));
@@ -210,13 +212,13 @@ fn table(sessions: &[Session]) -> String {
         .map(|session| {
             let buffers = session.manifest.buffers.values();
             let names: Vec<_> = buffers.clone().map(|buffer| buffer.provider.name.clone()).collect();
-            let bytes: u64 = buffers.map(|buffer| buffer.provider.bytes).sum();
+            let bytes = buffers.map(|buffer| buffer.provider.bytes).fold(0, u64::saturating_add);
             [
                 age(session.began()),
                 state(session).to_owned(),
                 format!("{} MiB", bytes >> 20),
-                names.join(","),
-                session.directory.display().to_string(),
+                Shown(&names.join(",")).to_string(),
+                Shown(&session.directory.display().to_string()).to_string(),
             ]
         })
         .collect();

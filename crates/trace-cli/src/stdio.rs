@@ -15,6 +15,7 @@ use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
+use trace_format::shown::{Escaper, Shown};
 
 /// How long one message may take to be written before the program goes on without waiting for it.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -31,14 +32,44 @@ macro_rules! say {
 }
 pub(crate) use say;
 
-/// What [`say!`] prints.
+/// What [`say!`] prints: one line, whatever the names in it are made of.
 pub fn line(text: fmt::Arguments<'_>) {
-    tell(&format!("{text}\n"));
+    let text = text.to_string();
+    MESSAGES.write(format!("{}\n", Shown(&text)).as_bytes(), PATIENCE);
 }
 
-/// Prints text of any number of lines on stderr, as it is; lost where it cannot be written.
+/// Prints text of any number of lines on stderr; lost where it cannot be written.
 pub fn tell(text: &str) {
-    MESSAGES.write(text.as_bytes(), PATIENCE);
+    MESSAGES.write(for_people(text).as_bytes(), PATIENCE);
+}
+
+/// Lines and colours stay, and nothing else that a terminal obeys. Names are escaped where they are put into
+/// a text, so that they have neither; this is for what was forgotten.
+//= docs/dump.md#names-of-others
+fn for_people(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut escaper = Escaper::default();
+    while let Some(char) = rest.chars().next() {
+        let kept = if char == '\n' { 1 } else { colour_bytes(rest) };
+        if kept > 0 {
+            shown.push_str(&rest[..kept]);
+            rest = &rest[kept..];
+            escaper = Escaper::default();
+            continue;
+        }
+        // A string takes everything.
+        let _ = escaper.write(char, &mut shown);
+        rest = &rest[char.len_utf8()..];
+    }
+    shown
+}
+
+/// Length of the sequence at the beginning of a text that changes the colour; 0 if it is something else.
+fn colour_bytes(text: &str) -> usize {
+    let Some(parameters) = text.strip_prefix("\u{1b}[") else { return 0 };
+    let end = parameters.find(|char: char| !char.is_ascii_digit() && char != ';').unwrap_or(0);
+    if parameters[end..].starts_with('m') { "\u{1b}[".len() + end + 1 } else { 0 }
 }
 
 /// Waits for messages that are still to be written, for a bounded time: the end of the program.
@@ -80,8 +111,13 @@ impl Write for Stdout {
     }
 }
 
-/// Prints a result on stdout.
+/// Prints a result for people on stdout.
 pub fn print(text: &str) -> Result<(), Failure> {
+    print_document(&for_people(text))
+}
+
+/// Prints a result for programs on stdout, as it is: its format escapes what has to be.
+pub fn print_document(text: &str) -> Result<(), Failure> {
     closed_is_enough(Stdout.write_all(text.as_bytes()))
 }
 
@@ -106,6 +142,24 @@ fn write(output: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
                 let _ = poll(&mut [PollFd::new(&output, PollFlags::OUT)], None);
             }
             written => return Ok(written?),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    //= docs/dump.md#names-of-others
+    #[test]
+    fn lines_and_colours_stay_and_nothing_else() {
+        for (text, shown) in [
+            ("a\nb\n", "a\nb\n"),
+            ("\u{1b}[1;31mred\u{1b}[0m, \u{1b}[mplain\n", "\u{1b}[1;31mred\u{1b}[0m, \u{1b}[mplain\n"),
+            ("\u{1b}[2J\u{1b}]52;c;x\u{7}\u{1b}[31", "\\u{1b}[2J\\u{1b}]52;c;x\\u{7}\\u{1b}[31"),
+            ("\u{202e}größer\r\n", "\\u{202e}größer\\r\n"),
+        ] {
+            assert_eq!(for_people(text), shown);
         }
     }
 }

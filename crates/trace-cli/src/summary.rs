@@ -4,6 +4,7 @@ mod advice;
 
 use crate::connection;
 use trace_format::loss::LossCode;
+use trace_format::shown::Shown;
 use trace_protocol::controller::{Lost, ProviderStats};
 
 /// What was recorded.
@@ -38,19 +39,19 @@ impl Summary<'_> {
                 text.push_str(&format!(
                     "trace: {warning}: {}: {}{advice}\n",
                     label(provider),
-                    provider.problem
+                    Shown(&provider.problem)
                 ));
             }
         }
         if let Some(flags) = advice::flags(self.providers, self.buffer_size) {
-            text.push_str(&format!("trace: nothing would have been lost with: {flags}\n"));
+            text.push_str(&format!("trace: nothing would have been lost with: {}\n", Shown(&flags)));
         }
         let events = self.providers.iter().filter_map(|provider| provider.events_archived);
         let events = events.fold(0, u64::saturating_add);
         let count = self.providers.len();
         let noun = if count == 1 { "provider" } else { "providers" };
         let size = self.file_bytes.map_or_else(String::new, |bytes| format!(" ({bytes} bytes)"));
-        text.push_str(&format!("trace: {events} events of {count} {noun} in {}{size}\n", self.place));
+        text.push_str(&format!("trace: {events} events of {count} {noun} in {}{size}\n", Shown(self.place)));
         text
     }
 
@@ -87,7 +88,7 @@ impl Summary<'_> {
     pub fn details(&self) -> String {
         let mut text = String::new();
         for provider in self.providers {
-            text.push_str(&format!("\"{}\" (pid: {}) trace stats\n", provider.name, provider.pid));
+            text.push_str(&format!("\"{}\" (pid: {}) trace stats\n", Shown(&provider.name), provider.pid));
             if let Some(count) = provider.buffer_wrapped_count {
                 text.push_str(&format!("Buffer wrapped count: {count}\n"));
             }
@@ -124,7 +125,7 @@ fn reason(lost: Lost) -> String {
 }
 
 fn label(provider: &ProviderStats) -> String {
-    format!("{} (pid {})", provider.name, provider.pid)
+    format!("{} (pid {})", Shown(&provider.name), provider.pid)
 }
 
 fn row(provider: &ProviderStats) -> [String; COLUMNS] {
@@ -132,13 +133,13 @@ fn row(provider: &ProviderStats) -> [String; COLUMNS] {
     let durable = provider.percentage_durable_buffer_used.unwrap_or(0.0);
     let fill = provider.percentage_rolling_buffer_used.map(|rolling| rolling.max(durable));
     [
-        provider.name.clone(),
+        Shown(&provider.name).to_string(),
         provider.pid.to_string(),
         number(provider.events_archived),
         number(provider.bytes_archived),
         fill.map_or_else(|| "-".to_owned(), |percent| format!("{percent:.0} %")),
         number(provider.records_dropped),
-        provider.disposition.clone(),
+        Shown(&provider.disposition).to_string(),
     ]
 }
 

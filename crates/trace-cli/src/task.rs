@@ -11,13 +11,14 @@ use crate::output::create_new;
 use crate::record::destination::Destination;
 use crate::record::trace_config;
 use crate::settings::Settings;
-use crate::stdio::{self, print, say};
+use crate::stdio::{self, print, print_document, say};
 use crate::{kernel, summary, verify};
 use serde_json::json;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use trace_format::shown::Shown;
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::{
     ProvisionerRequest, ProvisionerResponse, TaskFailure, TaskOptions, TaskRequest, TaskResponse, TaskStatus,
@@ -207,9 +208,9 @@ pub fn status(options: &Machinery) -> Result<(), Failure> {
         None => None,
     };
     match (status, options.is_json()) {
-        (Some(status), true) => print(&format!("{}\n", machine(&status))),
+        (Some(status), true) => print_document(&format!("{}\n", machine(&status))),
         (Some(status), false) => print(&text(&status)),
-        (None, true) => print("null\n"),
+        (None, true) => print_document("null\n"),
         (None, false) => print(&format!("{NONE_RUNS}\n")),
     }
 }
@@ -264,17 +265,17 @@ fn text(status: &TaskStatus) -> String {
         status.remaining_ns.map_or_else(|| "infinite".to_owned(), |ns| format!("{} seconds", seconds(ns)));
     let categories = match options.requested_categories.as_slice() {
         [] => "None".to_owned(),
-        list => list.join(","),
+        list => Shown(&list.join(",")).to_string(),
     };
     let mut text = format!(
         "Task Id: {}\nName: {}\nStarted by: {} (pid {}, user {})\nFile: {}\nMode: {}\nElapsed: {} seconds\n\
          Total Duration: {total}\nRemaining Duration: {remaining}\nCategories: {categories}\n",
         status.task,
-        options.name,
-        status.config.command_line.join(" "),
+        Shown(&options.name),
+        Shown(&status.config.command_line.join(" ")),
         status.pid,
         status.uid,
-        options.file,
+        Shown(&options.file),
         mode(status.config.buffering_mode),
         seconds(status.elapsed_ns),
     );
@@ -283,7 +284,7 @@ fn text(status: &TaskStatus) -> String {
     } else {
         text.push_str("Triggers:\n");
         for trigger in &options.triggers {
-            text.push_str(&format!("- {} : Terminate\n", trigger.alert));
+            text.push_str(&format!("- {} : Terminate\n", Shown(&trigger.alert)));
         }
     }
     text.push_str("Providers:\n");
@@ -291,7 +292,11 @@ fn text(status: &TaskStatus) -> String {
         let damage = if provider.is_damaged { "; the buffer's counters are damaged" } else { "" };
         text.push_str(&format!(
             "- {} (pid {}): {} records, buffer {:.0} %, {} dropped{damage}\n",
-            provider.name, provider.pid, provider.records, provider.fill, provider.dropped
+            Shown(&provider.name),
+            provider.pid,
+            provider.records,
+            provider.fill,
+            provider.dropped
         ));
     }
     text

@@ -28,6 +28,7 @@ pub mod profiler;
 pub mod record;
 pub mod refs;
 pub mod scheduling;
+pub mod shown;
 pub mod sink;
 pub mod slab;
 pub mod string;

@@ -242,7 +242,7 @@ impl Daemon {
     fn watch_listeners(&self) -> Result<(), Error> {
         for (listener, key) in [(&self.registry, Key::Registry), (&self.provisioner, Key::Provisioner)] {
             let added = self.waits.add(listener, key.encode(), Signals::READABLE);
-            added.map_err(|source| Error::System { what: "cannot wait", source })?;
+            added.map_err(|error| Error::System { what: "cannot wait", error })?;
         }
         Ok(())
     }

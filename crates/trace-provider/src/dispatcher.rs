@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use trace_engine::{AlertHandler, engine};
+use trace_format::shown::Shown;
 use trace_protocol::provider::{KnownCategory, ProviderConfig, ProviderRequest, ProviderResponse};
 use trace_protocol::{Message, Txid};
 use zx_sim::{Channel, Error, Handle, Signals, Vmo, WaitSet, WakeReceiver, WakeSender, debuglog};
@@ -402,8 +403,10 @@ impl Dispatcher {
         }
     }
 
+    /// Says something on standard error, of this provider.
     fn print(&self, text: &str) {
-        debuglog::write_for_process(&format!("trace provider \"{}\": {text}", self.name));
+        let text = format!("trace provider \"{}\": {text}", self.name);
+        debuglog::write_for_process(&Shown(&text).to_string());
     }
 
     fn end_session(&self, session: &mut Option<Session>) {

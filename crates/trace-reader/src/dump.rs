@@ -9,6 +9,7 @@ use trace_format::metadata::EVENT_BUFFER_FULL;
 use trace_format::profiler::{FLAG_EXECUTABLE, FLAG_READABLE, FLAG_WRITABLE, ProfilerKind};
 use trace_format::record::{RecordHeader, RecordType};
 use trace_format::scheduling::ThreadState;
+use trace_format::shown::Escaper;
 use trace_format::units::Nanos;
 
 /// How many bytes of a blob are shown.
@@ -354,28 +355,18 @@ struct Quoted<'a>(&'a [u8]);
 impl Display for Quoted<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_char('"')?;
+        let mut escaper = Escaper::default();
         for chunk in self.0.utf8_chunks() {
             for char in chunk.valid().chars() {
-                match char {
-                    '"' => f.write_str("\\\""),
-                    '\\' => f.write_str("\\\\"),
-                    '\n' => f.write_str("\\n"),
-                    '\r' => f.write_str("\\r"),
-                    '\t' => f.write_str("\\t"),
-                    char if is_invisible(char) => write!(f, "{}", char.escape_unicode()),
-                    char => f.write_char(char),
-                }?;
+                if matches!(char, '"' | '\\') {
+                    f.write_char('\\')?;
+                }
+                escaper.write(char, f)?;
             }
             chunk.invalid().iter().try_for_each(|byte| write!(f, "\\x{byte:02x}"))?;
         }
         f.write_char('"')
     }
-}
-
-/// Controls, line and paragraph separators, and what changes the direction of the text around it.
-fn is_invisible(char: char) -> bool {
-    char.is_control()
-        || matches!(char, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 #[cfg(test)]

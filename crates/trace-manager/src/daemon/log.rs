@@ -4,6 +4,7 @@
 
 use parking_lot::Mutex;
 use std::time::{Duration, Instant};
+use trace_format::shown::Shown;
 use zx_sim::debuglog;
 
 /// Lines that may come at once.
@@ -75,7 +76,7 @@ impl Log {
             if self.is_own_file {
                 make_room();
             }
-            debuglog::write(&format!("trace-manager: {line}"));
+            debuglog::write(&format!("trace-manager: {}", Shown(line)));
         }
     }
 }

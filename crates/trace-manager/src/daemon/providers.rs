@@ -18,7 +18,7 @@ use trace_format::buffer::BUFFER_VERSION;
 use trace_format::units::{ProviderId, TicksPerSecond};
 use trace_protocol::controller::{KnownCategory, ProviderProgress, ProviderStats, TraceConfig};
 use trace_protocol::fifo::{FIFO_DEPTH, PACKET_BYTES};
-use trace_protocol::limits::MAX_PROVIDERS_OF_A_USER;
+use trace_protocol::limits::{MAX_PROVIDER_NAME_BYTES, MAX_PROVIDERS_OF_A_USER};
 use trace_protocol::memory::MemoryDumpLevel;
 use trace_protocol::provider::{ProviderRequest, ProviderResponse};
 use trace_protocol::registry::{Registration, RegistryRequest, RegistryResponse, RegistryStatus};
@@ -243,6 +243,7 @@ impl Providers {
             send(&channel, ProviderRequest::Refused { reason }.encode(Txid::ONE_WAY));
             return;
         }
+        let name = plain_name(&registration.name);
         let id = ProviderId(self.next_id);
         let key = Key::Provider(id).encode();
         if waits.add(&channel, key, Signals::READABLE | Signals::PEER_CLOSED).is_err() {
@@ -250,7 +251,7 @@ impl Providers {
         }
         self.next_id += 1;
         let provider = Provider {
-            name: registration.name.clone(),
+            name: name.clone(),
             pid,
             uid,
             channel: Some(channel),
@@ -259,7 +260,7 @@ impl Providers {
             dumps_memory: registration.dumps_memory,
         };
         self.providers.insert(id, provider);
-        events.push_back(Event::ProviderRegistered { provider: id, name: registration.name, pid, uid });
+        events.push_back(Event::ProviderRegistered { provider: id, name, pid, uid });
     }
 
     /// Why a provider cannot be served.
@@ -574,4 +575,30 @@ impl Providers {
 
 fn peer(channel: &Channel) -> String {
     channel.peer().map_or_else(|_| "an unknown process".to_owned(), |peer| format!("pid {}", peer.pid))
+}
+
+/// A provider's name without control characters. A refusal would leave a program untraced that has its name
+/// from its user.
+//= docs/protocol.md#registry
+fn plain_name(name: &str) -> String {
+    let mut name = name.replace(char::is_control, "\u{fffd}");
+    name.truncate(name.floor_char_boundary(MAX_PROVIDER_NAME_BYTES));
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    //= docs/protocol.md#registry
+    #[test]
+    fn names_of_providers_have_no_control_characters() {
+        assert_eq!(plain_name("größer (2)"), "größer (2)");
+        assert_eq!(
+            plain_name("a\u{1b}]52;c;aGk=\u{7}\nb\u{9b}"),
+            "a\u{fffd}]52;c;aGk=\u{fffd}\u{fffd}b\u{fffd}"
+        );
+        // A replacement is longer.
+        assert_eq!(plain_name(&"\n".repeat(100)), "\u{fffd}".repeat(33));
+    }
 }
