@@ -1,7 +1,8 @@
 //! Files that commands write: each appears under its name only when it is complete.
 //!
 //! A trace says much of the programs in it, so a new file is readable by its owner alone, whatever the umask.
-//! A file that replaces another gets the mode of that one. How symbolic links are followed stands in `place`.
+//! A file that replaces another gets the mode and the group of that one. How symbolic links are followed
+//! stands in `place`.
 //!
 //! Everything happens relative to the directory that was opened first: whoever may rename directories
 //! meanwhile does not lead a file elsewhere.
