@@ -2,7 +2,8 @@
 //!
 //! `descriptors close FILE` closes all it does not know; `descriptors 0|1|2 FILE` puts an eventfd, an epoll
 //! and the file at them in turn, beginning with that one. Then it goes on as if nothing was: it records,
-//! drops its provider, forks, and says `well` if all of its own is as it was.
+//! drops its provider, forks, and says `well` if all of its own is as it was. Behind FILE there may be the
+//! numbers of system calls that fail, as under the filter of a container.
 
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use std::fs::File;
@@ -19,6 +20,7 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     // SAFETY: a number.
     unsafe { libc::alarm(ALARM_S) };
+    arguments[2..].iter().for_each(|call| refuse(call.parse().expect("a number")));
     let provider = TraceProvider::new("descriptors");
     for number in 0..10_u64 {
         instant!("descriptors", "before", Scope::Thread, "n" => number);
@@ -41,6 +43,29 @@ fn main() {
     in_child(&own);
     check(&own);
     println!("well");
+}
+
+/// Lets a system call fail from now on.
+fn refuse(call: u32) {
+    let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
+    let is_it = libc::sock_filter {
+        code: (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16,
+        jt: 0,
+        jf: 1,
+        k: call,
+    };
+    let filter = [
+        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0),
+        is_it,
+        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
+    // SAFETY: a filter of four instructions, which the kernel copies.
+    unsafe {
+        assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+        assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program), 0);
+    }
 }
 
 /// What the program has, and under which numbers.

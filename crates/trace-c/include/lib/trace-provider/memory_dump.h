@@ -13,9 +13,9 @@ typedef struct trace_memory_dump trace_memory_dump_t;
 
 typedef void (*trace_memory_dump_callback_t)(void* data, trace_memory_dump_t* dump);
 
-// Has a function called for each dump, on the provider's thread, while a recording that wants the category
-// `memory_dump` runs. The dump is there until it returns. Several functions may be registered, each for the
-// rest of the process's life: they, and what `data` points to, stay.
+// Has a function called for each dump, on a thread of the provider's, while a recording that wants the
+// category `memory_dump` runs. The dump is there until it returns. Several functions may be registered, each
+// for the rest of the process's life: they, and what `data` points to, stay.
 void trace_on_memory_dump(trace_memory_dump_callback_t callback, void* data);
 
 // The number of the dump: the same in all programs that are asked for it.
