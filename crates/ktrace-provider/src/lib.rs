@@ -45,7 +45,5 @@ pub const POINT_CATEGORY: &str = "kernel:tp";
 
 /// Says something to whoever started us.
 pub(crate) fn tell(what: &str) {
-    use std::io::Write;
-    // Who started us may have gone.
-    let _ = writeln!(std::io::stderr(), "{NAME}: {what}");
+    zx_sim::debuglog::write(&format!("{NAME}: {what}"));
 }

@@ -85,14 +85,15 @@ impl TemporaryFile {
         loop {
             // Names need only be different: a file that is there is never opened.
             let name = format!(".trace-{:016x}{suffix}", RandomState::new().hash_one(std::process::id()));
-            let file = match openat(&directory.descriptor, &name, flags, NEW_MODE) {
-                Ok(file) => File::from(file),
+            let make = || openat(&directory.descriptor, &name, flags, NEW_MODE);
+            let (unfinished, file) = match Unfinished::file(&directory.descriptor, name.clone().into(), make)
+            {
+                Ok((unfinished, file)) => (unfinished, File::from(file)),
                 Err(rustix::io::Errno::EXIST) => continue,
                 Err(error) => return Err(error.into()),
             };
             set_mode(&file, NEW_MODE);
             let path = directory.path.join(&name);
-            let unfinished = Unfinished::file(&directory.descriptor, name.into());
             return Ok(Self { file, directory: directory.clone(), unfinished, path });
         }
     }

@@ -36,8 +36,8 @@ impl Folder {
             match place.found {
                 Found::Directory => {}
                 Found::Nothing => {
-                    mkdirat(directory, &place.name, NEW_MODE)?;
-                    made.insert(0, Unfinished::directory(directory, place.name.clone()));
+                    let make = || mkdirat(directory, &place.name, NEW_MODE);
+                    made.insert(0, Unfinished::directory(directory, place.name.clone(), make)?);
                     // Whatever the umask has taken away; what has no modes is as private as it can be.
                     let _ = chmodat(directory, &place.name, NEW_MODE, AtFlags::empty());
                 }

@@ -52,8 +52,8 @@ pub(super) enum PlaceError {
     Link { path: PathBuf, owner: u32 },
     #[error("{}: more than {MAX_LINKS} symbolic links", .0.display())]
     Links(PathBuf),
-    #[error("directory {}: {source}", shown(path).display())]
-    Directory { path: PathBuf, source: io::Error },
+    #[error("directory {}: {error}", shown(path).display())]
+    Directory { path: PathBuf, error: io::Error },
 }
 
 /// A directory's name, for people.
@@ -120,7 +120,7 @@ impl Place {
             };
             let failed = |source: rustix::io::Errno| {
                 let path = if left.is_empty() { path_so_far.clone() } else { path_so_far.join(&name) };
-                PlaceError::Directory { path, source: source.into() }
+                PlaceError::Directory { path, error: source.into() }
             };
             let found = match openat(&directory, &name, LOOK, Mode::empty()) {
                 Ok(found) => found,
@@ -185,5 +185,5 @@ pub(super) fn is_trusted(owner: u32, directory: impl AsFd) -> rustix::io::Result
 fn open_directory(path: &Path, shown: &Path) -> Result<OwnedFd, PlaceError> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     openat(CWD, path, flags, Mode::empty())
-        .map_err(|source| PlaceError::Directory { path: shown.to_owned(), source: source.into() })
+        .map_err(|source| PlaceError::Directory { path: shown.to_owned(), error: source.into() })
 }

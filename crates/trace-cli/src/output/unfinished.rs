@@ -35,20 +35,35 @@ impl Entry {
 pub(super) struct Unfinished(Option<Arc<Entry>>);
 
 impl Unfinished {
-    /// A file.
-    pub fn file(directory: &Arc<OwnedFd>, name: OsString) -> Self {
-        Self::new(directory, name, AtFlags::empty())
+    /// A file that is made here. Between its making and its being known no signal is obeyed.
+    pub fn file<T, E>(
+        directory: &Arc<OwnedFd>,
+        name: OsString,
+        make: impl FnOnce() -> Result<T, E>,
+    ) -> Result<(Self, T), E> {
+        Self::new(directory, name, AtFlags::empty(), make)
     }
 
-    /// A directory.
-    pub fn directory(directory: &Arc<OwnedFd>, name: OsString) -> Self {
-        Self::new(directory, name, AtFlags::REMOVEDIR)
+    /// A directory, in the same way.
+    pub fn directory<E>(
+        directory: &Arc<OwnedFd>,
+        name: OsString,
+        make: impl FnOnce() -> Result<(), E>,
+    ) -> Result<Self, E> {
+        Self::new(directory, name, AtFlags::REMOVEDIR, make).map(|(unfinished, ())| unfinished)
     }
 
-    fn new(directory: &Arc<OwnedFd>, name: OsString, flags: AtFlags) -> Self {
+    fn new<T, E>(
+        directory: &Arc<OwnedFd>,
+        name: OsString,
+        flags: AtFlags,
+        make: impl FnOnce() -> Result<T, E>,
+    ) -> Result<(Self, T), E> {
+        let mut all = all();
+        let made = make()?;
         let entry = Arc::new(Entry { directory: directory.clone(), name, flags });
-        all().push(entry.clone());
-        Self(Some(entry))
+        all.push(entry.clone());
+        Ok((Self(Some(entry)), made))
     }
 
     /// Gives it its name; what had that before is replaced.
@@ -89,7 +104,9 @@ pub fn remove_on_signal() -> Result<(), Failure> {
     let thread = std::thread::Builder::new().name("trace-signals".to_owned());
     let waiting = thread.spawn(move || {
         let Some(signal) = signals.forever().next() else { return };
-        all().drain(..).rev().for_each(|entry| entry.remove());
+        // Nothing is made any more from here on.
+        let mut all = all();
+        all.drain(..).rev().for_each(|entry| entry.remove());
         let _ = signal_hook::low_level::emulate_default_handler(signal);
     });
     waiting.map(drop).map_err(failed)

@@ -1,8 +1,8 @@
 //! What a buffer can say of itself, given the time in which it was written.
 //!
-//! Its provider has the buffer mapped, and may store anything anywhere. Records are checked one by one; figures
-//! and times are held against what any writer could have done between the making of the buffer and its
-//! reading.
+//! Its provider has the buffer mapped, and may store anything anywhere. Records are checked one by one;
+//! figures and times are held against what any writer could have done between the making of the buffer and
+//! its reading.
 
 use super::{BufferReader, Source};
 
