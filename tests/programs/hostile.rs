@@ -93,8 +93,8 @@ fn scribble() {
 /// So many records nobody can have lost.
 const DROPPED: u64 = 3_851_492_659_759_677_440;
 
-/// A hundred events, of which one is then dated years ahead, and counters that make no sense in a buffer that is
-/// otherwise sound.
+/// A hundred events, of which one is then dated years ahead, and counters that make no sense in a buffer that
+/// is otherwise sound.
 fn damage_counters() {
     let provider = TraceProvider::new("hostile");
     let path = buffer_path();

@@ -438,7 +438,7 @@ const PRINTERS: [(&str, Option<&str>); 7] = [
     ("trace-engine", None),
     ("trace-provider", None),
     ("trace-c", None),
-    ("ktrace-provider", None),
+    ("ktrace-provider", Some("src/service")),
 ];
 
 #[test]
