@@ -99,7 +99,8 @@ pub struct Stopped {
 /// Who wants to know when recording starts and stops.
 #[derive(Clone, Copy, Debug)]
 pub struct Observer {
-    /// Called on the thread that changes the state, after it has.
+    /// Called on the thread that changes the state, after it has. A provider's has descriptors of its own: no
+    /// code of the program runs there.
     pub on_change: fn(State),
     /// Whether somebody who was told of a start has not looked yet: then nobody else is told of it.
     pub is_start_pending: fn() -> bool,
