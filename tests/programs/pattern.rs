@@ -2,11 +2,13 @@
 //! away from it.
 //!
 //! `pattern ROUNDS SLEEPS SPINS`: two threads, `ping` and `pong`, answer each other through pipes; then
-//! `ping` sleeps for two milliseconds, again and again; then it counts without a pause.
+//! `ping` sleeps for two milliseconds, again and again; then it counts without a pause, and says before and
+//! after how much of the processor it has used.
 #![forbid(unsafe_code)]
 
 use rustix::event::{Timespec, poll};
 use rustix::mm::{MlockAllFlags, mlockall};
+use rustix::time::{ClockId, clock_gettime};
 use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 use std::thread::Builder;
 use trace_provider::{Scope, TraceProvider, duration, instant};
@@ -35,12 +37,25 @@ fn ping(mut to: PipeWriter, mut from: PipeReader, [rounds, sleeps, spins]: [u64;
         let _ = poll(&mut [], Some(&Timespec { tv_sec: 0, tv_nsec: REST_NANOS }));
         instant!("pattern", "woke", Scope::Thread);
     }
+    if spins > 0 {
+        say_used();
+    }
     for spin in 0..spins {
         duration!("pattern", "spin", "spin" => spin);
         for number in 0..1000_u64 {
             std::hint::black_box(number);
         }
     }
+    if spins > 0 {
+        say_used();
+    }
+}
+
+/// The time in which this thread had a processor.
+fn say_used() {
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    let nanos = used.tv_sec * 1_000_000_000 + used.tv_nsec;
+    instant!("pattern", "used", Scope::Thread, "ns" => nanos.cast_unsigned());
 }
 
 fn main() {
