@@ -13,13 +13,14 @@ enum { PAGE_BYTES = 4096, PAGES = 100, ASKED = 17 };
 static void* quarrel(void* unused)
 {
     struct timespec now, end;
-    clock_gettime(CLOCK_MONOTONIC, &end);
+    // Of its own time: on a busy machine it does as much as on others.
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
     end.tv_nsec += 200000000;
     do {
         char* page = mmap(0, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         *page = 1;
         munmap(page, PAGE_BYTES);
-        clock_gettime(CLOCK_MONOTONIC, &now);
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     } while ((now.tv_sec - end.tv_sec) * 1000000000LL + now.tv_nsec - end.tv_nsec < 0);
     return unused;
 }

@@ -64,9 +64,9 @@ impl EngineRecords {
             return false;
         }
         let words = sink.words();
-        // Once the trace ends, nobody makes room any more.
+        // While it stops, and waits for what is held here, room is still made; once it has ended, no more.
         while raw::try_write_record(words) == Put::NotYet {
-            if engine::state() != State::Started {
+            if !matches!(engine::state(), State::Started | State::Stopping) {
                 raw::write_record(words);
                 break;
             }
