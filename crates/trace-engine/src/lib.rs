@@ -32,6 +32,8 @@ pub mod hold;
 mod id;
 mod loss;
 mod macros;
+#[cfg(test)]
+mod own_process;
 mod own_slab;
 pub mod raw;
 mod record_writer;

@@ -130,12 +130,9 @@ pub(crate) fn request_exit_notice(value: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::own_process::is_own_process;
     use crate::retire::fence_all_threads;
     use crate::site::Site;
-    use std::process::Command;
-
-    const TEST: &str = "sys::tests::where_the_fence_is_refused_later_writers_fence_themselves";
-    const IS_CHILD: &str = "TRACE_TEST_FENCE_CHILD";
 
     // SAFETY: a site among the others.
     #[unsafe(link_section = "trace_sites_1")]
@@ -162,11 +159,8 @@ mod tests {
     //= docs/buffer.md#retiring
     #[test]
     fn where_the_fence_is_refused_later_writers_fence_themselves() {
-        if std::env::var_os(IS_CHILD).is_none() {
-            // What is found out holds for the whole process.
-            let mut child = Command::new(std::env::current_exe().unwrap());
-            let output = child.args(["--exact", TEST]).env(IS_CHILD, "1").output().unwrap();
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        // What is found out holds for the whole process.
+        if !is_own_process("sys::tests::where_the_fence_is_refused_later_writers_fence_themselves") {
             return;
         }
         assert!(register_membarrier(), "the kernel has no membarrier");

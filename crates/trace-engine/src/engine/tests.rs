@@ -1,4 +1,5 @@
 use super::*;
+use crate::own_process::is_own_process;
 use std::sync::Arc;
 
 const BYTES: usize = 256 << 10;
@@ -28,9 +29,13 @@ fn later() -> Instant {
     Instant::now() + Duration::from_secs(60)
 }
 
-/// One test, as there is one engine.
+/// One test, as there is one engine, and in a process of its own: a trace takes what threads have, also those
+/// of other tests.
 #[test]
 fn a_trace_lives_as_long_as_what_was_given_out_of_it() {
+    if !is_own_process("engine::tests::a_trace_lives_as_long_as_what_was_given_out_of_it") {
+        return;
+    }
     let is_free = begin();
     terminate(later()).unwrap();
     assert!(is_free.load(Ordering::SeqCst), "nobody has it");
