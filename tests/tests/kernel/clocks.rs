@@ -64,7 +64,7 @@ fn events_lie_where_their_threads_ran_and_a_skew_of_50_microseconds_shows() {
     };
     let truth = clock(&report);
     let number = |clock: &serde_json::Value, name: &str| clock[name].as_i64().unwrap();
-    // Two for a round and one for its answer, two for a sleep, begin and end of a spin, and two about all spins.
+    // Two for a round and one for its answer, two for a sleep, begin and end of a spin, two about all spins.
     assert_eq!(number(&truth, "judged"), 3 * 2000 + 2 * 50 + 2 * 500 + 2);
     assert!(number(&truth, "outside") * 1000 <= number(&truth, "judged"), "{truth}");
 
