@@ -38,8 +38,12 @@ static void write_words(void) {
       TRACE_INSTANT("words", "text", TRACE_SCOPE_THREAD, "round", V(INT32, round), "text",
                     TA_CHAR_ARRAY("0123456789abcdefg", length), "length", V(UINT32, length));
     }
-    { TRACE_DURATION("words", "round", "round", V(INT32, round), "yes", V(BOOL, yes), "text", V(STRING, text)); }
-    TRACE_COUNTER("words", "rounds", 1, "number", V(DOUBLE, number), "large", V(UINT64, large), "koid", TA_KOID(5));
+    {
+      TRACE_DURATION("words", "round", "round", V(INT32, round), "yes", V(BOOL, yes), "text", V(STRING, text), "pointer",
+                     V(POINTER, pointer), "null", TA_NULL());
+    }
+    TRACE_COUNTER("words", "rounds", 1, "number", V(DOUBLE, number), "large", V(UINT64, large), "koid", TA_KOID(5),
+                  "large negative", V(INT64, large_negative));
     TRACE_INSTAFLOW_STEP("other words", "instaflow", "step", 99, "round", V(INT32, round));
   }
   TRACE_BLOB(TRACE_BLOB_TYPE_DATA, "blob", "some bytes", 10);

@@ -38,9 +38,11 @@ fn main() {
             instant!("words", "text", Scope::Thread, "round" => round, "text" => part, "length" => length);
         }
         {
-            duration!("words", "round", "round" => round, "yes" => yes, "text" => text);
+            duration!("words", "round", "round" => round, "yes" => yes, "text" => text, "pointer" => pointer,
+                "null" => ());
         }
-        counter!("words", "rounds", 1, "number" => number, "large" => large, "koid" => Koid(5));
+        counter!("words", "rounds", 1, "number" => number, "large" => large, "koid" => Koid(5),
+            "large negative" => large_negative);
         instaflow_step!("other words", "instaflow", "step", 99, "round" => round);
     }
     blob_record!("words", 1, "blob", b"some bytes");
