@@ -111,6 +111,7 @@ pub fn run(options: Options) -> Result<(), Error> {
     let Some(_lock) = lock else {
         return Err(Error::AlreadyRunning { pid: runtime.lock_holder(LOCK), directory: options.runtime_dir });
     };
+    zx_sim::distrust_peers();
     allow_many_descriptors();
     if options.on_demand {
         log::own_file();

@@ -1,16 +1,16 @@
 //! Messages with handles between two processes.
 
 use crate::error::{Error, Result};
-use crate::handle::Handle;
+use crate::handle::{Handle, receive_handles};
 use crate::sys;
 use rustix::fs::{Mode, OFlags};
 use rustix::net::sockopt;
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
+    AddressFamily, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    SocketAddrUnix, SocketFlags, SocketType,
 };
 use std::fs::Permissions;
-use std::io::{IoSlice, IoSliceMut};
+use std::io::IoSlice;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
@@ -24,7 +24,7 @@ const BACKLOG: i32 = 128;
 
 /// One end of a channel.
 #[derive(Debug)]
-pub struct Channel(OwnedFd);
+pub struct Channel(Handle);
 
 /// A message as it arrived. Handles that are not taken out are closed with it.
 #[derive(Debug)]
@@ -61,14 +61,12 @@ pub(crate) fn receive<T>(mut attempt: impl FnMut() -> rustix::io::Result<T>) -> 
 
 /// How everything is sent. Not by the descriptor's own flag, which whoever else has the socket can clear.
 pub(crate) const SEND: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
-/// How everything is received; see [`SEND`].
-pub(crate) const RECEIVE: RecvFlags = RecvFlags::DONTWAIT;
 
 /// Checks that a handle is a Unix socket of the expected kind.
-pub(crate) fn checked_socket(handle: Handle, kind: SocketType, expected: &'static str) -> Result<OwnedFd> {
+pub(crate) fn checked_socket(handle: Handle, kind: SocketType, expected: &'static str) -> Result<Handle> {
     let is_right = sockopt::socket_type(&handle).is_ok_and(|found| found == kind)
         && sockopt::socket_domain(&handle).is_ok_and(|found| found == AddressFamily::UNIX);
-    if is_right { Ok(handle.into_fd()) } else { Err(Error::WrongType { expected }) }
+    if is_right { Ok(handle) } else { Err(Error::WrongType { expected }) }
 }
 
 impl Channel {
@@ -78,7 +76,7 @@ impl Channel {
     /// The process is out of descriptors.
     pub fn pair() -> Result<(Self, Self)> {
         let (a, b) = pair(SocketType::SEQPACKET)?;
-        Ok((Self(a), Self(b)))
+        Ok((Self(Handle::new(a)), Self(Handle::new(b))))
     }
 
     /// Connects to whoever listens at a path, of any length.
@@ -90,7 +88,7 @@ impl Channel {
         let socket = seqpacket()?;
         let (address, _directory) = address(path)?;
         match rustix::net::connect(&socket, &address) {
-            Ok(()) => Ok(Self(socket)),
+            Ok(()) => Ok(Self(Handle::new(socket))),
             Err(rustix::io::Errno::AGAIN) => Err(Error::ShouldWait),
             Err(source) => Err(Error::io(format!("cannot connect to {}", path.display()), source)),
         }
@@ -134,24 +132,11 @@ impl Channel {
     pub fn read(&self) -> Result<Message> {
         // One byte more than allowed, so that a longer message shows.
         let mut bytes = vec![0; MAX_MESSAGE_BYTES + 1];
-        // And one handle more.
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_MESSAGE_HANDLES + 1))];
-        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-        let received = receive(|| {
-            let bytes = &mut [IoSliceMut::new(&mut bytes)];
-            rustix::net::recvmsg(&self.0, bytes, &mut ancillary, RECEIVE | RecvFlags::CMSG_CLOEXEC)
-        })
-        .map_err(|source| Error::of_transfer("cannot receive a message", source))?;
-        let mut handles = Vec::new();
-        for message in ancillary.drain() {
-            if let RecvAncillaryMessage::ScmRights(descriptors) = message {
-                handles.extend(descriptors.map(Handle::new));
-            }
-        }
+        let (received, handles) = receive(|| receive_handles(&self.0, &mut bytes, RecvFlags::empty()))
+            .map_err(|source| Error::of_transfer("cannot receive a message", source))?;
         let (found, limit) = (handles.len(), MAX_MESSAGE_HANDLES);
         if found > limit {
-            // At least: the space has room for a few more, and the kernel does not say how many it dropped.
-            return Err(Error::TooManyHandles { found: limit + 1, limit });
+            return Err(Error::TooManyHandles { found, limit });
         }
         if received.flags.contains(ReturnFlags::CTRUNC) {
             // There was room for more in the space, and none in the process.
@@ -189,7 +174,8 @@ impl Channel {
     /// Puts the channel into a message.
     #[must_use]
     pub fn into_handle(self) -> Handle {
-        Handle::new(self.0)
+        self.0.share();
+        self.0
     }
 }
 
@@ -253,7 +239,7 @@ impl Listener {
     pub fn accept(&self) -> Result<Channel> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         rustix::net::accept_with(&self.socket, flags)
-            .map(Channel)
+            .map(|socket| Channel(Handle::new(socket)))
             .map_err(|source| Error::of_transfer("cannot accept a connection", source))
     }
 

@@ -7,12 +7,12 @@
 //! A full FIFO becomes writable in a wait when about half of it was read; a write may succeed before. One of
 //! depth 1 may be writable in a wait though it is full.
 
-use crate::channel::{MAX_MESSAGE_BYTES, RECEIVE, SEND, checked_socket, pair, receive};
+use crate::channel::{MAX_MESSAGE_BYTES, SEND, checked_socket, pair, receive};
 use crate::error::{Error, Result};
-use crate::handle::Handle;
+use crate::handle::{Handle, receive_handles};
 use crate::sys;
 use rustix::net::{RecvFlags, SocketType, sockopt};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 /// The kernel takes the size of a queue as an `int`, and doubles it.
 const MAX_BUFFER_BYTES: usize = 1 << 29;
@@ -20,7 +20,7 @@ const MAX_BUFFER_BYTES: usize = 1 << 29;
 /// One end of a FIFO.
 #[derive(Debug)]
 pub struct Fifo {
-    socket: OwnedFd,
+    socket: Handle,
     element_bytes: usize,
     depth: usize,
     /// Queue memory of one element, in bytes.
@@ -36,7 +36,8 @@ impl Fifo {
     /// or the process is out of descriptors.
     pub fn create(element_bytes: usize, depth: usize) -> Result<(Self, Self)> {
         let (a, b) = pair(SocketType::SEQPACKET)?;
-        Ok((Self::of_socket(a, element_bytes, depth)?, Self::of_socket(b, element_bytes, depth)?))
+        let of_socket = |socket| Self::of_socket(Handle::new(socket), element_bytes, depth);
+        Ok((of_socket(a)?, of_socket(b)?))
     }
 
     /// Takes a FIFO out of a message; size and depth are agreed on beforehand.
@@ -48,7 +49,7 @@ impl Fifo {
         Self::of_socket(socket, element_bytes, depth)
     }
 
-    fn of_socket(socket: OwnedFd, element_bytes: usize, depth: usize) -> Result<Self> {
+    fn of_socket(socket: Handle, element_bytes: usize, depth: usize) -> Result<Self> {
         let failed = |source| Error::io("cannot set the size of a fifo", source);
         if element_bytes == 0 {
             let (least, most) = (1, MAX_MESSAGE_BYTES as u64);
@@ -70,7 +71,8 @@ impl Fifo {
     /// Puts the FIFO into a message.
     #[must_use]
     pub fn into_handle(self) -> Handle {
-        Handle::new(self.socket)
+        self.socket.share();
+        self.socket
     }
 
     /// Queues an element.
@@ -95,13 +97,12 @@ impl Fifo {
     /// of another size, which is gone.
     pub fn read(&self, element: &mut [u8]) -> Result<()> {
         self.check(element.len())?;
-        let (_, length) =
-            receive(|| rustix::net::recv(&self.socket, &mut *element, RECEIVE | RecvFlags::TRUNC))
-                .map_err(|source| Error::of_transfer("cannot read from a fifo", source))?;
-        if length == 0 {
+        let (received, _) = receive(|| receive_handles(&self.socket, element, RecvFlags::TRUNC))
+            .map_err(|source| Error::of_transfer("cannot read from a fifo", source))?;
+        if received.bytes == 0 {
             return Err(Error::PeerClosed);
         }
-        self.check(length)
+        self.check(received.bytes)
     }
 
     fn check(&self, found: usize) -> Result<()> {

@@ -1,29 +1,41 @@
 //! A descriptor of unknown kind, as it comes out of a message.
 
 use rustix::fs::{AtFlags, FileType, SealFlags, StatxFlags};
-use rustix::net::{AddressFamily, sockopt};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, RecvMsg, Shutdown, sockopt,
+};
+use std::io::IoSliceMut;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::OnceLock;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A handle that was not looked at yet. Objects take it apart again and check what it is.
 ///
 /// Dropped, it is closed without waiting: the file system that a file is of has a say in its closing, and may
 /// be a program of the peer's.
 #[derive(Debug)]
-pub struct Handle(Option<OwnedFd>);
+pub struct Handle {
+    descriptor: Option<OwnedFd>,
+    /// Others have it, too: what is in it is theirs.
+    is_shared: AtomicBool,
+}
 
 impl Handle {
     /// Wraps any descriptor.
     #[must_use]
     pub fn new(descriptor: OwnedFd) -> Self {
-        Self(Some(descriptor))
+        Self { descriptor: Some(descriptor), is_shared: AtomicBool::new(false) }
+    }
+
+    /// Others have it, or will: whatever becomes of this handle, they find what is in it.
+    pub(crate) fn share(&self) {
+        self.is_shared.store(true, Ordering::Relaxed);
     }
 
     /// The descriptor. Closing it may take as long as a peer likes, unless it is known what it is.
     #[must_use]
     pub fn into_fd(mut self) -> OwnedFd {
-        self.0.take().expect(HELD)
+        self.descriptor.take().expect(HELD)
     }
 
     /// Whether it is a regular file. Of its file system nothing is asked that it would have to answer.
@@ -45,36 +57,126 @@ const HELD: &str = "nothing but the end of a handle takes its descriptor";
 
 impl AsFd for Handle {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_ref().expect(HELD).as_fd()
+        self.descriptor.as_ref().expect(HELD).as_fd()
     }
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        if let Some(descriptor) = self.0.take() {
-            close(descriptor);
+        if let Some(descriptor) = self.descriptor.take() {
+            close(descriptor, *self.is_shared.get_mut());
         }
     }
 }
 
-/// Closes a descriptor that came from somebody else: here where that waits for nobody, and in a thread for
-/// that otherwise.
-fn close(descriptor: OwnedFd) {
-    static CLOSER: OnceLock<Option<Sender<OwnedFd>>> = OnceLock::new();
+/// Peers may be anybody's, and may have put anything into what is closed.
+static ARE_PEERS_UNKNOWN: AtomicBool = AtomicBool::new(false);
 
-    let is_socket = sockopt::socket_domain(&descriptor).is_ok_and(|domain| domain == AddressFamily::UNIX);
-    // Of memory without a name alone there are seals to be had.
-    if is_socket || rustix::fs::fcntl_get_seals(&descriptor).is_ok() {
-        return;
+/// From here on, whatever is closed is closed as if its peer wanted that to take long: for a process that
+/// serves programs it does not know.
+pub fn distrust_peers() {
+    ARE_PEERS_UNKNOWN.store(true, Ordering::Relaxed);
+}
+
+/// Closes a descriptor that came from somebody else, or is connected with somebody: here where that waits for
+/// nobody, and in a thread for that otherwise.
+fn close(descriptor: OwnedFd, is_shared: bool) {
+    match sockopt::socket_domain(&descriptor) {
+        Ok(AddressFamily::UNIX) => {
+            if ARE_PEERS_UNKNOWN.load(Ordering::Relaxed) && !is_shared {
+                empty(&descriptor);
+            }
+        }
+        // Of memory without a name alone there are seals to be had.
+        Err(_) if rustix::fs::fcntl_get_seals(&descriptor).is_ok() => {}
+        domain => {
+            if domain.is_ok() {
+                // A connection may be made to wait in its closing until everything has arrived.
+                let _ = sockopt::set_socket_linger(&descriptor, None);
+            }
+            closer::close(descriptor);
+        }
     }
-    let closer = CLOSER.get_or_init(|| {
-        let (closer, descriptors) = channel::<OwnedFd>();
-        let run = move || descriptors.into_iter().for_each(drop);
-        std::thread::Builder::new().name("zx-closer".to_owned()).spawn(run).ok().map(|_| closer)
+}
+
+/// Most messages that a socket can have unread: each takes some hundred bytes of a buffer that is no larger
+/// than this many times that.
+const MAX_UNREAD: usize = 1024;
+
+/// Takes out what was sent with a socket's last messages: the kernel would close it with the socket, and wait
+/// for it.
+fn empty(socket: &OwnedFd) {
+    // Nothing comes after.
+    let _ = rustix::net::shutdown(socket, Shutdown::Both);
+    let mut byte = [0];
+    for _ in 0..MAX_UNREAD {
+        // The end looks like an empty message.
+        match receive_handles(socket, &mut byte, RecvFlags::TRUNC) {
+            Ok((_, handles)) => drop(handles),
+            Err(_) => break,
+        }
+    }
+}
+
+/// Most handles that the kernel lets a message have. With room for fewer it would close the rest itself.
+const MAX_SENT: usize = 253;
+
+/// Receives what there is, with all handles.
+pub(crate) fn receive_handles(
+    socket: &impl AsFd,
+    bytes: &mut [u8],
+    flags: RecvFlags,
+) -> rustix::io::Result<(RecvMsg, Vec<Handle>)> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_SENT))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let flags = flags | RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+    let received = rustix::net::recvmsg(socket, &mut [IoSliceMut::new(bytes)], &mut ancillary, flags)?;
+    let mut handles = Vec::new();
+    for message in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+            handles.extend(descriptors.map(Handle::new));
+        }
+    }
+    Ok((received, handles))
+}
+
+/// Closes what may take long.
+mod closer {
+    use std::os::fd::OwnedFd;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::sync::{LazyLock, Mutex, PoisonError};
+
+    /// Threads that may wait in a closing at a time; with one more, descriptors stay open meanwhile.
+    const MAX_THREADS: usize = 32;
+
+    static QUEUE: LazyLock<(Sender<OwnedFd>, Mutex<Receiver<OwnedFd>>)> = LazyLock::new(|| {
+        let (sender, receiver) = channel();
+        (sender, Mutex::new(receiver))
     });
-    if let Some(closer) = closer {
-        // The thread lives as long as the process; in a child by fork there is none, and what was sent stays
-        // open until the child ends.
-        let _ = closer.send(descriptor);
+    static THREADS: AtomicUsize = AtomicUsize::new(0);
+    /// Descriptors that no thread has closed yet.
+    static WAITING: AtomicUsize = AtomicUsize::new(0);
+
+    /// In a child by fork there is no thread, and what is to be closed stays open until the child ends.
+    pub fn close(descriptor: OwnedFd) {
+        let waiting = WAITING.fetch_add(1, Ordering::SeqCst) + 1;
+        let _ = QUEUE.0.send(descriptor);
+        let threads = THREADS.load(Ordering::SeqCst);
+        if waiting > threads && threads < MAX_THREADS {
+            let thread = std::thread::Builder::new().name("zx-closer".to_owned());
+            if thread.spawn(run).is_ok() {
+                THREADS.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    }
+
+    fn run() {
+        loop {
+            let descriptor = QUEUE.1.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            let Ok(descriptor) = descriptor else { return };
+            drop(descriptor);
+            WAITING.fetch_sub(1, Ordering::SeqCst);
+        }
     }
 }

@@ -42,7 +42,7 @@ pub mod wake;
 pub use channel::{Channel, Listener, Message, Peer};
 pub use error::{Error, Result};
 pub use fifo::Fifo;
-pub use handle::Handle;
+pub use handle::{Handle, distrust_peers};
 pub use identity::{Guarded, Identity};
 pub use process::{ProcessFd, process_koid, process_name, thread_koid, thread_name};
 pub use runtime_dir::{Lock, RuntimeDir};

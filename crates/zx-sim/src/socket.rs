@@ -1,9 +1,9 @@
 //! A byte stream between two processes, with back-pressure that the caller sees.
 
-use crate::channel::{RECEIVE, SEND, checked_socket, pair, receive};
+use crate::channel::{SEND, checked_socket, pair, receive};
 use crate::error::{Error, Result};
-use crate::handle::Handle;
-use rustix::net::{Shutdown, SocketType, sockopt};
+use crate::handle::{Handle, receive_handles};
+use rustix::net::{RecvFlags, Shutdown, SocketType, sockopt};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// What a writer may be ahead of its reader.
@@ -11,7 +11,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 
 /// One end of a stream.
 #[derive(Debug)]
-pub struct Socket(OwnedFd);
+pub struct Socket(Handle);
 
 impl Socket {
     /// Two connected ends.
@@ -25,7 +25,7 @@ impl Socket {
             // pages.
             let _ = sockopt::set_socket_send_buffer_size(end, BUFFER_BYTES);
         }
-        Ok((Self(a), Self(b)))
+        Ok((Self(Handle::new(a)), Self(Handle::new(b))))
     }
 
     /// Takes a socket out of a message.
@@ -39,7 +39,8 @@ impl Socket {
     /// Puts the socket into a message.
     #[must_use]
     pub fn into_handle(self) -> Handle {
-        Handle::new(self.0)
+        self.0.share();
+        self.0
     }
 
     /// Writes as many bytes as there is room for, at least one.
@@ -56,8 +57,8 @@ impl Socket {
     /// # Errors
     /// [`Error::ShouldWait`] when there is nothing yet.
     pub fn read(&self, bytes: &mut [u8]) -> Result<usize> {
-        receive(|| rustix::net::recv(&self.0, &mut *bytes, RECEIVE))
-            .map(|(_, length)| length)
+        receive(|| receive_handles(&self.0, bytes, RecvFlags::empty()))
+            .map(|(received, _)| received.bytes)
             .map_err(|source| Error::of_transfer("cannot read from a socket", source))
     }
 
@@ -75,7 +76,11 @@ impl Socket {
     /// # Errors
     /// The process is out of descriptors.
     pub fn duplicate(&self) -> Result<Self> {
-        let copy = self.0.try_clone().map_err(|source| Error::io("cannot duplicate a socket", source))?;
+        let copy = self.0.as_fd().try_clone_to_owned();
+        let copy = copy.map_err(|source| Error::io("cannot duplicate a socket", source))?;
+        let copy = Handle::new(copy);
+        copy.share();
+        self.0.share();
         Ok(Self(copy))
     }
 }
@@ -88,6 +93,6 @@ impl AsFd for Socket {
 
 impl From<Socket> for OwnedFd {
     fn from(socket: Socket) -> Self {
-        socket.0
+        socket.0.into_fd()
     }
 }

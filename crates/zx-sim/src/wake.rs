@@ -24,8 +24,17 @@ pub struct WakeReceiver(OwnedFd);
 /// The process is out of descriptors.
 pub fn wake_pair() -> Result<(WakeSender, WakeReceiver)> {
     let (sender, receiver) = pair(SocketType::STREAM)?;
+    let (sender, receiver) = (beyond_standard(sender)?, beyond_standard(receiver)?);
     let sender = Guarded::new(sender).ok_or(crate::Error::PeerClosed)?;
     Ok((WakeSender(sender), WakeReceiver(receiver)))
+}
+
+/// Not in the place of standard input, output or error, where the program has closed them: it opens others
+/// there.
+fn beyond_standard(descriptor: OwnedFd) -> Result<OwnedFd> {
+    const FIRST_ORDINARY: i32 = 3;
+    rustix::io::fcntl_dupfd_cloexec(&descriptor, FIRST_ORDINARY)
+        .map_err(|source| crate::Error::io("cannot make a socket pair", source))
 }
 
 impl WakeSender {

@@ -1,6 +1,9 @@
 //! Peers that try to hold up whoever they talk to.
 
-use std::os::fd::AsFd;
+use std::io::{IoSlice, Write};
+use std::mem::MaybeUninit;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc;
 use std::time::Duration;
 use zx_sim::{Channel, Error, Fifo, Handle, Socket, Vmo};
@@ -93,18 +96,87 @@ fn only_sealed_memory_is_read_of_somebody_unknown() {
     assert!(Vmo::from_sealed_handle(channel.into_handle()).is_err());
 }
 
-/// A TCP socket with unsent data and a long linger time waits in its closing, as a file of a file system that
-/// does not answer does.
-#[test]
-fn a_handle_that_waits_in_its_closing_is_closed_by_somebody_else() {
-    use std::io::Write;
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut lingering = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+/// A TCP connection whose last closing waits for a very long time, as its other end reads nothing: and that
+/// other end, to be kept.
+fn lingering() -> (OwnedFd, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (accepted, _) = listener.accept().unwrap();
-    rustix::net::sockopt::set_socket_linger(&lingering, Some(Duration::from_secs(1000))).unwrap();
-    lingering.set_nonblocking(true).unwrap();
+    rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::from_secs(1000))).unwrap();
+    stream.set_nonblocking(true).unwrap();
     // More than the other end takes.
-    while lingering.write(&[0; 1 << 16]).is_ok() {}
-    without_waiting(move || drop(Handle::new(lingering.into())));
-    drop(accepted);
+    while stream.write(&[0; 1 << 16]).is_ok() {}
+    (stream.into(), accepted)
+}
+
+/// Sends a byte with handles, more than a message may have.
+fn send_handles(to: &impl AsFd, handles: &[OwnedFd]) {
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+    let handles: Vec<_> = handles.iter().map(AsFd::as_fd).collect();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(253))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    assert!(ancillary.push(SendAncillaryMessage::ScmRights(&handles)));
+    rustix::net::sendmsg(to, &[IoSlice::new(b"x")], &mut ancillary, SendFlags::NOSIGNAL).unwrap();
+}
+
+#[test]
+fn a_handle_that_waits_in_its_closing_is_closed_all_the_same() {
+    let (bomb, _accepted) = lingering();
+    without_waiting(move || drop(Handle::new(bomb)));
+}
+
+/// What was sent and never read is closed with the socket that it was sent to, by whoever closes that.
+#[test]
+fn what_was_never_read_is_closed_without_waiting() {
+    const IS_CHILD: &str = "ZX_SIM_TEST_CHILD";
+    if std::env::var_os(IS_CHILD).is_none() {
+        // What it says of peers holds for the whole process.
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "peers::what_was_never_read_is_closed_without_waiting"]).env(IS_CHILD, "1");
+        let output = child.output().unwrap();
+        return assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+    zx_sim::distrust_peers();
+    let mut accepted = Vec::new();
+    let mut bomb = || {
+        let (bomb, other) = lingering();
+        accepted.push(other);
+        bomb
+    };
+    // Behind an empty message, which looks like the end.
+    let (ours, theirs) = Channel::pair().unwrap();
+    rustix::net::send(&theirs, &[], rustix::net::SendFlags::NOSIGNAL).unwrap();
+    send_handles(&theirs, &[bomb()]);
+    without_waiting(move || drop(ours));
+
+    let (ours, theirs) = Socket::pair().unwrap();
+    send_handles(&theirs, &[bomb()]);
+    without_waiting(move || drop(ours));
+
+    let (ours, theirs) = Fifo::create(1, 4).unwrap();
+    send_handles(&theirs, &[bomb()]);
+    let second = bomb();
+    without_waiting(move || {
+        ours.read(&mut [0]).unwrap();
+        send_handles(&theirs, &[second]);
+        drop(ours);
+    });
+
+    // In the queue of a socket that is itself a handle, and of one more in that.
+    let (inner, to_inner) = Socket::pair().unwrap();
+    send_handles(&to_inner, &[bomb()]);
+    let (outer, to_outer) = Socket::pair().unwrap();
+    send_handles(&to_outer, &[inner.into()]);
+    without_waiting(move || drop(Handle::new(outer.into())));
+
+    // Among more handles than a message may have.
+    let (ours, theirs) = Channel::pair().unwrap();
+    let null = || OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
+    let handles: Vec<OwnedFd> = (0..252).map(|_| null()).chain([bomb()]).collect();
+    send_handles(&theirs, &handles);
+    drop(handles);
+    without_waiting(move || {
+        let refused = ours.read().unwrap_err();
+        assert_eq!(refused.to_string(), "message with 253 handles, at most 64 are possible");
+    });
 }

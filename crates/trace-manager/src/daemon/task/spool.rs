@@ -22,8 +22,7 @@ pub(super) struct Spool {
 impl Spool {
     /// Begins to write what comes through the socket into a file.
     pub fn start(file: Handle) -> Result<(Self, Socket), String> {
-        let file = File::from(file.into_fd());
-        if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        if !file.is_file() {
             return Err("what was given to write into is no file".to_owned());
         }
         let failed = |error: Error| error.to_string();
@@ -32,7 +31,8 @@ impl Spool {
         let is_discarded = Arc::new(AtomicBool::new(false));
         let discarded = is_discarded.clone();
         let thread = std::thread::Builder::new().name("trace-spool".to_owned()).spawn(move || {
-            let result = copy(&theirs, file, &discarded);
+            // Closed here, too: the file system that it is of may take its time for everything.
+            let result = copy(&theirs, File::from(file.into_fd()), &discarded);
             drop(end);
             result
         });
