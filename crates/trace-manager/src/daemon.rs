@@ -297,8 +297,11 @@ impl Daemon {
     fn handle_ready(&mut self, key: Key) {
         match key {
             Key::Registry => {
-                let accepted = self.providers.accept(&self.registry, &self.waits);
+                let mut new = Vec::new();
+                let accepted = self.providers.accept(&self.registry, &self.waits, &mut new);
                 self.rest_unless(accepted);
+                // At once, before others who say nothing take their places.
+                new.into_iter().for_each(|number| self.handle_ready(Key::Registration(number)));
             }
             Key::Registration(number) => {
                 let is_started = |uid| self.core.is_started(uid);

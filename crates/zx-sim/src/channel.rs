@@ -20,7 +20,8 @@ use std::path::{Path, PathBuf};
 pub const MAX_MESSAGE_BYTES: usize = 65_536;
 /// Most handles in a message.
 pub const MAX_MESSAGE_HANDLES: usize = 64;
-const BACKLOG: i32 = 128;
+/// As many as the kernel lets wait, 4096 on most machines.
+const BACKLOG: i32 = i32::MAX;
 
 /// One end of a channel.
 #[derive(Debug)]

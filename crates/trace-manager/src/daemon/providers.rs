@@ -144,11 +144,12 @@ impl Providers {
         }
     }
 
-    /// Takes in connections that wait on the registry socket.
+    /// Takes in connections that wait on the registry socket, and says their numbers: most have said what they
+    /// want already.
     ///
     /// # Errors
     /// There are no descriptors left.
-    pub fn accept(&mut self, registry: &Listener, waits: &WaitSet) -> zx_sim::Result<()> {
+    pub fn accept(&mut self, registry: &Listener, waits: &WaitSet, new: &mut Vec<u32>) -> zx_sim::Result<()> {
         for _ in 0..ACCEPTED_AT_ONCE {
             let channel = match registry.accept() {
                 Err(Error::ShouldWait) => break,
@@ -162,6 +163,7 @@ impl Providers {
                     self.registrations.pop_first();
                 }
                 self.registrations.insert(number, (channel, Instant::now() + REGISTRATION_WAIT));
+                new.push(number);
             }
         }
         Ok(())
