@@ -144,8 +144,8 @@ impl Providers {
         }
     }
 
-    /// Takes in connections that wait on the registry socket, and says their numbers: most have said what they
-    /// want already.
+    /// Takes in connections that wait on the registry socket, and says their numbers: most have said what
+    /// they want already.
     ///
     /// # Errors
     /// There are no descriptors left.
