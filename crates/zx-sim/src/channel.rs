@@ -20,8 +20,7 @@ use std::path::{Path, PathBuf};
 pub const MAX_MESSAGE_BYTES: usize = 65_536;
 /// Most handles in a message.
 pub const MAX_MESSAGE_HANDLES: usize = 64;
-/// As many as the kernel lets wait, 4096 on most machines.
-const BACKLOG: i32 = i32::MAX;
+const BACKLOG: i32 = 128;
 
 /// One end of a channel.
 #[derive(Debug)]
