@@ -2,7 +2,8 @@
 
 use rustix::fs::{AtFlags, FileType, SealFlags, StatxFlags};
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, RecvMsg, Shutdown, sockopt,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, RecvMsg, Shutdown, SocketType,
+    sockopt,
 };
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
@@ -102,16 +103,20 @@ fn close(descriptor: OwnedFd, is_shared: bool) {
 /// Most messages that a socket can have unread: each takes some hundred bytes of a buffer that is no larger
 /// than this many times that.
 const MAX_UNREAD: usize = 1024;
+const UNREAD_BYTES: usize = 64 << 10;
 
 /// Takes out what was sent with a socket's last messages: the kernel would close it with the socket, and wait
 /// for it.
 fn empty(socket: &OwnedFd) {
     // Nothing comes after.
     let _ = rustix::net::shutdown(socket, Shutdown::Both);
-    let mut byte = [0];
+    // A stream gives what lies before the next handles at once.
+    let mut bytes = vec![0; UNREAD_BYTES];
+    let is_stream = sockopt::socket_type(socket).is_ok_and(|kind| kind == SocketType::STREAM);
     for _ in 0..MAX_UNREAD {
-        // The end looks like an empty message.
-        match receive_handles(socket, &mut byte, RecvFlags::TRUNC) {
+        match receive_handles(socket, &mut bytes, RecvFlags::empty()) {
+            // Of messages, the end looks like an empty one.
+            Ok((received, handles)) if is_stream && received.bytes == 0 && handles.is_empty() => break,
             Ok((_, handles)) => drop(handles),
             Err(_) => break,
         }

@@ -149,7 +149,9 @@ fn what_was_never_read_is_closed_without_waiting() {
     send_handles(&theirs, &[bomb()]);
     without_waiting(move || drop(ours));
 
+    // Behind more bytes than there can be messages.
     let (ours, theirs) = Socket::pair().unwrap();
+    assert_eq!(theirs.write(&[7; 100_000]).unwrap(), 100_000);
     send_handles(&theirs, &[bomb()]);
     without_waiting(move || drop(ours));
 
