@@ -124,6 +124,8 @@ fn link_program(compiler_name: &str, sources: &[&str], flags: &[&str], link: &[S
         objects.push(object.to_str().expect("a path in UTF-8").to_owned());
     }
     let mut arguments: Vec<&str> = flags.to_vec();
+    // A language that flags name is that of the sources, not of what was compiled from them.
+    arguments.extend(["-x", "none"]);
     arguments.extend(objects.iter().map(String::as_str));
     arguments.extend(["-o", output.to_str().expect("a path in UTF-8")]);
     arguments.extend(link.iter().map(String::as_str));
