@@ -3,13 +3,15 @@
 
 use crate::build::program;
 use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGINT, SIGQUIT};
 use std::ffi::OsStr;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, Once};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -30,6 +32,18 @@ pub fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
         assert!(Instant::now() < deadline, "waited in vain for: {what}");
         std::thread::sleep(INTERVAL);
     }
+}
+
+/// A shell has what it runs in the background ignore Ctrl-C, and whoever that starts does so, too.
+fn obey_interrupts() {
+    static DONE: Once = Once::new();
+    DONE.call_once(|| {
+        for signal in [SIGINT, SIGQUIT] {
+            // What handles a signal is not inherited, and here it does what nobody handling it would.
+            let always = Arc::new(AtomicBool::new(true));
+            signal_hook::flag::register_conditional_default(signal, always).expect("a signal");
+        }
+    });
 }
 
 /// A scenario's directories.
@@ -62,6 +76,7 @@ impl Sandbox {
     /// If there is no room for it.
     #[must_use]
     pub fn new() -> Self {
+        obey_interrupts();
         let directory = |base: &Path| {
             let directory = tempfile::Builder::new().prefix("trace-test-").tempdir_in(base);
             directory.expect("a temporary directory")

@@ -5,7 +5,7 @@ use crate::{Archive, Sandbox, build, wait_for};
 use rustix::process::Signal;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 use trace_format::loss::LossCode;
 use trace_format::slab::LossReason;
@@ -32,22 +32,27 @@ impl Scene {
     /// If it does not get that far, or the program does not wait for its recording.
     #[must_use]
     pub fn begin(mode: &str, events: u64) -> Self {
+        Self::begin_with(mode, "1", events)
+    }
+
+    /// The same with a buffer of so many MiB.
+    ///
+    /// # Panics
+    /// As [`Scene::begin`].
+    #[must_use]
+    pub fn begin_with(mode: &str, buffer_size: &str, events: u64) -> Self {
         let sandbox = Sandbox::new();
         let page = sandbox.file("page");
         fs::write(&page, [0; 4096]).unwrap();
         let burst = build::program("burst").to_str().unwrap();
-        let options = ["record", "--buffering-mode", mode, "--buffer-size", "1", "--", burst];
+        let options = ["record", "--buffering-mode", mode, "--buffer-size", buffer_size, "--", burst];
         let page_name = page.to_str().unwrap();
         let more = if mode == "oneshot" { "100" } else { "10" };
         let limit = u64::MAX.to_string();
         let arguments = [&options[..], &[page_name, &limit, more]].concat();
         let recording = sandbox.spawn("trace", &arguments);
         wait_for("the program to write", || (counted(&sandbox).iter().sum::<u64>() > events).then_some(()));
-        let children = format!("/proc/{0}/task/{0}/children", recording.pid());
-        let name = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-        let children = fs::read_to_string(children).unwrap();
-        let mut pids = children.split_whitespace().map(|pid| pid.parse::<u32>().unwrap());
-        let burst = pids.find(|pid| name(pid).trim() == "burst").expect("the program runs");
+        let burst = child_of(recording.pid(), "burst").expect("the program runs");
         assert!(was_recorded(&sandbox), "the program has not waited for its recording");
         let manager = sandbox.manager_pid().expect("a manager runs");
         Self { sandbox, recording, manager, burst }
@@ -65,8 +70,22 @@ impl Scene {
     /// If the runtime directory cannot be read.
     #[must_use]
     pub fn sessions(&self) -> Vec<PathBuf> {
-        let entries = fs::read_dir(self.sandbox.runtime_dir()).unwrap().map(|entry| entry.unwrap().path());
+        Self::sessions_of(&self.sandbox)
+    }
+
+    /// Those of any sandbox.
+    ///
+    /// # Panics
+    /// If the runtime directory cannot be read.
+    #[must_use]
+    pub fn sessions_of(sandbox: &Sandbox) -> Vec<PathBuf> {
+        let entries = fs::read_dir(sandbox.runtime_dir()).unwrap().map(|entry| entry.unwrap().path());
         entries.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("session-")).collect()
+    }
+
+    /// Waits until the client has ended.
+    pub fn wait_for_client(&self) {
+        wait_for_death(self.recording.pid());
     }
 
     /// Makes `recovered.fxt`.
@@ -138,13 +157,79 @@ impl Scene {
     }
 }
 
+/// What an archive has to have of one of several programs.
+#[derive(Clone, Copy, Debug)]
+pub struct Share {
+    /// The program.
+    pub pid: u32,
+    /// All from the first event on, not just the last.
+    pub is_from_first: bool,
+}
+
+/// Of each thread of a program, an archive has so many events at least, or declares them lost, and so many at
+/// most, each once.
+///
+/// # Panics
+/// If it is not so.
+pub fn check_share(
+    sandbox: &Sandbox,
+    file: Option<&str>,
+    share: &Share,
+    least: &[u64],
+    most: &[u64],
+    what: &str,
+) {
+    let archive = file.map(|file| Archive::read_prefix(&sandbox.file(file)));
+    let mut found: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+    let mut providers = BTreeSet::new();
+    let events = archive.iter().flat_map(|archive| &archive.events);
+    for event in events.filter(|event| event.event.process.0 == u64::from(share.pid)) {
+        let (thread, number) = (event.u64("thread"), event.u64("n"));
+        let is_new = found.entry(thread).or_default().insert(number);
+        assert!(is_new, "{what}: thread {thread}, event {number} twice");
+        providers.insert(event.provider);
+    }
+    let overwritten = LossCode::from(LossReason::Overwritten);
+    let losses = archive.iter().flat_map(|archive| &archive.losses);
+    let own = losses.filter(|loss| loss.reason != overwritten);
+    let own = own.filter(|loss| providers.is_empty() || providers.contains(&loss.provider));
+    let declared: u64 = own.map(|loss| loss.count).sum();
+    let mut missing = 0;
+    for (thread, (least, most)) in (0..).zip(least.iter().zip(most)) {
+        let found = found.remove(&thread).unwrap_or_default();
+        let first = found.first().copied().unwrap_or(0);
+        let last = found.last().map_or(0, |last| last + 1);
+        assert!(last <= *most, "{what}: thread {thread}: {last} of at most {most}");
+        missing += least.saturating_sub(last) + (last - first - found.len() as u64);
+        missing += if share.is_from_first { first } else { 0 };
+    }
+    assert!(missing <= declared, "{what}: {missing} events are missing, {declared} are declared lost");
+}
+
+/// A child of a process, by its name.
+#[must_use]
+pub fn child_of(pid: u32, name: &str) -> Option<u32> {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+    let mut pids = children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok());
+    pids.find(|pid| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == name))
+}
+
 /// What each thread says it has written.
 ///
 /// # Panics
 /// If the page is not there.
 #[must_use]
 pub fn counted(sandbox: &Sandbox) -> Vec<u64> {
-    let bytes = fs::read(sandbox.file("page")).expect("the page");
+    counted_in(&sandbox.file("page"))
+}
+
+/// The same, of a page of another name.
+///
+/// # Panics
+/// If it is not there.
+#[must_use]
+pub fn counted_in(page: &Path) -> Vec<u64> {
+    let bytes = fs::read(page).expect("the page");
     bytes.as_chunks::<8>().0.iter().take(THREADS).map(|word| u64::from_le_bytes(*word)).collect()
 }
 
@@ -179,11 +264,13 @@ pub fn wait_for_death(pid: u32) {
     wait_for("a process to die", || is_dead(pid).then_some(()));
 }
 
-/// Whether a process is dead, or a zombie.
+/// Whether a process is dead, or a zombie without threads that still run.
 #[must_use]
 pub fn is_dead(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.is_empty() || stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'))
+    let is_zombie = || stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));
+    let threads = || fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
+    stat.is_empty() || is_zombie() && threads() <= 1
 }
 
 /// What a program said on stderr.

@@ -1,72 +1,46 @@
-//! `kill -9` of the program, of the manager and of both, in each mode: at random times, and right before and
-//! after each of their system calls.
+//! `kill -9` in each mode: of anybody who takes part, at random times and around the ends of programs and
+//! recordings; and of the program, the manager and both, right before and after each of their system calls.
 //!
 //! `KILLS` says how many trials there are in all, 30 if nothing is said: each way to kill once. `KILLS_SEED`
 //! is a word that decides when they happen; the gate takes the commit's hash. A failing trial names itself.
 #![forbid(unsafe_code)]
 
+#[path = "kills/anybody.rs"]
+mod anybody;
+#[path = "kills/random.rs"]
+mod random;
+
+use random::Random;
 use rustix::process::Signal;
 use std::os::unix::process::CommandExt;
-use std::time::{Duration, Instant};
 use trace_tests::Sandbox;
 use trace_tests::sandbox::Process;
-use trace_tests::sandbox::kill;
 use trace_tests::scene::{Scene, counted, is_dead, wait_for_death, was_recorded};
 use trace_tests::tracer::{Side, Tracer, held};
 use trace_tests::wait_for;
-use zx_sim::Vmo;
-
-/// Who is killed, in this order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Victims {
-    Program,
-    Manager,
-    ProgramAndManager,
-    ManagerAndProgram,
-}
 
 /// A way to kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    AtRandom(Victims),
+    /// Anybody, at any time.
+    Anybody,
     AtCall(Traced, Side),
 }
 
 const MODES: [&str; 3] = ["oneshot", "circular", "streaming"];
 const WAYS: [Way; 10] = [
-    Way::AtRandom(Victims::Program),
-    Way::AtRandom(Victims::Manager),
-    Way::AtRandom(Victims::ProgramAndManager),
-    Way::AtRandom(Victims::ManagerAndProgram),
+    Way::Anybody,
     Way::AtCall(Traced::Program, Side::Before),
+    Way::Anybody,
     Way::AtCall(Traced::Program, Side::After),
     Way::AtCall(Traced::Manager, Side::Before),
+    Way::Anybody,
     Way::AtCall(Traced::Manager, Side::After),
     Way::AtCall(Traced::Both, Side::Before),
+    Way::Anybody,
     Way::AtCall(Traced::Both, Side::After),
 ];
 const KILLS: u64 = 30;
-
-/// Numbers that look random, another sequence for each word.
-struct Random(u64);
-
-impl Random {
-    fn new(word: &str, trial: u64) -> Self {
-        // FNV-1a.
-        let bytes = word.bytes().chain(trial.to_le_bytes());
-        let mixed = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |mixed, byte| {
-            (mixed ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-        });
-        Self(mixed | 1)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 >> 8
-    }
-}
 
 /// The trials of a mode.
 fn kill_all(mode: &str) {
@@ -83,13 +57,7 @@ fn kill_all(mode: &str) {
         let mut random = Random::new(&seed, trial);
         println!("trial {trial} of seed {seed:?}: {mode} {way:?}");
         match way {
-            Way::AtRandom(victims) => {
-                // A stream hands over a half from about 10 000 events on; a oneshot buffer is full at 20 000.
-                let events = random.next() % if mode == "oneshot" { 4000 } else { 25_000 };
-                let between = Duration::from_micros(random.next() & 0x7ff);
-                println!("after {events} events, {between:?} apart");
-                kill_once(mode, victims, events, between);
-            }
+            Way::Anybody => anybody::kill_once(of, &mut random),
             Way::AtCall(traced, side) => {
                 let known = calls.iter().find(|(of, _)| *of == traced).map(|(_, calls)| *calls);
                 let calls = known.unwrap_or_else(|| {
@@ -105,67 +73,6 @@ fn kill_all(mode: &str) {
             }
         }
     }
-}
-
-fn kill_once(mode: &str, victims: Victims, events: u64, between: Duration) {
-    let mut scene = Scene::begin(mode, events);
-    let before = counted(&scene.sandbox);
-    let (program, manager) = (scene.burst, scene.manager);
-    let pass = || {
-        let until = Instant::now() + between;
-        while Instant::now() < until {
-            std::hint::spin_loop();
-        }
-    };
-    match victims {
-        Victims::Program => kill(program, Signal::KILL),
-        Victims::Manager => kill(manager, Signal::KILL),
-        Victims::ProgramAndManager => {
-            kill(program, Signal::KILL);
-            pass();
-            kill(manager, Signal::KILL);
-        }
-        Victims::ManagerAndProgram => {
-            kill(manager, Signal::KILL);
-            pass();
-            kill(program, Signal::KILL);
-        }
-    }
-    if victims != Victims::Program {
-        wait_for_death(manager);
-    }
-    if victims != Victims::Manager {
-        wait_for_death(program);
-    }
-    if victims == Victims::Manager {
-        // It goes on, and leaves its buffer; a ring that goes round while it is read would have gaps.
-        let buffers =
-            scene.sessions().into_iter().filter_map(|path| Vmo::open(&path.join("provider-1")).ok());
-        for buffer in buffers {
-            wait_for("the program to leave its buffer", || (!buffer.is_live().unwrap()).then_some(()));
-        }
-    }
-    wait_for("the client to end", || (!scene.recording.is_running()).then_some(()));
-    // What is in no archive is recovered; where the manager had time to write all of it there is nothing
-    // left.
-    let mut files = vec!["trace.fxt"];
-    let mut said = String::from("no session is left");
-    if victims != Victims::Program && !scene.sessions().is_empty() {
-        let output = scene.recover();
-        let text = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() || text.contains("nothing to recover"), "{victims:?}: {text}");
-        if output.status.success() {
-            files.push("recovered.fxt");
-        }
-        said = text.into_owned();
-    }
-    // The program may go on after its manager, and is not recorded from when it has noticed.
-    let exact = matches!(victims, Victims::Program | Victims::ProgramAndManager);
-    let most: Vec<u64> = counted(&scene.sandbox).iter().map(|counted| counted + 1).collect();
-    let least = if exact { counted(&scene.sandbox) } else { before };
-    let what = format!("{mode} {victims:?} ({files:?}, {said:?})");
-    scene.check_between(&what, mode != "circular", &files, &least, &most);
-    kill(program, Signal::KILL);
 }
 
 /// Who stands at a system call when the kill comes.
@@ -247,18 +154,12 @@ fn kill_at(mode: &str, traced: Traced, call: u64, side: Side) -> Result<u64, u64
     wait_for("the client to end", || is_over(&burst, &mut recording).then_some(()));
     let scene = Scene::of(sandbox, recording, manager.pid(), burst.pid());
     wait_for("the program to end", || is_dead(burst.pid()).then_some(()));
-    let mut files: Vec<&str> = Vec::new();
-    if scene.sandbox.file("trace.fxt").exists() {
-        files.push("trace.fxt");
-    }
-    if !is_program && !scene.sessions().is_empty() {
-        let output = scene.recover();
-        let text = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() || text.contains("nothing to recover"), "{text}");
-        if output.status.success() {
-            files.push("recovered.fxt");
-        }
-    }
+    let output = scene.recover();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() || text.contains("nothing to recover"), "{text}");
+    let names = ["recovered.fxt", "trace.fxt", "trace.partial.fxt"];
+    let file = names.into_iter().find(|name| scene.sandbox.file(name).exists());
+    let files: Vec<&str> = file.into_iter().collect();
     let counted = counted(&scene.sandbox);
     let most: Vec<u64> = counted.iter().map(|counted| (counted + 1).min(limit)).collect();
     // One that waited in vain for its manager is recorded by the next, from when it has found it.

@@ -62,7 +62,7 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
         let name = output.display();
         return Err(Failure::usage(format!("{name} is both input and output; name another output")));
     }
-    remove_on_signal()?;
+    let _removing = remove_on_signal()?;
     // The input first: without it no output is begun.
     if !is_stdin(input) {
         drop(open(input)?);

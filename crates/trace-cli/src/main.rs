@@ -23,6 +23,7 @@ mod query;
 mod record;
 mod recover;
 mod settings;
+mod signals;
 mod snapshot;
 mod stdio;
 mod summary;

@@ -12,7 +12,7 @@ mod place;
 mod unfinished;
 
 pub use folder::Folder;
-pub use unfinished::remove_on_signal;
+pub use unfinished::{Removing, remove_on_signal};
 
 use crate::exit::Failure;
 use place::{Found, Place, is_trusted};
@@ -23,6 +23,7 @@ use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use unfinished::Unfinished;
@@ -32,6 +33,20 @@ const NEW_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 /// What of a replaced file's mode goes over to the new one; programs that run as another user are not made
 /// here.
 const KEPT_MODE: Mode = Mode::RWXU.union(Mode::RWXG).union(Mode::RWXO);
+
+/// Files of recordings that were cut off and are beside the same output.
+const MAX_PARTIALS: u32 = 1000;
+
+/// What the archive of an output is called while it is recorded.
+fn partial_name(name: &OsStr, number: u32) -> OsString {
+    let stem = name.as_bytes().strip_suffix(b".fxt").filter(|stem| !stem.is_empty());
+    let mut partial = OsStr::from_bytes(stem.unwrap_or(name.as_bytes())).to_owned();
+    if number > 0 {
+        partial.push(format!("-{number}"));
+    }
+    partial.push(".partial.fxt");
+    partial
+}
 
 /// An open directory.
 #[derive(Clone, Debug)]
@@ -81,21 +96,60 @@ impl TemporaryFile {
     }
 
     fn create(directory: &Directory, suffix: &str) -> io::Result<Self> {
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         loop {
             // Names need only be different: a file that is there is never opened.
             let name = format!(".trace-{:016x}{suffix}", RandomState::new().hash_one(std::process::id()));
-            let make = || openat(&directory.descriptor, &name, flags, NEW_MODE);
-            let (unfinished, file) = match Unfinished::file(&directory.descriptor, name.clone().into(), make)
-            {
-                Ok((unfinished, file)) => (unfinished, File::from(file)),
-                Err(rustix::io::Errno::EXIST) => continue,
-                Err(error) => return Err(error.into()),
-            };
-            set_mode(&file, NEW_MODE);
-            let path = directory.path.join(&name);
-            return Ok(Self { file, directory: directory.clone(), unfinished, path });
+            match Self::create_as(directory, name.into()) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => return made,
+            }
         }
+    }
+
+    fn create_as(directory: &Directory, name: OsString) -> io::Result<Self> {
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let path = directory.path.join(&name);
+        let make = || openat(&directory.descriptor, &name, flags, NEW_MODE);
+        let (unfinished, file) = Unfinished::file(&directory.descriptor, name.clone(), make)?;
+        let file = File::from(file);
+        set_mode(&file, NEW_MODE);
+        Ok(Self { file, directory: directory.clone(), unfinished, path })
+    }
+
+    /// A new file in the directory of another, with a name that shows what it is: `NAME.partial.fxt` beside
+    /// `NAME.fxt`, or `NAME-1.partial.fxt` if that is taken.
+    //= docs/recording.md#while-it-is-recorded
+    pub fn partial_of(path: &Path) -> Result<Self, Failure> {
+        let place = Place::of_file(path).map_err(|why| cannot_write(path, why))?;
+        let made = Self::create_partial(&place.directory, &place.name);
+        made.map_err(|why| place.cannot_create(&why))
+    }
+
+    fn create_partial(directory: &Directory, name: &OsStr) -> io::Result<Self> {
+        for number in 0..MAX_PARTIALS {
+            match Self::create_as(directory, partial_name(name, number)) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => return made,
+            }
+        }
+        Err(io::Error::other(format!(
+            "{MAX_PARTIALS} recordings that were cut off are there already; save them with trace recover, or delete them"
+        )))
+    }
+
+    /// From here on it stays when the program ends in whatever way, unless it gets its name or is discarded.
+    pub fn keep_unless_finished(&mut self) {
+        self.unfinished.keep_on_drop(true);
+    }
+
+    /// As if it had never been kept.
+    pub fn remove_when_dropped(&mut self) {
+        self.unfinished.keep_on_drop(false);
+    }
+
+    /// Deletes it.
+    pub fn discard(mut self) {
+        self.remove_when_dropped();
     }
 
     /// The open file.
@@ -137,9 +191,27 @@ impl OutputFile {
         Ok(Self { file, path: place.path(), name: place.name })
     }
 
+    /// An output whose name says, until it is complete, what it is.
+    pub fn create_partial(path: &Path) -> Result<Self, Failure> {
+        let place = Place::of_file(path).map_err(|why| cannot_write(path, why))?;
+        let file = TemporaryFile::create_partial(&place.directory, &place.name);
+        let file = file.map_err(|why| place.cannot_create(&why))?;
+        Ok(Self { file, path: place.path(), name: place.name })
+    }
+
     /// The open file.
     pub fn file(&mut self) -> &mut File {
         self.file.file()
+    }
+
+    /// The file without its name.
+    pub fn unfinished(&mut self) -> &mut TemporaryFile {
+        &mut self.file
+    }
+
+    /// Gives up the name.
+    pub fn into_unfinished(self) -> TemporaryFile {
+        self.file
     }
 
     /// Gives the file its name, once its contents are on disk. What had the name before is replaced.
@@ -165,5 +237,23 @@ pub fn create_new(path: &Path) -> Result<Option<(File, PathBuf)>, Failure> {
         }
         Err(rustix::io::Errno::EXIST) => Ok(None),
         Err(error) => Err(place.cannot_create(&error.into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    //= docs/recording.md#while-it-is-recorded
+    #[test]
+    fn a_partial_archive_is_named_after_its_output() {
+        for (name, number, partial) in [
+            ("trace.fxt", 0, "trace.partial.fxt"),
+            ("trace.fxt", 2, "trace-2.partial.fxt"),
+            ("trace.json", 0, "trace.json.partial.fxt"),
+            (".fxt", 0, ".fxt.partial.fxt"),
+        ] {
+            assert_eq!(partial_name(OsStr::new(name), number), partial);
+        }
     }
 }

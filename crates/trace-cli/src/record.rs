@@ -10,15 +10,16 @@ use crate::args::record::Recording as Options;
 use crate::command::RecordedCommand;
 use crate::connection::Connection;
 use crate::exit::{self, Failure};
+use crate::output::{Removing, remove_on_signal};
 use crate::settings::Settings;
 use crate::stdio::{self, say};
 use crate::{convert, kernel, measure, summary, verify};
 use destination::{Destination, Finished};
-use recording::{Happening, Recording};
+use recording::{ASK_INTERVAL, Happening, Recording};
 use status_line::StatusLine;
 use std::time::{Duration, Instant};
 use trace_protocol::controller::{
-    SessionRequest, SessionResponse, StartOptions, StopOptions, StopResult, TraceConfig,
+    ProviderStats, SessionRequest, SessionResponse, StartOptions, StopOptions, StopResult, TraceConfig,
 };
 use trace_protocol::memory::{MemoryDumpLevel, MemoryDumps};
 use triggers::Triggers;
@@ -32,24 +33,73 @@ const TERM_WAIT: Duration = Duration::from_secs(5);
 pub fn run(options: args::Record) -> Result<u8, Failure> {
     let settings = Settings::resolve(options.recording, options.config.as_deref())?;
     let options = &settings.recording;
-    let config = trace_config(&settings)?;
-    let mut destination = Destination::create(options)?;
+    let mut config = trace_config(&settings)?;
+    // A Ctrl-C that comes before anything is recorded.
+    let removing = remove_on_signal()?;
+    let mut destination = Destination::create_partial(options)?;
     if destination.is_stdout() && options.trigger.iter().any(|trigger| trigger.is_snapshot()) {
         return Err(Failure::usage(
             "--trigger: snapshots are named after the trace's file, and stdout has no name",
         ));
     }
+    (config.confirms, config.file) = (true, destination.archive_file());
     let mut connection = Connection::open()?;
     kernel::provide(&mut connection, &config, options)?;
+    let mut has_begun = false;
+    let recorded = record(&connection, config, &mut destination, &settings, removing, &mut has_begun);
+    let Recorded { stats, has_command, code } = match recorded {
+        Ok(recorded) => recorded,
+        Err(failure) if has_begun => return Err(keep(destination, failure)),
+        Err(failure) => return Err(failure),
+    };
+    let finished = destination.finish()?;
+    report(&stats, &finished, has_command, &settings)?;
+    Ok(if options.return_child_result == Some(false) { 0 } else { code })
+}
+
+/// A recording that is complete.
+struct Recorded {
+    stats: Vec<ProviderStats>,
+    has_command: bool,
+    /// How the command ended.
+    code: u8,
+}
+
+/// Keeps the archive of a recording that is not complete, and says where it is.
+fn keep(destination: Destination, failure: Failure) -> Failure {
+    let what = match destination.keep() {
+        Ok(Some(path)) => {
+            format!("{} has what had come; trace recover adds what the programs still hold", path.display())
+        }
+        Ok(None) => "trace recover makes a trace of what the programs recorded".to_owned(),
+        Err(why) => why.text,
+    };
+    Failure { text: format!("{}; {what}", failure.text), ..failure }
+}
+
+/// Records into a destination, from the first message to the last byte. `has_begun` tells whether programs
+/// were told to start.
+fn record(
+    connection: &Connection,
+    config: TraceConfig,
+    destination: &mut Destination,
+    settings: &Settings,
+    removing: Removing,
+    has_begun: &mut bool,
+) -> Result<Recorded, Failure> {
+    let options = &settings.recording;
     let start_timeout = Duration::from_millis(config.start_timeout_milliseconds);
     let stdout_is_ours = destination.is_stdout();
-    let mut sink = destination.sink();
-    let mut recording = Recording::begin(&connection, config, &mut *sink)?;
+    let mut recording = Recording::begin(connection, config, destination.sink())?;
+    removing.close();
     start(&mut recording, start_timeout)?;
     let mut command = RecordedCommand::spawn(&command_of(options), connection.directory(), stdout_is_ours)?;
+    *has_begun = true;
+    recording.keep();
     recording.watch(command.as_mut())?;
     announce(options, command.is_some());
-    let end = wait_for_end(&mut recording, command.is_some(), &settings)?;
+    let mut triggers = Triggers::new(options, &recording)?;
+    let end = wait_for_end(&mut recording, command.is_some(), options, &mut triggers)?;
     if recording.was_terminated()
         && let Some(command) = &command
     {
@@ -63,30 +113,17 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     if let End::MaxSize(size) = end {
         say!("trace: stopped: the archive has reached {size}");
     }
-    let mut note = result.is_none().then(|| {
-        format!("{}; what had come is kept, and trace recover saves the rest", recording.why_gone())
-    });
-    if let Some(command) = command.as_mut().filter(|_| end != End::ManagerGone) {
+    let Some(result) = result else {
+        return Err(Failure::new(recording.why_gone()));
+    };
+    if let Some(command) = &mut command {
         end_command(&mut recording, command, end, options)?;
     }
-    if let Some(failure) = recording.finish()? {
-        // The manager had handed over everything before.
-        note = note.or(Some(format!("{failure}; what was written before is kept")));
-    }
-    drop(sink);
-    if note.is_some() && !destination.cut_to_whole_records()? {
-        return Err(Failure::new(note.unwrap_or_default()));
-    }
-    let finished = destination.finish()?;
-    let stats = result.map(|result| result.provider_stats).unwrap_or_default();
-    let is_whole = note.is_none();
-    report(&stats, &finished, command.is_some(), &settings, is_whole)?;
+    recording.finish()?;
+    triggers.finish();
+    let has_command = command.is_some();
     let code = command.as_mut().and_then(RecordedCommand::status).map_or(0, exit::of_command);
-    match note {
-        Some(note) => Err(Failure::new(note)),
-        None if options.return_child_result == Some(false) => Ok(0),
-        None => Ok(code),
-    }
+    Ok(Recorded { stats: result.provider_stats, has_command, code })
 }
 
 /// What the manager is asked for.
@@ -147,11 +184,10 @@ fn announce(options: &Options, has_command: bool) {
 
 /// Says what was recorded and what was not; measures what is to be measured.
 fn report(
-    stats: &[trace_protocol::controller::ProviderStats],
+    stats: &[ProviderStats],
     finished: &Finished,
     has_command: bool,
     settings: &Settings,
-    is_whole: bool,
 ) -> Result<(), Failure> {
     let options = &settings.recording;
     let summary = summary::Summary {
@@ -174,7 +210,7 @@ fn report(
         verify::categories(&requested.0, archive.path())?;
     }
     match &settings.spec {
-        Some(spec) if is_whole && !spec.measure.is_empty() => {
+        Some(spec) if !spec.measure.is_empty() => {
             let results = options.benchmark_results_file.as_deref();
             measure::file(&spec.measure, archive.path(), results, options.test_suite.as_deref())
         }
@@ -236,13 +272,12 @@ fn start(recording: &mut Recording<'_>, timeout: Duration) -> Result<(), Failure
 fn wait_for_end(
     recording: &mut Recording<'_>,
     has_command: bool,
-    settings: &Settings,
+    options: &Options,
+    triggers: &mut Triggers,
 ) -> Result<End, Failure> {
-    let options = &settings.recording;
     let deadline = options.duration.map(|duration| Instant::now() + duration.0);
     options.max_size.into_iter().for_each(|size| recording.set_limit(size.0));
     let mut line = StatusLine::new();
-    let mut triggers = Triggers::new(options);
     if triggers.is_needed() {
         recording.request(SessionRequest::WatchAlert)?;
     }
@@ -273,15 +308,15 @@ fn wait_for_end(
                 }
             }
             Happening::Response(SessionResponse::WatchAlert(name)) => {
-                let said = |text: &str| match &line {
-                    Some(line) => line.say(text),
-                    None => say!("{text}"),
-                };
-                if triggers.handle(&name, said)? {
+                if triggers.handle(&name) {
                     break End::Trigger;
                 }
                 recording.request(SessionRequest::WatchAlert)?;
             }
+            Happening::News => triggers.tell(|text| match &line {
+                Some(line) => line.say(text),
+                None => say!("{text}"),
+            }),
             _ => {}
         }
     };
@@ -295,7 +330,10 @@ fn wait_for_end(
 fn stop(recording: &mut Recording<'_>) -> Result<Option<StopResult>, Failure> {
     recording.request(SessionRequest::StopTracing(StopOptions { write_results: true }))?;
     loop {
-        match recording.next(None)? {
+        match recording.next(Some(Instant::now() + ASK_INTERVAL))? {
+            // A manager that is alive answers this at once, whomever else it waits for.
+            Happening::Timeout if recording.is_in_vain() => return Err(frozen()),
+            Happening::Timeout => recording.request(SessionRequest::GetProgress)?,
             Happening::Response(SessionResponse::StopTracing(Ok(result))) => return Ok(Some(result)),
             Happening::Response(SessionResponse::StopTracing(Err(error))) => {
                 return Err(Failure::new(format!("unable to stop trace: {error:?}")));
@@ -310,11 +348,14 @@ fn stop(recording: &mut Recording<'_>) -> Result<Option<StopResult>, Failure> {
     }
 }
 
+/// The manager is stopped, or its machine is.
+fn frozen() -> Failure {
+    Failure { code: exit::INTERRUPTED, text: "the trace manager does not answer".to_owned() }
+}
+
 /// The user has given up twice.
 fn aborted() -> Failure {
-    let text =
-        "aborted; what was recorded is still in the programs' buffers: trace recover makes a trace of it";
-    Failure { code: exit::INTERRUPTED, text: text.to_owned() }
+    Failure { code: exit::INTERRUPTED, text: "aborted".to_owned() }
 }
 
 fn tell_waiting(names: &[String], what: &str) {

@@ -1,4 +1,4 @@
-//! `trace recover`: archives of recordings whose manager has died.
+//! `trace recover`: archives of recordings that were cut off.
 
 use crate::args::Recover;
 use crate::connection;
@@ -6,12 +6,13 @@ use crate::exit::Failure;
 use crate::output::{OutputFile, remove_on_signal};
 use crate::stdio::{self, print, print_document, say};
 use crate::summary;
+use indicatif::HumanBytes;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 use trace_format::shown::Shown;
 use trace_manager::problem;
-use trace_manager::recovery::{Error, Leftover, Recovered, Session, session_directories};
+use trace_manager::recovery::{ClientFile, Error, Leftover, Piece, Recovered, Session, session_directories};
 use trace_reader::check::{Limits, check};
 
 /// Makes an archive, lists what there is, or deletes it.
@@ -30,7 +31,8 @@ pub fn remind() {
     for directory in connection::directories() {
         let sessions = sessions_of(&directory);
         for session in sessions.iter().filter(|session| session.is_waiting()) {
-            let names: Vec<_> = session.unsaved().map(|buffer| buffer.provider.name.as_str()).collect();
+            let buffers = session.manifest.buffers.values().filter(|buffer| buffer.is_started);
+            let names: Vec<_> = buffers.map(|buffer| buffer.provider.name.as_str()).collect();
             say!(
                 "trace: a recording of {} was cut off {} ago; save it with: trace recover {}",
                 names.join(", "),
@@ -64,22 +66,21 @@ fn looked(options: &Recover) -> String {
 
 fn recover(options: &Recover) -> Result<(), Failure> {
     let mut found = sessions(options);
-    if let (Some(_), [session]) = (&options.directory, found.as_slice())
-        && session.has_manager()
-    {
-        return Err(Failure::new(format!(
-            "{} is being recorded right now; end that recording, and its trace is complete",
-            session.directory.display()
-        )));
-    }
-    found.retain(|session| !session.has_manager() && session.unsaved().next().is_some());
+    let running = found.iter().find(|session| session.has_manager()).map(|session| session.directory.clone());
+    found.retain(Session::is_recoverable);
     if options.directory.is_none() && found.iter().any(Session::is_waiting) {
         // What was recovered before is there for those who name it.
         found.retain(Session::is_waiting);
     }
     let session = match found.as_slice() {
         [] => {
-            return Err(Failure::new(format!("there is nothing to recover (looked in {})", looked(options))));
+            return Err(Failure::new(match running {
+                Some(directory) => format!(
+                    "{} is being recorded right now; end that recording, and its trace is complete",
+                    directory.display()
+                ),
+                None => format!("there is nothing to recover (looked in {})", looked(options)),
+            }));
         }
         [session] => session,
         several => {
@@ -88,21 +89,44 @@ fn recover(options: &Recover) -> Result<(), Failure> {
         }
     };
     let leftover = Leftover::open(&session.directory).map_err(failure)?;
-    remove_on_signal()?;
+    let _removing = remove_on_signal()?;
     let mut output = OutputFile::create(&options.output_file)?;
     let mut all = Vec::new();
     let mut writer = BufWriter::new(output.file());
-    leftover.recover(&mut writer, |recovered| all.push(recovered.clone())).map_err(failure)?;
+    let client = leftover.recover(&mut writer, |recovered| all.push(recovered.clone())).map_err(failure)?;
     let flushed = writer.flush();
     drop(writer);
     flushed.map_err(|error| Failure::new(format!("cannot write the archive: {error}")))?;
+    // Its contents are on disk.
     let path = output.finish()?;
+    report(&all, &client, &path);
     leftover.note_recovered(&path).map_err(failure)?;
-    report(&all, &path, &session.directory)
+    let checked = is_sound(&path);
+    if checked.is_err() {
+        say!("trace: nothing was deleted: {} is there as before", session.directory.display());
+        return checked;
+    }
+    remove_pieces(leftover)
 }
 
-/// What was recovered, whether it is sound, and what the recording's own file may hold.
-fn report(all: &[Recovered], path: &Path, directory: &Path) -> Result<(), Failure> {
+/// Removes what the archive was made of, unless somebody may still write into it.
+fn remove_pieces(leftover: Leftover) -> Result<(), Failure> {
+    let directory = leftover.session().directory.clone();
+    if let Some((name, pid)) = leftover.live_program() {
+        say!(
+            "trace: {name} (pid {pid}) still has its buffer; when it has ended, delete it with: trace recover --delete {}",
+            directory.display()
+        );
+        return Ok(());
+    }
+    if let Some(path) = leftover.delete_client_file().map_err(failure)? {
+        say!("trace: deleted {}, which is in it", path.display());
+    }
+    leftover.delete().map_err(failure)
+}
+
+/// What was recovered, and what is missing.
+fn report(all: &[Recovered], client: &ClientFile, path: &Path) {
     let stats: Vec<_> = all.iter().map(|recovered| recovered.stats.clone()).collect();
     let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     let place = path.display().to_string();
@@ -114,6 +138,16 @@ fn report(all: &[Recovered], path: &Path, directory: &Path) -> Result<(), Failur
         buffer_size: 4,
     };
     stdio::tell(&summary.text());
+    match client {
+        ClientFile::Unknown => {}
+        ClientFile::Found { path, bytes } => {
+            say!("trace: {bytes} bytes of it come from {}", path.display());
+        }
+        ClientFile::Missing { path, bytes } => say!(
+            "trace: {} is gone, or another file: what was recorded into its first {bytes} bytes is missing",
+            path.display()
+        ),
+    }
     for recovered in all {
         let who = format!("{} (pid {})", recovered.stats.name, recovered.stats.pid);
         match recovered.halves_before {
@@ -127,10 +161,10 @@ fn report(all: &[Recovered], path: &Path, directory: &Path) -> Result<(), Failur
             ),
         }
     }
-    say!(
-        "trace: the buffers are still there; delete them with: trace recover --delete {}",
-        directory.display()
-    );
+}
+
+/// Whether an archive has nothing that one of ours never has.
+fn is_sound(path: &Path) -> Result<(), Failure> {
     let unreadable = |why: String| Failure::new(format!("{}: {why}", path.display()));
     let file = std::fs::File::open(path).map_err(|error| unreadable(error.to_string()))?;
     let checked = check(file, Limits::default()).map_err(|error| unreadable(problem(&error)))?;
@@ -167,7 +201,7 @@ fn list(options: &Recover) -> Result<(), Failure> {
         say!("trace: nothing was left behind (looked in {})", looked(options));
         return Ok(());
     }
-    print(&table(&found))
+    print(&format!("{}{}", table(&found), pieces(&found)))
 }
 
 fn machine(session: &Session) -> serde_json::Value {
@@ -183,7 +217,16 @@ fn machine(session: &Session) -> serde_json::Value {
             })
         })
         .collect();
+    let pieces: Vec<_> = session
+        .pieces()
+        .iter()
+        .map(|piece| {
+            let path = piece.path.display().to_string();
+            serde_json::json!({ "path": path, "bytes": piece.bytes, "provider": piece.provider })
+        })
+        .collect();
     serde_json::json!({
+        "pieces": pieces,
         "directory": session.directory.display().to_string(),
         "began_ns": session.manifest.session.wall_clock_ns,
         "state": state(session),
@@ -196,7 +239,7 @@ fn machine(session: &Session) -> serde_json::Value {
 fn state(session: &Session) -> &'static str {
     if session.has_manager() {
         "running"
-    } else if session.unsaved().next().is_none() {
+    } else if !session.is_recoverable() {
         "nothing to recover"
     } else if session.manifest.recovered.is_empty() {
         "to be recovered"
@@ -205,18 +248,35 @@ fn state(session: &Session) -> &'static str {
     }
 }
 
+/// A line for each file that holds a part of a recording.
+fn pieces(sessions: &[Session]) -> String {
+    let line = |session: &Session, piece: &Piece| {
+        let whose = match piece.provider.and_then(|id| session.manifest.buffers.get(&id)) {
+            Some(buffer) => format!("buffer of {} (pid {})", buffer.provider.name, buffer.provider.pid),
+            None => "the recording's own file".to_owned(),
+        };
+        let path = piece.path.display().to_string();
+        format!("{:>10}  {}  {}\n", HumanBytes(piece.bytes).to_string(), Shown(&path), Shown(&whose))
+    };
+    let lines = sessions
+        .iter()
+        .flat_map(|session| session.pieces().into_iter().map(move |piece| line(session, &piece)));
+    let lines: String = lines.collect();
+    if lines.is_empty() { lines } else { format!("\n{lines}") }
+}
+
 fn table(sessions: &[Session]) -> String {
     let header = ["age", "state", "size", "providers", "directory"].map(str::to_owned);
     let rows: Vec<[String; 5]> = sessions
         .iter()
         .map(|session| {
             let buffers = session.manifest.buffers.values();
-            let names: Vec<_> = buffers.clone().map(|buffer| buffer.provider.name.clone()).collect();
-            let bytes = buffers.map(|buffer| buffer.provider.bytes).fold(0, u64::saturating_add);
+            let names: Vec<_> = buffers.map(|buffer| buffer.provider.name.clone()).collect();
+            let bytes = session.pieces().iter().map(|piece| piece.bytes).fold(0, u64::saturating_add);
             [
                 age(session.began()),
                 state(session).to_owned(),
-                format!("{} MiB", bytes >> 20),
+                HumanBytes(bytes).to_string(),
                 Shown(&names.join(",")).to_string(),
                 Shown(&session.directory.display().to_string()).to_string(),
             ]

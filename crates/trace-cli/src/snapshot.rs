@@ -32,7 +32,7 @@ pub fn run(options: &Snapshot) -> Result<(), Failure> {
     let since = Since { now, last: options.last.map(|last| last.0) };
     let coverage = {
         let mut sink = destination.sink();
-        let coverage = since.copy(&whole, &mut *sink);
+        let coverage = since.copy(&whole, &mut sink);
         let flushed = sink.flush();
         let coverage = coverage
             .map_err(|error| Failure::new(format!("cannot copy the snapshot: {}", problem(&error))))?;

@@ -111,6 +111,14 @@ impl Write for Stdout {
     }
 }
 
+impl AsFd for Stdout {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        // Standard output stays open for as long as the program runs.
+        static STDOUT: LazyLock<io::Stdout> = LazyLock::new(io::stdout);
+        STDOUT.as_fd()
+    }
+}
+
 /// Prints a result for people on stdout.
 pub fn print(text: &str) -> Result<(), Failure> {
     print_document(&for_people(text))

@@ -84,7 +84,7 @@ pub enum Event {
         /// The packet, or what is wrong with it.
         packet: Result<FifoRequest, PacketError>,
     },
-    /// A part of a provider's buffer is out of our hands.
+    /// A part of a provider's buffer was read: the next can be. It is on its way.
     TransferFinished {
         /// Which one.
         provider: ProviderId,
@@ -93,6 +93,11 @@ pub enum Event {
         stats: ProviderStats,
         /// The part was read to its end; otherwise the buffer cannot be read.
         is_complete: bool,
+    },
+    /// A part that was read is written, in the order in which they were read.
+    PartWritten {
+        /// Whose.
+        provider: ProviderId,
     },
     /// A client asks for a session.
     Initialize {
@@ -184,6 +189,8 @@ pub enum Action {
     BeginArchive {
         /// What was asked for.
         config: TraceConfig,
+        /// Whose file it becomes.
+        uid: Uid,
     },
     /// Make a provider's buffer and FIFO and send Initialize.
     InitializeTracee {
@@ -324,6 +331,9 @@ impl Core {
                     session.handle_transferred(provider, stats, is_complete, actions);
                 });
             }
+            Event::PartWritten { provider } => {
+                self.with_session(|session, actions| session.handle_written(provider, actions));
+            }
             Event::Initialize { client, pid, uid, config } => self.initialize(client, pid, uid, config),
             Event::Start { client, options } => match self.session_of(client) {
                 Some((session, actions)) => session.handle_start(now, options, actions),
@@ -383,6 +393,12 @@ impl Core {
         self.actions.pop_front()
     }
 
+    /// Whether the session ends as soon as its archive is written.
+    #[must_use]
+    pub fn is_terminating(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.state() == SessionState::Terminating)
+    }
+
     /// Whether a session exists.
     #[must_use]
     pub fn has_session(&self) -> bool {
@@ -433,7 +449,7 @@ impl Core {
             self.actions.push_back(Action::RefuseClient { client, reason });
             return;
         }
-        self.actions.push_back(Action::BeginArchive { config: config.clone() });
+        self.actions.push_back(Action::BeginArchive { config: config.clone(), uid });
         let mut session = Session::new(client, pid, uid, config);
         let visible = self.providers.iter().filter(|(_, provider)| uid.may_see(provider.uid, self.owner));
         for (id, provider) in visible {

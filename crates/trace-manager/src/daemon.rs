@@ -18,7 +18,7 @@ use clients::Clients;
 use key::Key;
 use log::log;
 use memory::Dumps;
-use output::{Flushed, Output};
+use output::{Flushed, Output, Written};
 use providers::{Buffer, Providers};
 use snapshot::{Copied, Snapshot};
 use std::collections::VecDeque;
@@ -28,15 +28,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use task::{Asker, Tasks, Wanted};
 use trace_format::units::{ProviderId, TicksPerSecond};
-use trace_protocol::controller::{ProviderStats, SessionResponse, TaskRequest, TraceConfig};
+use trace_protocol::controller::{ProviderStats, SessionResponse, SessionState, TaskRequest, TraceConfig};
 use zx_sim::ticks::Clock;
 use zx_sim::{Handle, Listener, RuntimeDir, Signals, WaitSet};
 
 /// Sockets in the runtime directory, named after the protocol they speak.
 const REGISTRY: &str = "registry";
 const PROVISIONER: &str = "provisioner";
-/// How long a client may take to read the rest of its archive after the session ended.
-const OUTPUT_WAIT: Duration = Duration::from_secs(60);
 /// Batches that are copied before the next look at everything else.
 const BATCHES_AT_ONCE: usize = 16;
 /// Connections that are taken in before the next look at everything else.
@@ -150,13 +148,6 @@ enum End {
     Unneeded,
 }
 
-/// A transfer that was read to its end.
-struct Finished {
-    event: Event,
-    /// The provider of whom nothing is missing when it is out of our hands.
-    archived: Option<ProviderId>,
-}
-
 /// Everything the loop works on.
 struct Daemon {
     started: Instant,
@@ -175,8 +166,6 @@ struct Daemon {
     dumps: Dumps,
     output: Option<Output>,
     transfer: Option<(ProviderId, Transfer)>,
-    /// A transfer whose last bytes are still in the output's queue.
-    finished: Option<Finished>,
     snapshot: Option<Snapshot>,
     tasks: Tasks,
     owner: Uid,
@@ -222,7 +211,6 @@ impl Daemon {
             dumps: Dumps::default(),
             output: None,
             transfer: None,
-            finished: None,
             snapshot: None,
             tasks: Tasks::new(),
             owner,
@@ -286,9 +274,8 @@ impl Daemon {
             self.listen_again(now);
             self.providers.handle_time(now, &self.waits, &mut self.events);
             self.with_tasks(|tasks, wanted| tasks.handle_time(now, wanted));
-            if self.output.as_ref().and_then(Output::deadline).is_some_and(|deadline| deadline <= now) {
-                log("a client did not read its archive to the end");
-                self.output = None;
+            if self.output_deadline().is_some_and(|deadline| deadline <= now) {
+                self.fail_output("the client does not take the rest of its archive".to_owned());
             }
         }
     }
@@ -463,13 +450,13 @@ impl Daemon {
                 self.clients.reply(client, SessionResponse::Refused { reason });
                 self.clients.close(client, &self.waits);
             }
-            Action::BeginArchive { config } => {
+            Action::BeginArchive { config, uid } => {
                 let Some(socket) = self.clients.take_output() else {
                     return;
                 };
-                let mut output = Output::new(socket, config.metadata);
+                let mut output = Output::new(socket, &config, config.confirms);
                 output.begin(&config, self.rate);
-                self.providers.begin_session(&config, output.queue().clone());
+                self.providers.begin_session(&config, uid, output.queue().clone());
                 self.output = Some(output);
             }
             Action::InitializeTracee { provider, buffer_bytes, mode, categories } => {
@@ -509,23 +496,26 @@ impl Daemon {
                 self.reply(client, SessionResponse::OnWaiting(names));
             }
             Action::StateChanged(client, state) => {
+                if let Some(output) = self.output.as_mut().filter(|_| state == SessionState::Terminating) {
+                    output.begin_to_end();
+                }
                 self.reply(client, SessionResponse::OnSessionStateChange(state));
             }
             Action::EndSession { client, is_aborted } => {
-                if is_aborted {
-                    self.output = None;
-                } else if let Some(output) = &mut self.output {
-                    output.end(Instant::now() + OUTPUT_WAIT);
-                }
                 self.clients.close(client, &self.waits);
                 self.providers.end_session();
+                match &mut self.output {
+                    Some(output) if !is_aborted => output.end(),
+                    _ => self.end_output(false),
+                }
             }
             Action::Log(text) => log(&text),
         }
     }
 
     fn begin_transfer(&mut self, provider: ProviderId, part: Part) {
-        match self.providers.begin_transfer(provider, self.rate, part) {
+        let begin = self.output.as_ref().map_or(0, Output::position);
+        match self.providers.begin_transfer(provider, self.rate, part, begin) {
             Ok(transfer) => self.transfer = Some((provider, transfer)),
             Err(problem) => {
                 let stats = ProviderStats { problem, ..ProviderStats::default() };
@@ -537,44 +527,42 @@ impl Daemon {
     /// Moves data from the buffers to the output for as long as the output takes it and nobody else had to
     /// wait long. True if there is more to be moved at once.
     fn pump(&mut self) -> bool {
-        let Some(output) = &mut self.output else {
-            self.forget_transfer();
-            return false;
-        };
         for _ in 0..BATCHES_AT_ONCE {
-            match output.flush() {
-                Ok(Flushed::Blocked) => {
-                    output.watch(&self.waits, Key::Output.encode());
-                    return false;
-                }
-                Ok(Flushed::Drained) => {}
+            let Some(output) = &mut self.output else {
+                return false;
+            };
+            let flushed = output.flush().and_then(|flushed| output.read_confirmations().map(|()| flushed));
+            let flushed = match flushed {
+                Ok(flushed) => flushed,
                 Err(reason) => {
-                    output.unwatch(&self.waits);
-                    self.output = None;
-                    self.forget_transfer();
-                    self.events.push_back(Event::OutputFailed { reason });
+                    self.fail_output(reason);
                     return false;
                 }
-            }
-            // The output has taken everything, so what was finished before is out of our hands.
-            if let Some(Finished { event, archived }) = self.finished.take() {
-                archived.into_iter().for_each(|provider| self.providers.note_archived(provider));
-                self.events.push_back(event);
-            }
-            let Some((provider, mut transfer)) = self.transfer.take() else {
-                output.unwatch(&self.waits);
-                if output.is_ended() {
-                    self.output = None;
+            };
+            while let Some(Written { provider, is_archived }) = output.written_part() {
+                if is_archived {
+                    self.providers.note_archived(provider);
                 }
+                self.events.push_back(Event::PartWritten { provider });
+            }
+            if output.is_ended() && output.is_written() {
+                self.end_output(true);
+                return false;
+            }
+            let transfer = self.transfer.take_if(|_| flushed == Flushed::Drained);
+            let Some((provider, mut transfer)) = transfer else {
+                output.watch(&self.waits, Key::Output.encode(), flushed);
                 return false;
             };
             if transfer.poll(output.queue()) {
-                let is_complete = transfer.is_complete();
-                let archived = (is_complete && transfer.is_rest()).then_some(provider);
+                let (is_complete, is_rest) = (transfer.is_complete(), transfer.is_rest());
                 let (stats, progress) = transfer.into_stats();
-                self.providers.end_transfer(provider, progress);
-                let event = Event::TransferFinished { provider, stats, is_complete };
-                self.finished = Some(Finished { event, archived });
+                self.providers.end_transfer(provider, progress, output.position());
+                self.events.push_back(Event::TransferFinished { provider, stats, is_complete });
+                // A half that could not be read is not given back.
+                if is_complete || is_rest {
+                    output.end_part(Written { provider, is_archived: is_complete && is_rest });
+                }
             } else {
                 self.transfer = Some((provider, transfer));
             }
@@ -582,11 +570,37 @@ impl Daemon {
         true
     }
 
+    /// The output takes no more, or the client says of it what cannot be.
+    fn fail_output(&mut self, reason: String) {
+        if self.core.has_session() {
+            self.events.push_back(Event::OutputFailed { reason });
+        } else {
+            log(&format!("an archive is not complete: {reason}"));
+        }
+        self.end_output(false);
+    }
+
+    /// Nothing more is written into the archive.
+    fn end_output(&mut self, is_written: bool) {
+        self.transfer = None;
+        // Before the client sees the end: nothing is left when it has ended.
+        self.providers.end_archive(is_written);
+        if let Some(mut output) = self.output.take() {
+            output.unwatch(&self.waits);
+        }
+    }
+
+    /// When the client must have taken more: while it records it may take its time.
+    fn output_deadline(&self) -> Option<Instant> {
+        let output = self.output.as_ref()?;
+        (output.is_ended() || self.core.is_terminating()).then(|| output.deadline())
+    }
+
     fn begin_snapshot(&mut self, client: ClientId, config: &TraceConfig, providers: &[ProviderId]) {
         let Some(socket) = self.clients.take_snapshot_output(client) else {
             return;
         };
-        let mut output = Output::new(socket, config.metadata);
+        let mut output = Output::new(socket, config, false);
         output.begin(config, self.rate);
         let waiting = providers.iter().filter_map(|id| self.providers.snapshot(*id, self.rate)).collect();
         self.snapshot = Some(Snapshot::new(output, waiting));
@@ -607,17 +621,12 @@ impl Daemon {
         }
     }
 
-    fn forget_transfer(&mut self) {
-        self.transfer = None;
-        self.finished = None;
-    }
-
     /// The next time something is due without anything happening outside.
     fn deadline(&self) -> Option<Instant> {
         let core = self.core.next_deadline().map(|deadline| self.started + deadline);
         let idle = self.idle_timeout.map(|timeout| self.idle_since + timeout);
         let task = self.tasks.deadline();
-        let output = self.output.as_ref().and_then(Output::deadline);
+        let output = self.output_deadline();
         let others = [self.clients.next_deadline(), self.providers.next_deadline()];
         let others = others.into_iter().chain([log::deadline(), self.resting_until]);
         [core, idle, output, task, self.dumps.deadline()].into_iter().chain(others).flatten().min()

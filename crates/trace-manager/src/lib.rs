@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod archive;
+pub mod confirm;
 pub mod core;
 pub mod daemon;
 mod problem;

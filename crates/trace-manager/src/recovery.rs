@@ -1,26 +1,23 @@
-//! What is left of sessions whose manager has died, and archives made of it.
+//! What is left of sessions whose manager or client has died, and archives made of it.
 //!
 //! A session's directory holds the buffers, the beginning of the archive, and a [manifest]. The manager that
 //! runs the session holds a lock in it, and each program marks its buffer as in use; so what nobody holds is
 //! left over, and what is left over stays until somebody asks for it to be deleted.
 
+mod bound;
+mod files;
+mod join;
 pub mod manifest;
 
-use crate::archive::transfer::{BufferOf, Progress, Transfer};
-use crate::archive::{self, facts};
-use crate::core::Part;
+pub(crate) use bound::give_up_oldest;
+pub use join::ClientFile;
 use manifest::{Buffer, Entry, Manifest, ManifestError, Writer};
-use rustix::time::{ClockId, clock_gettime};
-use std::io::{self, Write};
-use std::num::NonZeroU64;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use trace_format::buffer::BufferMode;
-use trace_format::units::{ProviderId, TicksPerSecond};
-use trace_protocol::BufferingMode;
 use trace_protocol::controller::ProviderStats;
-use trace_reader::buffer::Period;
-use zx_sim::{Lock, ProcessFd, RuntimeDir, Vmo, ticks};
+use zx_sim::{Lock, ProcessFd, RuntimeDir, Vmo};
 
 /// Directories of sessions begin with it.
 pub(crate) const SESSION_PREFIX: &str = "session";
@@ -28,6 +25,10 @@ pub(crate) const SESSION_PREFIX: &str = "session";
 pub(crate) const HEAD_FILE: &str = "head.fxt";
 /// Held by the manager that runs the session, or by whoever recovers it.
 pub(crate) const LOCK_FILE: &str = "lock";
+/// A process id has fewer digits.
+const MAX_LOCK_BYTES: u64 = 16;
+/// What `stat` counts blocks in.
+const BLOCK_BYTES: u64 = 512;
 
 /// A session as its directory shows it.
 #[derive(Debug)]
@@ -95,6 +96,17 @@ pub struct Recovered {
     pub halves_before: (Option<u32>, Option<u32>),
 }
 
+/// A file that holds a part of a recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Its name.
+    pub path: PathBuf,
+    /// What it takes on its file system, in bytes.
+    pub bytes: u64,
+    /// Whose buffer it is; none if it is the file that the client was writing.
+    pub provider: Option<u32>,
+}
+
 /// The directories of sessions in a runtime directory, newest last.
 ///
 /// # Errors
@@ -136,7 +148,9 @@ impl Session {
             return false;
         }
         let pid = self.manifest.session.manager_pid;
-        let holder = std::fs::read_to_string(self.directory.join(LOCK_FILE)).unwrap_or_default();
+        let mut holder = String::new();
+        let file = files::open(&self.directory.join(LOCK_FILE));
+        let _ = file.and_then(|file| file.take(MAX_LOCK_BYTES).read_to_string(&mut holder));
         holder.trim() == pid.to_string() && ProcessFd::open(pid).is_ok_and(|process| !process.is_dead())
     }
 
@@ -148,7 +162,7 @@ impl Session {
 
     /// Buffers that hold what is in no archive.
     pub fn unsaved(&self) -> impl Iterator<Item = &Buffer> {
-        let is_there = |buffer: &&Buffer| self.directory.join(buffer.provider.file_name()).is_file();
+        let is_there = |buffer: &&Buffer| self.buffer_bytes(buffer).is_some();
         self.manifest
             .buffers
             .values()
@@ -156,10 +170,44 @@ impl Session {
             .filter(is_there)
     }
 
-    /// There is something in it that nobody has made an archive of.
+    /// What a buffer's file takes, if it is there.
+    fn buffer_bytes(&self, buffer: &Buffer) -> Option<u64> {
+        let file = files::open(&self.directory.join(buffer.provider.file_name())).ok()?;
+        Some(file.metadata().ok()?.blocks() * BLOCK_BYTES)
+    }
+
+    /// The files that hold what was recorded: that of the client, if it is still there, and the buffers.
+    #[must_use]
+    pub fn pieces(&self) -> Vec<Piece> {
+        self.client_piece().into_iter().chain(self.buffer_pieces()).collect()
+    }
+
+    fn client_piece(&self) -> Option<Piece> {
+        let output = self.manifest.output.as_ref()?;
+        let bytes = join::open_output(output).ok()?.metadata().ok()?.len();
+        Some(Piece { path: PathBuf::from(&output.path), bytes, provider: None })
+    }
+
+    fn buffer_pieces(&self) -> impl Iterator<Item = Piece> {
+        let buffers = self.manifest.buffers.values().filter(|buffer| buffer.is_started);
+        buffers.filter_map(|buffer| {
+            let bytes = self.buffer_bytes(buffer)?;
+            let path = self.directory.join(buffer.provider.file_name());
+            Some(Piece { path, bytes, provider: Some(buffer.provider.id) })
+        })
+    }
+
+    /// There is something that an archive can be made of.
+    #[must_use]
+    pub fn is_recoverable(&self) -> bool {
+        let has_file = || self.manifest.has_parts() && self.client_piece().is_some();
+        !self.has_manager() && (self.unsaved().next().is_some() || has_file())
+    }
+
+    /// The same, and nobody has made one.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
-        self.manifest.recovered.is_empty() && !self.has_manager() && self.unsaved().next().is_some()
+        self.manifest.recovered.is_empty() && self.is_recoverable()
     }
 
     /// A provider whose program is alive and has its buffer.
@@ -192,83 +240,6 @@ impl Leftover {
         &self.session
     }
 
-    /// Writes an archive of everything that was committed into the session's buffers; each provider is
-    /// reported when it is done. What is in the buffers stays there.
-    ///
-    /// # Errors
-    /// The archive cannot be written. A buffer that cannot be read is told of in its statistics.
-    //= docs/recovery.md#what-is-recovered
-    pub fn recover(&self, out: &mut impl Write, mut report: impl FnMut(&Recovered)) -> Result<(), Error> {
-        let failed = |error| Error::Io { what: "cannot write the archive".to_owned(), error };
-        let mut bytes = Vec::new();
-        archive::magic(&mut bytes);
-        // Missing where it was killed before it could.
-        if let Ok(head) = std::fs::read(self.session.directory.join(HEAD_FILE)) {
-            bytes = head;
-        }
-        // Who recorded without metadata does not want it here either.
-        let has_metadata = bytes.len() > 8;
-        out.write_all(&bytes).map_err(failed)?;
-        for buffer in self.session.manifest.buffers.values().filter(|buffer| buffer.is_started) {
-            let stats = self.recover_buffer(buffer, out).map_err(failed)?;
-            report(&Recovered { stats, halves_before: (buffer.saved, buffer.saving) });
-        }
-        bytes.clear();
-        if has_metadata {
-            facts::recovered(&mut bytes);
-        }
-        out.write_all(&bytes).map_err(failed)
-    }
-
-    fn recover_buffer(&self, buffer: &Buffer, out: &mut impl Write) -> io::Result<ProviderStats> {
-        let facts = &buffer.provider;
-        let who = |disposition: &str, stats: ProviderStats| ProviderStats {
-            id: facts.id,
-            name: facts.name.clone(),
-            pid: facts.pid,
-            disposition: disposition.to_owned(),
-            ..stats
-        };
-        let vmo = match Vmo::open(&self.session.directory.join(facts.file_name())) {
-            Ok(vmo) => vmo,
-            Err(error) => {
-                let stats =
-                    ProviderStats { problem: crate::problem::problem(&error), ..ProviderStats::default() };
-                return Ok(who(if buffer.is_archived { "archived" } else { "missing" }, stats));
-            }
-        };
-        let is_live = vmo.is_live().unwrap_or(true);
-        let session = &self.session.manifest.session;
-        let mode = match session.mode() {
-            Some(BufferMode::Circular) => BufferingMode::Circular,
-            Some(BufferMode::Streaming) => BufferingMode::Streaming,
-            Some(BufferMode::Oneshot) | None => BufferingMode::Oneshot,
-        };
-        let rate = TicksPerSecond(NonZeroU64::new(session.ticks_per_second).unwrap_or(NonZeroU64::MIN));
-        let of = BufferOf {
-            id: ProviderId(facts.id),
-            name: facts.name.clone(),
-            size: facts.bytes,
-            mode,
-            rate,
-            // The halves before are in the recording's own file.
-            is_accounted: mode != BufferingMode::Streaming,
-            period: period_since(self.session.manifest.session.wall_clock_ns),
-        };
-        let part = Part::Rest { is_quiet: !is_live };
-        let mut transfer = Transfer::new(of, Progress::default(), vmo, part);
-        let mut batch = Vec::new();
-        loop {
-            let is_finished = transfer.poll(&mut batch);
-            out.write_all(&batch)?;
-            batch.clear();
-            if is_finished {
-                let disposition = if is_live { "still running" } else { "left" };
-                return Ok(who(disposition, transfer.into_stats().0));
-            }
-        }
-    }
-
     /// Remembers that an archive was made, so that nobody is reminded any more.
     ///
     /// # Errors
@@ -279,27 +250,40 @@ impl Leftover {
         noted.map_err(|error| Error::Io { what: format!("{}", self.session.directory.display()), error })
     }
 
+    /// A program that still has its buffer, and may write into it.
+    #[must_use]
+    pub fn live_program(&self) -> Option<(&str, u64)> {
+        self.session.live().map(|buffer| (buffer.provider.name.as_str(), buffer.provider.pid))
+    }
+
     /// Deletes the session's buffers and its directory.
     ///
     /// # Errors
     /// A program still has its buffer; or the files cannot be deleted.
     pub fn delete(self) -> Result<(), Error> {
         let Session { directory, .. } = &self.session;
-        if let Some(Buffer { provider, .. }) = self.session.live() {
-            let (name, pid) = (provider.name.clone(), provider.pid);
-            return Err(Error::StillLive { directory: directory.clone(), name, pid });
+        if let Some((name, pid)) = self.live_program() {
+            let (directory, name) = (directory.clone(), name.to_owned());
+            return Err(Error::StillLive { directory, name, pid });
         }
         let failed = |error| Error::Io { what: format!("cannot delete {}", directory.display()), error };
         std::fs::remove_dir_all(directory).map_err(failed)
     }
-}
 
-/// The time since the machine was started, if a session began later: else its ticks were another clock's.
-fn period_since(session_wall_clock_ns: u64) -> Option<Period> {
-    let duration = |clock| {
-        let now = clock_gettime(clock);
-        Some(Duration::new(u64::try_from(now.tv_sec).ok()?, u32::try_from(now.tv_nsec).ok()?))
-    };
-    let started = duration(ClockId::Realtime)?.checked_sub(duration(ClockId::Boottime)?)?;
-    (Duration::from_nanos(session_wall_clock_ns) > started).then(|| Period { made: 0, read: ticks::now() })
+    /// Deletes the file that the client was writing, if it is still that, and returns its name.
+    ///
+    /// # Errors
+    /// It cannot be deleted.
+    pub fn delete_client_file(&self) -> Result<Option<PathBuf>, Error> {
+        let Some(output) = &self.session.manifest.output else {
+            return Ok(None);
+        };
+        let path = PathBuf::from(&output.path);
+        if join::open_output(output).is_err() {
+            return Ok(None);
+        }
+        let failed = |error| Error::Io { what: format!("cannot delete {}", path.display()), error };
+        std::fs::remove_file(&path).map_err(failed)?;
+        Ok(Some(path))
+    }
 }

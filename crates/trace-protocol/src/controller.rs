@@ -11,7 +11,7 @@ pub mod stats;
 pub mod task;
 
 pub use crate::provider::KnownCategory;
-pub use config::{ProviderSpec, TraceConfig};
+pub use config::{ArchiveFile, ProviderSpec, TraceConfig};
 pub use progress::ProviderProgress;
 pub use session::{
     FlushError, SessionRequest, SessionResponse, SessionState, StartError, StartOptions, StopError,

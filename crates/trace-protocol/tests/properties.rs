@@ -90,13 +90,19 @@ fn spec() -> impl Strategy<Value = ProviderSpec> {
     )
 }
 
+fn archive_file() -> impl Strategy<Value = ArchiveFile> {
+    let path = text(limits::MAX_PATH_BYTES);
+    (path, any::<(u64, u64)>()).prop_map(|(path, (device, inode))| ArchiveFile { path, device, inode })
+}
+
 fn trace_config() -> impl Strategy<Value = TraceConfig> {
     let dumps = (1_u64.., level())
         .prop_map(|(interval_milliseconds, level)| MemoryDumps { interval_milliseconds, level });
-    let numbers = any::<(u32, u64, u64, bool, bool)>();
-    (categories(), numbers, mode(), vec(spec(), 0..4), vec(text(200), 0..5), option::of(dumps)).prop_map(
-        |(categories, numbers, mode, specs, command_line, memory_dumps)| {
-            let (size, start_timeout, stop_timeout, defer_transfer, metadata) = numbers;
+    let numbers = any::<(u32, u64, u64, bool, bool, bool)>();
+    let rest = (option::of(dumps), option::of(archive_file()));
+    (categories(), numbers, mode(), vec(spec(), 0..4), vec(text(200), 0..5), rest).prop_map(
+        |(categories, numbers, mode, specs, command_line, (memory_dumps, file))| {
+            let (size, start_timeout, stop_timeout, defer_transfer, metadata, confirms) = numbers;
             TraceConfig {
                 categories,
                 buffer_size_megabytes_hint: size,
@@ -108,6 +114,8 @@ fn trace_config() -> impl Strategy<Value = TraceConfig> {
                 metadata,
                 command_line,
                 memory_dumps,
+                confirms,
+                file,
             }
         },
     )

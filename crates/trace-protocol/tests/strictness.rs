@@ -143,6 +143,8 @@ fn missing_fields_of_a_client_take_their_defaults() {
                 metadata: true,
                 command_line: Vec::new(),
                 memory_dumps: None,
+                confirms: false,
+                file: None,
             },
             output: 2,
         }

@@ -210,10 +210,25 @@ pub struct BufferReader<S> {
     read: Vec<Read>,
     durable: Durable,
     is_durable_read: bool,
+    /// Claims of the half that is read whose slabs are not closed, so that they are left for later.
+    left: Vec<u64>,
+    /// What another reader has read before.
+    before: Before,
     validator: Validator,
     rate: TicksPerSecond,
     period: Option<Period>,
     findings: Findings,
+}
+
+/// What of a stream was read before, by a reader that is gone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Before {
+    /// Halves, counted since the buffer was cleared.
+    pub halves: u64,
+    /// Claims in these halves that were left for later.
+    pub left: Vec<u64>,
+    /// Bytes of durable data, all of whose definitions were handed on.
+    pub durable_bytes: u64,
 }
 
 /// What was read of a slab.
@@ -250,10 +265,33 @@ impl<S: Source> BufferReader<S> {
             next_slab: 0,
             read: vec![Read::default(); header.layout.slab_count() as usize],
             is_durable_read: false,
+            left: Vec::new(),
+            before: Before::default(),
             findings: Findings::default(),
         };
-        reader.slabs = reader.find_slabs()?;
+        reader.find_slabs()?;
         Ok(reader)
+    }
+
+    /// Goes on behind what another reader has handed on. Definitions count as known, and are not handed on
+    /// again.
+    ///
+    /// # Errors
+    /// As [`BufferReader::open`].
+    //= docs/recovery.md#what-is-recovered
+    pub fn resume(&mut self, before: Before) -> Result<(), BufferError> {
+        self.before = before;
+        self.find_slabs()
+    }
+
+    /// Bytes of durable data before which every definition is handed on.
+    pub fn durable_bytes(&self) -> u64 {
+        self.durable.first_unread()
+    }
+
+    /// Claims of the half under way that are left for a later part: their slabs are not closed yet.
+    pub fn left(&self) -> &[u64] {
+        &self.left
     }
 
     /// Goes on to a further part of the same buffer.
@@ -264,7 +302,7 @@ impl<S: Source> BufferReader<S> {
         let layout = self.header.layout;
         self.header = read_header(&self.source, layout.total_bytes, layout.mode)?;
         self.part = part;
-        self.slabs = self.find_slabs()?;
+        self.find_slabs()?;
         self.next_slab = 0;
         self.is_durable_read = false;
         Ok(())
@@ -336,33 +374,39 @@ impl<S: Source> BufferReader<S> {
         Ok(self.next_slab < self.slabs.len())
     }
 
-    /// The slabs of the part, in the order they were claimed.
+    /// Finds the slabs of the part, in the order they were claimed.
     //= docs/buffer.md#slab-words
-    fn find_slabs(&self) -> Result<Vec<(SlabWord, u32)>, BufferError> {
+    fn find_slabs(&mut self) -> Result<(), BufferError> {
         let layout = &self.header.layout;
         let words = self.slab_words(0, layout.slab_count())?;
         let floor = self.header.floor_sequence.max(1);
+        let claims = |halves: u64| floor.saturating_add(halves.saturating_mul(layout.slabs_per_half.into()));
         let (end, may_be_open) = match self.part {
             Part::Rest(_) => (u64::MAX, true),
-            Part::Half { wrapped_count, .. } => {
-                let claims = (u64::from(wrapped_count) + 1) * u64::from(layout.slabs_per_half);
-                (floor.saturating_add(claims), false)
-            }
+            Part::Half { wrapped_count, .. } => (claims(u64::from(wrapped_count) + 1), false),
         };
-        let is_wanted = |(slab, word): &(u32, &SlabWord)| {
-            let is_read = !may_be_open && self.read[*slab as usize].sequence == word.sequence();
-            (floor..end).contains(&word.sequence())
-                && !is_read
-                && (word.state() == SlabState::Closed || (may_be_open && word.state() == SlabState::Open))
+        let before = claims(self.before.halves);
+        let is_new = |(slab, word): &(u32, &SlabWord)| {
+            let sequence = word.sequence();
+            let is_read = !may_be_open && self.read[*slab as usize].sequence == sequence;
+            let was_read = sequence < before && !self.before.left.contains(&sequence);
+            (floor..end).contains(&sequence) && !is_read && !was_read
         };
-        let mut slabs: Vec<_> = (0..)
-            .zip(&words)
+        let is_wanted = |(_, word): &(u32, &SlabWord)| {
+            word.state() == SlabState::Closed || (may_be_open && word.state() == SlabState::Open)
+        };
+        let new = || (0..).zip(&words).filter(is_new);
+        let mut slabs: Vec<_> = new()
             .filter(is_wanted)
             .filter(|(slab, _)| is_whole_run(layout, *slab, &words[*slab as usize..]))
             .map(|(slab, word)| (*word, slab))
             .collect();
         slabs.sort_by_key(|(word, _)| word.sequence());
-        Ok(slabs)
+        let is_left = |word: &SlabWord| !matches!(word.state(), SlabState::Closed | SlabState::Continuation);
+        let left = new().map(|(_, word)| word).filter(|word| !may_be_open && is_left(word));
+        self.left = left.map(|word| word.sequence()).collect();
+        self.slabs = slabs;
+        Ok(())
     }
 
     /// Copies a slab or a run; false if it changed hands meanwhile.
@@ -428,7 +472,11 @@ impl<S: Source> BufferReader<S> {
             durable::keep_committed(&first, &mut bytes);
         }
         for (offset, record) in self.durable.fresh_records(start, &bytes) {
-            match self.validator.check_durable(record) {
+            let checked = self.validator.check_durable(record);
+            if offset < self.before.durable_bytes {
+                continue;
+            }
+            match checked {
                 Ok(()) => self.hand_on(record, out),
                 Err(fault) => self.leave_out(RegionName::Durable, layout.durable + offset, fault),
             }

@@ -39,12 +39,15 @@ impl Handle {
         self.descriptor.take().expect(HELD)
     }
 
-    /// Whether it is a regular file. Of its file system nothing is asked that it would have to answer.
+    /// Device and inode, if it is a regular file. Of its file system nothing is asked that it would have to
+    /// answer.
     #[must_use]
-    pub fn is_file(&self) -> bool {
+    pub fn file(&self) -> Option<(u64, u64)> {
         let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-        rustix::fs::statx(self, c"", flags, StatxFlags::TYPE)
-            .is_ok_and(|stat| FileType::from_raw_mode(stat.stx_mode.into()) == FileType::RegularFile)
+        let stat = rustix::fs::statx(self, c"", flags, StatxFlags::TYPE | StatxFlags::INO).ok()?;
+        let is_file = FileType::from_raw_mode(stat.stx_mode.into()) == FileType::RegularFile;
+        let device = rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor);
+        is_file.then_some((device, stat.stx_ino))
     }
 
     /// Whether it is memory without a name that nobody can make shorter: reading it waits for nobody.

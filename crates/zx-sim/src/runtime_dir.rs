@@ -170,7 +170,7 @@ impl RuntimeDir {
     /// The lock's file cannot be used.
     pub fn lock(&self, name: &str) -> Result<Option<Lock>> {
         let failed = |source| Error::io(format!("cannot use {}", self.path.join(name).display()), source);
-        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let file =
             rustix::fs::openat(&self.directory, name, flags, Mode::RUSR | Mode::WUSR).map_err(failed)?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -189,7 +189,7 @@ impl RuntimeDir {
     /// The process that last took a lock.
     #[must_use]
     pub fn lock_holder(&self, name: &str) -> Option<u32> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let file = rustix::fs::openat(&self.directory, name, flags, Mode::empty()).ok()?;
         let mut text = String::new();
         std::fs::File::from(file).take(16).read_to_string(&mut text).ok()?;

@@ -95,7 +95,7 @@ impl Vmo {
     /// # Errors
     /// The handle is no regular file.
     pub fn from_handle(handle: Handle) -> Result<Self> {
-        Self::from_handle_if(handle, Handle::is_file)
+        Self::from_handle_if(handle, |handle| handle.file().is_some())
     }
 
     /// Takes a VMO out of a message that [`Vmo::anonymous`] or [`Vmo::of_bytes`] has made: nobody else is

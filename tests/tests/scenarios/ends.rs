@@ -113,3 +113,108 @@ fn a_stopped_provider_is_given_up_and_its_data_kept() {
     assert_eq!(archive.events.iter().map(|event| event.name()).collect::<Vec<_>>(), ["here"]);
     assert_eq!(archive.events[0].event.process.0, u64::from(pid));
 }
+
+/// A terminal that is closed, and Ctrl-\, end a recording as Ctrl-C does.
+//= docs/recording.md#how-a-recording-ends
+#[test]
+fn a_hangup_and_a_quit_end_the_recording_and_keep_it() {
+    for signal in [Signal::HUP, Signal::QUIT] {
+        let sandbox = Sandbox::new();
+        let recording = sandbox.spawn("trace", &["record"]);
+        wait_for("the recording", || recording.stderr_so_far().contains("press Ctrl-C").then_some(()));
+        let output = sandbox.command("emit").args(["1", "1"]).env("TRACE_RECORD", "1").output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        recording.signal(signal);
+        let output = recording.finish();
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(Archive::read(&sandbox.file("trace.fxt")).events.len(), 14);
+        assert_eq!(sandbox.files(), ["trace.fxt"]);
+    }
+}
+
+/// As under `nohup`: it is Ctrl-C that ends it, and the hangup before does not.
+//= docs/recording.md#how-a-recording-ends
+#[test]
+fn what_was_ignored_when_it_began_stays_ignored() {
+    let sandbox = Sandbox::new();
+    let mut command = std::process::Command::new("/bin/sh");
+    let prepared = sandbox.command("trace");
+    command.args(["-c", "trap '' HUP QUIT; exec \"$0\" record"]).arg(prepared.get_program());
+    command.current_dir(prepared.get_current_dir().unwrap());
+    for (name, value) in prepared.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let recording = Sandbox::spawn_command(command);
+    wait_for("the recording", || recording.stderr_so_far().contains("press Ctrl-C").then_some(()));
+    recording.signal(Signal::HUP);
+    recording.signal(Signal::QUIT);
+    let output = sandbox.command("emit").args(["1", "1"]).env("TRACE_RECORD", "1").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    recording.signal(Signal::INT);
+    assert!(recording.finish().status.success());
+    assert_eq!(Archive::read(&sandbox.file("trace.fxt")).events.len(), 14);
+}
+
+/// What `timeout -s INT` sends, to the process and then to its group, is one wish.
+//= docs/recording.md#how-a-recording-ends
+#[test]
+fn two_interrupts_at_once_are_one() {
+    let sandbox = Sandbox::new();
+    let recording = sandbox.spawn("trace", &["record"]);
+    wait_for("the recording", || recording.stderr_so_far().contains("press Ctrl-C").then_some(()));
+    let mut stopped = sandbox.spawn_recorded("stubborn", &["stop"]);
+    assert_eq!(stopped.line(), "ready");
+    // The second comes while the first is obeyed: that takes until the program answers.
+    trace_tests::scene::freeze(stopped.pid());
+    recording.signal(Signal::INT);
+    recording.signal_group(Signal::INT);
+    wait_for("it to wait", || recording.stderr_so_far().contains("waiting for stubborn").then_some(()));
+    stopped.signal(Signal::CONT);
+    let output = recording.finish();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(Archive::read(&sandbox.file("trace.fxt")).events.len(), 1);
+}
+
+/// Beside a manager that does nothing any more one Ctrl-C is enough, and what was recorded can be had.
+//= docs/recording.md#how-a-recording-ends
+#[test]
+fn ctrl_c_ends_the_recording_beside_a_frozen_manager() {
+    let sandbox = Sandbox::new();
+    let recording = sandbox.spawn("trace", &["record"]);
+    wait_for("the recording", || recording.stderr_so_far().contains("press Ctrl-C").then_some(()));
+    let output = sandbox.command("emit").args(["1", "1"]).env("TRACE_RECORD", "1").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let manager = sandbox.manager_pid().expect("a manager runs");
+    trace_tests::scene::freeze(manager);
+    recording.signal(Signal::INT);
+    let output = recording.finish();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("trace: the trace manager does not answer; trace.partial.fxt has"), "{stderr}");
+    trace_tests::sandbox::kill(manager, Signal::KILL);
+    trace_tests::scene::wait_for_death(manager);
+    assert!(sandbox.trace(["recover"]).status.success());
+    assert_eq!(Archive::read(&sandbox.file("recovered.fxt")).events.len(), 14);
+}
+
+/// Nothing is left behind by a Ctrl-C that comes before anything is recorded: here, while the manager of the
+/// directory is asked for a session in vain.
+//= docs/recording.md#how-a-recording-ends
+#[test]
+fn a_ctrl_c_before_anything_is_recorded_leaves_nothing_behind() {
+    let sandbox = Sandbox::new();
+    let _manager = sandbox.spawn("trace", &["manager"]);
+    let manager = wait_for("the manager", || {
+        sandbox.runtime_dir().join("provisioner").exists().then(|| sandbox.manager_pid()).flatten()
+    });
+    trace_tests::scene::freeze(manager);
+    let recording = sandbox.spawn("trace", &["record"]);
+    wait_for("the output", || (sandbox.files() == ["trace.partial.fxt"]).then_some(()));
+    recording.signal(Signal::INT);
+    let output = recording.finish();
+    assert!(!output.status.success(), "{output:?}");
+    assert_eq!(sandbox.files(), [""; 0]);
+}

@@ -102,7 +102,8 @@ fn a_trace_that_cannot_be_written_any_further_keeps_what_is_whole() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(125), "{limit}: {stderr}");
         assert!(stderr.contains("cannot write the trace: File too large"), "{limit}: {stderr}");
-        let file = sandbox.file("trace.fxt");
+        assert!(!sandbox.file("trace.fxt").exists());
+        let file = sandbox.file("trace.partial.fxt");
         if !file.exists() {
             // Nothing was recorded yet, only said who records.
             assert!(limit < 1000, "{limit}");
@@ -115,5 +116,14 @@ fn a_trace_that_cannot_be_written_any_further_keeps_what_is_whole() {
         for events in archive.by_thread("event").values() {
             assert!(events.iter().map(|event| event.u64("n")).eq(0..events.len() as u64), "{limit}");
         }
+        let output = sandbox.trace(["recover"]);
+        assert!(output.status.success(), "{limit}: {output:?}");
+        let archive = Archive::read(&sandbox.file("recovered.fxt"));
+        let lost: u64 = archive.losses.iter().map(|loss| loss.count).sum();
+        assert_eq!(archive.events.len() as u64 + lost, 80_000, "{limit}");
+        for events in archive.by_thread("event").values() {
+            assert!(events.iter().map(|event| event.u64("n")).eq(0..events.len() as u64), "{limit}");
+        }
+        assert!(!file.exists(), "{limit}");
     }
 }

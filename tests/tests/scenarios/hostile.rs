@@ -457,7 +457,7 @@ fn a_client_that_dies_while_it_reads_is_forgotten() {
         &["record", "--buffering-mode", "streaming", "--", burst, page.to_str().unwrap(), "100000000"],
     );
     wait_for("some of the archive", || {
-        let is_partial = |name: &String| name.ends_with(".partial");
+        let is_partial = |name: &String| name.ends_with(".partial.fxt");
         let partial = scene.sandbox.files().into_iter().find(is_partial)?;
         (fs::metadata(scene.sandbox.file(&partial)).ok()?.len() > 4 << 20).then_some(())
     });

@@ -1,9 +1,9 @@
 //! Files and directories that are removed when a signal ends the program before they are complete.
 
 use crate::exit::Failure;
+use crate::signals;
 use rustix::fs::{AtFlags, renameat, unlinkat};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
+use signal_hook::iterator::{Handle, Signals};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -30,9 +30,12 @@ impl Entry {
     }
 }
 
-/// Something that is not complete; removed when this is dropped.
+/// Something that is not complete; removed when this is dropped, unless it is to be kept.
 #[derive(Debug)]
-pub(super) struct Unfinished(Option<Arc<Entry>>);
+pub(super) struct Unfinished {
+    entry: Option<Arc<Entry>>,
+    is_kept: bool,
+}
 
 impl Unfinished {
     /// A file that is made here. Between its making and its being known no signal is obeyed.
@@ -63,13 +66,13 @@ impl Unfinished {
         let made = make()?;
         let entry = Arc::new(Entry { directory: directory.clone(), name, flags });
         all.push(entry.clone());
-        Ok((Self(Some(entry)), made))
+        Ok((Self { entry: Some(entry), is_kept: false }, made))
     }
 
     /// Gives it its name; what had that before is replaced.
     pub fn rename(mut self, name: &OsStr) -> io::Result<()> {
         let mut all = all();
-        if let Some(entry) = &self.0 {
+        if let Some(entry) = &self.entry {
             renameat(&entry.directory, &entry.name, &entry.directory, name)?;
         }
         self.take_from(&mut all);
@@ -81,8 +84,20 @@ impl Unfinished {
         self.take_from(&mut all());
     }
 
+    /// What becomes of it if it is dropped, or a signal ends the program.
+    pub fn keep_on_drop(&mut self, is_kept: bool) {
+        let mut all = all();
+        if let Some(entry) = &self.entry {
+            all.retain(|other| !Arc::ptr_eq(other, entry));
+            if !is_kept {
+                all.push(entry.clone());
+            }
+        }
+        self.is_kept = is_kept;
+    }
+
     fn take_from(&mut self, all: &mut Vec<Arc<Entry>>) -> Option<Arc<Entry>> {
-        let own = self.0.take()?;
+        let own = self.entry.take()?;
         all.retain(|entry| !Arc::ptr_eq(entry, &own));
         Some(own)
     }
@@ -90,17 +105,31 @@ impl Unfinished {
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        if self.0.is_some() {
+        if self.entry.is_some() && !self.is_kept {
             let own = self.take_from(&mut all());
             own.iter().for_each(|entry| entry.remove());
         }
     }
 }
 
-/// From here on Ctrl-C and its like end the program, as without this, and leave nothing unfinished behind.
-pub fn remove_on_signal() -> Result<(), Failure> {
+/// While it is there, Ctrl-C and its like end the program as without it, and leave nothing unfinished behind.
+/// It stays until it is closed.
+#[derive(Debug)]
+#[must_use]
+pub struct Removing(Handle);
+
+impl Removing {
+    /// From here on others see to signals, who have begun to do so already.
+    pub fn close(self) {
+        self.0.close();
+    }
+}
+
+/// Begins that.
+pub fn remove_on_signal() -> Result<Removing, Failure> {
     let failed = |error: io::Error| Failure::new(format!("cannot wait for signals: {error}"));
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(failed)?;
+    let mut signals = Signals::new(signals::ending()).map_err(failed)?;
+    let handle = signals.handle();
     let thread = std::thread::Builder::new().name("trace-signals".to_owned());
     let waiting = thread.spawn(move || {
         let Some(signal) = signals.forever().next() else { return };
@@ -109,5 +138,5 @@ pub fn remove_on_signal() -> Result<(), Failure> {
         all.drain(..).rev().for_each(|entry| entry.remove());
         let _ = signal_hook::low_level::emulate_default_handler(signal);
     });
-    waiting.map(drop).map_err(failed)
+    waiting.map(|_| Removing(handle)).map_err(failed)
 }

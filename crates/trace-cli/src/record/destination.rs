@@ -1,5 +1,8 @@
 //! Where a trace goes: a file that appears when it is complete, stdout, or a connection; in one of several
 //! formats.
+//!
+//! While something is recorded, the archive is in a file of its own beside the output, under a name that says
+//! so. Whatever happens before the output is complete, that file stays.
 
 use crate::args::format::{Compression, Format, of_name};
 use crate::args::record::Recording;
@@ -7,10 +10,15 @@ use crate::convert::{self, Job};
 use crate::exit::Failure;
 use crate::output::{OutputFile, TemporaryFile};
 use crate::stdio::Stdout;
-use std::io::Write;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io::{self, Write};
 use std::net::TcpStream;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use trace_convert::Summary;
+use trace_protocol::controller::ArchiveFile;
+use trace_protocol::limits::MAX_PATH_BYTES;
 
 /// Where a trace goes, and how.
 pub struct Destination {
@@ -85,9 +93,80 @@ fn wanted(recording: &Recording, path: &Path) -> Result<(Format, Compression), F
     Ok((format, compression))
 }
 
+/// Where an archive is written as it comes.
+pub enum Sink<'a> {
+    /// A file.
+    File(&'a mut TemporaryFile),
+    /// Standard output.
+    Stdout(Stdout),
+    /// A connection.
+    Connection(&'a mut TcpStream),
+}
+
+impl Write for Sink<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.file().write(bytes),
+            Self::Stdout(stdout) => stdout.write(bytes),
+            Self::Connection(connection) => connection.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Sink<'_> {
+    /// Bytes that were written and that whoever reads has not taken.
+    pub fn unread(&self) -> u64 {
+        match self {
+            Self::File(_) => 0,
+            Self::Stdout(stdout) => zx_sim::unread(stdout),
+            Self::Connection(connection) => zx_sim::unread(connection),
+        }
+    }
+
+    /// Nobody will read what was not read.
+    pub fn is_closed(&self) -> bool {
+        match self {
+            Self::File(_) => false,
+            Self::Stdout(stdout) => has_no_reader(stdout),
+            Self::Connection(connection) => has_no_reader(connection),
+        }
+    }
+
+    /// From here on the archive is not thrown away, whatever happens.
+    pub fn keep(&mut self) {
+        if let Self::File(file) = self {
+            file.keep_unless_finished();
+        }
+    }
+}
+
+fn has_no_reader(pipe: &impl AsFd) -> bool {
+    let mut polled = [PollFd::new(pipe, PollFlags::empty())];
+    let found = poll(&mut polled, Some(&Timespec::default())).map(|_| polled[0].revents());
+    found.is_ok_and(|found| found.intersects(PollFlags::ERR | PollFlags::HUP))
+}
+
 impl Destination {
     /// Makes sure that it can be written to before anything is recorded.
     pub fn create(recording: &Recording) -> Result<Self, Failure> {
+        Self::create_with(recording, OutputFile::create, |path| TemporaryFile::beside(path, ".fxt"))
+    }
+
+    /// The same for a recording, whose archive shows under a name of its own until the output is complete.
+    //= docs/recording.md#while-it-is-recorded
+    pub fn create_partial(recording: &Recording) -> Result<Self, Failure> {
+        Self::create_with(recording, OutputFile::create_partial, TemporaryFile::partial_of)
+    }
+
+    fn create_with(
+        recording: &Recording,
+        output: fn(&Path) -> Result<OutputFile, Failure>,
+        archive: fn(&Path) -> Result<TemporaryFile, Failure>,
+    ) -> Result<Self, Failure> {
         let path = recording.output_file.clone().unwrap_or_else(|| PathBuf::from("trace.fxt"));
         let (format, compression) = wanted(recording, &path)?;
         let path = match recording.compress == Some(true) && of_name(&path).1 == Compression::None {
@@ -105,11 +184,12 @@ impl Destination {
                 connection.map_err(|error| Failure::new(format!("cannot connect to {address}: {error}")))?;
             (Place::Connection(connection, address.to_owned()), None)
         } else {
-            (Place::File(OutputFile::create(&path)?), Some(path.as_path()))
+            let make = if is_archive { output } else { OutputFile::create };
+            (Place::File(make(&path)?), Some(path.as_path()))
         };
         let archive = match (is_archive, beside) {
             (true, _) => None,
-            (false, Some(path)) => Some(TemporaryFile::beside(path, ".fxt")?),
+            (false, Some(path)) => Some(archive(path)?),
             (false, None) => Some(TemporaryFile::anywhere(".fxt")?),
         };
         Ok(Self { place, format, compression, archive })
@@ -121,31 +201,69 @@ impl Destination {
     }
 
     /// Where the archive is written as it comes.
-    pub fn sink(&mut self) -> Box<dyn Write + '_> {
+    pub fn sink(&mut self) -> Sink<'_> {
         match (&mut self.archive, &mut self.place) {
-            (Some(archive), _) => Box::new(archive.file()),
-            (None, Place::File(file)) => Box::new(file.file()),
-            (None, Place::Stdout) => Box::new(Stdout),
-            (None, Place::Connection(connection, _)) => Box::new(connection),
+            (Some(archive), _) => Sink::File(archive),
+            (None, Place::File(file)) => Sink::File(file.unfinished()),
+            (None, Place::Stdout) => Sink::Stdout(Stdout),
+            (None, Place::Connection(connection, _)) => Sink::Connection(connection),
         }
     }
 
-    /// Leaves out what is less than a record at the end of an archive that was cut off. False if nothing is
-    /// left.
-    pub fn cut_to_whole_records(&mut self) -> Result<bool, Failure> {
-        let file = match (&mut self.archive, &mut self.place) {
-            (Some(archive), _) => archive.file(),
-            (None, Place::File(file)) => file.file(),
-            // It is out of our hands.
-            (None, Place::Stdout | Place::Connection(..)) => return Ok(true),
-        };
-        let cut = trace_reader::whole_records(file).and_then(|bytes| file.set_len(bytes).map(|()| bytes));
-        let bytes = cut.map_err(|error| Failure::new(format!("cannot read what was written: {error}")))?;
-        Ok(bytes > 0)
+    /// The file with the archive as it comes; none if that goes elsewhere.
+    fn archive(&mut self) -> Option<&mut TemporaryFile> {
+        match (&mut self.archive, &mut self.place) {
+            (Some(archive), _) => Some(archive),
+            (None, Place::File(file)) => Some(file.unfinished()),
+            (None, Place::Stdout | Place::Connection(..)) => None,
+        }
     }
 
-    /// Makes of the archive what was asked for, and gives it its name.
-    pub fn finish(self) -> Result<Finished, Failure> {
+    /// What the manager is told of that file, for whoever joins it with what is left if we die.
+    pub fn archive_file(&mut self) -> Option<ArchiveFile> {
+        let archive = self.archive()?;
+        let facts = archive.file().metadata().ok()?;
+        let path = std::path::absolute(archive.path()).ok()?.into_os_string().into_string().ok()?;
+        (path.len() <= MAX_PATH_BYTES).then(|| ArchiveFile { path, device: facts.dev(), inode: facts.ino() })
+    }
+
+    /// Keeps the archive of a recording that is not complete, without what is less than a record at its end.
+    /// Its name, if there is anything in it.
+    pub fn keep(self) -> Result<Option<PathBuf>, Failure> {
+        let archive = match (self.archive, self.place) {
+            (Some(archive), _) => Some(archive),
+            (None, Place::File(file)) => Some(file.into_unfinished()),
+            (None, Place::Stdout | Place::Connection(..)) => None,
+        };
+        let Some(mut archive) = archive else {
+            return Ok(None);
+        };
+        let path = archive.path().to_owned();
+        let file = archive.file();
+        let cut = trace_reader::whole_records(file).and_then(|bytes| file.set_len(bytes).map(|()| bytes));
+        match cut {
+            Ok(0) => {
+                archive.discard();
+                Ok(None)
+            }
+            Ok(_) => Ok(Some(path)),
+            Err(error) => Err(Failure::new(format!("cannot read {}: {error}", path.display()))),
+        }
+    }
+
+    /// Makes of the archive what was asked for, and gives it its name. Where that fails the archive stays.
+    pub fn finish(mut self) -> Result<Finished, Failure> {
+        let archive = self.archive().map(|archive| archive.path().to_owned());
+        self.make().map_err(|failure| match archive {
+            Some(archive) if archive.exists() => Failure {
+                text: format!("{}; what was recorded is in {}", failure.text, archive.display()),
+                ..failure
+            },
+            _ => failure,
+        })
+    }
+
+    fn make(self) -> Result<Finished, Failure> {
         let Self { mut place, format, compression, archive } = self;
         let mut conversion = None;
         if let Some(archive) = &archive {
@@ -156,27 +274,27 @@ impl Destination {
             };
             conversion = convert::transform(archive.path(), Job::new(format, compression), &mut output)?;
         }
-        let archive = archive.map(Archive::Temporary);
-        match place {
+        let mut finished = match place {
             Place::File(file) => {
                 let path = file.finish()?;
                 let bytes = std::fs::metadata(&path).ok().map(|metadata| metadata.len());
-                let archive = archive.or_else(|| Some(Archive::Result(path.clone())));
                 let place = path.display().to_string();
-                Ok(Finished { place, path: Some(path), bytes, format, conversion, archive })
+                let archive = Some(Archive::Result(path.clone()));
+                Finished { place, path: Some(path), bytes, format, conversion, archive }
             }
-            Place::Stdout => Ok(Finished {
-                place: "stdout".to_owned(),
-                path: None,
-                bytes: None,
-                format,
-                conversion,
-                archive,
-            }),
-            Place::Connection(_, address) => {
-                Ok(Finished { place: address, path: None, bytes: None, format, conversion, archive })
+            Place::Stdout => {
+                let place = "stdout".to_owned();
+                Finished { place, path: None, bytes: None, format, conversion, archive: None }
             }
+            Place::Connection(_, place) => {
+                Finished { place, path: None, bytes: None, format, conversion, archive: None }
+            }
+        };
+        if let Some(mut archive) = archive {
+            archive.remove_when_dropped();
+            finished.archive = Some(Archive::Temporary(archive));
         }
+        Ok(finished)
     }
 }
 

@@ -1,26 +1,38 @@
 //! A running recording: everything that can happen during it, one thing at a time, while the archive goes
 //! into its file.
 
+use super::destination::Sink;
 use crate::command::RecordedCommand;
 use crate::connection::{Connection, Received, SessionChannel, system};
 use crate::exit::Failure;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use crate::signals;
+use signal_hook::consts::{SIGHUP, SIGTERM};
 use std::collections::VecDeque;
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use trace_manager::confirm::Confirmer;
 use trace_protocol::controller::{SessionRequest, SessionResponse, TraceConfig};
-use zx_sim::{Error, ProcessFd, Signals, Socket, WaitSet};
+use zx_sim::{Error, Event, ProcessFd, Signals, Socket, WaitSet};
 
 const KEY_SESSION: u64 = 0;
 const KEY_OUTPUT: u64 = 1;
 const KEY_SIGNAL: u64 = 2;
 const KEY_COMMAND: u64 = 3;
+const KEY_NEWS: u64 = 4;
 const CHUNK_BYTES: usize = 256 << 10;
 /// Chunks read at once, so that nothing else waits long.
 const CHUNKS_AT_ONCE: usize = 16;
+/// Signals that come so soon after another are the same wish.
+const SAME_INTERRUPT: Duration = Duration::from_millis(100);
+/// How long a manager may be silent when the user wants to stop.
+const SILENCE: Duration = Duration::from_secs(3);
+/// How often it is asked for a sign of life then.
+pub const ASK_INTERVAL: Duration = Duration::from_millis(500);
+/// How often it is looked how much of a pipe was read.
+const PIPE_INTERVAL: Duration = Duration::from_millis(10);
 
 /// What happened.
 #[derive(Debug)]
@@ -38,6 +50,8 @@ pub enum Happening {
     Enough,
     /// The user wants to stop.
     Signal,
+    /// Somebody has written into [`Recording::news`].
+    News,
     /// The deadline has passed.
     Timeout,
 }
@@ -46,15 +60,25 @@ pub enum Happening {
 pub struct Recording<'a> {
     session: Option<SessionChannel>,
     output: Option<Socket>,
-    sink: &'a mut dyn Write,
+    sink: Sink<'a>,
     written: u64,
+    confirmer: Confirmer,
+    /// Bytes that were said to be written: of a pipe, what was read of it.
+    confirmed: u64,
+    /// The manager has no room for what it is to be told.
+    is_confirmer_full: bool,
     /// When [`Happening::Enough`] is due.
     limit: Option<u64>,
     command: Option<ProcessFd>,
     signals: Socket,
+    news: (Socket, Socket),
     was_terminated: Arc<AtomicBool>,
-    /// Signals that have come.
+    /// How often the user has wanted to stop.
     interrupts: usize,
+    /// When that was last.
+    interrupted: Option<Instant>,
+    /// When the manager did something last that shows that it is alive.
+    heard: Instant,
     waits: WaitSet,
     happened: VecDeque<Happening>,
     /// Why the archive could not be written any further.
@@ -64,17 +88,16 @@ pub struct Recording<'a> {
 
 impl<'a> Recording<'a> {
     /// Sets a session up. From here on signals are happenings.
-    pub fn begin(
-        connection: &Connection,
-        config: TraceConfig,
-        sink: &'a mut dyn Write,
-    ) -> Result<Self, Failure> {
+    pub fn begin(connection: &Connection, config: TraceConfig, sink: Sink<'a>) -> Result<Self, Failure> {
         let failed = |error: Error| system(&error);
         let (signals, writer) = Socket::pair().map_err(failed)?;
         let signal_failed = |error: std::io::Error| Failure::new(format!("cannot handle signals: {error}"));
         let was_terminated = Arc::new(AtomicBool::new(false));
-        signal_hook::flag::register(SIGTERM, was_terminated.clone()).map_err(signal_failed)?;
-        for signal in [SIGINT, SIGTERM] {
+        let ending = signals::ending();
+        for signal in [SIGTERM, SIGHUP].into_iter().filter(|signal| ending.contains(signal)) {
+            signal_hook::flag::register(signal, was_terminated.clone()).map_err(signal_failed)?;
+        }
+        for signal in ending {
             let writer = OwnedFd::from(writer.duplicate().map_err(failed)?);
             signal_hook::low_level::pipe::register(signal, writer).map_err(signal_failed)?;
         }
@@ -84,16 +107,24 @@ impl<'a> Recording<'a> {
         waits.add(&session, KEY_SESSION, wanted).map_err(failed)?;
         waits.add(&output, KEY_OUTPUT, wanted).map_err(failed)?;
         waits.add(&signals, KEY_SIGNAL, Signals::READABLE).map_err(failed)?;
+        let news = Socket::pair().map_err(failed)?;
+        waits.add(&news.0, KEY_NEWS, Signals::READABLE).map_err(failed)?;
         Ok(Self {
             session: Some(session),
             output: Some(output),
             sink,
             written: 0,
+            confirmer: Confirmer::default(),
+            confirmed: 0,
+            is_confirmer_full: false,
             limit: None,
             command: None,
             signals,
+            news,
             was_terminated,
             interrupts: 0,
+            interrupted: None,
+            heard: Instant::now(),
             waits,
             happened: VecDeque::new(),
             failure: None,
@@ -109,6 +140,11 @@ impl<'a> Recording<'a> {
             added.map_err(|error| system(&error))?;
         }
         Ok(())
+    }
+
+    /// Each byte that is written into it is a [`Happening::News`].
+    pub fn news(&self) -> Result<Socket, Failure> {
+        self.news.1.duplicate().map_err(|error| system(&error))
     }
 
     /// Asks the manager for something.
@@ -135,12 +171,13 @@ impl<'a> Recording<'a> {
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Ok(Happening::Timeout);
             }
-            self.waits.wait(&mut events, deadline).map_err(|error| system(&error))?;
+            self.wait(&mut events, deadline)?;
             for event in &events {
                 match event.key {
                     KEY_SESSION => self.read_session()?,
                     KEY_OUTPUT => self.read_output()?,
                     KEY_SIGNAL => self.read_signals(),
+                    KEY_NEWS => self.read_news(),
                     // Closed with it, it is not waited for any more.
                     _ if self.command.take().is_some() => self.happened.push_back(Happening::CommandEnded),
                     _ => {}
@@ -149,12 +186,60 @@ impl<'a> Recording<'a> {
         }
     }
 
+    /// Waits for something to happen, and says meanwhile what was read of a pipe.
+    fn wait(&mut self, events: &mut Vec<Event>, deadline: Option<Instant>) -> Result<(), Failure> {
+        let next_look = || Instant::now() + PIPE_INTERVAL;
+        let look = (self.output.is_some() && self.confirmed < self.written).then(next_look);
+        let deadline = deadline.into_iter().chain(look).min();
+        self.waits.wait(events, deadline).map_err(|error| system(&error))?;
+        self.confirm();
+        Ok(())
+    }
+
+    /// Says how much of the archive is written.
+    //= docs/protocol.md#confirmations
+    fn confirm(&mut self) {
+        let read = self.written.saturating_sub(self.sink.unread());
+        self.confirmed = self.confirmed.max(read);
+        if self.confirmed < self.written && self.sink.is_closed() {
+            self.fail("cannot write the trace: nobody reads it any more".to_owned());
+        }
+        let Some(output) = &self.output else { return };
+        let is_full = !self.confirmer.confirm(output, self.confirmed);
+        if is_full != self.is_confirmer_full {
+            self.is_confirmer_full = is_full;
+            let mut wanted = Signals::READABLE | Signals::PEER_CLOSED;
+            wanted.set(Signals::WRITABLE, is_full);
+            // If that is not possible, it is said with the next that comes.
+            let _ = self.waits.modify(output, KEY_OUTPUT, wanted);
+        }
+    }
+
+    /// The archive cannot be written any further. The manager sees that nobody reads, and leaves what was not
+    /// confirmed where it is.
+    fn fail(&mut self, why: String) {
+        self.failure.get_or_insert(why);
+        self.output = None;
+        self.session = None;
+        self.happened.push_back(Happening::ManagerGone);
+    }
+
+    fn read_news(&mut self) {
+        let mut bytes = [0; 16];
+        if let Ok(count) = self.news.0.read(&mut bytes) {
+            self.happened.extend((0..count).map(|_| Happening::News));
+        }
+    }
+
     fn read_session(&mut self) -> Result<(), Failure> {
         let Some(session) = &self.session else {
             return Ok(());
         };
         match session.receive()? {
-            Received::Message(_, response) => self.happened.push_back(Happening::Response(response)),
+            Received::Message(_, response) => {
+                self.heard = Instant::now();
+                self.happened.push_back(Happening::Response(response));
+            }
             Received::Nothing => {}
             Received::Closed => {
                 self.session = None;
@@ -176,31 +261,42 @@ impl<'a> Recording<'a> {
                     self.happened.push_back(Happening::OutputEnded);
                 }
                 Ok(length) => {
+                    if let Err(error) = self.sink.write_all(&self.chunk[..length]) {
+                        self.fail(format!("cannot write the trace: {error}"));
+                        return Ok(());
+                    }
+                    self.heard = Instant::now();
                     self.written += length as u64;
                     if self.limit.take_if(|limit| self.written >= *limit).is_some() {
                         self.happened.push_back(Happening::Enough);
                     }
-                    if let Err(error) = self.sink.write_all(&self.chunk[..length]) {
-                        // The manager sees that nobody reads, and leaves what it has not sent where it is.
-                        self.failure = Some(format!("cannot write the trace: {error}"));
-                        self.output = None;
-                        self.session = None;
-                        self.happened.push_back(Happening::ManagerGone);
-                    }
                 }
-                Err(Error::ShouldWait) => return Ok(()),
+                Err(Error::ShouldWait) => break,
                 Err(error) => return Err(system(&error)),
             }
         }
+        self.confirm();
         Ok(())
     }
 
     fn read_signals(&mut self) {
         let mut signals = [0; 16];
-        if let Ok(count) = self.signals.read(&mut signals) {
-            self.interrupts += count;
-            self.happened.extend((0..count).map(|_| Happening::Signal));
+        if self.signals.read(&mut signals).is_ok() {
+            let now = Instant::now();
+            // A process and its group are often told one after the other, as by `timeout`.
+            let is_same = self.interrupted.is_some_and(|before| now < before + SAME_INTERRUPT);
+            self.interrupted = Some(now);
+            if !is_same {
+                self.interrupts += 1;
+                self.happened.push_back(Happening::Signal);
+            }
         }
+    }
+
+    /// The user wants to stop, and the manager shows no sign of life.
+    pub fn is_in_vain(&self) -> bool {
+        let silent_since = self.interrupted.map(|interrupted| interrupted.max(self.heard));
+        silent_since.is_some_and(|since| since.elapsed() > SILENCE)
     }
 
     /// Has it told when the archive has this size.
@@ -218,23 +314,31 @@ impl<'a> Recording<'a> {
         self.written
     }
 
+    /// From here on what was written is not thrown away, whatever happens.
+    pub fn keep(&mut self) {
+        self.sink.keep();
+    }
+
     /// Why nothing more comes, after [`Happening::ManagerGone`].
     pub fn why_gone(&self) -> &str {
         self.failure.as_deref().unwrap_or("the trace manager is gone")
     }
 
-    /// Ends the session and takes the rest of the archive. Why it is not whole, if it is not.
-    pub fn finish(mut self) -> Result<Option<String>, Failure> {
+    /// Ends the session and takes the rest of the archive.
+    pub fn finish(mut self) -> Result<(), Failure> {
         self.session = None;
         // One that has ended the command before is no wish to end this too.
         let before = self.interrupts;
         while self.output.is_some() {
             self.happened.clear();
             let mut events = Vec::new();
-            self.waits.wait(&mut events, None).map_err(|error| system(&error))?;
+            self.wait(&mut events, Some(Instant::now() + ASK_INTERVAL))?;
             self.read_signals();
             if self.interrupts > before && self.has_given_up() {
                 return Err(super::aborted());
+            }
+            if self.is_in_vain() {
+                return Err(super::frozen());
             }
             self.read_output()?;
         }
@@ -243,6 +347,6 @@ impl<'a> Recording<'a> {
         {
             self.failure = Some(format!("cannot write the trace: {error}"));
         }
-        Ok(self.failure)
+        self.failure.map_or(Ok(()), |failure| Err(Failure::new(failure)))
     }
 }

@@ -1,20 +1,28 @@
 //! What alerts lead to while a recording runs.
 
 use super::destination::snapshot_name;
+use super::recording::Recording;
 use crate::args::record::Recording as Options;
 use crate::args::values::{Action, Trigger};
 use crate::connection::Connection;
 use crate::exit::Failure;
 use crate::output::OutputFile;
+use crate::stdio::say;
 use crate::{dump_memory, snapshot};
 use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::thread::JoinHandle;
 use trace_protocol::memory::MemoryDumpLevel;
 
-/// The triggers of a recording.
+/// Alerts that wait for what they lead to; more are not obeyed.
+const MAX_WAITING: usize = 16;
+
+/// The triggers of a recording. What they lead to happens in a thread of its own: the recording goes on.
 pub struct Triggers {
     triggers: Vec<Trigger>,
-    output_file: PathBuf,
-    snapshots: u32,
+    wanted: SyncSender<Trigger>,
+    done: Receiver<String>,
+    thread: JoinHandle<()>,
 }
 
 impl Trigger {
@@ -25,9 +33,23 @@ impl Trigger {
 }
 
 impl Triggers {
-    pub fn new(options: &Options) -> Self {
+    pub fn new(options: &Options, recording: &Recording<'_>) -> Result<Self, Failure> {
         let output_file = options.output_file.clone().unwrap_or_else(|| PathBuf::from("trace.fxt"));
-        Self { triggers: options.trigger.clone(), output_file, snapshots: 0 }
+        let (wanted, orders) = sync_channel(MAX_WAITING);
+        let (say, done) = channel();
+        let news = recording.news()?;
+        let mut worker = Worker { output_file, snapshots: 0 };
+        let work = move || {
+            for trigger in orders {
+                let text = worker.obey(&trigger);
+                // Nobody listens any more only when the recording is over.
+                let _ = say.send(text);
+                let _ = news.write(&[0]);
+            }
+        };
+        let thread = std::thread::Builder::new().name("trace-triggers".to_owned()).spawn(work);
+        let thread = thread.map_err(|error| Failure::new(format!("cannot start a thread: {error}")))?;
+        Ok(Self { triggers: options.trigger.clone(), wanted, done, thread })
     }
 
     /// Somebody has to listen for alerts.
@@ -35,34 +57,60 @@ impl Triggers {
         !self.triggers.is_empty()
     }
 
-    /// An alert was raised; true if recording ends. A snapshot that fails is no reason to end it.
-    pub fn handle(&mut self, alert: &str, say: impl Fn(&str)) -> Result<bool, Failure> {
+    /// An alert was raised; true if recording ends.
+    pub fn handle(&mut self, alert: &str) -> bool {
         let Some(trigger) = self.triggers.iter().find(|trigger| trigger.alert == alert) else {
-            return Ok(false);
+            return false;
         };
-        match trigger.action {
-            Action::Stop => {
-                say(&format!("trace: alert {alert}: stopping"));
-                Ok(true)
-            }
+        if trigger.action == Action::Stop {
+            say!("trace: alert {alert}: stopping");
+            return true;
+        }
+        if self.wanted.try_send(trigger.clone()).is_err() {
+            say!("trace: alert {alert}: nothing is done, {MAX_WAITING} alerts before wait for their turn");
+        }
+        false
+    }
+
+    /// Says what was done since the last time.
+    pub fn tell(&self, say: impl Fn(&str)) {
+        self.done.try_iter().for_each(|text| say(&text));
+    }
+
+    /// Waits until everything is done, and says so.
+    pub fn finish(self) {
+        drop(self.wanted);
+        // One that has panicked has said so.
+        let _ = self.thread.join();
+        self.done.try_iter().for_each(|text| say!("{text}"));
+    }
+}
+
+/// Does what alerts lead to, one after the other.
+struct Worker {
+    output_file: PathBuf,
+    snapshots: u32,
+}
+
+impl Worker {
+    /// What became of it. A failure is no reason to end the recording.
+    fn obey(&mut self, trigger: &Trigger) -> String {
+        let alert = &trigger.alert;
+        let done = match trigger.action {
+            Action::Stop => return String::new(),
             Action::DumpMemory => {
                 // A connection of its own, as for a snapshot.
-                let taken = Connection::open()
-                    .and_then(|mut connection| dump_memory::take(&mut connection, MemoryDumpLevel::Detailed));
-                match taken {
-                    Ok(dump) => say(&format!("trace: alert {alert}: memory dump {}", dump.id)),
-                    Err(failure) => say(&format!("trace: alert {alert}: no memory dump: {}", failure.text)),
-                }
-                Ok(false)
+                Connection::open()
+                    .and_then(|mut connection| dump_memory::take(&mut connection, MemoryDumpLevel::Detailed))
+                    .map(|dump| format!("memory dump {}", dump.id))
+                    .map_err(|failure| format!("no memory dump: {}", failure.text))
             }
-            Action::Snapshot => {
-                match self.snapshot() {
-                    Ok(path) => say(&format!("trace: alert {alert}: snapshot in {}", path.display())),
-                    Err(failure) => say(&format!("trace: alert {alert}: no snapshot: {}", failure.text)),
-                }
-                Ok(false)
-            }
-        }
+            Action::Snapshot => self
+                .snapshot()
+                .map(|path| format!("snapshot in {}", path.display()))
+                .map_err(|failure| format!("no snapshot: {}", failure.text)),
+        };
+        format!("trace: alert {alert}: {}", done.unwrap_or_else(|why| why))
     }
 
     fn snapshot(&mut self) -> Result<PathBuf, Failure> {

@@ -2,6 +2,7 @@
 //! time.
 
 use super::ByteSink;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::loss::{LossCode, LossRecord};
 use trace_format::slab::{Loss, LossReason};
@@ -11,6 +12,33 @@ use trace_reader::buffer::{BufferError, BufferReader, GapLoss, Source};
 
 /// Gaps that are kept in mind. An honest buffer shows far fewer at a time, and never one again that has gone.
 const MAX_TOLD_GAPS: usize = 256;
+
+/// Gaps that a buffer shows at a time.
+const SHOWN_GAPS: usize = 112;
+
+/// What was told of a provider's losses so far, in short.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    /// Reason, as the ledger of the buffer numbers it; records; the time of the last, in ticks.
+    by_reason: Vec<(u8, u64, u64)>,
+    /// Half, reason, records.
+    gaps: Vec<(u64, u8, u64)>,
+    /// Records of the buffer that are in the archive, so that clearing them loses nothing.
+    cleared: u64,
+    dropped: u64,
+    malformed: u64,
+    /// Damaged counters.
+    damaged: u64,
+}
+
+impl Told {
+    /// The buffer was cleared, after so many of its records were written into the archive.
+    pub(crate) fn clear(&mut self, archived: u64) {
+        self.cleared += archived;
+        // Halves count from 0 again.
+        self.gaps.clear();
+    }
+}
 
 /// What was told of a provider's ledger so far.
 #[derive(Debug, Default)]
@@ -69,6 +97,43 @@ impl Losses {
         if new > 0 {
             self.told_damaged = self.damaged;
             write(provider, LossCode::DAMAGED_COUNTERS, Loss { count: new, ..Loss::default() }, out);
+        }
+    }
+
+    /// What somebody else needs to know who goes on telling.
+    pub fn told(&self) -> Told {
+        let told = self.told.iter().filter(|(_, loss)| loss.count > 0);
+        let by_reason = told.map(|(reason, loss)| (*reason as u8, loss.count, loss.last));
+        let shown = self.told_gaps.iter().rev().take(SHOWN_GAPS);
+        let gaps = shown.map(|(&(half, reason), &count)| (half, reason as u8, count));
+        Told {
+            by_reason: by_reason.collect(),
+            gaps: gaps.collect(),
+            cleared: self.archived,
+            dropped: self.dropped,
+            malformed: self.malformed,
+            damaged: self.told_damaged,
+        }
+    }
+
+    /// Goes on behind what somebody else has told.
+    pub fn resume(told: &Told) -> Self {
+        let reason = |number: u8| LossReason::ALL.into_iter().find(|reason| *reason as u8 == number);
+        let by_reason = told
+            .by_reason
+            .iter()
+            .filter_map(|&(number, count, last)| Some((reason(number)?, Loss { count, first: last, last })));
+        let gaps =
+            told.gaps.iter().filter_map(|&(half, number, count)| Some(((half, reason(number)?), count)));
+        Self {
+            told: by_reason.collect(),
+            told_gaps: gaps.collect(),
+            archived: told.cleared,
+            dropped: told.dropped,
+            malformed: told.malformed,
+            damaged: told.damaged,
+            told_damaged: told.damaged,
+            ..Self::default()
         }
     }
 
@@ -276,6 +341,22 @@ mod tests {
             );
             assert!(losses.told_gaps.len() <= MAX_TOLD_GAPS);
         }
+    }
+
+    //= docs/recovery.md#what-is-recovered
+    #[test]
+    fn whoever_goes_on_tells_the_rest() {
+        let mut losses = Losses::default();
+        gaps(&mut losses, &[gap(4, loss(10, 100, 200))]);
+        ledger(&mut losses, &[(LossReason::TooLarge, loss(2, 50, 60))]);
+        let told: Told = serde_json::from_str(&serde_json::to_string(&losses.told()).unwrap()).unwrap();
+        let mut losses = Losses::resume(&told);
+        assert_eq!((losses.dropped(), losses.told()), (12, told));
+        assert_eq!(gaps(&mut losses, &[gap(4, loss(11, 100, 210))]), [loss(1, 100, 210)]);
+        let all = [(LossReason::NotSaved, loss(13, 100, 900)), (LossReason::TooLarge, loss(3, 50, 70))];
+        let rest = [(LossReason::NotSaved, loss(2, 210, 900)), (LossReason::TooLarge, loss(1, 60, 70))];
+        assert_eq!(ledger(&mut losses, &all), rest);
+        assert_eq!(losses.dropped(), 16);
     }
 
     #[test]

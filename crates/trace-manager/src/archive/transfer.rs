@@ -1,16 +1,17 @@
 //! Moves a provider's buffer into the archive, a batch at a time.
 
-use super::losses::Losses;
+use super::losses::{Losses, Told};
 use crate::archive;
 use crate::core::Part;
 use crate::problem::problem;
+use serde::{Deserialize, Serialize};
 use std::io;
 use trace_format::buffer::BufferMode;
 use trace_format::loss::LedgerRecord;
 use trace_format::units::{ProviderId, TicksPerSecond};
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::ProviderStats;
-use trace_reader::buffer::{self, Activity, BufferError, BufferReader, Findings, Period, Source};
+use trace_reader::buffer::{self, Activity, Before, BufferError, BufferReader, Findings, Period, Source};
 use zx_sim::Vmo;
 
 /// A VMO that is read with `pread`: whatever its provider does to the file, a read is at worst short.
@@ -66,7 +67,7 @@ pub(crate) struct Progress {
 }
 
 /// Records that were met in a provider's buffer.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Found {
     /// Of the rolling regions, and archived.
     archived: u64,
@@ -74,6 +75,41 @@ struct Found {
     records: u64,
     /// Of the rolling regions, and malformed.
     malformed: u64,
+    /// Events that were archived.
+    events: u64,
+    /// Bytes of the records that were archived.
+    bytes: u64,
+}
+
+/// What an archive holds of a provider up to the end of a part: enough for somebody else to go on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SoFar {
+    found: Found,
+    told: Told,
+    /// Refused records that the archive was told of with an event.
+    dropped: u64,
+    /// Records that are in the archive and in the buffer.
+    kept: u64,
+    /// Bytes of durable data, all of whose definitions are in the archive.
+    durable_bytes: u64,
+}
+
+impl SoFar {
+    /// The same with what was found behind it.
+    pub(crate) fn plus(&self, stats: ProviderStats) -> ProviderStats {
+        let sum = |before: u64, found: Option<u64>| Some(before.saturating_add(found.unwrap_or(0)));
+        ProviderStats {
+            events_archived: sum(self.found.events, stats.events_archived),
+            bytes_archived: sum(self.found.bytes, stats.bytes_archived),
+            ..stats
+        }
+    }
+
+    /// The provider is started again, in a buffer that is cleared.
+    pub(crate) fn clear(&mut self) {
+        self.told.clear(std::mem::take(&mut self.kept));
+        (self.dropped, self.durable_bytes) = (0, 0);
+    }
 }
 
 impl Found {
@@ -82,6 +118,8 @@ impl Found {
             archived: self.archived + findings.rolling_records,
             records: self.records + findings.records,
             malformed: self.malformed + findings.bad_rolling_records,
+            events: self.events + findings.events,
+            bytes: self.bytes + findings.bytes,
         }
     }
 }
@@ -103,6 +141,30 @@ impl Progress {
 }
 
 impl Progress {
+    /// What somebody else needs to know to go on from here.
+    pub fn so_far(&self) -> SoFar {
+        let reader = self.reader.as_ref();
+        SoFar {
+            found: reader.map_or(self.before, |reader| self.before.plus(reader.findings())),
+            told: self.losses.told(),
+            dropped: self.dropped,
+            kept: self.kept,
+            durable_bytes: reader.map_or(0, BufferReader::durable_bytes),
+        }
+    }
+
+    /// Goes on from there.
+    pub fn resume(so_far: &SoFar) -> Self {
+        Self {
+            losses: Losses::resume(&so_far.told),
+            is_announced: true,
+            dropped: so_far.dropped,
+            kept: so_far.kept,
+            before: so_far.found,
+            ..Self::default()
+        }
+    }
+
     /// How full the rolling region was when it was fullest. Of a stream it is known when it was full.
     fn peak(&self, wrapped_count: u32, buffer: &BufferOf) -> Option<f32> {
         let is_full = wrapped_count > 0 || self.losses.dropped() > 0;
@@ -217,6 +279,20 @@ impl Transfer {
                 true
             }
         }
+    }
+
+    /// Leaves out what is in the archive already, by halves and what they left for later.
+    pub fn skip(&mut self, so_far: &SoFar, halves: u64, left: &[u64]) {
+        let before = Before { halves, left: left.to_vec(), durable_bytes: so_far.durable_bytes };
+        let resumed = self.progress.reader.as_mut().map(|reader| reader.resume(before));
+        if let Some(Err(error)) = resumed {
+            self.fail(&error);
+        }
+    }
+
+    /// Claims that the part leaves for a later one.
+    pub fn left(&self) -> &[u64] {
+        self.progress.reader.as_ref().map_or(&[], BufferReader::left)
     }
 
     /// Everything that was left is read, not a half.

@@ -50,9 +50,19 @@ pub(super) struct Session {
     /// What waits for the archive, in the order in which it came.
     transfers: VecDeque<(ProviderId, Part)>,
     transferring: Option<(ProviderId, Part)>,
+    /// What was read and is not written yet, in that order.
+    handed_over: VecDeque<HandedOver>,
     stats: Stats,
     alerts: VecDeque<String>,
     waiting_for_alert: usize,
+}
+
+/// A part that is on its way into the archive.
+#[derive(Debug)]
+struct HandedOver {
+    provider: ProviderId,
+    part: Part,
+    stats: ProviderStats,
 }
 
 impl Session {
@@ -73,6 +83,7 @@ impl Session {
             is_stop_pending: false,
             transfers: VecDeque::new(),
             transferring: None,
+            handed_over: VecDeque::new(),
             stats: Stats::default(),
             alerts: VecDeque::new(),
             waiting_for_alert: 0,
@@ -169,7 +180,9 @@ impl Session {
                 // Nothing of an earlier run is in a fresh buffer, and what was written must not come again.
                 let disposition = match tracee.data {
                     Data::InBuffer => options.buffer_disposition,
-                    Data::None | Data::Queued | Data::Archived | Data::Left => BufferDisposition::ClearEntire,
+                    Data::None | Data::Queued | Data::HandedOver | Data::Archived | Data::Left => {
+                        BufferDisposition::ClearEntire
+                    }
                 };
                 start_tracee(tracee, disposition, &options.additional_categories, actions);
             } else if !tracee.is_gone {
@@ -238,8 +251,9 @@ impl Session {
         self.is_aborted = true;
         self.transfers.clear();
         self.transferring = None;
+        self.handed_over.clear();
         for tracee in self.tracees.values_mut() {
-            if matches!(tracee.data, Data::InBuffer | Data::Queued) {
+            if matches!(tracee.data, Data::InBuffer | Data::Queued | Data::HandedOver) {
                 tracee.data = Data::Left;
             }
         }
@@ -339,18 +353,45 @@ impl Session {
         }
     }
 
+    /// A part was read, as far as that was possible.
     pub fn handle_transferred(
         &mut self,
-        id: ProviderId,
+        provider: ProviderId,
         stats: ProviderStats,
         is_complete: bool,
         actions: &mut Actions,
     ) {
-        let Some((_, part)) = self.transferring.take_if(|(transferring, _)| *transferring == id) else {
-            actions.push_back(Action::Log(format!("provider {}: transferred without being asked", id.0)));
+        let Some((_, part)) = self.transferring.take_if(|(transferring, _)| *transferring == provider) else {
+            actions
+                .push_back(Action::Log(format!("provider {}: transferred without being asked", provider.0)));
             return;
         };
-        let Some(tracee) = self.tracees.get_mut(&id) else {
+        let Some(tracee) = self.tracees.get_mut(&provider) else {
+            return;
+        };
+        match part {
+            Part::Rest { .. } => tracee.data = Data::HandedOver,
+            Part::Half { wrapped_count, .. } if !is_complete => {
+                // Saying "saved" would make the provider forget what nobody has.
+                tracee.stream.finish();
+                break_off(tracee, &format!("half {wrapped_count} {}", stats.problem), actions);
+                return;
+            }
+            Part::Half { .. } => {}
+        }
+        self.handed_over.push_back(HandedOver { provider, part, stats });
+    }
+
+    /// What was read first of all is written: whoever waits for that is told.
+    //= docs/protocol.md#confirmations
+    pub fn handle_written(&mut self, provider: ProviderId, actions: &mut Actions) {
+        let Some(HandedOver { part, stats, .. }) =
+            self.handed_over.pop_front_if(|handed_over| handed_over.provider == provider)
+        else {
+            actions.push_back(Action::Log(format!("provider {}: written without being read", provider.0)));
+            return;
+        };
+        let Some(tracee) = self.tracees.get_mut(&provider) else {
             return;
         };
         match part {
@@ -360,11 +401,8 @@ impl Session {
             }
             Part::Half { wrapped_count, durable_data_end } => {
                 tracee.stream.finish();
-                if !is_complete {
-                    // Saying "saved" would make the provider forget what nobody has.
-                    break_off(tracee, &format!("half {wrapped_count} {}", stats.problem), actions);
-                } else if !tracee.is_gone {
-                    actions.push_back(Action::SendSaved { provider: id, wrapped_count, durable_data_end });
+                if !tracee.is_gone {
+                    actions.push_back(Action::SendSaved { provider, wrapped_count, durable_data_end });
                 }
             }
         }
@@ -410,7 +448,8 @@ impl Session {
             self.state,
             SessionState::Starting | SessionState::Started | SessionState::Stopping | SessionState::Stopped
         );
-        let holds_data = |tracee: &&Tracee| matches!(tracee.data, Data::InBuffer | Data::Queued);
+        let holds_data =
+            |tracee: &&Tracee| matches!(tracee.data, Data::InBuffer | Data::Queued | Data::HandedOver);
         let providers = self.tracees.values().filter(holds_data).map(|tracee| tracee.id).collect();
         is_running.then(|| (self.config.clone(), providers))
     }
@@ -557,7 +596,7 @@ impl Session {
                     actions.push_back(Action::ReplyStop(self.client, Ok(result)));
                 }
             }
-            SessionState::Terminating if self.tracees.is_empty() && self.transferring.is_none() => {
+            SessionState::Terminating if self.tracees.is_empty() && !self.is_writing() => {
                 actions.push_back(Action::EndSession { client: self.client, is_aborted: self.is_aborted });
                 return true;
             }
@@ -566,10 +605,14 @@ impl Session {
         false
     }
 
-    /// Nobody is waited for, and no data is on its way to the archive: while any is in line, one is under
-    /// way.
+    /// Nobody is waited for, and no data is on its way to the archive.
     fn is_stopped(&self) -> bool {
-        self.transferring.is_none() && self.tracees.values().all(Tracee::is_past_stop)
+        !self.is_writing() && self.tracees.values().all(Tracee::is_past_stop)
+    }
+
+    /// Something is on its way to the archive: while any is in line, one is under way.
+    fn is_writing(&self) -> bool {
+        self.transferring.is_some() || !self.handed_over.is_empty()
     }
 
     /// What a Stop is answered: an entry for each provider that took part, without figures where its data

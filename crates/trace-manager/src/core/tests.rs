@@ -152,8 +152,19 @@ impl Bench {
         self.event(Event::Packet { provider, packet })
     }
 
+    /// A part is read and written, before anything else is.
     fn transferred(&mut self, provider: ProviderId) -> Vec<Action> {
+        let mut actions = self.read(provider);
+        actions.extend(self.written(provider));
+        actions
+    }
+
+    fn read(&mut self, provider: ProviderId) -> Vec<Action> {
         self.event(Event::TransferFinished { provider, stats: figures(provider), is_complete: true })
+    }
+
+    fn written(&mut self, provider: ProviderId) -> Vec<Action> {
+        self.event(Event::PartWritten { provider })
     }
 
     fn dies(&mut self, provider: ProviderId) -> Vec<Action> {

@@ -30,7 +30,9 @@ pub(super) enum Data {
     InBuffer,
     /// In line for the archive.
     Queued,
-    /// In the archive.
+    /// Read, and on its way into the archive.
+    HandedOver,
+    /// Written into the archive.
     Archived,
     /// In the buffer, where it stays: nobody takes the archive.
     Left,

@@ -4,12 +4,12 @@ mod making;
 
 use super::leaving::{End, Leaving};
 use super::log::log;
-use super::session_dir::SessionDir;
+use super::session_dir::{Beginning, SessionDir};
 use super::wire::{load, send};
 use super::{ACCEPTED_AT_ONCE, Key};
 use crate::archive::transfer::{BufferOf, Progress, Transfer, VmoSource, buffer_mode};
 use crate::core::{Event, Part, Uid};
-use crate::recovery::manifest::{Entry, SessionFacts};
+use crate::recovery::manifest::{Entry, OutputFacts, PartFacts, SessionFacts};
 use making::{Next, Unready};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -49,7 +49,9 @@ pub(super) struct Providers {
     /// Made for the first buffer of a session.
     session: Option<SessionDir>,
     /// What the session's directory begins with, until there is one.
-    beginning: Option<(SessionFacts, Vec<u8>)>,
+    beginning: Option<Beginning>,
+    /// Of a session that is over, until its archive is written.
+    ending: Option<SessionDir>,
     /// Buffers that are being made, one after the other.
     unready: VecDeque<Unready>,
 }
@@ -140,6 +142,7 @@ impl Providers {
             next_id: 1,
             session: None,
             beginning: None,
+            ending: None,
             unready: VecDeque::new(),
         }
     }
@@ -372,14 +375,20 @@ impl Providers {
         }
     }
 
-    /// A session begins, whose archive begins with `head`.
-    pub fn begin_session(&mut self, config: &TraceConfig, head: Vec<u8>) {
+    /// A session of a user's begins, whose archive begins with `head`.
+    pub fn begin_session(&mut self, config: &TraceConfig, uid: Uid, head: Vec<u8>) {
         let mode = buffer_mode(config.buffering_mode);
         let wall_clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         let wall_clock_ns = u64::try_from(wall_clock).unwrap_or(u64::MAX);
         let rate = self.clock.ticks_per_second;
         let facts = SessionFacts::new(mode, rate, wall_clock_ns, config.command_line.clone());
-        self.beginning = Some((facts, head));
+        let output = config.file.clone().filter(|_| config.confirms).map(|file| OutputFacts {
+            path: file.path,
+            device: file.device,
+            inode: file.inode,
+            uid: uid.0,
+        });
+        self.beginning = Some(Beginning { facts, output, head });
     }
 
     fn note(&mut self, entry: &Entry) {
@@ -388,7 +397,7 @@ impl Providers {
         }
     }
 
-    /// Nothing of a provider's buffer is missing in the client's archive.
+    /// All of a provider's buffer is written into the client's archive.
     pub fn note_archived(&mut self, id: ProviderId) {
         self.note(&Entry::Archived { provider: id.0 });
     }
@@ -414,7 +423,8 @@ impl Providers {
             }
         }
         // Before it records anything.
-        self.note(&Entry::Started { provider: id.0 });
+        let retains = disposition == BufferDisposition::Retain;
+        self.note(&Entry::Started { provider: id.0, retains });
         self.tell(id, ProviderRequest::Start { buffer_disposition: disposition, additional_categories });
     }
 
@@ -497,7 +507,7 @@ impl Providers {
         }
     }
 
-    /// Tells a provider that a half is out of our hands.
+    /// Tells a provider that a half is written.
     pub fn saved(&mut self, id: ProviderId, wrapped_count: u32, durable_data_end: u64) {
         self.note(&Entry::Saved { provider: id.0, half: wrapped_count });
         let tracee = self.providers.get_mut(&id).and_then(|provider| provider.tracee.as_mut());
@@ -511,27 +521,33 @@ impl Providers {
         }
     }
 
-    /// Begins to read a provider's buffer, or goes on with it.
+    /// Begins to read a provider's buffer, or goes on with it; the archive has so many bytes before.
     pub fn begin_transfer(
         &mut self,
         id: ProviderId,
         rate: TicksPerSecond,
         part: Part,
+        begin: u64,
     ) -> Result<Transfer, String> {
-        if let Part::Half { wrapped_count, .. } = part {
-            self.note(&Entry::Saving { provider: id.0, half: wrapped_count });
-        }
         let provider = self.providers.get_mut(&id).ok_or("it is not registered")?;
         let tracee = provider.tracee.as_mut().ok_or("it has no buffer")?;
         let vmo = tracee.vmo.duplicate().map_err(|error| error.to_string())?;
         let (size, mode) = (tracee.size, tracee.mode);
         let (name, period) = (provider.name.clone(), Some(tracee.period()));
         let buffer = BufferOf { id, name, size, mode, rate, is_accounted: true, period };
-        Ok(Transfer::new(buffer, tracee.progress.take().unwrap_or_default(), vmo, part))
+        let transfer = Transfer::new(buffer, tracee.progress.take().unwrap_or_default(), vmo, part);
+        let half = match part {
+            Part::Half { wrapped_count, .. } => Some(wrapped_count),
+            Part::Rest { .. } => None,
+        };
+        let part = PartFacts { half, begin, left: transfer.left().to_vec() };
+        self.note(&Entry::Part { provider: id.0, part });
+        Ok(transfer)
     }
 
-    /// Keeps what the next transfer goes on from.
-    pub fn end_transfer(&mut self, id: ProviderId, progress: Progress) {
+    /// Keeps what the next transfer goes on from; the archive has so many bytes with this one.
+    pub fn end_transfer(&mut self, id: ProviderId, progress: Progress, end: u64) {
+        self.note(&Entry::End { provider: id.0, end, so_far: progress.so_far() });
         let provider = self.providers.get_mut(&id);
         if let Some(tracee) = provider.and_then(|provider| provider.tracee.as_mut()) {
             tracee.progress = Some(progress);
@@ -569,8 +585,13 @@ impl Providers {
     /// No provider has a part in the session any more. What is in no archive stays.
     pub fn end_session(&mut self) {
         self.beginning = None;
-        if let Some(session) = self.session.take() {
-            session.end();
+        self.ending = self.session.take();
+    }
+
+    /// Nothing more comes into the archive of a session that is over.
+    pub fn end_archive(&mut self, is_written: bool) {
+        if let Some(session) = self.ending.take() {
+            session.end(is_written);
         }
     }
 }

@@ -2,10 +2,19 @@
 //! process dies.
 
 use super::log::log;
-use crate::recovery::manifest::{Entry, SessionFacts, Writer};
-use crate::recovery::{HEAD_FILE, LOCK_FILE, SESSION_PREFIX};
+use crate::recovery::manifest::{Entry, OutputFacts, SessionFacts, Writer};
+use crate::recovery::{HEAD_FILE, LOCK_FILE, SESSION_PREFIX, give_up_oldest};
 use std::path::{Path, PathBuf};
 use zx_sim::{Error, Lock, Result, RuntimeDir};
+
+/// What a session's directory begins with.
+pub(super) struct Beginning {
+    pub facts: SessionFacts,
+    /// Where the archive goes, if that is a file.
+    pub output: Option<OutputFacts>,
+    /// What the archive begins with.
+    pub head: Vec<u8>,
+}
 
 /// Held by this process until the session is over.
 #[derive(Debug)]
@@ -15,19 +24,30 @@ pub(super) struct SessionDir {
     manifest: Option<Writer>,
     /// A buffer in it holds what is in no archive.
     pub has_left: bool,
+    /// Something of a program is in the archive, or on its way there.
+    has_parts: bool,
+    /// The archive becomes a file, which the manifest names.
+    has_output: bool,
     _lock: Option<Lock>,
 }
 
 impl SessionDir {
-    /// Makes the directory of a session whose archive begins with `head`.
-    pub fn create(runtime: &RuntimeDir, facts: SessionFacts, head: &[u8]) -> Result<Self> {
+    /// Makes the directory of a session.
+    pub fn create(runtime: &RuntimeDir, beginning: Beginning) -> Result<Self> {
+        let Beginning { facts, output, head } = beginning;
         let path = runtime.create_unique_dir(SESSION_PREFIX)?;
         let failed = |source| Error::io(format!("cannot write into {}", path.display()), source);
         let lock = RuntimeDir::open_or_create(&path)?.lock(LOCK_FILE)?;
         let mut manifest = Writer::open(&path).map_err(failed)?;
         manifest.append(&Entry::Session(facts)).map_err(failed)?;
+        let has_output = output.is_some();
+        if let Some(output) = output {
+            manifest.append(&Entry::Output(output)).map_err(failed)?;
+        }
         std::fs::write(path.join(HEAD_FILE), head).map_err(failed)?;
-        Ok(Self { path, manifest: Some(manifest), has_left: false, _lock: lock })
+        let manifest = Some(manifest);
+        bound_leftovers(runtime.path().to_owned());
+        Ok(Self { path, manifest, has_left: false, has_parts: false, has_output, _lock: lock })
     }
 
     pub fn path(&self) -> &Path {
@@ -36,20 +56,30 @@ impl SessionDir {
 
     /// Adds a line to the manifest. Recording goes on where that is not possible.
     pub fn note(&mut self, entry: &Entry) {
-        if let Some(Err(error)) = self.manifest.as_mut().map(|manifest| manifest.append(entry)) {
+        self.has_parts |= matches!(entry, Entry::Part { .. });
+        let Some(manifest) = &mut self.manifest else { return };
+        if let Err(error) = manifest.append(entry).and_then(|()| manifest.shorten(&self.path)) {
             let path = self.path.display();
             log(&format!("{path}: {error}; what this session leaves cannot be recovered in full"));
             self.manifest = None;
         }
     }
 
-    /// Deletes the directory, unless something in it is in no archive.
-    pub fn end(mut self) {
-        if self.has_left {
+    /// Deletes the directory, unless something in it is in no archive, or the archive may not be whole.
+    pub fn end(mut self, is_written: bool) {
+        if self.has_left || (self.has_output && self.has_parts && !is_written) {
             self.note(&Entry::Ended);
             log(&format!("{}: not all of it is in an archive; trace recover makes one", self.path.display()));
         } else if let Err(error) = std::fs::remove_dir_all(&self.path) {
             log(&format!("cannot delete {}: {error}", self.path.display()));
         }
+    }
+}
+
+/// Deletes what was left too long ago, beside everything else: giving pages back takes a while.
+fn bound_leftovers(runtime: PathBuf) {
+    let thread = std::thread::Builder::new().name("trace-leftovers".to_owned());
+    if let Err(error) = thread.spawn(move || give_up_oldest(&runtime, log)) {
+        log(&format!("cannot look for leftover recordings: {error}"));
     }
 }

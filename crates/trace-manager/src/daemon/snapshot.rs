@@ -12,8 +12,6 @@ pub(super) struct Snapshot {
     /// What is still to be read, with whose it is.
     waiting: VecDeque<(Transfer, ProviderStats)>,
     done: Vec<ProviderStats>,
-    /// The end of the archive is queued.
-    is_ended: bool,
 }
 
 /// How far a snapshot is.
@@ -29,22 +27,22 @@ pub(super) enum Copied {
 impl Snapshot {
     /// `output` has the beginning of the archive in its queue.
     pub fn new(output: Output, waiting: VecDeque<(Transfer, ProviderStats)>) -> Self {
-        Self { output, waiting, done: Vec::new(), is_ended: false }
+        Self { output, waiting, done: Vec::new() }
     }
 
     /// Copies a batch, if the reader has taken what came before.
     pub fn pump(&mut self, waits: &WaitSet, key: u64) -> Copied {
         match self.output.flush() {
             Ok(Flushed::Blocked) => {
-                self.output.watch(waits, key);
+                self.output.watch(waits, key, Flushed::Blocked);
                 return Copied::Blocked;
             }
             Ok(Flushed::Drained) => {}
             Err(_) => return Copied::Finished(Err(SnapshotError::Aborted)),
         }
         let Some((mut transfer, who)) = self.waiting.pop_front() else {
-            if !std::mem::replace(&mut self.is_ended, true) {
-                self.output.end_now();
+            if !self.output.is_ended() {
+                self.output.end();
                 return Copied::Busy;
             }
             self.output.unwatch(waits);

@@ -107,7 +107,7 @@ impl Tasks {
     pub fn start(
         &mut self,
         asker: Asker,
-        config: TraceConfig,
+        mut config: TraceConfig,
         options: TaskOptions,
         file: Handle,
         wanted: &mut Wanted,
@@ -122,10 +122,12 @@ impl Tasks {
                 "the recording before is still being written".to_owned(),
             );
         }
-        let (spool, output) = match Spool::start(file) {
+        let (spool, output, written) = match Spool::start(file, options.file.clone()) {
             Ok(spool) => spool,
             Err(reason) => return refuse(TaskError::Start, reason),
         };
+        // Whatever the client says of that: the file is written here.
+        (config.confirms, config.file) = (true, Some(written));
         wanted.events.push(Event::Initialize {
             client: CLIENT,
             pid: asker.pid,

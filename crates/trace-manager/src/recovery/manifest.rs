@@ -4,6 +4,8 @@
 //! A line is one JSON object, written with one call, so that whoever is killed leaves at most one line
 //! unfinished. Readers skip lines and fields they do not know.
 
+use super::files;
+use crate::archive::transfer::SoFar;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -14,10 +16,14 @@ use trace_format::buffer::BufferMode;
 
 /// The manifest's file in the session's directory.
 const FILE: &str = "manifest.jsonl";
+/// What is to take its place.
+const NEW_FILE: &str = "manifest.new";
 /// The version of the lines that this release writes and reads.
 const VERSION: u32 = 1;
-/// A manifest is read up to here: a session has thousands of lines, not millions.
+/// A manifest is read up to here.
 const MAX_BYTES: u64 = 64 << 20;
+/// A manifest that has grown by so much is written anew, without what later lines have made superfluous.
+const GROWTH_BYTES: u64 = 4 << 20;
 
 /// What the buffers of a session have in common.
 //= docs/recovery.md#manifest
@@ -79,34 +85,81 @@ impl ProviderFacts {
     }
 }
 
+/// The file that the client writes the archive into.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputFacts {
+    /// Its absolute path, as the client said.
+    pub path: String,
+    /// The device it is on.
+    pub device: u64,
+    /// Its inode there.
+    pub inode: u64,
+    /// The user it belongs to.
+    pub uid: u32,
+}
+
+/// A part of a provider's buffer in the archive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartFacts {
+    /// Its number, if it is a half; else it is all that was left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub half: Option<u32>,
+    /// Where it begins in the archive, in bytes.
+    pub begin: u64,
+    /// Claims of slabs that it leaves for a later part.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<u64>,
+}
+
 /// A line of the manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Entry {
     /// The first line.
     Session(SessionFacts),
+    /// Where the archive goes, if that is a file.
+    Output(OutputFacts),
     /// A buffer was made.
     Provider(ProviderFacts),
     /// A provider was told to start: what its buffer holds from here on is in no archive.
     Started {
         /// Its number.
         provider: u32,
+        /// It goes on behind what is in its buffer.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        retains: bool,
     },
-    /// A half is about to be given to the client.
+    /// A part is about to be given to the client.
+    Part {
+        /// Of this provider.
+        provider: u32,
+        /// What and where.
+        part: PartFacts,
+    },
+    /// Its last bytes are about to be.
+    End {
+        /// Of this provider.
+        provider: u32,
+        /// Where it ends in the archive, in bytes.
+        end: u64,
+        /// What the archive holds of the provider with it.
+        so_far: SoFar,
+    },
+    /// What an earlier release wrote before it gave a half to the client.
     Saving {
         /// Of this provider.
         provider: u32,
         /// Its number, counted since the buffer was cleared.
         half: u32,
     },
-    /// The client has it.
+    /// A half is written.
     Saved {
         /// Of this provider.
         provider: u32,
         /// Its number.
         half: u32,
     },
-    /// All that the buffer holds is in the client's hands.
+    /// All that the buffer holds is written.
     Archived {
         /// Of this provider.
         provider: u32,
@@ -122,7 +175,12 @@ pub enum Entry {
 
 /// Appends to a manifest.
 #[derive(Debug)]
-pub struct Writer(File);
+pub struct Writer {
+    file: File,
+    bytes: u64,
+    /// When it is written anew.
+    limit: u64,
+}
 
 impl Writer {
     /// Begins the manifest of a session, or goes on with it.
@@ -132,12 +190,14 @@ impl Writer {
     pub fn open(directory: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.append(true).create(true).mode(0o600).custom_flags(no_follow());
-        let mut file = options.open(directory.join(FILE))?;
-        if file.metadata()?.len() > 0 {
+        let file = options.open(directory.join(FILE))?;
+        let bytes = file.metadata()?.len();
+        let mut writer = Self { file, bytes, limit: bytes + GROWTH_BYTES };
+        if bytes > 0 {
             // Behind a line that somebody may have left unfinished.
-            file.write_all(b"\n")?;
+            writer.write(b"\n")?;
         }
-        Ok(Self(file))
+        Ok(writer)
     }
 
     /// Adds a line.
@@ -145,10 +205,39 @@ impl Writer {
     /// # Errors
     /// It cannot be written.
     pub fn append(&mut self, entry: &Entry) -> io::Result<()> {
-        let mut line = serde_json::to_vec(entry)?;
-        line.push(b'\n');
-        self.0.write_all(&line)
+        self.write(&line(entry)?)
     }
+
+    /// Writes the manifest of this directory anew if it has grown large: whoever is killed meanwhile leaves
+    /// the old one or the new one.
+    ///
+    /// # Errors
+    /// It cannot be read or written.
+    pub fn shorten(&mut self, directory: &Path) -> io::Result<()> {
+        if self.bytes < self.limit {
+            return Ok(());
+        }
+        let manifest = Manifest::read(directory).map_err(io::Error::other)?;
+        let lines: Result<Vec<Vec<u8>>, _> = manifest.entries().iter().map(line).collect();
+        let new = directory.join(NEW_FILE);
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600).custom_flags(no_follow());
+        options.open(&new)?.write_all(&lines?.concat())?;
+        std::fs::rename(&new, directory.join(FILE))?;
+        *self = Self::open(directory)?;
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.bytes += bytes.len() as u64;
+        self.file.write_all(bytes)
+    }
+}
+
+fn line(entry: &Entry) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(entry)?;
+    line.push(b'\n');
+    Ok(line)
 }
 
 fn no_follow() -> i32 {
@@ -160,14 +249,83 @@ fn no_follow() -> i32 {
 pub struct Buffer {
     /// Whose it is.
     pub provider: ProviderFacts,
-    /// Nothing of it is missing in the client's archive.
+    /// All that it holds is written into the client's archive.
     pub is_archived: bool,
     /// Its provider was told to start.
     pub is_started: bool,
-    /// The last half that the client has for certain, in streaming mode.
+    /// The last half that is written, in streaming mode.
     pub saved: Option<u32>,
-    /// The last half that the client may have.
+    /// The last half that may be, where an earlier release says nothing better.
     pub saving: Option<u32>,
+    /// The last part that is written, and those behind it, since the last start.
+    pub parts: Vec<Part>,
+    /// What the archive held of it at the last start.
+    pub before: Option<SoFar>,
+}
+
+/// A part of a buffer in the archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// What it is, and where it begins.
+    pub facts: PartFacts,
+    /// Where it ends and what the archive holds with it; none while more of it was to come.
+    pub end: Option<(u64, SoFar)>,
+}
+
+impl Buffer {
+    fn new(provider: ProviderFacts) -> Self {
+        Self {
+            provider,
+            is_archived: false,
+            is_started: false,
+            saved: None,
+            saving: None,
+            parts: Vec::new(),
+            before: None,
+        }
+    }
+
+    /// The parts that an archive of so many bytes holds to their end; the last of them is what counts.
+    pub fn last_part(&self, archive_bytes: u64) -> Option<(&PartFacts, &SoFar)> {
+        let ended = self.parts.iter().filter_map(|part| part.end.as_ref().map(|end| (&part.facts, end)));
+        ended
+            .filter(|(_, (end, _))| *end <= archive_bytes)
+            .map(|(facts, (_, so_far))| (facts, so_far))
+            .next_back()
+    }
+
+    /// A half or the rest is written: what came before it is of no use any more.
+    fn forget_before(&mut self, half: Option<u32>) {
+        let is_it = |part: &Part| part.facts.half == half && part.end.is_some();
+        if let Some(place) = self.parts.iter().rposition(is_it) {
+            self.parts.drain(..place);
+        }
+    }
+
+    /// The lines that say what is known.
+    fn entries(&self) -> Vec<Entry> {
+        let provider = self.provider.id;
+        let mut entries = vec![Entry::Provider(self.provider.clone())];
+        if let Some(so_far) = &self.before {
+            // As if it had been written when it was.
+            entries
+                .push(Entry::Part { provider, part: PartFacts { half: None, begin: 0, left: Vec::new() } });
+            entries.push(Entry::End { provider, end: 0, so_far: so_far.clone() });
+        }
+        if self.is_started {
+            entries.push(Entry::Started { provider, retains: false });
+        }
+        for part in &self.parts {
+            entries.push(Entry::Part { provider, part: part.facts.clone() });
+            if let Some((end, so_far)) = &part.end {
+                entries.push(Entry::End { provider, end: *end, so_far: so_far.clone() });
+            }
+        }
+        entries.extend(self.saving.map(|half| Entry::Saving { provider, half }));
+        entries.extend(self.saved.map(|half| Entry::Saved { provider, half }));
+        entries.extend(self.is_archived.then_some(Entry::Archived { provider }));
+        entries
+    }
 }
 
 /// A manifest as far as it can be read.
@@ -175,6 +333,8 @@ pub struct Buffer {
 pub struct Manifest {
     /// What all buffers have in common.
     pub session: SessionFacts,
+    /// Where the archive goes, if that is a file.
+    pub output: Option<OutputFacts>,
     /// The buffers, by number.
     pub buffers: BTreeMap<u32, Buffer>,
     /// The session is over.
@@ -210,7 +370,7 @@ impl Manifest {
     /// There is none, or its beginning says nothing.
     pub fn read(directory: &Path) -> Result<Self, ManifestError> {
         let mut bytes = Vec::new();
-        let file = OpenOptions::new().read(true).custom_flags(no_follow()).open(directory.join(FILE));
+        let file = files::open(&directory.join(FILE));
         let read = file.and_then(|file| file.take(MAX_BYTES).read_to_end(&mut bytes));
         read.map_err(ManifestError::Io)?;
         Self::parse(&bytes)
@@ -225,9 +385,42 @@ impl Manifest {
         if session.version != VERSION {
             return Err(ManifestError::Version { found: session.version });
         }
-        let mut manifest = Self { session, buffers: BTreeMap::new(), is_ended: false, recovered: Vec::new() };
+        let mut manifest =
+            Self { session, output: None, buffers: BTreeMap::new(), is_ended: false, recovered: Vec::new() };
         entries.for_each(|entry| manifest.take_in(entry));
         Ok(manifest)
+    }
+
+    /// The fewest lines that say the same.
+    fn entries(&self) -> Vec<Entry> {
+        let mut entries = vec![Entry::Session(self.session.clone())];
+        entries.extend(self.output.clone().map(Entry::Output));
+        entries.extend(self.buffers.values().flat_map(Buffer::entries));
+        entries.extend(self.is_ended.then_some(Entry::Ended));
+        entries.extend(self.recovered.iter().map(|file| Entry::Recovered { file: file.clone() }));
+        entries
+    }
+
+    /// Whether the archive holds something of a program.
+    #[must_use]
+    pub fn has_parts(&self) -> bool {
+        self.buffers.values().any(|buffer| !buffer.parts.is_empty() || buffer.before.is_some())
+    }
+
+    /// Bytes of the archive up to the end of the last part of which that is known.
+    #[must_use]
+    pub fn written_bytes(&self) -> u64 {
+        let parts = self.buffers.values().flat_map(|buffer| &buffer.parts);
+        parts.map(|part| part.end.as_ref().map_or(part.facts.begin, |(end, _)| *end)).max().unwrap_or(0)
+    }
+
+    /// Where the first part begins that an archive of so many bytes does not hold to its end; else all bytes.
+    #[must_use]
+    pub fn whole_parts(&self, archive_bytes: u64) -> u64 {
+        let parts = self.buffers.values().flat_map(|buffer| &buffer.parts);
+        let is_whole = |part: &&Part| part.end.as_ref().is_some_and(|(end, _)| *end <= archive_bytes);
+        let begins = parts.filter(|part| !is_whole(part)).map(|part| part.facts.begin);
+        begins.min().unwrap_or(archive_bytes).min(archive_bytes)
     }
 
     fn take_in(&mut self, entry: Entry) {
@@ -236,21 +429,42 @@ impl Manifest {
         };
         match entry {
             Entry::Session(_) => {}
+            Entry::Output(output) => self.output = Some(output),
             Entry::Provider(provider) => {
-                let id = provider.id;
-                let (is_archived, is_started) = (false, false);
-                let buffer = Buffer { provider, is_archived, is_started, saved: None, saving: None };
-                self.buffers.insert(id, buffer);
+                self.buffers.insert(provider.id, Buffer::new(provider));
             }
-            Entry::Started { provider } => with(provider, &|buffer| {
+            Entry::Started { provider, retains } => with(provider, &|buffer| {
                 buffer.is_started = true;
                 buffer.is_archived = false;
+                if retains {
+                    return;
+                }
                 buffer.saved = None;
                 buffer.saving = None;
+                // All of it is written: a start waits for that.
+                if let Some((_, mut so_far)) = buffer.parts.drain(..).filter_map(|part| part.end).next_back()
+                {
+                    so_far.clear();
+                    buffer.before = Some(so_far);
+                }
+            }),
+            Entry::Part { provider, part } => with(provider, &|buffer| {
+                buffer.parts.push(Part { facts: part.clone(), end: None });
+            }),
+            Entry::End { provider, end, so_far } => with(provider, &|buffer| {
+                if let Some(part) = buffer.parts.last_mut() {
+                    part.end = Some((end, so_far.clone()));
+                }
             }),
             Entry::Saving { provider, half } => with(provider, &|buffer| buffer.saving = Some(half)),
-            Entry::Saved { provider, half } => with(provider, &|buffer| buffer.saved = Some(half)),
-            Entry::Archived { provider } => with(provider, &|buffer| buffer.is_archived = true),
+            Entry::Saved { provider, half } => with(provider, &|buffer| {
+                buffer.saved = Some(half);
+                buffer.forget_before(Some(half));
+            }),
+            Entry::Archived { provider } => with(provider, &|buffer| {
+                buffer.is_archived = true;
+                buffer.forget_before(None);
+            }),
             Entry::Ended => self.is_ended = true,
             Entry::Recovered { file } => self.recovered.push(file),
         }
@@ -269,6 +483,17 @@ mod tests {
         ProviderFacts { id, name: format!("app {id}"), pid: 40 + u64::from(id), bytes: 1 << 20 }
     }
 
+    fn part(half: Option<u32>, begin: u64) -> PartFacts {
+        PartFacts { half, begin, left: vec![begin] }
+    }
+
+    /// Another for each number.
+    fn so_far(number: u64) -> SoFar {
+        let mut value = serde_json::to_value(SoFar::default()).unwrap();
+        value["dropped"] = number.into();
+        serde_json::from_value(value).unwrap()
+    }
+
     fn lines(entries: &[Entry]) -> Vec<u8> {
         entries.iter().flat_map(|entry| [serde_json::to_vec(entry).unwrap(), vec![b'\n']].concat()).collect()
     }
@@ -282,8 +507,9 @@ mod tests {
         for entry in [
             Entry::Session(facts()),
             first,
-            Entry::Started { provider: 1 },
-            Entry::Saving { provider: 1, half: 0 },
+            Entry::Started { provider: 1, retains: false },
+            Entry::Part { provider: 1, part: part(Some(0), 40) },
+            Entry::End { provider: 1, end: 420, so_far: so_far(9) },
             Entry::Saved { provider: 1, half: 0 },
         ] {
             writer.append(&entry).unwrap();
@@ -291,9 +517,11 @@ mod tests {
         drop(writer);
         let mut writer = Writer::open(directory.path()).unwrap();
         for entry in [
-            Entry::Saving { provider: 1, half: 1 },
+            Entry::Part { provider: 1, part: part(Some(1), 420) },
             second,
-            Entry::Started { provider: 2 },
+            Entry::Started { provider: 2, retains: false },
+            Entry::Part { provider: 2, part: part(None, 500) },
+            Entry::End { provider: 2, end: 580, so_far: so_far(3) },
             Entry::Archived { provider: 2 },
             Entry::Ended,
         ] {
@@ -303,15 +531,17 @@ mod tests {
         assert_eq!(manifest.session, facts());
         assert!(manifest.is_ended && manifest.recovered.is_empty());
         assert_eq!(manifest.session.mode(), Some(BufferMode::Streaming));
+        let unfinished = Part { facts: part(Some(1), 420), end: None };
+        let saved = Part { facts: part(Some(0), 40), end: Some((420, so_far(9))) };
         let one = Buffer {
-            provider: provider(1),
-            is_archived: false,
             is_started: true,
             saved: Some(0),
-            saving: Some(1),
+            parts: vec![saved, unfinished],
+            ..Buffer::new(provider(1))
         };
+        let rest = Part { facts: part(None, 500), end: Some((580, so_far(3))) };
         let two =
-            Buffer { provider: provider(2), is_archived: true, is_started: true, saved: None, saving: None };
+            Buffer { is_archived: true, is_started: true, parts: vec![rest], ..Buffer::new(provider(2)) };
         assert_eq!(manifest.buffers, BTreeMap::from([(1, one), (2, two)]));
     }
 
@@ -320,20 +550,84 @@ mod tests {
         let bytes = lines(&[
             Entry::Session(facts()),
             Entry::Provider(provider(1)),
-            Entry::Started { provider: 1 },
+            Entry::Started { provider: 1, retains: false },
             Entry::Saving { provider: 1, half: 4 },
             Entry::Saved { provider: 1, half: 4 },
             Entry::Archived { provider: 1 },
-            Entry::Started { provider: 1 },
+            Entry::Started { provider: 1, retains: false },
         ]);
         let manifest = Manifest::parse(&bytes).unwrap();
         let buffer = &manifest.buffers[&1];
         assert_eq!((buffer.is_archived, buffer.saved, buffer.saving), (false, None, None));
     }
 
+    //= docs/recovery.md#what-is-recovered
+    #[test]
+    fn a_file_holds_the_parts_that_end_in_it() {
+        let entries = [
+            Entry::Session(facts()),
+            Entry::Provider(provider(1)),
+            Entry::Provider(provider(2)),
+            Entry::Part { provider: 1, part: part(Some(0), 40) },
+            Entry::End { provider: 1, end: 100, so_far: so_far(1) },
+            Entry::Part { provider: 2, part: part(Some(0), 100) },
+            Entry::End { provider: 2, end: 200, so_far: so_far(2) },
+            Entry::Saved { provider: 1, half: 0 },
+            Entry::Part { provider: 1, part: part(Some(1), 200) },
+        ];
+        let manifest = Manifest::parse(&lines(&entries)).unwrap();
+        for (bytes, whole) in [(39, 39), (40, 40), (99, 40), (100, 100), (199, 100), (200, 200), (900, 200)] {
+            assert_eq!(manifest.whole_parts(bytes), whole, "{bytes} bytes");
+        }
+        let last = |bytes| manifest.buffers.values().map(move |buffer| buffer.last_part(bytes).is_some());
+        assert_eq!(last(100).collect::<Vec<_>>(), [true, false]);
+        assert_eq!(manifest.written_bytes(), 200);
+    }
+
+    #[test]
+    fn a_manifest_that_grows_is_written_anew_and_says_the_same() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut writer = Writer::open(directory.path()).unwrap();
+        for entry in [
+            Entry::Session(facts()),
+            Entry::Provider(provider(1)),
+            Entry::Started { provider: 1, retains: false },
+            Entry::Part { provider: 1, part: part(None, 8) },
+            Entry::End { provider: 1, end: 16, so_far: so_far(7) },
+            Entry::Started { provider: 1, retains: false },
+        ] {
+            writer.append(&entry).unwrap();
+        }
+        let path = directory.path().join(FILE);
+        for half in 0.. {
+            let before = Manifest::read(directory.path());
+            let bytes = std::fs::metadata(&path).unwrap().len();
+            writer.shorten(directory.path()).unwrap();
+            let is_shorter = std::fs::metadata(&path).unwrap().len() < bytes;
+            if is_shorter {
+                assert_eq!(Manifest::read(directory.path()).unwrap(), before.unwrap());
+                assert!(half > 5, "after {half} thousand halves");
+                break;
+            }
+            // Many at a time, so that it is read seldom.
+            for half in 1000 * half..1000 * (half + 1) {
+                let begin = 100 * u64::from(half);
+                writer.append(&Entry::Part { provider: 1, part: part(Some(half), begin) }).unwrap();
+                writer.append(&Entry::End { provider: 1, end: begin + 100, so_far: so_far(begin) }).unwrap();
+                writer.append(&Entry::Saved { provider: 1, half }).unwrap();
+            }
+        }
+        writer.append(&Entry::Archived { provider: 1 }).unwrap();
+        assert!(Manifest::read(directory.path()).unwrap().buffers[&1].is_archived);
+    }
+
     #[test]
     fn an_unfinished_line_and_a_strange_one_are_skipped() {
-        let entries = [Entry::Session(facts()), Entry::Provider(provider(1)), Entry::Started { provider: 1 }];
+        let entries = [
+            Entry::Session(facts()),
+            Entry::Provider(provider(1)),
+            Entry::Started { provider: 1, retains: false },
+        ];
         let mut bytes = lines(&entries[..2]);
         bytes.extend_from_slice(b"{\"later\":{\"provider\":1}}\n\xff\xfe\n\n");
         bytes.extend(lines(&entries[2..]));
@@ -353,7 +647,7 @@ mod tests {
     fn nothing_and_another_version_are_said() {
         assert!(matches!(Manifest::parse(b""), Err(ManifestError::Empty)));
         assert!(matches!(
-            Manifest::parse(&lines(&[Entry::Started { provider: 1 }])),
+            Manifest::parse(&lines(&[Entry::Started { provider: 1, retains: false }])),
             Err(ManifestError::Empty)
         ));
         let later = lines(&[Entry::Session(SessionFacts { version: 2, ..facts() })]);

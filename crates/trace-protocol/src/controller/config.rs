@@ -2,7 +2,7 @@
 
 use crate::buffering::BufferingMode;
 use crate::error::{ProtocolError, check_limit};
-use crate::limits::{MAX_COMMAND_LINE_BYTES, MAX_PROVIDER_NAME_BYTES, MAX_PROVIDERS};
+use crate::limits::{MAX_COMMAND_LINE_BYTES, MAX_PATH_BYTES, MAX_PROVIDER_NAME_BYTES, MAX_PROVIDERS};
 use crate::memory::{MemoryDumpLevel, MemoryDumps};
 use crate::table::{Field, ListLimits, Table, TableWriter};
 
@@ -18,10 +18,16 @@ const METADATA: Field = Field::new(101, "metadata");
 const COMMAND_LINE: Field = Field::new(102, "command_line");
 const DUMP_INTERVAL: Field = Field::new(103, "memory_dump_interval_milliseconds");
 const DUMP_LEVEL: Field = Field::new(104, "memory_dump_level");
+const CONFIRMS: Field = Field::new(105, "confirms");
+const FILE: Field = Field::new(106, "file");
 
 const SPEC_NAME: Field = Field::new(1, "provider name bytes");
 const SPEC_BUFFER_SIZE: Field = Field::new(2, "buffer_size_megabytes_hint");
 const SPEC_CATEGORIES: Field = Field::new(3, "categories");
+
+const FILE_PATH: Field = Field::new(1, "file path bytes");
+const FILE_DEVICE: Field = Field::new(2, "device");
+const FILE_INODE: Field = Field::new(3, "inode");
 
 /// Arguments are limited together, see [`MAX_COMMAND_LINE_BYTES`].
 const COMMAND_LINE_LIMITS: ListLimits = ListLimits {
@@ -54,6 +60,21 @@ pub struct TraceConfig {
     pub command_line: Vec<String>,
     /// Memory dumps that are taken again and again. Default none.
     pub memory_dumps: Option<MemoryDumps>,
+    /// Whether whoever takes the archive tells how much of it is written. Default false.
+    pub confirms: bool,
+    /// The file that the archive is written into, for whoever joins it with what is left if both die.
+    pub file: Option<ArchiveFile>,
+}
+
+/// A file that an archive is written into.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArchiveFile {
+    /// Its absolute path, at most 4096 bytes.
+    pub path: String,
+    /// The device it is on, as `stat` numbers it.
+    pub device: u64,
+    /// Its inode there.
+    pub inode: u64,
 }
 
 /// What differs for the providers of one name.
@@ -80,6 +101,8 @@ impl Default for TraceConfig {
             metadata: true,
             command_line: Vec::new(),
             memory_dumps: None,
+            confirms: false,
+            file: None,
         }
     }
 }
@@ -102,6 +125,12 @@ impl TraceConfig {
         if let Some(dumps) = self.memory_dumps {
             table.put(DUMP_INTERVAL, &dumps.interval_milliseconds)?;
             table.put(DUMP_LEVEL, &dumps.level.value())?;
+        }
+        if self.confirms {
+            table.put(CONFIRMS, &self.confirms)?;
+        }
+        if let Some(file) = &self.file {
+            table.put_table(FILE, file.encode()?)?;
         }
         Ok(table)
     }
@@ -135,6 +164,11 @@ impl TraceConfig {
             metadata: table.find(METADATA)?.unwrap_or(default.metadata),
             command_line,
             memory_dumps: memory_dumps(table)?,
+            confirms: table.find(CONFIRMS)?.unwrap_or(default.confirms),
+            file: match table.has(FILE) {
+                true => Some(ArchiveFile::decode(&table.table(FILE)?)?),
+                false => None,
+            },
         })
     }
 }
@@ -159,6 +193,25 @@ impl ProviderSpec {
             buffer_size_megabytes_hint: table.find(SPEC_BUFFER_SIZE)?,
             categories: table.strings(SPEC_CATEGORIES, ListLimits::CATEGORIES)?,
         }))
+    }
+}
+
+impl ArchiveFile {
+    fn encode(&self) -> Result<TableWriter, ProtocolError> {
+        check_limit(FILE_PATH.name, MAX_PATH_BYTES, self.path.len())?;
+        let mut table = TableWriter::new("ArchiveFile");
+        table.put(FILE_PATH, &self.path)?;
+        table.put(FILE_DEVICE, &self.device)?;
+        table.put(FILE_INODE, &self.inode)?;
+        Ok(table)
+    }
+
+    fn decode(table: &Table<'_>) -> Result<Self, ProtocolError> {
+        Ok(Self {
+            path: table.require_string(FILE_PATH, MAX_PATH_BYTES)?,
+            device: table.require(FILE_DEVICE)?,
+            inode: table.require(FILE_INODE)?,
+        })
     }
 }
 

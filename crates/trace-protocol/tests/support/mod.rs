@@ -119,7 +119,16 @@ pub fn trace_config() -> TraceConfig {
         metadata: false,
         command_line: strings(&["trace", "record", "./app"]),
         memory_dumps: None,
+        confirms: false,
+        file: None,
     }
+}
+
+/// What the archive is written into is known, and how far.
+fn confirmed_config() -> TraceConfig {
+    let path = "/home/me/trace.partial.fxt".to_owned();
+    let file = Some(ArchiveFile { path, device: 0x803, inode: 4711 });
+    TraceConfig { confirms: true, file, ..TraceConfig::default() }
 }
 
 pub fn provider_stats() -> ProviderStats {
@@ -238,6 +247,14 @@ pub fn samples() -> Vec<Sample> {
             Any::ProvisionerRequest(ProvisionerRequest::InitializeTracing {
                 session: 31,
                 config: trace_config(),
+                output: 32,
+            }),
+        ),
+        one_way(
+            "initialize_tracing_confirmed",
+            Any::ProvisionerRequest(ProvisionerRequest::InitializeTracing {
+                session: 31,
+                config: confirmed_config(),
                 output: 32,
             }),
         ),

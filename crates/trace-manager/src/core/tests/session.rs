@@ -10,7 +10,7 @@ fn a_session_without_providers_runs_through() {
     let config = TraceConfig::default();
     assert_eq!(
         bench.event(Event::Initialize { client: CLIENT, pid: 77, uid: Uid::ROOT, config: config.clone() }),
-        [Action::BeginArchive { config }, entered(SessionState::Initialized)]
+        [Action::BeginArchive { config, uid: Uid::ROOT }, entered(SessionState::Initialized)]
     );
     assert_eq!(
         bench.start(),
@@ -36,7 +36,11 @@ fn one_provider_runs_through() {
     let config = TraceConfig::default();
     assert_eq!(
         bench.event(Event::Initialize { client: CLIENT, pid: 77, uid: Uid::ROOT, config: config.clone() }),
-        [Action::BeginArchive { config }, initialize_of(A), entered(SessionState::Initialized)]
+        [
+            Action::BeginArchive { config, uid: Uid::ROOT },
+            initialize_of(A),
+            entered(SessionState::Initialized)
+        ]
     );
     assert_eq!(bench.start(), [start_of(A, BufferDisposition::ClearEntire), entered(SessionState::Starting)]);
     assert_eq!(

@@ -103,7 +103,7 @@ fn the_timeout_does_not_answer_before_the_data_was_handed_over() {
 #[test]
 fn a_transfer_nobody_asked_for_is_remarked() {
     let mut bench = Bench::started(&[A]);
-    assert_eq!(bench.transferred(A), []);
+    assert_eq!(bench.read(A), []);
     assert_eq!(bench.log, ["provider 1: transferred without being asked"]);
 }
 
@@ -278,6 +278,7 @@ fn thousands_of_providers_are_answered_for_in_one_message() {
             ..ProviderStats::default()
         };
         bench.event(Event::TransferFinished { provider, stats, is_complete: true });
+        bench.written(provider);
     }
     bench.stop(true);
     bench.send(A, FifoRequest::Stopped);

@@ -37,8 +37,59 @@ fn halves_of_several_providers_are_saved_one_after_the_other() {
     let mut bench = streaming(&[A, B]);
     assert_eq!(bench.send(A, save(0, 16)), [half_of(A, 0, 16)]);
     assert_eq!(bench.send(B, save(0, 24)), []);
-    assert_eq!(bench.transferred(A), [saved(A, 0, 16), half_of(B, 0, 24)]);
+    assert_eq!(bench.transferred(A), [half_of(B, 0, 24), saved(A, 0, 16)]);
     assert_eq!(bench.transferred(B), [saved(B, 0, 24)]);
+}
+
+//= docs/protocol.md#confirmations
+#[test]
+fn what_is_read_is_not_given_back_before_it_is_written() {
+    let mut bench = streaming(&[A, B]);
+    bench.send(A, save(0, 16));
+    bench.send(B, save(0, 24));
+    assert_eq!(bench.read(A), [half_of(B, 0, 24)]);
+    assert_eq!(bench.read(B), []);
+    assert_eq!(bench.written(A), [saved(A, 0, 16)]);
+    // A hands over the next while the one of B is on its way.
+    assert_eq!(bench.send(A, save(1, 16)), [half_of(A, 1, 16)]);
+    assert_eq!(bench.read(A), []);
+    // In that order.
+    assert_eq!(bench.written(A), []);
+    assert_eq!(bench.log, ["provider 1: written without being read"]);
+    assert_eq!(bench.written(B), [saved(B, 0, 24)]);
+    assert_eq!(bench.written(A), [saved(A, 1, 16)]);
+}
+
+//= docs/protocol.md#confirmations
+#[test]
+fn a_stop_is_answered_and_a_buffer_dropped_when_all_is_written() {
+    let mut bench = Bench::started(&[A, B]);
+    assert_eq!(bench.dies(A), [transfer_of(A, true)]);
+    assert_eq!(bench.read(A), []);
+    bench.stop(true);
+    assert_eq!(bench.send(B, FifoRequest::Stopped), [transfer_of(B, true)]);
+    assert_eq!(bench.read(B), []);
+    assert_eq!(bench.written(A), [Action::DropTracee(A)]);
+    let entries = vec![entry(A, "ended"), entry(B, "stopped")];
+    assert_eq!(bench.written(B), [entered(SessionState::Stopped), stop_reply(entries)]);
+}
+
+//= docs/protocol.md#confirmations
+#[test]
+fn what_was_read_and_not_written_is_left_when_nobody_takes_the_archive() {
+    let mut bench = Bench::started(&[A, B]);
+    bench.dies(A);
+    bench.read(A);
+    let broken = bench.event(Event::OutputFailed { reason: "the client is gone".to_owned() });
+    assert_eq!(
+        broken,
+        [Action::TerminateTracee(B), entered(SessionState::Terminating), Action::LeaveBuffer(A)]
+    );
+    assert_eq!(bench.written(A), []);
+    assert_eq!(
+        bench.leaves(B),
+        [Action::LeaveBuffer(B), Action::EndSession { client: CLIENT, is_aborted: true }]
+    );
 }
 
 #[test]
@@ -47,7 +98,7 @@ fn the_rest_comes_after_the_halves() {
     bench.send(A, save(0, 16));
     assert_eq!(bench.stop(true), [Action::StopTracee(A), entered(SessionState::Stopping)]);
     assert_eq!(bench.send(A, FifoRequest::Stopped), []);
-    assert_eq!(bench.transferred(A), [saved(A, 0, 16), transfer_of(A, true)]);
+    assert_eq!(bench.transferred(A), [transfer_of(A, true), saved(A, 0, 16)]);
     let stopped = [entered(SessionState::Stopped), stop_reply(vec![entry(A, "stopped")])];
     assert_eq!(bench.transferred(A), stopped);
 }

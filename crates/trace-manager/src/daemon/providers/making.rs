@@ -50,8 +50,8 @@ impl Providers {
         let session = match &mut self.session {
             Some(session) => session,
             none => {
-                let (facts, head) = self.beginning.take().ok_or("there is no session")?;
-                none.insert(SessionDir::create(&self.buffers, facts, &head).map_err(text)?)
+                let beginning = self.beginning.take().ok_or("there is no session")?;
+                none.insert(SessionDir::create(&self.buffers, beginning).map_err(text)?)
             }
         };
         let provider = self.providers.get_mut(&id).ok_or("it is gone")?;
@@ -140,7 +140,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let runtime = RuntimeDir::open_or_create(&directory.path().join("run")).unwrap();
         let mut providers = Providers::new(runtime, Clock::measure());
-        providers.begin_session(&TraceConfig::default(), Vec::new());
+        providers.begin_session(&TraceConfig::default(), Uid(0), Vec::new());
         let channels = (1..=count).map(|id| {
             let (ours, theirs) = Channel::pair().unwrap();
             let provider = Provider {

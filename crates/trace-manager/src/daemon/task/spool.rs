@@ -1,11 +1,13 @@
 //! Writes an archive into a file, in a thread of its own: a disk may take its time, and the manager waits for
 //! nobody.
 
+use crate::confirm::Confirmer;
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use trace_protocol::controller::ArchiveFile;
 use zx_sim::{Error, Handle, Signals, Socket, wait_one};
 
 const CHUNK_BYTES: usize = 256 << 10;
@@ -20,11 +22,10 @@ pub(super) struct Spool {
 }
 
 impl Spool {
-    /// Begins to write what comes through the socket into a file.
-    pub fn start(file: Handle) -> Result<(Self, Socket), String> {
-        if !file.is_file() {
-            return Err("what was given to write into is no file".to_owned());
-        }
+    /// Begins to write what comes through the socket into a file, and says which that is.
+    pub fn start(file: Handle, path: String) -> Result<(Self, Socket, ArchiveFile), String> {
+        let (device, inode) = file.file().ok_or("what was given to write into is no file")?;
+        let facts = ArchiveFile { path, device, inode };
         let failed = |error: Error| error.to_string();
         let (ours, theirs) = Socket::pair().map_err(failed)?;
         let (done, end) = Socket::pair().map_err(failed)?;
@@ -37,7 +38,7 @@ impl Spool {
             result
         });
         let thread = thread.map_err(|error| format!("cannot start a thread: {error}"))?;
-        Ok((Self { thread, done, is_discarded }, ours))
+        Ok((Self { thread, done, is_discarded }, ours, facts))
     }
 
     /// Readable when [`Spool::finish`] does not wait.
@@ -58,18 +59,26 @@ impl Spool {
 
 fn copy(input: &Socket, mut file: File, is_discarded: &AtomicBool) -> io::Result<()> {
     let mut chunk = vec![0; CHUNK_BYTES];
+    let mut confirmer = Confirmer::default();
+    let mut taken = 0;
+    let mut wanted = Signals::READABLE | Signals::PEER_CLOSED;
     loop {
         match input.read(&mut chunk) {
             Ok(0) | Err(Error::PeerClosed) => break,
-            Ok(_) if is_discarded.load(Ordering::Relaxed) => {}
-            // On an error the socket closes, which the manager sees: what it has not sent stays in the
-            // buffers.
-            Ok(length) => file.write_all(&chunk[..length])?,
+            Ok(length) => {
+                if !is_discarded.load(Ordering::Relaxed) {
+                    // On an error the socket closes, which the manager sees: what was not confirmed stays in
+                    // the buffers.
+                    file.write_all(&chunk[..length])?;
+                }
+                taken += length as u64;
+            }
             Err(Error::ShouldWait) => {
-                let _ = wait_one(input, Signals::READABLE | Signals::PEER_CLOSED, None);
+                let _ = wait_one(input, wanted, None);
             }
             Err(error) => return Err(io::Error::other(error)),
         }
+        wanted.set(Signals::WRITABLE, !confirmer.confirm(input, taken));
     }
     if is_discarded.load(Ordering::Relaxed) { Ok(()) } else { file.sync_all() }
 }

@@ -24,7 +24,7 @@ struct Share {
 
 /// How often the schedules came by.
 #[derive(Debug, Default)]
-pub struct Reached([(&'static str, u64); 21]);
+pub struct Reached([(&'static str, u64); 22]);
 
 impl Reached {
     pub fn add(&mut self, other: &Reached) {
@@ -54,6 +54,10 @@ pub struct Ledger {
     /// Its channel is still open.
     pub is_client_there: bool,
     pub transferring: Option<ProviderId>,
+    /// What of it, if it is a half.
+    pub transferring_half: Option<(u32, u64)>,
+    /// What was read and is not written, with the half if it is one.
+    handed_over: VecDeque<(ProviderId, Option<(u32, u64)>)>,
     pub is_start_pending: bool,
     pub is_stop_pending: bool,
     asked_disposition: Option<BufferDisposition>,
@@ -116,11 +120,25 @@ impl Ledger {
             }
             Event::TransferFinished { provider, is_complete, .. } => {
                 assert_eq!(self.transferring.take(), Some(*provider));
-                if let Some(part) = self.parts.get_mut(provider)
-                    && let Some(half) = part.half.take()
-                {
+                match self.transferring_half.take() {
+                    Some(_) if !is_complete => {
+                        let part = self.part(*provider);
+                        part.half = None;
+                        part.next_half += 1;
+                    }
+                    half => self.handed_over.push_back((*provider, half)),
+                }
+                let several = u64::from(self.handed_over.len() > 1);
+                self.reached.count("several parts on their way", several);
+            }
+            Event::PartWritten { provider } => {
+                let (written, half) = self.handed_over.pop_front().expect("something was read");
+                assert_eq!(written, *provider);
+                if let Some(half) = half {
+                    let part = self.part(*provider);
+                    part.half = None;
                     part.next_half += 1;
-                    part.untold = Some(half).filter(|_| *is_complete);
+                    part.untold = Some(half);
                 }
             }
             Event::SnapshotFinished { .. } => assert!(self.is_copying, "nobody asked"),
@@ -128,10 +146,16 @@ impl Ledger {
             Event::OutputFailed { .. } => {
                 self.is_output_broken = self.client.is_some();
                 self.transferring = None;
+                self.transferring_half = None;
+                self.handed_over.clear();
             }
             Event::WatchAlert { .. } => self.watching += 1,
             _ => {}
         }
+    }
+
+    fn is_on_its_way(&self, provider: ProviderId) -> bool {
+        self.handed_over.iter().any(|(handed_over, _)| *handed_over == provider)
     }
 
     fn client_gone(&mut self) {
@@ -175,6 +199,7 @@ impl Ledger {
                 assert_eq!(part.untold, None, "{provider:?}: it was not told of the one before");
                 part.half = Some((*wrapped_count, *durable_data_end));
                 self.transferring = Some(*provider);
+                self.transferring_half = Some((*wrapped_count, *durable_data_end));
                 self.reached.count("half", 1);
             }
             Action::SendSaved { provider, wrapped_count, durable_data_end } => {
@@ -206,6 +231,7 @@ impl Ledger {
             }
             Action::DropTracee(provider) => {
                 assert_ne!(self.transferring, Some(*provider), "dropped while it is read");
+                assert!(!self.is_on_its_way(*provider), "dropped before it is written");
                 let part = self.parts.remove(provider).expect("the provider has a part in the session");
                 assert!(!part.is_unsaved, "{provider:?}: its data is lost");
             }
@@ -247,6 +273,8 @@ impl Ledger {
         }
         let part = self.part(provider);
         assert_eq!(part.half, None, "{provider:?}: started while it is read");
+        assert!(!self.is_on_its_way(provider), "{provider:?}: started before it is written");
+        let part = self.part(provider);
         let next_half = if disposition == BufferDisposition::Retain { part.next_half } else { 0 };
         *part = Share { is_unsaved: true, is_in_run: true, next_half, ..Share::default() };
     }
@@ -286,6 +314,7 @@ impl Ledger {
             Ok(result) => {
                 assert!(std::mem::take(&mut self.is_stop_pending), "nobody asked");
                 assert_eq!(self.transferring, None);
+                assert!(self.handed_over.is_empty(), "answered before all is written");
                 let ids: Vec<u32> = result.provider_stats.iter().map(|stats| stats.id).collect();
                 let unique: BTreeSet<u32> = ids.iter().copied().collect();
                 assert_eq!(ids.len(), unique.len(), "an entry comes twice: {ids:?}");
@@ -328,6 +357,7 @@ impl Ledger {
         assert_eq!(is_aborted, self.is_output_broken);
         assert!(self.parts.is_empty(), "buffers are left: {:?}", self.parts);
         assert_eq!(self.transferring, None);
+        assert!(self.handed_over.is_empty(), "ended before all is written");
         assert!(!self.is_start_pending, "a start was not answered");
         assert!(!self.is_stop_pending, "a stop was not answered");
         self.reached.count(if is_aborted { "aborted session" } else { "ended session" }, 1);

@@ -39,6 +39,8 @@ enum Incident {
     OnFifo(ProviderId, u32, Event),
     /// The shell has read the last byte of this transfer.
     Transferred(u32, ProviderId),
+    /// The reader of this session's archive has written what was read first of all.
+    Written(u32),
     /// A half is given back on this FIFO.
     GivenBack(ProviderId, u32),
     /// The shell has read the last byte of a snapshot.
@@ -58,6 +60,9 @@ pub struct World {
     next_client: u64,
     next_fifo: u32,
     transfer: u32,
+    /// What was read and is not written, in this session.
+    handed_over: VecDeque<ProviderId>,
+    session: u32,
     has_faults: bool,
     is_streaming: bool,
     /// What happened, printed when an assertion fails.
@@ -88,6 +93,8 @@ impl World {
             next_client: 1,
             next_fifo: 1,
             transfer: 0,
+            handed_over: VecDeque::new(),
+            session: 0,
             has_faults: true,
             is_streaming: false,
             history: Vec::new(),
@@ -222,7 +229,19 @@ impl World {
                 if transfer == self.transfer && self.ledger.transferring == Some(provider) {
                     let is_complete = !(self.has_faults && self.random.chance(5));
                     let stats = ProviderStats::default();
+                    if is_complete || self.ledger.transferring_half.is_none() {
+                        self.handed_over.push_back(provider);
+                        let delay = self.random.delay();
+                        self.later(delay, Incident::Written(self.session));
+                    }
                     self.tell(Event::TransferFinished { provider, stats, is_complete });
+                }
+            }
+            Incident::Written(session) => {
+                if session == self.session
+                    && let Some(provider) = self.handed_over.pop_front()
+                {
+                    self.tell(Event::PartWritten { provider });
                 }
             }
         }
@@ -230,6 +249,9 @@ impl World {
 
     fn tell(&mut self, event: Event) {
         self.history.push(format!("{:?} {event:?}", self.now));
+        if let Event::OutputFailed { .. } = event {
+            self.forget_handed_over();
+        }
         self.ledger.before(&event);
         self.core.handle_event(self.now, event);
         self.act();
@@ -275,9 +297,15 @@ impl World {
                         process.activity = Activity::Idle;
                     }
                 }
+                Action::EndSession { .. } => self.forget_handed_over(),
                 _ => {}
             }
         }
+    }
+
+    fn forget_handed_over(&mut self) {
+        self.handed_over.clear();
+        self.session += 1;
     }
 
     fn later(&mut self, delay: Duration, incident: Incident) {

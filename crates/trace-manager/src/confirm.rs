@@ -1,0 +1,71 @@
+//! Tells the manager how much of an archive is written.
+
+use zx_sim::{Error, Socket};
+
+/// Says how far the file is, in the other direction of the socket that the archive comes through.
+//= docs/protocol.md#confirmations
+#[derive(Debug, Default)]
+pub struct Confirmer {
+    written: u64,
+    told: u64,
+    /// What is missing of the count that is being told.
+    rest: Vec<u8>,
+}
+
+impl Confirmer {
+    /// Says that so many bytes of the archive are written, unless that was said before. Nobody is waited for:
+    /// false if the manager has no room for it, so that it has to be said again when the socket is writable.
+    pub fn confirm(&mut self, socket: &Socket, written: u64) -> bool {
+        self.written = written;
+        while !self.is_told() {
+            if self.rest.is_empty() {
+                self.told = self.written;
+                self.rest = self.written.to_le_bytes().to_vec();
+            }
+            match socket.write(&self.rest) {
+                Ok(sent) => drop(self.rest.drain(..sent)),
+                Err(Error::ShouldWait) => return false,
+                // One that is gone shows elsewhere.
+                Err(_) => return true,
+            }
+        }
+        true
+    }
+
+    fn is_told(&self) -> bool {
+        self.rest.is_empty() && self.told == self.written
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_count_is_told_once_and_whole() {
+        let (ours, theirs) = Socket::pair().unwrap();
+        let mut confirmer = Confirmer::default();
+        for written in [8, 8, 300, 300] {
+            assert!(confirmer.confirm(&ours, written));
+        }
+        let mut bytes = [0; 64];
+        assert_eq!(theirs.read(&mut bytes).unwrap(), 16);
+        assert_eq!(bytes[..16], [8_u64.to_le_bytes(), 300_u64.to_le_bytes()].concat());
+    }
+
+    //= docs/protocol.md#confirmations
+    #[test]
+    fn a_manager_that_does_not_read_is_not_waited_for() {
+        let (ours, theirs) = Socket::pair().unwrap();
+        let mut confirmer = Confirmer::default();
+        let full = (1..).find(|written| !confirmer.confirm(&ours, *written)).unwrap();
+        assert!(!confirmer.confirm(&ours, full + 1000));
+        let mut last = 0;
+        let mut bytes = vec![0; 8 << 20];
+        while let Ok(length) = theirs.read(&mut bytes) {
+            last = u64::from_le_bytes(*bytes[..length].last_chunk().unwrap());
+            assert!(confirmer.confirm(&ours, full + 1000));
+        }
+        assert_eq!(last, full + 1000);
+    }
+}

@@ -1,0 +1,110 @@
+//! Leftover sessions are not kept for ever, nor however much room they take.
+
+use super::{Leftover, Session, session_directories};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+/// How long a leftover session is kept.
+const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// The share of their file system that all together may have.
+const SHARE: u64 = 4;
+
+/// Deletes the leftover sessions below a directory that are too old, and the oldest while all together take
+/// too much of the file system. Says what it deletes. One that is in use, or whose programs still have their
+/// buffers, stays.
+//= docs/recovery.md#how-long-it-is-kept
+pub(crate) fn give_up_oldest(runtime: &Path, say: impl Fn(&str)) {
+    let room = rustix::fs::statvfs(runtime)
+        .map_or(u64::MAX, |space| space.f_blocks.saturating_mul(space.f_frsize) / SHARE);
+    give_up(runtime, room, SystemTime::now(), say);
+}
+
+fn give_up(runtime: &Path, room: u64, now: SystemTime, say: impl Fn(&str)) {
+    let directories = session_directories(runtime).unwrap_or_default();
+    let mut left: Vec<(Session, u64)> = directories
+        .iter()
+        .filter_map(|directory| Session::look(directory).ok())
+        .filter(|session| !session.has_manager())
+        .map(|session| {
+            let bytes = session.buffer_pieces().map(|piece| piece.bytes).sum();
+            (session, bytes)
+        })
+        .collect();
+    left.sort_by_key(|(session, _)| session.began());
+    let mut bytes: u64 = left.iter().map(|(_, bytes)| bytes).sum();
+    for (session, own) in left {
+        let is_old = now.duration_since(session.began()).is_ok_and(|age| age > KEPT_FOR);
+        if !is_old && bytes <= room {
+            continue;
+        }
+        let why = if is_old { "it is older than seven days" } else { "leftovers take too much room" };
+        let names: Vec<_> =
+            session.manifest.buffers.values().map(|buffer| buffer.provider.name.as_str()).collect();
+        let what = format!("{} (a recording of {})", session.directory.display(), names.join(", "));
+        match Leftover::open(&session.directory).and_then(Leftover::delete) {
+            Ok(()) => {
+                bytes -= own;
+                say(&format!("deleted {what}: {why}"));
+            }
+            Err(error) => say(&format!("{what} is kept: {error}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recovery::manifest::{Entry, ProviderFacts, SessionFacts, Writer};
+    use std::cell::RefCell;
+    use std::os::unix::fs::DirBuilderExt;
+    use std::time::UNIX_EPOCH;
+    use trace_format::buffer::BufferMode;
+
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+    /// A session that began so long after 1970, with a buffer of so many pages.
+    fn leave(runtime: &Path, name: &str, began: Duration, pages: usize) {
+        let directory = runtime.join(format!("session-{name}"));
+        std::fs::DirBuilder::new().mode(0o700).create(&directory).unwrap();
+        let began = u64::try_from(began.as_nanos()).unwrap();
+        let facts = SessionFacts::new(BufferMode::Oneshot, 1, began, Vec::new());
+        let provider = ProviderFacts { id: 1, name: name.to_owned(), pid: 7, bytes: 4096 * pages as u64 };
+        let mut writer = Writer::open(&directory).unwrap();
+        for entry in [
+            Entry::Session(facts),
+            Entry::Provider(provider),
+            Entry::Started { provider: 1, retains: false },
+            Entry::Ended,
+        ] {
+            writer.append(&entry).unwrap();
+        }
+        std::fs::write(directory.join("provider-1"), vec![1; 4096 * pages]).unwrap();
+    }
+
+    fn left(runtime: &Path) -> Vec<String> {
+        let names = session_directories(runtime).unwrap();
+        let mut names: Vec<String> =
+            names.iter().map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    //= docs/recovery.md#how-long-it-is-kept
+    #[test]
+    fn the_oldest_are_given_up_beyond_a_week_and_where_there_is_no_room() {
+        let directory = tempfile::tempdir().unwrap();
+        let runtime = directory.path();
+        for (name, day, pages) in [("a", 90, 10), ("b", 95, 20), ("c", 96, 30), ("d", 99, 10)] {
+            leave(runtime, name, DAY * day, pages);
+        }
+        let said = RefCell::new(Vec::new());
+        let say = |text: &str| said.borrow_mut().push(text.to_owned());
+        give_up(runtime, 60 * 4096, UNIX_EPOCH + DAY * 100, say);
+        assert_eq!(left(runtime), ["session-b", "session-c", "session-d"]);
+        assert!(said.borrow()[0].ends_with("session-a (a recording of a): it is older than seven days"));
+        said.borrow_mut().clear();
+        give_up(runtime, 59 * 4096, UNIX_EPOCH + DAY * 100, say);
+        assert_eq!(left(runtime), ["session-c", "session-d"]);
+        assert!(said.borrow()[0].ends_with("session-b (a recording of b): leftovers take too much room"));
+    }
+}

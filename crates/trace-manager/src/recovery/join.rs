@@ -1,0 +1,200 @@
+//! An archive of what a recording has left: the file that its client was writing, and behind it what is in
+//! the buffers alone.
+
+use super::manifest::{Buffer, OutputFacts};
+use super::{Error, HEAD_FILE, Leftover, Recovered, files};
+use crate::archive::transfer::{BufferOf, Progress, Transfer};
+use crate::archive::{self, facts};
+use crate::core::Part;
+use rustix::time::{ClockId, clock_gettime};
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::num::NonZeroU64;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::time::Duration;
+use trace_format::buffer::BufferMode;
+use trace_format::units::{ProviderId, TicksPerSecond};
+use trace_protocol::BufferingMode;
+use trace_protocol::controller::ProviderStats;
+use trace_reader::buffer::Period;
+use trace_reader::whole_records;
+use zx_sim::{Vmo, ticks};
+
+/// The beginning of an archive is small.
+const MAX_HEAD_BYTES: u64 = 1 << 20;
+
+/// What became of the file that the client was writing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClientFile {
+    /// Nobody knows of one: the archive went to a pipe, or an earlier release recorded it.
+    Unknown,
+    /// It is there; so many bytes of it are whole, and come first.
+    Found {
+        /// Its name.
+        path: PathBuf,
+        /// Bytes of it.
+        bytes: u64,
+    },
+    /// It is not there any more, or another is: so many bytes of the recording were in it.
+    Missing {
+        /// The name that it had.
+        path: PathBuf,
+        /// Bytes, as far as that is known.
+        bytes: u64,
+    },
+}
+
+impl Leftover {
+    /// Writes an archive of everything that was recorded: what the client's file holds, then what is in the
+    /// buffers alone. Each provider is reported when it is done. What was there stays there.
+    ///
+    /// # Errors
+    /// The archive cannot be written. A buffer that cannot be read is told of in its statistics.
+    //= docs/recovery.md#what-is-recovered
+    pub fn recover(
+        &self,
+        out: &mut impl Write,
+        mut report: impl FnMut(&Recovered),
+    ) -> Result<ClientFile, Error> {
+        let failed = |error| Error::Io { what: "cannot write the archive".to_owned(), error };
+        let (client, file) = self.client_file();
+        let head = self.head();
+        // Who recorded without metadata does not want it here either.
+        let has_metadata = head.len() > 8;
+        let mut joined = 0;
+        match (&client, file) {
+            (ClientFile::Found { bytes, .. }, Some(mut file)) if *bytes > 0 => {
+                file.rewind().map_err(failed)?;
+                joined = io::copy(&mut file.take(*bytes), out).map_err(failed)?;
+            }
+            _ => out.write_all(&head).map_err(failed)?,
+        }
+        for buffer in self.session.manifest.buffers.values().filter(|buffer| buffer.is_started) {
+            let stats = self.recover_buffer(buffer, joined, out).map_err(failed)?;
+            let halves_before =
+                if joined > 0 { (None, None) } else { (buffer.saved, buffer.saving.or(buffer.saved)) };
+            report(&Recovered { stats, halves_before });
+        }
+        let mut bytes = Vec::new();
+        if has_metadata {
+            facts::recovered(&mut bytes);
+        }
+        out.write_all(&bytes).map_err(failed)?;
+        Ok(client)
+    }
+
+    /// What the archive began with, if it is that.
+    fn head(&self) -> Vec<u8> {
+        let mut head = Vec::new();
+        // Missing where the manager was killed before it could write it.
+        let read = files::open(&self.session.directory.join(HEAD_FILE))
+            .and_then(|file| file.take(MAX_HEAD_BYTES).read_to_end(&mut head));
+        let mut magic = Vec::new();
+        archive::magic(&mut magic);
+        let is_whole =
+            || whole_records(&mut io::Cursor::new(&head)).is_ok_and(|end| end == head.len() as u64);
+        if read.is_ok() && head.starts_with(&magic) && is_whole() { head } else { magic }
+    }
+
+    /// The client's file, cut to what can be joined.
+    fn client_file(&self) -> (ClientFile, Option<File>) {
+        let manifest = &self.session.manifest;
+        let Some(output) = &manifest.output else {
+            return (ClientFile::Unknown, None);
+        };
+        let path = PathBuf::from(&output.path);
+        match open_output(output).and_then(|mut file| Ok((whole_records(&mut file)?, file))) {
+            Ok((whole, file)) => {
+                let bytes = manifest.whole_parts(whole);
+                (ClientFile::Found { path, bytes }, Some(file))
+            }
+            Err(_) => (ClientFile::Missing { path, bytes: manifest.written_bytes() }, None),
+        }
+    }
+
+    /// Appends what is in a buffer and not in the archive, which has so many bytes of the client's file.
+    fn recover_buffer(
+        &self,
+        buffer: &Buffer,
+        joined: u64,
+        out: &mut impl Write,
+    ) -> io::Result<ProviderStats> {
+        let facts = &buffer.provider;
+        let who = |disposition: &str, stats: ProviderStats| ProviderStats {
+            id: facts.id,
+            name: facts.name.clone(),
+            pid: facts.pid,
+            disposition: disposition.to_owned(),
+            ..stats
+        };
+        let last = buffer.last_part(joined).filter(|_| joined > 0);
+        if let Some((_, so_far)) = last.filter(|(part, _)| part.half.is_none()) {
+            return Ok(who("archived", so_far.plus(ProviderStats::default())));
+        }
+        let vmo = match Vmo::open(&self.session.directory.join(facts.file_name())) {
+            Ok(vmo) => vmo,
+            Err(_) if buffer.is_archived => return Ok(who("archived", ProviderStats::default())),
+            Err(error) => {
+                let problem = crate::problem::problem(&error);
+                return Ok(who("missing", ProviderStats { problem, ..ProviderStats::default() }));
+            }
+        };
+        let is_live = vmo.is_live().unwrap_or(true);
+        let session = &self.session.manifest.session;
+        let mode = match session.mode() {
+            Some(BufferMode::Circular) => BufferingMode::Circular,
+            Some(BufferMode::Streaming) => BufferingMode::Streaming,
+            Some(BufferMode::Oneshot) | None => BufferingMode::Oneshot,
+        };
+        let rate = TicksPerSecond(NonZeroU64::new(session.ticks_per_second).unwrap_or(NonZeroU64::MIN));
+        let so_far = last.map(|(_, so_far)| so_far).or(buffer.before.as_ref()).filter(|_| joined > 0);
+        let of = BufferOf {
+            id: ProviderId(facts.id),
+            name: facts.name.clone(),
+            size: facts.bytes,
+            mode,
+            rate,
+            // Without the client's file, the halves before are missing.
+            is_accounted: mode != BufferingMode::Streaming || so_far.is_some() || buffer.saved.is_none(),
+            period: period_since(session.wall_clock_ns),
+        };
+        let progress = so_far.map_or_else(Progress::default, Progress::resume);
+        let mut transfer = Transfer::new(of, progress, vmo, Part::Rest { is_quiet: !is_live });
+        if let Some((part, so_far)) = last {
+            let halves = part.half.map_or(0, |half| u64::from(half) + 1);
+            transfer.skip(so_far, halves, &part.left);
+        }
+        let mut batch = Vec::new();
+        loop {
+            let is_finished = transfer.poll(&mut batch);
+            out.write_all(&batch)?;
+            batch.clear();
+            if is_finished {
+                let disposition = if is_live { "still running" } else { "left" };
+                let stats = transfer.into_stats().0;
+                return Ok(who(disposition, so_far.map_or(stats.clone(), |so_far| so_far.plus(stats))));
+            }
+        }
+    }
+}
+
+/// Opens the client's file, if it is the one that was written.
+pub(super) fn open_output(output: &OutputFacts) -> io::Result<File> {
+    let file = files::open(std::path::Path::new(&output.path))?;
+    let found = file.metadata()?;
+    if (found.dev(), found.ino(), found.uid()) != (output.device, output.inode, output.uid) {
+        return Err(io::Error::other("it is another file"));
+    }
+    Ok(file)
+}
+
+/// The time since the machine was started, if a session began later: else its ticks were another clock's.
+fn period_since(session_wall_clock_ns: u64) -> Option<Period> {
+    let duration = |clock| {
+        let now = clock_gettime(clock);
+        Some(Duration::new(u64::try_from(now.tv_sec).ok()?, u32::try_from(now.tv_nsec).ok()?))
+    };
+    let started = duration(ClockId::Realtime)?.checked_sub(duration(ClockId::Boottime)?)?;
+    (Duration::from_nanos(session_wall_clock_ns) > started).then(|| Period { made: 0, read: ticks::now() })
+}
