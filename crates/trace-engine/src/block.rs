@@ -274,7 +274,9 @@ pub(crate) fn sweep() {
     for block in all() {
         let owner = block.owner.load(Ordering::Acquire);
         if owner != 0 && !sys::thread_exists(owner) {
-            block.counter.store(0, Ordering::Relaxed);
+            // Counters never go back: one at which a thread was waited for in vain means that event for ever.
+            let counter = block.counter.load(Ordering::Relaxed);
+            block.counter.store(counter.next_multiple_of(2), Ordering::Relaxed);
             block.depth.store(0, Ordering::Relaxed);
             give_back(block);
         }

@@ -19,9 +19,10 @@
 //! | circular | never | when its word is not that of a slab in use |
 //! | streaming | one round behind the last saved half | the same; all of a saved half, but for stragglers |
 //!
-//! A ticket alone does not give a slab: its word has to be changed from one that says "not in use" to one
-//! that says "being taken". So a thread that slept with its ticket for a whole round takes nothing from
-//! anybody.
+//! A ticket alone does not give a slab: its word has to be changed from one that says "not in use", with a
+//! sequence below that of the ticket, to one that says "being taken". So a thread that slept with its ticket
+//! for a whole round takes nothing from anybody: neither a slab that is in use, nor what was written there
+//! since.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 use trace_format::buffer::BufferMode;
@@ -212,8 +213,9 @@ impl Claims {
         }
     }
 
-    /// Takes all slabs of a run. If one of them is in use the others are given back empty: what they held
-    /// must not outlive their tickets, or a later claim could take the end of a run whose beginning stays.
+    /// Takes all slabs of a run. If one of them is in use, or was claimed with a later ticket already, the
+    /// others are given back empty: what they held must not outlive their tickets, or a later claim could
+    /// take the end of a run whose beginning stays.
     fn take_slabs(
         &self,
         words: &impl SlabWords,
@@ -222,12 +224,13 @@ impl Claims {
         taken: &mut impl FnMut(u32, SlabWord),
     ) -> bool {
         let mut is_whole = true;
-        let tickets = ticket..ticket + u64::from(run);
-        for ticket in tickets.clone() {
+        for ticket in ticket..ticket + u64::from(run) {
             let slab = self.slab_of(ticket);
             let word = words.slab_word(slab);
             let found = SlabWord(word.load(Ordering::Relaxed));
-            let is_free = !found.is_in_use() && self.left_behind[slab as usize].load(Ordering::Relaxed) == 0;
+            let is_older = found.sequence() <= ticket;
+            let is_left_behind = self.left_behind[slab as usize].load(Ordering::Relaxed) != 0;
+            let is_free = is_older && !found.is_in_use() && !is_left_behind;
             let being_taken = SlabWord::being_taken(ticket + 1).0;
             // Acquire: pairs with the Release of whoever left the slab.
             if is_free
@@ -239,24 +242,27 @@ impl Claims {
             }
         }
         if !is_whole {
-            for ticket in tickets {
-                let word = words.slab_word(self.slab_of(ticket));
-                let being_taken = SlabWord::being_taken(ticket + 1).0;
-                // Fails for the slab that was in use.
-                let _ = word.compare_exchange(
-                    being_taken,
-                    SlabWord::EMPTY.0,
-                    Ordering::Release,
-                    Ordering::Relaxed,
-                );
-            }
+            self.give_back(words, ticket, run);
         }
         is_whole
     }
 
-    /// Whether a slab that was just made a thread's own has to be let go: the trace was stopped, or the
-    /// slab's half was taken back, while nobody could see the thread with it. To be asked after a full fence
-    /// that follows the store of the slab's end.
+    /// Gives back what was taken of a run and not used. The slabs keep their sequences: a thread that was
+    /// held up with an earlier ticket does not take them for older than they are.
+    //= docs/buffer.md#late-threads
+    pub fn give_back(&self, words: &impl SlabWords, ticket: u64, run: u32) {
+        for ticket in ticket..ticket + u64::from(run) {
+            let word = words.slab_word(self.slab_of(ticket));
+            let being_taken = SlabWord::being_taken(ticket + 1).0;
+            let given_back = SlabWord::given_back(ticket + 1).0;
+            // Fails for a slab that was not taken.
+            let _ = word.compare_exchange(being_taken, given_back, Ordering::Release, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a slab that a thread has just taken may be used; if not, the trace was stopped, or the slab's
+    /// half was taken back, while the dispatcher could not see the thread with it. To be asked after a full
+    /// fence that follows the store by which it can.
     pub fn recheck(&self, sequence: u64) -> Result<bool, Refusal> {
         if self.state.load(Ordering::SeqCst) & STOPPED != 0 {
             return Err(Refusal::Stopped);

@@ -4,7 +4,7 @@
 //! dispatcher when it takes the slab back.
 
 use crate::block::{OwnSlab, ThreadBlock};
-use crate::claim::{Refusal, SlabWords};
+use crate::claim::{Claims, Refusal, SlabWords};
 use crate::context::Context;
 use crate::rests::Rest;
 use crate::sync::{AtomicU64, Ordering, fence};
@@ -78,21 +78,34 @@ impl Context {
     /// the record was committed. Returns the first slab.
     pub fn claim_run(&self, bytes: u64, timestamp: u64) -> Result<u32, Refusal> {
         let run = bytes.div_ceil(self.layout.slab_bytes) as u32;
-        let claim = self.claims.take(self, run, |slab, word| self.forget(slab, word))?;
-        self.open(claim.slab, claim.ticket, run, bytes, timestamp);
-        Ok(claim.slab)
+        loop {
+            let claim = self.claims.take(self, run, |slab, word| self.forget(slab, word))?;
+            // Either the dispatcher finds the run in use when it looks for what stays behind, or the look
+            // behind the fence finds that the half was taken back.
+            Claims::fence();
+            let is_kept = self.claims.recheck(claim.ticket + 1);
+            if is_kept == Ok(true) {
+                self.open(claim.slab, claim.ticket, run, bytes, timestamp);
+                return Ok(claim.slab);
+            }
+            self.claims.give_back(self, claim.ticket, run);
+            is_kept?;
+        }
     }
 
-    /// Marks the run of a committed record as complete.
+    /// Marks the run of a committed record as complete: its first slab before the others, which nobody may
+    /// take while the first is in use, or the record would be cut.
+    //= docs/buffer.md#late-threads
     pub fn close_run(&self, slab: u32, timestamp: u64) {
         self.store_tally(slab, 1, timestamp);
         let run = self.word_of(slab).run();
+        self.close(slab);
         for number in 1..run {
             let sequence = self.word_of(slab + number).sequence();
             let word = SlabWord::continuation(sequence, false);
+            // Release: pairs with the Acquire of the next claim, which finds the record complete.
             self.slab_word(slab + number).store(word.0, Ordering::Release);
         }
-        self.close(slab);
     }
 
     /// Invalidates, zeroes and opens a run of slabs. `bytes` of them will be written by one record if the

@@ -49,6 +49,12 @@ impl SlabWord {
         Self::new(sequence, SlabState::Empty, 1)
     }
 
+    /// The word of a slab that was taken and is not used after all: empty, and as new as the claim.
+    #[must_use]
+    pub const fn given_back(sequence: u64) -> Self {
+        Self::new(sequence, SlabState::Empty, 0)
+    }
+
     /// The word of a later slab of a run, while the run is written or after.
     #[must_use]
     pub const fn continuation(sequence: u64, is_in_use: bool) -> Self {
@@ -299,6 +305,9 @@ mod tests {
         assert!(!SlabWord::EMPTY.is_in_use());
         assert!(SlabWord::being_taken(5).is_in_use());
         assert_eq!(SlabWord::being_taken(5).state(), SlabState::Empty);
+        assert!(!SlabWord::given_back(5).is_in_use());
+        assert_eq!(SlabWord::given_back(5).state(), SlabState::Empty);
+        assert_eq!(SlabWord::given_back(5).sequence(), 5);
         assert!(SlabWord::new(5, SlabState::Open, 1).is_in_use());
         assert!(!SlabWord::new(5, SlabState::Closed, 3).is_in_use());
         assert!(SlabWord::continuation(6, true).is_in_use());

@@ -13,6 +13,7 @@ mod own_slab;
 #[path = "../../src/rests.rs"]
 #[expect(dead_code, reason = "not all of it is modelled")]
 mod rests;
+mod rounds;
 #[path = "../../src/site_word.rs"]
 #[expect(dead_code, reason = "not all of it is modelled")]
 mod site_word;

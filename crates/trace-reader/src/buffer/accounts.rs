@@ -1,6 +1,6 @@
 //! What a buffer says of its own records: how many were written, how many are gone, and why.
 
-use super::{BufferError, BufferReader, GapLoss, Ledger, Source, Usage, Written, read_exact};
+use super::{BufferError, BufferReader, GapLoss, Ledger, Source, Usage, Written, is_whole_run, read_exact};
 use trace_format::buffer::BufferMode;
 use trace_format::mutants;
 use trace_format::slab::{Gap, Loss, LossReason, SlabState, TALLY_BYTES, Tally};
@@ -122,12 +122,18 @@ impl<S: Source> BufferReader<S> {
         Ok(tallies.map(|tally| Tally::from_words(tally.map(u64::from_le_bytes))).collect())
     }
 
-    /// Records that were in slabs and are not any more.
+    /// Records that were in slabs and are not any more. One whose end was taken, by a thread that was faster
+    /// than the one that claimed its beginning, is gone with it.
     //= docs/buffer.md#tallies
+    //= docs/buffer.md#late-threads
     fn gone(&self) -> Result<u64, BufferError> {
         let layout = &self.header.layout;
         let words = self.slab_words(0, layout.slab_count())?;
-        let gone = self.tallies()?.into_iter().zip(words).map(|(tally, word)| tally.gone(word));
+        let gone = self.tallies()?.into_iter().zip(&words).zip(0..).map(|((tally, word), slab)| {
+            let is_cut =
+                word.state() == SlabState::Closed && !is_whole_run(layout, slab, &words[slab as usize..]);
+            if is_cut { tally.total } else { tally.gone(*word) }
+        });
         Ok(gone.fold(0, u64::saturating_add))
     }
 

@@ -595,3 +595,4 @@ proptest! {
 
 mod parts;
 mod plausible;
+mod runs;

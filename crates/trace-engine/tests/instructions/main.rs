@@ -8,6 +8,8 @@
 //!
 //! `instructions [NAME]`: only the operations whose name contains NAME.
 
+mod held_up;
+
 use std::fs::{File, OpenOptions};
 use std::num::NonZeroU64;
 use std::process::{Child, Command, ExitCode};
@@ -123,6 +125,17 @@ impl Page {
     fn ready(&self) -> &AtomicU64 {
         self.word(2)
     }
+
+    /// Not 0 when a process that was held up is to end.
+    fn is_over(&self) -> &AtomicU64 {
+        self.word(4)
+    }
+
+    /// Records that a process which was held up has found in its buffer, and those that it has counted as
+    /// lost.
+    fn accounts(&self) -> [&AtomicU64; 2] {
+        [self.word(5), self.word(6)]
+    }
 }
 
 fn open(path: &str) -> File {
@@ -135,13 +148,8 @@ fn map(path: &str) -> Mapping {
         .expect("the file can be mapped")
 }
 
-/// The process that is stepped through.
-fn play(role: &str) {
-    let mut parts = role.split(' ');
-    let mut number = || parts.next().and_then(|part| part.parse::<usize>().ok()).expect("a number");
-    let (operation, mode) = (OPERATIONS[number()], MODES[number()]);
-    let directory = parts.next().expect("a directory");
-    let page = Page::open(directory);
+/// Records into the buffer of a directory.
+fn start(directory: &str, mode: BufferMode) {
     let mapping = map(&format!("{directory}/buffer"));
     let (base, length) = (mapping.as_ptr(), mapping.len());
     // SAFETY: a mapping of so many bytes that its owner keeps, and that nothing refers to.
@@ -149,6 +157,26 @@ fn play(role: &str) {
     let config = Config::new(u64::from(std::process::id()), "p", RATE);
     engine::initialize(region, mode, config).expect("the engine is idle");
     engine::start(Disposition::Retain, &[]).expect("the engine starts");
+}
+
+/// Asks the parent to trace this thread, and stops.
+fn begin_to_be_stepped(page: &Page) {
+    // SAFETY: asks to be traced by the parent, which waits for that, and stops.
+    unsafe {
+        assert_eq!(libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0), 0);
+        page.ready().store(libc::syscall(libc::SYS_gettid) as u64, Ordering::Release);
+        libc::raise(libc::SIGSTOP);
+    }
+}
+
+/// The process that is stepped through.
+fn play(role: &str) {
+    let mut parts = role.split(' ');
+    let mut number = || parts.next().and_then(|part| part.parse::<usize>().ok()).expect("a number");
+    let (operation, mode) = (OPERATIONS[number()], MODES[number()]);
+    let directory = parts.next().expect("a directory");
+    let page = Page::open(directory);
+    start(directory, mode);
     let layout = Layout::new(BUFFER_BYTES, mode).expect("a size");
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -168,12 +196,7 @@ fn play(role: &str) {
         });
         scope.spawn(|| {
             (0..operation.events_before(&layout)).for_each(|_| small());
-            // SAFETY: asks to be traced by the parent, which waits for that, and stops.
-            unsafe {
-                assert_eq!(libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0), 0);
-                page.ready().store(libc::syscall(libc::SYS_gettid) as u64, Ordering::Release);
-                libc::raise(libc::SIGSTOP);
-            }
+            begin_to_be_stepped(&page);
             operation.run();
             if operation != Operation::ThreadExit {
                 // SAFETY: says that it is done.
@@ -181,6 +204,22 @@ fn play(role: &str) {
             }
         });
     });
+}
+
+/// The buffer's file.
+struct Buffer<'a>(&'a Vmo);
+
+impl Source for Buffer<'_> {
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> std::io::Result<usize> {
+        self.0.read_at(offset, bytes).map_err(std::io::Error::other)
+    }
+}
+
+impl Buffer<'_> {
+    fn reader(self, mode: BufferMode, part: Part) -> BufferReader<Self> {
+        let rate = TicksPerSecond(NonZeroU64::new(RATE).expect("not zero"));
+        BufferReader::open(self, BUFFER_BYTES, mode, rate, part).expect("the header is whole")
+    }
 }
 
 /// The stepped process and its files, gone when it is over.
@@ -202,6 +241,13 @@ impl Drop for Stepped {
 impl Stepped {
     /// A process at the beginning of an operation.
     fn new(operation: usize, mode: usize) -> Self {
+        let mut stepped = Self::spawn(&format!("{operation} {mode}"), MODES[mode]);
+        stepped.commit(1);
+        stepped
+    }
+
+    /// A process in this role, which a directory is added to, when its thread stops for the first time.
+    fn spawn(role: &str, mode: BufferMode) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().to_str().expect("a path in UTF-8").to_owned();
         for (name, size) in [("page", 4096), ("buffer", BUFFER_BYTES)] {
@@ -209,15 +255,14 @@ impl Stepped {
         }
         let page = Page::open(&path);
         page.wanted().store(1, Ordering::Release);
-        let role = format!("{operation} {mode} {path}");
+        let role = format!("{role} {path}");
         let program = std::env::current_exe().expect("a path");
         let child = Command::new(program).env(ROLE, role).spawn().expect("the program runs");
         let buffer = Vmo::from_handle(Handle::new(open(&format!("{path}/buffer")).into())).expect("a file");
-        let mut stepped = Self { child, thread: 0, page, buffer, mode: MODES[mode], _directory: directory };
+        let mut stepped = Self { child, thread: 0, page, buffer, mode, _directory: directory };
         stepped.wait_until("it is ready", |stepped| stepped.page.ready().load(Ordering::Acquire) != 0);
         stepped.thread = stepped.page.ready().load(Ordering::Acquire) as libc::pid_t;
         assert_eq!(stepped.wait(), Some(libc::SIGSTOP), "it stops where it begins");
-        stepped.commit();
         stepped
     }
 
@@ -239,6 +284,13 @@ impl Stepped {
         libc::WIFSTOPPED(status).then(|| libc::WSTOPSIG(status))
     }
 
+    /// Lets the thread run until it stops by itself; false if it has ended.
+    fn go_on(&self) -> bool {
+        // SAFETY: a thread that this one traces, and that is stopped.
+        assert_eq!(unsafe { libc::ptrace(libc::PTRACE_CONT, self.thread, 0, 0) }, 0);
+        self.wait() == Some(libc::SIGSTOP)
+    }
+
     /// Lets the thread do one instruction; false if it is at the end of the operation.
     fn step(&self) -> bool {
         // SAFETY: a thread that this one traces, and that is stopped.
@@ -251,14 +303,14 @@ impl Stepped {
         let goes_on = self.step();
         *steps += u64::from(goes_on);
         if goes_on && steps.is_multiple_of(STEPS_PER_COMMIT) {
-            self.commit();
+            self.commit(1);
         }
         goes_on
     }
 
-    /// Has the other thread write one more event.
-    fn commit(&mut self) {
-        let wanted = self.page.wanted().fetch_add(1, Ordering::AcqRel) + 1;
+    /// Has the other thread write so many more events.
+    fn commit(&mut self, events: u64) {
+        let wanted = self.page.wanted().fetch_add(events, Ordering::AcqRel) + events;
         self.wait_until("the other thread has written", |stepped| {
             stepped.page.written().load(Ordering::Acquire) == wanted
         });
@@ -277,16 +329,7 @@ impl Stepped {
 
     /// Records of both threads that are in the buffer, and those that are counted as lost.
     fn read(&self) -> (u64, u64) {
-        struct File<'a>(&'a Vmo);
-        impl Source for File<'_> {
-            fn read_at(&self, offset: u64, bytes: &mut [u8]) -> std::io::Result<usize> {
-                self.0.read_at(offset, bytes).map_err(std::io::Error::other)
-            }
-        }
-        let rate = TicksPerSecond(NonZeroU64::new(RATE).expect("not zero"));
-        let part = Part::Rest(Activity::Quiet);
-        let mut reader = BufferReader::open(File(&self.buffer), BUFFER_BYTES, self.mode, rate, part)
-            .expect("the header is whole");
+        let mut reader = Buffer(&self.buffer).reader(self.mode, Part::Rest(Activity::Quiet));
         let mut out = Vec::new();
         while reader.read_batch(&mut out).expect("the buffer can be read") {}
         assert_eq!(reader.findings().bad_records, 0, "{:?}", reader.findings().first_bad);
@@ -298,6 +341,8 @@ impl Stepped {
         // What it says that was generated is what is there or lost.
         let written = reader.written().expect("tallies");
         let refused = sum(&|reason| !matches!(reason, LossReason::Overwritten | LossReason::Cleared));
+        // Events behind the end of a full buffer are in slabs.
+        let refused = refused - reader.findings().late_events;
         assert_eq!(written.records + refused, kept + lost, "{written:?}, {kept} kept, {losses:?}");
         (kept, lost)
     }
@@ -348,7 +393,7 @@ fn kill_after(operation: usize, mode: usize, steps: u64) {
     while done < steps && stepped.advance(&mut done) {}
     // It comes with a definition, behind whatever the first has left of its own.
     stepped.page.wants_thread().store(1, Ordering::Relaxed);
-    stepped.commit();
+    stepped.commit(1);
     let written = stepped.page.written().load(Ordering::Acquire);
     stepped.kill();
     let layout = Layout::new(BUFFER_BYTES, MODES[mode]).expect("a size");
@@ -365,10 +410,14 @@ fn kill_after(operation: usize, mode: usize, steps: u64) {
 
 fn main() -> ExitCode {
     if let Ok(role) = std::env::var(ROLE) {
-        play(&role);
+        match role.strip_prefix(held_up::ROLE) {
+            Some(role) => held_up::play(role.trim_start()),
+            None => play(&role),
+        }
         return ExitCode::SUCCESS;
     }
     let wanted = std::env::args().nth(1).filter(|name| !name.starts_with('-')).unwrap_or_default();
+    held_up::try_all(&wanted);
     for (operation, name) in OPERATIONS.iter().map(|operation| format!("{operation:?}")).enumerate() {
         if !name.contains(&wanted) {
             continue;
