@@ -11,6 +11,7 @@ mod scenarios {
     mod doctoring;
     mod ends;
     mod exact;
+    mod first_events;
     mod forking;
     mod full;
     mod hostile;

@@ -24,7 +24,6 @@ static SHARED: Mutex<(u32, Weak<TraceProvider>)> = Mutex::new((0, Weak::new()));
 enum Way {
     Background,
     Synchronously,
-    Started,
 }
 
 /// Gives out the process's provider, and whether a trace was running when it registered.
@@ -42,7 +41,6 @@ fn get(name: &[u8], way: &Way) -> (Arc<TraceProvider>, bool) {
     let (provider, registration) = match way {
         Way::Background => (TraceProvider::new(&name), Registration::NoManager),
         Way::Synchronously => TraceProvider::new_synchronously(&name),
-        Way::Started => TraceProvider::new_started(&name),
     };
     let provider = Arc::new(provider);
     *shared = (pid, Arc::downgrade(&provider));
@@ -131,7 +129,7 @@ pub unsafe extern "C" fn trace_provider_destroy(provider: *mut Provider) {
 }
 
 pub unsafe extern "C" fn trace_provider_start() {
-    let (provider, _) = get(b"", &Way::Started);
+    let (provider, _) = get(b"", &Way::Background);
     // For as long as the process lives.
     core::mem::forget(provider);
 }

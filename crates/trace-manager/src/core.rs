@@ -39,6 +39,15 @@ impl Uid {
     }
 }
 
+/// Whose programs are being recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recorded {
+    /// Those of all users that the manager serves.
+    All,
+    /// Those of one user.
+    User(Uid),
+}
+
 /// Time since the manager started.
 pub type Now = Duration;
 
@@ -411,6 +420,18 @@ impl Core {
         let session = self.session.as_ref().filter(|session| session.uid().may_see(uid, self.owner));
         let state = session.map(Session::state);
         matches!(state, Some(SessionState::Starting | SessionState::Started))
+    }
+
+    /// Whose programs are recorded from the start on if they start now: those of the users to whom
+    /// [`Core::is_started`] says so.
+    //= docs/protocol.md#a-recording-is-announced
+    #[must_use]
+    pub fn recorded(&self) -> Option<Recorded> {
+        let uid = self.session.as_ref()?.uid();
+        self.is_started(uid).then(|| match uid == self.owner || uid == Uid::ROOT {
+            true => Recorded::All,
+            false => Recorded::User(uid),
+        })
     }
 
     /// The registered providers that a user may see, by number.

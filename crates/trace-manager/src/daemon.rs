@@ -1,5 +1,6 @@
 //! The daemon around the core: one loop that waits for sockets, FIFOs and timers.
 
+mod announcement;
 mod clients;
 mod key;
 mod leaving;
@@ -12,8 +13,9 @@ mod snapshot;
 mod task;
 mod wire;
 
-use crate::archive::transfer::Transfer;
+use crate::archive::transfer::{self, Transfer};
 use crate::core::{Action, ClientId, Core, Event, Part, Uid};
+use announcement::Announcement;
 use clients::Clients;
 use key::Key;
 use log::log;
@@ -125,7 +127,8 @@ pub fn run(options: Options) -> Result<(), Error> {
         Some(directory) => RuntimeDir::open_or_create(directory).map_err(path(directory))?,
         None => runtime.duplicate().map_err(path(&options.runtime_dir))?,
     };
-    let mut daemon = Daemon::new(&options, buffers, clock, listeners()?)?;
+    let announcement = Announcement::new(runtime.duplicate().map_err(path(&options.runtime_dir))?);
+    let mut daemon = Daemon::new(&options, (buffers, announcement), clock, listeners()?)?;
     loop {
         let end = daemon.run();
         for name in [REGISTRY, PROVISIONER] {
@@ -154,6 +157,7 @@ struct Daemon {
     idle_timeout: Option<Duration>,
     idle_since: Instant,
     core: Core,
+    announcement: Announcement,
     events: VecDeque<Event>,
     waits: WaitSet,
     registry: Listener,
@@ -177,7 +181,7 @@ struct Daemon {
 impl Daemon {
     fn new(
         options: &Options,
-        buffers: RuntimeDir,
+        (buffers, announcement): (RuntimeDir, Announcement),
         clock: Clock,
         (registry, provisioner): (Listener, Listener),
     ) -> Result<Self, Error> {
@@ -201,6 +205,7 @@ impl Daemon {
             idle_timeout: options.on_demand.then_some(options.idle_timeout),
             idle_since: now,
             core: Core::new(owner),
+            announcement,
             events: VecDeque::new(),
             registry,
             provisioner,
@@ -433,6 +438,8 @@ impl Daemon {
     }
 
     fn act_on_all(&mut self) {
+        // Before anybody is told to start or to stop.
+        self.announcement.set(self.core.recorded());
         while let Some(action) = self.core.poll_action() {
             self.act(action);
         }
@@ -518,8 +525,12 @@ impl Daemon {
         match self.providers.begin_transfer(provider, self.rate, part, begin) {
             Ok(transfer) => self.transfer = Some((provider, transfer)),
             Err(problem) => {
-                let stats = ProviderStats { problem, ..ProviderStats::default() };
+                let failed = |problem| ProviderStats { problem, ..ProviderStats::default() };
+                let stats = problem.map_or_else(transfer::nothing, failed);
                 self.events.push_back(Event::TransferFinished { provider, stats, is_complete: false });
+                if let (Part::Rest { .. }, Some(output)) = (part, &mut self.output) {
+                    output.end_part(Written { provider, is_archived: false });
+                }
             }
         }
     }

@@ -54,6 +54,19 @@ pub struct Registration<H> {
     pub dumps_memory: bool,
 }
 
+/// In the runtime directory while every program that may register there is being recorded, or is about to be.
+pub const RECORDING_OF_ALL: &str = "recording.all";
+
+/// As [`RECORDING_OF_ALL`], for the programs of one user.
+//= docs/protocol.md#a-recording-is-announced
+#[must_use]
+pub fn recording_of(uid: u32) -> String {
+    format!("{RECORDING_PREFIX}{uid}")
+}
+
+/// What the names of these files begin with.
+pub const RECORDING_PREFIX: &str = "recording.";
+
 strict_enum! {
     /// Outcome of a registration.
     RegistryStatus {

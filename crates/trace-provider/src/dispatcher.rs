@@ -22,6 +22,8 @@ use zx_sim::{Channel, Error, Handle, Signals, Vmo, WaitSet, WakeReceiver, WakeSe
 pub(crate) enum Progress {
     /// Nobody listens in any runtime directory.
     NoManager,
+    /// The provider has registered and asked for no answer, as nothing is being recorded.
+    NotRecording,
     /// A manager has answered a synchronous registration.
     Registered { already_started: bool },
     /// The manager does not serve this provider.
@@ -96,6 +98,12 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 /// … for so long.
 const RETRY_SPAN: Duration = Duration::from_secs(1);
+/// While a manager has too many connections to take in, it is tried after pauses from this …
+const SHORTEST_BUSY_PAUSE: Duration = Duration::from_millis(1);
+/// … to this, each twice as long as the one before …
+const LONGEST_BUSY_PAUSE: Duration = Duration::from_millis(64);
+/// … for so long, and from then on at [`POLL_INTERVAL`].
+const BUSY_SPAN: Duration = Duration::from_secs(6);
 /// A manager that gives a provider up sooner than this will do so again: the provider pauses, each time
 /// longer, from the first of these …
 const SHORTEST_PAUSE: Duration = Duration::from_millis(20);
@@ -128,6 +136,27 @@ pub(crate) struct Dispatcher {
     watch: Option<Watch>,
     /// The manager has said that it does not serve this provider.
     is_refused: Cell<bool>,
+}
+
+/// How long to wait before each further attempt to connect to a manager whose queue is full.
+struct BusyPauses {
+    since: Instant,
+    next: Duration,
+}
+
+impl BusyPauses {
+    fn new() -> Self {
+        Self { since: Instant::now(), next: SHORTEST_BUSY_PAUSE }
+    }
+
+    fn next(&mut self) -> Duration {
+        if self.since.elapsed() > BUSY_SPAN {
+            return POLL_INTERVAL;
+        }
+        let pause = self.next;
+        self.next = (pause * 2).min(LONGEST_BUSY_PAUSE);
+        pause
+    }
 }
 
 /// Why following a manager ended.
@@ -207,25 +236,32 @@ impl Dispatcher {
     /// Waits for a manager and registers with it. None when the provider is dropped.
     fn find_manager(&mut self) -> Option<Line> {
         let mut retry_until = Instant::now();
+        let mut busy = BusyPauses::new();
         // Where a manager listens already, no watch is needed.
         let mut found = self.register();
         // While the manager makes the buffer, or before there is one; it may take long.
         engine::prepare();
         let line = loop {
-            if let Found::Manager(line) = found {
-                break Some(line);
-            }
-            // Others may have made one of them their own, or given it back.
-            self.directories = manager::directories();
-            // Watched before it is tried again, so that nothing that comes after is missed.
-            let is_watched = self.watch();
-            found = self.register();
-            let now = Instant::now();
+            let is_busy = matches!(found, Found::Busy);
             let deadline = match found {
-                Found::Manager(_) => continue,
-                Found::Busy => Some(now + RETRY_INTERVAL),
+                Found::Manager(line) => break Some(line),
+                Found::Busy => {
+                    // What changes in its directory is no reason to try it sooner.
+                    self.watch.iter_mut().for_each(Watch::rest);
+                    Some(Instant::now() + busy.next())
+                }
                 Found::Nobody => {
+                    busy = BusyPauses::new();
+                    // Others may have made one of them their own, or given it back.
+                    self.directories = manager::directories();
+                    // Watched before it is tried again, so that nothing that comes after is missed.
+                    let is_watched = self.watch();
+                    found = self.register();
+                    if !matches!(found, Found::Nobody) {
+                        continue;
+                    }
                     let _ = self.progress.send(Progress::NoManager);
+                    let now = Instant::now();
                     match is_watched {
                         _ if now < retry_until => Some(now + RETRY_INTERVAL),
                         true => None,
@@ -240,6 +276,8 @@ impl Dispatcher {
             if keys.contains(&KEY_WATCH) {
                 retry_until = Instant::now() + RETRY_SPAN;
             }
+            // Without a manager the directories are looked for, and watched, first.
+            found = if is_busy { self.register() } else { Found::Nobody };
         };
         if let Some(watch) = &mut self.watch {
             watch.rest();
@@ -249,7 +287,11 @@ impl Dispatcher {
 
     /// Registers with a manager, if one listens.
     fn register(&self) -> Found {
-        manager::register(&self.directories, &self.name, self.synchronously)
+        let found = manager::register(&self.directories, &self.name, self.synchronously);
+        if matches!(&found, Found::Manager(line) if line.answer.is_none()) {
+            let _ = self.progress.send(Progress::NotRecording);
+        }
+        found
     }
 
     /// Has changes of the directories end a wait; false where that is not possible.

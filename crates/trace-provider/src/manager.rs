@@ -1,8 +1,10 @@
 //! Finds a manager and registers with it.
 
 use crate::dispatcher::Progress;
-use std::path::PathBuf;
-use trace_protocol::registry::{Registration, RegistryRequest, RegistryResponse, RegistryStatus};
+use std::path::{Path, PathBuf};
+use trace_protocol::registry::{
+    RECORDING_OF_ALL, Registration, RegistryRequest, RegistryResponse, RegistryStatus, recording_of,
+};
 use trace_protocol::{Message, Txid, VersionRange};
 use zx_sim::environment::variable;
 use zx_sim::{Channel, Error, Handle, RuntimeDir};
@@ -25,6 +27,20 @@ pub(crate) fn directories() -> Vec<PathBuf> {
     RuntimeDir::candidates(RUNTIME_VARIABLE, RUNTIME_NAME)
 }
 
+/// Whether a manager in one of the directories has announced that this user's programs are being recorded. A
+/// manager that was killed may have left its announcement.
+pub(crate) fn is_recording() -> bool {
+    directories().iter().any(|directory| is_announced(directory))
+}
+
+/// Whether the manager of a directory has announced that this user's programs are being recorded.
+//= docs/protocol.md#a-recording-is-announced
+fn is_announced(directory: &Path) -> bool {
+    let own = recording_of(rustix::process::geteuid().as_raw());
+    let is_there = |name: &str| directory.join(name).symlink_metadata().is_ok();
+    is_there(RECORDING_OF_ALL) || is_there(&own)
+}
+
 /// What became of a registration.
 pub(crate) enum Found {
     /// It is on its way.
@@ -35,14 +51,19 @@ pub(crate) enum Found {
     Nobody,
 }
 
-/// Registers with the first manager that listens, and does not wait for its answer.
+/// Registers with the first manager that listens, and does not wait for its answer. There is one if that is
+/// wanted, and where the manager has announced a recording.
 pub(crate) fn register(directories: &[PathBuf], name: &str, synchronously: bool) -> Found {
     for directory in directories {
         let registry = match Channel::connect(&directory.join(REGISTRY)) {
             Err(Error::ShouldWait) => return Found::Busy,
             registry => registry.ok().filter(may_be_trusted),
         };
-        if let Some(line) = registry.and_then(|registry| register_with(registry, name, synchronously)) {
+        let register = |registry| {
+            // Looked at once a manager has been found: one that ends takes the announcement with it.
+            register_with(registry, name, synchronously || is_announced(directory))
+        };
+        if let Some(line) = registry.and_then(register) {
             return Found::Manager(line);
         }
     }

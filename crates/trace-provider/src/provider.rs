@@ -4,7 +4,7 @@ use crate::ask::{self, Category, Config};
 use crate::dispatcher::{Dispatcher, Order, Orders, Progress};
 use crate::fork::ClosedInChildren;
 use crate::memory_dump::{self, MemoryDump};
-use crate::{callbacks, fork, thread};
+use crate::{callbacks, fork, manager, thread};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -13,8 +13,10 @@ use std::time::{Duration, Instant};
 use trace_engine::engine;
 use zx_sim::{WakeSender, debuglog};
 
-/// Set to `1` by `trace record` in the environment of its command.
+/// Set to `1` by `trace record` in the environment of its command, for managers that do not announce recordings.
 const RECORD_VARIABLE: &str = "TRACE_RECORD";
+/// How long a program that starts while a recording is announced waits for its manager's first sign.
+const FIRST_SIGN_WAIT: Duration = Duration::from_secs(1);
 /// How long a program that is being recorded waits for each next sign of its manager's: the answer to its
 /// registration, its buffer, the start.
 const START_WAIT: Duration = Duration::from_secs(5);
@@ -67,41 +69,38 @@ pub enum Registration {
 }
 
 impl TraceProvider {
-    /// Registers in the background. Infallible. Returns at once, unless `trace record` started this program
-    /// and is still recording: then it blocks until recording has started here, so that the first event is
-    /// recorded. That takes some milliseconds, more on a busy machine or where the buffer is large. It gives
-    /// up when its manager says nothing for 5 s; the program then runs on, and is recorded from when the
-    /// manager is ready.
+    /// Registers in the background. Infallible. Returns at once, unless a recording is running: then it blocks
+    /// until recording has started here, so that the first event is recorded. That takes some milliseconds,
+    /// more on a busy machine or where the buffer is large. It gives up when the manager does nothing for 1 s
+    /// (5 s below `trace record`), or for 5 s after it has answered; the program then runs on, and is recorded
+    /// from when the manager is ready. A manager that does not run or does not answer is not waited for while
+    /// nothing is recorded.
     ///
     /// An application that starts before any manager is picked up when one starts. `name` is cut to 100
     /// bytes; an empty name becomes that of the process.
     #[must_use = "the provider is unregistered when this is dropped"]
     pub fn new(name: &str) -> Self {
-        let is_to_be_recorded = is_to_be_recorded();
-        let (provider, progress) = Self::spawn(name, is_to_be_recorded);
-        if is_to_be_recorded {
-            wait_for_start(&progress);
+        let is_below_record = is_below_record();
+        let first_wait = match is_below_record {
+            true => Some(START_WAIT),
+            false => manager::is_recording().then_some(FIRST_SIGN_WAIT),
+        };
+        let (provider, progress) = Self::spawn(name, is_below_record);
+        if let Some(first_wait) = first_wait {
+            wait_for_start(&progress, first_wait);
         }
         provider
     }
 
-    /// Registers and waits for the manager's answer, as [`TraceProvider::new_synchronously`] does; where a
-    /// trace is running, also until recording has started here, as [`TraceProvider::new`] does.
-    #[must_use = "the provider is unregistered when this is dropped"]
-    pub fn new_started(name: &str) -> (Self, Registration) {
-        let (provider, progress) = Self::spawn(name, true);
-        let registration = wait_for_registration(&progress);
-        if registration == (Registration::Registered { already_started: true }) {
-            wait_for_start(&progress);
-        }
-        (provider, registration)
-    }
-
-    /// Registers and waits for the manager's answer, at most 5 s; says whether a trace is running already.
+    /// Registers and waits for the manager's answer, at most 5 s; says whether a trace is running already. If
+    /// so, it also waits until recording has started here, as [`TraceProvider::new`] does.
     #[must_use = "the provider is unregistered when this is dropped"]
     pub fn new_synchronously(name: &str) -> (Self, Registration) {
         let (provider, progress) = Self::spawn(name, true);
         let registration = wait_for_registration(&progress);
+        if registration == (Registration::Registered { already_started: true }) {
+            wait_for_start(&progress, START_WAIT);
+        }
         (provider, registration)
     }
 
@@ -199,18 +198,20 @@ impl Drop for TraceProvider {
     }
 }
 
-fn is_to_be_recorded() -> bool {
+/// Whether this program, or one that it comes from, was started by `trace record`.
+fn is_below_record() -> bool {
     zx_sim::environment::variable(RECORD_VARIABLE).is_some_and(|value| value == "1")
 }
 
-fn wait_for_start(progress: &Receiver<Progress>) {
-    let mut deadline = Instant::now() + START_WAIT;
+fn wait_for_start(progress: &Receiver<Progress>, first_wait: Duration) {
+    let mut deadline = Instant::now() + first_wait;
     while let Ok(progress) = progress.recv_deadline(deadline) {
         match progress {
             Progress::Initializing | Progress::Registered { already_started: true } => {
                 deadline = Instant::now() + START_WAIT;
             }
             Progress::Registered { already_started: false }
+            | Progress::NotRecording
             | Progress::Started
             | Progress::NoManager
             | Progress::Refused { .. } => break,
@@ -227,7 +228,7 @@ fn wait_for_registration(progress: &Receiver<Progress>) -> Registration {
             }
             Ok(Progress::Refused { reason }) => return Registration::Refused { reason },
             Ok(Progress::Initializing | Progress::Started) => {}
-            Ok(Progress::NoManager) | Err(_) => return Registration::NoManager,
+            Ok(Progress::NoManager | Progress::NotRecording) | Err(_) => return Registration::NoManager,
         }
     }
 }

@@ -70,6 +70,33 @@ fn programs_with_a_loop_and_a_provider_are_recorded() {
     }
 }
 
+/// Whichever way it makes its provider, while a recording is running that it was not started by.
+//= docs/protocol.md#a-recording-is-announced
+#[test]
+fn the_first_event_is_recorded_however_the_provider_was_made() {
+    if !native::has_compilers("the_first_event_is_recorded_however_the_provider_was_made") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let program = sandbox.file("first");
+    native::program("gcc", &["first.c"], &[&native::STRICT[..], &["-std=c11"]].concat(), &program);
+    let output = sandbox.trace(["start"]);
+    assert!(output.status.success(), "{output:?}");
+    for way in ["0", "1", "2", "3", "4"] {
+        let mut command = std::process::Command::new(&program);
+        command.arg(way).env("TRACE_RUNTIME_DIR", sandbox.runtime_dir()).env_remove("TRACE_RECORD");
+        native::check(way, &command.output().unwrap());
+    }
+    let output = sandbox.trace(["stop"]);
+    assert!(output.status.success(), "{output:?}");
+    let archive = Archive::read(&sandbox.file("trace.fxt"));
+    let events: Vec<String> = archive.events.iter().map(shown).collect();
+    let expected = |way| format!("instant {{ scope: thread }} first/event way={way}i32");
+    assert_eq!(events, (0..5).map(expected).collect::<Vec<_>>());
+    // The parent of the child is a provider, too.
+    assert_eq!(archive.providers.len(), 1 + 5 + 1);
+}
+
 #[test]
 fn the_static_library_does_the_same() {
     if !native::has_compilers("the_static_library_does_the_same") {

@@ -85,6 +85,7 @@ fn a_client_sees_and_records_what_its_user_may_see() {
     wait_for("the recording to be announced", || {
         recording.stderr_so_far().contains("press Ctrl-C").then_some(())
     });
+    assert!(sandbox.runtime_dir().join(format!("recording.{ALICE}")).exists());
     let entries = std::fs::read_dir(sandbox.runtime_dir()).unwrap().map(Result::unwrap);
     for entry in entries {
         let (kind, path) = (entry.file_type().unwrap(), entry.path());

@@ -6,7 +6,7 @@ use crate::core::Part;
 use crate::problem::problem;
 use serde::{Deserialize, Serialize};
 use std::io;
-use trace_format::buffer::BufferMode;
+use trace_format::buffer::{BufferMode, HeaderError};
 use trace_format::loss::LedgerRecord;
 use trace_format::units::{ProviderId, TicksPerSecond};
 use trace_protocol::BufferingMode;
@@ -44,6 +44,8 @@ pub(crate) struct BufferOf {
     pub is_accounted: bool,
     /// When it was made and is read; none where that is not known, and what it says of itself is believed.
     pub period: Option<Period>,
+    /// Its program may have ended before it wrote the header.
+    pub may_be_blank: bool,
 }
 
 /// What is said of a provider whose buffer says what cannot be.
@@ -218,8 +220,11 @@ impl Transfer {
         let adds_up = buffer.is_accounted && part == buffer::Part::Rest(Activity::Quiet);
         let mut transfer =
             Self { buffer, progress, adds_up, is_begun: false, seen_before, problem: String::new() };
-        if let Err(error) = begun {
-            transfer.fail(&error);
+        match begun {
+            Ok(()) => {}
+            // The magic is written last: nothing was recorded.
+            Err(BufferError::Header(HeaderError::Magic { found: 0 })) if transfer.buffer.may_be_blank => {}
+            Err(error) => transfer.fail(&error),
         }
         transfer
     }
@@ -318,6 +323,11 @@ impl Transfer {
             progress.kept += seen(reader) - before;
         }
         let Some(reader) = &progress.reader else {
+            if stats.problem.is_empty() {
+                stats = nothing();
+                stats.buffering_mode = Some(self.buffer.mode);
+                stats.buffer_bytes = Some(self.buffer.size);
+            }
             return (stats, progress);
         };
         let (header, findings) = (reader.header(), reader.findings());
@@ -347,6 +357,18 @@ impl Transfer {
             stats.problem = format!("{}{more}{DAMAGED}", stats.problem);
         }
         (stats, progress)
+    }
+}
+
+/// What is said of a provider that has recorded nothing.
+pub(crate) fn nothing() -> ProviderStats {
+    ProviderStats {
+        events_archived: Some(0),
+        bytes_archived: Some(0),
+        malformed_records: Some(0),
+        records_dropped: Some(0),
+        records_generated: Some(0),
+        ..ProviderStats::default()
     }
 }
 

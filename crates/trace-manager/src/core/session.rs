@@ -24,6 +24,8 @@ const MAX_WAITED_FOR: usize = 10;
 const MAX_QUEUED_ALERTS: usize = 16;
 /// Disposition of a provider that sent a packet it must not send.
 const BROKE_PROTOCOL: &str = "broke the protocol";
+/// Disposition of a provider that ended, or left, before it had started.
+const ENDED_BEFORE_START: &str = "ended before its start";
 const MEGABYTE: u64 = 1 << 20;
 
 type Actions = VecDeque<Action>;
@@ -277,6 +279,7 @@ impl Session {
         let Some(tracee) = self.tracees.get_mut(&id).filter(|tracee| !tracee.is_gone) else {
             return;
         };
+        tracee.has_started |= matches!(packet, Ok(FifoRequest::Started { .. }));
         match (packet, tracee.state) {
             (Ok(FifoRequest::Started { .. }), TraceeState::Starting) => tracee.state = TraceeState::Started,
             (Ok(FifoRequest::Stopped), TraceeState::Stopping) => {
@@ -649,6 +652,7 @@ fn start_tracee(
     tracee.data = Data::InBuffer;
     tracee.disposition = "recording";
     tracee.is_quiet = false;
+    tracee.has_started = false;
     if disposition != BufferDisposition::Retain {
         tracee.stream = Stream::default();
     }
@@ -671,11 +675,17 @@ fn break_off(tracee: &mut Tracee, problem: &str, actions: &mut Actions) {
 
 /// What was found in a provider's buffer, with who it is and what became of it.
 fn stats_of(tracee: &Tracee, stats: ProviderStats) -> ProviderStats {
+    let has_ended = matches!(tracee.disposition, "ended" | "left");
+    let is_empty = stats.events_archived == Some(0) && stats.records_dropped == Some(0);
+    let disposition = match has_ended && is_empty && !tracee.has_started {
+        true => ENDED_BEFORE_START,
+        false => tracee.disposition,
+    };
     ProviderStats {
         id: tracee.id.0,
         name: tracee.name.clone(),
         pid: tracee.pid,
-        disposition: tracee.disposition.to_owned(),
+        disposition: disposition.to_owned(),
         ..stats
     }
 }

@@ -54,6 +54,8 @@ pub(super) struct Tracee {
     pub is_late: bool,
     /// It has said that it stopped: until the next Start nobody writes into its buffer.
     pub is_quiet: bool,
+    /// It has said that it was started, since it was last told to.
+    pub has_started: bool,
     /// What it handed over while streaming.
     pub stream: Stream,
 }
@@ -106,6 +108,7 @@ impl Tracee {
             disposition: "not started",
             is_late: false,
             is_quiet: false,
+            has_started: false,
             stream: Stream::default(),
         }
     }

@@ -90,6 +90,8 @@ struct Tracee {
     saved_halves: u64,
     /// It was started, and has not said since that it has stopped.
     may_write: bool,
+    /// It has said that it was started, so there is a header in its buffer.
+    has_started: bool,
     /// When its buffer was made, in ticks.
     made: u64,
 }
@@ -124,6 +126,7 @@ impl Provider {
         if read.is_ok() {
             let packet = FifoRequest::from_provider(&bytes);
             tracee.may_write &= !matches!(packet, Ok(FifoRequest::Stopped));
+            tracee.has_started |= matches!(packet, Ok(FifoRequest::Started { .. }));
             events.push_back(Event::Packet { provider: id, packet });
         }
         Some(read)
@@ -463,7 +466,8 @@ impl Providers {
         // The client has the halves before.
         let is_accounted = mode != BufferingMode::Streaming;
         let period = Some(tracee.period());
-        let buffer = BufferOf { id, name, size, mode, rate, is_accounted, period };
+        let may_be_blank = !tracee.has_started;
+        let buffer = BufferOf { id, name, size, mode, rate, is_accounted, period, may_be_blank };
         let part = Part::Rest { is_quiet: provider.is_dead() };
         Some((Transfer::new(buffer, Progress::default(), vmo, part), who))
     }
@@ -521,20 +525,22 @@ impl Providers {
         }
     }
 
-    /// Begins to read a provider's buffer, or goes on with it; the archive has so many bytes before.
+    /// Begins to read a provider's buffer, or goes on with it; the archive has so many bytes before. An error
+    /// says why it cannot be read; none, that it was never made, as its provider had left by then.
     pub fn begin_transfer(
         &mut self,
         id: ProviderId,
         rate: TicksPerSecond,
         part: Part,
         begin: u64,
-    ) -> Result<Transfer, String> {
-        let provider = self.providers.get_mut(&id).ok_or("it is not registered")?;
-        let tracee = provider.tracee.as_mut().ok_or("it has no buffer")?;
-        let vmo = tracee.vmo.duplicate().map_err(|error| error.to_string())?;
+    ) -> Result<Transfer, Option<String>> {
+        let provider = self.providers.get_mut(&id).ok_or(None)?;
+        let tracee = provider.tracee.as_mut().ok_or(None)?;
+        let vmo = tracee.vmo.duplicate().map_err(|error| Some(error.to_string()))?;
         let (size, mode) = (tracee.size, tracee.mode);
         let (name, period) = (provider.name.clone(), Some(tracee.period()));
-        let buffer = BufferOf { id, name, size, mode, rate, is_accounted: true, period };
+        let may_be_blank = !tracee.has_started;
+        let buffer = BufferOf { id, name, size, mode, rate, is_accounted: true, period, may_be_blank };
         let transfer = Transfer::new(buffer, tracee.progress.take().unwrap_or_default(), vmo, part);
         let half = match part {
             Part::Half { wrapped_count, .. } => Some(wrapped_count),

@@ -1,9 +1,9 @@
 // Joining the trace manager: what a program needs to be recorded.
 //
 // The functions without a way to the manager (`zx_handle_t to_service`) find it by themselves. A program that
-// starts before the manager is picked up by it; in a program that `trace record` has started they return when
-// recording has started. A process has one provider, however many are created: the last that is destroyed
-// ends it.
+// starts before the manager is picked up by it; while a recording is running they return when this process is
+// being recorded, or the manager has done nothing for 1 s. A process has one provider, however many are
+// created: the last that is destroyed ends it.
 #ifndef LIB_TRACE_PROVIDER_PROVIDER_H_
 #define LIB_TRACE_PROVIDER_PROVIDER_H_
 

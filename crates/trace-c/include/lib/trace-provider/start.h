@@ -6,8 +6,8 @@
 
 __BEGIN_CDECLS
 
-// Joins the trace manager, with a thread of its own. Returns when that is done; where a trace is running,
-// when this process is being recorded.
+// Joins the trace manager, with a thread of its own. Returns at once; while a recording is running, when this
+// process is being recorded.
 void trace_provider_start(void);
 
 __END_CDECLS

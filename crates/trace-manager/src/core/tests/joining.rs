@@ -116,3 +116,30 @@ fn a_refusal_before_the_start_is_still_reported_after_it() {
         [entered(SessionState::Stopping), entered(SessionState::Stopped), stop_reply(vec![untraced])]
     );
 }
+
+//= docs/protocol.md#a-recording-is-announced
+#[test]
+fn who_ends_before_its_start_is_called_that() {
+    for (has_started, events, expected) in
+        [(false, 0, "ended before its start"), (true, 0, "ended"), (false, 3, "ended")]
+    {
+        let mut bench = Bench::started(&[A]);
+        bench.register(B);
+        if has_started {
+            bench.send(B, started());
+        }
+        bench.dies(B);
+        let figures = |events| ProviderStats {
+            events_archived: Some(events),
+            records_dropped: Some(0),
+            ..ProviderStats::default()
+        };
+        bench.event(Event::TransferFinished { provider: B, stats: figures(events), is_complete: true });
+        bench.stop(true);
+        bench.send(A, FifoRequest::Stopped);
+        let of_b = bare_entry(B, expected);
+        let of_b = ProviderStats { records_dropped: Some(0), events_archived: Some(events), ..of_b };
+        let expected = stop_reply(vec![of_b, entry(A, "stopped")]);
+        assert_eq!(bench.transferred(A)[1], expected);
+    }
+}

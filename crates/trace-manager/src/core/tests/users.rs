@@ -61,6 +61,31 @@ fn only_the_users_own_programs_join() {
     assert_eq!(initialized(&bench.event(registered(C, ALICE))), [C]);
 }
 
+//= docs/protocol.md#a-recording-is-announced
+#[test]
+fn a_recording_is_announced_to_those_whom_it_has_from_its_start_to_its_stop() {
+    for (owner, uid, expected) in [
+        (Uid::ROOT, Uid::ROOT, Recorded::All),
+        (Uid::ROOT, ALICE, Recorded::User(ALICE)),
+        (ALICE, ALICE, Recorded::All),
+        (ALICE, Uid::ROOT, Recorded::All),
+        (ALICE, BOB, Recorded::User(BOB)),
+    ] {
+        let mut bench = Bench { core: Core::new(owner), ..Bench::new() };
+        assert_eq!(bench.core.recorded(), None);
+        bench.event(initialize(CLIENT, uid));
+        assert_eq!(bench.core.recorded(), None, "it records when it is started");
+        bench.start();
+        assert_eq!(bench.core.recorded(), Some(expected));
+        bench.stop(true);
+        assert_eq!(bench.core.recorded(), None);
+        bench.start();
+        assert_eq!(bench.core.recorded(), Some(expected), "again");
+        bench.event(Event::ClientClosed { client: CLIENT });
+        assert_eq!(bench.core.recorded(), None);
+    }
+}
+
 #[test]
 fn what_another_user_records_is_nobodys_business() {
     let other = ClientId(8);

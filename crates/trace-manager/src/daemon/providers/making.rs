@@ -114,6 +114,7 @@ impl Providers {
             progress: Some(Progress::default()),
             saved_halves: 0,
             may_write: false,
+            has_started: false,
             made: ticks::now(),
         });
         for next in next {

@@ -1,0 +1,96 @@
+//! Tells programs that start that a recording is running, before they have asked: a file in the runtime
+//! directory. A manager that does not answer need not be waited for where it is not there.
+//= docs/protocol.md#a-recording-is-announced
+
+use super::log::log;
+use crate::core::Recorded;
+use std::fs::DirEntry;
+use trace_protocol::registry::{RECORDING_OF_ALL, RECORDING_PREFIX, recording_of};
+use zx_sim::RuntimeDir;
+
+/// The file, while there is one.
+#[derive(Debug)]
+pub(super) struct Announcement {
+    directory: RuntimeDir,
+    announced: Option<Recorded>,
+}
+
+impl Announcement {
+    /// Announces nothing, and takes back what a manager that was killed has left.
+    pub fn new(directory: RuntimeDir) -> Self {
+        let is_left = |entry: &DirEntry| entry.file_name().to_string_lossy().starts_with(RECORDING_PREFIX);
+        let entries = std::fs::read_dir(directory.path()).into_iter().flatten().flatten();
+        for entry in entries.filter(is_left) {
+            let _ = directory.remove_file(&entry.file_name().to_string_lossy());
+        }
+        Self { directory, announced: None }
+    }
+
+    /// Announces whose programs are recorded, and takes back what was announced before.
+    pub fn set(&mut self, recorded: Option<Recorded>) {
+        if recorded == self.announced {
+            return;
+        }
+        if let Some(before) = self.announced.take() {
+            // It may be gone with its directory.
+            let _ = self.directory.remove_file(&name(before));
+        }
+        if let Some(recorded) = recorded
+            && let Err(error) = self.directory.create_file(&name(recorded))
+        {
+            log(&format!("{error}; programs that start now may run on before they are recorded"));
+        }
+        self.announced = recorded;
+    }
+}
+
+impl Drop for Announcement {
+    fn drop(&mut self) {
+        self.set(None);
+    }
+}
+
+fn name(recorded: Recorded) -> String {
+    match recorded {
+        Recorded::All => RECORDING_OF_ALL.to_owned(),
+        Recorded::User(uid) => recording_of(uid.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::Uid;
+    use std::fs;
+
+    //= docs/protocol.md#a-recording-is-announced
+    #[test]
+    fn a_file_says_whose_programs_are_recorded_and_goes_with_the_recording() {
+        let directory = tempfile::tempdir().unwrap();
+        let runtime = || RuntimeDir::open_or_create(&directory.path().join("run")).unwrap();
+        let names = || {
+            let entries = fs::read_dir(directory.path().join("run")).unwrap();
+            let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+            names.sort();
+            names
+        };
+        let mut announcement = Announcement::new(runtime());
+        assert!(names().is_empty());
+        announcement.set(Some(Recorded::User(Uid(1000))));
+        assert_eq!(names(), ["recording.1000"]);
+        announcement.set(Some(Recorded::All));
+        assert_eq!(names(), ["recording.all"]);
+        announcement.set(None);
+        assert!(names().is_empty());
+        // A manager that is killed takes nothing back; the next one does, and leaves what is not its own.
+        announcement.set(Some(Recorded::All));
+        std::mem::forget(announcement);
+        fs::write(directory.path().join("run/registry"), "").unwrap();
+        fs::write(directory.path().join("run/recording.7"), "").unwrap();
+        let mut announcement = Announcement::new(runtime());
+        assert_eq!(names(), ["registry"]);
+        announcement.set(Some(Recorded::All));
+        drop(announcement);
+        assert_eq!(names(), ["registry"]);
+    }
+}
