@@ -1,6 +1,7 @@
 //! `trace record`: from the first message to the summary.
 
 pub mod destination;
+mod limited;
 mod recording;
 mod status_line;
 mod triggers;
@@ -24,8 +25,12 @@ use trace_protocol::controller::{
 use trace_protocol::memory::{MemoryDumpLevel, MemoryDumps};
 use triggers::Triggers;
 
+/// How often a quiet stream is written, in milliseconds.
+const WRITE_PERIOD: u64 = 1000;
 /// How long a manager may take beyond its own timeouts.
 const GRACE: Duration = Duration::from_secs(10);
+/// How often it is looked how much there is where it is not to be more than so much.
+const SIZE_INTERVAL: Duration = Duration::from_millis(20);
 /// How long a command may take to end when it was asked to, or when a Ctrl-C has reached it.
 const TERM_WAIT: Duration = Duration::from_secs(5);
 
@@ -90,7 +95,8 @@ fn record(
     let options = &settings.recording;
     let start_timeout = Duration::from_millis(config.start_timeout_milliseconds);
     let stdout_is_ours = destination.is_stdout();
-    let mut recording = Recording::begin(connection, config, destination.sink())?;
+    let max_bytes = options.max_size.map(|size| size.0);
+    let mut recording = Recording::begin(connection, config, destination.sink(), max_bytes)?;
     removing.close();
     start(&mut recording, start_timeout)?;
     let mut command = RecordedCommand::spawn(&command_of(options), connection.directory(), stdout_is_ours)?;
@@ -111,7 +117,7 @@ fn record(
         _ => stop(&mut recording)?,
     };
     if let End::MaxSize(size) = end {
-        say!("trace: stopped: the archive has reached {size}");
+        say!("trace: stopped: what was recorded has reached {size}");
     }
     let Some(result) = result else {
         return Err(Failure::new(recording.why_gone()));
@@ -119,7 +125,14 @@ fn record(
     if let Some(command) = &mut command {
         end_command(&mut recording, command, end, options)?;
     }
-    recording.finish()?;
+    let left_out = recording.finish()?;
+    if left_out.records > 0 {
+        say!(
+            "trace: {} records ({} bytes) were left out: the archive would be larger than --max-size",
+            left_out.records,
+            left_out.bytes
+        );
+    }
     triggers.finish();
     let has_command = command.is_some();
     let code = command.as_mut().and_then(RecordedCommand::status).map_or(0, exit::of_command);
@@ -148,6 +161,7 @@ pub fn trace_config(settings: &Settings) -> Result<TraceConfig, Failure> {
         metadata: options.no_metadata != Some(true),
         command_line: command_line(),
         memory_dumps: memory_dumps(options),
+        write_period_milliseconds: Some(milliseconds(options.write_period, WRITE_PERIOD).max(1)),
         ..default
     };
     kernel::ask(&mut config, options.profile.is_some());
@@ -276,12 +290,13 @@ fn wait_for_end(
     triggers: &mut Triggers,
 ) -> Result<End, Failure> {
     let deadline = options.duration.map(|duration| Instant::now() + duration.0);
-    options.max_size.into_iter().for_each(|size| recording.set_limit(size.0));
     let mut line = StatusLine::new();
     if triggers.is_needed() {
         recording.request(SessionRequest::WatchAlert)?;
     }
-    let mut next_look = line.as_ref().map(|_| Instant::now() + status_line::INTERVAL);
+    let interval = options.max_size.map(|_| SIZE_INTERVAL);
+    let interval = interval.or(line.as_ref().map(|_| status_line::INTERVAL));
+    let mut next_look = interval.map(|interval| Instant::now() + interval);
     let end = loop {
         let next = [deadline, next_look].into_iter().flatten().min();
         match recording.next(next)? {
@@ -292,17 +307,17 @@ fn wait_for_end(
                 break End::Duration;
             }
             Happening::Timeout => {
-                next_look = Some(Instant::now() + status_line::INTERVAL);
+                next_look = interval.map(|interval| Instant::now() + interval);
                 recording.request(SessionRequest::GetProgress)?;
-            }
-            Happening::Enough => {
-                if let Some(size) = options.max_size {
-                    break End::MaxSize(size);
-                }
             }
             Happening::ManagerGone => break End::ManagerGone,
             Happening::Signal => break End::Interrupted,
             Happening::Response(SessionResponse::Progress(providers)) => {
+                let held = providers.iter().map(|provider| provider.held).fold(0, u64::saturating_add);
+                let all = recording.written().saturating_add(held);
+                if let Some(size) = options.max_size.filter(|size| all >= size.0) {
+                    break End::MaxSize(size);
+                }
                 if let Some(line) = &mut line {
                     line.show(&providers, recording.written());
                 }

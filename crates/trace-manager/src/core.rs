@@ -460,6 +460,18 @@ impl Core {
         session.recording().and(session.memory_dumps())
     }
 
+    /// How often programs of the running session hand over what they have while little happens.
+    #[must_use]
+    pub fn write_period(&self) -> Option<Duration> {
+        self.session.as_ref()?.write_period()
+    }
+
+    /// Has them do it.
+    //= docs/protocol.md#flush
+    pub fn flush(&mut self) {
+        self.with_session(|session, actions| session.flush(actions));
+    }
+
     fn initialize(&mut self, client: ClientId, pid: u32, uid: Uid, config: TraceConfig) {
         if let Some(session) = &self.session {
             let owner = match uid.may_see(session.uid(), self.owner) {

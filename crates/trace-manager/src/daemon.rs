@@ -169,6 +169,8 @@ struct Daemon {
     clients: Clients,
     dumps: Dumps,
     output: Option<Output>,
+    /// When it is looked whether something was written since the last time.
+    next_flush: Option<Instant>,
     transfer: Option<(ProviderId, Transfer)>,
     snapshot: Option<Snapshot>,
     tasks: Tasks,
@@ -215,6 +217,7 @@ impl Daemon {
             clients: Clients::new(),
             dumps: Dumps::default(),
             output: None,
+            next_flush: None,
             transfer: None,
             snapshot: None,
             tasks: Tasks::new(),
@@ -258,6 +261,7 @@ impl Daemon {
             let wanted = self.core.memory_dumps();
             let recording = || self.core.recording(None);
             self.dumps.take_if_due(Instant::now(), wanted, &mut self.providers, recording);
+            self.flush_if_quiet(Instant::now());
             if self.is_unneeded() {
                 return Ok(End::Unneeded);
             }
@@ -601,6 +605,23 @@ impl Daemon {
         }
     }
 
+    /// Has a stream of which nothing has come for a while written as far as it is.
+    //= docs/protocol.md#flush
+    fn flush_if_quiet(&mut self, now: Instant) {
+        let (Some(period), Some(output)) = (self.core.write_period(), &mut self.output) else {
+            self.next_flush = None;
+            return;
+        };
+        if self.next_flush.is_none_or(|next| next <= now) {
+            let is_quiet = output.grown() == 0;
+            if is_quiet && self.next_flush.is_some() {
+                self.core.flush();
+                self.act_on_all();
+            }
+            self.next_flush = Some(now + period);
+        }
+    }
+
     /// When the client must have taken more: while it records it may take its time.
     fn output_deadline(&self) -> Option<Instant> {
         let output = self.output.as_ref()?;
@@ -639,7 +660,7 @@ impl Daemon {
         let task = self.tasks.deadline();
         let output = self.output_deadline();
         let others = [self.clients.next_deadline(), self.providers.next_deadline()];
-        let others = others.into_iter().chain([log::deadline(), self.resting_until]);
+        let others = others.into_iter().chain([log::deadline(), self.resting_until, self.next_flush]);
         [core, idle, output, task, self.dumps.deadline()].into_iter().chain(others).flatten().min()
     }
 

@@ -99,9 +99,16 @@ fn trace_config() -> impl Strategy<Value = TraceConfig> {
     let dumps = (1_u64.., level())
         .prop_map(|(interval_milliseconds, level)| MemoryDumps { interval_milliseconds, level });
     let numbers = any::<(u32, u64, u64, bool, bool, bool)>();
-    let rest = (option::of(dumps), option::of(archive_file()));
+    let rest = (option::of(dumps), option::of(archive_file()), option::of(any::<u64>()));
     (categories(), numbers, mode(), vec(spec(), 0..4), vec(text(200), 0..5), rest).prop_map(
-        |(categories, numbers, mode, specs, command_line, (memory_dumps, file))| {
+        |(
+            categories,
+            numbers,
+            mode,
+            specs,
+            command_line,
+            (memory_dumps, file, write_period_milliseconds),
+        )| {
             let (size, start_timeout, stop_timeout, defer_transfer, metadata, confirms) = numbers;
             TraceConfig {
                 categories,
@@ -116,6 +123,7 @@ fn trace_config() -> impl Strategy<Value = TraceConfig> {
                 memory_dumps,
                 confirms,
                 file,
+                write_period_milliseconds,
             }
         },
     )

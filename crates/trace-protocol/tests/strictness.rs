@@ -145,6 +145,7 @@ fn missing_fields_of_a_client_take_their_defaults() {
                 memory_dumps: None,
                 confirms: false,
                 file: None,
+                write_period_milliseconds: None,
             },
             output: 2,
         }

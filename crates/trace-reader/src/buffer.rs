@@ -193,6 +193,8 @@ pub struct Usage {
     pub claimed_bytes: u64,
     /// How full the rolling regions are together, in percent.
     pub rolling_percent: f32,
+    /// Bytes of slabs and definitions that hold something and were not given back.
+    pub held_bytes: u64,
     /// The buffer's counters hold what no writer can have counted: the others here are 0 where they would
     /// come of these.
     pub is_damaged: bool,

@@ -26,10 +26,15 @@ pub struct Recording {
     #[arg(long, value_name = "ALERT:ACTION")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trigger: Vec<Trigger>,
-    /// Stop when the archive has this size, such as 500MB. What is in the buffers then still comes
+    /// Stop when the archive, with what is in the buffers, has this size, such as 500MB. It does not get larger
     #[arg(long, value_name = "SIZE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_size: Option<FileSize>,
+    /// How often programs hand over what they have while they stream and little happens, such as 200ms; every
+    /// second when not given
+    #[arg(long, value_name = "TIME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write_period: Option<Span>,
     /// Where the trace goes; `-` is stdout, `tcp:HOST:PORT` a connection. The name tells the format: .fxt,
     /// .fxt.gz, .fxt.zst, .json, .json.gz
     #[arg(long, short = 'o', value_name = "FILE")]
@@ -165,7 +170,7 @@ impl Recording {
     #[must_use]
     pub fn over(self, lower: Self) -> Self {
         over! { self, lower:
-            categories duration max_size output_file format buffer_size buffering_mode sample_interval profile memory_dump_interval detailed_memory_dumps start_timeout
+            categories duration max_size write_period output_file format buffer_size buffering_mode sample_interval profile memory_dump_interval detailed_memory_dumps start_timeout
             stop_timeout
             no_metadata no_verify_trace detach decouple return_child_result spawn environment_name binary compress spec_file
             benchmark_results_file test_suite;
@@ -219,6 +224,7 @@ mod tests {
             duration = "500ms"
             trigger = ["stall:stop"]
             max-size = "2GB"
+            write-period = "200ms"
             output-file = "x.fxt.zst"
             format = "fxt"
             buffer-size = 64

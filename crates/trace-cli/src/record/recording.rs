@@ -2,6 +2,7 @@
 //! into its file.
 
 use super::destination::Sink;
+use super::limited::{LeftOut, Limited};
 use crate::command::RecordedCommand;
 use crate::connection::{Connection, Received, SessionChannel, system};
 use crate::exit::Failure;
@@ -46,8 +47,6 @@ pub enum Happening {
     OutputEnded,
     /// The command has ended.
     CommandEnded,
-    /// The archive has the size that it is to have at most.
-    Enough,
     /// The user wants to stop.
     Signal,
     /// Somebody has written into [`Recording::news`].
@@ -67,8 +66,8 @@ pub struct Recording<'a> {
     confirmed: u64,
     /// The manager has no room for what it is to be told.
     is_confirmer_full: bool,
-    /// When [`Happening::Enough`] is due.
-    limit: Option<u64>,
+    /// Of an archive that is not to be larger than it may be.
+    limited: Option<Limited>,
     command: Option<ProcessFd>,
     signals: Socket,
     news: (Socket, Socket),
@@ -88,7 +87,12 @@ pub struct Recording<'a> {
 
 impl<'a> Recording<'a> {
     /// Sets a session up. From here on signals are happenings.
-    pub fn begin(connection: &Connection, config: TraceConfig, sink: Sink<'a>) -> Result<Self, Failure> {
+    pub fn begin(
+        connection: &Connection,
+        config: TraceConfig,
+        sink: Sink<'a>,
+        max_bytes: Option<u64>,
+    ) -> Result<Self, Failure> {
         let failed = |error: Error| system(&error);
         let (signals, writer) = Socket::pair().map_err(failed)?;
         let signal_failed = |error: std::io::Error| Failure::new(format!("cannot handle signals: {error}"));
@@ -117,7 +121,7 @@ impl<'a> Recording<'a> {
             confirmer: Confirmer::default(),
             confirmed: 0,
             is_confirmer_full: false,
-            limit: None,
+            limited: max_bytes.map(Limited::new),
             command: None,
             signals,
             news,
@@ -261,15 +265,17 @@ impl<'a> Recording<'a> {
                     self.happened.push_back(Happening::OutputEnded);
                 }
                 Ok(length) => {
-                    if let Err(error) = self.sink.write_all(&self.chunk[..length]) {
+                    let chunk = &self.chunk[..length];
+                    let written = match &mut self.limited {
+                        Some(limited) => self.sink.write_all(&limited.take(chunk)),
+                        None => self.sink.write_all(chunk),
+                    };
+                    if let Err(error) = written {
                         self.fail(format!("cannot write the trace: {error}"));
                         return Ok(());
                     }
                     self.heard = Instant::now();
                     self.written += length as u64;
-                    if self.limit.take_if(|limit| self.written >= *limit).is_some() {
-                        self.happened.push_back(Happening::Enough);
-                    }
                 }
                 Err(Error::ShouldWait) => break,
                 Err(error) => return Err(system(&error)),
@@ -299,11 +305,6 @@ impl<'a> Recording<'a> {
         silent_since.is_some_and(|since| since.elapsed() > SILENCE)
     }
 
-    /// Has it told when the archive has this size.
-    pub fn set_limit(&mut self, bytes: u64) {
-        self.limit = Some(bytes);
-    }
-
     /// The user has wanted to stop more than once.
     pub fn has_given_up(&self) -> bool {
         self.interrupts > 1
@@ -324,8 +325,8 @@ impl<'a> Recording<'a> {
         self.failure.as_deref().unwrap_or("the trace manager is gone")
     }
 
-    /// Ends the session and takes the rest of the archive.
-    pub fn finish(mut self) -> Result<(), Failure> {
+    /// Ends the session and takes the rest of the archive. What there was no room for, if anything.
+    pub fn finish(mut self) -> Result<LeftOut, Failure> {
         self.session = None;
         // One that has ended the command before is no wish to end this too.
         let before = self.interrupts;
@@ -347,6 +348,9 @@ impl<'a> Recording<'a> {
         {
             self.failure = Some(format!("cannot write the trace: {error}"));
         }
-        self.failure.map_or(Ok(()), |failure| Err(Failure::new(failure)))
+        match self.failure {
+            Some(failure) => Err(Failure::new(failure)),
+            None => Ok(self.limited.map_or_else(LeftOut::default, |limited| limited.left_out())),
+        }
     }
 }

@@ -74,6 +74,15 @@ fn a_thousand_threads_write_and_nothing_is_missing() {
     }
 }
 
+/// Has other threads end.
+struct SetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// A stop while hundreds of threads write, in every mode, again and again.
 #[test]
 fn stops_while_hundreds_write_leave_whole_buffers() {
@@ -81,6 +90,8 @@ fn stops_while_hundreds_write_leave_whole_buffers() {
         let mut trace = Trace::start_in(mode, 4 << 20);
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
+            // Also if this fails: nobody would end them.
+            let _over = SetOnDrop(&done);
             for _ in 0..300 {
                 let body = || {
                     let mut n = 0_u64;
@@ -98,7 +109,6 @@ fn stops_while_hundreds_write_leave_whole_buffers() {
             }
             trace.wait_for_slabs(100);
             trace.pause();
-            done.store(true, Ordering::Relaxed);
         });
         let read = trace.end();
         assert_eq!(read.findings.bad_records, 0, "{mode:?}");

@@ -432,6 +432,19 @@ impl Session {
         actions.push_back(Action::ReplyFlush(self.client, result));
     }
 
+    /// Has everybody who streams hand over what there is, though nobody has asked.
+    pub fn flush(&self, actions: &mut Actions) {
+        let recording = self.recording().into_iter().flatten();
+        actions.extend(recording.map(Action::FlushTracee));
+    }
+
+    /// How often that is to happen while little does.
+    pub fn write_period(&self) -> Option<Duration> {
+        let is_streaming = self.config.buffering_mode == BufferingMode::Streaming;
+        let period = self.config.write_period_milliseconds.filter(|_| is_streaming);
+        self.recording().and(period).map(|milliseconds| Duration::from_millis(milliseconds.max(1)))
+    }
+
     /// The dumps of memory that it wants again and again.
     pub fn memory_dumps(&self) -> Option<MemoryDumps> {
         self.config.memory_dumps

@@ -44,6 +44,8 @@ pub(super) struct Output {
     sent: usize,
     /// Bytes of the archive that the socket has taken.
     taken: u64,
+    /// Its size when it was asked how much it had grown.
+    asked: u64,
     confirmations: Option<Confirmations>,
     has_metadata: bool,
     /// What the loop is woken for.
@@ -64,6 +66,7 @@ impl Output {
             queue: Vec::new(),
             sent: 0,
             taken: 0,
+            asked: 0,
             confirmations: confirms.then(Confirmations::default),
             has_metadata: config.metadata,
             watched: None,
@@ -119,6 +122,12 @@ impl Output {
     /// Where the next byte that is queued stands in the archive.
     pub fn position(&self) -> u64 {
         self.taken + (self.queue.len() - self.sent) as u64
+    }
+
+    /// Bytes that were queued since the last time that this was asked.
+    pub fn grown(&mut self) -> u64 {
+        let position = self.position();
+        position - std::mem::replace(&mut self.asked, position)
     }
 
     /// A part ends with what is queued.

@@ -486,6 +486,7 @@ impl Providers {
                 dropped: usage.refused,
                 fill: usage.rolling_percent,
                 is_damaged: usage.is_damaged,
+                held: usage.held_bytes,
             })
         });
         taking_part.collect()

@@ -20,6 +20,7 @@ const DUMP_INTERVAL: Field = Field::new(103, "memory_dump_interval_milliseconds"
 const DUMP_LEVEL: Field = Field::new(104, "memory_dump_level");
 const CONFIRMS: Field = Field::new(105, "confirms");
 const FILE: Field = Field::new(106, "file");
+const WRITE_PERIOD: Field = Field::new(107, "write_period_milliseconds");
 
 const SPEC_NAME: Field = Field::new(1, "provider name bytes");
 const SPEC_BUFFER_SIZE: Field = Field::new(2, "buffer_size_megabytes_hint");
@@ -64,6 +65,8 @@ pub struct TraceConfig {
     pub confirms: bool,
     /// The file that the archive is written into, for whoever joins it with what is left if both die.
     pub file: Option<ArchiveFile>,
+    /// How often programs hand over what they have while they stream and little happens. Default never.
+    pub write_period_milliseconds: Option<u64>,
 }
 
 /// A file that an archive is written into.
@@ -103,6 +106,7 @@ impl Default for TraceConfig {
             memory_dumps: None,
             confirms: false,
             file: None,
+            write_period_milliseconds: None,
         }
     }
 }
@@ -132,6 +136,7 @@ impl TraceConfig {
         if let Some(file) = &self.file {
             table.put_table(FILE, file.encode()?)?;
         }
+        table.put_some(WRITE_PERIOD, self.write_period_milliseconds.as_ref())?;
         Ok(table)
     }
 
@@ -169,6 +174,7 @@ impl TraceConfig {
                 true => Some(ArchiveFile::decode(&table.table(FILE)?)?),
                 false => None,
             },
+            write_period_milliseconds: table.find(WRITE_PERIOD)?,
         })
     }
 }

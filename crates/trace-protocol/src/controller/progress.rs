@@ -13,6 +13,7 @@ const BYTES: Field = Field::new(5, "bytes");
 const DROPPED: Field = Field::new(6, "dropped");
 const FILL: Field = Field::new(7, "fill");
 const DAMAGED: Field = Field::new(8, "damaged");
+const HELD: Field = Field::new(9, "held");
 
 /// What a provider has recorded so far, by what its buffer says; a thread's last records show a little later.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -33,6 +34,8 @@ pub struct ProviderProgress {
     pub fill: f32,
     /// Its buffer's counters hold what no writer can have counted; figures that come of them are 0.
     pub is_damaged: bool,
+    /// Bytes of its buffer that are in use and not in the archive.
+    pub held: u64,
 }
 
 /// Adds a list of at most 100 providers; the rest is left out.
@@ -60,6 +63,7 @@ impl ProviderProgress {
         table.put(DROPPED, &self.dropped)?;
         table.put(FILL, &self.fill)?;
         table.put_some(DAMAGED, self.is_damaged.then_some(&true))?;
+        table.put_some(HELD, Some(&self.held).filter(|held| **held > 0))?;
         Ok(table)
     }
 
@@ -73,6 +77,7 @@ impl ProviderProgress {
             dropped: table.find(DROPPED)?.unwrap_or(0),
             fill: table.find(FILL)?.unwrap_or(0.0),
             is_damaged: table.find(DAMAGED)?.unwrap_or(false),
+            held: table.find(HELD)?.unwrap_or(0),
         })
     }
 }

@@ -121,6 +121,7 @@ pub fn trace_config() -> TraceConfig {
         memory_dumps: None,
         confirms: false,
         file: None,
+        write_period_milliseconds: None,
     }
 }
 
@@ -128,7 +129,8 @@ pub fn trace_config() -> TraceConfig {
 fn confirmed_config() -> TraceConfig {
     let path = "/home/me/trace.partial.fxt".to_owned();
     let file = Some(ArchiveFile { path, device: 0x803, inode: 4711 });
-    TraceConfig { confirms: true, file, ..TraceConfig::default() }
+    let write_period_milliseconds = Some(1000);
+    TraceConfig { confirms: true, file, write_period_milliseconds, ..TraceConfig::default() }
 }
 
 pub fn provider_stats() -> ProviderStats {
@@ -185,6 +187,7 @@ fn progress() -> ProviderProgress {
         dropped: 2,
         fill: 62.5,
         is_damaged: false,
+        held: 0,
     }
 }
 

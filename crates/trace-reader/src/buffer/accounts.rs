@@ -109,6 +109,7 @@ impl<S: Source> BufferReader<S> {
             records: if has_records { records } else { 0 },
             refused: refused.map(|(_, loss)| loss.count).fold(0, u64::saturating_add),
             claimed_bytes: claimed.saturating_mul(layout.slab_bytes),
+            held_bytes: in_use.min(slabs).saturating_mul(layout.slab_bytes) + self.header.durable_data_end,
             rolling_percent: 100.0 * in_use.min(slabs) as f32 / slabs.max(1) as f32,
             is_damaged: ledger.damaged > 0 || !has_claims || !has_records,
         })
