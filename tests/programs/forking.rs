@@ -8,9 +8,12 @@
 //! * `own`: the child makes a provider of its own named "own" and records an event;
 //! * `nested`: the child forks a child that records an event;
 //! * `threads`: four threads fork at once, while others record;
+//! * `many`: 300 children live at once, and record an event each at the same time; says how many milliseconds
+//!   the slowest took for it;
 //! * `outlive`: the child prints its pid and lives until stdin is closed, the parent does not wait.
 
-use std::io::Read;
+use std::io::{Read, Write};
+use std::time::Instant;
 use trace_provider::{Scope, TraceProvider, instant};
 
 fn main() {
@@ -43,6 +46,7 @@ fn main() {
                     });
                 }
             }),
+            "many" => println!("{}", many()),
             "outlive" => {
                 // SAFETY: as above.
                 if unsafe { libc::fork() } == 0 {
@@ -60,6 +64,40 @@ fn main() {
 
 fn child_event(number: u32) {
     instant!("forking", "child", Scope::Thread, "pid" => std::process::id(), "n" => number);
+}
+
+/// Milliseconds that the slowest of many children took for its first event.
+fn many() -> u32 {
+    let pipe = || std::io::pipe().expect("a pipe");
+    // Each ends when the parent closes it; what the children say goes the other way.
+    let ((mut go, begin), (mut told, say), (mut over, end)) = (pipe(), pipe(), pipe());
+    let mut children = Vec::new();
+    for _ in 0..300 {
+        // SAFETY: the child goes on with what it has of the parent, and ends.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            drop((begin, end));
+            let _ = go.read(&mut [0]);
+            let now = Instant::now();
+            child_event(0);
+            let took = u32::try_from(now.elapsed().as_millis()).unwrap_or(u32::MAX);
+            (&say).write_all(&took.to_le_bytes()).expect("the parent listens");
+            let _ = over.read(&mut [0]);
+            // SAFETY: ends the process at once.
+            unsafe { libc::_exit(0) };
+        }
+        children.push(child);
+    }
+    drop(begin);
+    let took = children.iter().map(|_| {
+        let mut took = [0; 4];
+        told.read_exact(&mut took).expect("a child says something");
+        u32::from_le_bytes(took)
+    });
+    let slowest = took.max().unwrap_or(0);
+    drop(end);
+    children.into_iter().for_each(wait);
+    slowest
 }
 
 /// Does something in a forked child that then exits, and waits for it.

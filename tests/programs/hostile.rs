@@ -163,6 +163,7 @@ fn spoil_fifo(how: &str) {
         buffer_header: VersionRange::only(1),
         tick_source: zx_sim::ticks::source().name().to_owned(),
         dumps_memory: false,
+        parent: None,
     };
     let message = RegistryRequest::RegisterProvider(registration).encode(Txid::ONE_WAY).expect("it fits");
     registry.write(&message.bytes, message.handles).expect("the manager listens");

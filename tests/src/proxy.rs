@@ -78,6 +78,7 @@ pub fn register(runtime: &Path, name: &str) -> (Channel, RegistryResponse) {
         buffer_header: VersionRange::only(1),
         tick_source: zx_sim::ticks::source().name().to_owned(),
         dumps_memory: false,
+        parent: None,
     };
     let registry = wait_for("the manager to listen", || Channel::connect(&runtime.join("registry")).ok());
     // The connection stays until the answer, so that registrations come in their order.

@@ -31,17 +31,17 @@ impl Summary<'_> {
             if let Some(warning) = lost(provider) {
                 text.push_str(&format!("trace: {warning}\n"));
             }
-            if !provider.problem.is_empty() {
-                // The manager's directory is the client's to choose.
-                let is_full = provider.problem.starts_with("no room in");
-                let advice = if is_full { format!("; {}", connection::advice()) } else { String::new() };
-                let warning = console::style("warning").for_stderr().yellow();
-                text.push_str(&format!(
-                    "trace: {warning}: {}: {}{advice}\n",
-                    label(provider),
-                    Shown(&provider.problem)
-                ));
-            }
+        }
+        for (problem, with_it) in problems(self.providers) {
+            // The manager's directory is the client's to choose.
+            let is_full = problem.starts_with("no room in");
+            let advice = if is_full { format!("; {}", connection::advice()) } else { String::new() };
+            let warning = console::style("warning").for_stderr().yellow();
+            let labels: Vec<String> = with_it.iter().map(|provider| label(provider)).collect();
+            let count =
+                if labels.len() > 1 { format!("{} providers: ", labels.len()) } else { String::new() };
+            let labels = labels.join(", ");
+            text.push_str(&format!("trace: {warning}: {count}{labels}: {}{advice}\n", Shown(problem)));
         }
         if let Some(flags) = advice::flags(self.providers, self.buffer_size) {
             text.push_str(&format!("trace: nothing would have been lost with: {}\n", Shown(&flags)));
@@ -104,6 +104,18 @@ impl Summary<'_> {
         }
         text
     }
+}
+
+/// Every problem with the providers that have it, in the order in which they come.
+fn problems(providers: &[ProviderStats]) -> Vec<(&str, Vec<&ProviderStats>)> {
+    let mut problems: Vec<(&str, Vec<&ProviderStats>)> = Vec::new();
+    for provider in providers.iter().filter(|provider| !provider.problem.is_empty()) {
+        match problems.iter_mut().find(|(problem, _)| *problem == provider.problem) {
+            Some((_, with_it)) => with_it.push(provider),
+            None => problems.push((&provider.problem, vec![provider])),
+        }
+    }
+    problems
 }
 
 /// What a provider lost, by reason; that a circular buffer has gone over its oldest is what it is for.
@@ -186,6 +198,21 @@ mod tests {
         trace: warning: renderer (pid 42) dropped 3000 records: 3000 (buffer full)
         trace: nothing would have been lost with: --provider-buffer-size renderer:20MB
         trace: 2000 events of 2 providers in t.fxt (33000 bytes)
+        ");
+    }
+
+    #[test]
+    fn providers_with_the_same_problem_are_counted_and_named_in_one_line() {
+        let late = |pid| ProviderStats { pid, problem: "it was late".into(), ..provider("app", 0) };
+        let other = ProviderStats { problem: "it is gone".into(), ..provider("other", 0) };
+        insta::assert_snapshot!(text(&[late(1), other, late(2)]), @r"
+        provider  pid  events  bytes  fill  dropped  end
+        app         1    1000  16000  62 %        0  ended
+        other      42    1000  16000  62 %        0  ended
+        app         2    1000  16000  62 %        0  ended
+        trace: warning: 2 providers: app (pid 1), app (pid 2): it was late
+        trace: warning: other (pid 42): it is gone
+        trace: 3000 events of 3 providers in t.fxt (33000 bytes)
         ");
     }
 

@@ -370,6 +370,7 @@ mod tests {
                 dropped: 2,
                 fill: 62.5,
                 is_damaged: false,
+                held: 0,
             }],
         }
     }

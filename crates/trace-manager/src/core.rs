@@ -64,6 +64,8 @@ pub enum Event {
         pid: u64,
         /// Its user.
         uid: Uid,
+        /// Its application has waited for its registration in vain, and has gone on.
+        is_late: bool,
     },
     /// A provider's channel was closed, by itself or by its death: it is no longer registered.
     ProviderClosed {
@@ -289,6 +291,7 @@ struct Provider {
     name: String,
     pid: u64,
     uid: Uid,
+    is_late: bool,
 }
 
 /// The manager's state.
@@ -312,15 +315,16 @@ impl Core {
     /// Takes in what happened.
     pub fn handle_event(&mut self, now: Now, event: Event) {
         match event {
-            Event::ProviderRegistered { provider, name, pid, uid } => {
-                let registered = Provider { name, pid, uid };
+            Event::ProviderRegistered { provider, name, pid, uid, is_late } => {
+                let registered = Provider { name, pid, uid, is_late };
                 let owner = self.owner;
                 if let Some(session) =
                     self.session.as_mut().filter(|session| session.uid().may_see(uid, owner))
                 {
                     session.handle_new_provider(provider, &registered, &mut self.actions);
                 }
-                self.providers.insert(provider, registered);
+                // To the next session it is one that was there before.
+                self.providers.insert(provider, Provider { is_late: false, ..registered });
             }
             Event::ProviderClosed { provider, is_dead } => {
                 self.providers.remove(&provider);

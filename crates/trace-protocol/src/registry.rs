@@ -20,6 +20,7 @@ const PROTOCOL: Field = Field::new(3, "protocol versions");
 const BUFFER_HEADER: Field = Field::new(4, "buffer header versions");
 const TICK_SOURCE: Field = Field::new(5, "tick source bytes");
 const DUMPS_MEMORY: Field = Field::new(6, "dumps_memory");
+const PARENT: Field = Field::new(7, "parent");
 
 const STATUS: Field = Field::new(1, "status");
 const STARTED: Field = Field::new(2, "started");
@@ -52,6 +53,8 @@ pub struct Registration<H> {
     /// It understands [`ProviderRequest::DumpMemory`](crate::provider::ProviderRequest::DumpMemory). Older
     /// ones do not say so.
     pub dumps_memory: bool,
+    /// The process that a forked child was forked from, in the provider's pid namespace.
+    pub parent: Option<u64>,
 }
 
 /// In the runtime directory while every program that may register there is being recorded, or is about to be.
@@ -121,6 +124,7 @@ impl<H> Message<H> for RegistryRequest<H> {
         if registration.dumps_memory {
             table.put(DUMPS_MEMORY, &true)?;
         }
+        table.put_some(PARENT, registration.parent.as_ref())?;
         method.encode(txid, table.finish()?, vec![registration.provider])
     }
 
@@ -137,6 +141,7 @@ impl<H> Message<H> for RegistryRequest<H> {
             buffer_header: require_range(&table, BUFFER_HEADER)?,
             tick_source: table.require_string(TICK_SOURCE, MAX_TICK_SOURCE_BYTES)?,
             dumps_memory: table.find(DUMPS_MEMORY)?.unwrap_or(false),
+            parent: table.find(PARENT)?,
         };
         let request = if method.ordinal == REGISTER.ordinal {
             RegistryRequest::RegisterProvider(registration)

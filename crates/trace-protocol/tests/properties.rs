@@ -48,6 +48,7 @@ fn registration() -> impl Strategy<Value = Registration<H>> {
             buffer_header,
             tick_source,
             dumps_memory: pid.is_multiple_of(2),
+            parent: (pid % 3 == 0).then_some(pid >> 1),
         })
 }
 

@@ -41,6 +41,8 @@ pub(crate) enum Order {
     Flush,
     /// Tell the manager.
     Alert(String),
+    /// The application waits no longer for the answer to its registration.
+    GoOn,
 }
 
 /// The application's way to its provider's thread. Nothing here waits.
@@ -123,7 +125,7 @@ const KEY_ANSWER: u64 = 4;
 /// The state of the provider's thread.
 pub(crate) struct Dispatcher {
     name: String,
-    synchronously: bool,
+    is_answer_wanted: bool,
     progress: Sender<Progress>,
     orders: Orders,
     received: OrderReceiver,
@@ -136,6 +138,8 @@ pub(crate) struct Dispatcher {
     watch: Option<Watch>,
     /// The manager has said that it does not serve this provider.
     is_refused: Cell<bool>,
+    /// The application has waited in vain; until a manager knows that.
+    has_gone_on: Cell<bool>,
 }
 
 /// How long to wait before each further attempt to connect to a manager whose queue is full.
@@ -172,7 +176,7 @@ impl Dispatcher {
     /// On a thread with descriptors of its own. None when it can have no more of them.
     pub fn new(
         name: String,
-        synchronously: bool,
+        is_answer_wanted: bool,
         progress: Sender<Progress>,
         (orders, received): (Orders, OrderReceiver),
         wakes: WakeReceiver,
@@ -183,7 +187,7 @@ impl Dispatcher {
         let (is_deaf, watch) = (Cell::new(false), None);
         Some(Self {
             name,
-            synchronously,
+            is_answer_wanted,
             progress,
             orders,
             received,
@@ -193,6 +197,7 @@ impl Dispatcher {
             directories,
             watch,
             is_refused: Cell::new(false),
+            has_gone_on: Cell::new(false),
         })
     }
 
@@ -287,7 +292,7 @@ impl Dispatcher {
 
     /// Registers with a manager, if one listens.
     fn register(&self) -> Found {
-        let found = manager::register(&self.directories, &self.name, self.synchronously);
+        let found = manager::register(&self.directories, &self.name, self.is_answer_wanted);
         if matches!(&found, Found::Manager(line) if line.answer.is_none()) {
             let _ = self.progress.send(Progress::NotRecording);
         }
@@ -306,6 +311,7 @@ impl Dispatcher {
     /// Does what the manager says until it is gone.
     fn follow(&self, mut line: Line) -> End {
         let signals = Signals::READABLE | Signals::PEER_CLOSED;
+        self.go_on(&mut line);
         let answer = line.answer.as_ref().map(|answer| (answer, KEY_ANSWER));
         let objects = answer.into_iter().chain([(&line.channel, KEY_CHANNEL)]);
         for (object, key) in objects {
@@ -320,6 +326,7 @@ impl Dispatcher {
             if keys.contains(&KEY_WAKER) && self.obey(&mut session) {
                 break End::Dropped;
             }
+            self.go_on(&mut line);
             if keys.contains(&KEY_FIFO) && session.as_mut().is_some_and(|session| !session.read_fifo()) {
                 self.end_session(&mut session);
             }
@@ -343,6 +350,16 @@ impl Dispatcher {
         end
     }
 
+    /// Lets the manager find nobody who waits for its answer, where the application has gone on.
+    //= docs/protocol.md#a-recording-is-announced
+    fn go_on(&self, line: &mut Line) {
+        if self.has_gone_on.take()
+            && let Some(answer) = line.answer.take()
+        {
+            let _ = self.waits.remove(&answer);
+        }
+    }
+
     /// Does what the application wants. True if that is to end.
     fn obey(&self, session: &mut Option<Session>) -> bool {
         if !self.is_deaf.get() && !self.wakes.reset() {
@@ -356,6 +373,7 @@ impl Dispatcher {
             match (order, session.as_mut()) {
                 (Order::Flush, Some(session)) => session.flush(),
                 (Order::Alert(name), Some(session)) => session.alert(name),
+                (Order::GoOn, _) => self.has_gone_on.set(true),
                 (Order::Flush | Order::Alert(_), None) => {}
             }
         }

@@ -14,7 +14,7 @@
 use crate::provider::TraceProvider;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Once;
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use trace_engine::engine;
 use zx_sim::WakeSender;
 
@@ -34,6 +34,16 @@ static PLACES: [Place; 16] =
         16];
 /// What the provider is called that was registered last.
 static NAME: AtomicPtr<String> = AtomicPtr::new(core::ptr::null_mut());
+
+/// The process that this one was forked from; 0 where it was started as a program of its own, or where its
+/// parent has no number in its pid namespace.
+static PARENT: AtomicU32 = AtomicU32::new(0);
+
+/// The process that this one was forked from.
+pub(crate) fn parent() -> Option<u64> {
+    let parent = PARENT.load(Ordering::Relaxed);
+    (parent != 0).then_some(u64::from(parent))
+}
 
 /// A descriptor that forked children close, for as long as this lives.
 #[derive(Debug)]
@@ -78,6 +88,10 @@ pub(crate) fn register_children_as(name: &str) {
 }
 
 extern "C" fn after_fork_in_child() {
+    // Where the parent has died already, it is the process that took its place.
+    // SAFETY: a number (F1).
+    let parent = unsafe { libc::getppid() };
+    PARENT.store(u32::try_from(parent).unwrap_or(0), Ordering::Relaxed);
     for place in &PLACES {
         let number = place.number.swap(FREE, Ordering::Acquire);
         if number >= 0 {

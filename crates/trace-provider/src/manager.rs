@@ -1,13 +1,16 @@
 //! Finds a manager and registers with it.
 
 use crate::dispatcher::Progress;
+use crate::fork;
+use rustix::fs::{Mode, OFlags};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use trace_protocol::registry::{
     RECORDING_OF_ALL, Registration, RegistryRequest, RegistryResponse, RegistryStatus, recording_of,
 };
 use trace_protocol::{Message, Txid, VersionRange};
 use zx_sim::environment::variable;
-use zx_sim::{Channel, Error, Handle, RuntimeDir};
+use zx_sim::{Channel, Error, Handle, RuntimeDir, ticks};
 
 /// Names the directory of the manager to register with.
 const RUNTIME_VARIABLE: &str = "TRACE_RUNTIME_DIR";
@@ -33,12 +36,38 @@ pub(crate) fn is_recording() -> bool {
     directories().iter().any(|directory| is_announced(directory))
 }
 
+/// Whether every manager that has announced a recording is stopped, as by a debugger: then it gives no sign.
+pub(crate) fn is_stopped() -> bool {
+    let directories = directories();
+    let mut announced = directories.iter().flat_map(|directory| announcements(directory)).peekable();
+    announced.peek().is_some() && announced.all(|file| is_announcer_stopped(&file).unwrap_or(false))
+}
+
+/// Whether the process that has made an announcement is stopped. None where that cannot be found out.
+fn is_announcer_stopped(file: &Path) -> Option<bool> {
+    // In a directory that is another user's, anything may have its name.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = std::fs::File::from(rustix::fs::open(file, flags, Mode::empty()).ok()?);
+    let mut text = String::new();
+    file.take(16).read_to_string(&mut text).ok()?;
+    let manager: u32 = text.trim().parse().ok()?;
+    // `42 (trace) T 1 …`
+    let stat = std::fs::read_to_string(format!("/proc/{manager}/stat")).ok()?;
+    let (_, state) = stat.rsplit_once(") ")?;
+    Some(state.starts_with(['T', 't']))
+}
+
 /// Whether the manager of a directory has announced that this user's programs are being recorded.
-//= docs/protocol.md#a-recording-is-announced
 fn is_announced(directory: &Path) -> bool {
+    announcements(directory).next().is_some()
+}
+
+/// The files in a directory that announce a recording of this user's programs.
+//= docs/protocol.md#a-recording-is-announced
+fn announcements(directory: &Path) -> impl Iterator<Item = PathBuf> {
     let own = recording_of(rustix::process::geteuid().as_raw());
-    let is_there = |name: &str| directory.join(name).symlink_metadata().is_ok();
-    is_there(RECORDING_OF_ALL) || is_there(&own)
+    let paths = [RECORDING_OF_ALL, &own].map(|name| directory.join(name));
+    paths.into_iter().filter(|path| path.symlink_metadata().is_ok())
 }
 
 /// What became of a registration.
@@ -53,7 +82,7 @@ pub(crate) enum Found {
 
 /// Registers with the first manager that listens, and does not wait for its answer. There is one if that is
 /// wanted, and where the manager has announced a recording.
-pub(crate) fn register(directories: &[PathBuf], name: &str, synchronously: bool) -> Found {
+pub(crate) fn register(directories: &[PathBuf], name: &str, is_answer_wanted: bool) -> Found {
     for directory in directories {
         let registry = match Channel::connect(&directory.join(REGISTRY)) {
             Err(Error::ShouldWait) => return Found::Busy,
@@ -61,7 +90,7 @@ pub(crate) fn register(directories: &[PathBuf], name: &str, synchronously: bool)
         };
         let register = |registry| {
             // Looked at once a manager has been found: one that ends takes the announcement with it.
-            register_with(registry, name, synchronously || is_announced(directory))
+            register_with(registry, name, is_answer_wanted || is_announced(directory))
         };
         if let Some(line) = registry.and_then(register) {
             return Found::Manager(line);
@@ -84,7 +113,7 @@ fn may_be_trusted(registry: &Channel) -> bool {
     })
 }
 
-fn register_with(registry: Channel, name: &str, synchronously: bool) -> Option<Line> {
+fn register_with(registry: Channel, name: &str, is_answer_wanted: bool) -> Option<Line> {
     let (ours, theirs) = Channel::pair().ok()?;
     let registration = Registration {
         provider: theirs.into_handle(),
@@ -92,17 +121,18 @@ fn register_with(registry: Channel, name: &str, synchronously: bool) -> Option<L
         name: name.to_owned(),
         protocol: VersionRange::PROTOCOL,
         buffer_header: VersionRange::only(trace_engine::BUFFER_VERSION),
-        tick_source: zx_sim::ticks::source_name().to_owned(),
+        tick_source: ticks::source_name().to_owned(),
         dumps_memory: true,
+        parent: fork::parent(),
     };
-    let (request, txid) = if synchronously {
+    let (request, txid) = if is_answer_wanted {
         (RegistryRequest::RegisterProviderSynchronously(registration), Txid(1))
     } else {
         (RegistryRequest::RegisterProvider(registration), Txid::ONE_WAY)
     };
     let message = request.encode(txid).ok()?;
     registry.write(&message.bytes, message.handles).ok()?;
-    Some(Line { channel: ours, answer: synchronously.then_some(registry) })
+    Some(Line { channel: ours, answer: is_answer_wanted.then_some(registry) })
 }
 
 /// What a manager answers to a synchronous registration. None where it refuses, which it says with its reason

@@ -11,17 +11,22 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use trace_engine::engine;
+use trace_format::shown::Shown;
 use zx_sim::{WakeSender, debuglog};
 
-/// Set to `1` by `trace record` in the environment of its command, for managers that do not announce recordings.
+/// Set to `1` by `trace record` in the environment of its command, for managers that announce no recording.
 const RECORD_VARIABLE: &str = "TRACE_RECORD";
-/// How long a program that starts while a recording is announced waits for its manager's first sign.
+/// How long a program that starts while a recording is announced waits for the first sign of a manager whose
+/// process is stopped.
 const FIRST_SIGN_WAIT: Duration = Duration::from_secs(1);
-/// How long a program that is being recorded waits for each next sign of its manager's: the answer to its
-/// registration, its buffer, the start.
+/// How long it waits for each next sign of its manager's, and for the first of one that is not stopped: the
+/// answer to its registration, its buffer, the start.
 const START_WAIT: Duration = Duration::from_secs(5);
 /// How long a synchronous registration waits for the manager's answer.
 const REGISTRATION_WAIT: Duration = Duration::from_secs(5);
+
+/// What is said of a program that has waited in vain.
+const LATE: &str = "the trace manager has not answered in time; events are not recorded until it does";
 
 /// A registration with the trace manager of this machine, for as long as it is alive.
 ///
@@ -69,25 +74,25 @@ pub enum Registration {
 }
 
 impl TraceProvider {
-    /// Registers in the background. Infallible. Returns at once, unless a recording is running: then it blocks
-    /// until recording has started here, so that the first event is recorded. That takes some milliseconds,
-    /// more on a busy machine or where the buffer is large. It gives up when the manager does nothing for 1 s
-    /// (5 s below `trace record`), or for 5 s after it has answered; the program then runs on, and is recorded
-    /// from when the manager is ready. A manager that does not run or does not answer is not waited for while
-    /// nothing is recorded.
+    /// Registers in the background. Infallible. Returns at once, unless a recording is running: then it
+    /// blocks until recording has started here, so that the first event is recorded. That takes some
+    /// milliseconds, more on a busy machine or where the buffer is large. It gives up when the manager gives
+    /// no sign for 5 s, or when its process is stopped and it has not answered for 1 s; the program then says
+    /// so on stderr, runs on, and is recorded from when the manager is ready. While nothing is recorded it
+    /// waits for no manager at all.
     ///
     /// An application that starts before any manager is picked up when one starts. `name` is cut to 100
     /// bytes; an empty name becomes that of the process.
     #[must_use = "the provider is unregistered when this is dropped"]
     pub fn new(name: &str) -> Self {
         let is_below_record = is_below_record();
-        let first_wait = match is_below_record {
-            true => Some(START_WAIT),
-            false => manager::is_recording().then_some(FIRST_SIGN_WAIT),
+        let first_wait = match manager::is_recording() {
+            true => Some(FIRST_SIGN_WAIT),
+            false => is_below_record.then_some(START_WAIT),
         };
         let (provider, progress) = Self::spawn(name, is_below_record);
         if let Some(first_wait) = first_wait {
-            wait_for_start(&progress, first_wait);
+            provider.wait_for_start(name, &progress, first_wait);
         }
         provider
     }
@@ -99,7 +104,7 @@ impl TraceProvider {
         let (provider, progress) = Self::spawn(name, true);
         let registration = wait_for_registration(&progress);
         if registration == (Registration::Registered { already_started: true }) {
-            wait_for_start(&progress, START_WAIT);
+            provider.wait_for_start(name, &progress, START_WAIT);
         }
         (provider, registration)
     }
@@ -136,7 +141,7 @@ impl TraceProvider {
         ask::config()
     }
 
-    fn spawn(name: &str, synchronously: bool) -> (Self, Receiver<Progress>) {
+    fn spawn(name: &str, is_answer_wanted: bool) -> (Self, Receiver<Progress>) {
         let (sender, progress) = unbounded();
         let name = provider_name(name);
         fork::register_children_as(&name);
@@ -144,10 +149,40 @@ impl TraceProvider {
             engine::prepare();
         }
         callbacks::prepare();
-        let running = Running::start(name.clone(), synchronously, sender).inspect_err(|reason| {
+        let running = Running::start(name.clone(), is_answer_wanted, sender).inspect_err(|reason| {
             debuglog::write_for_process(&format!("trace provider \"{name}\": not traced: {reason}"));
         });
         (Self { running: running.ok(), pid: std::process::id() }, progress)
+    }
+
+    fn wait_for_start(&self, name: &str, progress: &Receiver<Progress>, first_wait: Duration) {
+        let begin = Instant::now();
+        let mut deadline = begin + first_wait;
+        loop {
+            match progress.recv_deadline(deadline) {
+                Ok(Progress::Initializing | Progress::Registered { already_started: true }) => {
+                    deadline = Instant::now() + START_WAIT;
+                }
+                Ok(
+                    Progress::Registered { already_started: false }
+                    | Progress::NotRecording
+                    | Progress::Started
+                    | Progress::NoManager
+                    | Progress::Refused { .. },
+                )
+                | Err(RecvTimeoutError::Disconnected) => return,
+                // One that is only busy gives a sign sooner or later.
+                Err(RecvTimeoutError::Timeout) if deadline < begin + START_WAIT && !manager::is_stopped() => {
+                    deadline = begin + START_WAIT;
+                }
+                Err(RecvTimeoutError::Timeout) => break,
+            }
+        }
+        if let Some(running) = &self.running {
+            running.orders.give(Order::GoOn);
+        }
+        let text = format!("trace provider \"{name}\": {LATE}");
+        debuglog::write_for_process(&Shown(&text).to_string());
     }
 
     /// Asks for what was recorded so far to be handed to the manager: in streaming mode the half of the
@@ -161,7 +196,7 @@ impl TraceProvider {
 }
 
 impl Running {
-    fn start(name: String, synchronously: bool, progress: Sender<Progress>) -> Result<Self, String> {
+    fn start(name: String, is_answer_wanted: bool, progress: Sender<Progress>) -> Result<Self, String> {
         let (waker, wakes) = zx_sim::wake_pair().map_err(|error| error.to_string())?;
         let closed_in_children = ClosedInChildren::new(&waker);
         let waker = Arc::new(waker);
@@ -169,7 +204,7 @@ impl Running {
         let (end, is_ended) = bounded(0);
         let way = (orders.clone(), received);
         let thread = thread::spawn_apart("trace-dispatch", wakes, move |wakes| {
-            if let Some(dispatcher) = Dispatcher::new(name, synchronously, progress, way, wakes) {
+            if let Some(dispatcher) = Dispatcher::new(name, is_answer_wanted, progress, way, wakes) {
                 dispatcher.run();
             }
             drop(end);
@@ -201,22 +236,6 @@ impl Drop for TraceProvider {
 /// Whether this program, or one that it comes from, was started by `trace record`.
 fn is_below_record() -> bool {
     zx_sim::environment::variable(RECORD_VARIABLE).is_some_and(|value| value == "1")
-}
-
-fn wait_for_start(progress: &Receiver<Progress>, first_wait: Duration) {
-    let mut deadline = Instant::now() + first_wait;
-    while let Ok(progress) = progress.recv_deadline(deadline) {
-        match progress {
-            Progress::Initializing | Progress::Registered { already_started: true } => {
-                deadline = Instant::now() + START_WAIT;
-            }
-            Progress::Registered { already_started: false }
-            | Progress::NotRecording
-            | Progress::Started
-            | Progress::NoManager
-            | Progress::Refused { .. } => break,
-        }
-    }
 }
 
 fn wait_for_registration(progress: &Receiver<Progress>) -> Registration {

@@ -20,6 +20,8 @@ use std::path::{Path, PathBuf};
 pub const MAX_MESSAGE_BYTES: usize = 65_536;
 /// Most handles in a message.
 pub const MAX_MESSAGE_HANDLES: usize = 64;
+/// Connections that wait to be accepted. With the kernel's most, 4096, an honest one waited for seconds
+/// behind those of a flood; behind so few it mostly waits for tenths of that, and tries a full queue again.
 const BACKLOG: i32 = 128;
 
 /// One end of a channel.

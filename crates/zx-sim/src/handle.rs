@@ -2,8 +2,8 @@
 
 use rustix::fs::{AtFlags, FileType, SealFlags, StatxFlags};
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, RecvMsg, Shutdown, SocketType,
-    sockopt,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, RecvMsg, ReturnFlags, Shutdown,
+    SocketType, sockopt,
 };
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
@@ -113,17 +113,36 @@ const UNREAD_BYTES: usize = 64 << 10;
 fn empty(socket: &OwnedFd) {
     // Nothing comes after.
     let _ = rustix::net::shutdown(socket, Shutdown::Both);
-    // A stream gives what lies before the next handles at once.
-    let mut bytes = vec![0; UNREAD_BYTES];
+    // A stream gives what lies before the next handles at once; of a message the rest is dropped.
     let is_stream = sockopt::socket_type(socket).is_ok_and(|kind| kind == SocketType::STREAM);
+    let mut bytes = vec![0; if is_stream { UNREAD_BYTES } else { 1 }];
     for _ in 0..MAX_UNREAD {
         match receive_handles(socket, &mut bytes, RecvFlags::empty()) {
-            // Of messages, the end looks like an empty one.
-            Ok((received, handles)) if is_stream && received.bytes == 0 && handles.is_empty() => break,
+            Ok((received, handles)) if received.bytes == 0 && handles.is_empty() => {
+                if is_stream || !has_message(socket) {
+                    break;
+                }
+            }
             Ok((_, handles)) => drop(handles),
+            // That the other end has closed without reading everything is reported once, before the rest.
+            Err(rustix::io::Errno::CONNRESET) => {}
             Err(_) => break,
         }
     }
+}
+
+/// Whether a socket of messages has one unread, after its shutdown. An empty one looks like the end, but only
+/// a message has a sender's credentials, for which there is no room here.
+fn has_message(socket: &OwnedFd) -> bool {
+    let with_credentials = |is_on| sockopt::set_socket_passcred(socket, is_on).is_ok();
+    if !with_credentials(true) {
+        return true;
+    }
+    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+    let mut none = RecvAncillaryBuffer::new(&mut []);
+    let peeked = rustix::net::recvmsg(socket, &mut [IoSliceMut::new(&mut [0])], &mut none, flags);
+    // With them, a further message would be read as one that may come from any pid namespace.
+    with_credentials(false) && peeked.is_ok_and(|peeked| peeked.flags.contains(ReturnFlags::CTRUNC))
 }
 
 /// Most handles that the kernel lets a message have. With room for fewer it would close the rest itself.

@@ -70,30 +70,36 @@ fn a_forked_child_of_a_program_that_nobody_was_recording_is_recorded_from_its_fi
     assert!(stderr(&output).contains("trace: 8 events of 3 providers in "), "{output:?}");
 }
 
-/// What the program took to make its provider and to drop it, while a manager is frozen.
-fn times_beside_a_frozen_manager(sandbox: &Sandbox) -> (u64, u64) {
+/// What the program took to make its provider and to drop it, while a manager is frozen, and what it said.
+fn times_beside_a_frozen_manager(sandbox: &Sandbox) -> (u64, u64, String) {
     let manager = sandbox.manager_pid().expect("a manager runs");
     freeze(manager);
-    let output = said(sandbox.spawn("first", &["10"]));
+    let output = sandbox.spawn("first", &["10"]).finish();
     kill(manager, Signal::CONT);
-    let (made, dropped) = output.trim().split_once(' ').expect("two numbers");
-    (made.parse().unwrap(), dropped.parse().unwrap())
+    let times = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (made, dropped) = times.trim().split_once(' ').expect("two numbers");
+    (made.parse().unwrap(), dropped.parse().unwrap(), stderr(&output))
 }
 
-/// A wait would take 1 s or 5 s; on a busy machine anything may take a while.
+const LATE: &str = "trace provider \"first\": the trace manager has not answered in time; \
+                    events are not recorded until it does\n";
+
+/// A wait would take 1 s at least; on a busy machine anything may take a while.
 #[test]
 fn a_frozen_manager_that_records_nothing_is_not_waited_for() {
     let sandbox = Sandbox::new();
     succeeds(&sandbox, &["list-providers"]);
-    let (made, dropped) = times_beside_a_frozen_manager(&sandbox);
+    let (made, dropped, said) = times_beside_a_frozen_manager(&sandbox);
     assert!(made < 1000 && dropped < 1000, "{made} ms, {dropped} ms");
+    assert_eq!(said, "");
 }
 
 #[test]
 fn a_frozen_manager_that_records_is_waited_for_for_a_second_and_the_program_is_named() {
     let sandbox = Sandbox::new();
     succeeds(&sandbox, &["start"]);
-    let (made, dropped) = times_beside_a_frozen_manager(&sandbox);
+    let (made, dropped, said) = times_beside_a_frozen_manager(&sandbox);
+    assert_eq!(said, LATE);
     assert!((1000..5000).contains(&made) && dropped < 1000, "{made} ms, {dropped} ms");
     // Its registration waits in the queue; it has ended when the manager reads it.
     let output = succeeds(&sandbox, &["stop"]);
@@ -101,6 +107,23 @@ fn a_frozen_manager_that_records_is_waited_for_for_a_second_and_the_program_is_n
     assert!(text.contains("  ended before its start\n") && !text.contains("warning"), "{text}");
     assert!(text.contains("trace: 0 events of 1 provider in "), "{text}");
     succeeds(&sandbox, &["check", "trace.fxt"]);
+}
+
+#[test]
+fn a_program_that_could_not_join_in_time_is_named_and_recorded_from_then_on() {
+    let sandbox = Sandbox::new();
+    succeeds(&sandbox, &["start"]);
+    let manager = sandbox.manager_pid().expect("a manager runs");
+    freeze(manager);
+    let mut program = sandbox.spawn("emit", &["1", "1", "--wait", "--on"]);
+    let pid = program.line();
+    kill(manager, Signal::CONT);
+    assert_eq!(program.line(), "on");
+    said(program);
+    let text = stderr(&succeeds(&sandbox, &["stop"]));
+    let late = "it could not join in time: what it did before is not recorded";
+    assert!(text.contains(&format!("trace: warning: emit (pid {pid}): {late}\n")), "{text}");
+    assert!(text.contains("trace: 14 events of 1 provider in "), "{text}");
 }
 
 #[test]
@@ -138,6 +161,7 @@ fn registration(provider: Channel) -> Registration<Handle> {
         buffer_header: VersionRange::only(1),
         tick_source: zx_sim::ticks::source().name().to_owned(),
         dumps_memory: false,
+        parent: None,
     }
 }
 

@@ -1,6 +1,8 @@
 //! Programs that fork: no child writes into its parent's buffer, and each is a provider of its own.
 
 use std::collections::BTreeMap;
+use trace_format::kernel_object::TYPE_PROCESS;
+use trace_reader::{Item, Reader, Value};
 use trace_tests::{Archive, Sandbox, wait_for};
 
 fn record(what: &[&str]) -> Archive {
@@ -97,4 +99,45 @@ fn a_child_that_outlives_its_parent_does_not_keep_it_registered() {
     let mut parent = sandbox.spawn("forking", &["outlive"]);
     parent.line();
     wait_for("the parent to be forgotten", || (registered() == Some(1)).then_some(()));
+}
+
+/// Whose child each process is, as the manager says it.
+fn parents(file: &std::path::Path) -> BTreeMap<u64, u64> {
+    let mut parents = BTreeMap::new();
+    let bytes = std::fs::read(file).unwrap();
+    let mut reader = Reader::new(&bytes[..]).unwrap();
+    while let Some(found) = reader.next_item().unwrap() {
+        if let Item::KernelObject { object_type: TYPE_PROCESS, koid, arguments, .. } = found.item {
+            let parent = arguments.iter().find_map(|(name, value)| match value {
+                Value::Koid(parent) if name == "parent" => Some(parent.0),
+                _ => None,
+            });
+            parents.extend(parent.map(|parent| (koid.0, parent)));
+        }
+    }
+    parents
+}
+
+//= docs/protocol.md#the-managers-own-provider
+#[test]
+fn three_hundred_children_alive_at_once_are_recorded_and_the_archive_says_whose_they_are() {
+    let sandbox = Sandbox::new();
+    sandbox.trace(["start", "--buffer-size", "1"]);
+    let mut program = sandbox.spawn("forking", &["many"]);
+    let pid = u64::from(program.pid());
+    let slowest = program.line();
+    let output = program.finish();
+    assert!(output.status.success(), "{output:?}");
+    let output = sandbox.trace(["stop"]);
+    let text = trace_tests::scene::stderr(&output);
+    assert!(text.contains("trace: 302 events of 301 providers in "), "the slowest: {slowest} ms; {text}");
+    assert!(!text.contains("warning"), "{text}");
+    let archive = Archive::read(&sandbox.file("trace.fxt"));
+    let mut expected = vec![vec!["before", "after"]];
+    expected.extend(vec![vec!["child"]; 300]);
+    assert_eq!(by_process(&archive), expected);
+    let children = archive.events.iter().filter(|event| event.name() == "child");
+    let children: BTreeMap<u64, u64> = children.map(|event| (event.event.process.0, pid)).collect();
+    assert_eq!(parents(&sandbox.file("trace.fxt")), children);
+    assert!(sandbox.trace(["check", "trace.fxt"]).status.success());
 }

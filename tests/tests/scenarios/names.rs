@@ -110,6 +110,7 @@ fn register_in_vain(sandbox: &Sandbox) -> Channel {
         buffer_header: VersionRange::only(1),
         tick_source: spoof!("clock").chars().take(10).collect(),
         dumps_memory: false,
+        parent: None,
     };
     let message = RegistryRequest::RegisterProvider(registration).encode(Txid::ONE_WAY).expect("it fits");
     registry.write(&message.bytes, message.handles).expect("the manager listens");

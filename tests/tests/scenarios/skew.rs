@@ -32,6 +32,7 @@ fn a_provider_of_an_unknown_version_is_told_so_and_the_log_says_it() {
             buffer_header,
             tick_source: zx_sim::ticks::source().name().to_owned(),
             dumps_memory: false,
+            parent: None,
         };
         let message = RegistryRequest::RegisterProvider(registration).encode(Txid::ONE_WAY).unwrap();
         registry.write(&message.bytes, message.handles).unwrap();

@@ -29,8 +29,9 @@ pub(crate) fn begin(config: &TraceConfig, rate: TicksPerSecond, out: &mut Vec<u8
     record(&Record::Initialization(Initialization { ticks_per_second: rate }), out);
     let process = Koid(zx_sim::process_koid());
     let thread = Koid(zx_sim::thread_koid());
-    name_object(TYPE_PROCESS, process, &[], out);
-    name_object(TYPE_THREAD, thread, &[argument(PROCESS_ARGUMENT, ArgumentValue::Koid(process))], out);
+    object(TYPE_PROCESS, process, OWN_NAME, &[], out);
+    let of_process = [argument(PROCESS_ARGUMENT, ArgumentValue::Koid(process))];
+    object(TYPE_THREAD, thread, OWN_NAME, &of_process, out);
     let system = rustix::system::uname();
     let host = system.nodename().to_string_lossy();
     let kernel = format!("{} {}", system.sysname().to_string_lossy(), system.release().to_string_lossy());
@@ -50,6 +51,24 @@ pub(crate) fn begin(config: &TraceConfig, rate: TicksPerSecond, out: &mut Vec<u8
         ],
         out,
     );
+}
+
+/// Name of the argument that holds the process which another was forked from.
+const PARENT_ARGUMENT: &str = "parent";
+
+/// A provider's process, and the one that it was forked from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Forked {
+    pub process: Koid,
+    pub parent: Koid,
+}
+
+/// Queues whose child a provider is. The process keeps the name that its own records give it.
+//= docs/protocol.md#the-managers-own-provider
+pub(crate) fn forked(Forked { process, parent }: Forked, out: &mut Vec<u8>) {
+    archive::provider_section(OWN_ID, out);
+    let arguments = [argument(PARENT_ARGUMENT, ArgumentValue::Koid(parent))];
+    object(TYPE_PROCESS, process, "", &arguments, out);
 }
 
 /// Queues what is known when it ends.
@@ -85,13 +104,9 @@ fn instant(name: &str, facts: &[Argument<'_>], out: &mut Vec<u8>) {
     record(&Record::Event(event), out);
 }
 
-fn name_object(object_type: u8, koid: Koid, arguments: &[Argument<'_>], out: &mut Vec<u8>) {
-    let object = KernelObject {
-        object_type,
-        koid,
-        name: inline(OWN_NAME),
-        arguments: Arguments::from_slice(arguments),
-    };
+fn object(object_type: u8, koid: Koid, name: &str, arguments: &[Argument<'_>], out: &mut Vec<u8>) {
+    let arguments = Arguments::from_slice(arguments);
+    let object = KernelObject { object_type, koid, name: inline(name), arguments };
     record(&Record::KernelObject(object), out);
 }
 

@@ -2,6 +2,7 @@
 
 use super::losses::{Losses, Told};
 use crate::archive;
+use crate::archive::facts::{self, Forked};
 use crate::core::Part;
 use crate::problem::problem;
 use serde::{Deserialize, Serialize};
@@ -46,6 +47,8 @@ pub(crate) struct BufferOf {
     pub period: Option<Period>,
     /// Its program may have ended before it wrote the header.
     pub may_be_blank: bool,
+    /// Whose child it is, where the archive is to say so.
+    pub forked: Option<Forked>,
 }
 
 /// What is said of a provider whose buffer says what cannot be.
@@ -237,6 +240,7 @@ impl Transfer {
             if std::mem::replace(&mut progress.is_announced, true) {
                 archive::provider_section(id, out);
             } else {
+                self.buffer.forked.into_iter().for_each(|forked| facts::forked(forked, out));
                 archive::provider_info(id, &self.buffer.name, out);
             }
             let dropped = progress.reader.as_ref().map_or(0, |reader| reader.header().records_dropped);

@@ -26,6 +26,8 @@ const MAX_QUEUED_ALERTS: usize = 16;
 const BROKE_PROTOCOL: &str = "broke the protocol";
 /// Disposition of a provider that ended, or left, before it had started.
 const ENDED_BEFORE_START: &str = "ended before its start";
+/// What is said of a provider whose application has gone on before it was known.
+const JOINED_LATE: &str = "it could not join in time: what it did before is not recorded";
 const MEGABYTE: u64 = 1 << 20;
 
 type Actions = VecDeque<Action>;
@@ -159,6 +161,7 @@ impl Session {
         };
         let mut tracee = Tracee::new(id, &provider.name, provider.pid, state);
         if matches!(self.state, SessionState::Starting | SessionState::Started) {
+            tracee.joins_late = provider.is_late;
             start_tracee(&mut tracee, BufferDisposition::ClearEntire, &self.additional_categories, actions);
         }
         self.tracees.insert(id, tracee);
@@ -694,7 +697,13 @@ fn stats_of(tracee: &Tracee, stats: ProviderStats) -> ProviderStats {
         true => ENDED_BEFORE_START,
         false => tracee.disposition,
     };
+    let is_late = tracee.joins_late && disposition != ENDED_BEFORE_START;
+    let problem = match is_late && stats.problem.is_empty() {
+        true => JOINED_LATE.to_owned(),
+        false => stats.problem,
+    };
     ProviderStats {
+        problem,
         id: tracee.id.0,
         name: tracee.name.clone(),
         pid: tracee.pid,

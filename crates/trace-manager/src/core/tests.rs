@@ -128,6 +128,7 @@ impl Bench {
             name,
             pid: 1000 + u64::from(provider.0),
             uid: Uid::ROOT,
+            is_late: false,
         })
     }
 

@@ -56,6 +56,8 @@ pub(super) struct Tracee {
     pub is_quiet: bool,
     /// It has said that it was started, since it was last told to.
     pub has_started: bool,
+    /// It has registered too late to be recorded from its first event on.
+    pub joins_late: bool,
     /// What it handed over while streaming.
     pub stream: Stream,
 }
@@ -109,6 +111,7 @@ impl Tracee {
             is_late: false,
             is_quiet: false,
             has_started: false,
+            joins_late: false,
             stream: Stream::default(),
         }
     }

@@ -5,6 +5,7 @@
 use super::log::log;
 use crate::core::Recorded;
 use std::fs::DirEntry;
+use std::io::Write;
 use trace_protocol::registry::{RECORDING_OF_ALL, RECORDING_PREFIX, recording_of};
 use zx_sim::RuntimeDir;
 
@@ -36,11 +37,19 @@ impl Announcement {
             let _ = self.directory.remove_file(&name(before));
         }
         if let Some(recorded) = recorded
-            && let Err(error) = self.directory.create_file(&name(recorded))
+            && let Err(error) = self.make(&name(recorded))
         {
             log(&format!("{error}; programs that start now may run on before they are recorded"));
         }
         self.announced = recorded;
+    }
+}
+
+impl Announcement {
+    fn make(&self, name: &str) -> zx_sim::Result<()> {
+        let mut file = self.directory.create_file(name)?;
+        let written = write!(file, "{}", std::process::id());
+        written.map_err(|source| zx_sim::Error::io(format!("cannot write {name}"), source))
     }
 }
 
@@ -80,6 +89,8 @@ mod tests {
         assert_eq!(names(), ["recording.1000"]);
         announcement.set(Some(Recorded::All));
         assert_eq!(names(), ["recording.all"]);
+        let written = fs::read_to_string(directory.path().join("run/recording.all")).unwrap();
+        assert_eq!(written, std::process::id().to_string());
         announcement.set(None);
         assert!(names().is_empty());
         // A manager that is killed takes nothing back; the next one does, and leaves what is not its own.

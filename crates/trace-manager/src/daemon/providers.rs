@@ -7,6 +7,7 @@ use super::log::log;
 use super::session_dir::{Beginning, SessionDir};
 use super::wire::{load, send};
 use super::{ACCEPTED_AT_ONCE, Key};
+use crate::archive::facts::Forked;
 use crate::archive::transfer::{BufferOf, Progress, Transfer, VmoSource, buffer_mode};
 use crate::core::{Event, Part, Uid};
 use crate::recovery::manifest::{Entry, OutputFacts, PartFacts, SessionFacts};
@@ -15,7 +16,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use trace_format::buffer::BUFFER_VERSION;
-use trace_format::units::{ProviderId, TicksPerSecond};
+use trace_format::units::{Koid, ProviderId, TicksPerSecond};
 use trace_protocol::controller::{KnownCategory, ProviderProgress, ProviderStats, TraceConfig};
 use trace_protocol::fifo::{FIFO_DEPTH, PACKET_BYTES};
 use trace_protocol::limits::{MAX_PROVIDER_NAME_BYTES, MAX_PROVIDERS_OF_A_USER};
@@ -52,6 +53,8 @@ pub(super) struct Providers {
     beginning: Option<Beginning>,
     /// Of a session that is over, until its archive is written.
     ending: Option<SessionDir>,
+    /// The session's archive describes who is recorded.
+    has_metadata: bool,
     /// Buffers that are being made, one after the other.
     unready: VecDeque<Unready>,
 }
@@ -76,6 +79,8 @@ struct Provider {
     tracee: Option<Tracee>,
     /// It understands requests for dumps of memory.
     dumps_memory: bool,
+    /// The process that it was forked from, if it says so.
+    parent: Option<u64>,
 }
 
 /// What a provider has in a session.
@@ -118,6 +123,12 @@ impl Provider {
         self.process.as_ref().is_some_and(|process| process.is_dead())
     }
 
+    /// Whose child it is, where that is to be said.
+    fn forked(&self, is_wanted: bool) -> Option<Forked> {
+        let parent = self.parent.filter(|_| is_wanted)?;
+        Some(Forked { process: Koid(self.pid), parent: Koid(parent) })
+    }
+
     /// Takes a packet from the FIFO, if there is one.
     fn read_packet(&mut self, id: ProviderId, events: &mut VecDeque<Event>) -> Option<zx_sim::Result<()>> {
         let tracee = self.tracee.as_mut()?;
@@ -146,6 +157,7 @@ impl Providers {
             session: None,
             beginning: None,
             ending: None,
+            has_metadata: false,
             unready: VecDeque::new(),
         }
     }
@@ -234,13 +246,15 @@ impl Providers {
         let uid = Uid(process.uid);
         let pid = if process.pid == 0 { registration.pid } else { u64::from(process.pid) };
         let refusal = self.refusal(&registration, uid);
+        // Its application has gone on without the answer.
+        let mut is_late = false;
         if txid != Txid::ONE_WAY {
             let response = RegistryResponse {
                 status: refusal.as_ref().map_or(RegistryStatus::Ok, |(status, _)| *status),
                 started: refusal.is_none() && is_started(uid),
                 manager_version: VersionRange::PROTOCOL,
             };
-            send(registry, Message::<Handle>::encode(response, txid));
+            is_late = !send(registry, Message::<Handle>::encode(response, txid));
         }
         let Ok(channel) = Channel::from_handle(registration.provider) else {
             log(&format!("bad registration from {}: its handle is no channel", peer(registry)));
@@ -266,9 +280,11 @@ impl Providers {
             process: ProcessFd::open(process.pid).ok().map(Rc::new),
             tracee: None,
             dumps_memory: registration.dumps_memory,
+            // It says so in its own pid namespace, which may be another.
+            parent: registration.parent.filter(|_| registration.pid == pid),
         };
         self.providers.insert(id, provider);
-        events.push_back(Event::ProviderRegistered { provider: id, name, pid, uid });
+        events.push_back(Event::ProviderRegistered { provider: id, name, pid, uid, is_late });
     }
 
     /// Why a provider cannot be served.
@@ -392,6 +408,7 @@ impl Providers {
             uid: uid.0,
         });
         self.beginning = Some(Beginning { facts, output, head });
+        self.has_metadata = config.metadata;
     }
 
     fn note(&mut self, entry: &Entry) {
@@ -466,8 +483,8 @@ impl Providers {
         // The client has the halves before.
         let is_accounted = mode != BufferingMode::Streaming;
         let period = Some(tracee.period());
-        let may_be_blank = !tracee.has_started;
-        let buffer = BufferOf { id, name, size, mode, rate, is_accounted, period, may_be_blank };
+        let (may_be_blank, forked) = (!tracee.has_started, provider.forked(self.has_metadata));
+        let buffer = BufferOf { id, name, size, mode, rate, is_accounted, period, may_be_blank, forked };
         let part = Part::Rest { is_quiet: provider.is_dead() };
         Some((Transfer::new(buffer, Progress::default(), vmo, part), who))
     }
@@ -536,12 +553,14 @@ impl Providers {
         begin: u64,
     ) -> Result<Transfer, Option<String>> {
         let provider = self.providers.get_mut(&id).ok_or(None)?;
+        let forked = provider.forked(self.has_metadata);
         let tracee = provider.tracee.as_mut().ok_or(None)?;
         let vmo = tracee.vmo.duplicate().map_err(|error| Some(error.to_string()))?;
         let (size, mode) = (tracee.size, tracee.mode);
         let (name, period) = (provider.name.clone(), Some(tracee.period()));
         let may_be_blank = !tracee.has_started;
-        let buffer = BufferOf { id, name, size, mode, rate, is_accounted: true, period, may_be_blank };
+        let is_accounted = true;
+        let buffer = BufferOf { id, name, size, mode, rate, is_accounted, period, may_be_blank, forked };
         let transfer = Transfer::new(buffer, tracee.progress.take().unwrap_or_default(), vmo, part);
         let half = match part {
             Part::Half { wrapped_count, .. } => Some(wrapped_count),
@@ -648,6 +667,7 @@ mod tests {
             buffer_header: VersionRange::only(BUFFER_VERSION),
             tick_source: ticks::UNKNOWN.to_owned(),
             dumps_memory: false,
+            parent: None,
         };
         let (one, other) = (Uid(1000), Uid(1001));
         for id in 0..MAX_PROVIDERS_OF_A_USER {
@@ -660,6 +680,7 @@ mod tests {
                 process: None,
                 tracee: None,
                 dumps_memory: false,
+                parent: None,
             };
             providers.providers.insert(ProviderId(id as u32), provider);
         }

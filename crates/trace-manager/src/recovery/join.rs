@@ -159,6 +159,7 @@ impl Leftover {
             is_accounted: mode != BufferingMode::Streaming || so_far.is_some() || buffer.saved.is_none(),
             period: period_since(session.wall_clock_ns),
             may_be_blank: true,
+            forked: None,
         };
         let progress = so_far.map_or_else(Progress::default, Progress::resume);
         let mut transfer = Transfer::new(of, progress, vmo, Part::Rest { is_quiet: !is_live });

@@ -80,6 +80,7 @@ pub fn registration() -> Registration<H> {
         buffer_header: VersionRange::only(1),
         tick_source: "tsc".to_owned(),
         dumps_memory: false,
+        parent: None,
     }
 }
 

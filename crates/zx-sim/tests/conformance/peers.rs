@@ -149,6 +149,13 @@ fn what_was_never_read_is_closed_without_waiting() {
     send_handles(&theirs, &[bomb()]);
     without_waiting(move || drop(ours));
 
+    // Behind the report that the other end has not read everything either.
+    let (ours, theirs) = Channel::pair().unwrap();
+    ours.write(b"unread", Vec::new()).unwrap();
+    send_handles(&theirs, &[bomb()]);
+    drop(theirs.into_handle().into_fd());
+    without_waiting(move || drop(ours));
+
     // Behind more bytes than there can be messages.
     let (ours, theirs) = Socket::pair().unwrap();
     assert_eq!(theirs.write(&[7; 100_000]).unwrap(), 100_000);

@@ -2,7 +2,7 @@
 //
 // The functions without a way to the manager (`zx_handle_t to_service`) find it by themselves. A program that
 // starts before the manager is picked up by it; while a recording is running they return when this process is
-// being recorded, or the manager has done nothing for 1 s. A process has one provider, however many are
+// being recorded, or the manager has given no sign for 5 s. A process has one provider, however many are
 // created: the last that is destroyed ends it.
 #ifndef LIB_TRACE_PROVIDER_PROVIDER_H_
 #define LIB_TRACE_PROVIDER_PROVIDER_H_

@@ -143,3 +143,35 @@ fn who_ends_before_its_start_is_called_that() {
         assert_eq!(bench.transferred(A)[1], expected);
     }
 }
+
+//= docs/protocol.md#a-recording-is-announced
+#[test]
+fn who_registers_after_its_program_has_gone_on_is_named() {
+    let late = |provider| Event::ProviderRegistered {
+        provider,
+        name: format!("provider-{}", provider.0),
+        pid: 1000 + u64::from(provider.0),
+        uid: Uid::ROOT,
+        is_late: true,
+    };
+    // Of one that was there before the recording nothing is missing.
+    let mut bench = Bench::new();
+    bench.event(late(A));
+    bench.event(Event::Initialize {
+        client: CLIENT,
+        pid: 77,
+        uid: Uid::ROOT,
+        config: TraceConfig::default(),
+    });
+    bench.start();
+    bench.send(A, started());
+    bench.event(late(B));
+    bench.send(B, started());
+    bench.stop(true);
+    bench.send(A, FifoRequest::Stopped);
+    bench.send(B, FifoRequest::Stopped);
+    bench.transferred(A);
+    let problem = "it could not join in time: what it did before is not recorded".to_owned();
+    let late = ProviderStats { problem, ..entry(B, "stopped") };
+    assert_eq!(bench.transferred(B)[1], stop_reply(vec![entry(A, "stopped"), late]));
+}

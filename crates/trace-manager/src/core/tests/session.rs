@@ -227,7 +227,13 @@ fn more_categories_than_a_message_may_hold_are_cut() {
 fn providers_are_told_apart_by_number() {
     let mut bench = Bench::new();
     for provider in [A, B] {
-        bench.event(Event::ProviderRegistered { provider, name: "twin".to_owned(), pid: 5, uid: Uid::ROOT });
+        bench.event(Event::ProviderRegistered {
+            provider,
+            name: "twin".to_owned(),
+            pid: 5,
+            uid: Uid::ROOT,
+            is_late: false,
+        });
     }
     let twin = |id| ProviderInfo { id, pid: 5, name: "twin".to_owned() };
     assert_eq!(bench.core.providers(Uid::ROOT), [twin(1), twin(2)]);

@@ -269,7 +269,13 @@ fn thousands_of_providers_are_answered_for_in_one_message() {
     for number in 10..4010 {
         let provider = ProviderId(number);
         let name = "n".repeat(100);
-        bench.event(Event::ProviderRegistered { provider, name, pid: u64::MAX, uid: Uid::ROOT });
+        bench.event(Event::ProviderRegistered {
+            provider,
+            name,
+            pid: u64::MAX,
+            uid: Uid::ROOT,
+            is_late: false,
+        });
         assert_eq!(bench.dies(provider), [transfer_of(provider, true)]);
         let stats = ProviderStats {
             events_archived: Some(1),

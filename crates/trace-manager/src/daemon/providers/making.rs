@@ -152,6 +152,7 @@ mod tests {
                 process: None,
                 tracee: None,
                 dumps_memory: false,
+                parent: None,
             };
             providers.providers.insert(ProviderId(id), provider);
             theirs

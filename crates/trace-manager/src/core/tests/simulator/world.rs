@@ -410,7 +410,13 @@ impl World {
         self.processes.insert(provider, process);
         let name = format!("provider-{}", provider.0 % 3);
         let uid = self.user();
-        self.tell(Event::ProviderRegistered { provider, name, pid: u64::from(provider.0), uid });
+        self.tell(Event::ProviderRegistered {
+            provider,
+            name,
+            pid: u64::from(provider.0),
+            uid,
+            is_late: false,
+        });
     }
 
     fn random_provider(&mut self) -> Option<ProviderId> {
