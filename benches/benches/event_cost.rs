@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use trace_benches::{Cost, table};
 use trace_engine::{
-    BufferMode, Config, Disposition, HeapWords, Region, Scope, duration, duration_begin, engine, instant,
+    BufferMode, Config, Disposition, HeapWords, Region, Scope, duration, duration_begin, engine, instant, raw,
 };
 use zx_sim::ticks;
 
@@ -43,6 +43,18 @@ fn event(cost: &mut Cost, events: u64, emit: impl Fn(u64)) {
     emit(0);
     cost.measure(events, |events| (0..events).for_each(&emit));
     recording.stop();
+}
+
+/// Gives the calling thread its index, and leaves no room for any other definition.
+fn fill_definitions() {
+    raw::current_thread().expect("a trace runs");
+    for number in 0_u64.. {
+        let length = raw::durable_room().min(4000) as usize;
+        if length < 16 {
+            break;
+        }
+        raw::string_index(format!("{number:0width$}", width = length - 8).as_bytes()).expect("there is room");
+    }
 }
 
 /// Memory as large as a buffer, zeroed and present, for what is stored without a recording.
@@ -89,12 +101,13 @@ fn main() {
         "duration scope",
         "instant with one i64",
         "instant with i64 and 16-byte string",
+        "instant with one i64, texts without an index",
         "two threads: reading the clock, storing 16 bytes",
         "two threads: instant",
     ]
     .map(Cost::new);
     for _ in 0..runs {
-        let [clock, floor, off, plain, begin, scope, integer, string, two_floor, two] = &mut costs;
+        let [clock, floor, off, plain, begin, scope, integer, string, inline, two_floor, two] = &mut costs;
         clock.measure(events, |events| {
             (0..events).for_each(|_| {
                 black_box(ticks::now());
@@ -117,6 +130,12 @@ fn main() {
         event(string, events, |number| {
             instant!("bench", "string", Scope::Thread, "n" => number as i64, "s" => black_box("sixteen bytes ok"));
         });
+        let recording = Recording::start();
+        fill_definitions();
+        inline.measure(events, |events| {
+            (0..events).for_each(|number| instant!("bench", "inline", Scope::Thread, "n" => number as i64));
+        });
+        recording.stop();
         two_threads(two_floor, events, {
             let rings = [(); 2].map(|()| memory());
             let next = AtomicU64::new(0);

@@ -24,6 +24,8 @@ const VIRTUAL: u64 = 1 << 63;
 pub struct Hold {
     /// Records that the caller fills before it releases the trace.
     pending: Mutex<Vec<Pending>>,
+    /// Texts that have no index, and that references to are good until the trace is released.
+    copies: Mutex<Vec<Box<[u8]>>>,
 }
 
 struct Pending {
@@ -33,7 +35,7 @@ struct Pending {
 
 impl Hold {
     pub fn leak() -> *mut Self {
-        Box::into_raw(Box::new(Self { pending: Mutex::new(Vec::new()) }))
+        Box::into_raw(Box::new(Self { pending: Mutex::new(Vec::new()), copies: Mutex::new(Vec::new()) }))
     }
 
     /// Writes what the caller has filled.
@@ -55,6 +57,18 @@ impl Hold {
                 (true, true) => drop(raw::write_durable_record(&pending.words)),
             }
         }
+    }
+
+    /// The reference of a text that the caller may change or free at once.
+    fn register_copy(&self, text: &[u8]) -> StringRef {
+        let index = raw::string_index(text);
+        if index.is_some() {
+            return StringRef::new(index, text);
+        }
+        let copy: Box<[u8]> = text.into();
+        let reference = StringRef::new(None, &copy);
+        self.copies.lock().push(copy);
+        reference
     }
 
     /// Keeps words that the caller fills or changes until it releases the trace; where they are.
@@ -86,14 +100,21 @@ unsafe fn register(text: &[u8], out: *mut StringRef) {
     unsafe { abi::put(out, StringRef::new(raw::string_index(text), text)) };
 }
 
+/// # Safety
+/// C1, D1.
+unsafe fn register_copy(context: *const Hold, text: &[u8], out: *mut StringRef) {
+    // SAFETY: D1; C1.
+    unsafe { abi::put(out, (*context).register_copy(text)) };
+}
+
 pub unsafe extern "C" fn trace_context_register_string_copy(
-    _: *mut Hold,
+    context: *mut Hold,
     string: *const c_char,
     length: usize,
     out: *mut StringRef,
 ) {
-    // SAFETY: C1.
-    unsafe { register(abi::bytes(string.cast(), length), out) };
+    // SAFETY: C1, D1.
+    unsafe { register_copy(context, abi::bytes(string.cast(), length), out) };
 }
 
 pub unsafe extern "C" fn trace_context_register_string_literal(
@@ -106,13 +127,13 @@ pub unsafe extern "C" fn trace_context_register_string_literal(
 }
 
 pub unsafe extern "C" fn trace_context_register_bytestring(
-    _: *mut Hold,
+    context: *mut Hold,
     bytes: *const u8,
     length: usize,
     out: *mut StringRef,
 ) {
-    // SAFETY: C1.
-    unsafe { register(abi::bytes(bytes, length), out) };
+    // SAFETY: C1, D1.
+    unsafe { register_copy(context, abi::bytes(bytes, length), out) };
 }
 
 /// # Safety

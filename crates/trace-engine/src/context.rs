@@ -8,10 +8,10 @@ use crate::rests::Rests;
 use crate::run::Run;
 use crate::streaming::Streaming;
 use crate::strings::StringTable;
-use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use trace_format::buffer::{BufferHeader, END_TS_NONE, FLAG_FINAL, Layout, WORD_BYTES, field};
+use trace_format::buffer::{BufferHeader, BufferMode, END_TS_NONE, FLAG_FINAL, Layout, WORD_BYTES, field};
 use trace_format::slab::{LossReason, SlabState, SlabWord};
 
 /// What the engine is told when a trace is initialized.
@@ -113,8 +113,6 @@ pub(crate) struct Context {
     pub durable_next: AtomicU64,
     /// Thread indices handed out.
     pub thread_indices: AtomicU32,
-    /// The reason that ended recording plus one; 0 while it goes on.
-    pub ended_by: AtomicUsize,
 }
 
 impl Context {
@@ -134,7 +132,6 @@ impl Context {
             virtual_threads: Mutex::new(Vec::with_capacity(MAX_VIRTUAL_THREADS)),
             durable_next: AtomicU64::new(0),
             thread_indices: AtomicU32::new(0),
-            ended_by: AtomicUsize::new(0),
         };
         let words = BufferHeader::initial_words(&layout);
         for (index, word) in words.iter().enumerate().skip(1) {
@@ -170,6 +167,11 @@ impl Context {
         }
         streaming.restart();
         drop(streaming);
+        if self.layout.mode == BufferMode::Streaming {
+            // What is short is told of all runs together.
+            let claimed = self.claims.ticket().saturating_sub(self.claims.half_start(0));
+            self.add_short(LossReason::NotSaved, claimed * self.layout.slab_bytes);
+        }
         let floor = self.claims.clear();
         self.floor_sequence.store(floor, Ordering::Relaxed);
         // From here on a reader finds none of the slabs.
@@ -178,7 +180,6 @@ impl Context {
             self.slab_word(slab).store(SlabWord::EMPTY.0, Ordering::Relaxed);
         }
         self.rests.clear();
-        self.ended_by.store(0, Ordering::Relaxed);
         self.header(field::END_TS).store(END_TS_NONE, Ordering::Relaxed);
         self.header(field::RECORDS_DROPPED).store(0, Ordering::Relaxed);
         (0..2).for_each(|half| self.header(field::ROLLING_DATA_END + half).store(0, Ordering::Relaxed));
@@ -191,6 +192,7 @@ impl Context {
             self.virtual_threads.lock().clear();
             self.thread_indices.store(0, Ordering::Relaxed);
             self.header(field::DURABLE_DATA_END).store(0, Ordering::Relaxed);
+            self.spare_word(LossReason::DurableFull).store(0, Ordering::Relaxed);
             self.generation.store(next_generation(), Ordering::SeqCst);
             self.write_initialization();
             self.write_process();

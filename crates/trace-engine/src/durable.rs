@@ -3,6 +3,9 @@
 //! An allocation is announced by a placeholder of its full size before any payload, and its real header
 //! comes last. So a thread that is killed half-way leaves zeros or a placeholder, and hides nothing that
 //! follows.
+//!
+//! What finds no room stands in the records that need it, and how much that was is counted, each definition
+//! once.
 
 use crate::block::ThreadBlock;
 use crate::context::Context;
@@ -12,6 +15,7 @@ use crate::sync::{Ordering, fence};
 use crate::sys;
 use trace_format::argument::{self, ArgumentType};
 use trace_format::refs::{inline_string_ref, truncate};
+use trace_format::slab::LossReason;
 use trace_format::{blob, initialization, kernel_object, string, thread};
 
 /// The durable region has no room for another definition.
@@ -67,7 +71,7 @@ pub(crate) const MAX_VIRTUAL_THREADS: usize = 1024;
 
 impl Context {
     /// Writes one durable record of `words` words: `payload` stores all but the header. Returns its offset in
-    /// the buffer.
+    /// the buffer. A record that is longer than what is left takes no room from shorter ones.
     //= docs/buffer.md#durable-region
     pub(crate) fn write_durable(
         &self,
@@ -81,7 +85,10 @@ impl Context {
             .try_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
                 Some(next + bytes).filter(|end| *end <= self.layout.durable_bytes)
             })
-            .map_err(|_| DurableFull)?;
+            .map_err(|_| {
+                self.add_short(LossReason::DurableFull, bytes);
+                DurableFull
+            })?;
         let start = self.layout.durable + offset;
         // The payload never precedes its placeholder.
         self.region.word(start).store(placeholder(words), Ordering::Relaxed);
@@ -109,46 +116,46 @@ impl Context {
         });
     }
 
-    /// Gives the block's thread an index and records its name, if an index is left. Threads beyond the table
-    /// are written inline and leave nothing here, so that they cannot fill the region.
+    /// Gives the block's thread an index and records its name, if an index is left and there is room. All
+    /// others are written inline; threads beyond the table leave nothing here, so that they cannot fill the
+    /// region.
     //= docs/buffer.md#threads-and-strings
-    pub(crate) fn register_thread(&self, block: &ThreadBlock) -> Result<(), DurableFull> {
+    pub(crate) fn register_thread(&self, block: &ThreadBlock) {
         let taken = self.thread_indices.try_update(Ordering::Relaxed, Ordering::Relaxed, |taken| {
             Some(taken + 1).filter(|index| *index <= MAX_THREADS)
         });
         let Ok(taken) = taken else {
-            return Ok(());
+            return;
         };
         let index = taken as u8 + 1;
         let thread_id = u64::from(block.owner.load(Ordering::Relaxed));
         let mut buffer = [0; 16];
-        self.write_thread_name(thread_id, sys::thread_name(&mut buffer))?;
-        self.write_durable(3, thread::header(index), |record| {
+        // An index without a name is worth having: its thread writes on the fast path.
+        let _ = self.write_thread_name(thread_id, sys::thread_name(&mut buffer));
+        let defined = self.write_durable(3, thread::header(index), |record| {
             record.word(self.config.process);
             record.word(thread_id);
-        })?;
-        block.thread_bits.store(u64::from(index) << 24, Ordering::Relaxed);
-        Ok(())
+        });
+        if defined.is_ok() {
+            block.thread_bits.store(u64::from(index) << 24, Ordering::Relaxed);
+        }
     }
 
-    /// Names a virtual thread when it is first seen. If somebody else is busy with the list, the next event
-    /// does.
+    /// Names a virtual thread when it is first seen, if there is room. If another thread is busy with the
+    /// list, the next event does.
     //= docs/buffer.md#threads-and-strings
-    pub(crate) fn name_virtual_thread(&self, koid: u64, name: &str) -> Result<(), DurableFull> {
-        let Some(mut named) = self.virtual_threads.try_lock() else {
-            return Ok(());
-        };
-        if let Err(place) = named.binary_search(&koid)
-            && named.len() < MAX_VIRTUAL_THREADS
+    pub(crate) fn name_virtual_thread(&self, koid: u64, name: &str) {
+        if let Some(mut seen) = self.virtual_threads.try_lock()
+            && let Err(place) = seen.binary_search(&koid)
+            && seen.len() < MAX_VIRTUAL_THREADS
         {
-            self.write_thread_name(koid, truncate(name, MAX_NAME_BYTES).as_bytes())?;
-            named.insert(place, koid);
+            let _ = self.write_thread_name(koid, truncate(name, MAX_NAME_BYTES).as_bytes());
+            seen.insert(place, koid);
         }
-        Ok(())
     }
 
     /// Names a thread of this process.
-    fn write_thread_name(&self, thread_id: u64, name: &[u8]) -> Result<(), DurableFull> {
+    fn write_thread_name(&self, thread_id: u64, name: &[u8]) -> Result<u64, DurableFull> {
         let words = 2 + name.len().div_ceil(8) + 3;
         let header = kernel_object::header(words as u64, OBJECT_THREAD, inline_string_ref(name.len()), 1);
         self.write_durable(words, header, |record| {
@@ -158,28 +165,31 @@ impl Context {
             record.bytes(PROCESS.as_bytes());
             record.word(self.config.process);
         })
-        .map(|_| ())
     }
 
-    /// The string's reference: its index, or inline when somebody else is busy with the table or indices
-    /// are out.
-    pub(crate) fn intern<'a>(&self, text: &'a [u8]) -> Result<Text<'a>, DurableFull> {
+    /// The string's reference: its index, or inline when somebody else is busy with the table, indices are
+    /// out, or there was no room for its definition.
+    //= docs/buffer.md#a-full-durable-region
+    pub(crate) fn intern<'a>(&self, text: &'a [u8]) -> Text<'a> {
         if text.is_empty() {
-            return Ok(Text::Index(0));
+            return Text::Index(0);
         }
         let Some(mut table) = self.strings.try_lock() else {
-            return Ok(Text::Inline(text));
+            return Text::Inline(text);
         };
         match table.find(text, |known| self.is_at(text, u64::from(known.offset))) {
-            Lookup::Known(index) => Ok(Text::Index(index)),
-            Lookup::Exhausted => Ok(Text::Inline(text)),
+            Lookup::Known(index) => Text::Index(index),
+            Lookup::Inline => Text::Inline(text),
             Lookup::Vacant { slot, index } => {
                 let words = 1 + text.len().div_ceil(8);
                 let header = string::header(words as u64, index, text.len() as u16);
-                let offset = self.write_durable(words, header, |record| record.bytes(text))? + 8;
+                let Ok(offset) = self.write_durable(words, header, |record| record.bytes(text)) else {
+                    table.insert_inline(slot, text);
+                    return Text::Inline(text);
+                };
                 // The durable region ends within the first 2 MiB.
-                table.insert(slot, offset as u32, text.len() as u16, index);
-                Ok(Text::Index(index))
+                table.insert(slot, offset as u32 + 8, text.len() as u16, index);
+                Text::Index(index)
             }
         }
     }

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::sync::{AtomicU64, Ordering};
 use trace_format::buffer::{WORD_BYTES, field};
-use trace_format::slab::{Gap, LossReason};
+use trace_format::slab::{Gap, LossReason, TOO_LARGE_FOR_FORMAT};
 use zx_sim::ticks;
 
 impl Context {
@@ -32,6 +32,29 @@ impl Context {
         total.fetch_add(count, Ordering::Relaxed);
         complement.fetch_max(!first, Ordering::Relaxed);
         latest.fetch_max(last, Ordering::Relaxed);
+    }
+
+    /// Adds to the room that was short where records were refused for a reason, or definitions stand inline.
+    //= docs/buffer.md#what-was-short
+    pub fn add_short(&self, reason: LossReason, bytes: u64) {
+        self.spare_word(reason).fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Adds the room that a refused record would have taken.
+    pub fn add_short_record(&self, reason: LossReason, bytes: u64) {
+        self.add_short(reason, most_room(bytes, self.layout.slab_bytes));
+    }
+
+    /// Notes the size of a record that is larger than this buffer takes, or than the format allows.
+    //= docs/buffer.md#what-was-short
+    pub fn note_too_large(&self, bytes: u64, is_for_format: bool) {
+        let size = if is_for_format { bytes | TOO_LARGE_FOR_FORMAT } else { bytes };
+        self.spare_word(LossReason::TooLarge).fetch_max(size, Ordering::Relaxed);
+    }
+
+    /// The last word of the ledger's entry for a reason.
+    pub fn spare_word(&self, reason: LossReason) -> &AtomicU64 {
+        self.region.word(self.layout.loss_entry(reason) + 3 * WORD_BYTES)
     }
 
     fn entry(&self, offset: u64) -> [&AtomicU64; 3] {
@@ -71,16 +94,24 @@ impl Context {
     /// refusal. An event that is refused happened when it was refused: a thread that slept between its
     /// event's beginning and the refusal takes nothing away from those that were recorded meanwhile.
     //= docs/buffer.md#the-end-of-a-oneshot-buffer
-    pub fn refuse(&self, reason: LossReason) {
+    pub fn refuse(&self) {
         let timestamp = ticks::now();
         self.header(field::END_TS).fetch_min(timestamp, Ordering::Relaxed);
-        let by = reason as usize + 1;
-        let first = self.ended_by.compare_exchange(0, by, Ordering::Relaxed, Ordering::Relaxed);
         self.claims.set_full();
-        let reason = match first {
-            Ok(_) => reason,
-            Err(by) => LossReason::ALL[by - 1],
-        };
-        self.count_loss(reason, timestamp);
+        self.count_loss(LossReason::Full, timestamp);
+    }
+}
+
+/// The most that a record of so many bytes takes of the buffer, with what stays unused because of it: of a
+/// slab that has no room for it, less than its size; behind a run, the end of its last slab and of the
+/// thread's own. A slab that is left because of a record of at most an eighth of it is used by seven eighths.
+/// It holds for slabs of this size and for larger ones.
+fn most_room(bytes: u64, slab_bytes: u64) -> u64 {
+    if bytes > slab_bytes {
+        (bytes.next_multiple_of(slab_bytes) + slab_bytes).max(3 * bytes)
+    } else if bytes > slab_bytes / 8 {
+        3 * bytes
+    } else {
+        bytes + bytes.div_ceil(7)
     }
 }

@@ -81,11 +81,11 @@ pub fn durable_room() -> u64 {
 
 /// Counts a record as lost that is larger than one may be.
 pub fn count_too_large() {
-    with_place(&DECIDED, None, |_, _| Err(Miss::Lost(LossReason::TooLarge)));
+    with_place(&DECIDED, None, |place, _| Err(place.too_large(MAX_RECORD_WORDS as u64 * 8, true)));
 }
 
 /// Writes one record into the durable region, which keeps it whatever happens to the events; false if it has
-/// no room there, which ends recording.
+/// no room there, and is counted as lost.
 pub fn write_durable_record(words: &[u64]) -> bool {
     let Some((header, payload)) = words.split_first() else {
         return false;
@@ -104,7 +104,7 @@ pub fn write_durable_record(words: &[u64]) -> bool {
 pub fn string_index(text: &[u8]) -> Option<u16> {
     let index = core::cell::Cell::new(None);
     with_place(&DECIDED, None, |place, _| {
-        if let Text::Index(found) = place.intern(text)? {
+        if let Text::Index(found) = place.intern(text) {
             index.set(Some(found));
         }
         Ok(())
@@ -141,7 +141,7 @@ pub(crate) const fn inline(process: u64, thread: u64) -> ThreadPlace {
 pub fn virtual_thread(id: u64, name: &str) -> Option<ThreadPlace> {
     let found = core::cell::Cell::new(None);
     with_place(&DECIDED, None, |place, _| {
-        let [process, thread] = place.virtual_thread(id, name)?;
+        let [process, thread] = place.virtual_thread(id, name);
         found.set(Some(inline(process, thread)));
         Ok(())
     });

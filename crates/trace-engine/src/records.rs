@@ -10,7 +10,6 @@ use trace_format::large::{self, FORMAT_ATTACHMENT, FORMAT_EVENT};
 use trace_format::record::MAX_RECORD_WORDS;
 use trace_format::refs::{MAX_STRING_BYTES, inline_string_ref, truncate};
 use trace_format::scheduling::{ThreadState, context_switch_header, thread_wakeup_header};
-use trace_format::slab::LossReason;
 use trace_format::units::Koid;
 use trace_format::{blob, kernel_object, log};
 
@@ -33,10 +32,10 @@ pub fn write_log(site: &Site, message: &str) {
 #[doc(hidden)]
 pub fn write_blob(site: &Site, blob_type: u8, payload: &[u8]) {
     with_place(site, None, |place, now| {
-        let name = place.strings(site)?.name;
+        let name = place.strings(site).name;
         let words = 1 + name.words() + payload.len().div_ceil(8);
         if words > MAX_RECORD_WORDS {
-            return Err(Miss::Lost(LossReason::TooLarge));
+            return Err(place.too_large(words as u64 * 8, true));
         }
         let header = blob::header(words as u64, name.reference(), payload.len() as u16, blob_type);
         place.put(words, MAX_RECORD_WORDS, now, header, |record| {
@@ -50,7 +49,7 @@ pub fn write_blob(site: &Site, blob_type: u8, payload: &[u8]) {
 #[doc(hidden)]
 pub fn write_large_blob<V: Values>(site: &Site, payload: &[u8], values: &V) {
     with_place(site, None, |place, now| {
-        let strings = place.strings(site)?;
+        let strings = place.strings(site);
         let fixed = 4 + strings.inline_words + place.thread_words() + values.words();
         put_large(place, now, FORMAT_EVENT, fixed, payload, |record| {
             let (category, name) = (strings.category.reference(), strings.name.reference());
@@ -67,7 +66,7 @@ pub fn write_large_blob<V: Values>(site: &Site, payload: &[u8], values: &V) {
 #[doc(hidden)]
 pub fn write_attachment(site: &Site, payload: &[u8]) {
     with_place(site, None, |place, now| {
-        let strings = place.strings(site)?;
+        let strings = place.strings(site);
         put_large(place, now, FORMAT_ATTACHMENT, 3 + strings.inline_words, payload, |record| {
             let (category, name) = (strings.category.reference(), strings.name.reference());
             record.word(large::references(category, name, 0, 0));
@@ -98,7 +97,7 @@ fn put_large(
 pub fn write_kernel_object<V: Values>(site: &Site, object_type: u8, koid: Koid, name: &str, values: &V) {
     let name = truncate(name, MAX_STRING_BYTES).as_bytes();
     with_place(site, None, |place, now| {
-        let strings = place.strings(site)?;
+        let strings = place.strings(site);
         let words = 2 + name.len().div_ceil(8) + values.words() + argument_words(site, &strings);
         let reference = inline_string_ref(name.len());
         let header = kernel_object::header(words as u64, object_type, reference, values.count() as u64);
@@ -121,7 +120,7 @@ pub fn write_context_switch<V: Values>(
     values: &V,
 ) {
     with_place(site, None, |place, now| {
-        let strings = place.strings(site)?;
+        let strings = place.strings(site);
         let words = 4 + values.words() + argument_words(site, &strings);
         // The field has four bits.
         let state = ThreadState(outgoing_state.0 & 15);
@@ -139,7 +138,7 @@ pub fn write_context_switch<V: Values>(
 #[doc(hidden)]
 pub fn write_thread_wakeup<V: Values>(site: &Site, cpu: u16, thread: Koid, values: &V) {
     with_place(site, None, |place, now| {
-        let strings = place.strings(site)?;
+        let strings = place.strings(site);
         let words = 3 + values.words() + argument_words(site, &strings);
         let header = thread_wakeup_header(words as u64, cpu, values.count() as u64);
         place.put(words, MAX_RECORD_WORDS, now, header, |record| {
@@ -167,8 +166,8 @@ pub fn write_virtual_at<V: Values>(
 ) {
     with_place(site, at, |place, now| {
         let (name, id) = thread;
-        let koids = place.virtual_thread(id, name)?;
-        let strings = place.strings(site)?;
+        let koids = place.virtual_thread(id, name);
+        let strings = place.strings(site);
         let words = event.words(values) + strings.inline_words + koids.len();
         let header = strings.event_header(&event, words, values.count(), 0);
         place.put(words, MAX_RECORD_WORDS, now, header, |record| {

@@ -15,6 +15,7 @@ use crate::raw::{self, ThreadPlace};
 use crate::record_writer::RecordWriter;
 use crate::site::{FAST, ON, Site};
 use crate::sync::{Ordering, compiler_fence, fence};
+use trace_format::buffer::MAX_BUFFERED_RECORD_BYTES;
 use trace_format::event::{self, EventType};
 use trace_format::record::MAX_RECORD_WORDS;
 use trace_format::slab::LossReason;
@@ -145,7 +146,7 @@ pub fn stamp() -> u64 {
 #[inline(never)]
 fn write_slowly<V: Values>(site: &Site, event: Event, values: &V, at: Option<u64>) {
     with_place(site, at, |place, now| {
-        let strings = place.strings(site)?;
+        let strings = place.strings(site);
         let words = event.words(values) + strings.inline_words + place.thread_words();
         let header = strings.event_header(&event, words, values.count(), place.thread_ref());
         place.put(words, MAX_RECORD_WORDS, now, header, |record| {
@@ -251,8 +252,8 @@ impl<'a> Place<'a> {
             block.slabs.iter().for_each(OwnSlab::clear);
             block.thread_bits.store(0, Ordering::Relaxed);
             block.generation.store(generation, Ordering::Relaxed);
-            if is_own && context.register_thread(block).is_err() {
-                return Err(refuse_durable(context));
+            if is_own {
+                context.register_thread(block);
             }
         }
         let thread_bits = block.thread_bits.load(Ordering::Relaxed);
@@ -264,24 +265,23 @@ impl<'a> Place<'a> {
     }
 
     /// How the site's strings stand in the record.
-    pub(crate) fn strings<'s>(&self, site: &'s Site) -> Result<Strings<'s>, Miss> {
-        Strings::of(self.context, site).map_err(|DurableFull| refuse_durable(self.context))
+    pub(crate) fn strings<'s>(&self, site: &'s Site) -> Strings<'s> {
+        Strings::of(self.context, site)
     }
 
     /// Names a virtual thread; its process and its koid.
-    pub(crate) fn virtual_thread(&self, id: u64, name: &str) -> Result<[u64; 2], Miss> {
+    pub(crate) fn virtual_thread(&self, id: u64, name: &str) -> [u64; 2] {
         let koid = id | VIRTUAL;
-        let named = self.context.name_virtual_thread(koid, name);
-        named.map_err(|DurableFull| refuse_durable(self.context))?;
-        Ok([self.context.config.process, koid])
+        self.context.name_virtual_thread(koid, name);
+        [self.context.config.process, koid]
     }
 
     /// The text's reference.
-    pub(crate) fn intern<'t>(&self, text: &'t [u8]) -> Result<Text<'t>, Miss> {
-        self.context.intern(text).map_err(|DurableFull| refuse_durable(self.context))
+    pub(crate) fn intern<'t>(&self, text: &'t [u8]) -> Text<'t> {
+        self.context.intern(text)
     }
 
-    /// Writes a record that the events need.
+    /// Writes a record that the events need, and that cannot stand in them.
     pub(crate) fn define(
         &self,
         words: usize,
@@ -289,7 +289,7 @@ impl<'a> Place<'a> {
         write: impl FnOnce(&mut RecordWriter),
     ) -> Result<(), Miss> {
         let written = self.context.write_durable(words, header, write);
-        written.map(|_| ()).map_err(|DurableFull| refuse_durable(self.context))
+        written.map(|_| ()).map_err(|DurableFull| Miss::Lost(LossReason::DefinitionRefused))
     }
 
     /// How the thread stands in records.
@@ -319,6 +319,12 @@ impl<'a> Place<'a> {
         }
     }
 
+    /// A record that cannot be written, because of the format or of this buffer.
+    pub(crate) fn too_large(&self, bytes: u64, is_for_format: bool) -> Miss {
+        self.context.note_too_large(bytes, is_for_format);
+        Miss::Lost(LossReason::TooLarge)
+    }
+
     /// Writes a record of so many words, all of which but the header `write` has to write.
     pub(crate) fn put(
         &self,
@@ -330,17 +336,28 @@ impl<'a> Place<'a> {
     ) -> Result<(), Miss> {
         let Self { context, block, own, .. } = *self;
         let bytes = words as u64 * 8;
-        if words > limit_words || bytes > context.layout.max_record_bytes() {
-            return Err(Miss::Lost(LossReason::TooLarge));
+        let is_for_format = words > limit_words || bytes > MAX_BUFFERED_RECORD_BYTES;
+        if is_for_format || bytes > context.layout.max_record_bytes() {
+            return Err(self.too_large(bytes, is_for_format));
         }
+        let lost = |reason| {
+            context.add_short_record(reason, bytes);
+            Miss::Lost(reason)
+        };
         let refused = |refusal| match refusal {
             Refusal::Full => {
-                context.refuse(LossReason::Full);
+                context.add_short_record(LossReason::Full, bytes);
+                context.refuse();
                 Miss::Ended
             }
-            Refusal::AllInUse => Miss::Lost(LossReason::Full),
-            Refusal::NotSaved => Miss::Lost(LossReason::NotSaved),
-            Refusal::NotRetired => Miss::Lost(LossReason::NotRetired),
+            Refusal::AllInUse => {
+                // Slabs of its own would have been enough.
+                let slab = context.layout.slab_bytes;
+                context.add_short(LossReason::Full, bytes.next_multiple_of(slab) + slab);
+                Miss::Lost(LossReason::Full)
+            }
+            Refusal::NotSaved => lost(LossReason::NotSaved),
+            Refusal::NotRetired => lost(LossReason::NotRetired),
             Refusal::Stopped => Miss::Ended,
         };
         if bytes > context.layout.slab_bytes {
@@ -367,12 +384,6 @@ impl<'a> Place<'a> {
     }
 }
 
-/// A definition had no room, which ends recording.
-fn refuse_durable(context: &Context) -> Miss {
-    context.refuse(LossReason::DurableFull);
-    Miss::Ended
-}
-
 /// How the strings of a site stand in a record.
 pub(crate) struct Strings<'a> {
     pub category: Text<'a>,
@@ -396,16 +407,16 @@ impl<'a> Strings<'a> {
     }
 
     /// Gives the site's strings indices where that is possible, and publishes them if it is for all.
-    fn of(context: &Context, site: &'a Site) -> Result<Self, DurableFull> {
+    fn of(context: &Context, site: &'a Site) -> Self {
         if let Some((category, name)) = site.published() {
             let (category, name) = (Text::Index(category), Text::Index(name));
-            return Ok(Self { category, name, arguments_inline: false, inline_words: 0 });
+            return Self { category, name, arguments_inline: false, inline_words: 0 };
         }
-        let category = context.intern(site.category())?;
-        let name = context.intern(site.name())?;
+        let category = context.intern(site.category());
+        let name = context.intern(site.name());
         let mut arguments_inline = false;
         for argument in site.arguments() {
-            match context.intern(argument.text())? {
+            match context.intern(argument.text()) {
                 Text::Index(index) => argument.set_reference(index),
                 Text::Inline(_) => arguments_inline = true,
             }
@@ -421,6 +432,6 @@ impl<'a> Strings<'a> {
             site.arguments().iter().map(|argument| argument.text().len().div_ceil(8)).sum();
         let inline_words =
             category.words() + name.words() + if arguments_inline { argument_words } else { 0 };
-        Ok(Self { category, name, arguments_inline, inline_words })
+        Self { category, name, arguments_inline, inline_words }
     }
 }

@@ -160,7 +160,8 @@ pub enum LossReason {
     NotSaved = 2,
     /// The other half had not been retired yet.
     NotRetired = 3,
-    /// The durable region was full, which ends recording for the provider.
+    /// The durable region was full, which ended recording in buffers of earlier writers; now it is counted
+    /// how much room was short.
     DurableFull = 4,
     /// The record was larger than the format or the buffer allows.
     TooLarge = 5,
@@ -174,11 +175,13 @@ pub enum LossReason {
     KernelDropped = 9,
     /// Interrupts came faster than the kernel finished the events that they interrupted.
     KernelCommitOverrun = 10,
+    /// A definition that cannot stand in the records that need it found no room.
+    DefinitionRefused = 11,
 }
 
 impl LossReason {
     /// All reasons, in the order of their entries.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Full,
         Self::Overwritten,
         Self::NotSaved,
@@ -190,6 +193,7 @@ impl LossReason {
         Self::KernelOverrun,
         Self::KernelDropped,
         Self::KernelCommitOverrun,
+        Self::DefinitionRefused,
     ];
 
     /// A few words for people.
@@ -207,6 +211,7 @@ impl LossReason {
             Self::KernelOverrun => "kernel buffer overrun",
             Self::KernelDropped => "kernel buffer full",
             Self::KernelCommitOverrun => "kernel commit overrun",
+            Self::DefinitionRefused => "no room for a definition",
         }
     }
 }
@@ -215,6 +220,11 @@ impl LossReason {
 /// timestamp and a spare word. With the complement, zeroed memory says "none yet" and both bounds grow
 /// by an atomic maximum.
 pub const LOSS_ENTRY_BYTES: u64 = 32;
+
+/// Set in the spare word of [`LossReason::TooLarge`] where a record was larger than the format allows, so
+/// that no buffer would have had room for it.
+//= docs/buffer.md#what-was-short
+pub const TOO_LARGE_FOR_FORMAT: u64 = 1 << 63;
 
 /// Which gap an entry behind the ledger's reasons is about; its spare word says so.
 //= docs/buffer.md#gaps

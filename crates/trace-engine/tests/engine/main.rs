@@ -1,6 +1,7 @@
 //! The engine in one process, read back through the buffer reader.
 
 mod circular;
+mod definitions;
 mod freeze;
 mod hard;
 mod lifecycle;

@@ -142,6 +142,13 @@ impl Trace {
         u64::from_le_bytes(bytes)
     }
 
+    /// The spare word of the ledger's entry for a reason.
+    pub fn spare_word(&self, reason: LossReason) -> u64 {
+        let mut bytes = [0; 8];
+        assert_eq!(self.words.read_at(self.layout.loss_entry(reason) + 24, &mut bytes).unwrap(), 8);
+        u64::from_le_bytes(bytes)
+    }
+
     fn slabs_used(&self) -> usize {
         self.slab_words().iter().filter(|word| **word != SlabWord::EMPTY).count()
     }

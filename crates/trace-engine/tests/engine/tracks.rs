@@ -1,15 +1,14 @@
 //! What happens on no thread in particular: virtual threads, tracks, futures.
 
-use crate::support::{Trace, kinds};
+use crate::support::Trace;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use trace_engine::{
-    BufferMode, Disposition, Scope, TraceFutureExt, Track, duration, instant, trace_future_args,
-    track_duration, track_duration_begin, track_duration_end, track_instant, vthread_counter,
-    vthread_duration_begin, vthread_duration_end, vthread_flow_begin, vthread_flow_end, vthread_flow_step,
+    Scope, TraceFutureExt, Track, duration, instant, trace_future_args, track_duration, track_duration_begin,
+    track_duration_end, track_instant, vthread_counter, vthread_duration_begin, vthread_duration_end,
+    vthread_flow_begin, vthread_flow_end, vthread_flow_step,
 };
-use trace_format::slab::LossReason;
 
 #[test]
 fn virtual_threads_have_durations_flows_and_a_name() {
@@ -147,36 +146,4 @@ fn what_was_polled_before_the_trace_is_counted_and_has_no_end_alone() {
     let read = trace.stop();
     let end = "end app/task poll-state=\"ready\" poll-count=Uint64(2)";
     assert_eq!(read.lines(), ["begin app/task", "instant t app/inside", end]);
-}
-
-/// A name that finds no room ends recording in every mode, and a run that clears everything has room again.
-//= docs/buffer.md#durable-region
-#[test]
-fn a_full_durable_region_ends_recording_in_every_mode() {
-    for mode in [BufferMode::Oneshot, BufferMode::Circular, BufferMode::Streaming] {
-        let mut trace = Trace::start_in(mode, 64 << 10);
-        for id in 0..600_u64 {
-            vthread_duration_begin!("cat", "named", "a name of forty-one bytes, more or less...", id, "n" => id);
-        }
-        instant!("cat", "behind", Scope::Thread, "n" => 0_u64);
-        trace.pause();
-        trace.resume(Disposition::ClearEntire);
-        instant!("cat", "anew", Scope::Thread);
-        let anew = trace.stop();
-        assert_eq!(kinds(&anew), ["instant t cat/anew"], "{mode:?}");
-        assert_eq!(anew.loss(LossReason::DurableFull) + anew.loss(LossReason::Cleared), 601, "{mode:?}");
-        drop(anew);
-
-        let trace = Trace::start_in(mode, 64 << 10);
-        for id in 0..600_u64 {
-            vthread_duration_begin!("cat", "named", "a name of forty-one bytes, more or less...", id, "n" => id);
-        }
-        instant!("cat", "behind", Scope::Thread, "n" => 0_u64);
-        let read = trace.stop();
-        let kept: Vec<_> = read.events.iter().map(|event| event.u64("n")).collect();
-        assert_eq!(kept, (0..kept.len() as u64).collect::<Vec<_>>(), "{mode:?}");
-        assert!(kept.len() > 10, "{mode:?}: {}", kept.len());
-        assert_eq!(read.loss(LossReason::DurableFull), 601 - kept.len() as u64, "{mode:?}");
-        assert!(read.header.end_ts.is_some(), "{mode:?}");
-    }
 }

@@ -68,7 +68,8 @@ fn counters_that_nobody_can_have_counted_are_damaged_and_count_as_nothing() {
     let ledger = reader.ledger().unwrap();
     assert_eq!(ledger.damaged, 3);
     let counts: Vec<u64> = ledger.losses.iter().map(|(_, loss)| loss.count).collect();
-    assert_eq!(counts, [MOST, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(counts[0], MOST);
+    assert!(counts[1..].iter().all(|count| *count == 0), "{counts:?}");
     assert_eq!(ledger.counts[LossReason::TooLarge as usize], MOST + 1);
     let usage = reader.usage(0).unwrap();
     assert!(usage.is_damaged);
