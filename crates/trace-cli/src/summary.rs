@@ -43,8 +43,8 @@ impl Summary<'_> {
             let labels = labels.join(", ");
             text.push_str(&format!("trace: {warning}: {count}{labels}: {}{advice}\n", Shown(problem)));
         }
-        if let Some(flags) = advice::flags(self.providers, self.buffer_size) {
-            text.push_str(&format!("trace: nothing would have been lost with: {}\n", Shown(&flags)));
+        for line in advice::lines(self.providers, self.buffer_size) {
+            text.push_str(&format!("trace: {line}\n"));
         }
         let events = self.providers.iter().filter_map(|provider| provider.events_archived);
         let events = events.fold(0, u64::saturating_add);
@@ -172,6 +172,7 @@ mod tests {
             percentage_rolling_buffer_used: Some(62.4),
             percentage_durable_buffer_used: Some(1.5),
             buffer_bytes: Some(4 << 20),
+            needed_rolling_bytes: Some(14_000_000).filter(|_| dropped > 0),
             disposition: "ended".into(),
             ..ProviderStats::default()
         }
@@ -196,7 +197,7 @@ mod tests {
         app        42    1000  16000  62 %        0  ended
         renderer   42    1000  16000  62 %     3000  ended
         trace: warning: renderer (pid 42) dropped 3000 records: 3000 (buffer full)
-        trace: nothing would have been lost with: --provider-buffer-size renderer:20MB
+        trace: nothing would have been lost with: --provider-buffer-size renderer:18MB
         trace: 2000 events of 2 providers in t.fxt (33000 bytes)
         ");
     }

@@ -158,6 +158,10 @@ fn stats() -> impl Strategy<Value = ProviderStats> {
                 losses: counts[0].into_iter().map(|records| Lost { reason: 3, records }).collect(),
                 percentage_rolling_buffer_used: percentage,
                 buffer_bytes: counts[1],
+                needed_rolling_bytes: counts[2],
+                needed_durable_bytes: counts[3],
+                needed_record_bytes: counts[4],
+                recorded_ns: counts[5],
                 disposition,
                 problem,
             }

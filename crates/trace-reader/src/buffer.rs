@@ -182,6 +182,21 @@ pub struct Written {
     pub is_damaged: bool,
 }
 
+/// What a buffer would have needed to keep everything.
+//= docs/buffer.md#what-was-short
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shortage {
+    /// Bytes of slabs with which no record would have been refused, in each rolling region of a stream and in
+    /// all of them otherwise; none where no record was.
+    pub rolling_bytes: Option<u64>,
+    /// Bytes of durable region with which all definitions would have had room; none where they had.
+    pub durable_bytes: Option<u64>,
+    /// Bytes of the largest record that this buffer was too small for; none where there was no such record.
+    pub record_bytes: Option<u64>,
+    /// A record was larger than any buffer takes.
+    pub is_beyond_format: bool,
+}
+
 /// How far a buffer is used, at a glance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {

@@ -1,16 +1,21 @@
-//! The options with which nothing would have been lost.
+//! What would have kept what was lost: the options with which a program that does the same again loses
+//! nothing, or, where no option helps, why not.
+//!
+//! Sizes come from what was really short, which the buffer counts: see docs/buffer.md, "What was short".
 
 use std::collections::BTreeMap;
+use trace_format::buffer::{BufferMode, Layout, MAX_BUFFERED_RECORD_BYTES};
 use trace_format::loss::LossCode;
+use trace_format::record::MAX_RECORD_WORDS;
+use trace_format::shown::Shown;
 use trace_format::slab::LossReason;
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::{Lost, ProviderStats};
 
-const MEBIBYTE: f64 = (1 << 20) as f64;
-/// What a program wrote once it may write again, and a little more.
-const MARGIN: f64 = 1.25;
 /// Beyond that a buffer is not the answer.
 const MOST_MIB: u64 = 1024;
+/// What is not the same in every run: how many threads have begun a slab, in which order they come.
+const MARGIN_PERCENT: u64 = 25;
 
 /// It is missing although somebody wanted it.
 pub fn is_loss(lost: &Lost) -> bool {
@@ -18,112 +23,274 @@ pub fn is_loss(lost: &Lost) -> bool {
     ![overwritten, cleared, LossCode::DAMAGED_COUNTERS].contains(&LossCode(lost.reason))
 }
 
-fn is(lost: &Lost, reason: LossReason) -> bool {
-    lost.reason == LossCode::from(reason).0
-}
-
-/// What would have helped a provider.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Help {
-    /// A buffer of so many mebibytes.
-    Buffer(u64),
-    /// Handing over while it records.
-    Streaming,
-}
-
-/// Options, if any would have helped everybody.
-pub fn flags(providers: &[ProviderStats], buffer_size: u32) -> Option<String> {
-    let helps: Vec<(&str, Help)> = providers
-        .iter()
-        .filter_map(|provider| Some((provider.name.as_str(), help(provider, buffer_size)?)))
-        .collect();
-    if helps.is_empty() {
-        return None;
+/// Sentences on what was lost, each without an end of line: which options would have avoided it, and what no
+/// option avoids.
+//= docs/recording.md#advice
+pub fn lines(providers: &[ProviderStats], buffer_size: u32) -> Vec<String> {
+    let needs: Vec<_> = providers.iter().map(|provider| Need::of(provider, buffer_size)).collect();
+    let mut lines = Vec::new();
+    let left: u64 = needs.iter().map(|need| need.left).fold(0, u64::saturating_add);
+    if let Some(flags) = flags(providers, &needs) {
+        let flags = Shown(&flags);
+        lines.push(match left {
+            0 => format!("nothing would have been lost with: {flags}"),
+            1 => format!("all but 1 of these records would have been kept with: {flags}"),
+            left => format!("all but {left} of these records would have been kept with: {flags}"),
+        });
     }
-    let mut sizes: BTreeMap<&str, u64> = BTreeMap::new();
-    for (name, help) in &helps {
-        match help {
-            Help::Buffer(size) => {
-                let known = sizes.entry(name).or_default();
-                *known = (*known).max(*size);
+    lines.extend(needs.into_iter().flat_map(|need| need.notes));
+    lines
+}
+
+/// Whether a buffer would have been large enough for something.
+type IsEnough = Box<dyn Fn(&Layout) -> bool>;
+
+/// What one provider would have needed.
+#[derive(Debug, Default)]
+struct Need {
+    /// Size of its buffer in MiB with which records would have been kept.
+    size: Option<u64>,
+    /// Records that are lost with that size, too.
+    left: u64,
+    notes: Vec<String>,
+}
+
+impl Need {
+    fn of(provider: &ProviderStats, buffer_size: u32) -> Self {
+        let mode = match provider.buffering_mode {
+            Some(BufferingMode::Circular) => BufferMode::Circular,
+            Some(BufferingMode::Streaming) => BufferMode::Streaming,
+            Some(BufferingMode::Oneshot) | None => BufferMode::Oneshot,
+        };
+        let own_bytes = provider.buffer_bytes.unwrap_or(u64::from(buffer_size) << 20);
+        let Ok(own) = Layout::new(own_bytes, mode) else {
+            return Self::default();
+        };
+        let count = |reasons: &[LossReason]| count(provider, reasons);
+        let refused = count(&[LossReason::Full, LossReason::NotSaved, LossReason::NotRetired]);
+        let definitions = count(&[LossReason::DefinitionRefused]);
+        let too_large = count(&[LossReason::TooLarge]);
+        let lost = provider.losses.iter().filter(|lost| is_loss(lost)).map(|lost| lost.records);
+        let mut need = Self { left: lost.fold(0, u64::saturating_add), ..Self::default() };
+        // Where several things were short, the buffer has to be large enough for all of them.
+        let mut is_enough: Vec<IsEnough> = Vec::new();
+        let mut kept = 0;
+        if refused > 0
+            && let Some(bytes) = provider.needed_rolling_bytes
+        {
+            let bytes = bytes.saturating_add(bytes / 100 * MARGIN_PERCENT);
+            let fits = move |layout: &Layout| rolling_bytes(layout) >= bytes;
+            if smallest(mode, &fits).is_some() {
+                is_enough.push(Box::new(fits));
+                kept += refused;
+            } else {
+                need.notes.extend(too_fast(provider, bytes));
             }
-            // It helps the others, too.
-            Help::Streaming => return Some("--buffering-mode streaming".to_owned()),
+        }
+        if definitions > 0
+            && let Some(bytes) = provider.needed_durable_bytes
+        {
+            let fits = move |layout: &Layout| layout.durable_bytes >= bytes;
+            if smallest(mode, &fits).is_some() {
+                is_enough.push(Box::new(fits));
+                kept += definitions;
+            } else {
+                need.notes.push(format!(
+                    "definitions of {} need {bytes} bytes; no buffer has more than 1048576 for them",
+                    label(provider)
+                ));
+            }
+        }
+        if too_large > 0 {
+            let largest = format!("the largest record that fits, of {}", label(provider));
+            match provider.needed_record_bytes {
+                None => {}
+                Some(bytes) if bytes <= MAX_BUFFERED_RECORD_BYTES => {
+                    let bytes_now = own.max_record_bytes();
+                    need.notes.push(format!("{largest}, is one of {bytes_now} bytes in its buffer"));
+                    is_enough.push(Box::new(move |layout| layout.max_record_bytes() >= bytes));
+                    kept += too_large;
+                }
+                Some(_) => need.notes.push(format!(
+                    "{largest}, is one of {} bytes, and of {MAX_BUFFERED_RECORD_BYTES} as a large blob",
+                    MAX_RECORD_WORDS * 8
+                )),
+            }
+        }
+        if !is_enough.is_empty() {
+            need.size = smallest(mode, &|layout| is_enough.iter().all(|is_enough| is_enough(layout)));
+            need.left -= kept;
+        }
+        need
+    }
+}
+
+/// What a recording may fill before something is lost: all rolling regions, and of a stream half of them, as
+/// nothing may have been saved before they are full.
+fn rolling_bytes(layout: &Layout) -> u64 {
+    match layout.mode {
+        BufferMode::Streaming | BufferMode::Oneshot => layout.rolling_bytes,
+        BufferMode::Circular => layout.rolling_bytes * 2,
+    }
+}
+
+/// The smallest buffer that is enough, in MiB. What is enough in one is enough in all larger ones.
+fn smallest(mode: BufferMode, is_enough: &dyn Fn(&Layout) -> bool) -> Option<u64> {
+    (1..=MOST_MIB).find(|size| Layout::new(size << 20, mode).is_ok_and(|layout| is_enough(&layout)))
+}
+
+/// A provider recorded more than buffers hold.
+fn too_fast(provider: &ProviderStats, needed_bytes: u64) -> Option<String> {
+    let seconds = provider.recorded_ns.filter(|nanos| *nanos > 0)? as f64 / 1e9;
+    let (written, generated) = (provider.bytes_archived?, provider.records_generated?);
+    let refused = count(provider, &[LossReason::Full, LossReason::NotSaved, LossReason::NotRetired]);
+    let kept = generated.saturating_sub(refused).max(1);
+    let rate = |bytes: f64| bytes / seconds / 1e6;
+    let recorded = rate(written as f64 * generated as f64 / kept as f64);
+    let label = label(provider);
+    Some(match provider.buffering_mode {
+        Some(BufferingMode::Streaming) => format!(
+            "{label} recorded {recorded:.0} MB/s, and {:.0} MB/s could be written: no buffer makes up for that",
+            rate(written as f64)
+        ),
+        _ => format!(
+            "{label} would have needed a buffer of {} MB; --buffering-mode streaming loses nothing if its \
+             {recorded:.0} MB/s can be written as they come",
+            needed_bytes >> 20
+        ),
+    })
+}
+
+fn count(provider: &ProviderStats, reasons: &[LossReason]) -> u64 {
+    let is_wanted = |lost: &&Lost| reasons.iter().any(|reason| LossCode::from(*reason).0 == lost.reason);
+    provider.losses.iter().filter(is_wanted).map(|lost| lost.records).fold(0, u64::saturating_add)
+}
+
+fn label(provider: &ProviderStats) -> String {
+    format!("{} (pid {})", Shown(&provider.name), provider.pid)
+}
+
+/// Options, if a larger buffer would have helped.
+fn flags(providers: &[ProviderStats], needs: &[Need]) -> Option<String> {
+    let mut sizes: BTreeMap<&str, u64> = BTreeMap::new();
+    for (provider, need) in providers.iter().zip(needs) {
+        if let Some(size) = need.size {
+            let known = sizes.entry(&provider.name).or_default();
+            *known = (*known).max(size);
         }
     }
-    let has_others = providers.iter().any(|provider| !sizes.contains_key(provider.name.as_str()));
+    let has_others = providers.iter().any(|provider| !sizes.contains_key(&*provider.name));
     if has_others && sizes.len() == 1 {
         return sizes.first_key_value().map(|(name, size)| format!("--provider-buffer-size {name}:{size}MB"));
     }
     sizes.values().max().map(|size| format!("--buffer-size {size}MB"))
 }
 
-fn help(provider: &ProviderStats, buffer_size: u32) -> Option<Help> {
-    let count = |reason| {
-        provider
-            .losses
-            .iter()
-            .filter(|lost| is(lost, reason))
-            .map(|lost| lost.records)
-            .fold(0, u64::saturating_add)
-    };
-    let size = provider.buffer_bytes.unwrap_or(u64::from(buffer_size) << 20) as f64;
-    let late = count(LossReason::NotSaved).saturating_add(count(LossReason::NotRetired));
-    let (full, durable) = (count(LossReason::Full), count(LossReason::DurableFull));
-    let factor = if durable > 0 {
-        // How many definitions were still to come nobody knows.
-        4.0
-    } else if late > 0 {
-        2.0
-    } else if full > 0 {
-        let generated = provider.records_generated? as f64;
-        let kept = generated - full as f64;
-        if kept <= 0.0 {
-            return Some(Help::Streaming);
-        }
-        MARGIN * generated / kept
-    } else {
-        return None;
-    };
-    let needed = (size * factor / MEBIBYTE).ceil() as u64;
-    match provider.buffering_mode {
-        Some(BufferingMode::Oneshot) | None if needed > MOST_MIB => Some(Help::Streaming),
-        _ => Some(Help::Buffer(needed.min(4096))),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const MIB: u64 = 1 << 20;
 
     fn provider(name: &str, losses: &[(LossReason, u64)]) -> ProviderStats {
         let lost: u64 = losses.iter().map(|(_, records)| records).sum();
         ProviderStats {
             name: name.into(),
+            pid: 42,
             records_generated: Some(1000 + lost),
+            bytes_archived: Some(100_000_000),
+            recorded_ns: Some(2_000_000_000),
             losses: losses
                 .iter()
                 .map(|(reason, records)| Lost { reason: LossCode::from(*reason).0, records: *records })
                 .collect(),
-            buffer_bytes: Some(4 << 20),
+            buffer_bytes: Some(4 * MIB),
             ..ProviderStats::default()
         }
     }
 
+    /// One that would have needed so many bytes of slabs.
+    fn full(name: &str, reason: LossReason, needed: u64) -> ProviderStats {
+        ProviderStats { needed_rolling_bytes: Some(needed), ..provider(name, &[(reason, 1000)]) }
+    }
+
+    fn lines_of(providers: &[ProviderStats]) -> Vec<String> {
+        lines(providers, 4)
+    }
+
+    fn enough(flags: &str) -> Vec<String> {
+        vec![format!("nothing would have been lost with: {flags}")]
+    }
+
+    //= docs/recording.md#advice
     #[test]
-    fn the_flag_is_the_one_that_helps() {
-        let of = |providers: &[ProviderStats]| flags(providers, 4);
-        assert_eq!(of(&[provider("a", &[])]), None);
+    fn a_buffer_is_as_large_as_what_was_short_asks_for() {
+        assert_eq!(lines_of(&[provider("a", &[])]), [""; 0]);
         // What has gone round is no loss.
-        assert_eq!(of(&[provider("a", &[(LossReason::Overwritten, 50_000)])]), None);
-        // Nothing helps against records that are too large.
-        assert_eq!(of(&[provider("a", &[(LossReason::TooLarge, 5)])]), None);
-        let full = |name: &str, lost| provider(name, &[(LossReason::Full, lost)]);
-        assert_eq!(of(&[full("a", 1000)]).unwrap(), "--buffer-size 10MB");
-        assert_eq!(of(&[full("a", 1000), provider("b", &[])]).unwrap(), "--provider-buffer-size a:10MB");
-        assert_eq!(of(&[full("a", 1000), full("b", 3000)]).unwrap(), "--buffer-size 20MB");
-        assert_eq!(of(&[full("a", 10_000_000)]).unwrap(), "--buffering-mode streaming");
-        assert_eq!(of(&[provider("a", &[(LossReason::NotSaved, 3)])]).unwrap(), "--buffer-size 8MB");
-        assert_eq!(of(&[provider("a", &[(LossReason::DurableFull, 3)])]).unwrap(), "--buffer-size 16MB");
+        assert_eq!(lines_of(&[provider("a", &[(LossReason::Overwritten, 50_000)])]), [""; 0]);
+        // A program of a version that does not say what was short.
+        assert_eq!(lines_of(&[provider("a", &[(LossReason::Full, 5)])]), [""; 0]);
+        let a = full("a", LossReason::Full, 8 * MIB);
+        // 10 MiB of slabs, their control area and the durable region.
+        assert_eq!(lines_of(std::slice::from_ref(&a)), enough("--buffer-size 11MB"));
+        assert_eq!(lines_of(&[a.clone(), provider("b", &[])]), enough("--provider-buffer-size a:11MB"));
+        let b = full("b", LossReason::Full, 16 * MIB);
+        assert_eq!(lines_of(&[a, b]), enough("--buffer-size 22MB"));
+        // Each half holds all of it.
+        let stream = ProviderStats {
+            buffering_mode: Some(BufferingMode::Streaming),
+            ..full("s", LossReason::NotSaved, 8 * MIB)
+        };
+        assert_eq!(lines_of(&[stream]), enough("--buffer-size 22MB"));
+    }
+
+    //= docs/recording.md#advice
+    #[test]
+    fn where_no_buffer_helps_the_rates_say_why() {
+        let stream = ProviderStats {
+            buffering_mode: Some(BufferingMode::Streaming),
+            ..full("s", LossReason::NotSaved, 1024 * MIB)
+        };
+        let rates = "s (pid 42) recorded 100 MB/s, and 50 MB/s could be written: no buffer makes up for that";
+        assert_eq!(lines_of(&[stream]), [rates]);
+        let oneshot = full("a", LossReason::Full, 1600 * MIB);
+        let size = "a (pid 42) would have needed a buffer of 2000 MB; --buffering-mode streaming loses nothing \
+                    if its 100 MB/s can be written as they come";
+        assert_eq!(lines_of(&[oneshot]), [size]);
+    }
+
+    //= docs/recording.md#advice
+    #[test]
+    fn for_records_that_are_too_large_the_largest_that_fits_is_named() {
+        let losses = [(LossReason::TooLarge, 5)];
+        let beyond = ProviderStats { needed_record_bytes: Some(u64::MAX), ..provider("a", &losses) };
+        let format = "the largest record that fits, of a (pid 42), is one of 32760 bytes, and of 262144 as a \
+                      large blob";
+        assert_eq!(lines_of(&[beyond]), [format]);
+        let small = ProviderStats {
+            needed_record_bytes: Some(32_000),
+            buffer_bytes: Some(64 << 10),
+            ..provider("a", &losses)
+        };
+        let here = "the largest record that fits, of a (pid 42), is one of 28160 bytes in its buffer";
+        let flag = "nothing would have been lost with: --buffer-size 1MB";
+        assert_eq!(lines_of(&[small]), [flag, here]);
+    }
+
+    //= docs/recording.md#advice
+    #[test]
+    fn what_is_lost_all_the_same_is_said() {
+        let mut full = full("a", LossReason::Full, 8 * MIB);
+        let nested = LossCode::from(LossReason::NestedTooDeep).0;
+        full.losses.push(Lost { reason: nested, records: 3 });
+        let expected = "all but 3 of these records would have been kept with: --buffer-size 11MB";
+        assert_eq!(lines_of(&[full]), [expected]);
+        let definitions = |bytes| ProviderStats {
+            needed_durable_bytes: Some(bytes),
+            ..provider("a", &[(LossReason::DefinitionRefused, 7)])
+        };
+        assert_eq!(lines_of(&[definitions(500_000)]), enough("--buffer-size 8MB"));
+        let most = "definitions of a (pid 42) need 2000000 bytes; no buffer has more than 1048576 for them";
+        assert_eq!(lines_of(&[definitions(2_000_000)]), [most]);
     }
 }

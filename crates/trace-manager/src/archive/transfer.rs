@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use trace_format::buffer::{BufferMode, HeaderError};
 use trace_format::loss::LedgerRecord;
-use trace_format::units::{ProviderId, TicksPerSecond};
+use trace_format::units::{ProviderId, Ticks, TicksPerSecond};
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::ProviderStats;
 use trace_reader::buffer::{self, Activity, Before, BufferError, BufferReader, Findings, Period, Source};
@@ -347,6 +347,16 @@ impl Transfer {
         stats.records_generated = progress.generated;
         stats.losses = progress.losses.by_reason();
         stats.buffer_bytes = Some(self.buffer.size);
+        stats.recorded_ns = self.buffer.period.map(|period| {
+            let ticks = Ticks(period.read.saturating_sub(period.made));
+            ticks.to_nanos(self.buffer.rate).0
+        });
+        if let Ok(shortage) = reader.shortage() {
+            stats.needed_rolling_bytes = shortage.rolling_bytes;
+            stats.needed_durable_bytes = shortage.durable_bytes;
+            let beyond = shortage.is_beyond_format.then_some(u64::MAX);
+            stats.needed_record_bytes = beyond.or(shortage.record_bytes);
+        }
         stats.percentage_rolling_buffer_used = progress.peak(header.wrapped_count, &self.buffer);
         if stats.problem.is_empty()
             && let Some(bad) = findings.first_bad.first()

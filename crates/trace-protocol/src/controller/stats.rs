@@ -24,6 +24,10 @@ const RECORDS_GENERATED: Field = Field::new(106, "records_generated");
 const LOSSES: Field = Field::new(107, "losses");
 const ROLLING_USED: Field = Field::new(108, "percentage_rolling_buffer_used");
 const BUFFER_BYTES: Field = Field::new(109, "buffer_bytes");
+const NEEDED_ROLLING: Field = Field::new(110, "needed_rolling_bytes");
+const NEEDED_DURABLE: Field = Field::new(111, "needed_durable_bytes");
+const NEEDED_RECORD: Field = Field::new(112, "needed_record_bytes");
+const RECORDED: Field = Field::new(113, "recorded_ns");
 
 /// More than there are.
 const MAX_REASONS: usize = 256;
@@ -68,6 +72,16 @@ pub struct ProviderStats {
     pub percentage_rolling_buffer_used: Option<f32>,
     /// Size of its buffer.
     pub buffer_bytes: Option<u64>,
+    /// Bytes of slabs with which no record would have been refused: of a stream in each half, else in all
+    /// rolling regions. Absent where no record was.
+    pub needed_rolling_bytes: Option<u64>,
+    /// Bytes of durable region with which all definitions would have had room. Absent where they had.
+    pub needed_durable_bytes: Option<u64>,
+    /// Bytes of the largest record that the buffer was too small for; the most there are where it was too
+    /// large for any buffer. Absent where there was none.
+    pub needed_record_bytes: Option<u64>,
+    /// Time from the making of the buffer to its reading, in nanoseconds.
+    pub recorded_ns: Option<u64>,
     /// How its recording ended, in a few words: "stopped", "ended", "did not stop".
     pub disposition: String,
     /// Why its data is missing or incomplete; empty if it is neither. Cut at 1000 bytes.
@@ -126,6 +140,10 @@ impl ProviderStats {
         }
         table.put_some(ROLLING_USED, self.percentage_rolling_buffer_used.as_ref())?;
         table.put_some(BUFFER_BYTES, self.buffer_bytes.as_ref())?;
+        table.put_some(NEEDED_ROLLING, self.needed_rolling_bytes.as_ref())?;
+        table.put_some(NEEDED_DURABLE, self.needed_durable_bytes.as_ref())?;
+        table.put_some(NEEDED_RECORD, self.needed_record_bytes.as_ref())?;
+        table.put_some(RECORDED, self.recorded_ns.as_ref())?;
         Ok(table)
     }
 
@@ -140,6 +158,10 @@ impl ProviderStats {
             losses: losses.into_iter().map(|(reason, records)| Lost { reason, records }).collect(),
             percentage_rolling_buffer_used: table.find(ROLLING_USED)?,
             buffer_bytes: table.find(BUFFER_BYTES)?,
+            needed_rolling_bytes: table.find(NEEDED_ROLLING)?,
+            needed_durable_bytes: table.find(NEEDED_DURABLE)?,
+            needed_record_bytes: table.find(NEEDED_RECORD)?,
+            recorded_ns: table.find(RECORDED)?,
             id: table.find(ID)?.unwrap_or(0),
             name: table.require_string(NAME, MAX_PROVIDER_NAME_BYTES)?,
             pid: table.require(PID)?,

@@ -151,6 +151,10 @@ pub fn provider_stats() -> ProviderStats {
         losses: vec![Lost { reason: 1, records: 5 }, Lost { reason: 6, records: 2 }],
         percentage_rolling_buffer_used: Some(75.0),
         buffer_bytes: Some(4 << 20),
+        needed_rolling_bytes: Some(5 << 20),
+        needed_durable_bytes: Some(300 << 10),
+        needed_record_bytes: Some(200 << 10),
+        recorded_ns: Some(1_500_000_000),
         disposition: "died".to_owned(),
         problem: "record at byte 64: too long".to_owned(),
     }

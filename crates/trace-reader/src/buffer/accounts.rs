@@ -1,9 +1,11 @@
 //! What a buffer says of its own records: how many were written, how many are gone, and why.
 
-use super::{BufferError, BufferReader, GapLoss, Ledger, Source, Usage, Written, is_whole_run, read_exact};
+use super::{
+    BufferError, BufferReader, GapLoss, Ledger, Shortage, Source, Usage, Written, is_whole_run, read_exact,
+};
 use trace_format::buffer::BufferMode;
 use trace_format::mutants;
-use trace_format::slab::{Gap, Loss, LossReason, SlabState, TALLY_BYTES, Tally};
+use trace_format::slab::{Gap, Loss, LossReason, SlabState, TALLY_BYTES, TOO_LARGE_FOR_FORMAT, Tally};
 
 impl<S: Source> BufferReader<S> {
     /// The loss ledger as the writer left it; events that were found to be late are added to what ended
@@ -112,6 +114,31 @@ impl<S: Source> BufferReader<S> {
             held_bytes: in_use.min(slabs).saturating_mul(layout.slab_bytes) + self.header.durable_data_end,
             rolling_percent: 100.0 * in_use.min(slabs) as f32 / slabs.max(1) as f32,
             is_damaged: ledger.damaged > 0 || !has_claims || !has_records,
+        })
+    }
+
+    /// What the buffer would have needed to keep everything that was not kept since it was made.
+    ///
+    /// # Errors
+    /// The buffer cannot be read.
+    //= docs/buffer.md#what-was-short
+    pub fn shortage(&self) -> Result<Shortage, BufferError> {
+        let layout = &self.header.layout;
+        let spare = |reason| Ok::<u64, BufferError>(self.entry(layout.loss_entry(reason))?[3]);
+        let (full, definitions) = (spare(LossReason::Full)?, spare(LossReason::DurableFull)?);
+        let late = spare(LossReason::NotSaved)?.saturating_add(spare(LossReason::NotRetired)?);
+        let too_large = spare(LossReason::TooLarge)?;
+        let has_room = match layout.mode {
+            BufferMode::Streaming => self.usage(0)?.claimed_bytes,
+            BufferMode::Oneshot | BufferMode::Circular => u64::from(layout.slab_count()) * layout.slab_bytes,
+        };
+        let short = full.saturating_add(late);
+        let is_beyond_format = too_large & TOO_LARGE_FOR_FORMAT != 0;
+        Ok(Shortage {
+            rolling_bytes: (short > 0).then(|| has_room.saturating_add(short)),
+            durable_bytes: (definitions > 0).then(|| layout.durable_bytes.saturating_add(definitions)),
+            record_bytes: (too_large > 0 && !is_beyond_format).then_some(too_large),
+            is_beyond_format,
         })
     }
 

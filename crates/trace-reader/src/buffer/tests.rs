@@ -596,3 +596,4 @@ proptest! {
 mod parts;
 mod plausible;
 mod runs;
+mod shortage;
