@@ -32,20 +32,20 @@ impl Scene {
     /// If it does not get that far, or the program does not wait for its recording.
     #[must_use]
     pub fn begin(mode: &str, events: u64) -> Self {
-        Self::begin_with(mode, "1", events)
+        Self::begin_with(mode, &["--buffer-size", "1"], events)
     }
 
-    /// The same with a buffer of so many MiB.
+    /// The same with options of its own.
     ///
     /// # Panics
     /// As [`Scene::begin`].
     #[must_use]
-    pub fn begin_with(mode: &str, buffer_size: &str, events: u64) -> Self {
+    pub fn begin_with(mode: &str, more_options: &[&str], events: u64) -> Self {
         let sandbox = Sandbox::new();
         let page = sandbox.file("page");
         fs::write(&page, [0; 4096]).unwrap();
         let burst = build::program("burst").to_str().unwrap();
-        let options = ["record", "--buffering-mode", mode, "--buffer-size", buffer_size, "--", burst];
+        let options = [&["record", "--buffering-mode", mode][..], more_options, &["--", burst]].concat();
         let page_name = page.to_str().unwrap();
         let more = if mode == "oneshot" { "100" } else { "10" };
         let limit = u64::MAX.to_string();

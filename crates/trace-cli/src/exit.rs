@@ -6,6 +6,7 @@
 //! | 1 | the tool failed; `check`: the trace has problems |
 //! | 2 | the command line is wrong; `check`: the trace cannot be read |
 //! | 3 | `manager`: another one has the runtime directory |
+//! | 4 | `record --fail-on-loss`: something was lost |
 //! | 125 | `record`: the tool failed |
 //! | 126 | `record`: the command cannot be executed |
 //! | 127 | `record`: the command was not found |
@@ -22,6 +23,8 @@ pub const FAILURE: u8 = 1;
 pub const USAGE: u8 = 2;
 /// `manager`: another one has the runtime directory.
 pub const ALREADY_RUNNING: u8 = 3;
+/// `record --fail-on-loss`: something was lost.
+pub const LOST: u8 = 4;
 /// `record`: the tool failed.
 pub const RECORD_FAILURE: u8 = 125;
 /// `record`: the command cannot be executed.

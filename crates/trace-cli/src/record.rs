@@ -52,14 +52,16 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     kernel::provide(&mut connection, &config, options)?;
     let mut has_begun = false;
     let recorded = record(&connection, config, &mut destination, &settings, removing, &mut has_begun);
-    let Recorded { stats, has_command, code } = match recorded {
+    let Recorded { stats, has_command, code, is_cut } = match recorded {
         Ok(recorded) => recorded,
         Err(failure) if has_begun => return Err(keep(destination, failure)),
         Err(failure) => return Err(failure),
     };
     let finished = destination.finish()?;
     report(&stats, &finished, has_command, &settings)?;
-    Ok(if options.return_child_result == Some(false) { 0 } else { code })
+    let code = if options.return_child_result == Some(false) { 0 } else { code };
+    let has_lost = is_cut || stats.iter().any(summary::has_lost);
+    Ok(if code == 0 && has_lost && options.fail_on_loss == Some(true) { exit::LOST } else { code })
 }
 
 /// A recording that is complete.
@@ -68,6 +70,8 @@ struct Recorded {
     has_command: bool,
     /// How the command ended.
     code: u8,
+    /// There was no room for all of it in the archive.
+    is_cut: bool,
 }
 
 /// Keeps the archive of a recording that is not complete, and says where it is.
@@ -136,7 +140,7 @@ fn record(
     triggers.finish();
     let has_command = command.is_some();
     let code = command.as_mut().and_then(RecordedCommand::status).map_or(0, exit::of_command);
-    Ok(Recorded { stats: result.provider_stats, has_command, code })
+    Ok(Recorded { stats: result.provider_stats, has_command, code, is_cut: left_out.records > 0 })
 }
 
 /// What the manager is asked for.

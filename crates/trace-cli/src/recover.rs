@@ -28,19 +28,23 @@ pub fn run(options: &Recover) -> Result<(), Failure> {
 
 /// Says that something can be recovered, before another command does its work.
 pub fn remind() {
-    for directory in connection::directories() {
-        let sessions = sessions_of(&directory);
-        for session in sessions.iter().filter(|session| session.is_waiting()) {
-            let buffers = session.manifest.buffers.values().filter(|buffer| buffer.is_started);
-            let names: Vec<_> = buffers.map(|buffer| buffer.provider.name.as_str()).collect();
-            say!(
-                "trace: a recording of {} was cut off {} ago; save it with: trace recover {}",
-                names.join(", "),
-                age(session.began()),
-                session.directory.display()
-            );
-        }
+    for session in waiting() {
+        let buffers = session.manifest.buffers.values().filter(|buffer| buffer.is_started);
+        let names: Vec<_> = buffers.map(|buffer| buffer.provider.name.as_str()).collect();
+        say!(
+            "trace: a recording of {} was cut off {} ago; save it with: trace recover {}",
+            names.join(", "),
+            age(session.began()),
+            session.directory.display()
+        );
     }
+}
+
+/// Recordings that were cut off, and that nobody has recovered.
+pub fn waiting() -> Vec<Session> {
+    let directories = connection::directories();
+    let sessions = directories.iter().flat_map(|directory| sessions_of(directory));
+    sessions.filter(Session::is_waiting).collect()
 }
 
 /// All sessions in the places where there may be some, or below the one that was named.

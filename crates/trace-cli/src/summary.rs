@@ -21,6 +21,11 @@ pub struct Summary<'a> {
     pub buffer_size: u32,
 }
 
+/// Something of a program is missing that it recorded.
+pub fn has_lost(provider: &ProviderStats) -> bool {
+    provider.records_dropped.is_some_and(|records| records > 0) || !provider.problem.is_empty()
+}
+
 const COLUMNS: usize = 7;
 
 impl Summary<'_> {

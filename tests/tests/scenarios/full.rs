@@ -29,6 +29,19 @@ fn a_full_buffer_keeps_a_prefix_and_counts_the_rest() {
     assert!(stderr.contains(&format!("dropped {dropped} records")), "{kept} kept; {stderr}");
 }
 
+//= docs/recording.md#what-is-lost
+#[test]
+fn a_loss_fails_where_that_is_asked_for_and_the_command_does_not() {
+    let sandbox = Sandbox::new();
+    for (events, code, expected) in [("100000", "0", 4), ("100000", "7", 7), ("1", "0", 0)] {
+        let emit = trace_tests::build::program("emit").to_str().unwrap();
+        let command = ["record", "--fail-on-loss", "--", emit, "1", events, "--exit", code];
+        let output = sandbox.trace(command);
+        assert_eq!(output.status.code(), Some(expected), "{events} {code}: {output:?}");
+    }
+    sandbox.record(&[], "emit", &["1", "100000"]);
+}
+
 /// Unmounts when the test is over, however it ends.
 struct Mounted(std::path::PathBuf);
 

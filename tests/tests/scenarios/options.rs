@@ -302,7 +302,11 @@ fn alerts_stop_a_recording_and_take_snapshots() {
     let mut other = sandbox.spawn_recorded("stubborn", &["alert", "enough"]);
     let recording = sandbox.spawn(
         "trace",
-        &["record", "--trigger", "look:snapshot", "--trigger", "enough:stop", "--buffering-mode", "circular"],
+        &[
+            &["record", "--trigger", "look:snapshot", "--trigger", "enough:stop", "--cooldown", "1ms"][..],
+            &["--buffering-mode", "circular"],
+        ]
+        .concat(),
     );
     wait_for("the recording to be announced", || {
         recording.stderr_so_far().contains("press Ctrl-C").then_some(())
@@ -332,6 +336,29 @@ fn alerts_stop_a_recording_and_take_snapshots() {
     fails(&sandbox, &["record", "-o", "-", "--trigger", "a:snapshot"], 2, "stdout has no name");
     let twice = ["record", "--trigger", "a:stop", "--trigger", "a:snapshot"];
     fails(&sandbox, &twice, 2, "multiple trigger options for alert \"a\"");
+}
+
+/// An alert that is raised again and again writes one file, and the rest is counted.
+//= docs/recording.md#how-a-recording-ends
+#[test]
+fn an_alert_takes_a_snapshot_now_and_then() {
+    let sandbox = Sandbox::new();
+    let options = ["record", "--trigger", "look:snapshot", "--cooldown", "1h"];
+    let recording = sandbox.spawn("trace", &options);
+    wait_for("the recording", || recording.stderr_so_far().contains("press Ctrl-C").then_some(()));
+    let mut program = sandbox.spawn_recorded("stubborn", &["alert", "look"]);
+    for _ in 0..300 {
+        program.say("now");
+        assert_eq!(program.line(), "raised");
+    }
+    program.close_stdin();
+    assert!(program.finish().status.success());
+    recording.signal(Signal::INT);
+    let output = recording.finish();
+    assert!(output.status.success(), "{output:?}");
+    let said = " more within 3600s of a snapshot, which took none";
+    assert!(stderr(&output).contains(said), "{}", stderr(&output));
+    assert_eq!(sandbox.files(), ["trace-snapshot-1.fxt", "trace.fxt"]);
 }
 
 /// What `config` prints makes `record` do the same.

@@ -91,6 +91,12 @@ fn what_was_cut_off_is_told_until_it_is_recovered() {
     assert!(list.contains(&format!("{}  the recording's own file", partial.display())), "{list}");
     let whose = format!("1.00 MiB  {}  buffer of burst (pid {})", buffer.display(), scene.burst);
     assert!(list.contains(&whose), "{list}");
+    let doctor = scene.sandbox.trace(["doctor", "--no-self-trace", "--json"]);
+    let findings: serde_json::Value = serde_json::from_slice(&doctor.stdout).unwrap();
+    let found =
+        findings.as_array().unwrap().iter().find(|found| found["capability"] == "leftover recordings");
+    let detail = found.unwrap()["detail"].as_str().unwrap();
+    assert!(detail.starts_with("1 that were cut off, with 1.00 MiB"), "{detail}");
     // It is not a week old.
     let output = scene.sandbox.trace(["recover", "--delete"]);
     assert!(
@@ -134,7 +140,8 @@ fn a_client_that_dies_leaves_its_recording_to_be_recovered() {
 #[test]
 fn a_half_that_was_given_in_part_is_recovered() {
     // A half is more than the socket takes.
-    let scene = Scene::begin_with("streaming", "8", 1000);
+    let options = ["--buffer-size", "8", "--write-period", "1h"];
+    let scene = Scene::begin_with("streaming", &options, 1000);
     // It takes nothing more, so that a half stays half sent.
     freeze(scene.recording.pid());
     let [session] = &scene.sessions()[..] else { panic!("{:?}", scene.sessions()) };

@@ -26,7 +26,12 @@ pub struct Recording {
     #[arg(long, value_name = "ALERT:ACTION")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trigger: Vec<Trigger>,
-    /// Stop when the archive, with what is in the buffers, has this size, such as 500MB. It does not get larger
+    /// How long after a snapshot the same alert takes no other, such as 500ms; 10s when not given
+    #[arg(long, value_name = "TIME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cooldown: Option<Span>,
+    /// Stop when the archive, with what is in the buffers, has this size, such as 500MB. It does not get
+    /// larger
     #[arg(long, value_name = "SIZE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_size: Option<FileSize>,
@@ -36,7 +41,8 @@ pub struct Recording {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_period: Option<Span>,
     /// Where the trace goes; `-` is stdout, `tcp:HOST:PORT` a connection. The name tells the format: .fxt,
-    /// .fxt.gz, .fxt.zst, .json, .json.gz
+    /// .fxt.gz, .fxt.zst, .json, .json.gz. All but .fxt are made of the archive in the end, and need room for
+    /// both
     #[arg(long, short = 'o', value_name = "FILE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_file: Option<PathBuf>,
@@ -86,6 +92,10 @@ pub struct Recording {
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_metadata: Option<bool>,
+    /// Exit with code 4 if something was lost and the command itself did not fail
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fail_on_loss: Option<bool>,
     /// Do not complain of requested categories that recorded nothing
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -170,9 +180,9 @@ impl Recording {
     #[must_use]
     pub fn over(self, lower: Self) -> Self {
         over! { self, lower:
-            categories duration max_size write_period output_file format buffer_size buffering_mode sample_interval profile memory_dump_interval detailed_memory_dumps start_timeout
+            categories duration cooldown max_size write_period output_file format buffer_size buffering_mode sample_interval profile memory_dump_interval detailed_memory_dumps start_timeout
             stop_timeout
-            no_metadata no_verify_trace detach decouple return_child_result spawn environment_name binary compress spec_file
+            no_metadata fail_on_loss no_verify_trace detach decouple return_child_result spawn environment_name binary compress spec_file
             benchmark_results_file test_suite;
             trigger provider_buffer_size append_args command
         }
@@ -188,6 +198,7 @@ impl Recording {
             start_timeout: Some(Span(std::time::Duration::from_secs(5))),
             stop_timeout: Some(Span(std::time::Duration::from_secs(5))),
             no_metadata: Some(false),
+            fail_on_loss: Some(false),
             no_verify_trace: Some(false),
             detach: Some(false),
             decouple: Some(false),
@@ -223,6 +234,7 @@ mod tests {
             categories = ["app", "#default", "-noisy"]
             duration = "500ms"
             trigger = ["stall:stop"]
+            cooldown = "1s"
             max-size = "2GB"
             write-period = "200ms"
             output-file = "x.fxt.zst"
@@ -237,6 +249,7 @@ mod tests {
             start-timeout = 1.5
             stop-timeout = "2s"
             no-metadata = true
+            fail-on-loss = true
             no-verify-trace = true
             append-args = ["--fast", "x,y"]
             detach = true

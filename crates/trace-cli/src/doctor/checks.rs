@@ -2,10 +2,12 @@
 
 use super::Finding;
 use crate::connection::{self, ENOUGH_MIB, free_mebibytes, own_directory};
-use crate::kernel;
+use crate::{kernel, recover};
+use indicatif::HumanBytes;
 use ktrace_provider::tracefs::Tracefs;
 use rustix::process::{Resource, getrlimit};
 use std::path::{Path, PathBuf};
+use trace_manager::recovery::Session;
 use zx_sim::{ProcessFd, RuntimeDir, Vmo};
 
 /// Descriptors that a manager of a hundred programs needs.
@@ -20,6 +22,7 @@ pub(super) fn all() -> Vec<Finding> {
         // Where there is none, that is the problem, and these would be the same.
         all.extend([memory(&directory), buffers(&directory)]);
     }
+    all.push(leftovers());
     all.extend([descriptors(), watches(), clock(), processes(), seccomp(), container()]);
     all.extend([kernel_events(), perf()]);
     all
@@ -80,6 +83,21 @@ fn buffers(directory: &Path) -> Finding {
     match made {
         Ok(()) => Finding::works(NAME, "one of 1 MiB was made, mapped and locked"),
         Err(error) => Finding::fails(NAME, error, own_directory()),
+    }
+}
+
+/// What recordings have left that were cut off.
+//= docs/recovery.md#how-long-it-is-kept
+fn leftovers() -> Finding {
+    const NAME: &str = "leftover recordings";
+    let left = recover::waiting();
+    let bytes = left.iter().flat_map(Session::pieces).map(|piece| piece.bytes).fold(0, u64::saturating_add);
+    match left.len() {
+        0 => Finding::works(NAME, "none"),
+        count => {
+            let detail = format!("{count} that were cut off, with {}", HumanBytes(bytes));
+            Finding::fails(NAME, detail, Some("trace recover --list".to_owned())).optional()
+        }
     }
 }
 

@@ -3,23 +3,40 @@
 use super::destination::snapshot_name;
 use super::recording::Recording;
 use crate::args::record::Recording as Options;
-use crate::args::values::{Action, Trigger};
+use crate::args::values::{Action, Span, Trigger};
 use crate::connection::Connection;
 use crate::exit::Failure;
 use crate::output::OutputFile;
 use crate::stdio::say;
 use crate::{dump_memory, snapshot};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 use trace_protocol::memory::MemoryDumpLevel;
 
 /// Alerts that wait for what they lead to; more are not obeyed.
 const MAX_WAITING: usize = 16;
 
+/// How long that is where nobody says.
+const COOLDOWN: Duration = Duration::from_secs(10);
+
+/// An alert after its snapshot.
+#[derive(Debug, Default)]
+struct Resting {
+    until: Option<Instant>,
+    /// Alerts that were raised before then.
+    skipped: u64,
+}
+
 /// The triggers of a recording. What they lead to happens in a thread of its own: the recording goes on.
 pub struct Triggers {
     triggers: Vec<Trigger>,
+    /// How long after a snapshot the same alert takes no other.
+    cooldown: Duration,
+    /// By alert.
+    resting: BTreeMap<String, Resting>,
     wanted: SyncSender<Trigger>,
     done: Receiver<String>,
     thread: JoinHandle<()>,
@@ -49,7 +66,9 @@ impl Triggers {
         };
         let thread = std::thread::Builder::new().name("trace-triggers".to_owned()).spawn(work);
         let thread = thread.map_err(|error| Failure::new(format!("cannot start a thread: {error}")))?;
-        Ok(Self { triggers: options.trigger.clone(), wanted, done, thread })
+        let cooldown = options.cooldown.map_or(COOLDOWN, |span| span.0);
+        let resting = BTreeMap::new();
+        Ok(Self { triggers: options.trigger.clone(), cooldown, resting, wanted, done, thread })
     }
 
     /// Somebody has to listen for alerts.
@@ -65,6 +84,15 @@ impl Triggers {
         if trigger.action == Action::Stop {
             say!("trace: alert {alert}: stopping");
             return true;
+        }
+        if trigger.is_snapshot() {
+            let now = Instant::now();
+            let resting = self.resting.entry(alert.to_owned()).or_default();
+            if resting.until.is_some_and(|until| now < until) {
+                resting.skipped += 1;
+                return false;
+            }
+            resting.until = Some(now + self.cooldown);
         }
         if self.wanted.try_send(trigger.clone()).is_err() {
             say!("trace: alert {alert}: nothing is done, {MAX_WAITING} alerts before wait for their turn");
@@ -83,6 +111,11 @@ impl Triggers {
         // One that has panicked has said so.
         let _ = self.thread.join();
         self.done.try_iter().for_each(|text| say!("{text}"));
+        for (alert, Resting { skipped, .. }) in self.resting.iter().filter(|(_, resting)| resting.skipped > 0)
+        {
+            let cooldown = Span(self.cooldown);
+            say!("trace: alert {alert}: {skipped} more within {cooldown} of a snapshot, which took none");
+        }
     }
 }
 

@@ -135,6 +135,7 @@ fn who_ends_before_its_start_is_called_that() {
             ..ProviderStats::default()
         };
         bench.event(Event::TransferFinished { provider: B, stats: figures(events), is_complete: true });
+        bench.written(B);
         bench.stop(true);
         bench.send(A, FifoRequest::Stopped);
         let of_b = bare_entry(B, expected);
