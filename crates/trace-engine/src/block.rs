@@ -8,7 +8,8 @@
 //! Invariants:
 //!
 //! * **B1** Chunks are mapped zeroed (all of a block's fields are valid as zeros) and never unmapped.
-//! * **B2** All fields are atomics: the owner writes with plain stores, the dispatcher only clears `end`.
+//! * **B2** All fields are atomics: the owner writes with plain stores; the dispatcher, and threads that find
+//!   no room of their own, only clear `end` and take the slab out, by exchange.
 #![allow(unsafe_code)]
 
 pub(crate) use crate::own_slab::OwnSlab;
@@ -54,8 +55,9 @@ const fn no_slab() -> OwnSlab {
         cursor: AtomicUsize::new(0),
         end: AtomicUsize::new(0),
         events: AtomicU64::new(0),
-        index: AtomicU32::new(0),
+        ownership: AtomicU64::new(0),
         had_slab: AtomicU32::new(0),
+        turns: AtomicU32::new(0),
     }
 }
 
@@ -96,7 +98,7 @@ impl ThreadBlock {
     /// Takes the slabs themselves away: nobody closes them any more.
     pub fn forget_slabs(&self) {
         self.revoke();
-        self.slabs.iter().for_each(|slab| slab.index.store(0, Ordering::SeqCst));
+        self.slabs.iter().for_each(|slab| slab.ownership.store(0, Ordering::SeqCst));
     }
 
     /// Takes space away whose end lies in a range of addresses.
@@ -107,6 +109,17 @@ impl ThreadBlock {
     /// The counter at which the thread was waited for in vain; 0 if it never was.
     pub fn late_at(&self) -> u64 {
         self.late_at.load(Ordering::Relaxed)
+    }
+
+    /// The slab of its ordinary events.
+    pub fn ordinary_slab(&self) -> &OwnSlab {
+        &self.slabs[usize::from(self.thread_bits.load(Ordering::Relaxed) == 0)]
+    }
+
+    /// Whether the thread is outside of its events. What it has stored in the one before can be seen then.
+    pub fn is_outside(&self) -> bool {
+        // Acquire: pairs with the Release that makes the counter even.
+        self.counter.load(Ordering::Acquire) & 1 == 0
     }
 
     /// Remembers that the thread was waited for in vain.

@@ -43,8 +43,10 @@ pub(crate) trait SlabWords {
 pub(crate) enum Refusal {
     /// Recording was stopped: the record does not belong to the trace any more.
     Stopped,
-    /// The buffer is full, and recording ends with this.
+    /// The buffer is full, and recording has ended.
     Full,
+    /// All slabs of a oneshot buffer were given out: recording ends, unless an idle thread has room left.
+    AllClaimed,
     /// Threads that do not write hold every slab of a circular buffer.
     AllInUse,
     /// The other half was handed over, and has not come back.
@@ -203,7 +205,7 @@ impl Claims {
 
     fn beyond_limit(&self, ticket: u64) -> Refusal {
         if self.mode == BufferMode::Oneshot {
-            return Refusal::Full;
+            return Refusal::AllClaimed;
         }
         let half = self.half_of(ticket).saturating_sub(1);
         if self.handed_over.load(Ordering::Relaxed) >= self.half_start(half) {

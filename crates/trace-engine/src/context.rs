@@ -101,6 +101,8 @@ pub(crate) struct Context {
     /// What is wanted beside what the configuration says.
     pub run: Run,
     pub rests: Rests,
+    /// Threads that may have taken a rest from another and not left it to others yet.
+    pub recalling: AtomicU32,
     /// Slabs with a lower sequence were cleared.
     pub floor_sequence: AtomicU64,
     /// What was handed over so far. Only for the dispatcher.
@@ -122,6 +124,7 @@ impl Context {
             claims: Claims::new(layout.mode, layout.slabs_per_half),
             run: Run::default(),
             rests: Rests::new(layout.slab_count()),
+            recalling: AtomicU32::new(0),
             floor_sequence: AtomicU64::new(0),
             streaming: Mutex::new(Streaming::default()),
             region,

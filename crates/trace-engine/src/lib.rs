@@ -36,6 +36,7 @@ mod macros;
 mod own_process;
 mod own_slab;
 pub mod raw;
+mod recall;
 mod record_writer;
 mod records;
 mod region;

@@ -35,7 +35,8 @@ impl Context {
     }
 
     /// Gives a thread a slab with room for `bytes`. Its first may be what an ended thread left; all others
-    /// are fresh, so that in the order of the slabs a thread's events are in the order of time.
+    /// are fresh, so that in the order of the slabs a thread's events are in the order of time. Where there
+    /// is no fresh one, it gets what others have left after all.
     pub fn claim_slab(
         &self,
         block: &ThreadBlock,
@@ -45,20 +46,34 @@ impl Context {
     ) -> Result<(), Refusal> {
         self.close_slab(block, own);
         let is_first = own.had_slab.swap(1, Ordering::Relaxed) == 0;
-        while is_first && let Some(rest) = self.rests.pop() {
-            if u64::from(rest.used_bytes) + bytes > self.layout.slab_bytes {
-                self.close_rest(rest);
-            } else if self.own(block, own, rest)? {
-                return Ok(());
-            }
+        if is_first && self.claim_rest(block, own, bytes)? {
+            return Ok(());
         }
         loop {
-            let claim = self.claims.take(self, 1, |slab, word| self.forget(slab, word))?;
+            let claim = match self.claims.take(self, 1, |slab, word| self.forget(slab, word)) {
+                Ok(claim) => claim,
+                Err(refusal @ (Refusal::AllClaimed | Refusal::AllInUse)) => {
+                    return if self.claim_recalled(block, own, bytes)? { Ok(()) } else { Err(refusal) };
+                }
+                Err(refusal) => return Err(refusal),
+            };
             self.open(claim.slab, claim.ticket, 1, self.layout.slab_bytes, timestamp);
             if self.own(block, own, Rest { slab: claim.slab, used_bytes: 0, events: 0 })? {
                 return Ok(());
             }
         }
+    }
+
+    /// Gives a thread what another has left of its slab, if there is one with room for `bytes`.
+    pub fn claim_rest(&self, block: &ThreadBlock, own: &OwnSlab, bytes: u64) -> Result<bool, Refusal> {
+        while let Some(rest) = self.rests.pop() {
+            if u64::from(rest.used_bytes) + bytes > self.layout.slab_bytes {
+                self.close_rest(rest);
+            } else if self.own(block, own, rest)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Makes a slab a thread's own; false if it was taken back meanwhile.
@@ -202,10 +217,15 @@ impl Context {
             self.store_tally(slab, events, last);
             self.close(slab);
         } else {
-            // It stays open: whoever finds it after a crash counts what is in it, so that its tally must not.
-            self.store_tally(slab, 0, last);
-            self.rests.push(Rest { slab, used_bytes: used as u32, events: events as u32 });
+            self.leave_rest(Rest { slab, used_bytes: used as u32, events: events as u32 }, last);
         }
+    }
+
+    /// Leaves the rest of a slab to others, behind a record of this time.
+    pub fn leave_rest(&self, rest: Rest, last: u64) {
+        // It stays open: a reader that finds it after a crash counts what is in it, and its tally must not.
+        self.store_tally(rest.slab, 0, last);
+        self.rests.push(rest);
     }
 
     /// Closes a slab that an ended thread has left.

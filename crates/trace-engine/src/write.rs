@@ -2,7 +2,9 @@
 //!
 //! Invariant **H1**: between making its counter odd and making it even again, a thread that found its site on
 //! writes only below `end` of its own slab. The dispatcher clears `end`, fences all threads and then waits
-//! for even counters before it takes memory away, so an address below `end` is mapped and reserved.
+//! for even counters before it takes memory away, so an address below `end` is mapped and reserved. A thread
+//! that finds no room of its own clears `end` and fences alike, and takes only from threads whose counters
+//! are even.
 #![allow(unsafe_code)]
 
 use crate::args::{Inline, Interned, Names, Values};
@@ -345,7 +347,7 @@ impl<'a> Place<'a> {
             Miss::Lost(reason)
         };
         let refused = |refusal| match refusal {
-            Refusal::Full => {
+            Refusal::Full | Refusal::AllClaimed => {
                 context.add_short_record(LossReason::Full, bytes);
                 context.refuse();
                 Miss::Ended

@@ -38,9 +38,10 @@ fn kill_9_in_the_middle_of_writing_loses_nothing() {
         assert_eq!(output.status.code(), Some(128 + 9), "{output:?}");
         let counted = counted(&page);
         let archive = Archive::read(&sandbox.file("trace.fxt"));
-        for events in archive.by_thread("event").values() {
+        // Where the machine was slow to kill, the buffer is full.
+        for events in archive.by_thread_and_time("event").values() {
             let numbers = events.iter().map(|event| event.u64("n"));
-            assert!(numbers.eq(0..events.len() as u64), "round {round}: out of order or with gaps");
+            assert!(numbers.eq(0..events.len() as u64), "round {round}: gaps");
         }
         if !archive.filled_up.is_empty() {
             // The machine was slow to kill; what is kept is still a prefix, as checked above.

@@ -59,7 +59,8 @@ fn a_thread_that_sleeps_keeps_its_slab_and_nothing_else() {
     assert!(rounds > (slabs - 2) * (read.header.layout.slab_bytes / 32));
 }
 
-/// More threads than slabs: those without one are refused until one is free, and that is counted.
+/// More threads than slabs, none of which has room for another such event: those without one are refused
+/// until one is free, and that is counted.
 #[test]
 fn threads_that_hold_all_slabs_cost_others_theirs() {
     let trace = Trace::start_in(BufferMode::Circular, 4096);
@@ -69,7 +70,7 @@ fn threads_that_hold_all_slabs_cost_others_theirs() {
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                instant!("cat", "one", Scope::Thread);
+                instant!("cat", "one", Scope::Thread, "pad" => [0_u8; 150].as_slice());
                 barrier.wait();
             });
         }

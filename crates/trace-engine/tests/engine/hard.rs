@@ -74,10 +74,10 @@ fn a_thousand_threads_write_and_nothing_is_missing() {
     }
 }
 
-/// Has other threads end.
-struct SetOnDrop<'a>(&'a AtomicBool);
+/// Ends threads that wait for it, also where the test fails.
+struct EndsThreads<'a>(&'a AtomicBool);
 
-impl Drop for SetOnDrop<'_> {
+impl Drop for EndsThreads<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -90,8 +90,6 @@ fn stops_while_hundreds_write_leave_whole_buffers() {
         let mut trace = Trace::start_in(mode, 4 << 20);
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            // Also if this fails: nobody would end them.
-            let _over = SetOnDrop(&done);
             for _ in 0..300 {
                 let body = || {
                     let mut n = 0_u64;
@@ -102,6 +100,7 @@ fn stops_while_hundreds_write_leave_whole_buffers() {
                 };
                 std::thread::Builder::new().stack_size(64 << 10).spawn_scoped(scope, body).unwrap();
             }
+            let _end = EndsThreads(&done);
             for _ in 0..5 {
                 trace.wait_for_slabs(100);
                 trace.pause();

@@ -7,6 +7,7 @@ mod hard;
 mod lifecycle;
 mod model;
 mod oneshot;
+mod recall;
 mod runs;
 mod streaming;
 mod support;

@@ -14,7 +14,10 @@ use trace_format::buffer::Layout;
 use trace_format::slab::LossReason;
 
 const BUFFER_BYTES: usize = 64 << 10;
+/// In a stream. Elsewhere there are two: which of several idle threads a slab is taken from is not modelled.
 const THREADS: usize = 3;
+/// A rest with less room stays with an idle thread.
+const LEAST_ROOM: u64 = 64;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -124,12 +127,8 @@ impl Model {
             }
             self.leave(thread);
             self.threads[thread].1 = true;
-            while !had_slab && let Some(slab) = self.rests.pop() {
-                if self.slabs[slab].used + bytes <= slab_bytes {
-                    self.threads[thread].0 = Some(slab);
-                    return self.write(thread, id, bytes);
-                }
-                self.slabs[slab].is_open = false;
+            if !had_slab && self.claim_rest(thread, bytes) {
+                return self.write(thread, id, bytes);
             }
         }
         let run = bytes.div_ceil(slab_bytes);
@@ -143,8 +142,43 @@ impl Model {
                 self.slabs[slab].events.push(id);
                 self.leave(thread);
             }
-            Err(reason) => self.lose(reason, 1),
+            Err(LossReason::Full) if run == 1 && !self.is_full && self.claim_recalled(thread, bytes) => {
+                self.write(thread, id, bytes);
+            }
+            Err(reason) => {
+                self.is_full |= self.layout.mode == BufferMode::Oneshot;
+                self.lose(reason, 1);
+            }
         }
+    }
+
+    /// Takes the newest rest with room for so many bytes; others are closed.
+    fn claim_rest(&mut self, thread: usize, bytes: u64) -> bool {
+        while let Some(slab) = self.rests.pop() {
+            if self.slabs[slab].used + bytes <= self.layout.slab_bytes {
+                self.threads[thread].0 = Some(slab);
+                return true;
+            }
+            self.slabs[slab].is_open = false;
+        }
+        false
+    }
+
+    /// Takes a rest, or what the other thread has left of its slab.
+    fn claim_recalled(&mut self, thread: usize, bytes: u64) -> bool {
+        if self.claim_rest(thread, bytes) {
+            return true;
+        }
+        for other in (0..THREADS).filter(|other| *other != thread) {
+            if let Some(slab) = self.threads[other].0
+                && self.slabs[slab].used + bytes.max(LEAST_ROOM) <= self.layout.slab_bytes
+            {
+                self.threads[other].0 = None;
+                self.threads[thread].0 = Some(slab);
+                return true;
+            }
+        }
+        false
     }
 
     fn leave(&mut self, thread: usize) {
@@ -165,7 +199,6 @@ impl Model {
             };
             if self.is_full || ticket + run > limit {
                 if self.layout.mode == BufferMode::Oneshot {
-                    self.is_full = true;
                     return Err(LossReason::Full);
                 }
                 return Err(if self.is_out { LossReason::NotSaved } else { LossReason::NotRetired });
@@ -284,9 +317,11 @@ fn compare(mode: BufferMode, steps: &[Step]) {
     let mut workers: Vec<_> = (0..THREADS).map(|_| Worker::new(done.clone())).collect();
     let mut out: Option<SaveRequest> = None;
     let mut id = 0;
+    let threads = if mode == BufferMode::Streaming { THREADS } else { 2 };
     for step in steps {
         match *step {
             Step::Write { thread, count, payload } => {
+                let thread = thread % threads;
                 workers[thread].orders.send((id, count, payload)).unwrap();
                 is_done.recv().unwrap();
                 let bytes = 16 + 16 + 8 + u64::from(payload).next_multiple_of(8);
@@ -294,6 +329,7 @@ fn compare(mode: BufferMode, steps: &[Step]) {
                 id += u64::from(count);
             }
             Step::EndThread(thread) => {
+                let thread = thread % threads;
                 std::mem::replace(&mut workers[thread], Worker::new(done.clone())).end();
                 if let Some(slab) = model.threads[thread].0.take() {
                     if model.slabs[slab].used + 16 > model.layout.slab_bytes {

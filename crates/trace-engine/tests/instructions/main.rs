@@ -24,8 +24,6 @@ use zx_sim::{Handle, Mapping, Vmo};
 
 const BUFFER_BYTES: u64 = 64 << 10;
 const RATE: u64 = 1_000_000_000;
-/// The other thread commits after so many steps of the first.
-const STEPS_PER_COMMIT: u64 = 7;
 /// Says which role this program plays: the operation, the mode and the directory of the files.
 const ROLE: &str = "TRACE_TEST_ROLE";
 const MODES: [BufferMode; 3] = [BufferMode::Oneshot, BufferMode::Circular, BufferMode::Streaming];
@@ -39,17 +37,19 @@ enum Operation {
     CrossingSlabs,
     CrossingHalves,
     RecordLargerThanASlab,
+    Recall,
     Refusal,
     ThreadExit,
 }
 
-const OPERATIONS: [Operation; 8] = [
+const OPERATIONS: [Operation; 9] = [
     Operation::Event,
     Operation::FirstUseOfStrings,
     Operation::FirstEventOfThread,
     Operation::CrossingSlabs,
     Operation::CrossingHalves,
     Operation::RecordLargerThanASlab,
+    Operation::Recall,
     Operation::Refusal,
     Operation::ThreadExit,
 ];
@@ -65,8 +65,14 @@ impl Operation {
             Self::CrossingSlabs => per_slab,
             // The other thread has one slab.
             Self::CrossingHalves => per_half - per_slab,
-            Self::Refusal => per_half * u64::from(layout.mode.halves()) - per_slab,
+            Self::Recall | Self::Refusal => per_half * u64::from(layout.mode.halves()) - per_slab,
         }
+    }
+
+    /// The other thread commits after so many steps of the first.
+    fn steps_per_commit(self) -> u64 {
+        // It has to have room left in its slab when the first has none.
+        if self == Self::Recall { 500 } else { 7 }
     }
 
     /// Records that the operation writes.
@@ -299,10 +305,10 @@ impl Stepped {
     }
 
     /// A step, and now and then an event of the other thread; false if the operation is over.
-    fn advance(&mut self, steps: &mut u64) -> bool {
+    fn advance(&mut self, operation: Operation, steps: &mut u64) -> bool {
         let goes_on = self.step();
         *steps += u64::from(goes_on);
-        if goes_on && steps.is_multiple_of(STEPS_PER_COMMIT) {
+        if goes_on && steps.is_multiple_of(operation.steps_per_commit()) {
             self.commit(1);
         }
         goes_on
@@ -360,7 +366,7 @@ fn step_through(operation: usize, mode: usize) -> (u64, Vec<u64>) {
     loop {
         assert_eq!(stepped.buffer.read_at(0, &mut bytes).ok(), Some(bytes.len()));
         if bytes == last {
-            if !stepped.advance(&mut steps) {
+            if !stepped.advance(operation, &mut steps) {
                 break;
             }
             continue;
@@ -376,7 +382,7 @@ fn step_through(operation: usize, mode: usize) -> (u64, Vec<u64>) {
             Some(1) => has_operation = true,
             _ => panic!("{context}, of {before} + {others} and the one under way"),
         }
-        if !stepped.advance(&mut steps) {
+        if !stepped.advance(operation, &mut steps) {
             break;
         }
     }
@@ -390,7 +396,7 @@ fn step_through(operation: usize, mode: usize) -> (u64, Vec<u64>) {
 fn kill_after(operation: usize, mode: usize, steps: u64) {
     let mut stepped = Stepped::new(operation, mode);
     let mut done = 0;
-    while done < steps && stepped.advance(&mut done) {}
+    while done < steps && stepped.advance(OPERATIONS[operation], &mut done) {}
     // It comes with a definition, behind whatever the first has left of its own.
     stepped.page.wants_thread().store(1, Ordering::Relaxed);
     stepped.commit(1);
@@ -425,8 +431,10 @@ fn main() -> ExitCode {
         for (mode, mode_name) in MODES.iter().enumerate() {
             let (steps, changes) = step_through(operation, mode);
             assert!(steps > 10, "{name} was not stepped through");
-            let is_definition = OPERATIONS[operation] == Operation::FirstUseOfStrings && mode == 0;
-            let kills = if is_definition { changes } else { vec![steps / 4, steps / 2, steps * 3 / 4] };
+            let is_everywhere =
+                matches!(OPERATIONS[operation], Operation::FirstUseOfStrings | Operation::Recall)
+                    && mode == 0;
+            let kills = if is_everywhere { changes } else { vec![steps / 4, steps / 2, steps * 3 / 4] };
             for steps in kills.into_iter().filter(|steps| *steps > 0) {
                 kill_after(operation, mode, steps);
             }

@@ -10,6 +10,7 @@ mod claim;
 #[path = "../../src/own_slab.rs"]
 #[expect(dead_code, reason = "not all of it is modelled")]
 mod own_slab;
+mod recalls;
 #[path = "../../src/rests.rs"]
 #[expect(dead_code, reason = "not all of it is modelled")]
 mod rests;

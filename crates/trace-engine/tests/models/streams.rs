@@ -105,7 +105,7 @@ fn a_cleared_buffer_has_nothing_of_the_run_before() {
         world.is_on.store(1, Ordering::SeqCst);
         writing.join().unwrap();
         let own = &world.blocks[0].own;
-        let has_slab = own.index.load(Ordering::Relaxed).checked_sub(1);
+        let has_slab = own.ownership().slab();
         for slab in 0..2 {
             let events = if has_slab == Some(slab) { own.events.load(Ordering::Relaxed) } else { 0 };
             assert_eq!(world.memory.read(slab), events);

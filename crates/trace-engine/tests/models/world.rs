@@ -35,8 +35,9 @@ impl World {
                 cursor: AtomicUsize::new(0),
                 end: AtomicUsize::new(0),
                 events: AtomicU64::new(0),
-                index: AtomicU32::new(0),
+                ownership: AtomicU64::new(0),
                 had_slab: AtomicU32::new(0),
+                turns: AtomicU32::new(0),
             },
         };
         Self {
@@ -105,7 +106,7 @@ impl World {
         self.wait_until_out();
         for block in &self.blocks {
             block.own.end.store(0, Ordering::Relaxed);
-            block.own.index.store(0, Ordering::SeqCst);
+            block.own.ownership.store(0, Ordering::SeqCst);
         }
         self.wait_until_out();
         self.claims.clear();
