@@ -338,8 +338,8 @@ impl Archive {
         threads
     }
 
-    /// The same in the order of time: what was written at the end of a full buffer, into slabs that were taken
-    /// back from other threads, may stand before what the thread wrote earlier.
+    /// The same in the order of time: what was written at the end of a full buffer, into slabs that were
+    /// taken back from other threads, may stand before what the thread wrote earlier.
     pub fn by_thread_and_time(&self, name: &str) -> BTreeMap<u64, Vec<&Event>> {
         let mut threads = self.by_thread(name);
         threads.values_mut().for_each(|events| events.sort_by_key(|event| event.event.timestamp));

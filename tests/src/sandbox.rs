@@ -347,6 +347,10 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            // What it has started would run for ever.
+            self.signal_group(Signal::KILL);
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

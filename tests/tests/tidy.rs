@@ -415,6 +415,26 @@ fn files_are_not_too_long() {
     }
 }
 
+/// What a mutation looks for is in its file, once: otherwise it breaks nothing, or something else.
+#[test]
+fn mutations_find_their_place() {
+    let text = fs::read_to_string(workspace().join("tests/mutations.json")).unwrap();
+    let all: serde_json::Value = serde_json::from_str(&text).unwrap();
+    for mutation in all.as_array().unwrap() {
+        let field = |name: &str| mutation[name].as_str();
+        let code = fs::read_to_string(workspace().join(field("file").unwrap())).unwrap();
+        let (from, places) = match (field("from"), field("switch")) {
+            (Some(from), _) => (from.to_owned(), code.matches(from).count()),
+            (None, switch) => {
+                let from = format!("is_on(\"{}\")", switch.unwrap());
+                let is_there = code.contains(&from);
+                (from, usize::from(is_there))
+            }
+        };
+        assert_eq!(places, 1, "{}: {from}", mutation["name"]);
+    }
+}
+
 /// Some messages quote their source: who goes through sources by himself prints those twice.
 #[test]
 fn sources_of_errors_are_printed_in_one_place() {
