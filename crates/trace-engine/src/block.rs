@@ -12,6 +12,7 @@
 //!   no room of their own, only clear `end` and take the slab out, by exchange.
 #![allow(unsafe_code)]
 
+use crate::engine;
 pub(crate) use crate::own_slab::OwnSlab;
 use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::sys;
@@ -47,6 +48,10 @@ pub(crate) struct ThreadBlock {
     pub generation: AtomicU64,
     /// See [`ThreadBlock::late_at`].
     late_at: AtomicU64,
+    /// Not 0 when the thread goes on with another block, as it has left events of this one by a jump.
+    is_replaced: AtomicU32,
+    /// Events that were left by a jump and are counted.
+    left_counted: AtomicU32,
 }
 
 /// A thread's slab before it has one.
@@ -72,6 +77,8 @@ impl ThreadBlock {
             owner: AtomicU32::new(0),
             generation: AtomicU64::new(0),
             late_at: AtomicU64::new(0),
+            is_replaced: AtomicU32::new(0),
+            left_counted: AtomicU32::new(0),
         }
     }
 
@@ -120,6 +127,36 @@ impl ThreadBlock {
     pub fn is_outside(&self) -> bool {
         // Acquire: pairs with the Release that makes the counter even.
         self.counter.load(Ordering::Acquire) & 1 == 0
+    }
+
+    /// Events that have begun and not ended.
+    pub fn events_under_way(&self) -> u32 {
+        if self.is_outside() { 0 } else { 1 + self.depth.load(Ordering::Relaxed) }
+    }
+
+    /// Whether the thread would be refused its next event, as too many others have not ended.
+    fn is_used_up(&self) -> bool {
+        let base = usize::from(self.thread_bits.load(Ordering::Relaxed) == 0);
+        base + self.events_under_way() as usize >= DEPTHS
+    }
+
+    /// Whether the thread goes on with another block.
+    pub fn is_replaced(&self) -> bool {
+        self.is_replaced.load(Ordering::Relaxed) != 0
+    }
+
+    /// Events that were left by a jump, as none of those under way will end; each is told once.
+    pub fn take_left_events(&self) -> u32 {
+        let under_way = self.events_under_way();
+        under_way.saturating_sub(self.left_counted.swap(under_way, Ordering::Relaxed))
+    }
+
+    /// The owner ends: no event is under way any more, whatever was left by a jump.
+    fn forget_events(&self) {
+        self.depth.store(0, Ordering::Relaxed);
+        // Counters never go back: one at which a thread was waited for in vain means that event for ever.
+        let counter = self.counter.load(Ordering::Relaxed);
+        self.counter.store(counter.next_multiple_of(2), Ordering::Release);
     }
 
     /// Remembers that the thread was waited for in vain.
@@ -233,6 +270,8 @@ pub(crate) fn give_back(block: &'static ThreadBlock) {
     block.generation.store(0, Ordering::Relaxed);
     block.thread_bits.store(0, Ordering::Relaxed);
     block.slabs.iter().for_each(OwnSlab::clear);
+    block.is_replaced.store(0, Ordering::Relaxed);
+    block.left_counted.store(0, Ordering::Relaxed);
     // Release: pairs with the Acquire in `borrow`.
     block.owner.store(0, Ordering::Release);
 }
@@ -249,7 +288,8 @@ pub(crate) enum Acquired {
 pub(crate) fn acquire() -> Option<Acquired> {
     let present = current();
     if !present.is_sentinel() {
-        return Some(Acquired::Own(present));
+        let block = if present.is_used_up() { replace(present) } else { present };
+        return Some(Acquired::Own(block));
     }
     let block = borrow(sys::thread_id())?;
     if core::ptr::eq(present, &EXITED) {
@@ -266,6 +306,46 @@ pub(crate) fn acquire() -> Option<Acquired> {
     Some(Acquired::Own(block))
 }
 
+/// Whether any thread goes on with another block than its first.
+static ANY_REPLACED: AtomicU32 = AtomicU32::new(0);
+
+/// Another block for a thread with so many events under way that it would be refused the next one: it has
+/// left them by jumps, or they are those of handlers that interrupted each other. The present one stays as it
+/// is, a straggler's, until its events have ended. Returns that where there is no other.
+//= docs/buffer.md#events-that-are-left
+#[cold]
+fn replace(present: &'static ThreadBlock) -> &'static ThreadBlock {
+    let owner = present.owner.load(Ordering::Relaxed);
+    let is_back = |block: &&ThreadBlock| {
+        block.owner.load(Ordering::Relaxed) == owner && !core::ptr::eq(*block, present) && block.is_outside()
+    };
+    let Some(block) = all().find(is_back).or_else(|| borrow(owner)) else {
+        return present;
+    };
+    if block.generation.load(Ordering::Relaxed) == 0 {
+        // The same thread, with the same index.
+        block.thread_bits.store(present.thread_bits.load(Ordering::Relaxed), Ordering::Relaxed);
+        block.generation.store(present.generation.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+    let latest = present.latest.load(Ordering::Relaxed).max(block.latest.load(Ordering::Relaxed));
+    block.latest.store(latest, Ordering::Relaxed);
+    // No stop waits for it.
+    present.set_late_at(present.counter.load(Ordering::Relaxed));
+    present.is_replaced.store(1, Ordering::Relaxed);
+    block.is_replaced.store(0, Ordering::Relaxed);
+    ANY_REPLACED.store(1, Ordering::Relaxed);
+    set_current(block);
+    sys::request_exit_notice(core::ptr::from_ref(block).addr());
+    block
+}
+
+/// Ends the use of a block of a thread that ends.
+fn end(block: &'static ThreadBlock) {
+    engine::leave_slabs(block);
+    block.forget_events();
+    give_back(block);
+}
+
 /// The exit notice: gives the block and what is left of its slab back.
 pub(crate) fn on_thread_exit(address: usize) {
     let block = current();
@@ -273,8 +353,11 @@ pub(crate) fn on_thread_exit(address: usize) {
         return;
     }
     set_current(&EXITED);
-    crate::engine::leave_slabs(block);
-    give_back(block);
+    let owner = block.owner.load(Ordering::Relaxed);
+    end(block);
+    if ANY_REPLACED.load(Ordering::Relaxed) != 0 {
+        all().filter(|block| block.owner.load(Ordering::Relaxed) == owner).for_each(end);
+    }
 }
 
 /// In a forked child: the thread has no block any more.
@@ -287,10 +370,7 @@ pub(crate) fn sweep() {
     for block in all() {
         let owner = block.owner.load(Ordering::Acquire);
         if owner != 0 && !sys::thread_exists(owner) {
-            // Counters never go back: one at which a thread was waited for in vain means that event for ever.
-            let counter = block.counter.load(Ordering::Relaxed);
-            block.counter.store(counter.next_multiple_of(2), Ordering::Relaxed);
-            block.depth.store(0, Ordering::Relaxed);
+            block.forget_events();
             give_back(block);
         }
     }

@@ -382,6 +382,12 @@ pub fn finish_stop(deadline: Instant) -> Result<Stopped, Error> {
         stragglers += hold::wait_for_writing(deadline);
         context.claims.stop();
         stragglers += retire_all(context, deadline);
+        let generation = context.generation.load(Ordering::Relaxed);
+        for block in block::all().filter(|block| block.is_replaced()) {
+            if block.generation.load(Ordering::Relaxed) == generation {
+                context.count_left(block, block.take_left_events());
+            }
+        }
         // Sites that enlisted meanwhile, while their threads were inside.
         enlisted::for_each(Site::switch_off);
         context.finalize();
@@ -454,6 +460,11 @@ pub fn terminate(deadline: Instant) -> Result<(), Error> {
     Ok(())
 }
 
+/// Whether what is counted now belongs to the trace.
+fn is_recording() -> bool {
+    matches!(state(), State::Started | State::Stopping)
+}
+
 /// The engine's state.
 #[must_use]
 pub fn state() -> State {
@@ -493,10 +504,18 @@ pub(crate) fn is_running() -> bool {
 
 /// Leaves the slabs of a thread that ends, or of a block that was borrowed for one event.
 pub(crate) fn leave_slabs(block: &'static ThreadBlock) {
+    let left = block.take_left_events();
+    if block.events_under_way() > 0 {
+        // Behind the last record may be the beginning of one that was left: nothing is written there.
+        block.revoke();
+    }
     let lease = Lease::inside(block);
     if let Some(context) = lease.context()
         && block.generation.load(Ordering::Relaxed) == context.generation.load(Ordering::Relaxed)
     {
+        if is_recording() {
+            context.count_left(block, left);
+        }
         block.slabs.iter().for_each(|own| context.leave_slab(block, own));
     }
 }

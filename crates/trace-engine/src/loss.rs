@@ -1,5 +1,6 @@
 //! Counting what is not kept, in the shared buffer, so that the figures outlive the process.
 
+use crate::block::ThreadBlock;
 use crate::context::Context;
 use crate::sync::{AtomicU64, Ordering};
 use trace_format::buffer::{WORD_BYTES, field};
@@ -32,6 +33,15 @@ impl Context {
         total.fetch_add(count, Ordering::Relaxed);
         complement.fetch_max(!first, Ordering::Relaxed);
         latest.fetch_max(last, Ordering::Relaxed);
+    }
+
+    /// Counts events that a thread has left by jumps.
+    //= docs/buffer.md#events-that-are-left
+    pub fn count_left(&self, block: &ThreadBlock, count: u32) {
+        if count > 0 {
+            let latest = block.latest.load(Ordering::Relaxed);
+            self.add_refused(LossReason::LeftByJump, u64::from(count), latest, latest);
+        }
     }
 
     /// Adds to the room that was short where records were refused for a reason, or definitions stand inline.

@@ -177,11 +177,13 @@ pub enum LossReason {
     KernelCommitOverrun = 10,
     /// A definition that cannot stand in the records that need it found no room.
     DefinitionRefused = 11,
+    /// The thread left the event by a jump, before its record was complete or after.
+    LeftByJump = 12,
 }
 
 impl LossReason {
     /// All reasons, in the order of their entries.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Full,
         Self::Overwritten,
         Self::NotSaved,
@@ -194,6 +196,7 @@ impl LossReason {
         Self::KernelDropped,
         Self::KernelCommitOverrun,
         Self::DefinitionRefused,
+        Self::LeftByJump,
     ];
 
     /// A few words for people.
@@ -212,6 +215,7 @@ impl LossReason {
             Self::KernelDropped => "kernel buffer full",
             Self::KernelCommitOverrun => "kernel commit overrun",
             Self::DefinitionRefused => "no room for a definition",
+            Self::LeftByJump => "left by a jump",
         }
     }
 }

@@ -1,3 +1,5 @@
+mod left;
+
 use super::*;
 use crate::own_process::is_own_process;
 use std::sync::Arc;
