@@ -255,7 +255,8 @@ fn enough_is_enough() {
     assert!(numbers.iter().copied().eq(0..numbers.len() as u64), "{}", numbers.len());
 }
 
-/// However fast it comes, the file does not get larger, ends with a whole record, and it is said what is missing.
+/// However fast it comes, the file does not get larger, it ends with a whole record, and what is missing is
+/// said.
 //= docs/recording.md#how-a-recording-ends
 #[test]
 fn an_archive_is_never_larger_than_it_may_be() {
