@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 use trace_tests::build::copy_program;
 use trace_tests::scene::Scene;
 use trace_tests::skip::skip;
-use trace_tests::{Archive, Sandbox};
+use trace_tests::{Archive, Sandbox, wait_for};
 
 const ALICE: u32 = 4_008;
 const MALLORY: u32 = 4_009;
@@ -203,6 +203,9 @@ fn links_of_others_are_not_followed() {
         fs::write(directory.join("precious"), "as it was").unwrap();
     }
     shell.succeed("trace start -o running.fxt");
+    // The manager writes it when it gets to that, and nothing more until it ends.
+    let running = shell.file("running.fxt");
+    wait_for("its beginning", || (fs::metadata(&running).ok()?.len() > 0).then_some(()));
     // Not even in a directory for which the kernel has no such rule.
     for (directory, mode) in [("public", 0o1777), ("plain", 0o755)] {
         let directory = shell.file(directory);
