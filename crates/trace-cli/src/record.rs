@@ -86,8 +86,8 @@ fn keep(destination: Destination, failure: Failure) -> Failure {
     Failure { text: format!("{}; {what}", failure.text), ..failure }
 }
 
-/// Records into a destination, from the first message to the last byte. `has_begun` tells whether programs
-/// were told to start.
+/// Records into a destination, from the first message to the last byte. `has_begun` becomes true when the
+/// programs record and the command runs: from then on the archive is kept.
 fn record(
     connection: &Connection,
     config: TraceConfig,

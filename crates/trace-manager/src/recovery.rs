@@ -283,7 +283,7 @@ impl Leftover {
             return Ok(None);
         }
         let failed = |error| Error::Io { what: format!("cannot delete {}", path.display()), error };
-        std::fs::remove_file(&path).map_err(failed)?;
+        files::remove_if(&path, |file| join::is_output(output, file)).map_err(failed)?;
         Ok(Some(path))
     }
 }

@@ -118,7 +118,7 @@ impl Write for Sink<'_> {
 }
 
 impl Sink<'_> {
-    /// Bytes that were written and that whoever reads has not taken.
+    /// Bytes in the pipe or connection that its reader has not taken.
     pub fn unread(&self) -> u64 {
         match self {
             Self::File(_) => 0,
@@ -127,7 +127,7 @@ impl Sink<'_> {
         }
     }
 
-    /// Nobody will read what was not read.
+    /// The pipe or connection has no reader any more.
     pub fn is_closed(&self) -> bool {
         match self {
             Self::File(_) => false,
@@ -219,7 +219,8 @@ impl Destination {
         }
     }
 
-    /// What the manager is told of that file, for whoever joins it with what is left if we die.
+    /// Name, device and inode of the archive's file. The manager keeps them, so that `trace recover` finds
+    /// the file if this process dies.
     pub fn archive_file(&mut self) -> Option<ArchiveFile> {
         let archive = self.archive()?;
         let facts = archive.file().metadata().ok()?;

@@ -49,7 +49,7 @@ pub enum Happening {
     CommandEnded,
     /// The user wants to stop.
     Signal,
-    /// Somebody has written into [`Recording::news`].
+    /// A byte came through [`Recording::news`].
     News,
     /// The deadline has passed.
     Timeout,
@@ -64,7 +64,7 @@ pub struct Recording<'a> {
     confirmer: Confirmer,
     /// Bytes that were said to be written: of a pipe, what was read of it.
     confirmed: u64,
-    /// The manager has no room for what it is to be told.
+    /// The socket has no room for the last confirmation.
     is_confirmer_full: bool,
     /// Of an archive that is not to be larger than it may be.
     limited: Option<Limited>,
@@ -206,7 +206,7 @@ impl<'a> Recording<'a> {
         let read = self.written.saturating_sub(self.sink.unread());
         self.confirmed = self.confirmed.max(read);
         if self.confirmed < self.written && self.sink.is_closed() {
-            self.fail("cannot write the trace: nobody reads it any more".to_owned());
+            self.fail("cannot write the trace: its reader is gone".to_owned());
         }
         let Some(output) = &self.output else { return };
         let is_full = !self.confirmer.confirm(output, self.confirmed);
@@ -219,8 +219,8 @@ impl<'a> Recording<'a> {
         }
     }
 
-    /// The archive cannot be written any further. The manager sees that nobody reads, and leaves what was not
-    /// confirmed where it is.
+    /// The archive cannot be written any further. The manager sees the closed socket, and keeps the buffers
+    /// of what was not confirmed.
     fn fail(&mut self, why: String) {
         self.failure.get_or_insert(why);
         self.output = None;
@@ -289,7 +289,7 @@ impl<'a> Recording<'a> {
         let mut signals = [0; 16];
         if self.signals.read(&mut signals).is_ok() {
             let now = Instant::now();
-            // A process and its group are often told one after the other, as by `timeout`.
+            // `timeout` signals the process, and right after that its group.
             let is_same = self.interrupted.is_some_and(|before| now < before + SAME_INTERRUPT);
             self.interrupted = Some(now);
             if !is_same {

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::num::NonZeroU64;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trace_format::buffer::BufferMode;
 use trace_format::units::{ProviderId, TicksPerSecond};
@@ -183,12 +183,18 @@ impl Leftover {
 
 /// Opens the client's file, if it is the one that was written.
 pub(super) fn open_output(output: &OutputFacts) -> io::Result<File> {
-    let file = files::open(std::path::Path::new(&output.path))?;
+    let file = files::open(Path::new(&output.path))?;
+    is_output(output, &file)?;
+    Ok(file)
+}
+
+/// Whether an open file is the one that was written.
+pub(super) fn is_output(output: &OutputFacts, file: &File) -> io::Result<()> {
     let found = file.metadata()?;
     if (found.dev(), found.ino(), found.uid()) != (output.device, output.inode, output.uid) {
         return Err(io::Error::other("it is another file"));
     }
-    Ok(file)
+    Ok(())
 }
 
 /// The time since the machine was started, if a session began later: else its ticks were another clock's.
