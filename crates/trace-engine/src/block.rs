@@ -255,6 +255,15 @@ pub(crate) fn all() -> impl Iterator<Item = &'static ThreadBlock> {
     (0..MAX_CHUNKS).map_while(chunk).flat_map(|chunk| &chunk.0)
 }
 
+/// All blocks there are, from one of them on and round to it.
+pub(crate) fn all_from(first: usize) -> impl Iterator<Item = (usize, &'static ThreadBlock)> {
+    let count = (0..MAX_CHUNKS).map_while(chunk).count() * BLOCKS_PER_CHUNK;
+    let first = if first < count { first } else { 0 };
+    (first..count).chain(0..first).filter_map(|number| {
+        chunk(number / BLOCKS_PER_CHUNK).map(|chunk| (number, &chunk.0[number % BLOCKS_PER_CHUNK]))
+    })
+}
+
 /// Takes a free block for the calling thread without making it the thread's own. None when a great many
 /// threads are alive or memory is out.
 pub(crate) fn borrow(thread_id: u32) -> Option<&'static ThreadBlock> {

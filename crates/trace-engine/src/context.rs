@@ -8,7 +8,7 @@ use crate::rests::Rests;
 use crate::run::Run;
 use crate::streaming::Streaming;
 use crate::strings::StringTable;
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use trace_format::buffer::{BufferHeader, BufferMode, END_TS_NONE, FLAG_FINAL, Layout, WORD_BYTES, field};
@@ -103,6 +103,8 @@ pub(crate) struct Context {
     pub rests: Rests,
     /// Threads that may have taken a rest from another and not left it to others yet.
     pub recalling: AtomicU32,
+    /// The number of the thread that the next to look for such a rest begins with.
+    pub recall_from: AtomicUsize,
     /// Slabs with a lower sequence were cleared.
     pub floor_sequence: AtomicU64,
     /// What was handed over so far. Only for the dispatcher.
@@ -125,6 +127,7 @@ impl Context {
             run: Run::default(),
             rests: Rests::new(layout.slab_count()),
             recalling: AtomicU32::new(0),
+            recall_from: AtomicUsize::new(0),
             floor_sequence: AtomicU64::new(0),
             streaming: Mutex::new(Streaming::default()),
             region,

@@ -505,10 +505,7 @@ pub(crate) fn is_running() -> bool {
 /// Leaves the slabs of a thread that ends, or of a block that was borrowed for one event.
 pub(crate) fn leave_slabs(block: &'static ThreadBlock) {
     let left = block.take_left_events();
-    if block.events_under_way() > 0 {
-        // Behind the last record may be the beginning of one that was left: nothing is written there.
-        block.revoke();
-    }
+    let may_have_beginning = block.events_under_way() > 0;
     let lease = Lease::inside(block);
     if let Some(context) = lease.context()
         && block.generation.load(Ordering::Relaxed) == context.generation.load(Ordering::Relaxed)
@@ -516,7 +513,7 @@ pub(crate) fn leave_slabs(block: &'static ThreadBlock) {
         if is_recording() {
             context.count_left(block, left);
         }
-        block.slabs.iter().for_each(|own| context.leave_slab(block, own));
+        block.slabs.iter().for_each(|own| context.leave_slab(block, own, may_have_beginning));
     }
 }
 

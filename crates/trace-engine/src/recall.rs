@@ -50,13 +50,16 @@ impl Context {
 
     /// Leaves rests of at least so many bytes of idle threads to other claims; false if there are none.
     fn recall(&self, bytes: u64) -> bool {
-        let mut blocks = block::all();
+        // Behind those that were looked at last: otherwise a few slabs take what all refused threads write,
+        // and are full while the others are nearly empty.
+        let mut blocks = block::all_from(self.recall_from.load(Ordering::Relaxed));
         loop {
             let mut revoked: [Option<Revoked>; BATCH] = [None; BATCH];
             let mut seen = 0;
-            for (place, block) in revoked.iter_mut().zip(&mut blocks) {
+            for (place, (number, block)) in revoked.iter_mut().zip(&mut blocks) {
                 *place = self.revoke_idle(block, bytes);
                 seen += 1;
+                self.recall_from.store(number + 1, Ordering::Relaxed);
             }
             if revoked.iter().any(Option::is_some) {
                 // Whoever begins an event behind this finds no space.
@@ -108,5 +111,61 @@ impl Context {
         }
         self.recalling.fetch_sub(1, Ordering::SeqCst);
         idle.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Config;
+    use crate::region::Region;
+    use trace_format::buffer::{BufferMode, Layout};
+
+    const BYTES: usize = 16 << 10;
+
+    /// A control block as that of a thread between two events, of which one record of 32 bytes is written.
+    fn idle_thread(context: &Context) -> &'static ThreadBlock {
+        let block = block::borrow(sys::thread_id()).unwrap();
+        block.generation.store(context.generation.load(Ordering::Relaxed), Ordering::Relaxed);
+        write(context, block);
+        block
+    }
+
+    /// Writes a record; where its space is gone, as the slow path does.
+    fn write(context: &Context, block: &ThreadBlock) {
+        let own = block.ordinary_slab();
+        if own.end.load(Ordering::Relaxed) == 0 {
+            context.claim_slab(block, own, 32, 7).unwrap();
+        }
+        own.cursor.fetch_add(32, Ordering::Relaxed);
+        own.events.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The thread comes to its next event, or to its end, between a pass's look at it and the end of the pass:
+    /// its slab is not closed, and in a circular buffer not written over.
+    //= docs/buffer.md#recall
+    #[test]
+    fn a_thread_that_was_only_looked_at_keeps_its_slab() {
+        for mode in [BufferMode::Oneshot, BufferMode::Circular] {
+            let (region, _words) = Region::on_heap(BYTES);
+            let layout = Layout::new(BYTES as u64, mode).unwrap();
+            let context = Context::new(region, layout, Config::new(1, "p", 1_000_000_000));
+            let block = idle_thread(&context);
+            let own = block.ordinary_slab();
+            let slab = own.ownership().slab().unwrap();
+
+            let (_, _, ownership) = context.revoke_idle(block, LEAST_BYTES).unwrap();
+            write(&context, block);
+            assert!(!context.leave_idle(block, own, ownership), "{mode:?}: it has gone on");
+            assert_eq!((own.ownership().slab(), own.events.load(Ordering::Relaxed)), (Some(slab), 2));
+            assert!(context.is_in_use(slab), "{mode:?}");
+
+            let (_, _, ownership) = context.revoke_idle(block, LEAST_BYTES).unwrap();
+            context.leave_slab(block, own, false);
+            assert!(!context.leave_idle(block, own, ownership), "{mode:?}: it has left");
+            assert!(context.is_in_use(slab), "{mode:?}");
+            assert_eq!(context.rests.pop(), Some(Rest { slab, used_bytes: 64, events: 2 }), "{mode:?}");
+            block::give_back(block);
+        }
     }
 }

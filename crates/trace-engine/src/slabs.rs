@@ -36,7 +36,8 @@ impl Context {
 
     /// Gives a thread a slab with room for `bytes`. Its first may be what an ended thread left; all others
     /// are fresh, so that in the order of the slabs a thread's events are in the order of time. Where there
-    /// is no fresh one, it gets what others have left after all.
+    /// is no fresh one, it gets what others have left after all. A thread that another was about to take its
+    /// slab from keeps it.
     pub fn claim_slab(
         &self,
         block: &ThreadBlock,
@@ -44,7 +45,9 @@ impl Context {
         bytes: u64,
         timestamp: u64,
     ) -> Result<(), Refusal> {
-        self.close_slab(block, own);
+        if self.keep_slab(block, own, bytes)? {
+            return Ok(());
+        }
         let is_first = own.had_slab.swap(1, Ordering::Relaxed) == 0;
         if is_first && self.claim_rest(block, own, bytes)? {
             return Ok(());
@@ -62,6 +65,30 @@ impl Context {
                 return Ok(());
             }
         }
+    }
+
+    /// Lets a thread go on in its own slab, if there is room for `bytes`; closes the slab otherwise. A slab that
+    /// a recall has only revoked would be closed nearly empty, and in a circular buffer written over.
+    //= docs/buffer.md#recall
+    fn keep_slab(&self, block: &ThreadBlock, own: &OwnSlab, bytes: u64) -> Result<bool, Refusal> {
+        let Some(rest) = self.take_own(own) else {
+            return Ok(false);
+        };
+        let last = block.latest.load(Ordering::Relaxed);
+        let has_room = u64::from(rest.used_bytes) + bytes <= self.layout.slab_bytes;
+        if has_room && self.layout.mode != BufferMode::Streaming {
+            return self.own(block, own, rest);
+        }
+        self.close_used(rest, last);
+        Ok(false)
+    }
+
+    /// For the owner: takes its slab out; none if there is none, or another was faster.
+    fn take_own(&self, own: &OwnSlab) -> Option<Rest> {
+        let slab = own.take()?;
+        let used = own.cursor.load(Ordering::Relaxed) - self.region.address(self.layout.slab(slab));
+        let events = own.events.load(Ordering::Relaxed);
+        Some(Rest { slab, used_bytes: used as u32, events: events as u32 })
     }
 
     /// Gives a thread what another has left of its slab, if there is one with room for `bytes`.
@@ -188,11 +215,15 @@ impl Context {
 
     /// Leaves a slab that has no room any more, or must not be written behind.
     pub fn close_slab(&self, block: &ThreadBlock, own: &OwnSlab) {
-        if let Some(slab) = own.take() {
-            let events = own.events.load(Ordering::Relaxed);
-            self.store_tally(slab, events, block.latest.load(Ordering::Relaxed));
-            self.close(slab);
+        if let Some(rest) = self.take_own(own) {
+            self.close_used(rest, block.latest.load(Ordering::Relaxed));
         }
+    }
+
+    /// Closes a slab whose last record is of this time.
+    fn close_used(&self, rest: Rest, last: u64) {
+        self.store_tally(rest.slab, u64::from(rest.events), last);
+        self.close(rest.slab);
     }
 
     /// For the dispatcher: closes the slab of a thread that has nothing of it left to write to, if it is one
@@ -205,19 +236,19 @@ impl Context {
         }
     }
 
-    /// Leaves a slab for good and lets the next claim have the rest of it.
-    pub fn leave_slab(&self, block: &ThreadBlock, own: &OwnSlab) {
-        let is_revoked = own.end.load(Ordering::Relaxed) == 0;
-        let Some(slab) = own.take() else {
+    /// Leaves a slab for good and lets the next claim have the rest of it, unless the beginning of a record
+    /// may stand there, of an event that was left by a jump.
+    pub fn leave_slab(&self, block: &ThreadBlock, own: &OwnSlab, may_have_beginning: bool) {
+        let Some(rest) = self.take_own(own) else {
             return;
         };
-        let used = own.cursor.load(Ordering::Relaxed) - self.region.address(self.layout.slab(slab));
-        let (events, last) = (own.events.load(Ordering::Relaxed), block.latest.load(Ordering::Relaxed));
-        if is_revoked || used as u64 + 16 > self.layout.slab_bytes {
-            self.store_tally(slab, events, last);
-            self.close(slab);
+        let last = block.latest.load(Ordering::Relaxed);
+        // Where a stop or the dispatcher has revoked it, nobody closes it any more.
+        let is_kept = self.claims.recheck(self.word_of(rest.slab).sequence()) == Ok(true);
+        if is_kept && !may_have_beginning && u64::from(rest.used_bytes) + 16 <= self.layout.slab_bytes {
+            self.leave_rest(rest, last);
         } else {
-            self.leave_rest(Rest { slab, used_bytes: used as u32, events: events as u32 }, last);
+            self.close_used(rest, last);
         }
     }
 
@@ -230,7 +261,6 @@ impl Context {
 
     /// Closes a slab that an ended thread has left.
     pub fn close_rest(&self, rest: Rest) {
-        self.store_tally(rest.slab, u64::from(rest.events), self.tally(rest.slab).last);
-        self.close(rest.slab);
+        self.close_used(rest, self.tally(rest.slab).last);
     }
 }

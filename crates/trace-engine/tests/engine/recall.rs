@@ -27,7 +27,10 @@ fn record(mode: BufferMode, bytes: usize, threads: usize, rounds: u64) -> Read {
 }
 
 fn assert_complete(read: &Read, threads: usize, rounds: u64) {
-    assert_eq!((read.events.len() as u64, read.dropped()), (threads as u64 * rounds, 0));
+    let lost = LossReason::ALL.map(|reason| (reason, read.loss(reason)));
+    let lost: Vec<_> = lost.into_iter().filter(|(_, count)| *count > 0).collect();
+    assert_eq!((read.events.len() as u64, lost), (threads as u64 * rounds, vec![]));
+    assert_eq!(read.dropped(), 0);
     assert_eq!((read.header.end_ts, read.header.records_dropped), (None, 0));
     assert_eq!(read.findings.bad_records, 0, "{:?}", read.findings.first_bad);
     let by_thread = read.by_thread();

@@ -25,6 +25,8 @@ pub struct World {
     pub memory: Memory,
     pub blocks: Vec<Block>,
     pub is_on: AtomicU32,
+    /// Threads go on in the slab that they still have when its end was taken away.
+    goes_on: bool,
 }
 
 impl World {
@@ -45,6 +47,7 @@ impl World {
             memory: Memory::new(slabs_per_half * mode.halves()),
             blocks: (0..threads).map(|_| block()).collect(),
             is_on: AtomicU32::new(1),
+            goes_on: mode != BufferMode::Streaming,
         }
     }
 
@@ -66,7 +69,20 @@ impl World {
 
     fn write_inside(&self, own: &OwnSlab) -> Result<(), Refusal> {
         while own.end.load(Ordering::Relaxed) == 0 {
-            self.close(own.take());
+            let events = own.events.load(Ordering::Relaxed);
+            let left = own.take();
+            // As the engine: what a recall has only revoked is not closed.
+            if let Some(slab) = left.filter(|_| self.goes_on) {
+                let start = address(slab);
+                let sequence = SlabWord(self.memory.slab_word(slab).load(Ordering::Relaxed)).sequence();
+                let is_kept = own.begin(&self.claims, slab, sequence, events, start..start + 100);
+                if is_kept != Ok(true) {
+                    self.close(own.take());
+                    is_kept?;
+                }
+                continue;
+            }
+            self.close(left);
             let claim = self.claims.take(&self.memory, 1, |slab, _| self.memory.write(slab, 0))?;
             self.memory.open(claim.slab, claim.ticket + 1);
             let start = address(claim.slab);
