@@ -75,6 +75,8 @@ pub(crate) struct Claims {
     handed_over: AtomicU64,
     /// The first ticket since the buffer was cleared.
     base: AtomicU64,
+    /// Not 0 while the dispatcher does not look at the stream until it is woken.
+    is_unwatched: AtomicU32,
     /// By slab: not 0 if it was left with a thread when its half was handed over, so that it has to be saved
     /// later.
     left_behind: Box<[AtomicU32]>,
@@ -91,6 +93,7 @@ impl Claims {
             retired: AtomicU64::new(0),
             handed_over: AtomicU64::new(0),
             base: AtomicU64::new(0),
+            is_unwatched: AtomicU32::new(0),
             left_behind: (0..slab_count).map(|_| AtomicU32::new(0)).collect(),
             mode,
             slabs_per_half,
@@ -285,6 +288,34 @@ impl Claims {
     /// A half has been handed over.
     pub fn hand_over_half(&self, half: u64) {
         self.handed_over.store(self.half_start(half + 1), Ordering::Relaxed);
+    }
+
+    /// The dispatcher is about to look at the stream for the last time before it sleeps: the first thread
+    /// that finds a full half from here on wakes it.
+    pub fn end_watch(&self) {
+        // Release: pairs with the Acquire in `is_wake_due`.
+        self.is_unwatched.store(1, Ordering::Release);
+        // Either the look that follows sees that the half is full, or the thread that took the last ticket of
+        // it sees this behind its own fence.
+        fence(Ordering::SeqCst);
+    }
+
+    /// The dispatcher needs no wake.
+    pub fn begin_watch(&self) {
+        self.is_unwatched.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether the calling thread, which has taken tickets, has to wake the dispatcher of a stream.
+    //= docs/buffer.md#streaming
+    pub fn is_wake_due(&self) -> bool {
+        if self.mode != BufferMode::Streaming {
+            return false;
+        }
+        fence(Ordering::SeqCst);
+        // Acquire: of the half that was handed over before the dispatcher slept, its end is known.
+        self.is_unwatched.load(Ordering::Acquire) != 0
+            && self.ticket() >= self.handed_over.load(Ordering::Relaxed) + u64::from(self.slabs_per_half)
+            && self.is_unwatched.swap(0, Ordering::Relaxed) != 0
     }
 
     /// A half was saved: its slabs are given out again.

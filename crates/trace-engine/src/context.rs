@@ -6,7 +6,7 @@ use crate::durable::MAX_VIRTUAL_THREADS;
 use crate::region::Region;
 use crate::rests::Rests;
 use crate::run::Run;
-use crate::streaming::Streaming;
+use crate::streaming::{Streaming, WakeHandler};
 use crate::strings::StringTable;
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use parking_lot::Mutex;
@@ -27,6 +27,8 @@ pub struct Config {
     pub categories: Categories,
     /// Who is told of alerts.
     pub alert: AlertHandler,
+    /// Who is woken when half of a stream is full; by default nobody.
+    pub wake: WakeHandler,
 }
 
 /// Says whether a category is wanted.
@@ -69,6 +71,7 @@ impl Config {
             ticks_per_second,
             categories: Categories::default(),
             alert: AlertHandler::default(),
+            wake: WakeHandler::default(),
         }
     }
 }

@@ -65,6 +65,7 @@ pub use id::Id;
 pub use region::{HeapWords, Region};
 pub use render::{MAX_RENDERED_BYTES, Rendered, debug, display};
 pub use site::{ArgName, Site};
+pub use streaming::WakeHandler;
 pub use trace_format::buffer::{BUFFER_VERSION, BufferMode};
 pub use trace_format::event::{EventType, Scope};
 pub use trace_format::scheduling::ThreadState;

@@ -53,7 +53,9 @@ impl Context {
             return Ok(());
         }
         loop {
-            let claim = match self.claims.take(self, 1, |slab, word| self.forget(slab, word)) {
+            let taken = self.claims.take(self, 1, |slab, word| self.forget(slab, word));
+            self.wake_dispatcher();
+            let claim = match taken {
                 Ok(claim) => claim,
                 Err(refusal @ (Refusal::AllClaimed | Refusal::AllInUse)) => {
                     return if self.claim_recalled(block, own, bytes)? { Ok(()) } else { Err(refusal) };
@@ -121,7 +123,9 @@ impl Context {
     pub fn claim_run(&self, bytes: u64, timestamp: u64) -> Result<u32, Refusal> {
         let run = bytes.div_ceil(self.layout.slab_bytes) as u32;
         loop {
-            let claim = self.claims.take(self, run, |slab, word| self.forget(slab, word))?;
+            let taken = self.claims.take(self, run, |slab, word| self.forget(slab, word));
+            self.wake_dispatcher();
+            let claim = taken?;
             // Either the dispatcher finds the run in use when it looks for what stays behind, or the look
             // behind the fence finds that the half was taken back.
             Claims::fence();

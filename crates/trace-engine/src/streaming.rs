@@ -3,16 +3,37 @@
 use crate::context::Context;
 use crate::retire::retire_half;
 use crate::sync::Ordering;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trace_format::buffer::field;
 
 /// How long a thread that is inside an event may hold a half up; then it keeps its slab, which is saved
 /// later.
 const PATIENCE: Duration = Duration::from_millis(10);
-/// The dispatcher looks at a running stream at least this often …
-const MAX_POLL: Duration = Duration::from_millis(1);
-/// … and at most this often.
+/// The dispatcher looks at a running stream at most this often …
 const MIN_POLL: Duration = Duration::from_micros(50);
+/// … at least this often while it is not woken …
+const MAX_POLL: Duration = Duration::from_millis(1);
+/// … and this often, if nothing happens, while it is.
+const IDLE_POLL: Duration = Duration::from_millis(100);
+
+/// Who is woken when half of a stream is full that was idle before, by the thread that finds it so, inside its
+/// event: it must not wait, allocate, or do what a signal handler may not.
+#[derive(Clone, Default)]
+pub struct WakeHandler(Option<Arc<dyn Fn() + Send + Sync>>);
+
+impl WakeHandler {
+    /// A handler that calls a function.
+    pub fn new(wake: impl Fn() + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(wake)))
+    }
+}
+
+impl core::fmt::Debug for WakeHandler {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("WakeHandler")
+    }
+}
 
 /// A half that is ready to be saved: what a SAVE_BUFFER packet says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,9 +65,10 @@ pub(crate) struct Streaming {
     /// it.
     coming_back: Vec<u32>,
     wants_flush: bool,
-    /// When the half before was found full, and how long it took to fill.
-    last_full: Option<Instant>,
-    fill_time: Option<Duration>,
+    /// When the dispatcher looked last, and the next ticket then.
+    last_look: Option<(Instant, u64)>,
+    /// How long it was to wait then.
+    last_poll: Duration,
 }
 
 impl Streaming {
@@ -75,14 +97,21 @@ impl Streaming {
         self.wants_flush = true;
     }
 
-    fn poll_after(&self) -> Duration {
-        self.fill_time.map_or(MAX_POLL, |time| (time / 4).clamp(MIN_POLL, MAX_POLL))
-    }
-
-    fn note_full(&mut self) {
+    /// When to look again: four times while half of the buffer fills, at the rate since the last look; where
+    /// that falls, each interval is at most four times the one before.
+    fn poll_after(&mut self, ticket: u64, slabs_per_half: u32, longest: Duration) -> Duration {
         let now = Instant::now();
-        self.fill_time = self.last_full.map(|before| now - before);
-        self.last_full = Some(now);
+        let wanted = match self.last_look.replace((now, ticket)) {
+            None => MIN_POLL,
+            Some((_, before)) if before == ticket => longest,
+            Some((then, before)) => {
+                // Not before: the buffer was cleared.
+                let fraction = f64::from(slabs_per_half) / ticket.saturating_sub(before).max(1) as f64;
+                (now - then).mul_f64(fraction.min(1e6) / 4.0)
+            }
+        };
+        self.last_poll = wanted.min(self.last_poll * 4).clamp(MIN_POLL, longest);
+        self.last_poll
     }
 }
 
@@ -92,20 +121,36 @@ impl Context {
     pub fn service(&self) -> Service {
         let mut streaming = self.streaming.lock();
         let mut save = None;
+        let slabs_per_half = self.layout.slabs_per_half;
+        let longest = if self.config.wake.0.is_some() { IDLE_POLL } else { MAX_POLL };
+        let poll_after = streaming.poll_after(self.claims.ticket(), slabs_per_half, longest);
+        self.claims.begin_watch();
         if streaming.outstanding.is_none() {
+            if poll_after > MAX_POLL {
+                self.claims.end_watch();
+            }
             let half = streaming.next;
             let claimed = self.claims.claimed_in_half(half);
-            let is_full = claimed == u64::from(self.layout.slabs_per_half);
+            let is_full = claimed == u64::from(slabs_per_half);
             let is_flushed = std::mem::take(&mut streaming.wants_flush) && claimed > 0;
-            if is_full {
-                streaming.note_full();
-            }
             if is_full || is_flushed {
+                self.claims.begin_watch();
                 let claimed = self.claims.skip_rest_of_half(half);
+                // What is skipped was not written.
+                streaming.last_look = Some((Instant::now(), self.claims.ticket()));
                 save = Some(self.hand_over(&mut streaming, half, claimed));
             }
         }
-        Service { save, poll_after: streaming.poll_after() }
+        Service { save, poll_after }
+    }
+
+    /// Wakes the dispatcher if it sleeps and a half is full. For threads that have taken tickets.
+    pub fn wake_dispatcher(&self) {
+        if let WakeHandler(Some(wake)) = &self.config.wake
+            && self.claims.is_wake_due()
+        {
+            wake();
+        }
     }
 
     fn hand_over(&self, streaming: &mut Streaming, half: u64, claimed: u64) -> SaveRequest {

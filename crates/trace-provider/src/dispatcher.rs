@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
-use trace_engine::{AlertHandler, engine};
+use trace_engine::{AlertHandler, WakeHandler, engine};
 use trace_format::shown::Shown;
 use trace_protocol::provider::{KnownCategory, ProviderConfig, ProviderRequest, ProviderResponse};
 use trace_protocol::{Message, Txid};
@@ -82,6 +82,8 @@ impl Orders {
         self.wake();
     }
 
+    /// The application drops the descriptor only when the thread has ended, and the trace with it: what is
+    /// upgraded here, inside an event, is not the last of it.
     fn wake(&self) {
         if let Some(waker) = self.waker.upgrade() {
             waker.wake();
@@ -321,7 +323,7 @@ impl Dispatcher {
         }
         let mut session: Option<Session> = None;
         let end = loop {
-            let deadline = session.as_mut().and_then(Session::service);
+            let deadline = session.as_mut().and_then(|session| session.service(self.is_deaf.get()));
             let keys = self.wait(deadline);
             if keys.contains(&KEY_WAKER) && self.obey(&mut session) {
                 break End::Dropped;
@@ -452,7 +454,9 @@ impl Dispatcher {
         let _ = self.progress.send(Progress::Initializing);
         let orders = self.orders.clone();
         let alert = AlertHandler::new(move |name| orders.give(Order::Alert(name.to_owned())));
-        match Session::initialize(config, alert) {
+        let orders = self.orders.clone();
+        let wake = WakeHandler::new(move || orders.wake());
+        match Session::initialize(config, alert, wake) {
             Ok(initialized) => {
                 let signals = Signals::READABLE | Signals::PEER_CLOSED;
                 if self.waits.add(initialized.fifo(), KEY_FIFO, signals).is_ok() {

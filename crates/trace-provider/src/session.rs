@@ -5,7 +5,9 @@ use crate::buffer;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use trace_engine::engine::SaveRequest;
-use trace_engine::{AlertHandler, BUFFER_VERSION, BufferMode, Categories, Config, Disposition, engine, hold};
+use trace_engine::{
+    AlertHandler, BUFFER_VERSION, BufferMode, Categories, Config, Disposition, WakeHandler, engine, hold,
+};
 use trace_format::mutants;
 use trace_protocol::fifo::{FIFO_DEPTH, FIFO_VERSION, PACKET_BYTES};
 use trace_protocol::provider::ProviderConfig;
@@ -16,6 +18,8 @@ use zx_sim::{Fifo, Handle, LiveLock, Signals, Vmo};
 const STOP_WAIT: Duration = Duration::from_secs(1);
 /// How soon a packet is tried again that did not fit into the FIFO.
 const RESEND_INTERVAL: Duration = Duration::from_millis(2);
+/// How often a stream is looked at where no wakes arrive.
+const DEAF_INTERVAL: Duration = Duration::from_millis(1);
 /// How soon it is looked again whether all observers have seen a start.
 const OBSERVER_INTERVAL: Duration = Duration::from_millis(1);
 /// How soon it is looked again whether somebody still holds a trace that is to stop.
@@ -47,7 +51,11 @@ enum State {
 impl Session {
     /// Maps the buffer and hands it to the engine. On an error the handles are dropped, which the manager
     /// sees.
-    pub fn initialize(config: ProviderConfig<Handle>, alert: AlertHandler) -> Result<Self, String> {
+    pub fn initialize(
+        config: ProviderConfig<Handle>,
+        alert: AlertHandler,
+        wake: WakeHandler,
+    ) -> Result<Self, String> {
         if config.buffer_header_version != BUFFER_VERSION {
             return Err(format!(
                 "the manager's buffer header has version {}, this program writes version {BUFFER_VERSION}",
@@ -80,6 +88,7 @@ impl Session {
             ticks_per_second: config.ticks_per_second,
             categories: Categories::Listed(config.categories),
             alert,
+            wake,
         };
         engine::initialize(buffer::region(mapping), mode, config).map_err(|error| error.to_string())?;
         Ok(Self {
@@ -122,8 +131,9 @@ impl Session {
         }
     }
 
-    /// Does what is due while recording. When to look again, if not only when something happens.
-    pub fn service(&mut self) -> Option<Instant> {
+    /// Does what is due while recording. When to look again, if not only when something happens; `is_deaf`
+    /// where no wakes arrive.
+    pub fn service(&mut self, is_deaf: bool) -> Option<Instant> {
         self.tell_start();
         let service = engine::service();
         if let Some(SaveRequest { wrapped_count, durable_bytes }) = service.and_then(|service| service.save) {
@@ -131,7 +141,10 @@ impl Session {
         }
         self.send_unsent();
         let resend = (!self.unsent.is_empty()).then_some(RESEND_INTERVAL);
-        let poll = service.map(|service| service.poll_after);
+        let poll = service.map(|service| match is_deaf {
+            true => service.poll_after.min(DEAF_INTERVAL),
+            false => service.poll_after,
+        });
         let look = self.start_is_pending.then_some(OBSERVER_INTERVAL);
         [resend, poll, look].into_iter().flatten().min().map(|delay| Instant::now() + delay)
     }
@@ -171,7 +184,7 @@ impl Session {
     /// more than has room.
     fn serve_holders(&mut self, deadline: Instant) {
         while hold::is_prolonged() && Instant::now() < deadline {
-            let _ = self.service();
+            let _ = self.service(true);
             let soon = (Instant::now() + HOLDER_INTERVAL).min(deadline);
             let answered = zx_sim::wait_one(&self.fifo, Signals::READABLE, Some(soon));
             if answered.is_ok() && !self.read_fifo() {

@@ -3,6 +3,7 @@
 use rustix::process::Signal;
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 use trace_format::slab::LossReason;
 use trace_tests::sandbox::Process;
 use trace_tests::{Archive, Sandbox, wait_for};
@@ -62,6 +63,39 @@ fn assert_in_order(archive: &Archive) {
     for numbers in numbers(archive) {
         assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "out of order, or twice");
     }
+}
+
+/// How often the threads of a process have waited so far.
+fn waits(pid: u32) -> u64 {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let statuses = tasks.map(|task| fs::read_to_string(task.unwrap().path().join("status")).unwrap());
+    let waits = statuses.map(|status| {
+        let waits = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        waits.unwrap().trim().parse::<u64>().unwrap()
+    });
+    waits.sum()
+}
+
+/// Program, manager and client of a stream in which nothing happens wake seldom, each.
+//= docs/buffer.md#streaming
+#[test]
+fn an_idle_stream_sleeps() {
+    const MOST_PER_SECOND: f64 = 20.0;
+    let sandbox = Sandbox::new();
+    let page = page(&sandbox);
+    let program = ["--buffering-mode", "streaming", "--", burst(), &page, "2", "2000000"];
+    let recording = sandbox.spawn("trace", &[&["record"][..], &program].concat());
+    wait_for("an event of each thread", || counted(&page).iter().all(|count| *count > 0).then_some(()));
+    let burst = trace_tests::scene::child_of(recording.pid(), "burst").unwrap();
+    let pids = [burst, sandbox.manager_pid().unwrap(), recording.pid()];
+    let (begin, before) = (Instant::now(), pids.map(waits));
+    std::thread::sleep(Duration::from_secs(1));
+    let after = pids.map(waits);
+    let most = MOST_PER_SECOND * begin.elapsed().as_secs_f64();
+    for (pid, (before, after)) in pids.iter().zip(before.iter().zip(after)) {
+        assert!(((after - before) as f64) < most, "{pid} of {pids:?}: {} waits", after - before);
+    }
+    assert!(counted(&page).iter().any(|count| *count < 2), "the stream is idle no more");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::support::Trace;
 use std::time::{Duration, Instant};
 use trace_engine::engine::State;
 use trace_engine::{
-    AlertHandler, BufferMode, Categories, Config, Disposition, Region, Scope, engine, instant,
+    AlertHandler, BufferMode, Categories, Config, Disposition, Region, Scope, WakeHandler, engine, instant,
 };
 
 const SEQUENCES: u64 = 10_000;
@@ -36,6 +36,7 @@ fn initialize_another() -> bool {
         ticks_per_second: 1,
         categories: Categories::Listed(Vec::new()),
         alert: AlertHandler::new(|_| {}),
+        wake: WakeHandler::default(),
     };
     engine::initialize(region, BufferMode::Oneshot, config).is_ok()
 }

@@ -1,7 +1,8 @@
 //! Streaming mode: full halves go out, saved ones come back, and what finds no room is counted.
 
 use crate::freeze::Frozen;
-use crate::support::{Read, Trace};
+use crate::support::{Read, Trace, WAKES};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use trace_engine::engine::{self, SaveRequest};
 use trace_engine::{BufferMode, Disposition, Scope, instant};
@@ -50,6 +51,62 @@ fn halves_go_out_in_order_and_everything_arrives_once() {
     assert_eq!(read.dropped(), 0);
     assert_eq!(read.header.wrapped_count, 10);
     assert_eq!(read.gaps, []);
+}
+
+/// Looks at an idle stream until the dispatcher would sleep.
+fn fall_asleep() {
+    let begin = Instant::now();
+    while engine::service().expect("a stream runs").poll_after <= Duration::from_millis(50) {
+        assert!(begin.elapsed() < Duration::from_secs(10), "it looks too often");
+    }
+}
+
+/// A dispatcher that sleeps is woken once, by the event that takes the last slab of a half; one that looks
+/// often, or waits for a half to be saved, is not.
+//= docs/buffer.md#streaming
+#[test]
+fn a_full_half_wakes_a_dispatcher_that_sleeps() {
+    let mut trace = start();
+    let per_half = events_per_half(&trace);
+    let last_slab = trace.slab_bytes() / 32;
+    let wakes = || WAKES.load(Ordering::Relaxed);
+    for half in 0..4 {
+        fall_asleep();
+        (0..per_half - last_slab).for_each(write);
+        assert_eq!(wakes(), half, "the last slab is free");
+        (0..last_slab).for_each(write);
+        assert_eq!(wakes(), half + 1, "the last slab is taken");
+        let request = service().expect("a half is full");
+        trace.save(request);
+    }
+    // What has just filled a half is looked at soon.
+    assert_eq!(service(), None, "nothing is full");
+    (0..per_half).for_each(write);
+    assert_eq!(wakes(), 4, "it looks often");
+    let request = service().expect("a half is full");
+    fall_asleep();
+    (0..2 * per_half).for_each(write);
+    assert_eq!(wakes(), 4, "the answer wakes it");
+    trace.save(request);
+    let next = service().expect("a half is full");
+    trace.save(next);
+    let read = trace.stop();
+    assert_eq!(read.events.len() as u64 + read.loss(LossReason::NotSaved), 7 * per_half);
+}
+
+//= docs/buffer.md#streaming
+#[test]
+fn a_large_record_that_skips_the_end_of_a_half_wakes_the_dispatcher() {
+    let trace = start();
+    let per_half = events_per_half(&trace);
+    fall_asleep();
+    (0..per_half - trace.slab_bytes() / 32).for_each(write);
+    assert_eq!(WAKES.load(Ordering::Relaxed), 0);
+    // Two slabs, of which the half has one.
+    trace_engine::blob_record!("cat", 1, "large", &vec![7; trace.slab_bytes() as usize]);
+    assert_eq!(WAKES.load(Ordering::Relaxed), 1);
+    assert!(service().is_some());
+    assert_eq!(trace.stop().dropped(), 0);
 }
 
 #[test]

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use trace_engine::engine::{SaveRequest, State};
-use trace_engine::{AlertHandler, BufferMode, Categories, Config, Disposition, HeapWords, Region, engine};
+use trace_engine::{
+    AlertHandler, BufferMode, Categories, Config, Disposition, HeapWords, Region, WakeHandler, engine,
+};
 use trace_format::argument::ArgumentValue;
 use trace_format::buffer::{BufferHeader, Layout};
 use trace_format::event::{Event as Record_, EventKind};
@@ -19,6 +22,8 @@ use trace_reader::buffer::{Activity, BufferReader, Findings, GapLoss, Part, Sour
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// What was sent by the trace that runs.
 pub static ALERTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// How often the dispatcher of a stream was woken.
+pub static WAKES: AtomicU32 = AtomicU32::new(0);
 const RATE: u64 = 1_000_000_000;
 
 /// What the engine writes into.
@@ -112,8 +117,10 @@ impl Trace {
             ticks_per_second: RATE,
             categories: Categories::Listed(categories.iter().map(ToString::to_string).collect()),
             alert: AlertHandler::new(|name| ALERTS.lock().unwrap().push(name.to_owned())),
+            wake: WakeHandler::new(|| _ = WAKES.fetch_add(1, Ordering::Relaxed)),
         };
         ALERTS.lock().unwrap().clear();
+        WAKES.store(0, Ordering::Relaxed);
         engine::initialize(region, mode, config).unwrap();
         engine::start(Disposition::Retain, &[]).unwrap();
         let layout = Layout::new(bytes as u64, mode).unwrap();

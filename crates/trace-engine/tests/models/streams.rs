@@ -113,3 +113,30 @@ fn a_cleared_buffer_has_nothing_of_the_run_before() {
         }
     });
 }
+
+/// A dispatcher that is about to sleep looks once more: either it finds the half that fills meanwhile, or one
+/// of those who fill it wakes it, once.
+//= docs/buffer.md#streaming
+#[test]
+fn a_half_that_fills_is_seen_or_wakes() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let world = Arc::new(World::new(BufferMode::Streaming, 2, 2));
+        let writers: Vec<_> = (0..2)
+            .map(|_| {
+                let world = world.clone();
+                thread::spawn(move || {
+                    world.claims.take(&world.memory, 1, |_, _| ()).unwrap();
+                    world.claims.is_wake_due()
+                })
+            })
+            .collect();
+        world.claims.end_watch();
+        let is_seen = world.claims.claimed_in_half(0) == 2;
+        let wakes = writers.into_iter().map(|writer| writer.join().unwrap());
+        let wakes = wakes.filter(|is_due| *is_due).count();
+        assert!(is_seen || wakes == 1, "seen: {is_seen}, woken {wakes} times");
+        assert!(wakes <= 1);
+    });
+}
