@@ -21,7 +21,7 @@ int main(void) {
   CHECK(context != NULL && trace_is_indexed_string_ref(&category), 7);
   CHECK(!trace_context_is_category_enabled(context, "unwanted"), 8);
   CHECK(trace_context_is_category_bytestring_enabled(context, (const unsigned char*)"handy", 4), 9);
-  CHECK(trace_context_get_buffering_mode(context) == TRACE_BUFFERING_MODE_ONESHOT, 10);
+  CHECK(trace_context_get_buffering_mode(context) == TRACE_BUFFERING_MODE_STREAMING, 10);
   trace_context_register_string_copy(context, "registered name", 10, &name);
   CHECK(trace_is_indexed_string_ref(&name), 11);
   trace_string_ref_t again = trace_context_make_registered_string_literal(context, "registered");

@@ -34,7 +34,7 @@ int main() {
   trace_notify_observer_updated(event.get());
   TRACE_INSTANT("observed", "after the answer", TRACE_SCOPE_THREAD);
   trace::ProviderConfig config = provider.GetProviderConfig();
-  CHECK(config.buffering_mode == TRACE_BUFFERING_MODE_ONESHOT, 11);
+  CHECK(config.buffering_mode == TRACE_BUFFERING_MODE_STREAMING, 11);
   CHECK(config.categories.size() == 1 && config.categories[0] == "observed", 12);
   observer.Stop();
   CHECK(trace_unregister_observer(event.get()) == ZX_OK, 13);

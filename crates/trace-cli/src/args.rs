@@ -207,6 +207,9 @@ pub struct Record {
     /// A file with options (TOML); what the command line says wins
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// Say on stdout, for programs, what was recorded and what was lost; the command's output goes to stderr
+    #[arg(long)]
+    pub json: bool,
     /// What is asked for.
     #[command(flatten)]
     pub recording: Recording,
@@ -235,6 +238,9 @@ pub struct Stop {
     /// More of what each program did
     #[arg(long, short, conflicts_with = "abort")]
     pub verbose: bool,
+    /// Say on stdout, for programs, what was recorded and what was lost
+    #[arg(long, conflicts_with = "abort")]
+    pub json: bool,
     /// Do not complain of requested categories that recorded nothing
     #[arg(long, conflicts_with = "abort")]
     pub no_verify_trace: bool,

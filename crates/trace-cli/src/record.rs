@@ -36,6 +36,7 @@ const TERM_WAIT: Duration = Duration::from_secs(5);
 
 /// Records, and returns the exit code.
 pub fn run(options: args::Record) -> Result<u8, Failure> {
+    let is_json = options.json;
     let settings = Settings::resolve(options.recording, options.config.as_deref())?;
     let options = &settings.recording;
     let mut config = trace_config(&settings)?;
@@ -47,18 +48,22 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
             "--trigger: snapshots are named after the trace's file, and stdout has no name",
         ));
     }
+    if destination.is_stdout() && is_json {
+        return Err(Failure::usage("--json: the trace goes to stdout already"));
+    }
     (config.confirms, config.file) = (true, destination.archive_file());
     let mut connection = Connection::open()?;
     kernel::provide(&mut connection, &config, options)?;
     let mut has_begun = false;
-    let recorded = record(&connection, config, &mut destination, &settings, removing, &mut has_begun);
+    let recorded =
+        record(&connection, config, &mut destination, &settings, is_json, removing, &mut has_begun);
     let Recorded { stats, has_command, code, is_cut } = match recorded {
         Ok(recorded) => recorded,
         Err(failure) if has_begun => return Err(keep(destination, failure)),
         Err(failure) => return Err(failure),
     };
     let finished = destination.finish()?;
-    report(&stats, &finished, has_command, &settings)?;
+    report(&stats, &finished, has_command, &settings, is_json)?;
     let code = if options.return_child_result == Some(false) { 0 } else { code };
     let has_lost = is_cut || stats.iter().any(summary::has_lost);
     Ok(if code == 0 && has_lost && options.fail_on_loss == Some(true) { exit::LOST } else { code })
@@ -93,12 +98,13 @@ fn record(
     config: TraceConfig,
     destination: &mut Destination,
     settings: &Settings,
+    is_json: bool,
     removing: Removing,
     has_begun: &mut bool,
 ) -> Result<Recorded, Failure> {
     let options = &settings.recording;
     let start_timeout = Duration::from_millis(config.start_timeout_milliseconds);
-    let stdout_is_ours = destination.is_stdout();
+    let stdout_is_ours = destination.is_stdout() || is_json;
     let max_bytes = options.max_size.map(|size| size.0);
     let mut recording = Recording::begin(connection, config, destination.sink(), max_bytes)?;
     removing.close();
@@ -159,7 +165,7 @@ pub fn trace_config(settings: &Settings) -> Result<TraceConfig, Failure> {
         provider_specs: plan.provider_specs(&options.provider_buffer_size),
         categories: plan.session,
         buffer_size_megabytes_hint: options.buffer_size.map_or(4, |size| size.0),
-        buffering_mode: options.buffering_mode.map_or(default.buffering_mode, Into::into),
+        buffering_mode: options.meant_buffering_mode().into(),
         start_timeout_milliseconds: milliseconds(options.start_timeout, 5000),
         stop_timeout_milliseconds: milliseconds(options.stop_timeout, 5000),
         metadata: options.no_metadata != Some(true),
@@ -206,6 +212,7 @@ fn report(
     finished: &Finished,
     has_command: bool,
     settings: &Settings,
+    is_json: bool,
 ) -> Result<(), Failure> {
     let options = &settings.recording;
     let summary = summary::Summary {
@@ -216,6 +223,9 @@ fn report(
         buffer_size: options.buffer_size.map_or(4, |size| size.0),
     };
     stdio::tell(&summary.text());
+    if is_json {
+        stdio::print_document(&summary.json())?;
+    }
     if let Some(conversion) = &finished.conversion {
         convert::advise(conversion, finished.format);
     }
@@ -294,7 +304,7 @@ fn wait_for_end(
     triggers: &mut Triggers,
 ) -> Result<End, Failure> {
     let deadline = options.duration.map(|duration| Instant::now() + duration.0);
-    let mut line = StatusLine::new();
+    let mut line = StatusLine::new(options.meant_buffering_mode());
     if triggers.is_needed() {
         recording.request(SessionRequest::WatchAlert)?;
     }

@@ -41,7 +41,8 @@ impl Settings {
             spec.warn_of_overridden(&recording);
             recording = recording.over(spec.recording()?);
         }
-        let recording = recording.over(standard).over(Recording::defaults());
+        let mut recording = recording.over(standard).over(Recording::defaults());
+        recording.buffering_mode = Some(recording.meant_buffering_mode());
         check(&recording, spec.as_ref())?;
         Ok(Self { recording, groups, spec })
     }

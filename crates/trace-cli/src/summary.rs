@@ -1,6 +1,7 @@
 //! What is said after a recording.
 
 mod advice;
+mod machine;
 
 use crate::connection;
 use trace_format::loss::LossCode;

@@ -19,7 +19,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trace_format::shown::Shown;
-use trace_protocol::BufferingMode;
 use trace_protocol::controller::{
     ProvisionerRequest, ProvisionerResponse, TaskFailure, TaskOptions, TaskRequest, TaskResponse, TaskStatus,
     Trigger, TriggerAction,
@@ -37,6 +36,9 @@ pub fn start(options: &Start) -> Result<(), Failure> {
     let refuse = |text: &str| Err(Failure::usage(text.to_owned()));
     if !asked.command.is_empty() {
         return refuse("start records what runs anyway; start the command beside it, or use trace record");
+    }
+    if options.record.json {
+        return refuse("--json is for trace record, trace status and trace stop");
     }
     if asked.max_size.is_some() {
         return refuse(
@@ -195,6 +197,9 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
         buffer_size: status.config.buffer_size_megabytes_hint,
     };
     stdio::tell(&summary.text());
+    if options.json {
+        print_document(&summary.json())?;
+    }
     if options.verbose {
         stdio::tell(&summary.details());
     }
@@ -276,7 +281,7 @@ fn text(status: &TaskStatus) -> String {
         status.pid,
         status.uid,
         Shown(&options.file),
-        mode(status.config.buffering_mode),
+        status.config.buffering_mode,
         seconds(status.elapsed_ns),
     );
     if options.triggers.is_empty() {
@@ -302,14 +307,6 @@ fn text(status: &TaskStatus) -> String {
     text
 }
 
-fn mode(mode: BufferingMode) -> &'static str {
-    match mode {
-        BufferingMode::Oneshot => "oneshot",
-        BufferingMode::Circular => "circular",
-        BufferingMode::Streaming => "streaming",
-    }
-}
-
 fn machine(status: &TaskStatus) -> serde_json::Value {
     let options = &status.options;
     json!({
@@ -319,7 +316,7 @@ fn machine(status: &TaskStatus) -> serde_json::Value {
         "pid": status.pid,
         "uid": status.uid,
         "command_line": status.config.command_line,
-        "buffering_mode": mode(status.config.buffering_mode),
+        "buffering_mode": status.config.buffering_mode.to_string(),
         "elapsed_ns": status.elapsed_ns,
         "duration_ns": options.duration_ns,
         "remaining_ns": status.remaining_ns,

@@ -141,8 +141,8 @@ mod tests {
         own.events.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The thread comes to its next event, or to its end, between a pass's look at it and the end of the pass:
-    /// its slab is not closed, and in a circular buffer not written over.
+    /// The thread comes to its next event, or to its end, between a pass's look at it and the end of the
+    /// pass: its slab is not closed, and in a circular buffer not written over.
     //= docs/buffer.md#recall
     #[test]
     fn a_thread_that_was_only_looked_at_keeps_its_slab() {

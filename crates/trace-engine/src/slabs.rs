@@ -69,8 +69,8 @@ impl Context {
         }
     }
 
-    /// Lets a thread go on in its own slab, if there is room for `bytes`; closes the slab otherwise. A slab that
-    /// a recall has only revoked would be closed nearly empty, and in a circular buffer written over.
+    /// Lets a thread go on in its own slab, if there is room for `bytes`; closes the slab otherwise. A slab
+    /// that a recall has only revoked would be closed nearly empty, and in a circular buffer written over.
     //= docs/buffer.md#recall
     fn keep_slab(&self, block: &ThreadBlock, own: &OwnSlab, bytes: u64) -> Result<bool, Refusal> {
         let Some(rest) = self.take_own(own) else {

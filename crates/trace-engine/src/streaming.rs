@@ -17,8 +17,8 @@ const MAX_POLL: Duration = Duration::from_millis(1);
 /// … and this often, if nothing happens, while it is.
 const IDLE_POLL: Duration = Duration::from_millis(100);
 
-/// Who is woken when half of a stream is full that was idle before, by the thread that finds it so, inside its
-/// event: it must not wait, allocate, or do what a signal handler may not.
+/// Who is woken when half of a stream is full that was idle before, by the thread that finds it so, inside
+/// its event: it must not wait, allocate, or do what a signal handler may not.
 #[derive(Clone, Default)]
 pub struct WakeHandler(Option<Arc<dyn Fn() + Send + Sync>>);
 

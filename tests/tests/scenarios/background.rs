@@ -60,7 +60,7 @@ fn a_recording_outlives_whoever_started_it() {
         (&found["task_id"], &found["name"], &found["file"]),
         (&100.into(), &"night".into(), &sandbox.file("trace.fxt").to_str().unwrap().into())
     );
-    assert_eq!((&found["remaining_ns"], &found["buffering_mode"]), (&Value::Null, &"oneshot".into()));
+    assert_eq!((&found["remaining_ns"], &found["buffering_mode"]), (&Value::Null, &"streaming".into()));
     let output = succeeds(&sandbox, &["stop"]);
     let said = text(&output.stderr);
     assert!(said.contains("category nothing was asked for, and nothing of it was recorded"), "{said}");

@@ -13,7 +13,8 @@ fn a_full_buffer_keeps_a_prefix_and_counts_the_rest() {
     let sandbox = Sandbox::new();
     let page = sandbox.file("page");
     fs::write(&page, [0; 4096]).unwrap();
-    let output = sandbox.record(&[], "burst", &[page.to_str().unwrap(), &EVENTS.to_string()]);
+    let oneshot = ["--buffering-mode", "oneshot"];
+    let output = sandbox.record(&oneshot, "burst", &[page.to_str().unwrap(), &EVENTS.to_string()]);
     let archive = Archive::read(&sandbox.file("trace.fxt"));
     let kept = archive.events.len() as u64;
     assert!(kept > 40_000 && kept < THREADS * EVENTS, "{kept}");
@@ -35,11 +36,11 @@ fn a_loss_fails_where_that_is_asked_for_and_the_command_does_not() {
     let sandbox = Sandbox::new();
     for (events, code, expected) in [("100000", "0", 4), ("100000", "7", 7), ("1", "0", 0)] {
         let emit = trace_tests::build::program("emit").to_str().unwrap();
-        let command = ["record", "--fail-on-loss", "--", emit, "1", events, "--exit", code];
-        let output = sandbox.trace(command);
+        let options = ["record", "--fail-on-loss", "--buffering-mode", "oneshot"];
+        let output = sandbox.trace([&options[..], &["--", emit, "1", events, "--exit", code]].concat());
         assert_eq!(output.status.code(), Some(expected), "{events} {code}: {output:?}");
     }
-    sandbox.record(&[], "emit", &["1", "100000"]);
+    sandbox.record(&["--buffering-mode", "oneshot"], "emit", &["1", "100000"]);
 }
 
 /// Unmounts when the test is over, however it ends.
@@ -104,7 +105,7 @@ fn a_trace_that_cannot_be_written_any_further_keeps_what_is_whole() {
         let output = Command::new("prlimit")
             .arg(format!("--fsize={limit}:{limit}"))
             .arg(trace)
-            .args(["record", "--"])
+            .args(["record", "--buffering-mode", "oneshot", "--"])
             .arg(burst)
             .arg(&page)
             .arg("20000")

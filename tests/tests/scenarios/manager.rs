@@ -25,7 +25,7 @@ fn the_archive_says_who_made_it() {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     assert_eq!(text("kernel"), format!("Linux {}", kernel.trim()));
     assert_eq!(text("host"), std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim());
-    assert_eq!(text("buffering_mode"), "oneshot");
+    assert_eq!(text("buffering_mode"), "streaming");
     assert_eq!(text("categories"), "emit");
     let trace = program("trace").to_str().unwrap();
     assert_eq!(text("command_line"), format!("{trace} record --categories emit -- {emit} 1 1"));

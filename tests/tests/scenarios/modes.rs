@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use trace_format::slab::LossReason;
 use trace_tests::sandbox::Process;
 use trace_tests::{Archive, Sandbox, wait_for};
@@ -89,13 +89,12 @@ fn an_idle_stream_sleeps() {
     let burst = trace_tests::scene::child_of(recording.pid(), "burst").unwrap();
     let pids = [burst, sandbox.manager_pid().unwrap(), recording.pid()];
     let (begin, before) = (Instant::now(), pids.map(waits));
-    std::thread::sleep(Duration::from_secs(1));
+    wait_for("another event", || counted(&page).iter().any(|count| *count > 1).then_some(()));
     let after = pids.map(waits);
     let most = MOST_PER_SECOND * begin.elapsed().as_secs_f64();
     for (pid, (before, after)) in pids.iter().zip(before.iter().zip(after)) {
         assert!(((after - before) as f64) < most, "{pid} of {pids:?}: {} waits", after - before);
     }
-    assert!(counted(&page).iter().any(|count| *count < 2), "the stream is idle no more");
 }
 
 #[test]
@@ -205,4 +204,62 @@ fn assert_accounted(archive: &Archive, lost: u64, counted: &[u64]) {
     let by_ledger = archive.generated().into_values().sum::<u64>();
     assert!(by_ledger.abs_diff(generated) <= THREADS, "{by_ledger} by the ledger, {generated} generated");
     assert_eq!(archive.losses.iter().map(|loss| loss.count).sum::<u64>(), lost, "{:?}", archive.losses);
+}
+
+/// What `--json` says of a recording.
+fn report(output: &std::process::Output) -> serde_json::Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+//= docs/recording.md#buffering-modes
+#[test]
+fn a_file_is_streamed_if_nothing_else_is_asked_for() {
+    let sandbox = Sandbox::new();
+    let emit = trace_tests::build::program("emit").to_str().unwrap();
+    let output = sandbox.trace(["record", "--json", "-o", "a.fxt", "--", emit, "1", "2"]);
+    let all = report(&output);
+    let [provider] = all["providers"].as_array().unwrap().as_slice() else { panic!("{all}") };
+    assert_eq!(provider["buffering_mode"], "streaming");
+    assert_eq!((&all["file"], &all["events"], &all["dropped"]), (&"a.fxt".into(), &28.into(), &0.into()));
+    assert_eq!((&provider["end"], &provider["problem"]), (&"left".into(), &serde_json::Value::Null));
+    // The command's own output has made room for it.
+    let pid = provider["pid"].as_u64().unwrap().to_string();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.lines().any(|line| line.starts_with(&pid)), "{said}");
+
+    assert!(sandbox.trace(["start", "-o", "b.fxt"]).status.success());
+    let status = report(&sandbox.trace(["status", "--json"]));
+    assert_eq!(status["buffering_mode"], "streaming");
+    assert!(sandbox.command("emit").args(["1", "2"]).output().unwrap().status.success());
+    let all = report(&sandbox.trace(["stop", "--json"]));
+    assert_eq!(all["providers"][0]["buffering_mode"], "streaming");
+    assert_eq!(all["events"], 28);
+
+    let output = sandbox.trace(["record", "--json", "-o", "-", "--", emit, "1", "2"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "trace: --json: the trace goes to stdout already\n");
+}
+
+//= docs/recording.md#what-is-lost
+#[test]
+fn what_was_lost_is_said_for_programs_too() {
+    const EACH: u64 = 50_000;
+    let sandbox = Sandbox::new();
+    let page = page(&sandbox);
+    let options = ["record", "--json", "--fail-on-loss", "--buffering-mode", "oneshot", "--buffer-size", "1"];
+    let output = sandbox.trace([&options[..], &["--", burst(), &page, &EACH.to_string()]].concat());
+    assert_eq!(output.status.code(), Some(4));
+    let all = report(&output);
+    let provider = &all["providers"][0];
+    let [events, lost] = ["events", "dropped"].map(|key| provider[key].as_u64().unwrap());
+    assert!(lost > 0);
+    assert_eq!(events + lost, THREADS * EACH);
+    assert_eq!(provider["generated"].as_u64(), Some(THREADS * EACH));
+    assert_eq!(all["dropped"].as_u64(), Some(lost));
+    let reason = serde_json::json!([
+        {"reason": 0, "reason_text": "buffer full", "count": lost, "wanted": true}
+    ]);
+    assert_eq!(provider["losses"], reason);
+    let advice = all["advice"][0].as_str().unwrap();
+    assert!(advice.starts_with("nothing would have been lost with: --buffer-size "), "{advice}");
 }

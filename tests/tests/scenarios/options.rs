@@ -170,7 +170,9 @@ fn categories_are_chosen_by_name_group_program_and_minus() {
 fn the_flag_that_would_have_avoided_a_loss_avoids_it() {
     let sandbox = Sandbox::new();
     let stream = [path("stream"), "1", "100000", "0"];
-    let output = record(&sandbox, &["--provider-buffer-size", "stream:1", "--buffer-size", "16MB"], &stream);
+    let record =
+        |options: &[&str]| record(&sandbox, &[&["--buffering-mode", "oneshot"], options].concat(), &stream);
+    let output = record(&["--provider-buffer-size", "stream:1", "--buffer-size", "16MB"]);
     let said = stderr(&output);
     let row = said.lines().find(|line| line.starts_with("stream")).unwrap();
     assert!(row.contains("100 %"), "{said}");
@@ -179,7 +181,7 @@ fn the_flag_that_would_have_avoided_a_loss_avoids_it() {
         said.lines().find_map(|line| line.strip_prefix("trace: nothing would have been lost with: "));
     let advice: Vec<&str> = advice.unwrap().split(' ').collect();
     assert_eq!(advice[0], "--buffer-size");
-    let output = record(&sandbox, &advice, &stream);
+    let output = record(&advice);
     assert!(
         !stderr(&output).contains("dropped 1") && !stderr(&output).contains("would have"),
         "{}",

@@ -276,11 +276,13 @@ impl Terminal {
 #[test]
 fn a_line_shows_how_the_recording_goes() {
     let sandbox = Sandbox::new();
-    let options = ["record", "--buffer-size", "1", "--", path("stream"), "1", "120000", "60000"];
+    let options = ["record", "--buffering-mode", "oneshot", "--buffer-size", "1"];
+    let options = [&options[..], &["--", path("stream"), "1", "120000", "60000"]].concat();
     let terminal = Terminal::new(&sandbox, &options);
     terminal.wait_for("1 provider |");
     terminal.wait_for("events/s | ");
     terminal.wait_for("buffer 100 % |");
+    terminal.wait_for(" | 1 of 1 FULL, not recorded any more | ");
     let (code, seen) = terminal.finish();
     assert_eq!(code, Some(0), "{seen}");
     assert!(seen.contains("recording 0."), "{seen}");

@@ -5,6 +5,7 @@ use super::format::Format;
 use super::values::{BufferSize, CategoryList, FileSize, Mode, Pieces, ProviderBufferSize, Span, Trigger};
 use clap::Args;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 /// What is asked for of a recording.
@@ -59,7 +60,7 @@ pub struct Recording {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub provider_buffer_size: Vec<ProviderBufferSize>,
     /// What a program does when its buffer is full: end (oneshot), write over the oldest (circular), or hand
-    /// it over while it records (streaming)
+    /// it over while it records (streaming, which is meant when the output is a file; else oneshot)
     #[arg(long, value_name = "MODE", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffering_mode: Option<Mode>,
@@ -188,13 +189,21 @@ impl Recording {
         }
     }
 
+    /// What programs do with full buffers, if it is not asked for.
+    //= docs/recording.md#buffering-modes
+    #[must_use]
+    pub fn meant_buffering_mode(&self) -> Mode {
+        let output = self.output_file.as_ref().map_or_else(Cow::default, |path| path.to_string_lossy());
+        let is_file = output != "-" && !output.starts_with("tcp:");
+        self.buffering_mode.unwrap_or(if is_file { Mode::Streaming } else { Mode::Oneshot })
+    }
+
     /// What holds where nothing is asked for.
     #[must_use]
     pub fn defaults() -> Self {
         Self {
             output_file: Some(PathBuf::from("trace.fxt")),
             buffer_size: Some(BufferSize(4)),
-            buffering_mode: Some(Mode::Oneshot),
             start_timeout: Some(Span(std::time::Duration::from_secs(5))),
             stop_timeout: Some(Span(std::time::Duration::from_secs(5))),
             no_metadata: Some(false),
@@ -225,7 +234,23 @@ mod tests {
         assert_eq!((both.buffer_size, both.detach), (Some(BufferSize(8)), Some(true)));
         assert_eq!(both.command, ["app"]);
         let all = both.over(Recording::defaults());
-        assert_eq!(all.buffering_mode, Some(Mode::Oneshot));
+        assert_eq!(all.output_file, Some(PathBuf::from("trace.fxt")));
+    }
+
+    //= docs/recording.md#buffering-modes
+    #[test]
+    fn a_file_is_streamed_unless_something_else_is_asked_for() {
+        let mode = |output: &str, asked| {
+            let output_file = Some(PathBuf::from(output)).filter(|output| output.as_os_str() != "");
+            Recording { output_file, buffering_mode: asked, ..Recording::default() }.meant_buffering_mode()
+        };
+        for file in ["", "a.fxt", "a.json.gz", "/dev/null"] {
+            assert_eq!(mode(file, None), Mode::Streaming, "{file}");
+        }
+        for reader in ["-", "tcp:localhost:9000"] {
+            assert_eq!(mode(reader, None), Mode::Oneshot, "{reader}");
+            assert_eq!(mode(reader, Some(Mode::Circular)), Mode::Circular, "{reader}");
+        }
     }
 
     #[test]

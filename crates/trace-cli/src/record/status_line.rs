@@ -1,5 +1,6 @@
 //! The line that shows how a recording goes, at a terminal.
 
+use crate::args::values::Mode;
 use crate::stdio::{self, say};
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 use std::time::{Duration, Instant};
@@ -14,11 +15,12 @@ pub struct StatusLine {
     began: Instant,
     /// Records at the time of the last look.
     last: Option<(Instant, u64)>,
+    mode: Mode,
 }
 
 impl StatusLine {
     /// None where nobody would see it.
-    pub fn new() -> Option<Self> {
+    pub fn new(mode: Mode) -> Option<Self> {
         if !stdio::has_terminal() {
             return None;
         }
@@ -26,7 +28,7 @@ impl StatusLine {
         if let Ok(style) = ProgressStyle::with_template("{msg}") {
             bar.set_style(style);
         }
-        Some(Self { bar, began: Instant::now(), last: None })
+        Some(Self { bar, began: Instant::now(), last: None, mode })
     }
 
     /// Shows how far everybody is, and how much of the archive has come.
@@ -37,7 +39,7 @@ impl StatusLine {
             records.saturating_sub(before) as f64 / (now - then).as_secs_f64().max(1e-3)
         });
         self.last = Some((now, records));
-        self.bar.set_message(line(now - self.began, providers, rate.unwrap_or(0.0), archived));
+        self.bar.set_message(line(now - self.began, providers, rate.unwrap_or(0.0), archived, self.mode));
         self.bar.tick();
     }
 
@@ -52,7 +54,7 @@ impl StatusLine {
     }
 }
 
-fn line(elapsed: Duration, providers: &[ProviderProgress], rate: f64, archived: u64) -> String {
+fn line(elapsed: Duration, providers: &[ProviderProgress], rate: f64, archived: u64, mode: Mode) -> String {
     let sum = |of: fn(&ProviderProgress) -> u64| providers.iter().map(of).fold(0, u64::saturating_add);
     let dropped = sum(|provider| provider.dropped);
     let megabytes = sum(|provider| provider.bytes).max(archived) as f64 / f64::from(1 << 20);
@@ -69,8 +71,13 @@ fn line(elapsed: Duration, providers: &[ProviderProgress], rate: f64, archived: 
     let lost = if dropped > 0 { lost.red().bold() } else { lost };
     let damaged = providers.iter().filter(|provider| provider.is_damaged).count();
     let damage = if damaged > 0 { format!(" | counters of {damaged} damaged") } else { String::new() };
+    let full = providers.iter().filter(|provider| mode == Mode::Oneshot && provider.dropped > 0).count();
+    let full = match full {
+        0 => String::new(),
+        full => format!(" | {full} of {count} FULL, not recorded any more"),
+    };
     format!(
-        "recording {elapsed} | {count} {noun} | {} events/s | {megabytes:.1} MB | buffer {fill:.0} % | {lost}{damage}",
+        "recording {elapsed}{full} | {count} {noun} | {} events/s | {megabytes:.1} MB | buffer {fill:.0} % | {lost}{damage}",
         HumanCount(rate as u64)
     )
 }
@@ -90,11 +97,13 @@ mod tests {
             ..ProviderProgress::default()
         };
         let providers = [provider(10, 0, 12.0), provider(20, 1234, 99.6)];
-        assert_eq!(
-            line(Duration::from_millis(2500), &providers, 12_345.6, 0),
-            "recording 2.5 s | 2 providers | 12,345 events/s | 6.0 MB | buffer 100 % | 1,234 dropped"
-        );
-        let text = line(Duration::from_secs(61), &providers[..1], 0.0, 5 << 20);
+        let text = |mode| line(Duration::from_millis(2500), &providers, 12_345.6, 0, mode);
+        let expected =
+            "recording 2.5 s | 2 providers | 12,345 events/s | 6.0 MB | buffer 100 % | 1,234 dropped";
+        assert_eq!(text(Mode::Streaming), expected);
+        let full = expected.replace(" | 2 p", " | 1 of 2 FULL, not recorded any more | 2 p");
+        assert_eq!(text(Mode::Oneshot), full);
+        let text = line(Duration::from_secs(61), &providers[..1], 0.0, 5 << 20, Mode::Oneshot);
         assert_eq!(text, "recording 61 seconds | 1 provider | 0 events/s | 5.0 MB | buffer 12 % | 0 dropped");
     }
 }

@@ -54,7 +54,7 @@ fn halves_go_out_in_order_and_everything_arrives_once() {
 }
 
 /// Looks at an idle stream until the dispatcher would sleep.
-fn fall_asleep() {
+fn be_idle() {
     let begin = Instant::now();
     while engine::service().expect("a stream runs").poll_after <= Duration::from_millis(50) {
         assert!(begin.elapsed() < Duration::from_secs(10), "it looks too often");
@@ -71,7 +71,7 @@ fn a_full_half_wakes_a_dispatcher_that_sleeps() {
     let last_slab = trace.slab_bytes() / 32;
     let wakes = || WAKES.load(Ordering::Relaxed);
     for half in 0..4 {
-        fall_asleep();
+        be_idle();
         (0..per_half - last_slab).for_each(write);
         assert_eq!(wakes(), half, "the last slab is free");
         (0..last_slab).for_each(write);
@@ -84,7 +84,7 @@ fn a_full_half_wakes_a_dispatcher_that_sleeps() {
     (0..per_half).for_each(write);
     assert_eq!(wakes(), 4, "it looks often");
     let request = service().expect("a half is full");
-    fall_asleep();
+    be_idle();
     (0..2 * per_half).for_each(write);
     assert_eq!(wakes(), 4, "the answer wakes it");
     trace.save(request);
@@ -99,7 +99,7 @@ fn a_full_half_wakes_a_dispatcher_that_sleeps() {
 fn a_large_record_that_skips_the_end_of_a_half_wakes_the_dispatcher() {
     let trace = start();
     let per_half = events_per_half(&trace);
-    fall_asleep();
+    be_idle();
     (0..per_half - trace.slab_bytes() / 32).for_each(write);
     assert_eq!(WAKES.load(Ordering::Relaxed), 0);
     // Two slabs, of which the half has one.
