@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use trace_benches::callgrind::count;
 use trace_engine::{
-    AlertHandler, BufferMode, Categories, Config, Disposition, Region, Scope, counter, duration,
+    AlertHandler, BufferMode, Categories, Config, Disposition, Region, Scope, WakeHandler, counter, duration,
     duration_begin, duration_end, engine, flow_begin, instant,
 };
 
@@ -69,6 +69,7 @@ fn run(place: usize, times: u64) {
         ticks_per_second: 1,
         categories: Categories::Listed(categories),
         alert: AlertHandler::default(),
+        wake: WakeHandler::default(),
     };
     engine::initialize(region, BufferMode::Oneshot, config).expect("the engine is idle");
     engine::start(Disposition::Retain, &[]).expect("the engine is initialized");

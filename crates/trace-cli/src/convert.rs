@@ -231,7 +231,7 @@ fn convert(input: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Convert
         }
         None => {
             // All of it.
-            let since = Since { now: 0, last: None };
+            let since = Since::default();
             since.copy(reader, &mut encoder).map(|_| None).map_err(|error| Problem::of_copy(input, error))
         }
     };

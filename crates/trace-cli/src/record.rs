@@ -172,6 +172,7 @@ pub fn trace_config(settings: &Settings) -> Result<TraceConfig, Failure> {
         command_line: command_line(),
         memory_dumps: memory_dumps(options),
         write_period_milliseconds: Some(milliseconds(options.write_period, WRITE_PERIOD).max(1)),
+        keep_ended_bytes: options.keep_ended.map_or(default.keep_ended_bytes, |size| size.0),
         ..default
     };
     kernel::ask(&mut config, options.profile.is_some());

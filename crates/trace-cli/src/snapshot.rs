@@ -9,10 +9,12 @@ use crate::stdio::say;
 use std::fs::File;
 use std::io::{Seek, Write};
 use std::time::Duration;
+use trace_format::shown::Shown;
 use trace_manager::problem;
 use trace_protocol::controller::{
     ProviderStats, ProvisionerRequest, ProvisionerResponse, SnapshotError, StopResult,
 };
+use trace_reader::item::ProviderId;
 use trace_reader::since::{Coverage, Since};
 use zx_sim::{Error, Signals, Socket, wait_one};
 
@@ -29,7 +31,8 @@ pub fn run(options: &Snapshot) -> Result<(), Failure> {
     let now = zx_sim::ticks::now();
     let stats = take(&mut connection, &mut whole)?;
     whole.rewind().map_err(|error| Failure::new(format!("cannot read the snapshot: {error}")))?;
-    let since = Since { now, last: options.last.map(|last| last.0) };
+    let ended = stats.iter().filter_map(|stats| Some((ProviderId(stats.id), stats.ended_ticks?))).collect();
+    let since = Since { now, ended, last: options.last.map(|last| last.0) };
     let coverage = {
         let mut sink = destination.sink();
         let coverage = since.copy(&whole, &mut sink);
@@ -49,18 +52,46 @@ pub fn run(options: &Snapshot) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A line for each program: how far back its part goes.
+/// A line for each program: which time its part covers, and how it ended. A last one says which time all of
+/// them cover.
 fn describe(stats: &[ProviderStats], coverage: &[Coverage]) -> Vec<String> {
-    let line = |stats: &ProviderStats| {
+    let mut lines = Vec::new();
+    // How long ago the parts begin and end.
+    let mut parts: Vec<(Duration, Duration)> = Vec::new();
+    for stats in stats {
         let found = coverage.iter().find(|coverage| coverage.provider.0 == stats.id);
-        let events = found.map_or(0, |found| found.events);
-        let what = match found.and_then(|found| found.covered) {
-            Some(covered) => format!("the last {}, {events} events", seconds(covered)),
+        let covered = found.and_then(|found| Some((found, found.covered?)));
+        let what = match covered {
+            _ if !stats.problem.is_empty() => Shown(&stats.problem).to_string(),
+            Some((found, covered)) => {
+                parts.push((found.ended + covered, found.ended));
+                let events = found.events;
+                match stats.ended_ticks {
+                    Some(_) => format!(
+                        "{} {} ago, the last {} before that, {events} events",
+                        Shown(&stats.disposition),
+                        seconds(found.ended),
+                        seconds(covered)
+                    ),
+                    None => format!("the last {}, {events} events", seconds(covered)),
+                }
+            }
             None => "nothing".to_owned(),
         };
-        format!("trace: {} (pid {}): {what}", stats.name, stats.pid)
-    };
-    stats.iter().map(line).collect()
+        lines.push(format!("trace: {} (pid {}): {what}", Shown(&stats.name), stats.pid));
+    }
+    let first = parts.iter().map(|(begin, _)| *begin).min();
+    let last = parts.iter().map(|(_, end)| *end).max();
+    if let (Some(first), Some(last), 2..) = (first, last, parts.len()) {
+        lines.push(if first <= last {
+            "trace: no time is covered by all of them".to_owned()
+        } else if last.is_zero() {
+            format!("trace: all of them cover the last {}", seconds(first))
+        } else {
+            format!("trace: all of them cover the time from {} to {} ago", seconds(first), seconds(last))
+        });
+    }
+    lines
 }
 
 fn seconds(duration: Duration) -> String {
@@ -112,14 +143,17 @@ fn copy(input: &Socket, output: &mut File) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trace_reader::item::ProviderId;
 
     #[test]
     fn a_program_is_told_how_far_its_part_goes_back() {
         let stats =
             |id, name: &str| ProviderStats { id, name: name.into(), pid: 42, ..ProviderStats::default() };
-        let coverage =
-            |provider, covered, events| Coverage { provider: ProviderId(provider), covered, events };
+        let coverage = |provider, covered, events| Coverage {
+            provider: ProviderId(provider),
+            covered,
+            ended: Duration::ZERO,
+            events,
+        };
         let lines = describe(
             &[stats(1, "app"), stats(2, "quick"), stats(3, "mute")],
             &[
@@ -131,6 +165,46 @@ mod tests {
         trace: app (pid 42): the last 9.876 s, 5000 events
         trace: quick (pid 42): the last 1.500 ms, 1 events
         trace: mute (pid 42): nothing
+        trace: all of them cover the last 1.500 ms
         ");
+    }
+
+    /// A part begins and ends so many milliseconds ago.
+    fn part(id: u32, begin: u64, end: u64) -> (ProviderStats, Coverage) {
+        let is_over = end > 0;
+        let stats = ProviderStats {
+            id,
+            name: format!("app {id}"),
+            pid: 42,
+            disposition: if is_over { "ended" } else { "recording" }.into(),
+            ended_ticks: is_over.then_some(7),
+            ..ProviderStats::default()
+        };
+        let covered = Some(Duration::from_millis(begin - end));
+        let ended = Duration::from_millis(end);
+        (stats, Coverage { provider: ProviderId(id), covered, ended, events: 5 })
+    }
+
+    //= docs/protocol.md#snapshot
+    #[test]
+    fn what_all_parts_cover_is_what_is_in_each_of_them() {
+        let lines = |parts: &[(ProviderStats, Coverage)]| {
+            let (stats, coverage): (Vec<_>, Vec<_>) = parts.iter().cloned().unzip();
+            describe(&stats, &coverage).join("\n")
+        };
+        insta::assert_snapshot!(lines(&[part(1, 9000, 0), part(2, 5000, 2000), part(3, 4000, 500)]), @r"
+        trace: app 1 (pid 42): the last 9.000 s, 5 events
+        trace: app 2 (pid 42): ended 2.000 s ago, the last 3.000 s before that, 5 events
+        trace: app 3 (pid 42): ended 0.500 s ago, the last 3.500 s before that, 5 events
+        trace: all of them cover the time from 4.000 s to 2.000 s ago
+        ");
+        insta::assert_snapshot!(lines(&[part(1, 1000, 0), part(2, 5000, 2000)]), @r"
+        trace: app 1 (pid 42): the last 1.000 s, 5 events
+        trace: app 2 (pid 42): ended 2.000 s ago, the last 3.000 s before that, 5 events
+        trace: no time is covered by all of them
+        ");
+        let mut given_up = part(1, 5000, 2000);
+        given_up.0.problem = "it is not kept".to_owned();
+        insta::assert_snapshot!(lines(&[given_up]), @"trace: app 1 (pid 42): it is not kept");
     }
 }

@@ -510,6 +510,9 @@ impl Daemon {
                 if let Some(output) = self.output.as_mut().filter(|_| state == SessionState::Terminating) {
                     output.begin_to_end();
                 }
+                if state == SessionState::Terminating {
+                    self.providers.end_snapshots();
+                }
                 self.reply(client, SessionResponse::OnSessionStateChange(state));
             }
             Action::EndSession { client, is_aborted } => {
@@ -634,8 +637,9 @@ impl Daemon {
         };
         let mut output = Output::new(socket, config, false);
         output.begin(config, self.rate);
-        let waiting = providers.iter().filter_map(|id| self.providers.snapshot(*id, self.rate)).collect();
-        self.snapshot = Some(Snapshot::new(output, waiting));
+        let (mut waiting, given_up) = self.providers.snapshot_ended(self.rate);
+        waiting.extend(providers.iter().filter_map(|id| self.providers.snapshot(*id, self.rate)));
+        self.snapshot = Some(Snapshot::new(output, waiting, given_up));
     }
 
     /// Copies a batch; true if there is more to be done at once.

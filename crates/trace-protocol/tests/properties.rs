@@ -125,6 +125,7 @@ fn trace_config() -> impl Strategy<Value = TraceConfig> {
                 confirms,
                 file,
                 write_period_milliseconds,
+                keep_ended_bytes: write_period_milliseconds.unwrap_or(64 << 20),
             }
         },
     )
@@ -162,6 +163,7 @@ fn stats() -> impl Strategy<Value = ProviderStats> {
                 needed_durable_bytes: counts[3],
                 needed_record_bytes: counts[4],
                 recorded_ns: counts[5],
+                ended_ticks: counts[0],
                 disposition,
                 problem,
             }

@@ -146,6 +146,7 @@ fn missing_fields_of_a_client_take_their_defaults() {
                 confirms: false,
                 file: None,
                 write_period_milliseconds: None,
+                keep_ended_bytes: 64 << 20,
             },
             output: 2,
         }

@@ -9,10 +9,12 @@ use std::time::Duration;
 use trace_format::units::{Ticks, TicksPerSecond};
 
 /// Which end is wanted.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Since {
     /// The time that counts as now, in the ticks of the archive.
     pub now: u64,
+    /// The same for providers that have ended before.
+    pub ended: BTreeMap<ProviderId, u64>,
     /// How far back; everything when absent.
     pub last: Option<Duration>,
 }
@@ -22,8 +24,11 @@ pub struct Since {
 pub struct Coverage {
     /// Who it is.
     pub provider: ProviderId,
-    /// How far its first record lies back, at most what was asked for; none if it has no event.
+    /// How far its first record lies back, from now or from its end, at most what was asked for; none if it
+    /// has no event.
     pub covered: Option<Duration>,
+    /// How long ago it ended; 0 if it has not.
+    pub ended: Duration,
     /// Its events.
     pub events: u64,
 }
@@ -53,18 +58,20 @@ impl Since {
         let mut coverage: BTreeMap<ProviderId, Coverage> = BTreeMap::new();
         while let Some(resolved) = reader.next_item()? {
             let provider = resolved.provider;
+            let now = self.ended.get(&provider).copied().unwrap_or(self.now);
             if let Item::Event(event) = resolved.item {
                 let rate = event.time.rate;
                 let end = match event.kind {
                     EventKind::DurationComplete { end } => end,
                     _ => event.time.ticks,
                 };
-                let age = span(self.now.saturating_sub(end.0), rate);
+                let age = span(now.saturating_sub(end.0), rate);
                 let has_ended_before = self.last.is_some_and(|last| age > last);
-                let found = Coverage { provider, covered: None, events: 0 };
+                let ended = span(self.now.saturating_sub(now), rate);
+                let found = Coverage { provider, covered: None, ended, events: 0 };
                 let found = coverage.entry(provider).or_insert(found);
                 // What was left out shows that nothing is missing behind it.
-                let covered = span(self.now.saturating_sub(event.time.ticks.0), rate);
+                let covered = span(now.saturating_sub(event.time.ticks.0), rate);
                 let covered = self.last.map_or(covered, |last| covered.min(last));
                 found.covered = Some(found.covered.map_or(covered, |before| before.max(covered)));
                 if has_ended_before {

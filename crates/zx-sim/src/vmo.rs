@@ -11,6 +11,7 @@ use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{FallocateFlags, FileType, MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::io::{Errno, retry_on_intr};
 use std::fs::File;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -173,6 +174,21 @@ impl Vmo {
             return Err(Error::OutOfRange { what: "end of a vmo write", found: end, least: 0, most: size });
         }
         self.file.write_all_at(bytes, offset).map_err(|source| Error::io("cannot write a vmo", source))
+    }
+
+    /// Gives the memory of a part back, as far as it is whole pages. All of it reads as zero from then on.
+    ///
+    /// # Errors
+    /// The file system has no holes.
+    pub fn discard(&self, part: Range<u64>) -> Result<()> {
+        use rustix::fs::FallocateFlags;
+
+        if part.is_empty() {
+            return Ok(());
+        }
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        rustix::fs::fallocate(&self.file, flags, part.start, part.end - part.start)
+            .map_err(|source| Error::io("cannot give a vmo's memory back", source))
     }
 
     /// Maps all of it, shared and writable, with all pages present.

@@ -173,3 +173,112 @@ fn without_a_recording_there_is_no_snapshot() {
     );
     assert_eq!(client.snapshot(), (refused, Vec::new()));
 }
+
+fn said(output: &std::process::Output) -> String {
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Runs a program to its end, however that is, and waits until the recording has what it left.
+fn run_to_its_end(sandbox: &Sandbox, name: &str, arguments: &[&str]) {
+    let _ = sandbox.command(name).args(arguments).output().unwrap();
+    wait_for("the program's part to be written", || {
+        let status = sandbox.trace(["status", "--json"]);
+        let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
+        status["providers"].as_array().unwrap().is_empty().then_some(())
+    });
+}
+
+/// The one that has crashed above all.
+//= docs/protocol.md#snapshot
+#[test]
+fn a_snapshot_has_what_ended_programs_recorded() {
+    for mode in ["oneshot", "circular", "streaming"] {
+        let sandbox = Sandbox::new();
+        let page = sandbox.file("page");
+        fs::write(&page, [0; 4096]).unwrap();
+        said(&sandbox.trace(["start", "--buffering-mode", mode, "-o", "all.fxt"]));
+        run_to_its_end(&sandbox, "burst", &[page.to_str().unwrap(), "500"]);
+        run_to_its_end(&sandbox, "stubborn", &["abort"]);
+        for round in 0..2 {
+            let said = said(&sandbox.trace(["snapshot", "-o", "snapshot.fxt"]));
+            let archive = Archive::read(&sandbox.file("snapshot.fxt"));
+            let all = numbers_of(&archive, "burst");
+            let expected: BTreeMap<u64, Vec<u64>> =
+                (0..THREADS as u64).map(|thread| (thread, (0..500).collect())).collect();
+            assert!(all == expected, "{mode}, {round}: {said}");
+            let here = archive.events.iter().filter(|event| event.event.name.to_str() == "here").count();
+            assert_eq!(here, 1, "{mode}, {round}: {said}");
+            let ended = |name: &str| {
+                said.lines()
+                    .any(|line| line.starts_with(&format!("trace: {name} (pid ")) && line.contains(" ended "))
+            };
+            assert!(ended("burst") && ended("stubborn"), "{mode}: {said}");
+            assert!(said.contains("trace: no time is covered by all of them\n"), "{mode}: {said}");
+        }
+        // The recording has everything once.
+        said(&sandbox.trace(["stop"]));
+        let archive = Archive::read(&sandbox.file("all.fxt"));
+        assert_eq!(archive.events.len(), 4 * 500 + 1, "{mode}");
+    }
+}
+
+/// By thread, the numbers of one program's events.
+fn numbers_of(archive: &Archive, program: &str) -> BTreeMap<u64, Vec<u64>> {
+    let mut threads: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    for event in archive.events.iter().filter(|event| event.event.category.to_str() == program) {
+        threads.entry(event.u64("thread")).or_default().push(event.u64("n"));
+    }
+    threads.values_mut().for_each(|numbers| numbers.sort_unstable());
+    threads
+}
+
+/// What is used counts, not the buffers' sizes, and the oldest make room for the newest.
+//= docs/protocol.md#snapshot
+#[test]
+fn of_ended_programs_so_much_is_kept() {
+    let sandbox = Sandbox::new();
+    let page = sandbox.file("page");
+    let options = ["--buffer-size", "16", "--keep-ended", "1MB", "--buffering-mode", "oneshot"];
+    said(&sandbox.trace([&["start"][..], &options].concat()));
+    // Each has used some 600 KiB: two are too many.
+    for count in [3000, 3001] {
+        fs::write(&page, [0; 4096]).unwrap();
+        run_to_its_end(&sandbox, "burst", &[page.to_str().unwrap(), &count.to_string()]);
+    }
+    let said_of = said(&sandbox.trace(["snapshot"]));
+    let archive = Archive::read(&sandbox.file("snapshot.fxt"));
+    assert_eq!(numbers_of(&archive, "burst").values().map(Vec::len).sum::<usize>(), 4 * 3001);
+    let given_up = said_of
+        .lines()
+        .filter(|line| line.ends_with("): it is not kept, as --keep-ended has no room for it"));
+    assert_eq!(given_up.count(), 1, "{said_of}");
+    said(&sandbox.trace(["stop"]));
+
+    said(&sandbox.trace(["start", "-o", "none.fxt", "--keep-ended", "1KB"]));
+    run_to_its_end(&sandbox, "stubborn", &["once"]);
+    let said_of = said(&sandbox.trace(["snapshot", "-o", "none-kept.fxt"]));
+    assert!(said_of.contains("): it is not kept, as --keep-ended has no room for it\n"), "{said_of}");
+    assert_eq!(Archive::read(&sandbox.file("none-kept.fxt")).events.len(), 0);
+    said(&sandbox.trace(["stop"]));
+}
+
+/// A program's own end is what counts, not the time of the snapshot.
+//= docs/protocol.md#snapshot
+#[test]
+fn the_last_of_an_ended_program_is_before_its_end() {
+    let sandbox = Sandbox::new();
+    let page = sandbox.file("page");
+    fs::write(&page, [0; 4096]).unwrap();
+    said(&sandbox.trace(["start", "--buffering-mode", "circular"]));
+    run_to_its_end(&sandbox, "stubborn", &["once"]);
+    // For 1.5 s.
+    run_to_its_end(&sandbox, "burst", &[page.to_str().unwrap(), "6", "250000"]);
+    said(&sandbox.trace(["snapshot", "--last", "1s"]));
+    let archive = Archive::read(&sandbox.file("snapshot.fxt"));
+    assert_eq!(archive.events.iter().filter(|event| event.event.name.to_str() == "here").count(), 1);
+    for numbers in numbers_of(&archive, "burst").values() {
+        assert!(!numbers.contains(&0) && numbers.contains(&5), "{numbers:?}");
+    }
+    said(&sandbox.trace(["stop"]));
+}

@@ -41,6 +41,11 @@ pub struct Recording {
     #[arg(long, value_name = "TIME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_period: Option<Span>,
+    /// How much of what ended programs recorded stays in memory for snapshots, the newest first, such as
+    /// 256MB; 64MB when not given
+    #[arg(long, value_name = "SIZE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_ended: Option<FileSize>,
     /// Where the trace goes; `-` is stdout, `tcp:HOST:PORT` a connection. The name tells the format: .fxt,
     /// .fxt.gz, .fxt.zst, .json, .json.gz. All but .fxt are made of the archive in the end, and need room for
     /// both
@@ -181,7 +186,7 @@ impl Recording {
     #[must_use]
     pub fn over(self, lower: Self) -> Self {
         over! { self, lower:
-            categories duration cooldown max_size write_period output_file format buffer_size buffering_mode sample_interval profile memory_dump_interval detailed_memory_dumps start_timeout
+            categories duration cooldown max_size write_period keep_ended output_file format buffer_size buffering_mode sample_interval profile memory_dump_interval detailed_memory_dumps start_timeout
             stop_timeout
             no_metadata fail_on_loss no_verify_trace detach decouple return_child_result spawn environment_name binary compress spec_file
             benchmark_results_file test_suite;
@@ -262,6 +267,7 @@ mod tests {
             cooldown = "1s"
             max-size = "2GB"
             write-period = "200ms"
+            keep-ended = "128MB"
             output-file = "x.fxt.zst"
             format = "fxt"
             buffer-size = 64

@@ -34,6 +34,7 @@ pub(crate) fn buffer_mode(mode: BufferingMode) -> BufferMode {
 }
 
 /// Whose buffer it is, and how it was made.
+#[derive(Clone)]
 pub(crate) struct BufferOf {
     pub id: ProviderId,
     pub name: String,
@@ -146,6 +147,11 @@ impl Progress {
 }
 
 impl Progress {
+    /// Bytes of definitions that were read.
+    pub fn durable_bytes(&self) -> u64 {
+        self.reader.as_ref().map_or(0, BufferReader::durable_bytes)
+    }
+
     /// What somebody else needs to know to go on from here.
     pub fn so_far(&self) -> SoFar {
         let reader = self.reader.as_ref();
@@ -154,7 +160,7 @@ impl Progress {
             told: self.losses.told(),
             dropped: self.dropped,
             kept: self.kept,
-            durable_bytes: reader.map_or(0, BufferReader::durable_bytes),
+            durable_bytes: self.durable_bytes(),
         }
     }
 

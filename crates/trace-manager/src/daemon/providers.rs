@@ -1,6 +1,7 @@
 //! The providers' side of the daemon: registrations, channels, buffers and FIFOs.
 
 mod making;
+mod snapshots;
 
 use super::leaving::{End, Leaving};
 use super::log::log;
@@ -12,12 +13,13 @@ use crate::archive::transfer::{BufferOf, Progress, Transfer, VmoSource, buffer_m
 use crate::core::{Event, Part, Uid};
 use crate::recovery::manifest::{Entry, OutputFacts, PartFacts, SessionFacts};
 use making::{Next, Unready};
+use snapshots::Kept;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use trace_format::buffer::BUFFER_VERSION;
 use trace_format::units::{Koid, ProviderId, TicksPerSecond};
-use trace_protocol::controller::{KnownCategory, ProviderProgress, ProviderStats, TraceConfig};
+use trace_protocol::controller::{KnownCategory, ProviderProgress, TraceConfig};
 use trace_protocol::fifo::{FIFO_DEPTH, PACKET_BYTES};
 use trace_protocol::limits::{MAX_PROVIDER_NAME_BYTES, MAX_PROVIDERS_OF_A_USER};
 use trace_protocol::memory::MemoryDumpLevel;
@@ -57,6 +59,8 @@ pub(super) struct Providers {
     has_metadata: bool,
     /// Buffers that are being made, one after the other.
     unready: VecDeque<Unready>,
+    /// Of programs that have ended while the session runs.
+    kept: Kept,
 }
 
 /// What becomes of a buffer whose provider has no part in the session any more.
@@ -99,6 +103,8 @@ struct Tracee {
     has_started: bool,
     /// When its buffer was made, in ticks.
     made: u64,
+    /// When its FIFO or its channel was closed, in ticks.
+    ended: Option<u64>,
 }
 
 impl Tracee {
@@ -113,7 +119,13 @@ impl Tracee {
 
     /// What its buffer may be about, if it is read now.
     fn period(&self) -> Period {
-        Period { made: self.made, read: ticks::now() }
+        Period { made: self.made, read: self.ended.unwrap_or_else(ticks::now) }
+    }
+
+    /// Nothing more comes from its provider.
+    fn close(&mut self) {
+        self.fifo = None;
+        self.ended = self.ended.or_else(|| Some(ticks::now()));
     }
 }
 
@@ -159,6 +171,7 @@ impl Providers {
             ending: None,
             has_metadata: false,
             unready: VecDeque::new(),
+            kept: Kept::default(),
         }
     }
 
@@ -353,7 +366,7 @@ impl Providers {
         // The provider has left the session, and stays registered.
         if !matches!(error, Error::ShouldWait) {
             if let Some(tracee) = &mut provider.tracee {
-                tracee.fifo = None;
+                tracee.close();
             }
             self.leave(id, End::Session, waits, events);
         }
@@ -373,7 +386,7 @@ impl Providers {
         // Descriptors leave the wait set when they are closed.
         provider.channel = None;
         if let Some(tracee) = &mut provider.tracee {
-            tracee.fifo = None;
+            tracee.close();
         }
         self.leave(id, End::Registration, waits, events);
     }
@@ -408,6 +421,7 @@ impl Providers {
             uid: uid.0,
         });
         self.beginning = Some(Beginning { facts, output, head });
+        self.kept = Kept::up_to(config.keep_ended_bytes);
         self.has_metadata = config.metadata;
     }
 
@@ -463,30 +477,6 @@ impl Providers {
 
     pub fn flush(&mut self, id: ProviderId) {
         self.tell(id, ProviderRequest::Flush);
-    }
-
-    /// A reading of a provider's buffer beside all others; it goes on being written.
-    pub fn snapshot(&self, id: ProviderId, rate: TicksPerSecond) -> Option<(Transfer, ProviderStats)> {
-        let provider = self.providers.get(&id)?;
-        let tracee = provider.tracee.as_ref()?;
-        let vmo = tracee.vmo.duplicate().ok()?;
-        let name = provider.name.clone();
-        let disposition = "recording".to_owned();
-        let who = ProviderStats {
-            id: id.0,
-            name: name.clone(),
-            pid: provider.pid,
-            disposition,
-            ..ProviderStats::default()
-        };
-        let (size, mode) = (tracee.size, tracee.mode);
-        // The client has the halves before.
-        let is_accounted = mode != BufferingMode::Streaming;
-        let period = Some(tracee.period());
-        let (may_be_blank, forked) = (!tracee.has_started, provider.forked(self.has_metadata));
-        let buffer = BufferOf { id, name, size, mode, rate, is_accounted, period, may_be_blank, forked };
-        let part = Part::Rest { is_quiet: provider.is_dead() };
-        Some((Transfer::new(buffer, Progress::default(), vmo, part), who))
     }
 
     /// How far the providers of the session are; of one whose buffer cannot be read, that it is there.
@@ -597,9 +587,11 @@ impl Providers {
                     if let Some(path) = tracee.vmo.path() {
                         let _ = std::fs::remove_file(path);
                     }
-                    drop(tracee.progress);
-                    // Giving the pages of a large one back takes a while: not here.
-                    drop(tracee.vmo.into_handle());
+                    if tracee.has_started {
+                        self.kept.add(id, provider, tracee, self.has_metadata);
+                    } else {
+                        drop(tracee.vmo.into_handle());
+                    }
                 }
             }
         }
@@ -608,8 +600,14 @@ impl Providers {
         }
     }
 
+    /// The session ends: no more snapshots of it are taken.
+    pub fn end_snapshots(&mut self) {
+        self.kept = Kept::default();
+    }
+
     /// No provider has a part in the session any more. What is in no archive stays.
     pub fn end_session(&mut self) {
+        self.end_snapshots();
         self.beginning = None;
         self.ending = self.session.take();
     }

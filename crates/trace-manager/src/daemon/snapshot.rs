@@ -25,9 +25,13 @@ pub(super) enum Copied {
 }
 
 impl Snapshot {
-    /// `output` has the beginning of the archive in its queue.
-    pub fn new(output: Output, waiting: VecDeque<(Transfer, ProviderStats)>) -> Self {
-        Self { output, waiting, done: Vec::new() }
+    /// `output` has the beginning of the archive in its queue. Of those who were `given_up` there is nothing.
+    pub fn new(
+        output: Output,
+        waiting: VecDeque<(Transfer, ProviderStats)>,
+        given_up: Vec<ProviderStats>,
+    ) -> Self {
+        Self { output, waiting, done: given_up }
     }
 
     /// Copies a batch, if the reader has taken what came before.
@@ -50,8 +54,9 @@ impl Snapshot {
             return Copied::Finished(Ok(StopResult { provider_stats }));
         };
         if transfer.poll(self.output.queue()) {
-            let ProviderStats { id, name, pid, disposition, .. } = who;
-            self.done.push(ProviderStats { id, name, pid, disposition, ..transfer.into_stats().0 });
+            let ProviderStats { id, name, pid, disposition, ended_ticks, .. } = who;
+            let stats = transfer.into_stats().0;
+            self.done.push(ProviderStats { id, name, pid, disposition, ended_ticks, ..stats });
         } else {
             self.waiting.push_front((transfer, who));
         }

@@ -21,6 +21,7 @@ const DUMP_LEVEL: Field = Field::new(104, "memory_dump_level");
 const CONFIRMS: Field = Field::new(105, "confirms");
 const FILE: Field = Field::new(106, "file");
 const WRITE_PERIOD: Field = Field::new(107, "write_period_milliseconds");
+const KEEP_ENDED: Field = Field::new(108, "keep_ended_bytes");
 
 const SPEC_NAME: Field = Field::new(1, "provider name bytes");
 const SPEC_BUFFER_SIZE: Field = Field::new(2, "buffer_size_megabytes_hint");
@@ -67,6 +68,8 @@ pub struct TraceConfig {
     pub file: Option<ArchiveFile>,
     /// How often programs hand over what they have while they stream and little happens. Default never.
     pub write_period_milliseconds: Option<u64>,
+    /// How much of what ended programs recorded is kept in memory for snapshots. Default 64 MiB.
+    pub keep_ended_bytes: u64,
 }
 
 /// A file that an archive is written into.
@@ -107,6 +110,7 @@ impl Default for TraceConfig {
             confirms: false,
             file: None,
             write_period_milliseconds: None,
+            keep_ended_bytes: 64 << 20,
         }
     }
 }
@@ -137,6 +141,8 @@ impl TraceConfig {
             table.put_table(FILE, file.encode()?)?;
         }
         table.put_some(WRITE_PERIOD, self.write_period_milliseconds.as_ref())?;
+        let is_usual = self.keep_ended_bytes == TraceConfig::default().keep_ended_bytes;
+        table.put_some(KEEP_ENDED, (!is_usual).then_some(&self.keep_ended_bytes))?;
         Ok(table)
     }
 
@@ -175,6 +181,7 @@ impl TraceConfig {
                 false => None,
             },
             write_period_milliseconds: table.find(WRITE_PERIOD)?,
+            keep_ended_bytes: table.find(KEEP_ENDED)?.unwrap_or(default.keep_ended_bytes),
         })
     }
 }

@@ -28,6 +28,7 @@ const NEEDED_ROLLING: Field = Field::new(110, "needed_rolling_bytes");
 const NEEDED_DURABLE: Field = Field::new(111, "needed_durable_bytes");
 const NEEDED_RECORD: Field = Field::new(112, "needed_record_bytes");
 const RECORDED: Field = Field::new(113, "recorded_ns");
+const ENDED: Field = Field::new(114, "ended_ticks");
 
 /// More than there are.
 const MAX_REASONS: usize = 256;
@@ -82,6 +83,8 @@ pub struct ProviderStats {
     pub needed_record_bytes: Option<u64>,
     /// Time from the making of the buffer to its reading, in nanoseconds.
     pub recorded_ns: Option<u64>,
+    /// When it was gone, in ticks. Absent where it is there, and in the answer to a Stop.
+    pub ended_ticks: Option<u64>,
     /// How its recording ended, in a few words: "stopped", "ended", "did not stop".
     pub disposition: String,
     /// Why its data is missing or incomplete; empty if it is neither. Cut at 1000 bytes.
@@ -144,6 +147,7 @@ impl ProviderStats {
         table.put_some(NEEDED_DURABLE, self.needed_durable_bytes.as_ref())?;
         table.put_some(NEEDED_RECORD, self.needed_record_bytes.as_ref())?;
         table.put_some(RECORDED, self.recorded_ns.as_ref())?;
+        table.put_some(ENDED, self.ended_ticks.as_ref())?;
         Ok(table)
     }
 
@@ -162,6 +166,7 @@ impl ProviderStats {
             needed_durable_bytes: table.find(NEEDED_DURABLE)?,
             needed_record_bytes: table.find(NEEDED_RECORD)?,
             recorded_ns: table.find(RECORDED)?,
+            ended_ticks: table.find(ENDED)?,
             id: table.find(ID)?.unwrap_or(0),
             name: table.require_string(NAME, MAX_PROVIDER_NAME_BYTES)?,
             pid: table.require(PID)?,

@@ -123,6 +123,7 @@ pub fn trace_config() -> TraceConfig {
         confirms: false,
         file: None,
         write_period_milliseconds: None,
+        keep_ended_bytes: 64 << 20,
     }
 }
 
@@ -131,7 +132,14 @@ fn confirmed_config() -> TraceConfig {
     let path = "/home/me/trace.partial.fxt".to_owned();
     let file = Some(ArchiveFile { path, device: 0x803, inode: 4711 });
     let write_period_milliseconds = Some(1000);
-    TraceConfig { confirms: true, file, write_period_milliseconds, ..TraceConfig::default() }
+    let keep_ended_bytes = 1 << 20;
+    TraceConfig {
+        confirms: true,
+        file,
+        write_period_milliseconds,
+        keep_ended_bytes,
+        ..TraceConfig::default()
+    }
 }
 
 pub fn provider_stats() -> ProviderStats {
@@ -155,6 +163,7 @@ pub fn provider_stats() -> ProviderStats {
         needed_durable_bytes: Some(300 << 10),
         needed_record_bytes: Some(200 << 10),
         recorded_ns: Some(1_500_000_000),
+        ended_ticks: Some(3_000_000_000),
         disposition: "died".to_owned(),
         problem: "record at byte 64: too long".to_owned(),
     }

@@ -3,9 +3,12 @@
 use super::{
     BufferError, BufferReader, GapLoss, Ledger, Shortage, Source, Usage, Written, is_whole_run, read_exact,
 };
+use std::ops::Range;
 use trace_format::buffer::BufferMode;
 use trace_format::mutants;
-use trace_format::slab::{Gap, Loss, LossReason, SlabState, TALLY_BYTES, TOO_LARGE_FOR_FORMAT, Tally};
+use trace_format::slab::{
+    Gap, Loss, LossReason, SlabState, SlabWord, TALLY_BYTES, TOO_LARGE_FOR_FORMAT, Tally,
+};
 
 impl<S: Source> BufferReader<S> {
     /// The loss ledger as the writer left it; events that were found to be late are added to what ended
@@ -115,6 +118,27 @@ impl<S: Source> BufferReader<S> {
             rolling_percent: 100.0 * in_use.min(slabs) as f32 / slabs.max(1) as f32,
             is_damaged: ledger.damaged > 0 || !has_claims || !has_records,
         })
+    }
+
+    /// Parts of the buffer, as offsets in bytes, that hold nothing: behind so many bytes of definitions, and
+    /// where no slab was claimed.
+    ///
+    /// # Errors
+    /// The buffer cannot be read.
+    pub fn unused(&self, durable_bytes: u64) -> Result<Vec<Range<u64>>, BufferError> {
+        let layout = &self.header.layout;
+        let durable_end = layout.durable + durable_bytes.min(layout.durable_bytes);
+        let mut parts: Vec<Range<u64>> = vec![durable_end..layout.durable + layout.durable_bytes];
+        for (slab, word) in (0..).zip(self.slab_words(0, layout.slab_count())?) {
+            if word == SlabWord::EMPTY {
+                let start = layout.slab(slab);
+                match parts.last_mut().filter(|last| last.end == start) {
+                    Some(last) => last.end += layout.slab_bytes,
+                    None => parts.push(start..start + layout.slab_bytes),
+                }
+            }
+        }
+        Ok(parts)
     }
 
     /// What the buffer would have needed to keep everything that was not kept since it was made.

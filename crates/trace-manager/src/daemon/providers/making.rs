@@ -116,6 +116,7 @@ impl Providers {
             may_write: false,
             has_started: false,
             made: ticks::now(),
+            ended: None,
         });
         for next in next {
             match next {

@@ -1,0 +1,173 @@
+//! What snapshots read: the buffers of programs that record, and of those that have ended meanwhile.
+
+use super::{Provider, Providers, Tracee};
+use crate::archive::facts::Forked;
+use crate::archive::transfer::{BufferOf, Progress, Transfer, VmoSource, buffer_mode};
+use crate::core::Part;
+use std::collections::VecDeque;
+use trace_format::units::{ProviderId, TicksPerSecond};
+use trace_protocol::BufferingMode;
+use trace_protocol::controller::ProviderStats;
+use trace_reader::buffer::{self, Activity, BufferReader, Period};
+use zx_sim::Vmo;
+
+/// Programs that are named though nothing of them is kept.
+const MAX_GIVEN_UP: usize = 100;
+/// Of a larger buffer the unused memory is given back on a thread of its own.
+const QUICKLY_DISCARDED: u64 = 64 << 20;
+
+/// A reading of a buffer, with whose it is.
+pub(in crate::daemon) type Reading = (Transfer, ProviderStats);
+
+/// Buffers of ended programs, the newest first, up to a size together.
+#[derive(Default)]
+pub(super) struct Kept {
+    most_bytes: u64,
+    ended: VecDeque<Ended>,
+    /// Those of whom nothing is kept any more, the newest first.
+    given_up: VecDeque<ProviderStats>,
+}
+
+/// What an ended program has left.
+struct Ended {
+    who: ProviderStats,
+    vmo: Vmo,
+    buffer: Buffer,
+    used_bytes: u64,
+}
+
+/// How a buffer is to be read.
+#[derive(Clone)]
+struct Buffer {
+    size: u64,
+    mode: BufferingMode,
+    period: Period,
+    has_started: bool,
+    /// Nobody writes into it any more.
+    is_quiet: bool,
+    forked: Option<Forked>,
+}
+
+impl Buffer {
+    fn of(provider: &Provider, tracee: &Tracee, has_metadata: bool) -> Self {
+        Self {
+            size: tracee.size,
+            mode: tracee.mode,
+            period: tracee.period(),
+            has_started: tracee.has_started,
+            is_quiet: provider.is_dead(),
+            forked: provider.forked(has_metadata),
+        }
+    }
+
+    fn reading(&self, who: &ProviderStats, vmo: Vmo, rate: TicksPerSecond) -> Reading {
+        let buffer = BufferOf {
+            id: ProviderId(who.id),
+            name: who.name.clone(),
+            size: self.size,
+            mode: self.mode,
+            rate,
+            // The client has the halves before.
+            is_accounted: self.mode != BufferingMode::Streaming,
+            period: Some(self.period),
+            may_be_blank: !self.has_started,
+            forked: self.forked,
+        };
+        let part = Part::Rest { is_quiet: self.is_quiet };
+        (Transfer::new(buffer, Progress::default(), vmo, part), who.clone())
+    }
+}
+
+fn who(id: ProviderId, provider: &Provider, disposition: &str) -> ProviderStats {
+    ProviderStats {
+        id: id.0,
+        name: provider.name.clone(),
+        pid: provider.pid,
+        disposition: disposition.to_owned(),
+        ..ProviderStats::default()
+    }
+}
+
+impl Ended {
+    /// The unused memory is given back.
+    fn new(id: ProviderId, provider: &Provider, tracee: Tracee, has_metadata: bool) -> Self {
+        let buffer = Buffer::of(provider, &tracee, has_metadata);
+        let ended_ticks = Some(buffer.period.read);
+        let who = ProviderStats { ended_ticks, ..who(id, provider, "ended") };
+        // Those that were found when the buffer was read for the archive: who was killed has not said how
+        // many there are.
+        let definitions = tracee.progress.as_ref().map_or(u64::MAX, Progress::durable_bytes);
+        let unused = tracee.vmo.duplicate().ok().and_then(|vmo| {
+            let part = buffer::Part::Rest(Activity::Quiet);
+            let rate = TicksPerSecond(core::num::NonZeroU64::MIN);
+            let mode = buffer_mode(buffer.mode);
+            BufferReader::open(VmoSource(vmo), buffer.size, mode, rate, part).ok()?.unused(definitions).ok()
+        });
+        let unused = unused.unwrap_or_default();
+        let unused_bytes: u64 = unused.iter().map(|part| part.end - part.start).sum();
+        let mut used_bytes = buffer.size;
+        if let Ok(vmo) = tracee.vmo.duplicate() {
+            let discard = move || unused.into_iter().all(|part| vmo.discard(part).is_ok());
+            let is_discarded = if buffer.size <= QUICKLY_DISCARDED {
+                discard()
+            } else {
+                std::thread::Builder::new().name("trace-discard".to_owned()).spawn(discard).is_ok()
+            };
+            if is_discarded {
+                used_bytes = used_bytes.saturating_sub(unused_bytes);
+            }
+        }
+        Self { who, vmo: tracee.vmo, buffer, used_bytes }
+    }
+}
+
+impl Kept {
+    /// Keeps so many bytes of memory together.
+    pub fn up_to(most_bytes: u64) -> Self {
+        Self { most_bytes, ..Self::default() }
+    }
+
+    /// The last that has ended. The oldest are given up for it.
+    //= docs/protocol.md#snapshot
+    pub fn add(&mut self, id: ProviderId, provider: &Provider, tracee: Tracee, has_metadata: bool) {
+        if self.most_bytes == 0 {
+            return self.give_up(who(id, provider, "ended"), tracee.vmo);
+        }
+        self.ended.push_front(Ended::new(id, provider, tracee, has_metadata));
+        while self.ended.iter().map(|ended| ended.used_bytes).sum::<u64>() > self.most_bytes {
+            let Some(Ended { who, vmo, .. }) = self.ended.pop_back() else {
+                return;
+            };
+            self.give_up(who, vmo);
+        }
+    }
+
+    fn give_up(&mut self, who: ProviderStats, vmo: Vmo) {
+        // Giving the pages of a large one back takes a while: not here.
+        drop(vmo.into_handle());
+        let problem = "it is not kept, as --keep-ended has no room for it".to_owned();
+        self.given_up.truncate(MAX_GIVEN_UP - 1);
+        self.given_up.push_front(ProviderStats { problem, ..who });
+    }
+}
+
+impl Providers {
+    /// A reading of a provider's buffer beside all others; it goes on being written.
+    pub fn snapshot(&self, id: ProviderId, rate: TicksPerSecond) -> Option<Reading> {
+        let provider = self.providers.get(&id)?;
+        let tracee = provider.tracee.as_ref()?;
+        let disposition = if tracee.ended.is_some() { "ended" } else { "recording" };
+        let who = ProviderStats { ended_ticks: tracee.ended, ..who(id, provider, disposition) };
+        let vmo = tracee.vmo.duplicate().ok()?;
+        Some(Buffer::of(provider, tracee, self.has_metadata).reading(&who, vmo, rate))
+    }
+
+    /// Readings of what ended programs have left, the newest first, and those of whom nothing is kept.
+    pub fn snapshot_ended(&self, rate: TicksPerSecond) -> (VecDeque<Reading>, Vec<ProviderStats>) {
+        let reading = |ended: &Ended| {
+            let vmo = ended.vmo.duplicate().ok()?;
+            Some(ended.buffer.reading(&ended.who, vmo, rate))
+        };
+        (self.kept.ended.iter().filter_map(reading).collect(), self.kept.given_up.iter().cloned().collect())
+    }
+}
