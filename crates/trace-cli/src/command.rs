@@ -60,6 +60,11 @@ impl RecordedCommand {
         self.process.take()
     }
 
+    /// Its process.
+    pub fn pid(&self) -> u64 {
+        u64::from(self.child.id())
+    }
+
     /// What it is called.
     pub fn name(&self) -> &str {
         &self.name

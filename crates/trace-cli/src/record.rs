@@ -18,6 +18,7 @@ use crate::{convert, kernel, measure, summary, verify};
 use destination::{Destination, Finished};
 use recording::{ASK_INTERVAL, Happening, Recording};
 use status_line::StatusLine;
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 use trace_protocol::controller::{
     ProviderStats, SessionRequest, SessionResponse, StartOptions, StopOptions, StopResult, TraceConfig,
@@ -145,8 +146,25 @@ fn record(
     }
     triggers.finish();
     let has_command = command.is_some();
+    let mut stats = result.provider_stats;
+    if let Some(command) = &mut command
+        && let Some(status) = command.status()
+    {
+        say_how_it_ended(&mut stats, command.pid(), status, end);
+    }
     let code = command.as_mut().and_then(RecordedCommand::status).map_or(0, exit::of_command);
-    Ok(Recorded { stats: result.provider_stats, has_command, code, is_cut: left_out.records > 0 })
+    Ok(Recorded { stats, has_command, code, is_cut: left_out.records > 0 })
+}
+
+/// Of its own child the client knows more than the manager, which sees only that something was closed.
+//= docs/recording.md#how-a-program-ended
+fn say_how_it_ended(stats: &mut [ProviderStats], pid: u64, status: ExitStatus, end: End) {
+    // Who drops its provider and ends has been told to stop in between, or not.
+    let is_over =
+        |word: &str| matches!(word, "ended" | "left") || word == "stopped" && end == End::CommandEnded;
+    for stats in stats.iter_mut().filter(|stats| stats.pid == pid && is_over(&stats.disposition)) {
+        stats.disposition = exit::describe(status);
+    }
 }
 
 /// What the manager is asked for.

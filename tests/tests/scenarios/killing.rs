@@ -94,3 +94,25 @@ fn whatever_ends_a_program_its_events_stay() {
         assert_eq!(archive.events.iter().map(|event| event.name()).collect::<Vec<_>>(), expected, "{how}");
     }
 }
+
+/// The same word for the same run, every time.
+//= docs/recording.md#how-a-program-ended
+#[test]
+fn how_the_command_ended_is_said() {
+    let sandbox = Sandbox::new();
+    let [emit, stubborn] =
+        ["emit", "stubborn"].map(|name| trace_tests::build::program(name).to_str().unwrap());
+    for (command, expected) in [
+        ([emit, "1", "1", "--exit", "0"].as_slice(), "ended"),
+        (&[emit, "1", "1", "--exit", "3"], "exit status 3"),
+        (&[stubborn, "once"], "ended"),
+        (&[stubborn, "signal", "9"], "killed by SIGKILL"),
+        (&[stubborn, "signal", "15"], "killed by SIGTERM"),
+    ] {
+        for _ in 0..5 {
+            let output = sandbox.trace([&["record", "--json", "--"], command].concat());
+            let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(report["providers"][0]["end"], expected, "{command:?}: {report}");
+        }
+    }
+}

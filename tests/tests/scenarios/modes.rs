@@ -221,7 +221,7 @@ fn a_file_is_streamed_if_nothing_else_is_asked_for() {
     let [provider] = all["providers"].as_array().unwrap().as_slice() else { panic!("{all}") };
     assert_eq!(provider["buffering_mode"], "streaming");
     assert_eq!((&all["file"], &all["events"], &all["dropped"]), (&"a.fxt".into(), &28.into(), &0.into()));
-    assert_eq!((&provider["end"], &provider["problem"]), (&"left".into(), &serde_json::Value::Null));
+    assert_eq!((&provider["end"], &provider["problem"]), (&"ended".into(), &serde_json::Value::Null));
     // The command's own output has made room for it.
     let pid = provider["pid"].as_u64().unwrap().to_string();
     let said = String::from_utf8_lossy(&output.stderr);
