@@ -368,9 +368,8 @@ impl Dispatcher {
             let _ = self.waits.remove(&self.wakes);
             self.is_deaf.set(true);
         }
-        if self.received.is_over.load(Ordering::SeqCst) {
-            return true;
-        }
+        // What was wanted before the end is still done: an alert may be the last thing that a program says.
+        let is_over = self.received.is_over.load(Ordering::SeqCst);
         for order in self.received.orders.try_iter() {
             match (order, session.as_mut()) {
                 (Order::Flush, Some(session)) => session.flush(),
@@ -379,7 +378,7 @@ impl Dispatcher {
                 (Order::Flush | Order::Alert(_), None) => {}
             }
         }
-        false
+        is_over
     }
 
     /// Serves all requests that have arrived. None when the manager is gone or broke the protocol.
