@@ -1,7 +1,12 @@
 //! Alerts: names that travel to the manager beside the buffer, which may stop the trace or take a snapshot.
+//! Each is an event of the trace as well.
 
-use crate::engine::Lease;
+use crate::args::IntoValue;
+use crate::engine::{self, Lease};
+use crate::enlisted::{SiteText, with_unlisted};
 use crate::site::{ON, Site};
+use crate::write::{Event, write_event};
+use crate::{EventType, Scope, scope_word};
 use std::sync::Arc;
 use trace_format::refs::truncate;
 
@@ -32,15 +37,37 @@ impl core::fmt::Debug for AlertHandler {
     }
 }
 
-/// Tells the running trace's handler, if the site is still on.
+/// What an alert is called in the trace.
+//= docs/format.md#alerts
+const EVENT: SiteText<'_> = SiteText { category: b"trace", name: b"alert" };
+/// The argument of this event that has the alert's name.
+const NAME_ARGUMENT: &[u8] = b"name";
+
+/// Records an alert and tells the running trace's handler, if the site is on.
 #[doc(hidden)]
 pub fn send_alert(site: &Site, name: &str) {
+    let handler =
+        handler_if_on(site).or_else(|| engine::is_first_of_child().then(|| handler_if_on(site)).flatten());
+    let Some(AlertHandler(tell)) = handler else {
+        return;
+    };
+    let name = truncate(name, MAX_ALERT_BYTES);
+    // First: the recording may end as soon as the handler has told of the alert.
+    write(name);
+    tell(name);
+}
+
+/// The running trace's handler, which lives longer than the trace: it may take its time.
+fn handler_if_on(site: &Site) -> Option<AlertHandler> {
     let lease = Lease::of_thread();
     let context = lease.context().filter(|_| site.load() & ON != 0);
-    // It lives longer than the trace: it may take its time.
-    let handler = context.map(|context| context.config.alert.clone());
-    drop(lease);
-    if let Some(AlertHandler(tell)) = handler {
-        tell(truncate(name, MAX_ALERT_BYTES));
-    }
+    context.map(|context| context.config.alert.clone())
+}
+
+/// Records the alert on this thread, whether the trace wants the event's category or not.
+fn write(name: &str) {
+    with_unlisted(EVENT, &[NAME_ARGUMENT], |site| {
+        let event = Event { event_type: EventType::Instant, start: None, extra: scope_word(Scope::Thread) };
+        write_event(site, event, &(name.into_value(), ()));
+    });
 }

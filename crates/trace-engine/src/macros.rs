@@ -459,8 +459,10 @@ macro_rules! thread_wakeup {
     }};
 }
 
-/// Sends a name to the manager, past the buffer: `alert!(category, name)`. A client may wait for it, to stop
-/// the trace or to take a snapshot.
+/// Raises an alert if the category is enabled: `alert!(category, name)`. The name goes to the manager, past
+/// the buffer; a client may wait for it, to stop the trace or to take a snapshot. The trace has it as an
+/// instant `alert` of category `trace` on this thread, with the argument `name`, whether `trace` is enabled
+/// or not.
 ///
 /// Names have at most 14 bytes; longer ones are cut. Not for signal handlers.
 ///

@@ -148,7 +148,7 @@ pub fn virtual_thread(id: u64, name: &str) -> Option<ThreadPlace> {
     found.get()
 }
 
-/// Tells the running trace's handler of an alert.
+/// Records an alert and tells the running trace's handler of it.
 pub fn send_alert(name: &str) {
     crate::alert::send_alert(&DECIDED, name);
 }

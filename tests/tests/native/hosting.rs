@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 use trace_format::argument::ArgumentValue;
 use trace_format::buffer::BufferMode;
 use trace_format::record::{Record, RecordHeader};
+use trace_format::refs::StringRef;
 use trace_format::units::TicksPerSecond;
 use trace_reader::buffer::{Activity, BufferReader, Part, Source};
 use trace_tests::{Sandbox, native};
@@ -24,32 +25,31 @@ impl Source for &Written {
     }
 }
 
-/// Values of the events' first argument, and how many events have none.
-fn numbers(buffer: &Written, rate: u64, mode: BufferMode) -> (Vec<u32>, usize) {
+/// Values of the events' first argument, how many events have none, and of how many it is a text.
+fn numbers(buffer: &Written, rate: u64, mode: BufferMode) -> (Vec<u32>, usize, usize) {
     let rate = TicksPerSecond(NonZeroU64::new(rate).expect("not 0"));
     let part = Part::Rest(Activity::Quiet);
     let mut reader = BufferReader::open(buffer, BYTES, mode, rate, part).expect("a buffer");
     let mut out = Vec::new();
     while reader.read_batch(&mut out).expect("a buffer") {}
     assert_eq!(reader.findings().bad_records, 0);
-    let (mut numbers, mut others) = (Vec::new(), 0);
+    let (mut numbers, mut others, mut alerts) = (Vec::new(), 0, 0);
     let mut rest = out.as_slice();
     while let Some(header) = rest.first_chunk::<8>() {
         let (record, behind) = rest.split_at(RecordHeader(u64::from_le_bytes(*header)).size().bytes());
         rest = behind;
         if let Record::Event(event) = Record::decode(record).expect("a record") {
             match event.arguments.iter().next() {
-                Some(argument) => {
-                    let ArgumentValue::Uint32(number) = argument.expect("an argument").value else {
-                        panic!("no number in {record:x?}");
-                    };
-                    numbers.push(number);
-                }
+                Some(argument) => match argument.expect("an argument").value {
+                    ArgumentValue::Uint32(number) => numbers.push(number),
+                    ArgumentValue::String(StringRef::Inline(b"name of an ale")) => alerts += 1,
+                    _ => panic!("another argument in {record:x?}"),
+                },
                 None => others += 1,
             }
         }
     }
-    (numbers, others)
+    (numbers, others, alerts)
 }
 
 /// What is left of a run, beside what was printed.
@@ -82,9 +82,9 @@ fn a_program_hosts_the_engine_itself() {
             native::check(&format!("host {number}"), &output);
             let buffer = Written(fs::read(sandbox.file(BUFFER)).expect("the buffer"));
             let rate = String::from_utf8_lossy(&output.stdout).trim().parse().expect("the rate of its clock");
-            let (numbers, others) = numbers(&buffer, rate, mode);
+            let (numbers, others, alerts) = numbers(&buffer, rate, mode);
             assert_eq!(numbers, (0..100).collect::<Vec<_>>(), "{compiler} {mode:?}");
-            assert_eq!(others, 1, "{compiler} {mode:?}: the event while stopping");
+            assert_eq!((others, alerts), (1, 1), "{compiler} {mode:?}: the event while stopping, the alert");
         }
     }
 }

@@ -7,6 +7,16 @@ use trace_tests::{Archive, Sandbox, native};
 
 /// Compiles a program of one file and records some categories of it: what it says, and what was recorded.
 fn recorded(compiler: &str, source: &str, flags: &[&str], categories: &str) -> (String, Archive, Sandbox) {
+    recorded_with(compiler, source, flags, &["--categories", categories])
+}
+
+/// As [`recorded`], with options for the recording.
+fn recorded_with(
+    compiler: &str,
+    source: &str,
+    flags: &[&str],
+    options: &[&str],
+) -> (String, Archive, Sandbox) {
     let build = Sandbox::new();
     let program = build.file(source.split('.').next().expect("a name"));
     let standard = if compiler.ends_with("++") { "-std=c++17" } else { "-std=c11" };
@@ -14,8 +24,8 @@ fn recorded(compiler: &str, source: &str, flags: &[&str], categories: &str) -> (
     native::program(compiler, &[source], &all, &program);
     let program = program.to_str().expect("a path in UTF-8");
     let sandbox = Sandbox::new();
-    let options = ["record", "--categories", categories, "--output-file", "trace.fxt", "--", program];
-    let output = sandbox.trace(options);
+    let command = ["--output-file", "trace.fxt", "--", program];
+    let output = sandbox.trace([&["record"], options, &command].concat());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let archive = Archive::read(&sandbox.file("trace.fxt"));
     native::check(&format!("{compiler} {source}"), &output);
@@ -136,6 +146,8 @@ fn rare_calls_and_names_that_change() {
         );
     }
     expected.push(format!("instant {{ scope: thread }} rare/long text={:?}", "x".repeat(32_000)));
+    // Its category is not asked for.
+    expected.push("instant { scope: thread } trace/alert name=\"an alert\"".to_owned());
     for compiler in native::C {
         for optimization in ["-O0", "-O2"] {
             let (_, archive, sandbox) = recorded(compiler, "rare.c", &[optimization], "rare");
@@ -150,6 +162,30 @@ fn rare_calls_and_names_that_change() {
             // Each round has one; what the manager adds is no data of the program's.
             let blobs = records(&path, RecordType::Blob);
             assert_eq!(blobs.iter().filter(|blob| blob.contains("Index")).count(), 3, "{blobs:?}");
+        }
+    }
+}
+
+//= docs/format.md#alerts
+#[test]
+fn alerts_are_events_whatever_is_selected() {
+    if !native::has_compilers("alerts_are_events_whatever_is_selected") {
+        return;
+    }
+    let expected = [
+        "alerting/here",
+        "trace/alert name=\"stall\"",
+        "trace/alert name=\"by hand\"",
+        "trace/alert name=\"a longer\"",
+    ]
+    .map(|event| format!("instant {{ scope: thread }} {event}"));
+    for compiler in [native::C, native::CXX].concat() {
+        let source = if compiler.ends_with("++") { "alert.cc" } else { "alert.c" };
+        for mode in ["oneshot", "circular", "streaming"] {
+            let options = ["--categories", "alerting", "--buffering-mode", mode];
+            let (_, archive, _) = recorded_with(compiler, source, &["-O2"], &options);
+            assert_eq!(events(&archive), expected, "{compiler} {mode}");
+            assert_eq!(archive.generated().into_values().collect::<Vec<_>>(), [4], "{compiler} {mode}");
         }
     }
 }

@@ -83,8 +83,8 @@ fn descriptors_of_a_program_stay_its_own() {
     let program = sandbox.file("descriptors");
     native::program("gcc", &["descriptors.c"], &["-D_GNU_SOURCE"], &program);
     for first in ["0", "1", "2"] {
-        let expected =
-            ["before", "after"].map(|name| format!("instant {{ scope: thread }} descriptors/{name}"));
+        let expected = ["descriptors/before", "trace/alert name=\"here\"", "descriptors/after"];
+        let expected = expected.map(|event| format!("instant {{ scope: thread }} {event}"));
         assert_eq!(events(&program, &[first, text(&sandbox.file(first))]), expected, "{first}");
     }
 }

@@ -574,21 +574,50 @@ fn operations_end_with_their_guard_and_durations_where_they_are_told_to() {
     assert_eq!(threads.iter().collect::<std::collections::BTreeSet<_>>().len(), 2);
 }
 
+/// The trace has them, although it does not want their own category.
+//= docs/format.md#alerts
 #[test]
-fn alerts_reach_the_handler_while_their_category_is_on() {
+fn alerts_reach_the_handler_and_the_trace_while_their_category_is_on() {
     let raise = |name: &str| {
         trace_engine::alert!("alerting", name);
         trace_engine::alert!("silent", name);
     };
     raise("before");
-    let trace = Trace::start(1 << 20, &["alerting"]);
-    raise("first");
-    raise("fourteen_chars");
-    raise("fifteen chars: ä");
+    // A site of that category stays off.
+    let instant = || instant!("trace", "alert", Scope::Thread);
+    // Indices of one trace are not those of the next.
+    for categories in [&["alerting"][..], &["strings", "alerting"], &["alerting", "-trace"]] {
+        let trace = Trace::start(1 << 20, categories);
+        instant!("strings", "first", Scope::Thread);
+        raise("first");
+        instant();
+        raise("fourteen_chars");
+        raise("fifteen chars: ä");
+        let read = trace.stop();
+        raise("after");
+        let names = ["first", "fourteen_chars", "fifteen chars:"];
+        assert_eq!(*crate::support::ALERTS.lock().unwrap(), names);
+        let mut expected = names.map(|name| format!("instant t trace/alert name={name:?}")).to_vec();
+        if categories.contains(&"strings") {
+            expected.insert(0, "instant t strings/first".to_owned());
+        }
+        assert_eq!(read.lines(), expected, "{categories:?}");
+        assert_eq!((read.findings.bad_records, read.dropped()), (0, 0));
+    }
+}
+
+/// A buffer that is full takes no more, and counts them.
+//= docs/format.md#alerts
+#[test]
+fn alerts_without_room_are_counted_and_told() {
+    let trace = Trace::start(4096, &["alerting"]);
+    for _ in 0..1000 {
+        trace_engine::alert!("alerting", "again");
+    }
     let read = trace.stop();
-    raise("after");
-    assert_eq!(*crate::support::ALERTS.lock().unwrap(), ["first", "fourteen_chars", "fifteen chars:"]);
-    assert_eq!(read.events.len(), 0);
+    assert_eq!(crate::support::ALERTS.lock().unwrap().len(), 1000);
+    assert!(!read.events.is_empty());
+    assert_eq!(read.events.len() as u64 + read.dropped(), 1000);
 }
 
 /// The compiler sees nobody who ever writes a site, and must not believe that nobody does.
