@@ -164,6 +164,7 @@ fn spoil_fifo(how: &str) {
         tick_source: zx_sim::ticks::source().name().to_owned(),
         dumps_memory: false,
         parent: None,
+        records_alerts: true,
     };
     let message = RegistryRequest::RegisterProvider(registration).encode(Txid::ONE_WAY).expect("it fits");
     registry.write(&message.bytes, message.handles).expect("the manager listens");

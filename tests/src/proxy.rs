@@ -39,11 +39,24 @@ impl Proxy {
     /// If the system has no more sockets.
     #[must_use]
     pub fn new(sandbox: &Sandbox, name: &str) -> Self {
+        Self::with(sandbox, name, Release::This)
+    }
+
+    /// As [`Proxy::new`]; to the manager the program is one of an earlier release.
+    ///
+    /// # Panics
+    /// As [`Proxy::new`].
+    #[must_use]
+    pub fn of_earlier_release(sandbox: &Sandbox, name: &str) -> Self {
+        Self::with(sandbox, name, Release::Earlier)
+    }
+
+    fn with(sandbox: &Sandbox, name: &str, release: Release) -> Self {
         let directory = sandbox.file(&format!("proxy-{name}"));
         std::fs::create_dir(&directory).expect("a directory");
         let listener = Listener::bind(&directory.join("registry")).expect("a socket");
         let (runtime, name) = (sandbox.runtime_dir(), name.to_owned());
-        let thread = std::thread::spawn(move || serve(&listener, &runtime, &name));
+        let thread = std::thread::spawn(move || serve(&listener, &runtime, &name, release));
         Self { directory, thread }
     }
 
@@ -69,6 +82,17 @@ impl Proxy {
 /// If no manager listens, or it does not answer.
 #[must_use]
 pub fn register(runtime: &Path, name: &str) -> (Channel, RegistryResponse) {
+    register_as(runtime, name, Release::This)
+}
+
+/// What a registration says that earlier releases do not say.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Release {
+    This,
+    Earlier,
+}
+
+fn register_as(runtime: &Path, name: &str, release: Release) -> (Channel, RegistryResponse) {
     let (ours, theirs) = Channel::pair().expect("channels");
     let registration = Registration {
         provider: theirs.into_handle(),
@@ -79,6 +103,7 @@ pub fn register(runtime: &Path, name: &str) -> (Channel, RegistryResponse) {
         tick_source: zx_sim::ticks::source().name().to_owned(),
         dumps_memory: false,
         parent: None,
+        records_alerts: release == Release::This,
     };
     let registry = wait_for("the manager to listen", || Channel::connect(&runtime.join("registry")).ok());
     // The connection stays until the answer, so that registrations come in their order.
@@ -96,12 +121,12 @@ const KEY_PROGRAM: u64 = 1;
 const KEY_MANAGERS_FIFO: u64 = 2;
 const KEY_PROGRAMS_FIFO: u64 = 3;
 
-fn serve(listener: &Listener, runtime: &Path, name: &str) -> Vec<Step> {
+fn serve(listener: &Listener, runtime: &Path, name: &str, release: Release) -> Vec<Step> {
     let connection = wait_for("the program to register", || listener.accept().ok());
     let message = wait_for("a registration", || connection.read().ok());
     let (txid, request) = RegistryRequest::decode(&message.bytes, message.handles).expect("a registration");
     let program = Channel::from_handle(request.into_registration().provider).expect("a channel");
-    let (manager, answer) = register(runtime, name);
+    let (manager, answer) = register_as(runtime, name, release);
     if txid != Txid::ONE_WAY {
         let answer = Message::<Handle>::encode(answer, txid).expect("a message");
         connection.write(&answer.bytes, answer.handles).expect("the program waits for it");

@@ -355,8 +355,8 @@ fn wait_for_end(
                     line.show(&providers, recording.written());
                 }
             }
-            Happening::Response(SessionResponse::WatchAlert(name)) => {
-                if triggers.handle(&name) {
+            Happening::Response(SessionResponse::WatchAlert(alert)) => {
+                if triggers.handle(&alert) {
                     break End::Trigger;
                 }
                 recording.request(SessionRequest::WatchAlert)?;

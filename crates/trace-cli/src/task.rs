@@ -20,14 +20,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trace_format::shown::Shown;
 use trace_protocol::controller::{
-    ProvisionerRequest, ProvisionerResponse, TaskFailure, TaskOptions, TaskRequest, TaskResponse, TaskStatus,
-    Trigger, TriggerAction,
+    ProvisionerRequest, ProvisionerResponse, TaskEnd, TaskError, TaskFailure, TaskOptions, TaskRequest,
+    TaskResponse, TaskStatus, Trigger, TriggerAction, Triggered,
 };
 use zx_sim::Handle;
 
 /// The only task.
 const ONLY: u64 = 0;
 const NONE_RUNS: &str = "No active traces running";
+const NONE_ACTIVE: &str = "No active traces";
 
 /// Begins a recording.
 pub fn start(options: &Start) -> Result<(), Failure> {
@@ -138,13 +139,14 @@ fn stem(path: &Path) -> String {
 
 /// Ends the recording, and puts it where it is wanted.
 pub fn stop(options: &Stop) -> Result<(), Failure> {
-    let none = || Failure::new("No active traces");
+    let none = || Failure::new(NONE_ACTIVE);
     let mut connection = Connection::find()?.ok_or_else(none)?;
-    let status = status_of(&mut connection)?.ok_or_else(none)?;
+    let status = status_of(&mut connection)?;
     if options.abort {
+        let file = status.ok_or_else(none)?.options.file;
         return match ask(&mut connection, TaskRequest::Abort(ONLY), None)? {
             TaskResponse::Abort(Ok(())) => {
-                let _ = std::fs::remove_file(&status.options.file);
+                let _ = std::fs::remove_file(file);
                 print("Trace aborted.\n")
             }
             TaskResponse::Abort(Err(failure)) => Err(failed("cannot abort", &failure)),
@@ -158,14 +160,24 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
             crate::args::record::Recording { output_file: Some(path.clone()), ..Default::default() };
         destination = Some(Destination::create(&recording)?);
     }
-    if let Some(remaining) = status.remaining_ns {
+    if let Some(remaining) = status.as_ref().and_then(|status| status.remaining_ns) {
         say!("trace: waiting for its end in {} s", seconds(remaining));
     }
-    let (task, result) = match ask(&mut connection, TaskRequest::End(ONLY), None)? {
-        TaskResponse::End(Ok(ended)) => ended,
-        TaskResponse::End(Err(failure)) => return Err(failed("unable to stop trace", &failure)),
-        _ => return Err(another_answer()),
-    };
+    // Managers that keep ends of recordings say the size of each provider's buffer.
+    let buffer_size = status.as_ref().map_or(0, |status| status.config.buffer_size_megabytes_hint);
+    // Where none is active, one that an alert has ended may not be told of yet.
+    let TaskEnd { options: task, result, triggered } =
+        match ask(&mut connection, TaskRequest::End(ONLY), None)? {
+            TaskResponse::End(Ok(ended)) => ended,
+            TaskResponse::End(Err(failure)) if status.is_none() && failure.error == TaskError::NoSuchTask => {
+                return Err(none());
+            }
+            TaskResponse::End(Err(failure)) => return Err(failed("unable to stop trace", &failure)),
+            _ => return Err(another_answer()),
+        };
+    if let Some(triggered) = &triggered {
+        say!("{}", what_ended(triggered));
+    }
     let mut path = PathBuf::from(&task.file);
     let mut place = task.file.clone();
     if let Some(mut destination) = destination {
@@ -194,7 +206,7 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
         place: &place,
         file_bytes: std::fs::metadata(&path).ok().map(|metadata| metadata.len()),
         has_command: false,
-        buffer_size: status.config.buffer_size_megabytes_hint,
+        buffer_size,
     };
     stdio::tell(&summary.text());
     if options.json {
@@ -222,7 +234,7 @@ pub fn status(options: &Machinery) -> Result<(), Failure> {
 
 /// Has everybody hand over what there is.
 pub fn flush() -> Result<(), Failure> {
-    let mut connection = Connection::find()?.ok_or_else(|| Failure::new("No active traces"))?;
+    let mut connection = Connection::find()?.ok_or_else(|| Failure::new(NONE_ACTIVE))?;
     match ask(&mut connection, TaskRequest::Flush(ONLY), None)? {
         TaskResponse::Flush(Ok(())) => Ok(()),
         TaskResponse::Flush(Err(failure)) => Err(failed("cannot flush", &failure)),
@@ -254,6 +266,42 @@ fn another_answer() -> Failure {
 
 fn failed(what: &str, failure: &TaskFailure) -> Failure {
     Failure::new(format!("{what}: {}", failure.reason))
+}
+
+/// Which alert has ended a recording, and when.
+fn what_ended(Triggered { alert, elapsed_ns, wall_clock_ns }: &Triggered) -> String {
+    format!(
+        "trace: alert {} of {} (pid {}) ended the recording at {}, {} s after its start",
+        Shown(&alert.name),
+        Shown(&alert.provider),
+        alert.pid,
+        utc(*wall_clock_ns),
+        seconds(*elapsed_ns),
+    )
+}
+
+/// A time of day and its date, from nanoseconds since 1970.
+fn utc(wall_clock_ns: u64) -> String {
+    let seconds = wall_clock_ns / 1_000_000_000;
+    let (mut day, second) = (seconds / 86_400, seconds % 86_400);
+    let is_leap =
+        |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let mut year = 1970;
+    while day >= 365 + u64::from(is_leap(year)) {
+        day -= 365 + u64::from(is_leap(year));
+        year += 1;
+    }
+    let february = 28 + u64::from(is_leap(year));
+    let mut month = 1;
+    for days in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30] {
+        if day < days {
+            break;
+        }
+        day -= days;
+        month += 1;
+    }
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year}-{month:02}-{:02} {hour:02}:{minute:02}:{second:02} UTC", day + 1)
 }
 
 /// With three places, as a number of nanoseconds.
@@ -338,7 +386,7 @@ fn machine(status: &TaskStatus) -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trace_protocol::controller::{ProviderProgress, TraceConfig};
+    use trace_protocol::controller::{Alert, ProviderProgress, TraceConfig};
 
     fn status() -> TaskStatus {
         TaskStatus {
@@ -369,6 +417,28 @@ mod tests {
                 is_damaged: false,
                 held: 0,
             }],
+        }
+    }
+
+    #[test]
+    fn the_alert_that_ended_a_recording_is_named() {
+        let alert = Alert { name: "stall".to_owned(), provider: "demo".to_owned(), pid: 4343, dropped: 0 };
+        let triggered =
+            Triggered { alert, elapsed_ns: 1_500_400_000, wall_clock_ns: 1_709_251_199_999_999_999 };
+        assert_eq!(
+            what_ended(&triggered),
+            "trace: alert stall of demo (pid 4343) ended the recording at 2024-02-29 23:59:59 UTC, 1.500 s \
+             after its start"
+        );
+        for (seconds, expected) in [
+            (0, "1970-01-01 00:00:00 UTC"),
+            (951_782_400, "2000-02-29 00:00:00 UTC"),
+            (1_735_689_599, "2024-12-31 23:59:59 UTC"),
+            (1_735_689_600, "2025-01-01 00:00:00 UTC"),
+            (4_107_542_400, "2100-03-01 00:00:00 UTC"),
+            (u64::MAX / 1_000_000_000, "2554-07-21 23:34:33 UTC"),
+        ] {
+            assert_eq!(utc(seconds * 1_000_000_000), expected);
         }
     }
 

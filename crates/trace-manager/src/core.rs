@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 use trace_format::units::ProviderId;
 use trace_protocol::controller::{
-    FlushError, ProviderInfo, ProviderStats, SessionState, SnapshotError, StartError, StartOptions,
+    Alert, FlushError, ProviderInfo, ProviderStats, SessionState, SnapshotError, StartError, StartOptions,
     StopError, StopOptions, StopResult, TraceConfig,
 };
 use trace_protocol::memory::MemoryDumps;
@@ -268,7 +268,7 @@ pub enum Action {
     /// Answer a TakeSnapshot; if it was refused its output is to be closed.
     ReplySnapshot(ClientId, Result<StopResult, SnapshotError>),
     /// Answer a WatchAlert.
-    ReplyAlert(ClientId, String),
+    ReplyAlert(ClientId, Alert),
     /// Tell the client whom its Start or Stop waits for.
     Waiting(ClientId, Vec<String>),
     /// Tell the client of its session's new state.

@@ -22,7 +22,7 @@ use log::log;
 use memory::Dumps;
 use output::{Flushed, Output, Written};
 use providers::{Buffer, Providers};
-use snapshot::{Copied, Snapshot};
+use snapshot::Snapshot;
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use task::{Asker, Tasks, Wanted};
 use trace_format::units::{ProviderId, TicksPerSecond};
-use trace_protocol::controller::{ProviderStats, SessionResponse, SessionState, TaskRequest, TraceConfig};
+use trace_protocol::controller::{ProviderStats, SessionResponse, SessionState, TaskRequest};
 use zx_sim::ticks::Clock;
 use zx_sim::{Handle, Listener, RuntimeDir, Signals, WaitSet};
 
@@ -502,7 +502,7 @@ impl Daemon {
             Action::ReplyStop(client, result) => {
                 self.reply(client, SessionResponse::StopTracing(result));
             }
-            Action::ReplyAlert(client, name) => self.reply(client, SessionResponse::WatchAlert(name)),
+            Action::ReplyAlert(client, alert) => self.reply(client, SessionResponse::WatchAlert(alert)),
             Action::Waiting(client, names) => {
                 self.reply(client, SessionResponse::OnWaiting(names));
             }
@@ -519,7 +519,10 @@ impl Daemon {
                 self.clients.close(client, &self.waits);
                 self.providers.end_session();
                 match &mut self.output {
-                    Some(output) if !is_aborted => output.end(),
+                    Some(output) if !is_aborted => {
+                        self.providers.write_alerts(output.queue());
+                        output.end();
+                    }
                     _ => self.end_output(false),
                 }
             }
@@ -528,7 +531,10 @@ impl Daemon {
     }
 
     fn begin_transfer(&mut self, provider: ProviderId, part: Part) {
-        let begin = self.output.as_ref().map_or(0, Output::position);
+        let begin = self.output.as_mut().map_or(0, |output| {
+            self.providers.write_alerts(output.queue());
+            output.position()
+        });
         match self.providers.begin_transfer(provider, self.rate, part, begin) {
             Ok(transfer) => self.transfer = Some((provider, transfer)),
             Err(problem) => {
@@ -631,32 +637,6 @@ impl Daemon {
         (output.is_ended() || self.core.is_terminating()).then(|| output.deadline())
     }
 
-    fn begin_snapshot(&mut self, client: ClientId, config: &TraceConfig, providers: &[ProviderId]) {
-        let Some(socket) = self.clients.take_snapshot_output(client) else {
-            return;
-        };
-        let mut output = Output::new(socket, config, false);
-        output.begin(config, self.rate);
-        let (mut waiting, given_up) = self.providers.snapshot_ended(self.rate);
-        waiting.extend(providers.iter().filter_map(|id| self.providers.snapshot(*id, self.rate)));
-        self.snapshot = Some(Snapshot::new(output, waiting, given_up));
-    }
-
-    /// Copies a batch; true if there is more to be done at once.
-    fn pump_snapshot(&mut self) -> bool {
-        let copied =
-            self.snapshot.as_mut().map(|snapshot| snapshot.pump(&self.waits, Key::Snapshot.encode()));
-        match copied {
-            None | Some(Copied::Blocked) => false,
-            Some(Copied::Busy) => true,
-            Some(Copied::Finished(result)) => {
-                self.snapshot = None;
-                self.events.push_back(Event::SnapshotFinished { result });
-                true
-            }
-        }
-    }
-
     /// The next time something is due without anything happening outside.
     fn deadline(&self) -> Option<Instant> {
         let core = self.core.next_deadline().map(|deadline| self.started + deadline);
@@ -677,6 +657,7 @@ impl Daemon {
         if self.core.has_session()
             || self.output.is_some()
             || self.tasks.is_busy()
+            || self.tasks.has_untold_end(now)
             || !self.clients.is_empty()
         {
             self.idle_since = now;

@@ -4,6 +4,7 @@
 //! *session*, whose other end is a handle of `InitializeTracing`. Dropping the session channel ends the
 //! session; its results are still written to the output.
 
+pub mod alert;
 pub mod config;
 pub mod progress;
 pub mod session;
@@ -11,6 +12,7 @@ pub mod stats;
 pub mod task;
 
 pub use crate::provider::KnownCategory;
+pub use alert::Alert;
 pub use config::{ArchiveFile, ProviderSpec, TraceConfig};
 pub use progress::ProviderProgress;
 pub use session::{
@@ -19,7 +21,8 @@ pub use session::{
 };
 pub use stats::{Lost, ProviderStats, StopResult};
 pub use task::{
-    TaskError, TaskFailure, TaskOptions, TaskRequest, TaskResponse, TaskStatus, Trigger, TriggerAction,
+    TaskEnd, TaskError, TaskFailure, TaskOptions, TaskRequest, TaskResponse, TaskStatus, Trigger,
+    TriggerAction, Triggered,
 };
 
 use crate::error::{ProtocolError, check_limit};

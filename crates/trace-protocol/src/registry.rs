@@ -21,6 +21,7 @@ const BUFFER_HEADER: Field = Field::new(4, "buffer header versions");
 const TICK_SOURCE: Field = Field::new(5, "tick source bytes");
 const DUMPS_MEMORY: Field = Field::new(6, "dumps_memory");
 const PARENT: Field = Field::new(7, "parent");
+const RECORDS_ALERTS: Field = Field::new(8, "records_alerts");
 
 const STATUS: Field = Field::new(1, "status");
 const STARTED: Field = Field::new(2, "started");
@@ -55,6 +56,8 @@ pub struct Registration<H> {
     pub dumps_memory: bool,
     /// The process that a forked child was forked from, in the provider's pid namespace.
     pub parent: Option<u64>,
+    /// It records its alerts itself. The manager does that for older ones, which do not say so.
+    pub records_alerts: bool,
 }
 
 /// In the runtime directory while every program that may register there is being recorded, or is about to be.
@@ -125,6 +128,9 @@ impl<H> Message<H> for RegistryRequest<H> {
             table.put(DUMPS_MEMORY, &true)?;
         }
         table.put_some(PARENT, registration.parent.as_ref())?;
+        if registration.records_alerts {
+            table.put(RECORDS_ALERTS, &true)?;
+        }
         method.encode(txid, table.finish()?, vec![registration.provider])
     }
 
@@ -142,6 +148,7 @@ impl<H> Message<H> for RegistryRequest<H> {
             tick_source: table.require_string(TICK_SOURCE, MAX_TICK_SOURCE_BYTES)?,
             dumps_memory: table.find(DUMPS_MEMORY)?.unwrap_or(false),
             parent: table.find(PARENT)?,
+            records_alerts: table.find(RECORDS_ALERTS)?.unwrap_or(false),
         };
         let request = if method.ordinal == REGISTER.ordinal {
             RegistryRequest::RegisterProvider(registration)

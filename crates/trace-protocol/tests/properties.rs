@@ -49,6 +49,7 @@ fn registration() -> impl Strategy<Value = Registration<H>> {
             tick_source,
             dumps_memory: pid.is_multiple_of(2),
             parent: (pid % 3 == 0).then_some(pid >> 1),
+            records_alerts: pid % 5 == 0,
         })
 }
 

@@ -457,7 +457,12 @@ fn at_most_100_providers_are_listed() {
 fn alert_names_have_at_most_14_bytes() {
     check_limit(
         MAX_ALERT_NAME_BYTES,
-        |size| Any::SessionResponse(SessionResponse::WatchAlert("a".repeat(size))),
+        |size| {
+            Any::SessionResponse(SessionResponse::WatchAlert(Alert {
+                name: "a".repeat(size),
+                ..Alert::default()
+            }))
+        },
         |size| message(0x0403, ANSWERED, &[(1, value("a".repeat(size)))]),
         ANSWERED,
     );

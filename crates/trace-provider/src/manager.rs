@@ -124,6 +124,7 @@ fn register_with(registry: Channel, name: &str, is_answer_wanted: bool) -> Optio
         tick_source: ticks::source_name().to_owned(),
         dumps_memory: true,
         parent: fork::parent(),
+        records_alerts: true,
     };
     let (request, txid) = if is_answer_wanted {
         (RegistryRequest::RegisterProviderSynchronously(registration), Txid(1))

@@ -107,8 +107,57 @@ fn an_alert_ends_a_recording() {
     program.say("now");
     assert_eq!(program.line(), "raised");
     wait_for("the end of the recording", || status(&sandbox).is_null().then_some(()));
-    assert_eq!(Archive::read(&sandbox.file("trace.fxt")).events.len(), 1);
+    let path = sandbox.file("trace.fxt");
+    let names: Vec<_> = Archive::read(&path).events.iter().map(|event| event.name()).collect();
+    assert_eq!(names, ["here", "alert"]);
     fails(&sandbox, &["start", "--trigger", "stall:snapshot"], "only stop is possible here");
+    // Whoever stops it later is told what happened, once.
+    fails(&sandbox, &["stop", "--abort"], "No active traces");
+    let said = text(&succeeds(&sandbox, &["stop"]).stderr);
+    let lines: Vec<&str> = said.lines().collect();
+    let (what, when) = lines[0].split_once(" at ").expect("when it ended");
+    let expected = format!("trace: alert stall of stubborn (pid {}) ended the recording", program.pid());
+    assert_eq!((what, shape(when)), (&*expected, "0-0-0 0:0:0 UTC, 0.0 s after its start".to_owned()));
+    let bytes = fs::metadata(&path).unwrap().len();
+    let expected = format!("trace: 2 events of 1 provider in {} ({bytes} bytes)", path.display());
+    assert_eq!(lines.last(), Some(&&*expected));
+    fails(&sandbox, &["stop"], "No active traces");
+}
+
+/// A text with one 0 for each number in it.
+fn shape(text: &str) -> String {
+    let mut shape = text.replace(|found: char| found.is_ascii_digit(), "0");
+    while shape.contains("00") {
+        shape = shape.replace("00", "0");
+    }
+    shape
+}
+
+/// A manager that nobody else needs stays until somebody has asked what became of the recording, and the file
+/// can be moved then.
+//= docs/protocol.md#tasks
+#[test]
+fn the_manager_stays_until_the_end_of_a_triggered_recording_is_told() {
+    let sandbox = Sandbox::new();
+    let mut manager = sandbox.spawn("trace", &["manager", "--on-demand", "--idle-timeout", "10ms"]);
+    succeeds(&sandbox, &["start", "--trigger", "stall:stop"]);
+    let mut program = sandbox.spawn_recorded("stubborn", &["alert", "stall"]);
+    program.say("now");
+    assert_eq!(program.line(), "raised");
+    program.close_stdin();
+    assert!(program.finish().status.success());
+    let is_complete = || Archive::read_prefix(&sandbox.file("trace.fxt")).manager_events.len() == 2;
+    wait_for("the end of the recording", || is_complete().then_some(()));
+    // One that is not needed has come and gone meanwhile.
+    let elsewhere = Sandbox::new();
+    let output = elsewhere.spawn("trace", &["manager", "--on-demand", "--idle-timeout", "200ms"]).finish();
+    assert!(output.status.success(), "{output:?}");
+    assert!(manager.is_running());
+    let said = text(&succeeds(&sandbox, &["stop", "-o", "moved.json"]).stderr);
+    assert!(said.contains("trace: alert stall of stubborn (pid "), "{said}");
+    assert!(said.contains("trace: 2 events of 1 provider in moved.json ("), "{said}");
+    assert_eq!(sandbox.files(), ["moved.json"]);
+    assert!(manager.finish().status.success());
 }
 
 #[test]

@@ -162,6 +162,7 @@ fn registration(provider: Channel) -> Registration<Handle> {
         tick_source: zx_sim::ticks::source().name().to_owned(),
         dumps_memory: false,
         parent: None,
+        records_alerts: true,
     }
 }
 

@@ -111,6 +111,7 @@ fn register_in_vain(sandbox: &Sandbox) -> Channel {
         tick_source: spoof!("clock").chars().take(10).collect(),
         dumps_memory: false,
         parent: None,
+        records_alerts: true,
     };
     let message = RegistryRequest::RegisterProvider(registration).encode(Txid::ONE_WAY).expect("it fits");
     registry.write(&message.bytes, message.handles).expect("the manager listens");

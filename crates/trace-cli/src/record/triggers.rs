@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use trace_protocol::controller::Alert;
 use trace_protocol::memory::MemoryDumpLevel;
 
 /// Alerts that wait for what they lead to; more are not obeyed.
@@ -37,6 +38,8 @@ pub struct Triggers {
     cooldown: Duration,
     /// By alert.
     resting: BTreeMap<String, Resting>,
+    /// Alerts that the manager has dropped.
+    dropped: u64,
     wanted: SyncSender<Trigger>,
     done: Receiver<String>,
     thread: JoinHandle<()>,
@@ -68,7 +71,8 @@ impl Triggers {
         let thread = thread.map_err(|error| Failure::new(format!("cannot start a thread: {error}")))?;
         let cooldown = options.cooldown.map_or(COOLDOWN, |span| span.0);
         let resting = BTreeMap::new();
-        Ok(Self { triggers: options.trigger.clone(), cooldown, resting, wanted, done, thread })
+        let triggers = options.trigger.clone();
+        Ok(Self { triggers, cooldown, resting, dropped: 0, wanted, done, thread })
     }
 
     /// Somebody has to listen for alerts.
@@ -77,7 +81,9 @@ impl Triggers {
     }
 
     /// An alert was raised; true if recording ends.
-    pub fn handle(&mut self, alert: &str) -> bool {
+    pub fn handle(&mut self, alert: &Alert) -> bool {
+        self.dropped = self.dropped.saturating_add(alert.dropped);
+        let alert = alert.name.as_str();
         let Some(trigger) = self.triggers.iter().find(|trigger| trigger.alert == alert) else {
             return false;
         };
@@ -116,7 +122,17 @@ impl Triggers {
             let cooldown = Span(self.cooldown);
             say!("trace: alert {alert}: {skipped} more within {cooldown} of a snapshot, which took none");
         }
+        if let Some(text) = dropped(self.dropped) {
+            say!("{text}");
+        }
     }
+}
+
+/// What is said of alerts that the manager has dropped, once for all of them.
+fn dropped(alerts: u64) -> Option<String> {
+    let noun = if alerts == 1 { "alert" } else { "alerts" };
+    (alerts > 0)
+        .then(|| format!("trace: {alerts} {noun} came faster than could be looked at, and led to nothing"))
 }
 
 /// Does what alerts lead to, one after the other.
@@ -159,5 +175,18 @@ impl Worker {
         let mut connection = Connection::open()?;
         snapshot::take(&mut connection, output.file())?;
         output.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dropped_alerts_are_told_in_one_line() {
+        let said = |alerts| dropped(alerts).unwrap_or_default();
+        assert_eq!(said(0), "");
+        assert_eq!(said(1), "trace: 1 alert came faster than could be looked at, and led to nothing");
+        assert_eq!(said(20), "trace: 20 alerts came faster than could be looked at, and led to nothing");
     }
 }

@@ -71,6 +71,38 @@ pub(crate) fn forked(Forked { process, parent }: Forked, out: &mut Vec<u8>) {
     object(TYPE_PROCESS, process, "", &arguments, out);
 }
 
+/// An alert of a program that does not record it itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RaisedAlert {
+    /// When it arrived.
+    pub at: Ticks,
+    /// Whose it is.
+    pub process: Koid,
+    pub name: String,
+}
+
+/// Queues alerts, and how many more there were.
+//= docs/format.md#alerts
+pub(crate) fn alerts(alerts: &[RaisedAlert], left_out: u64, out: &mut Vec<u8>) {
+    archive::provider_section(OWN_ID, out);
+    for RaisedAlert { at, process, name } in alerts {
+        let arguments = [argument("name", text(name))];
+        // The manager does not know the thread: a process's first one has the number of the process.
+        let event = Event {
+            timestamp: *at,
+            thread: ThreadRef::Inline { process: ProcessKoid(*process), thread: ThreadKoid(*process) },
+            category: inline(CATEGORY),
+            name: inline("alert"),
+            kind: EventKind::Instant { scope: Scope::Process },
+            arguments: Arguments::from_slice(&arguments),
+        };
+        record(&Record::Event(event), out);
+    }
+    if left_out > 0 {
+        instant("alerts_left_out", &[argument("count", ArgumentValue::Uint64(left_out))], out);
+    }
+}
+
 /// Queues what is known when it ends.
 pub(crate) fn end(out: &mut Vec<u8>) {
     archive::provider_section(OWN_ID, out);

@@ -1,10 +1,12 @@
 //! One session: from InitializeTracing until the last provider has given its buffer back.
 
+mod alerts;
 mod asked;
 
 use super::stats::Stats;
 use super::tracee::{Data, Stream, Timer, Tracee, TraceeState};
 use super::{Action, ClientId, Now, Part, Provider, Uid};
+use alerts::Alerts;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 use trace_format::units::ProviderId;
@@ -20,8 +22,6 @@ const TERMINATE_TIMEOUT: Duration = Duration::from_secs(5);
 const NOTICE_AFTER: Duration = Duration::from_secs(1);
 /// Names that are told then.
 const MAX_WAITED_FOR: usize = 10;
-/// Alerts that wait for a client that watches; then the oldest is dropped.
-const MAX_QUEUED_ALERTS: usize = 16;
 /// Disposition of a provider that sent a packet it must not send.
 const BROKE_PROTOCOL: &str = "broke the protocol";
 /// Disposition of a provider that ended, or left, before it had started.
@@ -57,8 +57,7 @@ pub(super) struct Session {
     /// What was read and is not written yet, in that order.
     handed_over: VecDeque<HandedOver>,
     stats: Stats,
-    alerts: VecDeque<String>,
-    waiting_for_alert: usize,
+    alerts: Alerts,
 }
 
 /// A part that is on its way into the archive.
@@ -89,8 +88,7 @@ impl Session {
             transferring: None,
             handed_over: VecDeque::new(),
             stats: Stats::default(),
-            alerts: VecDeque::new(),
-            waiting_for_alert: 0,
+            alerts: Alerts::default(),
         }
     }
 
@@ -306,7 +304,7 @@ impl Session {
             (Ok(FifoRequest::Stopped), TraceeState::Starting | TraceeState::Started) => {
                 tracee.is_quiet = true;
             }
-            (Ok(FifoRequest::Alert { name }), _) => self.alert(name, actions),
+            (Ok(FifoRequest::Alert { name }), _) => self.handle_alert(id, name, actions),
             (
                 Ok(FifoRequest::SaveBuffer { wrapped_count, durable_data_end }),
                 TraceeState::Started | TraceeState::Stopping | TraceeState::Terminating,
@@ -412,25 +410,6 @@ impl Session {
                 }
             }
         }
-    }
-
-    pub fn handle_watch_alert(&mut self, actions: &mut Actions) {
-        match self.alerts.pop_front() {
-            Some(name) => actions.push_back(Action::ReplyAlert(self.client, name)),
-            None => self.waiting_for_alert += 1,
-        }
-    }
-
-    fn alert(&mut self, name: String, actions: &mut Actions) {
-        if self.waiting_for_alert > 0 {
-            self.waiting_for_alert -= 1;
-            actions.push_back(Action::ReplyAlert(self.client, name));
-            return;
-        }
-        if self.alerts.len() == MAX_QUEUED_ALERTS {
-            self.alerts.pop_front();
-        }
-        self.alerts.push_back(name);
     }
 
     pub fn handle_time(&mut self, now: Now, actions: &mut Actions) {

@@ -1,5 +1,6 @@
 //! The providers' side of the daemon: registrations, channels, buffers and FIFOs.
 
+mod alerts;
 mod making;
 mod snapshots;
 
@@ -8,17 +9,18 @@ use super::log::log;
 use super::session_dir::{Beginning, SessionDir};
 use super::wire::{load, send};
 use super::{ACCEPTED_AT_ONCE, Key};
-use crate::archive::facts::Forked;
+use crate::archive::facts::{Forked, RaisedAlert};
 use crate::archive::transfer::{BufferOf, Progress, Transfer, VmoSource, buffer_mode};
 use crate::core::{Event, Part, Uid};
 use crate::recovery::manifest::{Entry, OutputFacts, PartFacts, SessionFacts};
+use alerts::UnrecordedAlerts;
 use making::{Next, Unready};
 use snapshots::Kept;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use trace_format::buffer::BUFFER_VERSION;
-use trace_format::units::{Koid, ProviderId, TicksPerSecond};
+use trace_format::units::{Koid, ProviderId, Ticks, TicksPerSecond};
 use trace_protocol::controller::{KnownCategory, ProviderProgress, TraceConfig};
 use trace_protocol::fifo::{FIFO_DEPTH, PACKET_BYTES};
 use trace_protocol::limits::{MAX_PROVIDER_NAME_BYTES, MAX_PROVIDERS_OF_A_USER};
@@ -61,6 +63,8 @@ pub(super) struct Providers {
     unready: VecDeque<Unready>,
     /// Of programs that have ended while the session runs.
     kept: Kept,
+    /// What programs of earlier releases have raised.
+    alerts: UnrecordedAlerts,
 }
 
 /// What becomes of a buffer whose provider has no part in the session any more.
@@ -85,6 +89,8 @@ struct Provider {
     dumps_memory: bool,
     /// The process that it was forked from, if it says so.
     parent: Option<u64>,
+    /// It records its alerts.
+    records_alerts: bool,
 }
 
 /// What a provider has in a session.
@@ -142,7 +148,12 @@ impl Provider {
     }
 
     /// Takes a packet from the FIFO, if there is one.
-    fn read_packet(&mut self, id: ProviderId, events: &mut VecDeque<Event>) -> Option<zx_sim::Result<()>> {
+    fn read_packet(
+        &mut self,
+        id: ProviderId,
+        alerts: &mut UnrecordedAlerts,
+        events: &mut VecDeque<Event>,
+    ) -> Option<zx_sim::Result<()>> {
         let tracee = self.tracee.as_mut()?;
         let mut bytes = [0; PACKET_BYTES];
         let read = tracee.fifo.as_ref()?.read(&mut bytes);
@@ -150,6 +161,13 @@ impl Provider {
             let packet = FifoRequest::from_provider(&bytes);
             tracee.may_write &= !matches!(packet, Ok(FifoRequest::Stopped));
             tracee.has_started |= matches!(packet, Ok(FifoRequest::Started { .. }));
+            if let Ok(FifoRequest::Alert { name }) = &packet
+                && !self.records_alerts
+                && tracee.has_started
+            {
+                let (at, process) = (Ticks(ticks::now()), Koid(self.pid));
+                alerts.add(RaisedAlert { at, process, name: name.clone() });
+            }
             events.push_back(Event::Packet { provider: id, packet });
         }
         Some(read)
@@ -172,6 +190,7 @@ impl Providers {
             has_metadata: false,
             unready: VecDeque::new(),
             kept: Kept::default(),
+            alerts: UnrecordedAlerts::default(),
         }
     }
 
@@ -295,6 +314,7 @@ impl Providers {
             dumps_memory: registration.dumps_memory,
             // It says so in its own pid namespace, which may be another.
             parent: registration.parent.filter(|_| registration.pid == pid),
+            records_alerts: registration.records_alerts,
         };
         self.providers.insert(id, provider);
         events.push_back(Event::ProviderRegistered { provider: id, name, pid, uid, is_late });
@@ -360,7 +380,7 @@ impl Providers {
         let Some(provider) = self.providers.get_mut(&id) else {
             return;
         };
-        let Some(Err(error)) = provider.read_packet(id, events) else {
+        let Some(Err(error)) = provider.read_packet(id, &mut self.alerts, events) else {
             return;
         };
         // The provider has left the session, and stays registered.
@@ -379,7 +399,7 @@ impl Providers {
         };
         // What it said before it left still counts.
         for _ in 0..MAX_LAST_PACKETS {
-            if !matches!(provider.read_packet(id, events), Some(Ok(()))) {
+            if !matches!(provider.read_packet(id, &mut self.alerts, events), Some(Ok(()))) {
                 break;
             }
         }
@@ -423,6 +443,7 @@ impl Providers {
         self.beginning = Some(Beginning { facts, output, head });
         self.kept = Kept::up_to(config.keep_ended_bytes);
         self.has_metadata = config.metadata;
+        self.alerts = UnrecordedAlerts::default();
     }
 
     fn note(&mut self, entry: &Entry) {
@@ -634,56 +655,4 @@ fn plain_name(name: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    //= docs/protocol.md#registry
-    #[test]
-    fn names_of_providers_have_no_control_characters() {
-        assert_eq!(plain_name("größer (2)"), "größer (2)");
-        assert_eq!(
-            plain_name("a\u{1b}]52;c;aGk=\u{7}\nb\u{9b}"),
-            "a\u{fffd}]52;c;aGk=\u{fffd}\u{fffd}b\u{fffd}"
-        );
-        // A replacement is longer.
-        assert_eq!(plain_name(&"\n".repeat(100)), "\u{fffd}".repeat(33));
-    }
-
-    //= docs/protocol.md#limits
-    #[test]
-    fn a_user_can_have_so_many_providers_and_others_have_theirs() {
-        let directory = tempfile::tempdir().unwrap();
-        let runtime = RuntimeDir::open_or_create(&directory.path().join("run")).unwrap();
-        let clock = Clock::measure();
-        let mut providers = Providers::new(runtime, clock);
-        let (_ours, theirs) = Channel::pair().unwrap();
-        let registration = Registration {
-            provider: theirs.into_handle(),
-            pid: 1,
-            name: "app".to_owned(),
-            protocol: VersionRange::PROTOCOL,
-            buffer_header: VersionRange::only(BUFFER_VERSION),
-            tick_source: ticks::UNKNOWN.to_owned(),
-            dumps_memory: false,
-            parent: None,
-        };
-        let (one, other) = (Uid(1000), Uid(1001));
-        for id in 0..MAX_PROVIDERS_OF_A_USER {
-            assert_eq!(providers.refusal(&registration, one), None);
-            let provider = Provider {
-                name: "app".to_owned(),
-                pid: 1,
-                uid: one,
-                channel: None,
-                process: None,
-                tracee: None,
-                dumps_memory: false,
-                parent: None,
-            };
-            providers.providers.insert(ProviderId(id as u32), provider);
-        }
-        let reason = "4096 programs of this user are registered already".to_owned();
-        assert_eq!(providers.refusal(&registration, one), Some((RegistryStatus::Ok, reason)));
-        assert_eq!(providers.refusal(&registration, other), None);
-    }
-}
+mod tests;

@@ -1,9 +1,12 @@
 //! A copy of what is in the buffers of a running session, for somebody who asked for it.
 
 use super::output::{Flushed, Output};
+use super::{Daemon, Key};
 use crate::archive::transfer::Transfer;
+use crate::core::{ClientId, Event};
 use std::collections::VecDeque;
-use trace_protocol::controller::{ProviderStats, SnapshotError, StopResult};
+use trace_format::units::ProviderId;
+use trace_protocol::controller::{ProviderStats, SnapshotError, StopResult, TraceConfig};
 use zx_sim::WaitSet;
 
 /// A snapshot under way.
@@ -61,5 +64,39 @@ impl Snapshot {
             self.waiting.push_front((transfer, who));
         }
         Copied::Busy
+    }
+}
+
+impl Daemon {
+    /// Begins a copy for a client.
+    pub(super) fn begin_snapshot(
+        &mut self,
+        client: ClientId,
+        config: &TraceConfig,
+        providers: &[ProviderId],
+    ) {
+        let Some(socket) = self.clients.take_snapshot_output(client) else {
+            return;
+        };
+        let mut output = Output::new(socket, config, false);
+        output.begin(config, self.rate);
+        let (mut waiting, given_up) = self.providers.snapshot_ended(self.rate);
+        waiting.extend(providers.iter().filter_map(|id| self.providers.snapshot(*id, self.rate)));
+        self.snapshot = Some(Snapshot::new(output, waiting, given_up));
+    }
+
+    /// Copies a batch; true if there is more to be done at once.
+    pub(super) fn pump_snapshot(&mut self) -> bool {
+        let copied =
+            self.snapshot.as_mut().map(|snapshot| snapshot.pump(&self.waits, Key::Snapshot.encode()));
+        match copied {
+            None | Some(Copied::Blocked) => false,
+            Some(Copied::Busy) => true,
+            Some(Copied::Finished(result)) => {
+                self.snapshot = None;
+                self.events.push_back(Event::SnapshotFinished { result });
+                true
+            }
+        }
     }
 }

@@ -4,16 +4,19 @@
 
 mod spool;
 
+use super::log::log;
 use crate::core::{ClientId, Event, Uid};
 use spool::Spool;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use trace_protocol::Txid;
 use trace_protocol::controller::{
-    ProviderProgress, SessionResponse, StartOptions, StopOptions, StopResult, TaskError, TaskFailure,
-    TaskOptions, TaskResponse, TaskStatus, TraceConfig,
+    Alert, ProviderProgress, SessionResponse, StartOptions, StopOptions, StopResult, TaskEnd, TaskError,
+    TaskFailure, TaskOptions, TaskResponse, TaskStatus, TraceConfig, Triggered,
 };
 use zx_sim::{Handle, Socket};
 
+/// How long the end of a task that an alert has ended is kept for the one who asks.
+const UNTOLD_WAIT: Duration = Duration::from_hours(24);
 /// How the core knows the task.
 pub(super) const CLIENT: ClientId = ClientId(u64::MAX);
 /// Number of a manager's first task.
@@ -37,6 +40,17 @@ pub(super) struct Asker {
 pub(super) struct Tasks {
     next: u64,
     current: Option<Task>,
+    /// How the last one ended, if an alert has ended it while nobody waited for that.
+    untold: Option<Untold>,
+}
+
+/// The end of a task that nobody was told of.
+#[derive(Debug)]
+struct Untold {
+    id: u64,
+    uid: Uid,
+    end: Result<TaskEnd, TaskFailure>,
+    since: Instant,
 }
 
 #[derive(Debug)]
@@ -56,6 +70,8 @@ struct Task {
     /// Who waits for its end.
     ending: Vec<Asker>,
     aborting: Vec<Asker>,
+    /// The alert that has ended it.
+    triggered: Option<Triggered>,
     /// Why it failed, if it did.
     failure: Option<String>,
 }
@@ -85,12 +101,18 @@ fn no_such_task() -> TaskFailure {
 
 impl Tasks {
     pub fn new() -> Self {
-        Self { next: FIRST_TASK, current: None }
+        Self { next: FIRST_TASK, current: None, untold: None }
     }
 
     /// There is one, or its file is still being written.
     pub fn is_busy(&self) -> bool {
         self.current.is_some()
+    }
+
+    /// An alert has ended a task within the last day, and nobody was told of that.
+    //= docs/protocol.md#tasks
+    pub fn has_untold_end(&self, now: Instant) -> bool {
+        self.untold.as_ref().is_some_and(|untold| now < untold.since + UNTOLD_WAIT)
     }
 
     /// What becomes readable when the file is complete.
@@ -148,8 +170,10 @@ impl Tasks {
             result: StopResult { provider_stats: Vec::new() },
             ending: Vec::new(),
             aborting: Vec::new(),
+            triggered: None,
             failure: None,
         });
+        self.untold = None;
         self.next += 1;
         Some(output)
     }
@@ -179,6 +203,15 @@ impl Tasks {
 
     /// Ends a task, or waits for its end.
     pub fn end(&mut self, id: u64, asker: Asker, owner: Uid, wanted: &mut Wanted) {
+        let is_meant =
+            |untold: &mut Untold| (id == 0 || id == untold.id) && asker.uid.may_see(untold.uid, owner);
+        // While another is being started it has no end yet.
+        if self.current.is_none()
+            && let Some(untold) = self.untold.take_if(is_meant)
+        {
+            wanted.answers.push((asker, TaskResponse::End(untold.end)));
+            return;
+        }
         match self.find(id, asker, owner) {
             Ok(task) => {
                 task.ending.push(asker);
@@ -260,9 +293,13 @@ impl Tasks {
                 }
                 wanted.events.push(Event::ClientClosed { client: CLIENT });
             }
-            (SessionResponse::WatchAlert(name), _) => {
-                if task.options.triggers.iter().any(|trigger| trigger.alert == name) {
-                    task.stop(wanted);
+            (SessionResponse::WatchAlert(alert), _) => {
+                if alert.dropped > 0 {
+                    let (id, dropped) = (task.id, alert.dropped);
+                    log(&format!("task {id}: {dropped} alerts came too fast, and were not looked at"));
+                }
+                if task.options.triggers.iter().any(|trigger| trigger.alert == alert.name) {
+                    task.end_by(alert, wanted);
                 } else {
                     wanted.events.push(Event::WatchAlert { client: CLIENT });
                 }
@@ -289,12 +326,19 @@ impl Tasks {
         }
         let result = match reason {
             Some(reason) => Err(failure(TaskError::Stop, reason)),
-            None => Ok((task.options, task.result)),
+            None => {
+                let triggered = task.triggered.clone();
+                Ok(TaskEnd { options: task.options, result: task.result, triggered })
+            }
         };
         if let Err(failure) = &result {
-            super::log::log(&format!("task {}: {}", task.id, failure.reason));
+            log(&format!("task {}: {}", task.id, failure.reason));
         }
         let has_discarded = !task.aborting.is_empty();
+        if task.triggered.is_some() && task.ending.is_empty() && !has_discarded {
+            let (id, uid, end) = (task.id, task.uid, result.clone());
+            self.untold = Some(Untold { id, uid, end, since: Instant::now() });
+        }
         for asker in task.ending {
             let result = match has_discarded {
                 true => Err(failure(TaskError::NoSuchTask, "the recording was thrown away")),
@@ -307,6 +351,19 @@ impl Tasks {
 }
 
 impl Task {
+    /// An alert of its triggers was raised.
+    fn end_by(&mut self, alert: Alert, wanted: &mut Wanted) {
+        // Only what comes first ends it.
+        if matches!(self.phase, Phase::Ending) {
+            return;
+        }
+        let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let wall_clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let (elapsed_ns, wall_clock_ns) = (nanos(self.started.elapsed()), nanos(wall_clock));
+        self.triggered = Some(Triggered { alert, elapsed_ns, wall_clock_ns });
+        self.stop(wanted);
+    }
+
     /// Once.
     fn stop(&mut self, wanted: &mut Wanted) {
         if !matches!(self.phase, Phase::Ending) {

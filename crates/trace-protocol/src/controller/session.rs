@@ -1,10 +1,10 @@
 //! The session channel: start, stop, alerts, changes of state.
 
+use super::alert::Alert;
 use super::progress::{self, ProviderProgress};
 use super::stats::StopResult;
 use crate::buffering::BufferDisposition;
-use crate::error::{ProtocolError, check_limit};
-use crate::limits::MAX_ALERT_NAME_BYTES;
+use crate::error::ProtocolError;
 use crate::message::{Encoded, Header, Message, Method, Txid, decode_header, decode_header_any_version};
 use crate::provider::{decode_refusal, refusal};
 use crate::strict_enum::strict_enum;
@@ -25,7 +25,6 @@ const WRITE_RESULTS: Field = Field::new(1, "write_results");
 
 const ERROR: Field = Field::new(1, "error");
 const RESULT: Field = Field::new(2, "result");
-const ALERT_NAME: Field = Field::new(1, "alert name bytes");
 const NAMES: Field = Field::new(1, "names");
 const STATE: Field = Field::new(1, "state");
 
@@ -74,8 +73,8 @@ pub enum SessionResponse {
     StartTracing(Result<(), StartError>),
     /// Answer to [`SessionRequest::StopTracing`].
     StopTracing(Result<StopResult, StopError>),
-    /// Answer to [`SessionRequest::WatchAlert`]: the alert's name, at most 14 bytes.
-    WatchAlert(String),
+    /// Answer to [`SessionRequest::WatchAlert`].
+    WatchAlert(Alert),
     /// Answer to [`SessionRequest::FlushBuffers`]: the providers were asked.
     FlushBuffers(Result<(), FlushError>),
     /// Answer to [`SessionRequest::GetProgress`]: who takes part, at most 100.
@@ -222,10 +221,9 @@ impl<H> Message<H> for SessionResponse {
                 }
                 (STOP_TRACING, table)
             }
-            SessionResponse::WatchAlert(name) => {
-                check_limit(ALERT_NAME.name, MAX_ALERT_NAME_BYTES, name.len())?;
+            SessionResponse::WatchAlert(alert) => {
                 let mut table = TableWriter::new(WATCH_ALERT.name);
-                table.put(ALERT_NAME, &name)?;
+                alert.put(&mut table)?;
                 (WATCH_ALERT, table)
             }
             SessionResponse::FlushBuffers(result) => {
@@ -286,7 +284,7 @@ impl<H> Message<H> for SessionResponse {
                 None => Ok(StopResult::decode(&table.table(RESULT)?)?),
             })
         } else if method.ordinal == WATCH_ALERT.ordinal {
-            SessionResponse::WatchAlert(table.require_string(ALERT_NAME, MAX_ALERT_NAME_BYTES)?)
+            SessionResponse::WatchAlert(Alert::find(&table)?)
         } else if method.ordinal == FLUSH_BUFFERS.ordinal {
             SessionResponse::FlushBuffers(match table.find(ERROR)? {
                 Some(error) => Err(FlushError::from_value(error)?),

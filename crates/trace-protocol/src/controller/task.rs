@@ -3,6 +3,7 @@
 //! There is one at a time, beside or rather in place of a session of a client's. Requests come on the
 //! provisioner channel.
 
+use super::alert::Alert;
 use super::config::TraceConfig;
 use super::progress::{self, ProviderProgress};
 use super::stats::StopResult;
@@ -30,6 +31,10 @@ const REASON: Field = Field::new(2, "reason bytes");
 const STARTED_TASK: Field = Field::new(3, "task");
 const ENDED_OPTIONS: Field = Field::new(3, "options");
 const RESULT: Field = Field::new(4, "result");
+const TRIGGERED: Field = Field::new(5, "triggered");
+const TRIGGERED_ALERT: Field = Field::new(1, "alert");
+const TRIGGERED_ELAPSED: Field = Field::new(2, "elapsed_ns");
+const TRIGGERED_WALL_CLOCK: Field = Field::new(3, "wall_clock_ns");
 
 const DURATION: Field = Field::new(1, "duration_ns");
 const TRIGGERS: Field = Field::new(2, "triggers");
@@ -134,14 +139,36 @@ pub struct TaskFailure {
 pub enum TaskResponse {
     /// Answer to [`TaskRequest::Start`]: the task's number.
     Start(Result<u64, TaskFailure>),
-    /// Answer to [`TaskRequest::End`]: what was asked for, and what was found.
-    End(Result<(TaskOptions, StopResult), TaskFailure>),
+    /// Answer to [`TaskRequest::End`].
+    End(Result<TaskEnd, TaskFailure>),
     /// Answer to [`TaskRequest::Abort`].
     Abort(Result<(), TaskFailure>),
     /// Answer to [`TaskRequest::Status`]; none while there is no task.
     Status(Option<Box<TaskStatus>>),
     /// Answer to [`TaskRequest::Flush`].
     Flush(Result<(), TaskFailure>),
+}
+
+/// A task that has ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskEnd {
+    /// What was asked for.
+    pub options: TaskOptions,
+    /// What was found.
+    pub result: StopResult,
+    /// What ended it, if that was an alert.
+    pub triggered: Option<Triggered>,
+}
+
+/// The alert that has ended a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Triggered {
+    /// What was raised, and by which provider.
+    pub alert: Alert,
+    /// When, since the task was started, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// When, in nanoseconds since 1970.
+    pub wall_clock_ns: u64,
 }
 
 /// A running task.
@@ -256,6 +283,39 @@ impl Trigger {
     }
 }
 
+impl TaskEnd {
+    fn put(&self, table: &mut TableWriter) -> Result<(), ProtocolError> {
+        table.put_table(ENDED_OPTIONS, self.options.encode()?)?;
+        table.put_table(RESULT, self.result.encode()?)?;
+        if let Some(Triggered { alert, elapsed_ns, wall_clock_ns }) = &self.triggered {
+            let mut of_alert = TableWriter::new("Alert");
+            alert.put(&mut of_alert)?;
+            let mut triggered = TableWriter::new("Triggered");
+            triggered.put_table(TRIGGERED_ALERT, of_alert)?;
+            triggered.put(TRIGGERED_ELAPSED, elapsed_ns)?;
+            triggered.put(TRIGGERED_WALL_CLOCK, wall_clock_ns)?;
+            table.put_table(TRIGGERED, triggered)?;
+        }
+        Ok(())
+    }
+
+    fn find(table: &Table<'_>) -> Result<Self, ProtocolError> {
+        let triggered = table.has(TRIGGERED).then(|| {
+            let table = table.table(TRIGGERED)?;
+            Ok::<_, ProtocolError>(Triggered {
+                alert: Alert::find(&table.table(TRIGGERED_ALERT)?)?,
+                elapsed_ns: table.require(TRIGGERED_ELAPSED)?,
+                wall_clock_ns: table.require(TRIGGERED_WALL_CLOCK)?,
+            })
+        });
+        Ok(Self {
+            options: TaskOptions::decode(&table.table(ENDED_OPTIONS)?)?,
+            result: StopResult::decode(&table.table(RESULT)?)?,
+            triggered: triggered.transpose()?,
+        })
+    }
+}
+
 impl TaskStatus {
     fn encode(&self) -> Result<TableWriter, ProtocolError> {
         let mut table = TableWriter::new("TaskStatus");
@@ -316,9 +376,8 @@ impl<H> Message<H> for TaskResponse {
             }
             TaskResponse::End(result) => {
                 let (method, mut table) = begin(END, result.as_ref().err())?;
-                if let Ok((options, result)) = result {
-                    table.put_table(ENDED_OPTIONS, options.encode()?)?;
-                    table.put_table(RESULT, result.encode()?)?;
+                if let Ok(end) = result {
+                    end.put(&mut table)?;
                 }
                 (method, table)
             }
@@ -348,10 +407,7 @@ impl<H> Message<H> for TaskResponse {
         } else if method.ordinal == END.ordinal {
             TaskResponse::End(match failure {
                 Some(failure) => Err(failure),
-                None => {
-                    let options = TaskOptions::decode(&table.table(ENDED_OPTIONS)?)?;
-                    Ok((options, StopResult::decode(&table.table(RESULT)?)?))
-                }
+                None => Ok(TaskEnd::find(&table)?),
             })
         } else if method.ordinal == ABORT.ordinal {
             TaskResponse::Abort(failure.map_or(Ok(()), Err))

@@ -81,7 +81,17 @@ pub fn registration() -> Registration<H> {
         tick_source: "tsc".to_owned(),
         dumps_memory: false,
         parent: None,
+        records_alerts: false,
     }
+}
+
+pub fn alert() -> Alert {
+    Alert { name: "stall".to_owned(), provider: "demo".to_owned(), pid: 4242, dropped: 3 }
+}
+
+fn task_end(triggered: Option<Triggered>) -> TaskEnd {
+    let result = StopResult { provider_stats: vec![provider_stats()] };
+    TaskEnd { options: task_options(), result, triggered }
 }
 
 pub fn provider_config() -> ProviderConfig<H> {
@@ -292,12 +302,14 @@ pub fn samples() -> Vec<Sample> {
             "start_trace_session_error",
             task_response(TaskResponse::Start(Err(task_failure(TaskError::AlreadyStarted)))),
         ),
+        two_way("end_trace_session_ok", task_response(TaskResponse::End(Ok(task_end(None))))),
         two_way(
-            "end_trace_session_ok",
-            task_response(TaskResponse::End(Ok((
-                task_options(),
-                StopResult { provider_stats: vec![provider_stats()] },
-            )))),
+            "end_trace_session_triggered",
+            task_response(TaskResponse::End(Ok(task_end(Some(Triggered {
+                alert: alert(),
+                elapsed_ns: 1_500_000_000,
+                wall_clock_ns: 1_790_000_000_123_456_789,
+            }))))),
         ),
         two_way(
             "end_trace_session_error",
@@ -393,8 +405,12 @@ pub fn samples() -> Vec<Sample> {
         ),
         two_way(
             "watch_alert_ok",
-            Any::SessionResponse(SessionResponse::WatchAlert("fourteen_chars".to_owned())),
+            Any::SessionResponse(SessionResponse::WatchAlert(Alert {
+                name: "fourteen_chars".to_owned(),
+                ..Alert::default()
+            })),
         ),
+        two_way("watch_alert_after_others", Any::SessionResponse(SessionResponse::WatchAlert(alert()))),
         one_way(
             "on_session_state_change",
             Any::SessionResponse(SessionResponse::OnSessionStateChange(SessionState::Terminating)),

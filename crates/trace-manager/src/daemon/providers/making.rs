@@ -154,6 +154,7 @@ mod tests {
                 tracee: None,
                 dumps_memory: false,
                 parent: None,
+                records_alerts: true,
             };
             providers.providers.insert(ProviderId(id), provider);
             theirs

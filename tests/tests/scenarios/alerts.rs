@@ -1,0 +1,165 @@
+//! Alerts: each is an event of the archive, and those that a client does not come round to are counted.
+
+use rustix::process::Signal;
+use std::process::Output;
+use trace_format::event::{EventKind, Scope};
+use trace_format::units::{Koid, ProviderId};
+use trace_tests::archive::{MANAGER, ResolvedEvent, Value};
+use trace_tests::proxy::Proxy;
+use trace_tests::sandbox::Process;
+use trace_tests::{Archive, Sandbox, wait_for};
+
+const MODES: [&str; 3] = ["oneshot", "circular", "streaming"];
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A recording that goes on until it is interrupted.
+fn record(sandbox: &Sandbox, options: &[&str]) -> Process {
+    let recording = sandbox.spawn("trace", &[&["record"], options].concat());
+    wait_for("the recording", || recording.stderr_so_far().contains("press Ctrl-C").then_some(()));
+    recording
+}
+
+/// Has a program raise its alert so often, and end.
+fn raise(mut program: Process, times: u32) {
+    for _ in 0..times {
+        program.say("now");
+        assert_eq!(program.line(), "raised");
+    }
+    program.close_stdin();
+    assert!(program.finish().status.success());
+}
+
+fn stop(recording: Process) -> Output {
+    recording.signal(Signal::INT);
+    let output = recording.finish();
+    assert!(output.status.success(), "{output:?}");
+    output
+}
+
+/// An archive in which nothing is wrong.
+fn checked(sandbox: &Sandbox) -> Archive {
+    let output = sandbox.trace(["check", "trace.fxt"]);
+    assert!(output.status.success(), "{output:?}");
+    Archive::read(&sandbox.file("trace.fxt"))
+}
+
+fn shown(event: &ResolvedEvent) -> String {
+    let arguments = event.arguments.iter().map(|(name, value)| match value {
+        Value::String(text) => format!(" {}={:?}", name.to_str(), text.to_str()),
+        value => format!(" {}={value:?}", name.to_str()),
+    });
+    format!("{}/{}{}", event.category.to_str(), event.name.to_str(), arguments.collect::<String>())
+}
+
+//= docs/format.md#alerts
+#[test]
+fn an_alert_is_an_event_whatever_is_selected() {
+    for mode in MODES {
+        let sandbox = Sandbox::new();
+        let recording = record(&sandbox, &["--categories", "stubborn", "--buffering-mode", mode]);
+        raise(sandbox.spawn_recorded("stubborn", &["alert", "stall"]), 1);
+        stop(recording);
+        let archive = checked(&sandbox);
+        let events: Vec<_> = archive.events.iter().map(|event| &event.event).collect();
+        let found: Vec<_> = events.iter().map(|event| shown(event)).collect();
+        assert_eq!(found, ["stubborn/here", "trace/alert name=\"stall\""], "{mode}");
+        assert!(matches!(events[1].kind, EventKind::Instant { scope: Scope::Thread }), "{mode}");
+        assert_eq!(events[1].thread, events[0].thread, "{mode}");
+        assert_eq!(archive.generated().into_values().collect::<Vec<_>>(), [2], "{mode}");
+        let own = archive.manager_events.iter().map(|event| event.name.to_str().into_owned());
+        assert_eq!(own.collect::<Vec<_>>(), ["recording", "recording_end"], "{mode}");
+    }
+}
+
+/// A program that does not say at its registration that it records its alerts. Behind the proxy this one does
+/// so all the same, as the proxy takes only the word away.
+//= docs/format.md#alerts
+#[test]
+fn the_manager_records_alerts_of_programs_that_do_not() {
+    for mode in MODES {
+        let sandbox = Sandbox::new();
+        let recording = record(&sandbox, &["--categories", "stubborn", "--buffering-mode", mode]);
+        let proxy = Proxy::of_earlier_release(&sandbox, "earlier");
+        let mut command = sandbox.command("stubborn");
+        command.args(["alert", "stall"]);
+        command.env("TRACE_RUNTIME_DIR", proxy.directory()).env("TRACE_RECORD", "1");
+        raise(Sandbox::spawn_command(command), 2);
+        let _ = proxy.finish();
+        stop(recording);
+        let archive = checked(&sandbox);
+        // The proxy's connection is this process's.
+        let process = Koid(u64::from(std::process::id()));
+        let [begin, first, second, end] = &archive.manager_events[..] else {
+            panic!("{mode}: {:?}", archive.manager_events)
+        };
+        for alert in [first, second] {
+            assert_eq!(shown(alert), "trace/alert name=\"stall\"", "{mode}");
+            assert!(matches!(alert.kind, EventKind::Instant { scope: Scope::Process }), "{mode}");
+            assert_eq!((alert.process, alert.thread), (process, process), "{mode}");
+            assert!(begin.timestamp < alert.timestamp && alert.timestamp < end.timestamp, "{mode}");
+        }
+        assert!(first.timestamp < second.timestamp, "{mode}");
+        // What the manager writes is in no program's ledger.
+        let generated: Vec<(ProviderId, u64)> = archive.generated().into_iter().collect();
+        assert_eq!(generated.iter().map(|(_, count)| *count).collect::<Vec<_>>(), [3], "{mode}");
+        assert!(generated.iter().all(|(provider, _)| *provider != MANAGER));
+    }
+}
+
+/// An alert that is the last thing a program does ends the recording all the same.
+//= docs/protocol.md#alerts
+#[test]
+fn a_program_may_end_as_soon_as_it_has_raised_its_alert() {
+    let sandbox = Sandbox::new();
+    let mut recording = record(&sandbox, &["--trigger", "last:stop"]);
+    raise(sandbox.spawn_recorded("stubborn", &["alert", "last"]), 1);
+    wait_for("the end of the recording", || (!recording.is_running()).then_some(()));
+    let output = recording.finish();
+    assert!(output.status.success(), "{output:?}");
+    assert!(stderr(&output).contains("trace: alert last: stopping\n"), "{}", stderr(&output));
+}
+
+/// A client that does not run while alerts are raised: it hears of the last 16, and how many there were
+/// before.
+//= docs/protocol.md#alerts
+#[test]
+fn alerts_that_a_client_does_not_come_round_to_are_counted() {
+    let sandbox = Sandbox::new();
+    let triggers = ["--trigger", "look:snapshot", "--trigger", "enough:stop", "--cooldown", "1h"];
+    let mut recording = record(&sandbox, &triggers);
+    let [looking, ending] =
+        ["look", "enough"].map(|alert| sandbox.spawn_recorded("stubborn", &["alert", alert]));
+    wait_for("both programs to be registered", || (registered(&sandbox) == 2).then_some(()));
+    recording.signal(Signal::STOP);
+    // The manager has taken in what a program has raised when it has seen its end.
+    for (program, times, left) in [(looking, 40, 1), (ending, 1, 0)] {
+        raise(program, times);
+        wait_for("the program's end", || (registered(&sandbox) == left).then_some(()));
+    }
+    recording.signal(Signal::CONT);
+    wait_for("the end of the recording", || (!recording.is_running()).then_some(()));
+    let output = recording.finish();
+    assert!(output.status.success(), "{output:?}");
+    // The first alert answers the request from before; of the other 40 the last 16 wait.
+    for line in [
+        "trace: alert enough: stopping\n",
+        "trace: alert look: 15 more within 3600s of a snapshot, which took none\n",
+        "trace: 24 alerts came faster than could be looked at, and led to nothing\n",
+    ] {
+        assert!(stderr(&output).contains(line), "no {line:?} in {}", stderr(&output));
+    }
+    // The archive has all of them.
+    let archive = checked(&sandbox);
+    let alerts = archive.events.iter().filter(|event| event.name() == "alert").count();
+    assert_eq!(alerts, 41);
+}
+
+/// How many programs the manager knows.
+fn registered(sandbox: &Sandbox) -> usize {
+    let output = sandbox.trace(["list-providers", "--machine", "json"]);
+    let providers: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a list");
+    providers.as_array().expect("a list").len()
+}
