@@ -1,5 +1,5 @@
-//! Alerts of programs of earlier releases, which do not record them: the manager does it for them, between the
-//! parts of providers.
+//! Alerts of programs of earlier releases, which do not record them: the manager does it for them, between
+//! the parts of providers.
 
 use super::Providers;
 use crate::archive::facts::{self, RaisedAlert};
