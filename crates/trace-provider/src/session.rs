@@ -232,10 +232,26 @@ impl Session {
     }
 }
 
+/// How long the manager gets to take what is still to be sent when this process leaves, such as its last
+/// alerts.
+const LAST_WAIT: Duration = Duration::from_millis(500);
+
+impl Session {
+    /// Sends the rest, as far as the manager takes it in time.
+    fn send_last(&mut self) {
+        let deadline = Instant::now() + LAST_WAIT;
+        self.send_unsent();
+        while !self.unsent.is_empty() && Instant::now() < deadline {
+            std::thread::sleep(RESEND_INTERVAL);
+            self.send_unsent();
+        }
+    }
+}
+
 impl Drop for Session {
     fn drop(&mut self) {
         self.stop();
-        self.send_unsent();
+        self.send_last();
         let _ = engine::terminate(Instant::now() + STOP_WAIT);
         ask::set_config(None);
     }

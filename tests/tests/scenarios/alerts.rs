@@ -143,14 +143,17 @@ fn alerts_that_a_client_does_not_come_round_to_are_counted() {
     wait_for("the end of the recording", || (!recording.is_running()).then_some(()));
     let output = recording.finish();
     assert!(output.status.success(), "{output:?}");
-    // The first alert answers the request from before; of the other 40 the last 16 wait.
-    for line in [
-        "trace: alert enough: stopping\n",
-        "trace: alert look: 15 more within 3600s of a snapshot, which took none\n",
-        "trace: 24 alerts came faster than could be looked at, and led to nothing\n",
-    ] {
-        assert!(stderr(&output).contains(line), "no {line:?} in {}", stderr(&output));
-    }
+    let said = stderr(&output);
+    assert!(said.contains("trace: alert enough: stopping\n"), "{said}");
+    // Of 41 alerts the last 16 wait; if the client had asked for one before it was stopped, it has the first,
+    // too.
+    let lines = |dropped: u32, skipped: u32| {
+        said.contains(&format!(
+            "trace: alert look: {skipped} more within 3600s of a snapshot, which took none\n\
+             trace: {dropped} alerts came faster than could be looked at, and led to nothing\n"
+        ))
+    };
+    assert!(lines(24, 15) || lines(25, 14), "{said}");
     // The archive has all of them.
     let archive = checked(&sandbox);
     let alerts = archive.events.iter().filter(|event| event.name() == "alert").count();
