@@ -41,7 +41,12 @@ pub(crate) enum Text<'a> {
     Inline(&'a [u8]),
 }
 
-impl Text<'_> {
+impl<'a> Text<'a> {
+    /// What a reference says of a text.
+    pub fn of_reference(reference: u16, text: &'a [u8]) -> Self {
+        if is_inline(reference) { Self::Inline(text) } else { Self::Index(reference) }
+    }
+
     /// The string reference in a header.
     pub fn reference(self) -> u16 {
         match self {
@@ -65,6 +70,15 @@ impl Text<'_> {
         }
     }
 }
+
+/// Whether a reference stands for a text beside it.
+pub(crate) const fn is_inline(reference: u16) -> bool {
+    reference & INLINE != 0
+}
+
+/// The bit that tells inline references from indices.
+//= docs/format.md#string-references
+const INLINE: u16 = 1 << 15;
 
 /// Virtual threads that get a name; more would fill the region.
 pub(crate) const MAX_VIRTUAL_THREADS: usize = 1024;
@@ -171,13 +185,17 @@ impl Context {
     /// out, or there was no room for its definition.
     //= docs/buffer.md#a-full-durable-region
     pub(crate) fn intern<'a>(&self, text: &'a [u8]) -> Text<'a> {
+        self.try_intern(text).unwrap_or(Text::Inline(text))
+    }
+
+    /// As [`Context::intern`], but none when another thread is busy with the table. What it says otherwise
+    /// holds until the definitions are cleared: the durable region only gets fuller, and indices stay.
+    pub(crate) fn try_intern<'a>(&self, text: &'a [u8]) -> Option<Text<'a>> {
         if text.is_empty() {
-            return Text::Index(0);
+            return Some(Text::Index(0));
         }
-        let Some(mut table) = self.strings.try_lock() else {
-            return Text::Inline(text);
-        };
-        match table.find(text, |known| self.is_at(text, u64::from(known.offset))) {
+        let mut table = self.strings.try_lock()?;
+        Some(match table.find(text, |known| self.is_at(text, u64::from(known.offset))) {
             Lookup::Known(index) => Text::Index(index),
             Lookup::Inline => Text::Inline(text),
             Lookup::Vacant { slot, index } => {
@@ -185,13 +203,13 @@ impl Context {
                 let header = string::header(words as u64, index, text.len() as u16);
                 let Ok(offset) = self.write_durable(words, header, |record| record.bytes(text)) else {
                     table.insert_inline(slot, text);
-                    return Text::Inline(text);
+                    return Some(Text::Inline(text));
                 };
                 // The durable region ends within the first 2 MiB.
                 table.insert(slot, offset as u32 + 8, text.len() as u16, index);
                 Text::Index(index)
             }
-        }
+        })
     }
 
     /// Whether so many bytes of the buffer are those of a text.

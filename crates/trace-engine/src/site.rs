@@ -14,7 +14,7 @@ use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 /// Longest category or name, in bytes.
 const MAX_NAME_BYTES: usize = 32_000;
 
-/// An argument name of one call site, with its string index while a trace is running.
+/// An argument name of one call site, with its string reference while a trace is running.
 #[derive(Debug)]
 #[repr(C)]
 pub struct ArgName {
@@ -194,6 +194,16 @@ impl Site {
     /// See [`SiteWord::published`].
     pub(crate) fn published(&self) -> Option<(u16, u16)> {
         self.word.published()
+    }
+
+    /// See [`SiteWord::settled`].
+    pub(crate) fn settled(&self) -> Option<(u16, u16)> {
+        self.word.settled()
+    }
+
+    /// See [`SiteWord::settle`].
+    pub(crate) fn settle(&self, category: u16, name: u16) {
+        self.word.settle(category, name);
     }
 
     /// See [`SiteWord::unpublish`].

@@ -1,15 +1,15 @@
 //! The word of a call site, which says whether it is on and which indices its strings have.
 //!
 //! ```text
-//!  63            48 47            32 31              4   3    2    1    0
-//! +----------------+----------------+-----------------+----+----+----+----+
-//! |  name reference|category ref.   |        0        |BUSY|NEW |FAST| ON |
-//! +----------------+----------------+-----------------+----+----+----+----+
+//!  63            48 47            32 31         5    4     3    2    1    0
+//! +----------------+----------------+------------+-------+----+----+----+----+
+//! |  name reference|category ref.   |     0      |SETTLED|BUSY|NEW |FAST| ON |
+//! +----------------+----------------+------------+-------+----+----+----+----+
 //! ```
 //!
 //! The upper half is what an event's header holds in the same bits, so the hot path copies it. It is valid
-//! only together with `FAST`. `NEW` sites are on no list of the engine's (see `enlisted`); they always count
-//! as on.
+//! only together with `FAST`, or with `SETTLED`, where some of the site's strings stand in each event. `NEW`
+//! sites are on no list of the engine's (see `enlisted`); they always count as on.
 
 use crate::sync::{AtomicU64, Ordering};
 
@@ -21,6 +21,9 @@ pub(crate) const FAST: u64 = 2;
 pub(crate) const NEW: u64 = 4;
 /// A new site that somebody is about to enlist, or that is not to be enlisted any more.
 pub(crate) const BUSY: u64 = 8;
+
+/// It is known how each string of the site stands in events, and some of them have no index.
+pub(crate) const SETTLED: u64 = 16;
 
 /// See the module.
 #[derive(Debug)]
@@ -54,6 +57,21 @@ impl SiteWord {
     pub fn published(&self) -> Option<(u16, u16)> {
         let word = self.load();
         (word & FAST != 0).then_some(((word >> 32) as u16, (word >> 48) as u16))
+    }
+
+    /// The references of category and name, if it is known that they stay what they are, although not all
+    /// strings of the site have an index. For a thread inside an event.
+    pub fn settled(&self) -> Option<(u16, u16)> {
+        let word = self.load();
+        (word & SETTLED != 0).then_some(((word >> 32) as u16, (word >> 48) as u16))
+    }
+
+    /// Remembers such references until the site is switched, unless it was meanwhile.
+    pub fn settle(&self, category: u16, name: u16) {
+        let settled = ON | SETTLED | u64::from(category) << 32 | u64::from(name) << 48;
+        // Release: pairs with the Acquire in `load`; the references of arguments were stored before. A lost
+        // race is as in `publish`.
+        let _ = self.0.compare_exchange(ON, settled, Ordering::Release, Ordering::Relaxed);
     }
 
     /// Publishes the string indices, unless the site was switched meanwhile.

@@ -11,7 +11,7 @@ use crate::args::{Inline, Interned, Names, Values};
 use crate::block::{self, Acquired, DEPTHS, OwnSlab, ThreadBlock};
 use crate::claim::Refusal;
 use crate::context::Context;
-use crate::durable::{DurableFull, Text};
+use crate::durable::{DurableFull, Text, is_inline};
 use crate::engine::{self, Lease};
 use crate::raw::{self, ThreadPlace};
 use crate::record_writer::RecordWriter;
@@ -408,28 +408,51 @@ impl<'a> Strings<'a> {
         self.name.write(record);
     }
 
-    /// Gives the site's strings indices where that is possible, and publishes them if it is for all.
+    /// Gives the site's strings indices where that is possible, and publishes them if it is for all. Where it
+    /// never will be for all, the references are kept with the site, so that its next event neither tries the
+    /// lock of the table nor looks anything up.
+    //= docs/buffer.md#a-full-durable-region
     fn of(context: &Context, site: &'a Site) -> Self {
         if let Some((category, name)) = site.published() {
             let (category, name) = (Text::Index(category), Text::Index(name));
             return Self { category, name, arguments_inline: false, inline_words: 0 };
         }
-        let category = context.intern(site.category());
-        let name = context.intern(site.name());
+        if let Some((category, name)) = site.settled() {
+            let category = Text::of_reference(category, site.category());
+            let name = Text::of_reference(name, site.name());
+            let arguments_inline = site.arguments().iter().any(|argument| is_inline(argument.reference()));
+            return Self::new(site, category, name, arguments_inline);
+        }
+        let (known_category, known_name) =
+            (context.try_intern(site.category()), context.try_intern(site.name()));
+        // Whether all that was found out about the strings holds as long as the site is on.
+        let mut is_settled = known_category.is_some() && known_name.is_some();
         let mut arguments_inline = false;
         for argument in site.arguments() {
-            match context.intern(argument.text()) {
-                Text::Index(index) => argument.set_reference(index),
-                Text::Inline(_) => arguments_inline = true,
+            let text = context.try_intern(argument.text());
+            arguments_inline |= !matches!(text, Some(Text::Index(_)));
+            // Only what holds: another thread may be using it already.
+            match text {
+                Some(text) => argument.set_reference(text.reference()),
+                None => is_settled = false,
             }
         }
-        if let (Text::Index(category), Text::Index(name), false) = (category, name, arguments_inline)
-            && engine::has_membarrier()
-            // Programs in other languages know no other clock, and find their blocks in one way.
-            && (!site.is_enlisted() || block::has_mirror() && ticks::source() != Source::Monotonic)
-        {
-            site.publish(category, name);
+        let category = known_category.unwrap_or(Text::Inline(site.category()));
+        let name = known_name.unwrap_or(Text::Inline(site.name()));
+        if let (Text::Index(category), Text::Index(name), false) = (category, name, arguments_inline) {
+            if engine::has_membarrier()
+                // Programs in other languages know no other clock, and find their blocks in one way.
+                && (!site.is_enlisted() || block::has_mirror() && ticks::source() != Source::Monotonic)
+            {
+                site.publish(category, name);
+            }
+        } else if is_settled {
+            site.settle(category.reference(), name.reference());
         }
+        Self::new(site, category, name, arguments_inline)
+    }
+
+    fn new(site: &Site, category: Text<'a>, name: Text<'a>, arguments_inline: bool) -> Self {
         let argument_words: usize =
             site.arguments().iter().map(|argument| argument.text().len().div_ceil(8)).sum();
         let inline_words =

@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::process::Command;
+use trace_format::record::{RecordHeader, RecordType};
+use trace_tests::archive::Value;
 use trace_tests::client::Client;
 use trace_tests::skip::skip;
 use trace_tests::{Archive, Sandbox};
@@ -28,6 +30,57 @@ fn a_full_buffer_keeps_a_prefix_and_counts_the_rest() {
     let stderr = String::from_utf8_lossy(&output.stderr);
     let dropped = THREADS * EVENTS - kept;
     assert!(stderr.contains(&format!("dropped {dropped} records")), "{kept} kept; {stderr}");
+}
+
+/// Where the definitions have no room, strings stand in their events. None of these is missing, and each has
+/// its own texts, whichever thread came to a site first.
+//= docs/buffer.md#a-full-durable-region
+#[test]
+fn a_program_with_more_strings_than_there_is_room_for_loses_nothing() {
+    const ROUNDS: u64 = 3;
+    const THREADS: u64 = 2;
+    const SITES: usize = 64;
+    for mode in ["oneshot", "circular", "streaming"] {
+        let sandbox = Sandbox::new();
+        let options = ["--buffering-mode", mode, "--buffer-size", "1"];
+        sandbox.record(&options, "strings", &[&ROUNDS.to_string()]);
+        let output = sandbox.trace(["check", "trace.fxt"]);
+        assert!(output.status.success(), "{mode}: {output:?}");
+        let archive = Archive::read(&sandbox.file("trace.fxt"));
+        assert_eq!(archive.losses, [], "{mode}");
+        let expected = SITES as u64 * ROUNDS * THREADS;
+        assert_eq!(archive.generated().into_values().collect::<Vec<_>>(), [expected], "{mode}");
+        let long = |name: &str, site: usize| format!("{name} {site} {}", "0123456789".repeat(70));
+        let mut found: Vec<(String, String, u64)> = Vec::new();
+        for event in &archive.events {
+            let [(argument, Value::Uint64(round))] = &event.event.arguments[..] else { panic!("{event:?}") };
+            found.push((event.name(), argument.to_str().into_owned(), *round));
+        }
+        let of_site = |site| {
+            let rounds = (0..ROUNDS).flat_map(|round| [round; THREADS as usize]);
+            rounds.map(move |round| (long("name", site), long("argument", site), round))
+        };
+        let mut all: Vec<_> = (0..SITES).flat_map(of_site).collect();
+        found.sort();
+        all.sort();
+        assert!(found == all, "{mode}: {} of {expected} events", found.len());
+        // Some found room, and most did not.
+        let bytes = fs::read(sandbox.file("trace.fxt")).unwrap();
+        let definitions = strings(&bytes);
+        assert!((20..2 * SITES).contains(&definitions), "{mode}: {definitions}");
+    }
+}
+
+/// How many strings an archive defines.
+fn strings(archive: &[u8]) -> usize {
+    let mut rest = archive;
+    let mut found = 0;
+    while let Some(header) = rest.first_chunk::<8>() {
+        let header = RecordHeader(u64::from_le_bytes(*header));
+        found += usize::from(header.record_type() == Some(RecordType::String));
+        rest = &rest[header.size().bytes()..];
+    }
+    found
 }
 
 //= docs/recording.md#what-is-lost

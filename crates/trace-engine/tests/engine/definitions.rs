@@ -51,6 +51,42 @@ fn strings_and_threads_without_room_stand_in_their_events() {
     }
 }
 
+/// What a site remembers of its strings holds for one run: without room, in the next run, and where that one
+/// has room again.
+//= docs/buffer.md#a-full-durable-region
+#[test]
+fn a_site_has_the_right_strings_without_room_and_with_it_again() {
+    let mixed = |n: u64| {
+        instant!("cat", "mixed", Scope::Thread, "n" => n, "unknown" => n + 1, "m" => n + 2);
+        instant!("unknown category", "known", Scope::Thread, "n" => n);
+        instant!("cat", "unknown name", Scope::Thread);
+    };
+    let lines = |n: u64| {
+        [
+            format!("instant t cat/mixed n=Uint64({n}) unknown=Uint64({}) m=Uint64({})", n + 1, n + 2),
+            format!("instant t unknown category/known n=Uint64({n})"),
+            "instant t cat/unknown name".to_owned(),
+        ]
+    };
+    for mode in MODES {
+        for (disposition, first_kept) in [(Disposition::Retain, 0), (Disposition::ClearEntire, 3)] {
+            let mut trace = Trace::start_in(mode, 64 << 10);
+            for text in ["cat", "known", "n", "m"] {
+                assert!(raw::string_index(text.as_bytes()).is_some());
+            }
+            fill();
+            (0..3).for_each(mixed);
+            trace.pause();
+            trace.resume(disposition);
+            (3..6).for_each(mixed);
+            let read = trace.stop();
+            let expected: Vec<_> = (first_kept..6).flat_map(lines).collect();
+            assert_eq!(read.lines(), expected, "{mode:?} {disposition:?}");
+            assert_eq!(read.findings.bad_records, 0, "{mode:?} {disposition:?}");
+        }
+    }
+}
+
 //= docs/buffer.md#dispositions
 #[test]
 fn a_run_that_clears_everything_has_room_for_definitions_again() {
@@ -144,7 +180,8 @@ fn what_was_short_is_counted_once() {
         .unwrap();
     // Its name, in a kernel object of 6 words, and its index.
     assert_eq!(trace.spare_word(LossReason::DurableFull), 24 + 16 + 24 + 48 + 24);
-    drop(trace.stop());
+    // As long as this is held no other test has a trace.
+    let _alone = trace.stop();
     assert_eq!(engine::state(), engine::State::Idle);
 }
 

@@ -582,7 +582,11 @@ fn alerts_reach_the_handler_and_the_trace_while_their_category_is_on() {
         trace_engine::alert!("alerting", name);
         trace_engine::alert!("silent", name);
     };
+    // As long as this is held no other test has a trace.
+    let alone = Trace::start(1 << 20, &[]).stop();
     raise("before");
+    assert_eq!(*crate::support::ALERTS.lock().unwrap(), [""; 0]);
+    drop(alone);
     // A site of that category stays off.
     let instant = || instant!("trace", "alert", Scope::Thread);
     // Indices of one trace are not those of the next.
