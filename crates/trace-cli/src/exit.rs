@@ -75,33 +75,9 @@ pub fn of_command(status: ExitStatus) -> u8 {
     u8::try_from(code).unwrap_or(u8::MAX)
 }
 
-/// How a command ended, in words: "exit status 3", "killed by SIGSEGV (core dumped)". "ended" where there is
-/// nothing to say of it.
-pub fn describe(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code @ 1..), _) => format!("exit status {code}"),
-        (_, Some(signal)) => {
-            let name = signal_hook::low_level::signal_name(signal);
-            let name = name.map_or_else(|| format!("signal {signal}"), str::to_owned);
-            let core = if status.core_dumped() { " (core dumped)" } else { "" };
-            format!("killed by {name}{core}")
-        }
-        _ => "ended".to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_commands_end_is_told_in_words() {
-        assert_eq!(describe(ExitStatus::from_raw(0)), "ended");
-        assert_eq!(describe(ExitStatus::from_raw(3 << 8)), "exit status 3");
-        assert_eq!(describe(ExitStatus::from_raw(9)), "killed by SIGKILL");
-        assert_eq!(describe(ExitStatus::from_raw(11 | 0x80)), "killed by SIGSEGV (core dumped)");
-        assert_eq!(describe(ExitStatus::from_raw(64)), "killed by signal 64");
-    }
 
     #[test]
     fn a_commands_end_becomes_the_tools() {

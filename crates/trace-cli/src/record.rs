@@ -25,6 +25,7 @@ use trace_protocol::controller::{
 };
 use trace_protocol::memory::{MemoryDumpLevel, MemoryDumps};
 use triggers::Triggers;
+use zx_sim::process::end_in_words;
 
 /// How often a quiet stream is written, in milliseconds.
 const WRITE_PERIOD: u64 = 1000;
@@ -117,6 +118,8 @@ fn record(
     announce(options, command.is_some());
     let mut triggers = Triggers::new(options, &recording)?;
     let end = wait_for_end(&mut recording, command.is_some(), options, &mut triggers)?;
+    // Reaped, it is known how it ended, and the manager does not wait for that.
+    command.as_mut().map(RecordedCommand::status);
     if recording.was_terminated()
         && let Some(command) = &command
     {
@@ -125,7 +128,7 @@ fn record(
     }
     let result = match end {
         End::ManagerGone => None,
-        _ => stop(&mut recording)?,
+        _ => stop(&mut recording, command.as_mut())?,
     };
     if let End::MaxSize(size) = end {
         say!("trace: stopped: what was recorded has reached {size}");
@@ -163,7 +166,7 @@ fn say_how_it_ended(stats: &mut [ProviderStats], pid: u64, status: ExitStatus, e
     let is_over =
         |word: &str| matches!(word, "ended" | "left") || word == "stopped" && end == End::CommandEnded;
     for stats in stats.iter_mut().filter(|stats| stats.pid == pid && is_over(&stats.disposition)) {
-        stats.disposition = exit::describe(status);
+        stats.disposition = end_in_words(status);
     }
 }
 
@@ -375,13 +378,17 @@ fn wait_for_end(
 }
 
 /// Stops, and waits until everybody's data has come.
-fn stop(recording: &mut Recording<'_>) -> Result<Option<StopResult>, Failure> {
+fn stop(
+    recording: &mut Recording<'_>,
+    mut command: Option<&mut RecordedCommand>,
+) -> Result<Option<StopResult>, Failure> {
     recording.request(SessionRequest::StopTracing(StopOptions { write_results: true }))?;
     loop {
         match recording.next(Some(Instant::now() + ASK_INTERVAL))? {
             // A manager that is alive answers this at once, whomever else it waits for.
             Happening::Timeout if recording.is_in_vain() => return Err(frozen()),
             Happening::Timeout => recording.request(SessionRequest::GetProgress)?,
+            Happening::CommandEnded => drop(command.as_mut().map(|command| command.status())),
             Happening::Response(SessionResponse::StopTracing(Ok(result))) => return Ok(Some(result)),
             Happening::Response(SessionResponse::StopTracing(Err(error))) => {
                 return Err(Failure::new(format!("unable to stop trace: {error:?}")));

@@ -2,6 +2,7 @@
 
 mod announcement;
 mod clients;
+mod ends;
 mod key;
 mod leaving;
 mod log;
@@ -282,6 +283,7 @@ impl Daemon {
             log::handle_time(now);
             self.listen_again(now);
             self.providers.handle_time(now, &self.waits, &mut self.events);
+            self.answer_stop(now);
             self.with_tasks(|tasks, wanted| tasks.handle_time(now, wanted));
             if self.output_deadline().is_some_and(|deadline| deadline <= now) {
                 self.fail_output("the client does not take the rest of its archive".to_owned());
@@ -414,6 +416,13 @@ impl Daemon {
         }
     }
 
+    /// Answers a Stop when it is known how everybody has ended.
+    fn answer_stop(&mut self, now: Instant) {
+        if let Some((client, result)) = self.providers.ends.look(now) {
+            self.reply(client, SessionResponse::StopTracing(Ok(result)));
+        }
+    }
+
     /// Says something to a client, which may be a task of ours.
     fn reply(&mut self, client: ClientId, response: SessionResponse) {
         if client == task::CLIENT {
@@ -499,6 +508,7 @@ impl Daemon {
             Action::ReplyStart(client, result) => {
                 self.reply(client, SessionResponse::StartTracing(result));
             }
+            Action::ReplyStop(client, Ok(result)) => self.providers.ends.hold(client, result),
             Action::ReplyStop(client, result) => {
                 self.reply(client, SessionResponse::StopTracing(result));
             }

@@ -1,9 +1,12 @@
 //! Koids and names of this process, and the death of others.
 
 use crate::error::{Error, Result};
+use crate::sys;
 use crate::wait::{Signals, wait_one};
 use rustix::process::{Pid, PidfdFlags};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use std::time::Instant;
 
 /// The koid of this process: its pid.
@@ -61,8 +64,82 @@ impl ProcessFd {
     }
 }
 
+impl ProcessFd {
+    /// How it ended, once its parent has reaped it, on Linux 6.15 and newer.
+    #[must_use]
+    pub fn exit_status(&self) -> Option<ExitStatus> {
+        sys::wait_status(self).map(ExitStatus::from_raw)
+    }
+}
+
+/// Names of the signals from 1 on that end a process, or stop it.
+const SIGNALS: [&str; 31] = [
+    "SIGHUP",
+    "SIGINT",
+    "SIGQUIT",
+    "SIGILL",
+    "SIGTRAP",
+    "SIGABRT",
+    "SIGBUS",
+    "SIGFPE",
+    "SIGKILL",
+    "SIGUSR1",
+    "SIGSEGV",
+    "SIGUSR2",
+    "SIGPIPE",
+    "SIGALRM",
+    "SIGTERM",
+    "SIGSTKFLT",
+    "SIGCHLD",
+    "SIGCONT",
+    "SIGSTOP",
+    "SIGTSTP",
+    "SIGTTIN",
+    "SIGTTOU",
+    "SIGURG",
+    "SIGXCPU",
+    "SIGXFSZ",
+    "SIGVTALRM",
+    "SIGPROF",
+    "SIGWINCH",
+    "SIGIO",
+    "SIGPWR",
+    "SIGSYS",
+];
+
+/// How a process ended, in words: "exit status 3", "killed by SIGSEGV (core dumped)". "ended" where there is
+/// nothing to say of it.
+#[must_use]
+pub fn end_in_words(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code @ 1..), _) => format!("exit status {code}"),
+        (_, Some(signal)) => {
+            let name = usize::try_from(signal - 1).ok().and_then(|place| SIGNALS.get(place));
+            let name = name.map_or_else(|| format!("signal {signal}"), |name| (*name).to_owned());
+            let core = if status.core_dumped() { " (core dumped)" } else { "" };
+            format!("killed by {name}{core}")
+        }
+        _ => "ended".to_owned(),
+    }
+}
+
 impl AsFd for ProcessFd {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_told_in_words() {
+        assert_eq!(end_in_words(ExitStatus::from_raw(0)), "ended");
+        assert_eq!(end_in_words(ExitStatus::from_raw(3 << 8)), "exit status 3");
+        assert_eq!(end_in_words(ExitStatus::from_raw(9)), "killed by SIGKILL");
+        assert_eq!(end_in_words(ExitStatus::from_raw(11 | 0x80)), "killed by SIGSEGV (core dumped)");
+        assert_eq!(end_in_words(ExitStatus::from_raw(31)), "killed by SIGSYS");
+        assert_eq!(end_in_words(ExitStatus::from_raw(64)), "killed by signal 64");
     }
 }

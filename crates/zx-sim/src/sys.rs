@@ -25,6 +25,29 @@ pub(crate) fn unread_by_peer(socket: &impl AsFd) -> Result<usize> {
     Ok(usize::try_from(bytes).unwrap_or(0))
 }
 
+/// The wait status of a process that has ended and was reaped, from Linux 6.15 on: `PIDFD_GET_INFO` of
+/// `linux/pidfd.h`.
+pub(crate) fn wait_status(process: &impl AsFd) -> Option<libc::c_int> {
+    /// The first version of `struct pidfd_info`, of 64 bytes.
+    #[repr(C)]
+    #[derive(Default)]
+    struct Info {
+        mask: u64,
+        cgroup: u64,
+        ids: [u32; 11],
+        exit_code: i32,
+    }
+    const _: () = assert!(size_of::<Info>() == 64);
+    /// `_IOWR(0xff, 11, struct pidfd_info)`.
+    const GET_INFO: libc::Ioctl = 0xc040_ff0b_u32 as libc::Ioctl;
+    const EXIT: u64 = 1 << 3;
+
+    let mut info = Info { mask: EXIT, ..Info::default() };
+    // SAFETY: the request reads and writes 64 bytes, which `info` has (S1).
+    let status = unsafe { libc::ioctl(process.as_fd().as_raw_fd(), GET_INFO, &raw mut info) };
+    (status == 0 && info.mask & EXIT != 0).then_some(info.exit_code)
+}
+
 /// Whether the program runs with rights its caller does not have.
 pub(crate) fn is_set_uid() -> bool {
     // SAFETY: a number in, a number out (S1).

@@ -4,6 +4,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
 use std::process::Output;
+use trace_tests::client::Client;
 use trace_tests::sandbox::Process;
 use trace_tests::{Archive, Sandbox, build, wait_for};
 
@@ -139,8 +140,11 @@ fn shape(text: &str) -> String {
 #[test]
 fn the_manager_stays_until_the_end_of_a_triggered_recording_is_told() {
     let sandbox = Sandbox::new();
-    let mut manager = sandbox.spawn("trace", &["manager", "--on-demand", "--idle-timeout", "10ms"]);
+    let mut manager = sandbox.spawn("trace", &["manager", "--on-demand", "--idle-timeout", "500ms"]);
+    // It has a client until it has a recording.
+    let client = Client::connect(&sandbox);
     succeeds(&sandbox, &["start", "--trigger", "stall:stop"]);
+    drop(client);
     let mut program = sandbox.spawn_recorded("stubborn", &["alert", "stall"]);
     program.say("now");
     assert_eq!(program.line(), "raised");
@@ -150,7 +154,7 @@ fn the_manager_stays_until_the_end_of_a_triggered_recording_is_told() {
     wait_for("the end of the recording", || is_complete().then_some(()));
     // One that is not needed has come and gone meanwhile.
     let elsewhere = Sandbox::new();
-    let output = elsewhere.spawn("trace", &["manager", "--on-demand", "--idle-timeout", "200ms"]).finish();
+    let output = elsewhere.spawn("trace", &["manager", "--on-demand", "--idle-timeout", "1s"]).finish();
     assert!(output.status.success(), "{output:?}");
     assert!(manager.is_running());
     let said = text(&succeeds(&sandbox, &["stop", "-o", "moved.json"]).stderr);

@@ -180,7 +180,7 @@ fn a_trace_that_cannot_be_written_any_further_keeps_what_is_whole() {
         assert!(kept <= limit, "{limit}: {kept}");
         assert!(kept + 600 > limit, "{limit}: {kept}");
         let archive = Archive::read(&file);
-        for events in archive.by_thread("event").values() {
+        for events in archive.by_thread_and_time("event").values() {
             assert!(events.iter().map(|event| event.u64("n")).eq(0..events.len() as u64), "{limit}");
         }
         let output = sandbox.trace(["recover"]);
@@ -188,7 +188,7 @@ fn a_trace_that_cannot_be_written_any_further_keeps_what_is_whole() {
         let archive = Archive::read(&sandbox.file("recovered.fxt"));
         let lost: u64 = archive.losses.iter().map(|loss| loss.count).sum();
         assert_eq!(archive.events.len() as u64 + lost, 80_000, "{limit}");
-        for events in archive.by_thread("event").values() {
+        for events in archive.by_thread_and_time("event").values() {
             assert!(events.iter().map(|event| event.u64("n")).eq(0..events.len() as u64), "{limit}");
         }
         assert!(!file.exists(), "{limit}");

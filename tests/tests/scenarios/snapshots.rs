@@ -179,6 +179,35 @@ fn said(output: &std::process::Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// Whether the kernel says how a process ended to others than its parent.
+fn knows_how_programs_end() -> bool {
+    let mut child = std::process::Command::new("true").spawn().unwrap();
+    let process = zx_sim::ProcessFd::open(child.id()).unwrap();
+    child.wait().unwrap();
+    process.exit_status().is_some()
+}
+
+/// How programs ended that the client did not start; the same words every time.
+//= docs/protocol.md#how-a-program-ended
+#[test]
+fn how_other_programs_ended_is_said() {
+    let says = |expected: &'static str| if knows_how_programs_end() { expected } else { "ended" };
+    let sandbox = Sandbox::new();
+    for round in 0..3 {
+        let file = format!("{round}.fxt");
+        said(&sandbox.trace(["start", "-o", &file]));
+        for arguments in [&["emit", "1", "1"][..], &["emit", "1", "2", "--exit", "3"], &["stubborn", "abort"]]
+        {
+            let _ = sandbox.command(arguments[0]).args(&arguments[1..]).output().unwrap();
+        }
+        let output = sandbox.trace(["stop", "--json"]);
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let ends = report["providers"].as_array().unwrap().iter().map(|one| one["end"].as_str().unwrap());
+        let ends: Vec<&str> = ends.map(|end| end.trim_end_matches(" (core dumped)")).collect();
+        assert_eq!(ends, ["ended", says("exit status 3"), says("killed by SIGABRT")], "{round}");
+    }
+}
+
 /// Runs a program to its end, however that is, and waits until the recording has what it left.
 fn run_to_its_end(sandbox: &Sandbox, name: &str, arguments: &[&str]) {
     let _ = sandbox.command(name).args(arguments).output().unwrap();
@@ -209,11 +238,12 @@ fn a_snapshot_has_what_ended_programs_recorded() {
             assert!(all == expected, "{mode}, {round}: {said}");
             let here = archive.events.iter().filter(|event| event.event.name.to_str() == "here").count();
             assert_eq!(here, 1, "{mode}, {round}: {said}");
-            let ended = |name: &str| {
-                said.lines()
-                    .any(|line| line.starts_with(&format!("trace: {name} (pid ")) && line.contains(" ended "))
+            let ended = |name: &str, how: &str| {
+                let is_named = |line: &&str| line.starts_with(&format!("trace: {name} (pid "));
+                said.lines().filter(is_named).any(|line| line.contains(how))
             };
-            assert!(ended("burst") && ended("stubborn"), "{mode}: {said}");
+            let killed = if knows_how_programs_end() { "): killed by SIGABRT" } else { "): ended " };
+            assert!(ended("burst", "): ended ") && ended("stubborn", killed), "{mode}: {said}");
             assert!(said.contains("trace: no time is covered by all of them\n"), "{mode}: {said}");
         }
         // The recording has everything once.

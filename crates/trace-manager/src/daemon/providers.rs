@@ -4,6 +4,7 @@ mod alerts;
 mod making;
 mod snapshots;
 
+use super::ends::Ends;
 use super::leaving::{End, Leaving};
 use super::log::log;
 use super::session_dir::{Beginning, SessionDir};
@@ -50,6 +51,7 @@ pub(super) struct Providers {
     providers: BTreeMap<ProviderId, Provider>,
     /// Those whose descriptors were just closed.
     pub leaving: Leaving,
+    pub ends: Ends,
     next_id: u32,
     /// Made for the first buffer of a session.
     session: Option<SessionDir>,
@@ -183,6 +185,7 @@ impl Providers {
             next_registration: 0,
             providers: BTreeMap::new(),
             leaving: Leaving::default(),
+            ends: Ends::default(),
             next_id: 1,
             session: None,
             beginning: None,
@@ -229,7 +232,8 @@ impl Providers {
     /// When [`Providers::handle_time`] is due.
     pub fn next_deadline(&self) -> Option<Instant> {
         let registration = self.registrations.first_key_value().map(|(_, (_, deadline))| *deadline);
-        registration.into_iter().chain(self.leaving.next_deadline()).min()
+        let others = [self.leaving.next_deadline(), self.ends.next_deadline()];
+        registration.into_iter().chain(others.into_iter().flatten()).min()
     }
 
     /// Serves a connection's only message.
@@ -416,6 +420,9 @@ impl Providers {
         let Some(provider) = self.providers.get(&id) else {
             return;
         };
+        if provider.tracee.is_some() {
+            self.ends.add(id, provider.process.clone());
+        }
         if provider.tracee.as_ref().is_some_and(|tracee| tracee.may_write) {
             self.leaving.add(id, end, provider.process.clone(), waits, events);
         } else {
@@ -442,6 +449,7 @@ impl Providers {
         });
         self.beginning = Some(Beginning { facts, output, head });
         self.kept = Kept::up_to(config.keep_ended_bytes);
+        self.ends = Ends::default();
         self.has_metadata = config.metadata;
         self.alerts = UnrecordedAlerts::default();
     }

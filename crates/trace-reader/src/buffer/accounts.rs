@@ -128,7 +128,8 @@ impl<S: Source> BufferReader<S> {
     pub fn unused(&self, durable_bytes: u64) -> Result<Vec<Range<u64>>, BufferError> {
         let layout = &self.header.layout;
         let durable_end = layout.durable + durable_bytes.min(layout.durable_bytes);
-        let mut parts: Vec<Range<u64>> = vec![durable_end..layout.durable + layout.durable_bytes];
+        let mut parts: Vec<Range<u64>> = Vec::new();
+        parts.push(durable_end..layout.durable + layout.durable_bytes);
         for (slab, word) in (0..).zip(self.slab_words(0, layout.slab_count())?) {
             if word == SlabWord::EMPTY {
                 let start = layout.slab(slab);

@@ -164,10 +164,15 @@ impl Providers {
 
     /// Readings of what ended programs have left, the newest first, and those of whom nothing is kept.
     pub fn snapshot_ended(&self, rate: TicksPerSecond) -> (VecDeque<Reading>, Vec<ProviderStats>) {
+        let named = |who: &ProviderStats| {
+            let mut who = who.clone();
+            self.ends.name(&mut who);
+            who
+        };
         let reading = |ended: &Ended| {
             let vmo = ended.vmo.duplicate().ok()?;
-            Some(ended.buffer.reading(&ended.who, vmo, rate))
+            Some(ended.buffer.reading(&named(&ended.who), vmo, rate))
         };
-        (self.kept.ended.iter().filter_map(reading).collect(), self.kept.given_up.iter().cloned().collect())
+        (self.kept.ended.iter().filter_map(reading).collect(), self.kept.given_up.iter().map(named).collect())
     }
 }

@@ -1,0 +1,166 @@
+//! How programs ended: what the system says of a process that its parent has reaped.
+//!
+//! A descriptor of a process tells that, from Linux 6.15 on, a moment after the process is dead, or a long
+//! time, as its parent likes. Nobody waits for it but the answer to a Stop, and no longer than a second after
+//! the program was gone.
+//= docs/protocol.md#how-a-program-ended
+
+use crate::core::ClientId;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use trace_format::units::ProviderId;
+use trace_protocol::controller::{ProviderStats, StopResult};
+use zx_sim::ProcessFd;
+use zx_sim::process::end_in_words;
+
+/// How long a program's parent gets to reap it.
+const REAP_WAIT: Duration = Duration::from_secs(1);
+/// How soon it is looked again, while an answer waits.
+const INTERVAL: Duration = Duration::from_millis(10);
+/// Programs of which it is remembered how they ended.
+const MOST: usize = 4096;
+
+/// The words that stand for "something was closed" until more is known.
+const CLOSED: [&str; 2] = ["ended", "left"];
+
+enum End {
+    Unknown { process: Rc<ProcessFd>, until: Instant },
+    Known(String),
+}
+
+/// How the programs of a session ended.
+#[derive(Default)]
+pub(super) struct Ends {
+    ends: BTreeMap<ProviderId, End>,
+    /// The answer to a Stop, and whose it is.
+    held: Option<(ClientId, StopResult)>,
+}
+
+impl End {
+    /// Looks what the system says; "left" of a program that lives, once its time is up.
+    fn look(&mut self, now: Instant) {
+        let Self::Unknown { process, until } = self else {
+            return;
+        };
+        if let Some(status) = process.exit_status() {
+            *self = Self::Known(end_in_words(status));
+        } else if *until <= now {
+            let word = if process.is_dead() { "ended" } else { "left" };
+            *self = Self::Known(word.to_owned());
+        }
+    }
+}
+
+impl Ends {
+    /// A program was just gone, or only its provider.
+    pub fn add(&mut self, id: ProviderId, process: Option<Rc<ProcessFd>>) {
+        let Some(process) = process else {
+            return;
+        };
+        if self.ends.len() == MOST {
+            self.ends.pop_first();
+        }
+        let until = Instant::now() + REAP_WAIT;
+        self.ends.entry(id).or_insert(End::Unknown { process, until });
+    }
+
+    /// Keeps the answer to a Stop until it is known how everybody in it has ended.
+    pub fn hold(&mut self, client: ClientId, result: StopResult) {
+        self.held = Some((client, result));
+    }
+
+    /// Looks how programs have ended. An answer that nothing is missing in any more.
+    pub fn look(&mut self, now: Instant) -> Option<(ClientId, StopResult)> {
+        self.ends.values_mut().for_each(|end| end.look(now));
+        let is_unknown = |stats: &ProviderStats| {
+            CLOSED.contains(&&*stats.disposition)
+                && matches!(self.ends.get(&ProviderId(stats.id)), Some(End::Unknown { .. }))
+        };
+        let (_, result) = self.held.as_ref()?;
+        if result.provider_stats.iter().any(is_unknown) {
+            return None;
+        }
+        let (client, mut result) = self.held.take()?;
+        result.provider_stats.iter_mut().for_each(|stats| self.name(stats));
+        Some((client, result))
+    }
+
+    /// Says how a program has ended, if that is known and no more is known already.
+    pub fn name(&self, stats: &mut ProviderStats) {
+        if let Some(End::Known(words)) = self.ends.get(&ProviderId(stats.id))
+            && CLOSED.contains(&&*stats.disposition)
+        {
+            stats.disposition.clone_from(words);
+        }
+    }
+
+    /// When to look again.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        let untils = self.ends.values().filter_map(|end| match end {
+            End::Unknown { until, .. } => Some(*until),
+            End::Known(_) => None,
+        });
+        let soon = self.held.as_ref().map(|_| Instant::now() + INTERVAL);
+        untils.chain(soon).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    const CLIENT: ClientId = ClientId(1);
+    const ID: ProviderId = ProviderId(7);
+
+    fn result(disposition: &str) -> StopResult {
+        let stats =
+            ProviderStats { id: ID.0, disposition: disposition.to_owned(), ..ProviderStats::default() };
+        StopResult { provider_stats: vec![stats] }
+    }
+
+    /// Until it is reaped nothing is known of it, and then all.
+    //= docs/protocol.md#how-a-program-ended
+    #[test]
+    fn an_answer_waits_until_a_program_is_reaped_and_no_longer() {
+        let mut shell = Command::new("sh");
+        let mut child = shell.args(["-c", "read line; exit 3"]).stdin(Stdio::piped()).spawn().unwrap();
+        let process = Rc::new(ProcessFd::open(child.id()).unwrap());
+        let mut ends = Ends::default();
+        ends.add(ID, Some(process.clone()));
+        ends.hold(CLIENT, result("left"));
+        let now = Instant::now();
+        assert_eq!(ends.look(now), None, "it lives");
+        drop(child.stdin.take());
+        let begin = Instant::now();
+        while !process.is_dead() {
+            assert!(begin.elapsed() < Duration::from_secs(60));
+        }
+        assert_eq!(ends.look(now), None, "it is not reaped");
+        child.wait().unwrap();
+        if process.exit_status().is_none() {
+            // An older kernel.
+            assert_eq!(ends.look(now + REAP_WAIT * 2), Some((CLIENT, result("ended"))));
+            return;
+        }
+        assert_eq!(ends.look(now), Some((CLIENT, result("exit status 3"))));
+        // What is known already is not less.
+        ends.hold(CLIENT, result("stopped"));
+        assert_eq!(ends.look(now), Some((CLIENT, result("stopped"))));
+    }
+
+    //= docs/protocol.md#how-a-program-ended
+    #[test]
+    fn a_program_that_lives_on_has_left() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let mut ends = Ends::default();
+        ends.add(ID, ProcessFd::open(child.id()).ok().map(Rc::new));
+        ends.hold(CLIENT, result("ended"));
+        let now = Instant::now();
+        assert_eq!(ends.look(now), None);
+        assert_eq!(ends.look(now + REAP_WAIT * 2), Some((CLIENT, result("left"))));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
+}
