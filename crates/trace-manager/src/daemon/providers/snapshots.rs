@@ -11,6 +11,8 @@ use trace_protocol::controller::ProviderStats;
 use trace_reader::buffer::{self, Activity, BufferReader, Period};
 use zx_sim::Vmo;
 
+/// Programs of which something is kept: each has a descriptor.
+const MAX_KEPT: usize = 256;
 /// Programs that are named though nothing of them is kept.
 const MAX_GIVEN_UP: usize = 100;
 /// Of a larger buffer the unused memory is given back on a thread of its own.
@@ -134,7 +136,7 @@ impl Kept {
             return self.give_up(who(id, provider, "ended"), tracee.vmo);
         }
         self.ended.push_front(Ended::new(id, provider, tracee, has_metadata));
-        while self.ended.iter().map(|ended| ended.used_bytes).sum::<u64>() > self.most_bytes {
+        while self.has_too_much() {
             let Some(Ended { who, vmo, .. }) = self.ended.pop_back() else {
                 return;
             };
@@ -142,10 +144,18 @@ impl Kept {
         }
     }
 
+    fn has_too_much(&self) -> bool {
+        let used_bytes: u64 = self.ended.iter().map(|ended| ended.used_bytes).sum();
+        used_bytes > self.most_bytes || self.ended.len() > MAX_KEPT
+    }
+
     fn give_up(&mut self, who: ProviderStats, vmo: Vmo) {
         // Giving the pages of a large one back takes a while: not here.
         drop(vmo.into_handle());
-        let problem = "it is not kept, as --keep-ended has no room for it".to_owned();
+        let problem = match self.ended.len() < MAX_KEPT {
+            true => "it is not kept, as --keep-ended has no room for it".to_owned(),
+            false => format!("it is not kept, as {MAX_KEPT} newer ones are"),
+        };
         self.given_up.truncate(MAX_GIVEN_UP - 1);
         self.given_up.push_front(ProviderStats { problem, ..who });
     }
@@ -174,5 +184,64 @@ impl Providers {
             Some(ended.buffer.reading(&named(&ended.who), vmo, rate))
         };
         (self.kept.ended.iter().filter_map(reading).collect(), self.kept.given_up.iter().map(named).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::Uid;
+
+    /// Adds a program that has a buffer of 64 KiB, of which nothing is known.
+    fn add(kept: &mut Kept, id: u32) {
+        let provider = Provider {
+            name: "app".to_owned(),
+            pid: 1,
+            uid: Uid(0),
+            channel: None,
+            process: None,
+            tracee: None,
+            dumps_memory: false,
+            parent: None,
+            records_alerts: true,
+        };
+        let size = 64 << 10;
+        let tracee = Tracee {
+            vmo: Vmo::anonymous("buffer", size).unwrap(),
+            size,
+            mode: BufferingMode::Oneshot,
+            fifo: None,
+            progress: None,
+            saved_halves: 0,
+            may_write: false,
+            has_started: true,
+            made: 1,
+            ended: Some(2),
+        };
+        kept.add(ProviderId(id), &provider, tracee, false);
+    }
+
+    fn ids<'a>(who: impl Iterator<Item = &'a ProviderStats>) -> Vec<u32> {
+        who.map(|who| who.id).collect()
+    }
+
+    //= docs/protocol.md#snapshot
+    #[test]
+    fn so_many_bytes_and_so_many_programs_are_kept() {
+        let mut kept = Kept::up_to(3 * (64 << 10));
+        (1..=5).for_each(|id| add(&mut kept, id));
+        assert_eq!(ids(kept.ended.iter().map(|ended| &ended.who)), [5, 4, 3]);
+        assert_eq!(ids(kept.given_up.iter()), [2, 1]);
+        assert_eq!(kept.given_up[0].problem, "it is not kept, as --keep-ended has no room for it");
+
+        let mut kept = Kept::up_to(u64::MAX);
+        (1..=256 + 150).for_each(|id| add(&mut kept, id));
+        assert_eq!(ids(kept.ended.iter().map(|ended| &ended.who)), (151..=406).rev().collect::<Vec<_>>());
+        assert_eq!(ids(kept.given_up.iter()), (51..=150).rev().collect::<Vec<_>>());
+        assert_eq!(kept.given_up[0].problem, "it is not kept, as 256 newer ones are");
+
+        let mut kept = Kept::default();
+        add(&mut kept, 1);
+        assert_eq!((kept.ended.len(), ids(kept.given_up.iter())), (0, vec![1]));
     }
 }
