@@ -1,8 +1,11 @@
 //! Programs that fork: no child writes into its parent's buffer, and each is a provider of its own.
 
+use rustix::process::Signal;
 use std::collections::BTreeMap;
 use trace_format::kernel_object::TYPE_PROCESS;
 use trace_reader::{Item, Reader, Value};
+use trace_tests::sandbox::kill;
+use trace_tests::scene::wait_for_death;
 use trace_tests::{Archive, Sandbox, wait_for};
 
 fn record(what: &[&str]) -> Archive {
@@ -140,4 +143,28 @@ fn three_hundred_children_alive_at_once_are_recorded_and_the_archive_says_whose_
     let children: BTreeMap<u64, u64> = children.map(|event| (event.event.process.0, pid)).collect();
     assert_eq!(parents(&sandbox.file("trace.fxt")), children);
     assert!(sandbox.trace(["check", "trace.fxt"]).status.success());
+}
+
+/// Also where client and manager died before anything of them was in the archive.
+//= docs/recovery.md#what-is-recovered
+#[test]
+fn a_recovered_archive_says_whose_children_they_are() {
+    let sandbox = Sandbox::new();
+    let recording = sandbox.spawn("trace", &["record", "--buffering-mode", "oneshot"]);
+    wait_for("the recording", || recording.stderr_so_far().contains("press Ctrl-C").then_some(()));
+    recording.signal(Signal::STOP);
+    let program = sandbox.spawn_recorded("forking", &["events"]);
+    let pid = u64::from(program.pid());
+    assert!(program.finish().status.success());
+    for pid in [sandbox.manager_pid().unwrap(), recording.pid()] {
+        kill(pid, Signal::KILL);
+        wait_for_death(pid);
+    }
+    let output = sandbox.trace(["recover"]);
+    assert!(output.status.success(), "{output:?}");
+    let archive = Archive::read(&sandbox.file("recovered.fxt"));
+    let children = archive.events.iter().filter(|event| event.name() == "child");
+    let children: BTreeMap<u64, u64> = children.map(|event| (event.event.process.0, pid)).collect();
+    assert_eq!(children.len(), 1);
+    assert_eq!(parents(&sandbox.file("recovered.fxt")), children);
 }

@@ -68,7 +68,8 @@ mod tests {
         std::fs::DirBuilder::new().mode(0o700).create(&directory).unwrap();
         let began = u64::try_from(began.as_nanos()).unwrap();
         let facts = SessionFacts::new(BufferMode::Oneshot, 1, began, Vec::new());
-        let provider = ProviderFacts { id: 1, name: name.to_owned(), pid: 7, bytes: 4096 * pages as u64 };
+        let provider =
+            ProviderFacts { id: 1, name: name.to_owned(), pid: 7, bytes: 4096 * pages as u64, parent: None };
         let mut writer = Writer::open(&directory).unwrap();
         for entry in [
             Entry::Session(facts),

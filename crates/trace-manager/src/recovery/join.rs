@@ -3,6 +3,7 @@
 
 use super::manifest::{Buffer, OutputFacts};
 use super::{Error, HEAD_FILE, Leftover, Recovered, files};
+use crate::archive::facts::Forked;
 use crate::archive::transfer::{BufferOf, Progress, Transfer};
 use crate::archive::{self, facts};
 use crate::core::Part;
@@ -14,7 +15,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trace_format::buffer::BufferMode;
-use trace_format::units::{ProviderId, TicksPerSecond};
+use trace_format::units::{Koid, ProviderId, TicksPerSecond};
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::ProviderStats;
 use trace_reader::buffer::Period;
@@ -159,7 +160,7 @@ impl Leftover {
             is_accounted: mode != BufferingMode::Streaming || so_far.is_some() || buffer.saved.is_none(),
             period: period_since(session.wall_clock_ns),
             may_be_blank: true,
-            forked: None,
+            forked: facts.parent.map(|parent| Forked { process: Koid(facts.pid), parent: Koid(parent) }),
         };
         let progress = so_far.map_or_else(Progress::default, Progress::resume);
         let mut transfer = Transfer::new(of, progress, vmo, Part::Rest { is_quiet: !is_live });

@@ -75,6 +75,9 @@ pub struct ProviderFacts {
     pub pid: u64,
     /// Size of its buffer.
     pub bytes: u64,
+    /// The process that it was forked from, where the archive is to say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<u64>,
 }
 
 impl ProviderFacts {
@@ -480,7 +483,8 @@ mod tests {
     }
 
     fn provider(id: u32) -> ProviderFacts {
-        ProviderFacts { id, name: format!("app {id}"), pid: 40 + u64::from(id), bytes: 1 << 20 }
+        let (name, pid) = (format!("app {id}"), 40 + u64::from(id));
+        ProviderFacts { id, name, pid, bytes: 1 << 20, parent: None }
     }
 
     fn part(half: Option<u32>, begin: u64) -> PartFacts {

@@ -55,7 +55,13 @@ impl Providers {
             }
         };
         let provider = self.providers.get_mut(&id).ok_or("it is gone")?;
-        let facts = ProviderFacts { id: id.0, name: provider.name.clone(), pid: provider.pid, bytes: size };
+        let facts = ProviderFacts {
+            id: id.0,
+            name: provider.name.clone(),
+            pid: provider.pid,
+            bytes: size,
+            parent: provider.forked(self.has_metadata).map(|forked| forked.parent.0),
+        };
         let backing = Backing::begin(session.path(), &facts.file_name(), size).map_err(text)?;
         self.unready.push_back(Unready { id, backing, facts, mode, categories, next: Vec::new() });
         Ok(())
