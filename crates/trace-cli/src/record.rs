@@ -162,7 +162,8 @@ fn record(
 /// Of its own child the client knows more than the manager, which sees only that something was closed.
 //= docs/recording.md#how-a-program-ended
 fn say_how_it_ended(stats: &mut [ProviderStats], pid: u64, status: ExitStatus, end: End) {
-    // Who drops its provider and ends has been told to stop in between, or not.
+    // A command that drops its provider and then ends may or may not have received the Stop in between: that
+    // is chance, so "stopped" is replaced too.
     let is_over =
         |word: &str| matches!(word, "ended" | "left") || word == "stopped" && end == End::CommandEnded;
     for stats in stats.iter_mut().filter(|stats| stats.pid == pid && is_over(&stats.disposition)) {

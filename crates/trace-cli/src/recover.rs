@@ -40,7 +40,7 @@ pub fn remind() {
     }
 }
 
-/// Recordings that were cut off, and that nobody has recovered.
+/// Recordings that were cut off and have not been recovered yet.
 pub fn waiting() -> Vec<Session> {
     let directories = connection::directories();
     let sessions = directories.iter().flat_map(|directory| sessions_of(directory));

@@ -165,7 +165,8 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
     }
     // Managers that keep ends of recordings say the size of each provider's buffer.
     let buffer_size = status.as_ref().map_or(0, |status| status.config.buffer_size_megabytes_hint);
-    // Where none is active, one that an alert has ended may not be told of yet.
+    // The manager answers without an active recording too, if an alert ended one and its end was not reported
+    // yet.
     let TaskEnd { options: task, result, triggered } =
         match ask(&mut connection, TaskRequest::End(ONLY), None)? {
             TaskResponse::End(Ok(ended)) => ended,

@@ -52,7 +52,7 @@ pub fn send_alert(site: &Site, name: &str) {
         return;
     };
     let name = truncate(name, MAX_ALERT_BYTES);
-    // First: the recording may end as soon as the handler has told of the alert.
+    // The event is written first, because the recording may end as soon as the manager hears of the alert.
     write(name);
     tell(name);
 }

@@ -145,7 +145,8 @@ impl ThreadBlock {
         self.is_replaced.load(Ordering::Relaxed) != 0
     }
 
-    /// Events that were left by a jump, as none of those under way will end; each is told once.
+    /// How many events the thread has left by a jump since the last call. It has to be known that none of the
+    /// events under way will end.
     pub fn take_left_events(&self) -> u32 {
         let under_way = self.events_under_way();
         under_way.saturating_sub(self.left_counted.swap(under_way, Ordering::Relaxed))

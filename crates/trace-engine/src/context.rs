@@ -27,7 +27,7 @@ pub struct Config {
     pub categories: Categories,
     /// Who is told of alerts.
     pub alert: AlertHandler,
-    /// Who is woken when half of a stream is full; by default nobody.
+    /// Called when half of a stream is full while the dispatcher sleeps. Does nothing by default.
     pub wake: WakeHandler,
 }
 

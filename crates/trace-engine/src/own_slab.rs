@@ -1,9 +1,9 @@
 //! The slab that a thread writes into, and how it changes hands between the thread, the dispatcher, and
 //! threads that find no room of their own.
 //!
-//! Whoever takes the slab's number out of the control block, by an exchange, has the slab. The number comes
-//! with a count of the slabs that the thread had: a thread that closes its slab and gets the same one again
-//! has another number, so that no exchange that was prepared before takes the new one.
+//! The thread that takes the slab's number out of the control block, by an exchange, has the slab. The number
+//! comes with a count of the slabs that the thread had: a thread that closes its slab and gets the same one
+//! again has another number, so that no exchange that was prepared before takes the new one.
 
 use crate::claim::{Claims, Refusal};
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -17,7 +17,8 @@ pub(crate) struct OwnSlab {
     pub end: AtomicUsize,
     /// Records written since the slab was taken.
     pub events: AtomicU64,
-    /// Which slab it is: see [`Ownership`]. Whoever takes it out closes the slab, or leaves it to others.
+    /// Which slab it is: see [`Ownership`]. The thread that takes it out closes the slab, or leaves it to
+    /// others.
     pub ownership: AtomicU64,
     /// Not 0 when the thread had a slab before in this context.
     pub had_slab: AtomicU32,

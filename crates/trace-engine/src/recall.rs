@@ -62,7 +62,7 @@ impl Context {
                 self.recall_from.store(number + 1, Ordering::Relaxed);
             }
             if revoked.iter().any(Option::is_some) {
-                // Whoever begins an event behind this finds no space.
+                // A thread that begins an event after this fence finds no space.
                 fence(Ordering::SeqCst);
                 if !sys::fence_all_threads() {
                     return false;
@@ -97,7 +97,7 @@ impl Context {
     }
 
     /// Leaves what a thread has not used of its slab to others, if the thread is still outside of its events
-    /// and nobody was faster.
+    /// and neither it nor another pass has taken the slab out meanwhile.
     fn leave_idle(&self, block: &ThreadBlock, own: &OwnSlab, ownership: Ownership) -> bool {
         let last = block.latest.load(Ordering::Relaxed);
         self.recalling.fetch_add(1, Ordering::SeqCst);

@@ -20,7 +20,7 @@ use trace_protocol::memory::MemoryDumpLevel;
 /// Alerts that wait for what they lead to; more are not obeyed.
 const MAX_WAITING: usize = 16;
 
-/// How long that is where nobody says.
+/// The cooldown when --cooldown is not given.
 const COOLDOWN: Duration = Duration::from_secs(10);
 
 /// An alert after its snapshot.

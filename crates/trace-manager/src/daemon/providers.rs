@@ -448,6 +448,7 @@ impl Providers {
             uid: uid.0,
         });
         self.beginning = Some(Beginning { facts, output, head });
+        self.end_snapshots();
         self.kept = Kept::up_to(config.keep_ended_bytes);
         self.ends = Ends::default();
         self.has_metadata = config.metadata;
@@ -631,7 +632,7 @@ impl Providers {
 
     /// The session ends: no more snapshots of it are taken.
     pub fn end_snapshots(&mut self) {
-        self.kept = Kept::default();
+        self.kept.end();
     }
 
     /// No provider has a part in the session any more. What is in no archive stays.

@@ -69,7 +69,7 @@ fn a_thread_that_leaves_events_by_jumps_goes_on_writing() {
     })
     .join()
     .unwrap();
-    // Nobody waits a minute for what never ends.
+    // An event that never ends must not hold up the stop until its deadline of a minute.
     assert_eq!(engine::stop(later()).unwrap().stragglers, 3);
     end.send(()).unwrap();
     thread.join().unwrap();

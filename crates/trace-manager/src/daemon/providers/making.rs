@@ -136,6 +136,7 @@ impl Providers {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::provider;
     use super::*;
     use crate::core::Uid;
     use crate::daemon::providers::Provider;
@@ -151,17 +152,7 @@ mod tests {
         providers.begin_session(&TraceConfig::default(), Uid(0), Vec::new());
         let channels = (1..=count).map(|id| {
             let (ours, theirs) = Channel::pair().unwrap();
-            let provider = Provider {
-                name: "app".to_owned(),
-                pid: 1,
-                uid: Uid(0),
-                channel: Some(ours),
-                process: None,
-                tracee: None,
-                dumps_memory: false,
-                parent: None,
-                records_alerts: true,
-            };
+            let provider = Provider { channel: Some(ours), ..provider() };
             providers.providers.insert(ProviderId(id), provider);
             theirs
         });

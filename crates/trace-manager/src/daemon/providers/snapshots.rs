@@ -144,6 +144,13 @@ impl Kept {
         }
     }
 
+    /// Keeps nothing any more.
+    pub fn end(&mut self) {
+        // Giving the pages of large buffers back takes a while: not here.
+        self.ended.drain(..).for_each(|ended| drop(ended.vmo.into_handle()));
+        *self = Self::default();
+    }
+
     fn has_too_much(&self) -> bool {
         let used_bytes: u64 = self.ended.iter().map(|ended| ended.used_bytes).sum();
         used_bytes > self.most_bytes || self.ended.len() > MAX_KEPT
@@ -189,22 +196,11 @@ impl Providers {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::provider;
     use super::*;
-    use crate::core::Uid;
 
     /// Adds a program that has a buffer of 64 KiB, of which nothing is known.
     fn add(kept: &mut Kept, id: u32) {
-        let provider = Provider {
-            name: "app".to_owned(),
-            pid: 1,
-            uid: Uid(0),
-            channel: None,
-            process: None,
-            tracee: None,
-            dumps_memory: false,
-            parent: None,
-            records_alerts: true,
-        };
         let size = 64 << 10;
         let tracee = Tracee {
             vmo: Vmo::anonymous("buffer", size).unwrap(),
@@ -218,7 +214,7 @@ mod tests {
             made: 1,
             ended: Some(2),
         };
-        kept.add(ProviderId(id), &provider, tracee, false);
+        kept.add(ProviderId(id), &provider(), tracee, false);
     }
 
     fn ids<'a>(who: impl Iterator<Item = &'a ProviderStats>) -> Vec<u32> {

@@ -2,6 +2,21 @@
 
 use super::*;
 
+/// A provider without a connection.
+pub(super) fn provider() -> Provider {
+    Provider {
+        name: "app".to_owned(),
+        pid: 1,
+        uid: Uid(0),
+        channel: None,
+        process: None,
+        tracee: None,
+        dumps_memory: false,
+        parent: None,
+        records_alerts: true,
+    }
+}
+
 //= docs/protocol.md#registry
 #[test]
 fn names_of_providers_have_no_control_characters() {
@@ -33,17 +48,7 @@ fn a_user_can_have_so_many_providers_and_others_have_theirs() {
     let (one, other) = (Uid(1000), Uid(1001));
     for id in 0..MAX_PROVIDERS_OF_A_USER {
         assert_eq!(providers.refusal(&registration, one), None);
-        let provider = Provider {
-            name: "app".to_owned(),
-            pid: 1,
-            uid: one,
-            channel: None,
-            process: None,
-            tracee: None,
-            dumps_memory: false,
-            parent: None,
-            records_alerts: true,
-        };
+        let provider = Provider { uid: one, ..provider() };
         providers.providers.insert(ProviderId(id as u32), provider);
     }
     let reason = "4096 programs of this user are registered already".to_owned();
