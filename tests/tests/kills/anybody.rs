@@ -184,21 +184,32 @@ impl Stage {
     fn wait_for_moment(&mut self, trial: &Trial) {
         let sum = |program: &Program| program.counted().iter().sum::<u64>();
         let [program, second] = &self.programs;
-        match trial.when {
+        let before = match trial.when {
             When::Sometime(events) => {
                 wait_for("events", || (sum(program) + sum(second) > events).then_some(()));
+                [program.counted(), second.counted()]
             }
             When::AroundItsEnd(_) => {
-                while program.counted().iter().any(|counted| *counted < trial.limit()) {
+                // Its end is that of the recording, and may be long past when a busy machine lets this look
+                // again: what the second program has written counts as long as the first was seen to write.
+                let mut while_it_wrote = vec![0; THREADS];
+                loop {
+                    let by_second = second.counted();
+                    let by_program = program.counted();
+                    if by_program.iter().all(|counted| *counted >= trial.limit()) {
+                        break [by_program, while_it_wrote];
+                    }
+                    while_it_wrote = by_second;
                     spin(Duration::from_micros(50));
                 }
             }
             When::AroundTheStop(_) => {
                 wait_for("events", || (sum(program).min(sum(second)) > 1000).then_some(()));
+                [program.counted(), second.counted()]
             }
-        }
-        for program in &mut self.programs {
-            program.before = program.counted();
+        };
+        for (program, before) in self.programs.iter_mut().zip(before) {
+            program.before = before;
         }
         match trial.when {
             When::Sometime(_) => {}
