@@ -159,7 +159,7 @@ fn empty(status: StatusCode) -> Response<Content> {
     response
 }
 
-/// A file below a directory; never one beside it.
+/// A file below a directory; never one beside it, wherever links lead.
 fn below(directory: &Path, url: &str) -> Option<PathBuf> {
     let relative = Path::new(url.trim_start_matches('/'));
     if !relative.components().all(|component| matches!(component, Component::Normal(_))) {
@@ -167,7 +167,8 @@ fn below(directory: &Path, url: &str) -> Option<PathBuf> {
     }
     let path = directory.join(relative);
     let path = if path.is_dir() { path.join("index.html") } else { path };
-    path.is_file().then_some(path)
+    let is_below = path.canonicalize().ok()?.starts_with(directory.canonicalize().ok()?);
+    (is_below && path.is_file()).then_some(path)
 }
 
 /// A name as a part of an address.
@@ -266,7 +267,14 @@ mod tests {
         }
         assert_eq!(below(&ui, "/"), Some(ui.join("index.html")));
         assert_eq!(below(&ui, "/v1/a.js"), Some(ui.join("v1/a.js")));
-        for url in ["/../secret", "/v1/../../secret", "//etc/passwd", "/missing", "/v1"] {
+        std::os::unix::fs::symlink("v1/a.js", ui.join("inside.js")).unwrap();
+        assert_eq!(below(&ui, "/inside.js"), Some(ui.join("inside.js")));
+        std::os::unix::fs::symlink("../secret", ui.join("outside")).unwrap();
+        std::os::unix::fs::symlink("..", ui.join("above")).unwrap();
+        let leading_out = ["/outside", "/above/secret"];
+        for url in
+            ["/../secret", "/v1/../../secret", "//etc/passwd", "/missing", "/v1"].iter().chain(&leading_out)
+        {
             assert_eq!(below(&ui, url), None, "{url}");
         }
         let site = site(directory.path(), Some(ui));
