@@ -25,6 +25,8 @@ pub static ALERTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// How often the dispatcher of a stream was woken.
 pub static WAKES: AtomicU32 = AtomicU32::new(0);
 const RATE: u64 = 1_000_000_000;
+/// How long a busy machine may keep a thread from leaving an event.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What the engine writes into.
 enum Memory {
@@ -161,7 +163,7 @@ impl Trace {
     }
 
     pub fn wait_for_slabs(&self, count: usize) {
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + PATIENCE;
         while self.slabs_used() < count {
             assert!(Instant::now() < deadline, "nobody writes");
         }
@@ -169,7 +171,7 @@ impl Trace {
 
     /// Ends the run; another may follow.
     pub fn pause(&self) {
-        let stopped = engine::stop(Instant::now() + Duration::from_secs(5)).unwrap();
+        let stopped = engine::stop(Instant::now() + PATIENCE).unwrap();
         assert_eq!(stopped.stragglers, 0);
     }
 
@@ -235,7 +237,7 @@ impl Trace {
     /// Reads what is left and gives the buffer back.
     pub fn end(mut self) -> Read {
         self.read(Part::Rest(Activity::Quiet));
-        engine::terminate(Instant::now() + Duration::from_secs(5)).unwrap();
+        engine::terminate(Instant::now() + PATIENCE).unwrap();
         self.parse()
     }
 
