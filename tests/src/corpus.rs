@@ -130,9 +130,10 @@ pub fn expected(bytes: &[u8]) -> String {
         text.push_str(&format!("{}\n", Line(&record)));
     }
     let report = check_slice(bytes, Limits::default()).expect("a trace");
-    for problem in report.problems {
-        let offset = problem.first[0].offset.0;
-        text.push_str(&format!("! {} {} {offset:#010x}\n", problem.kind, problem.count));
+    let problems = report.problems.iter().map(|problem| ('!', problem));
+    for (mark, found) in problems.chain(report.remarks.iter().map(|remark| ('~', remark))) {
+        let offset = found.first[0].offset.0;
+        text.push_str(&format!("{mark} {} {} {offset:#010x}\n", found.kind, found.count));
     }
     text
 }

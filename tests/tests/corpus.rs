@@ -9,7 +9,7 @@ use trace_format::record::Record;
 use trace_format::sink::Sink;
 use trace_reader::check::{KINDS, Limits, check, check_slice};
 use trace_reader::dump::{Line, RawLine};
-use trace_reader::{Item, Reader, Records};
+use trace_reader::{Disorder, Item, Reader, Records};
 use trace_tests::Sandbox;
 use trace_tests::corpus::{File, TABLE_HEADING, directory, expected, files, table};
 
@@ -47,7 +47,7 @@ fn every_kind_of_record_and_problem_is_there() {
     let mut problems = BTreeSet::new();
     for file in files() {
         for line in expected(&file.bytes).lines() {
-            match line.strip_prefix("! ") {
+            match line.strip_prefix("! ").or_else(|| line.strip_prefix("~ ")) {
                 Some(problem) => problems.insert(problem.split(' ').next().unwrap().to_owned()),
                 None => kinds.insert(line.split(' ').nth(3).unwrap().to_owned()),
             };
@@ -162,7 +162,7 @@ fn any_cut_gives_the_records_before_it() {
             assert!(whole.starts_with(&found), "{} cut at {cut}", file.name);
             let expected = ends.iter().filter(|end| **end <= cut).count();
             assert_eq!(found.len(), expected, "{} cut at {cut}", file.name);
-            let Ok(report) = check(&file.bytes[..cut], Limits::default()) else {
+            let Ok(report) = check(&file.bytes[..cut], Limits::default(), &Disorder::default()) else {
                 assert!(cut < 8, "{} cut at {cut}", file.name);
                 continue;
             };
@@ -203,7 +203,8 @@ fn survive(bytes: &[u8]) {
         }
     }
     let report = check_slice(bytes, Limits::default()).expect("it was a trace before");
-    let streamed = check(bytes, Limits::default()).expect("it was a trace before");
+    let disorder = Disorder::find(bytes).expect("it was a trace before");
+    let streamed = check(bytes, Limits::default(), &disorder).expect("it was a trace before");
     assert_eq!(report.problems, streamed.problems);
     assert_eq!(report.bytes, bytes.len() as u64);
     let _ = trace_convert::catapult::convert(bytes, std::io::sink());
@@ -215,7 +216,10 @@ fn the_tool_prints_what_the_corpus_says() {
     for file in files() {
         let path = directory().join(&file.name).with_added_extension("fxt");
         let text = String::from_utf8(committed(&file, "txt")).unwrap();
-        let (problems, lines): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with("! "));
+        let (found, lines): (Vec<&str>, Vec<&str>) =
+            text.lines().partition(|line| line.starts_with("! ") || line.starts_with("~ "));
+        let (problems, remarks): (Vec<&str>, Vec<&str>) =
+            found.into_iter().partition(|line| line.starts_with("! "));
         let run = |arguments: &[&str]| {
             let output = sandbox.trace(arguments.iter().map(OsStr::new).chain([path.as_os_str()]));
             (String::from_utf8(output.stdout).expect("text"), output.status.code())
@@ -228,16 +232,21 @@ fn the_tool_prints_what_the_corpus_says() {
         let (json, code) = run(&["check", "--json"]);
         assert_eq!(code, Some(i32::from(!problems.is_empty())), "{}", file.name);
         let report: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-        let found: Vec<String> = report["problems"]
-            .as_array()
-            .expect("a list")
-            .iter()
-            .map(|problem| {
-                let offset = problem["first"][0]["offset"].as_u64().expect("a number");
-                format!("! {} {} {offset:#010x}", problem["kind"].as_str().expect("text"), problem["count"])
-            })
-            .collect();
-        assert_eq!(found, problems, "{}", file.name);
+        let found = |kind: &str, mark: char| -> Vec<String> {
+            let found = report[kind].as_array().expect("a list").iter();
+            found
+                .map(|found| {
+                    let offset = found["first"][0]["offset"].as_u64().expect("a number");
+                    format!(
+                        "{mark} {} {} {offset:#010x}",
+                        found["kind"].as_str().expect("text"),
+                        found["count"]
+                    )
+                })
+                .collect()
+        };
+        assert_eq!(found("problems", '!'), problems, "{}", file.name);
+        assert_eq!(found("remarks", '~'), remarks, "{}", file.name);
 
         let (raw, _) = run(&["dump", "--raw"]);
         assert_eq!(raw.lines().count(), lines.len(), "{}", file.name);

@@ -2,13 +2,12 @@
 
 use crate::args::Check;
 use crate::exit::{FAILURE, Failure, USAGE};
-use crate::input::{as_archive, name, open, problem};
-use crate::progress;
+use crate::input::{Scanned, name, problem, scan};
 use crate::stdio;
 use serde_json::json;
 use std::fmt::Write as _;
 use trace_format::shown::Shown;
-use trace_reader::check::{Limits, Report, check};
+use trace_reader::check::{Finding, Limits, Problem, Report, check};
 use trace_reader::item::Nanos;
 
 /// Events and context switches whose times are compared; more are not.
@@ -17,18 +16,15 @@ const MAX_CLOCK_TIMES: usize = 100_000_000;
 /// Checks a trace; the exit code says how it went.
 pub fn run(options: &Check) -> Result<u8, Failure> {
     let unreadable = |text: String| Failure { code: USAGE, text };
-    let file = open(&options.input).map_err(|failure| unreadable(failure.text))?;
-    let bytes = file.metadata().map_or(0, |metadata| metadata.len());
-    let bar = progress::bar("checking", bytes);
     let limits = Limits {
         table_bytes: options.table_size.saturating_mul(1 << 20),
         open_spans: options.open_spans,
         clock_times: if options.clocks { MAX_CLOCK_TIMES } else { 0 },
     };
     let name = name(&options.input);
-    let archive = as_archive(progress::reading(file, &bar));
-    let archive = archive.map_err(|error| unreadable(format!("cannot read {name}: {error}")))?;
-    let report = check(archive, limits);
+    let scanned = scan(&options.input, "checking").map_err(|failure| unreadable(failure.text));
+    let (Scanned { archive, disorder, .. }, bar) = scanned?;
+    let report = check(archive, limits, &disorder);
     bar.finish_and_clear();
     let report = report.map_err(|error| unreadable(format!("{name}: {}", problem(&error))))?;
     let counted = |kind: &&str| !options.allow.iter().any(|allowed| allowed == kind);
@@ -91,6 +87,10 @@ fn human(name: &str, report: &Report, allowed: &[String]) -> String {
     for (count, what) in unknown(report) {
         let _ = writeln!(text, "skipped: {count} {what} of a later version of the format");
     }
+    for remark in &report.remarks {
+        let _ = writeln!(text, "{}: {} (a remark)", remark.kind, remark.count);
+        tell_places(&mut text, remark);
+    }
     for (provider, clock) in &report.clocks {
         let _ = writeln!(
             text,
@@ -102,19 +102,7 @@ fn human(name: &str, report: &Report, allowed: &[String]) -> String {
     for problem in &report.problems {
         let allowed = if allowed.iter().any(|kind| kind == problem.kind) { " (allowed)" } else { "" };
         let _ = writeln!(text, "{}: {}{allowed}", problem.kind, problem.count);
-        for finding in &problem.first {
-            let _ = writeln!(
-                text,
-                "  byte {}, provider {}: {}",
-                finding.offset,
-                finding.provider,
-                Shown(&finding.text)
-            );
-        }
-        let more = problem.count - problem.first.len() as u64;
-        if more > 0 {
-            let _ = writeln!(text, "  and {more} more");
-        }
+        tell_places(&mut text, problem);
     }
     let kinds = report.problems.len();
     let _ = match report.problem_count() {
@@ -124,6 +112,17 @@ fn human(name: &str, report: &Report, allowed: &[String]) -> String {
         count => writeln!(text, "{count} problems of {kinds} kinds"),
     };
     text
+}
+
+/// The first places of a problem or a remark.
+fn tell_places(text: &mut String, problem: &Problem) {
+    for Finding { offset, provider, text: found } in &problem.first {
+        let _ = writeln!(text, "  byte {offset}, provider {provider}: {}", Shown(found));
+    }
+    let more = problem.count.saturating_sub(problem.first.len() as u64);
+    if more > 0 {
+        let _ = writeln!(text, "  and {more} more");
+    }
 }
 
 /// A report for programs.
@@ -143,21 +142,26 @@ fn machine(report: &Report, allowed: &[String], has_clocks: bool) -> String {
             })
         })
         .collect();
+    let places = |problem: &Problem| -> Vec<_> {
+        let first = problem.first.iter();
+        first
+            .map(|found| json!({"offset": found.offset.0, "provider": found.provider.0, "text": found.text}))
+            .collect()
+    };
     let problems: Vec<_> = report
         .problems
         .iter()
         .map(|problem| {
-            let first: Vec<_> = problem
-                .first
-                .iter()
-                .map(|found| {
-                    json!({"offset": found.offset.0, "provider": found.provider.0, "text": found.text})
-                })
-                .collect();
             let is_allowed = allowed.iter().any(|kind| kind == problem.kind);
+            let first = places(problem);
             json!({"kind": problem.kind, "count": problem.count, "allowed": is_allowed, "first": first})
         })
         .collect();
+    let remarks = report
+        .remarks
+        .iter()
+        .map(|remark| json!({"kind": remark.kind, "count": remark.count, "first": places(remark)}));
+    let remarks: Vec<_> = remarks.collect();
     let losses: Vec<_> = report
         .losses
         .iter()
@@ -198,6 +202,7 @@ fn machine(report: &Report, allowed: &[String], has_clocks: bool) -> String {
             "arguments": unknown.arguments,
         },
         "problems": problems,
+        "remarks": remarks,
         "losses": losses,
         "error": report.error.as_ref().map(ToString::to_string),
     });

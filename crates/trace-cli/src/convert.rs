@@ -175,6 +175,9 @@ pub fn tell(summary: &Summary, target: &str) {
     for (kind, count) in &summary.skipped {
         say!("trace: {count} {kind} left out: {target} has nothing for them");
     }
+    for (remark, count) in &summary.remarks {
+        say!("trace: {count} {remark}");
+    }
     if summary.warnings > 0 {
         let first = summary.first_warnings.join("; ");
         say!("trace: {} problems in the trace: {first}", summary.warnings);

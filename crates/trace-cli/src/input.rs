@@ -1,10 +1,12 @@
 //! The trace that a command reads.
 
 use crate::exit::Failure;
+use crate::progress;
 use crate::stdio::say;
+use indicatif::ProgressBar;
 use std::error::Error;
 use std::fs::File;
-use std::io::{self, Cursor, Read};
+use std::io::{self, Cursor, Read, Seek, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -12,7 +14,7 @@ use std::thread::JoinHandle;
 use trace_convert::Summary;
 use trace_convert::import::{ImportError, ftrace, json, perfetto};
 use trace_format::metadata::MAGIC_WORD;
-use trace_reader::Plain;
+use trace_reader::{Disorder, Plain};
 
 /// So much of an input shows what it is.
 const SNIFFED_BYTES: usize = 64 << 10;
@@ -66,6 +68,11 @@ impl Foreign {
         }
     }
 
+    /// Whether the events of what becomes of it are in the order of their times.
+    const fn is_sorted(self) -> bool {
+        matches!(self, Self::Ftrace | Self::Perfetto)
+    }
+
     fn import(self, input: impl Read, output: io::PipeWriter) -> Result<Summary, ImportError> {
         match self {
             Self::Json => json::import(input, output),
@@ -100,6 +107,93 @@ impl ImportReport {
     }
 }
 
+/// An archive and what a first reading of it has found.
+pub struct Scanned {
+    pub archive: Box<dyn Read>,
+    /// Whose begins and ends are not in the order of their times.
+    pub disorder: Disorder,
+    pub report: ImportReport,
+}
+
+/// Opens an input as an archive whose begins and ends are paired, and shows progress while it is read. It is
+/// read once before: a file, or a copy of what cannot be read twice. What an importer has sorted need not be.
+//= docs/check.md#order
+pub fn scan(path: &Path, what: &'static str) -> Result<(Scanned, ProgressBar), Failure> {
+    let failed = |error: io::Error| Failure::new(format!("cannot read {}: {error}", name(path)));
+    let file = open(path)?;
+    let facts = file.metadata().map_err(failed)?;
+    let (start, foreign) = sniff(&mut &file).map_err(failed)?;
+    if foreign.is_none() && facts.is_file() {
+        (&file).rewind().map_err(failed)?;
+        // Each byte is read twice.
+        let bar = progress::bar(what, 2 * facts.len());
+        let disorder = Disorder::find(progress::reading(&file, &bar)).unwrap_or_default();
+        (&file).rewind().map_err(failed)?;
+        bar.set_position(facts.len());
+        let archive = Box::new(progress::reading(file, &bar));
+        return Ok((Scanned { archive, disorder, report: ImportReport::default() }, bar));
+    }
+    let bar = progress::bar(what, facts.len());
+    let input = progress::reading(Cursor::new(start).chain(file), &bar);
+    let (archive, report) = match foreign {
+        Some(foreign) => imported(foreign, input).map_err(failed)?,
+        None => (Box::new(input) as Box<dyn Read>, ImportReport::default()),
+    };
+    if foreign.is_some_and(Foreign::is_sorted) {
+        return Ok((Scanned { archive, disorder: Disorder::default(), report }, bar));
+    }
+    let mut copying = Copying { input: archive, copy: tempfile::tempfile().map_err(failed)?, end: None };
+    let disorder = Disorder::find(&mut copying).unwrap_or_default();
+    // It may have given up before the end.
+    let _ = io::copy(&mut copying, &mut io::sink());
+    let archive = Box::new(copying.again().map_err(failed)?);
+    Ok((Scanned { archive, disorder, report }, bar))
+}
+
+/// An input that is copied while it is read.
+struct Copying {
+    input: Box<dyn Read>,
+    copy: File,
+    /// Why it could not be read or copied any further.
+    end: Option<io::Error>,
+}
+
+impl Read for Copying {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        if self.end.is_some() {
+            return Ok(0);
+        }
+        let read = self.input.read(bytes).and_then(|length| {
+            self.copy.write_all(&bytes[..length])?;
+            Ok(length)
+        });
+        read.or_else(|error| {
+            if error.kind() == io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+            self.end = Some(error);
+            Ok(0)
+        })
+    }
+}
+
+impl Copying {
+    /// The same once more, with the same end.
+    fn again(mut self) -> io::Result<impl Read> {
+        self.copy.rewind()?;
+        Ok(io::BufReader::new(self.copy).chain(Failing(self.end)))
+    }
+}
+
+/// Nothing, or an error.
+struct Failing(Option<io::Error>);
+
+impl Read for Failing {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
+}
+
 /// An input as an archive: what has another format becomes one on the way.
 pub fn as_archive(input: impl Read + Send + 'static) -> io::Result<Box<dyn Read>> {
     as_reported_archive(input).map(|(archive, _)| archive)
@@ -109,17 +203,30 @@ pub fn as_archive(input: impl Read + Send + 'static) -> io::Result<Box<dyn Read>
 pub fn as_reported_archive(
     mut input: impl Read + Send + 'static,
 ) -> io::Result<(Box<dyn Read>, ImportReport)> {
+    let (start, foreign) = sniff(&mut input)?;
+    let whole = Cursor::new(start).chain(input);
+    match foreign {
+        Some(foreign) => imported(foreign, whole),
+        None => Ok((Box::new(whole), ImportReport::default())),
+    }
+}
+
+/// The first bytes of an input, and what they look like if it is no archive.
+fn sniff(input: &mut impl Read) -> io::Result<(Vec<u8>, Option<Foreign>)> {
     let mut start = Vec::new();
-    input.by_ref().take(SNIFFED_BYTES as u64).read_to_end(&mut start)?;
+    input.take(SNIFFED_BYTES as u64).read_to_end(&mut start)?;
     let is_whole = start.len() < SNIFFED_BYTES;
     let foreign = Foreign::of(&decompressed_start(&start), is_whole);
-    let whole = Cursor::new(start).chain(input);
-    let Some(foreign) = foreign else {
-        return Ok((Box::new(whole), ImportReport::default()));
-    };
+    Ok((start, foreign))
+}
+
+fn imported(
+    foreign: Foreign,
+    input: impl Read + Send + 'static,
+) -> io::Result<(Box<dyn Read>, ImportReport)> {
     let (reader, writer) = io::pipe()?;
     let thread = std::thread::Builder::new().name("trace-import".to_owned());
-    let importing = thread.spawn(move || foreign.import(decompressing(whole)?, writer))?;
+    let importing = thread.spawn(move || foreign.import(decompressing(input)?, writer))?;
     let report = ImportReport::default();
     Ok((Box::new(Imported { reader, importing: Some(importing), report: report.clone() }), report))
 }

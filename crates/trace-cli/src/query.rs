@@ -3,8 +3,7 @@
 
 use crate::args::{Answers as Form, Query};
 use crate::exit::Failure;
-use crate::input::{as_archive, is_stdin, name, open, problem};
-use crate::progress;
+use crate::input::{Scanned, is_stdin, name, problem, scan};
 use crate::stdio::{Stdout, closed_is_enough};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde_json::Value;
@@ -39,11 +38,8 @@ pub fn run(options: &Query) -> Result<(), Failure> {
         return Err(Failure::usage("stdin cannot be both the statements and the trace"));
     }
     let failed = |error: &(dyn Error + 'static)| Failure::new(format!("{}: {}", name(trace), problem(error)));
-    let file = open(trace)?;
-    let bytes = file.metadata().map_or(0, |metadata| metadata.len());
-    let bar = progress::bar("reading", bytes);
-    let archive = as_archive(progress::reading(file, &bar)).map_err(|error| failed(&error))?;
-    let filled = Database::of_archive(BufReader::new(archive));
+    let (Scanned { archive, disorder, .. }, bar) = scan(trace, "reading")?;
+    let filled = Database::of_archive(BufReader::new(archive), &disorder);
     bar.finish_and_clear();
     let (database, summary) = filled.map_err(|error| failed(&error))?;
     crate::convert::tell(&summary, "a table");

@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime};
 use trace_format::shown::Shown;
 use trace_manager::problem;
 use trace_manager::recovery::{ClientFile, Error, Leftover, Piece, Recovered, Session, session_directories};
+use trace_reader::Disorder;
 use trace_reader::check::{Limits, check};
 
 /// Makes an archive, lists what there is, or deletes it.
@@ -171,10 +172,10 @@ fn report(all: &[Recovered], client: &ClientFile, path: &Path) {
 fn is_sound(path: &Path) -> Result<(), Failure> {
     let unreadable = |why: String| Failure::new(format!("{}: {why}", path.display()));
     let file = std::fs::File::open(path).map_err(|error| unreadable(error.to_string()))?;
-    let checked = check(file, Limits::default()).map_err(|error| unreadable(problem(&error)))?;
-    let problems: Vec<_> =
-        checked.problems.iter().filter(|problem| UNSOUND.contains(&problem.kind)).collect();
-    match problems.first() {
+    let checked =
+        check(file, Limits::default(), &Disorder::default()).map_err(|error| unreadable(problem(&error)))?;
+    let mut found = checked.problems.iter().chain(&checked.remarks);
+    match found.find(|problem| UNSOUND.contains(&problem.kind)) {
         None => Ok(()),
         Some(problem) => Err(unreadable(format!("{} findings of kind {}", problem.count, problem.kind))),
     }

@@ -7,7 +7,7 @@ use trace_convert::catapult::{Container, Dialect, Options};
 use trace_convert::tables::{self, Csv};
 use trace_convert::{Filter, catapult, import, perfetto};
 use trace_format::metadata::MAGIC_WORD;
-use trace_reader::{Item, Reader};
+use trace_reader::{Disorder, Item, Reader};
 
 /// Exports records behind a magic number: a document is whole, also where the archive is not.
 pub fn export(data: &[u8]) {
@@ -19,12 +19,13 @@ pub fn export(data: &[u8]) {
         let _: Value = serde_json::from_slice(&document).expect("a whole document");
     }
     let _ = perfetto::convert(&*trace, io::sink(), Filter::default());
+    let disorder = Disorder::find(&*trace).unwrap_or_default();
     let mut csv = Csv::new(|_| Ok(io::sink())).expect("a sink");
-    let _ = tables::fill(&*trace, &mut csv, Filter::default());
+    let _ = tables::fill(&*trace, &disorder, &mut csv, Filter::default());
     #[cfg(feature = "parquet")]
     {
         let mut parquet = tables::Parquet::new(|_| Ok(io::sink())).expect("a sink");
-        let _ = tables::fill(&*trace, &mut parquet, Filter::default());
+        let _ = tables::fill(&*trace, &disorder, &mut parquet, Filter::default());
         parquet.finish().expect("a sink");
     }
 }

@@ -5,7 +5,6 @@ pub mod json;
 pub mod perfetto;
 mod room;
 mod scanner;
-mod sorter;
 #[cfg(test)]
 mod testing;
 mod timeline;

@@ -39,6 +39,8 @@ pub struct Summary {
     pub events: u64,
     /// What the target cannot express, by name, with counts; in order of the names.
     pub skipped: Vec<(String, u64)>,
+    /// What is in the target and worth a remark, with counts.
+    pub remarks: Vec<(String, u64)>,
     /// Remarks of the reader's, such as malformed records.
     pub warnings: u64,
     /// The first remarks.

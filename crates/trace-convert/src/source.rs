@@ -49,6 +49,7 @@ impl End {
         Ok(Summary {
             events,
             skipped: skipped.into_iter().map(|(kind, count)| (kind.to_owned(), count)).collect(),
+            remarks: Vec::new(),
             warnings: self.warnings,
             first_warnings: self.first_warnings,
         })

@@ -1,15 +1,17 @@
 //! Looks for everything that is wrong with a trace: what this reader cannot read, what others stumble over,
 //! and what does not fit together.
 //!
-//! One pass, in memory that is bounded by the tables of strings and by the spans that are open at a time.
+//! One pass, in memory that is bounded by the tables of strings and by the spans that are open at a time. What
+//! [`Disorder`] names is sorted at the end of it.
 
+use crate::disorder::Disorder;
 use crate::input::Input;
 use crate::item::{Arguments, Event, Item, Resolved, Value};
 use crate::reader::{Reader, TABLE_BYTES, Unknown};
 use crate::records::ReadError;
 use crate::warning::MAX_KEPT;
 use clocks::Clocks;
-use spans::{Spans, Unmatched};
+use spans::{CROSSING, Place, Spans, Unmatched};
 use std::collections::BTreeMap;
 use std::io::Read;
 use trace_format::event::EventKind;
@@ -18,6 +20,7 @@ use trace_format::metadata::EVENT_BUFFER_FULL;
 use trace_format::units::{Nanos, Offset, ProviderId};
 
 mod clocks;
+mod late;
 mod spans;
 
 #[cfg(test)]
@@ -68,6 +71,8 @@ pub struct Report {
     pub unknown: Unknown,
     /// What is wrong, by kind.
     pub problems: Vec<Problem>,
+    /// What is worth knowing and not wrong, by kind.
+    pub remarks: Vec<Problem>,
     /// What providers lost, as the trace itself says.
     pub losses: Vec<LossRecord>,
     /// How each provider's events fit the times in which their threads ran, if that was asked for.
@@ -122,30 +127,34 @@ impl Report {
     }
 }
 
-/// Checks a trace, plain or compressed.
+/// Checks a trace, plain or compressed, of which an earlier reading has found the disorder.
 ///
 /// # Errors
 ///
 /// The input is no trace at all. What goes wrong later is part of the report.
-pub fn check(input: impl Read, limits: Limits) -> Result<Report, ReadError> {
-    Ok(check_reader(Reader::new(input)?, limits))
+pub fn check(input: impl Read, limits: Limits, disorder: &Disorder) -> Result<Report, ReadError> {
+    Ok(check_reader(Reader::new(input)?, limits, disorder))
 }
 
-/// Checks a trace in memory.
+/// Checks a trace in memory, which is read twice.
 ///
 /// # Errors
 ///
 /// As [`check`].
 pub fn check_slice(bytes: &[u8], limits: Limits) -> Result<Report, ReadError> {
-    Ok(check_reader(Reader::of_slice(bytes)?, limits))
+    let disorder = Disorder::find_in(bytes)?;
+    Ok(check_reader(Reader::of_slice(bytes)?, limits, &disorder))
 }
 
-fn check_reader<I: Input>(reader: Reader<I>, limits: Limits) -> Report {
+fn check_reader<I: Input>(reader: Reader<I>, limits: Limits, disorder: &Disorder) -> Report {
     let mut reader = reader.with_table_bytes(limits.table_bytes).strict();
     let mut checker = Checker {
-        spans: Spans::new(limits.open_spans),
+        report: Report::default(),
+        providers: BTreeMap::new(),
+        problems: Problems::default(),
+        spans: Spans::new(limits.open_spans, disorder),
         clocks: Clocks::new(limits.clock_times),
-        ..Checker::default()
+        sums: BTreeMap::new(),
     };
     loop {
         match reader.next_item() {
@@ -171,6 +180,8 @@ fn check_reader<I: Input>(reader: Reader<I>, limits: Limits) -> Report {
         report.problems.push(Problem { kind, count, first: first.collect() });
     }
     merge(&mut report.problems);
+    let is_remark = |problem: &mut Problem| REMARKS.contains(&problem.kind);
+    report.remarks = report.problems.extract_if(.., is_remark).collect();
     report
 }
 
@@ -192,12 +203,12 @@ fn merge(problems: &mut Vec<Problem>) {
     problems.sort_by_key(|problem| problem.first.first().map(|finding| finding.offset));
 }
 
-#[derive(Debug, Default)]
-struct Checker {
+#[derive(Debug)]
+struct Checker<'a> {
     report: Report,
     providers: BTreeMap<ProviderId, Provider>,
     problems: Problems,
-    spans: Spans,
+    spans: Spans<'a>,
     clocks: Clocks,
     sums: BTreeMap<ProviderId, Sums>,
 }
@@ -243,7 +254,7 @@ impl Problems {
     }
 }
 
-impl Checker {
+impl Checker<'_> {
     fn record(&mut self, record: &Resolved<'_>) {
         let Resolved { offset, provider, .. } = *record;
         if matches!(record.item, Item::LargeBlobPart { .. } | Item::Damage { .. }) {
@@ -378,9 +389,18 @@ impl Checker {
     }
 
     fn finish(mut self) -> Report {
-        for unmatched in self.spans.finish() {
-            let Unmatched { kind, count, offset, provider, .. } = unmatched;
-            self.problems.add_many(kind, count, offset, provider, || unmatched.text());
+        let problems = &mut self.problems;
+        let unmatched = self.spans.finish(|Place { offset, provider }, (kind, text)| {
+            problems.add(kind, offset, provider, || text);
+        });
+        match unmatched {
+            Ok(unmatched) => {
+                for unmatched in unmatched {
+                    let Unmatched { kind, count, place: Place { offset, provider }, .. } = unmatched;
+                    self.problems.add_many(kind, count, offset, provider, || unmatched.text());
+                }
+            }
+            Err(source) => self.report.error = Some(ReadError::Io { offset: Offset(0), source }),
         }
         self.report.clocks = self.clocks.finish();
         for (provider, clock) in self.report.clocks.iter().filter(|(_, clock)| clock.is_off()) {
@@ -414,10 +434,15 @@ fn has_sample(arguments: &Arguments<'_>) -> bool {
     })
 }
 
-/// The names of all problems.
+/// What is told and is no problem.
+//= docs/check.md#remarks
+pub const REMARKS: [&str; 2] = [CROSSING, "no-rate"];
+
+/// The names of all problems and remarks.
 //= docs/check.md#problems
-pub const KINDS: [&str; 32] = [
+pub const KINDS: [&str; 33] = [
     "clock-skew",
+    "crossing-async",
     "damaged",
     "empty-counter",
     "end-before-begin",

@@ -24,6 +24,7 @@ pub mod buffer;
 pub mod check;
 
 mod compressed;
+mod disorder;
 pub mod dump;
 mod file_kind;
 mod input;
@@ -33,11 +34,13 @@ pub mod reader;
 pub mod records;
 mod resume;
 pub mod since;
+pub mod sorter;
 mod tables;
 pub mod warning;
 mod whole;
 
 pub use compressed::{Plain, is_suspicious};
+pub use disorder::{Disorder, OperationKey};
 pub use file_kind::FileKind;
 pub use input::{Input, Slice, Stream};
 pub use item::{Arguments, Event, Item, Resolved, Text, Thread, Time, Value};

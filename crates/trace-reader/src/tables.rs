@@ -103,6 +103,8 @@ pub(crate) struct Provider {
     pub rate: TicksPerSecond,
     /// An initialization record has set the rate.
     pub is_initialized: bool,
+    /// It was warned of times before that record.
+    pub is_without_rate: bool,
     last_time: Ticks,
     strings: Table<Box<[u8]>>,
     threads: Table<Thread>,
@@ -117,6 +119,7 @@ impl Provider {
             name: name.into(),
             rate: TicksPerSecond::NANOSECONDS,
             is_initialized: false,
+            is_without_rate: false,
             last_time: last_time(TicksPerSecond::NANOSECONDS),
             strings: Table::new(),
             threads: Table::new(),

@@ -3,8 +3,8 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::io::{Read, Write};
-use trace_reader::Reader;
 use trace_reader::check::{Limits, check, check_slice};
+use trace_reader::{Disorder, Reader};
 
 /// Counts the bytes that each thread has taken, and the most it had at a time.
 struct Counting;
@@ -59,7 +59,7 @@ fn assert_small(what: &str, trace: &[u8], factor: usize) {
     assert!(resolved <= limit + 16_384, "{what}: {resolved} bytes for {}", trace.len());
     let checked = peak(|| drop(check_slice(trace, Limits::default())));
     assert!(checked <= limit + 32_768, "{what}: {checked} bytes for {}", trace.len());
-    let streamed = peak(|| drop(check(trace, Limits::default())));
+    let streamed = peak(|| drop(check(trace, Limits::default(), &Disorder::default())));
     // A stream is read in pieces that double, and a record of up to a MiB is held whole.
     assert!(
         streamed <= limit + 3 * trace.len() + FIXED_BYTES,
@@ -173,7 +173,10 @@ fn memory_has_a_limit_even_for_a_large_input() {
     }
     let mut report = None;
     let peak = peak(|| {
-        report = Some(check(Endless { words: Vec::new(), number: 0 }, Limits::default()).expect("a trace"));
+        report = Some(
+            check(Endless { words: Vec::new(), number: 0 }, Limits::default(), &Disorder::default())
+                .expect("a trace"),
+        );
     });
     let report = report.expect("it was checked");
     assert!(report.bytes > 100 << 20, "{}", report.bytes);
@@ -189,10 +192,20 @@ fn compressed_input_takes_no_more_than_its_window() {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(&trace).expect("memory");
     let gzip = gzip.finish().expect("memory");
-    let taken = peak(|| assert_eq!(check(&gzip[..], Limits::default()).expect("a trace").events, 2_000_000));
+    let taken = peak(|| {
+        assert_eq!(
+            check(&gzip[..], Limits::default(), &Disorder::default()).expect("a trace").events,
+            2_000_000
+        )
+    });
     assert!(taken < 2 << 20, "{taken}");
     // What zstd's library takes is not counted here; its window is limited to 8 MiB.
     let zstd = zstd::encode_all(&trace[..], 1).expect("memory");
-    let taken = peak(|| assert_eq!(check(&zstd[..], Limits::default()).expect("a trace").events, 2_000_000));
+    let taken = peak(|| {
+        assert_eq!(
+            check(&zstd[..], Limits::default(), &Disorder::default()).expect("a trace").events,
+            2_000_000
+        )
+    });
     assert!(taken < 2 << 20, "{taken}");
 }

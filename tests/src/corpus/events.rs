@@ -5,7 +5,7 @@ use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::event::{Event, EventKind, Scope};
 use trace_format::record::Record;
 use trace_format::refs::{StringRef, ThreadRef};
-use trace_format::units::{Koid, StringIndex, ThreadIndex, Ticks};
+use trace_format::units::{Koid, ProcessKoid, StringIndex, ThreadIndex, ThreadKoid, Ticks};
 
 pub(super) fn add(corpus: &mut Corpus) {
     events(corpus);
@@ -81,6 +81,14 @@ fn events(corpus: &mut Corpus) {
     let id = 0x1122_3344_5566_7788;
     let kinds = [EventKind::AsyncBegin { id }, EventKind::AsyncInstant { id }, EventKind::AsyncEnd { id }];
     corpus.add("event-async", "begin, instant and end", &all(&kinds));
+    let crossing = all(&[EventKind::AsyncBegin { id }]).record(&elsewhere(2, EventKind::AsyncEnd { id }));
+    corpus.add("event-async-crossing", "an operation that ends in another process", &crossing);
+    let order = [(1, true), (8, false), (2, true), (5, false), (5, true), (6, false)];
+    let order = order.iter().fold(Trace::prelude(), |trace, (time, is_begin)| {
+        let kind = if *is_begin { EventKind::DurationBegin } else { EventKind::DurationEnd };
+        trace.record(&event(*time, kind, &[]))
+    });
+    corpus.add("event-order", "durations in another order than that of their times: all are paired", &order);
     let id = u64::MAX;
     let kinds = [EventKind::FlowBegin { id }, EventKind::FlowStep { id }, EventKind::FlowEnd { id }];
     corpus.add("event-flow", "begin, step and end", &all(&kinds));
@@ -121,6 +129,13 @@ fn events(corpus: &mut Corpus) {
     let largest = event(1, EventKind::Instant { scope: Scope::Thread }, &values);
     assert_eq!(largest.words().0, 4095);
     corpus.add_record("event-4095-words", "the largest", &largest);
+}
+
+/// An event of process 99.
+fn elsewhere(timestamp: u64, kind: EventKind) -> Record<'static> {
+    let Record::Event(event) = event(timestamp, kind, &[]) else { unreachable!("it is an event") };
+    let (process, thread) = (ProcessKoid(Koid(99)), ThreadKoid(Koid(100)));
+    Record::Event(Event { thread: ThreadRef::Inline { process, thread }, ..event })
 }
 
 fn all(kinds: &[EventKind]) -> Trace {

@@ -5,9 +5,8 @@ use super::{Converted, Problem, tell};
 use crate::args::Convert;
 use crate::args::format::Target;
 use crate::exit::Failure;
-use crate::input::{self, open};
+use crate::input::{self, Scanned};
 use crate::output::Folder;
-use crate::progress;
 use crate::stdio::say;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter};
@@ -44,12 +43,9 @@ pub fn run(input: &Path, output: &Path, options: &Convert, filter: Filter) -> Re
 }
 
 fn convert(input: &Path, folder: &Folder, is_parquet: bool, filter: Filter) -> Result<Converted, Problem> {
-    let file = open(input).map_err(Problem::Failure)?;
-    let bytes = file.metadata().map_or(0, |metadata| metadata.len());
-    let bar = progress::bar("converting", bytes);
-    let archive = input::as_reported_archive(progress::reading(file, &bar));
-    let (archive, report) = archive.map_err(|error| Problem::of_read(input, &error))?;
-    let summary = write(BufReader::new(archive), folder, is_parquet, filter);
+    let (scanned, bar) = input::scan(input, "converting").map_err(Problem::Failure)?;
+    let report = scanned.report.clone();
+    let summary = write(scanned, folder, is_parquet, filter);
     bar.finish_and_clear();
     let summary = summary.map_err(|error| Problem::of_conversion(input, error))?;
     Ok(Converted { summary: Some(summary), lost_on_import: report.left_out() })
@@ -60,22 +56,24 @@ fn file(folder: &Folder, name: &str, suffix: &str) -> io::Result<BufWriter<File>
 }
 
 fn write(
-    archive: impl io::Read,
+    scanned: Scanned,
     folder: &Folder,
     is_parquet: bool,
     filter: Filter,
 ) -> Result<Summary, ConvertError> {
+    let Scanned { archive, disorder, .. } = scanned;
+    let archive = BufReader::new(archive);
     #[cfg(feature = "parquet")]
     if is_parquet {
         let mut rows =
             tables::Parquet::new(|name| file(folder, name, "parquet")).map_err(ConvertError::Write)?;
-        let summary = tables::fill(archive, &mut rows, filter)?;
+        let summary = tables::fill(archive, &disorder, &mut rows, filter)?;
         rows.finish().map_err(ConvertError::Write)?;
         return Ok(summary);
     }
     debug_assert!(!is_parquet, "refused before");
     let mut rows = Csv::new(|name| file(folder, name, "csv")).map_err(ConvertError::Write)?;
-    let summary = tables::fill(archive, &mut rows, filter)?;
+    let summary = tables::fill(archive, &disorder, &mut rows, filter)?;
     rows.finish().map_err(ConvertError::Write)?;
     Ok(summary)
 }

@@ -1,6 +1,5 @@
 //! Writes an archive: one provider, with a table of strings.
 
-use super::sorter::Sorter;
 use super::timeline::{Fate, Timeline};
 use crate::Summary;
 use foldhash::{HashMap, HashMapExt};
@@ -18,6 +17,7 @@ use trace_format::string::StringRecord;
 use trace_format::units::{Koid, ProcessKoid, ProviderId, StringIndex, ThreadKoid, Ticks, TicksPerSecond};
 use trace_linux::{Records, inline};
 use trace_reader::Thread;
+use trace_reader::sorter::Sorter;
 
 const FLUSH_BYTES: usize = 64 << 10;
 /// More does not wait even where nobody asks.
@@ -101,7 +101,7 @@ impl<W: Write> Writer<W> {
 
     /// Begins an archive of events that come in any order.
     pub fn sorted(output: W, provider: &str) -> Self {
-        Self { order: Order::Sorted(Sorter::new(), Timeline::default()), ..Self::new(output, provider) }
+        Self { order: Order::Sorted(Sorter::default(), Timeline::default()), ..Self::new(output, provider) }
     }
 
     /// Counts something that an archive has nothing for.
@@ -174,6 +174,7 @@ impl<W: Write> Writer<W> {
         Ok(Summary {
             events: self.events,
             skipped: self.skipped.into_iter().collect(),
+            remarks: Vec::new(),
             warnings: self.warnings,
             first_warnings: self.first_warnings,
         })

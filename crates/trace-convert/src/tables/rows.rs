@@ -1,6 +1,6 @@
 //! Rows of the records of an archive.
 
-use super::spans::{Open, Spans};
+use super::spans::{Ended, Late, Open, Spans};
 use super::{Cell, Kind, Rows};
 use crate::filter::Filter;
 use crate::json::Json;
@@ -15,17 +15,24 @@ use trace_format::scheduling::{
 };
 use trace_format::units::Koid;
 use trace_reader::item::{Scheduling, ThreadState};
-use trace_reader::{Arguments, Event, Item, Names, Resolved, Text, Thread, Time, Value};
+use trace_reader::{Arguments, Disorder, Event, Item, Names, Resolved, Text, Thread, Time, Value};
 
-/// Makes rows of an archive.
+/// Makes rows of an archive, of which an earlier reading has found the disorder.
 ///
 /// # Errors
 /// The input is no archive or cannot be read, or a row cannot be written.
-pub fn fill(input: impl Read, rows: &mut impl Rows, filter: Filter) -> Result<Summary, ConvertError> {
+pub fn fill(
+    input: impl Read,
+    disorder: &Disorder,
+    rows: &mut impl Rows,
+    filter: Filter,
+) -> Result<Summary, ConvertError> {
     let mut filler = Filler {
         rows,
         filter,
         spans: Spans::default(),
+        late: Late::new(disorder),
+        crossing: 0,
         running: HashMap::new(),
         processes: BTreeMap::new(),
         threads: BTreeMap::new(),
@@ -37,8 +44,12 @@ pub fn fill(input: impl Read, rows: &mut impl Rows, filter: Filter) -> Result<Su
     };
     let end = source::for_each(input, |record| filler.record(record))?;
     filler.finish().map_err(ConvertError::Write)?;
-    end.summary(filler.events, filler.skipped)
+    let remarks = (filler.crossing > 0).then(|| (CROSSING.to_owned(), filler.crossing));
+    Ok(Summary { remarks: Vec::from_iter(remarks), ..end.summary(filler.events, filler.skipped)? })
 }
+
+/// The remark about operations in more than one process.
+const CROSSING: &str = "asynchronous operations end in another process than they began in";
 
 /// What a CPU runs.
 struct Running {
@@ -51,6 +62,9 @@ struct Filler<'a, R> {
     rows: &'a mut R,
     filter: Filter,
     spans: Spans,
+    late: Late<'a>,
+    /// Operations that ended in another process than they began in.
+    crossing: u64,
     running: HashMap<u16, Running>,
     processes: BTreeMap<Koid, String>,
     /// Names of threads, with the processes that they are told to be of.
@@ -205,16 +219,10 @@ impl<R: Rows> Filler<'_, R> {
             args: args.as_deref().unwrap_or_default().into(),
         };
         let phase = match event.kind {
-            EventKind::DurationBegin => return self.begin(open(None)),
-            EventKind::AsyncBegin { id } => return self.begin(open(Some(id))),
-            EventKind::DurationEnd => {
-                let begun = self.spans.end(event.thread);
-                return self.end(begun, at, args, names);
-            }
-            EventKind::AsyncEnd { id } => {
-                let begun = self.spans.end_async(event.thread.process, &category, &name, id);
-                return self.end(begun, at, args, names);
-            }
+            EventKind::DurationBegin => return self.part(open(None), false, names),
+            EventKind::AsyncBegin { id } => return self.part(open(Some(id)), false, names),
+            EventKind::DurationEnd => return self.part(open(None), true, names),
+            EventKind::AsyncEnd { id } => return self.part(open(Some(id)), true, names),
             EventKind::DurationComplete { end } => {
                 let end = Time { ticks: end, ..event.time }.nanos().0;
                 return self.slice(&open(None), Some(end), names);
@@ -252,34 +260,49 @@ impl<R: Rows> Filler<'_, R> {
         self.rows.row(kind, &[integer(at), pid, tid, process, thread, category, name, what, id, args])
     }
 
-    fn begin(&mut self, open: Open) -> io::Result<()> {
-        if !self.spans.begin(open) {
-            self.skip("spans beyond those that can be open");
+    /// A begin or an end; it waits if it stands where its time does not belong.
+    fn part(&mut self, part: Open, is_end: bool, names: &Names) -> io::Result<()> {
+        if self.late.has(&part) {
+            self.late.push(&part, is_end);
+            return Ok(());
         }
-        Ok(())
+        match self.matched(part, is_end) {
+            Some((open, end)) => self.slice(&open, Some(end), names),
+            None => Ok(()),
+        }
     }
 
-    fn end(&mut self, begun: Option<Open>, at: u64, args: Option<String>, names: &Names) -> io::Result<()> {
-        let Some(mut open) = begun else {
-            self.skip("ends without a beginning");
-            return Ok(());
+    /// A span that is complete with this, and its end.
+    fn matched(&mut self, part: Open, is_end: bool) -> Option<(Open, u64)> {
+        if !is_end {
+            if !self.spans.begin(part) {
+                self.skip("spans beyond those that can be open");
+            }
+            return None;
+        }
+        let mut open = match self.spans.end(&part) {
+            Ended::Span(open) => open,
+            Ended::Crossing(open) => {
+                self.crossing += 1;
+                open
+            }
+            Ended::Nothing => {
+                self.skip("ends without a beginning");
+                return None;
+            }
         };
         // Those of the end come behind.
-        match args {
-            Some(more) if open.args.is_empty() => open.args = more.into(),
-            Some(more) => {
-                let first = open.args.strip_suffix('}').unwrap_or_default();
-                open.args = format!("{first},{}", &more[1..]).into();
-            }
-            None => {}
+        if open.args.is_empty() {
+            open.args = part.args;
+        } else if !part.args.is_empty() {
+            let first = open.args.strip_suffix('}').unwrap_or_default();
+            open.args = format!("{first},{}", &part.args[1..]).into();
         }
-        self.slice(&open, Some(at), names)
+        Some((open, part.at))
     }
 
     fn slice(&mut self, open: &Open, end: Option<u64>, names: &Names) -> io::Result<()> {
-        let whose = Whose::new(open.thread, names);
-        let [pid, tid, process, thread] = whose.cells();
-        self.rows.row(Kind::Slices, &slice_cells(open, end, [pid, tid, process, thread]))
+        self.rows.row(Kind::Slices, &slice_cells(open, end, Whose::new(open.thread, names).cells()))
     }
 
     /// A row for each argument that is a number.
@@ -433,6 +456,12 @@ impl<R: Rows> Filler<'_, R> {
                 cell(found.and_then(|found| found.2.as_ref())),
             ]
         };
+        self.late.take().finish(|part, is_end| match self.matched(part, is_end) {
+            Some((open, end)) => {
+                self.rows.row(Kind::Slices, &slice_cells(&open, Some(end), whose(&open.thread)))
+            }
+            None => Ok(()),
+        })?;
         for open in std::mem::take(&mut self.spans).rest() {
             self.rows.row(Kind::Slices, &slice_cells(&open, None, whose(&open.thread)))?;
         }

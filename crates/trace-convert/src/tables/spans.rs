@@ -1,14 +1,16 @@
-//! Spans that are open.
+//! Spans that are open, and begins and ends that have to be sorted before they make spans.
 
 use std::collections::HashMap;
+use std::io;
 use trace_format::units::Koid;
-use trace_reader::Thread;
+use trace_reader::sorter::Sorter;
+use trace_reader::{Disorder, OperationKey, Text, Thread};
 
 /// So many are kept; later ones are left out.
 const MAX_OPEN: usize = 500_000;
 
-/// A span's beginning.
-#[derive(Debug)]
+/// A span's beginning, or its end.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Open {
     pub at: u64,
     pub thread: Thread,
@@ -18,26 +20,31 @@ pub(super) struct Open {
     pub args: Box<str>,
 }
 
-/// What an operation is known by.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Operation {
-    process: Koid,
-    category: Box<str>,
-    id: u64,
+impl Open {
+    fn operation(&self, id: u64) -> OperationKey {
+        OperationKey::new(Text(self.category.as_bytes()), id)
+    }
+}
+
+/// What became of an end.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// This ends with it.
+    Span(Open),
+    /// The same, and it began in another process.
+    Crossing(Open),
+    /// Nothing was begun.
+    Nothing,
 }
 
 #[derive(Default)]
 pub(super) struct Spans {
     durations: HashMap<Thread, Vec<Open>>,
-    operations: HashMap<Operation, Vec<Open>>,
+    operations: HashMap<OperationKey, Vec<Open>>,
     count: usize,
 }
 
 impl Spans {
-    fn key(open: &Open, id: u64) -> Operation {
-        Operation { process: open.thread.process, category: open.category.clone(), id }
-    }
-
     /// False if there are too many.
     pub fn begin(&mut self, open: Open) -> bool {
         if self.count >= MAX_OPEN {
@@ -45,34 +52,49 @@ impl Spans {
         }
         self.count += 1;
         match open.async_id {
-            Some(id) => self.operations.entry(Self::key(&open, id)).or_default().push(open),
+            Some(id) => self.operations.entry(open.operation(id)).or_default().push(open),
             None => self.durations.entry(open.thread).or_default().push(open),
         }
         true
     }
 
+    /// What ends with an end.
+    pub fn end(&mut self, end: &Open) -> Ended {
+        let ended = match end.async_id {
+            Some(id) => self.end_operation(end, id),
+            None => self.end_duration(end.thread),
+        };
+        self.count -= usize::from(!matches!(ended, Ended::Nothing));
+        ended
+    }
+
     /// The innermost span of a thread.
-    pub fn end(&mut self, thread: Thread) -> Option<Open> {
-        let stack = self.durations.get_mut(&thread)?;
+    fn end_duration(&mut self, thread: Thread) -> Ended {
+        let Some(stack) = self.durations.get_mut(&thread) else { return Ended::Nothing };
         let open = stack.pop();
         if stack.is_empty() {
             self.durations.remove(&thread);
         }
-        self.count -= usize::from(open.is_some());
-        open
+        open.map_or(Ended::Nothing, Ended::Span)
     }
 
-    /// Of an operation the last of a name, or the last if there is none of the name.
-    pub fn end_async(&mut self, process: Koid, category: &str, name: &str, id: u64) -> Option<Open> {
-        let key = Operation { process, category: category.into(), id };
-        let stack = self.operations.get_mut(&key)?;
-        let place = stack.iter().rposition(|open| *open.name == *name).unwrap_or(stack.len() - 1);
-        let open = stack.remove(place);
+    /// Of an operation's parts in the process the last of the name, or the last; else the last of the name in
+    /// another process.
+    fn end_operation(&mut self, end: &Open, id: u64) -> Ended {
+        let key = end.operation(id);
+        let Some(stack) = self.operations.get_mut(&key) else { return Ended::Nothing };
+        let in_process = |open: &&Open| open.thread.process == end.thread.process;
+        let is_named = |open: &&Open| open.name == end.name;
+        let place = stack
+            .iter()
+            .rposition(|open| in_process(&open) && is_named(&open))
+            .or_else(|| stack.iter().rposition(|open| in_process(&open)))
+            .or_else(|| stack.iter().rposition(|open| is_named(&open)));
+        let Some(open) = place.map(|place| stack.remove(place)) else { return Ended::Nothing };
         if stack.is_empty() {
             self.operations.remove(&key);
         }
-        self.count -= 1;
-        Some(open)
+        if in_process(&&open) { Ended::Span(open) } else { Ended::Crossing(open) }
     }
 
     /// Those that never ended, in the order of their beginnings.
@@ -85,4 +107,68 @@ impl Spans {
         });
         rest
     }
+}
+
+/// Begins and ends of what is out of order; memory holds 48 MiB, a file the rest.
+pub(super) struct Late<'a> {
+    disorder: &'a Disorder,
+    sorter: Option<Sorter>,
+    encoded: Vec<u8>,
+}
+
+impl<'a> Late<'a> {
+    pub fn new(disorder: &'a Disorder) -> Self {
+        Self { disorder, sorter: None, encoded: Vec::new() }
+    }
+
+    /// Whether a begin or an end has to wait.
+    pub fn has(&self, part: &Open) -> bool {
+        match part.async_id {
+            Some(id) => self.disorder.has_operation(part.operation(id)),
+            None => self.disorder.has_thread(part.thread),
+        }
+    }
+
+    pub fn push(&mut self, part: &Open, is_end: bool) {
+        self.encoded.clear();
+        let Open { at, thread, category, name, async_id, args } = part;
+        let flags = u64::from(is_end) | u64::from(async_id.is_some()) << 1;
+        let lengths = [category.len() as u64, name.len() as u64];
+        let words =
+            [*at, flags, thread.process.0, thread.thread.0, async_id.unwrap_or(0), lengths[0], lengths[1]];
+        self.encoded.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        self.encoded.extend([category, name, args].iter().flat_map(|text| text.bytes()));
+        self.sorter.get_or_insert_default().push(*at, &self.encoded);
+    }
+
+    /// What has waited.
+    pub fn take(&mut self) -> Self {
+        Self { disorder: self.disorder, sorter: self.sorter.take(), encoded: Vec::new() }
+    }
+
+    /// Gives all begins and ends, and which of the two, in the order of their times.
+    pub fn finish(self, mut take: impl FnMut(Open, bool) -> io::Result<()>) -> io::Result<()> {
+        let Some(sorter) = self.sorter else { return Ok(()) };
+        sorter.finish(|bytes| match decode(bytes) {
+            Some((part, is_end)) => take(part, is_end),
+            None => Err(io::Error::other("what was sorted has changed")),
+        })
+    }
+}
+
+fn decode(bytes: &[u8]) -> Option<(Open, bool)> {
+    let words = bytes.as_chunks::<8>().0.first_chunk::<7>()?;
+    let [at, flags, process, thread, id, category, name] = words.map(u64::from_le_bytes);
+    let texts = std::str::from_utf8(bytes.get(size_of_val(words)..)?).ok()?;
+    let (category, texts) = texts.split_at_checked(category as usize)?;
+    let (name, args) = texts.split_at_checked(name as usize)?;
+    let part = Open {
+        at,
+        thread: Thread { process: Koid(process), thread: Koid(thread) },
+        category: category.into(),
+        name: name.into(),
+        async_id: (flags & 2 != 0).then_some(id),
+        args: args.into(),
+    };
+    Some((part, flags & 1 != 0))
 }

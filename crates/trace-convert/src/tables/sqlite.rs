@@ -10,6 +10,7 @@ use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Batch, Connection, ToSql, params_from_iter};
 use std::io::{self, Read};
+use trace_reader::Disorder;
 
 /// What the database may keep in memory.
 const CACHE_KIB: i64 = 64 << 10;
@@ -121,11 +122,11 @@ impl Rows for Inserts<'_> {
 }
 
 impl Database {
-    /// Fills a database with an archive.
+    /// Fills a database with an archive, of which an earlier reading has found the disorder.
     ///
     /// # Errors
     /// The input is no archive or cannot be read, or there is no room for the database.
-    pub fn of_archive(input: impl Read) -> Result<(Self, Summary), ConvertError> {
+    pub fn of_archive(input: impl Read, disorder: &Disorder) -> Result<(Self, Summary), ConvertError> {
         let failed = |error: rusqlite::Error| ConvertError::Write(other(error));
         // Without a name it is a temporary file.
         let mut connection = Connection::open("").map_err(failed)?;
@@ -143,7 +144,7 @@ impl Database {
             })
             .to_vec();
         let mut inserts = Inserts { connection: &connection, statements };
-        let summary = fill(input, &mut inserts, Filter::default())?;
+        let summary = fill(input, disorder, &mut inserts, Filter::default())?;
         connection.execute_batch("COMMIT;").map_err(failed)?;
         let guard = Guard::watch(&mut connection).map_err(failed)?;
         Ok((Self { connection, guard }, summary))

@@ -4,6 +4,7 @@ use super::*;
 use crate::Filter;
 use crate::import::json;
 use std::fmt::Write as _;
+use trace_reader::Disorder;
 
 /// Rows as text, by table.
 #[derive(Default)]
@@ -73,7 +74,7 @@ const TRACE: &str = r##"{"traceEvents":[
 #[test]
 fn every_kind_of_event_has_its_row() {
     let mut lines = Lines::default();
-    let summary = fill(&archive(TRACE)[..], &mut lines, Filter::default()).unwrap();
+    let summary = fill(&archive(TRACE)[..], &Disorder::default(), &mut lines, Filter::default()).unwrap();
     insta::assert_snapshot!(lines.0, @r#"
     slices: 2000 500 1 2 "app" "main" "c" "inner" - "{\"t\":\"\\\"é\\\"\",\"d\":0.5}"
     instants: 3000 1 2 "app" "main" "c" "now" "process" - -
@@ -102,6 +103,45 @@ fn every_kind_of_event_has_its_row() {
     );
 }
 
+const DISORDER: &str = r#"[
+    {"ph":"B","ts":1,"pid":1,"tid":2,"cat":"c","name":"outer","args":{"a":1}},
+    {"ph":"E","ts":4,"pid":1,"tid":2,"args":{"b":2}},
+    {"ph":"B","ts":2,"pid":1,"tid":2,"cat":"c","name":"inner"},
+    {"ph":"E","ts":3,"pid":1,"tid":2},
+    {"ph":"B","ts":3,"pid":1,"tid":2,"cat":"c","name":"next"},
+    {"ph":"E","ts":3.5,"pid":1,"tid":2},
+    {"ph":"B","ts":1,"pid":1,"tid":3,"cat":"c","name":"other"},
+    {"ph":"E","ts":9,"pid":1,"tid":3},
+    {"ph":"e","ts":8,"pid":1,"tid":3,"cat":"c","name":"job","id":"1"},
+    {"ph":"b","ts":5,"pid":1,"tid":2,"cat":"c","name":"job","id":"1"},
+    {"ph":"b","ts":5,"pid":1,"tid":2,"cat":"c","name":"away","id":"2"},
+    {"ph":"e","ts":6,"pid":7,"tid":7,"cat":"c","name":"away","id":"2"},
+    {"ph":"M","pid":1,"name":"process_name","args":{"name":"app"}}
+  ]"#;
+
+//= docs/tables.md#tables
+#[test]
+fn begins_and_ends_are_paired_in_the_order_of_time() {
+    let archive = archive(DISORDER);
+    let disorder = Disorder::find(&archive[..]).unwrap();
+    let mut lines = Lines::default();
+    let summary = fill(&archive[..], &disorder, &mut lines, Filter::default()).unwrap();
+    insta::assert_snapshot!(lines.0, @r#"
+    slices: 1000 8000 1 3 - - "c" "other" - -
+    slices: 5000 1000 1 2 - - "c" "away" 2 -
+    slices: 2000 1000 1 2 "app" - "c" "inner" - -
+    slices: 3000 500 1 2 "app" - "c" "next" - -
+    slices: 1000 3000 1 2 "app" - "c" "outer" - "{\"a\":1,\"b\":2}"
+    slices: 5000 3000 1 2 "app" - "c" "job" 1 -
+    threads: 1 2 "app" -
+    threads: 1 3 "app" -
+    threads: 7 7 - -
+    "#);
+    assert_eq!(summary.skipped, []);
+    let crossing = "asynchronous operations end in another process than they began in";
+    assert_eq!(summary.remarks, [(crossing.to_owned(), 1)]);
+}
+
 //= docs/tables.md#csv
 #[test]
 fn csv_quotes_what_needs_it() {
@@ -121,7 +161,7 @@ fn csv_of(text: &str) -> Vec<Vec<u8>> {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
     let mut csv = Csv::new(|name| std::fs::File::create(path(name))).unwrap();
-    fill(&archive(text)[..], &mut csv, Filter::default()).unwrap();
+    fill(&archive(text)[..], &Disorder::default(), &mut csv, Filter::default()).unwrap();
     csv.finish().unwrap();
     TABLES.map(|table| std::fs::read(path(table.name)).unwrap()).to_vec()
 }
@@ -154,7 +194,7 @@ mod questions {
     //= docs/tables.md#questions
     #[test]
     fn statements_are_answered_in_order() {
-        let (database, summary) = Database::of_archive(&archive(TRACE)[..]).unwrap();
+        let (database, summary) = Database::of_archive(&archive(TRACE)[..], &Disorder::default()).unwrap();
         assert_eq!(summary.events, 13);
         let mut found = Found::default();
         let sql = "CREATE VIEW long AS SELECT name, dur FROM slices WHERE dur > 0;
@@ -191,7 +231,7 @@ mod files {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
         let mut parquet = Parquet::new(|name| std::fs::File::create(path(name))).unwrap();
-        fill(&archive(TRACE)[..], &mut parquet, Filter::default()).unwrap();
+        fill(&archive(TRACE)[..], &Disorder::default(), &mut parquet, Filter::default()).unwrap();
         parquet.finish().unwrap();
         for (table, text) in TABLES.iter().zip(csv_of(TRACE)) {
             let reader = SerializedFileReader::new(std::fs::File::open(path(table.name)).unwrap()).unwrap();

@@ -1,49 +1,78 @@
 //! Begins and ends that belong together: durations, async operations, flows.
 //!
-//! Those of durations follow each other on their thread, and so they do in the file. Those of operations and
-//! flows may be of several threads and processes, whose parts of the file come in any order: an end may stand
-//! before its begin, and a step behind both. What is over is forgotten, but for a hash of it.
+//! Those of durations follow each other on their thread: in the file as well, or they are sorted first. Those
+//! of operations and flows may be of several threads and processes, whose parts of the file come in any order:
+//! an end may stand before its begin, and a step behind both. What is over is forgotten, but for a hash of it.
 
-use crate::item::{Event, Text, Thread, Time};
+use super::late::{Late, LateDurations};
+use crate::disorder::Disorder;
+use crate::item::{Event, Thread};
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
 use trace_format::event::EventKind;
-use trace_format::units::{Koid, Nanos, Offset, ProviderId};
+use trace_format::units::{Koid, Offset, ProviderId};
 
-/// Where and when something was begun, ended or passed.
+/// Where something was begun, ended or passed.
 #[derive(Clone, Copy, Debug)]
-struct Place {
-    offset: Offset,
-    provider: ProviderId,
-    nanos: Nanos,
+pub(super) struct Place {
+    pub offset: Offset,
+    pub provider: ProviderId,
 }
 
 /// What the events of one async operation or flow share, as a hash: that two of them collide is as likely as
 /// one in 2⁶⁴ for each pair in a trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Key(u64);
 
 /// One operation or flow that is not over, or several that share all that tells them apart.
 #[derive(Clone, Copy, Debug, Default)]
 struct Open {
     id: u64,
+    process: Koid,
+    /// What parts in other processes share with it.
+    crossing: Key,
     begins: u32,
     ends: u32,
+    /// Begins or ends that have theirs elsewhere.
+    joined: u32,
     steps: u32,
     first_begin: Option<Place>,
     first_end: Option<Place>,
     first_step: Option<Place>,
 }
 
+/// Which parts belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scope {
+    /// Async operations: those of a process, by category, name and id.
+    Process,
+    /// Flows: those of the trace, by their id alone.
+    Trace,
+}
+
+impl Scope {
+    /// Of a begin, a step and an end without the rest.
+    const fn names(self) -> [&'static str; 3] {
+        match self {
+            Self::Process => ["unmatched-async-begin", "unmatched-async-instant", "unmatched-async-end"],
+            Self::Trace => ["unmatched-flow-begin", "unmatched-flow-step", "unmatched-flow-end"],
+        }
+    }
+}
+
 /// All async operations, or all flows.
 #[derive(Debug)]
 struct Operations {
-    names: [&'static str; 3],
+    scope: Scope,
     open: HashMap<Key, Open>,
     over: HashSet<Key>,
     /// Not everything that is over is known any more, so that a step without a begin means nothing.
     is_over_full: bool,
 }
+
+/// The remark about operations that end in another process than they began in.
+pub(super) const CROSSING: &str = "crossing-async";
 
 /// Operations that are over and still known.
 const MAX_OVER: usize = 400_000;
@@ -58,8 +87,7 @@ pub(super) struct Unmatched {
     /// How many share what tells them apart.
     pub count: u64,
     /// The first of them.
-    pub offset: Offset,
-    pub provider: ProviderId,
+    pub place: Place,
     pub what: What,
 }
 
@@ -68,6 +96,12 @@ pub(super) struct Unmatched {
 pub(super) enum What {
     Thread(Thread),
     Id(u64),
+    /// An operation that ended in another process.
+    Crossing {
+        id: u64,
+        begun_in: Koid,
+        ended_in: Koid,
+    },
 }
 
 impl Unmatched {
@@ -79,6 +113,9 @@ impl Unmatched {
             }
             What::Id(id) if kind.ends_with("begin") => format!("id {id:#x} has no end"),
             What::Id(id) => format!("id {id:#x} was not begun"),
+            What::Crossing { id, begun_in, ended_in } => {
+                format!("id {id:#x} was begun in process {begun_in} and ended in process {ended_in}")
+            }
         }
     }
 }
@@ -91,7 +128,9 @@ enum Part {
 
 /// All spans that are open.
 #[derive(Debug)]
-pub(super) struct Spans {
+pub(super) struct Spans<'a> {
+    disorder: &'a Disorder,
+    late: LateDurations,
     durations: HashMap<Thread, Vec<Place>>,
     asyncs: Operations,
     flows: Operations,
@@ -102,16 +141,14 @@ pub(super) struct Spans {
     is_full: bool,
 }
 
-impl Spans {
-    pub fn new(limit: usize) -> Self {
+impl<'a> Spans<'a> {
+    pub fn new(limit: usize, disorder: &'a Disorder) -> Self {
         Self {
+            disorder,
+            late: LateDurations::default(),
             durations: HashMap::new(),
-            asyncs: Operations::new([
-                "unmatched-async-begin",
-                "unmatched-async-instant",
-                "unmatched-async-end",
-            ]),
-            flows: Operations::new(["unmatched-flow-begin", "unmatched-flow-step", "unmatched-flow-end"]),
+            asyncs: Operations::new(Scope::Process),
+            flows: Operations::new(Scope::Trace),
             count: 0,
             limit,
             is_full: false,
@@ -120,53 +157,56 @@ impl Spans {
 
     /// Matches an event; what is wrong with it.
     pub fn event(&mut self, offset: Offset, provider: ProviderId, event: &Event<'_>) -> Option<Found> {
-        let Event { thread, time, .. } = *event;
+        let Event { thread, time, name, .. } = *event;
         if self.is_full {
             return None;
         }
-        let place = || Place { offset, provider, nanos: time.nanos() };
-        // Operations are their process's own, flows lead from process to process.
-        let (operations, process, part, id) = match event.kind {
-            EventKind::DurationBegin => {
-                self.durations.entry(thread).or_default().push(place());
-                self.count += 1;
-                return self.full();
+        let place = Place { offset, provider };
+        let (operations, part, id) = match event.kind {
+            EventKind::DurationBegin | EventKind::DurationEnd => {
+                let is_end = event.kind == EventKind::DurationEnd;
+                let late = Late { is_end, thread, place, name };
+                if self.disorder.has_thread(thread) {
+                    self.late.push(time.nanos(), &late);
+                    return None;
+                }
+                return self.duration(&late);
             }
-            EventKind::DurationEnd => return self.end_duration(thread, event.name, time),
-            EventKind::AsyncBegin { id } => (&mut self.asyncs, Some(thread.process), Part::Begin, id),
-            EventKind::AsyncInstant { id } => (&mut self.asyncs, Some(thread.process), Part::Step, id),
-            EventKind::AsyncEnd { id } => (&mut self.asyncs, Some(thread.process), Part::End, id),
-            EventKind::FlowBegin { id } => (&mut self.flows, None, Part::Begin, id),
-            EventKind::FlowStep { id } => (&mut self.flows, None, Part::Step, id),
-            EventKind::FlowEnd { id } => (&mut self.flows, None, Part::End, id),
+            EventKind::AsyncBegin { id } => (&mut self.asyncs, Part::Begin, id),
+            EventKind::AsyncInstant { id } => (&mut self.asyncs, Part::Step, id),
+            EventKind::AsyncEnd { id } => (&mut self.asyncs, Part::End, id),
+            EventKind::FlowBegin { id } => (&mut self.flows, Part::Begin, id),
+            EventKind::FlowStep { id } => (&mut self.flows, Part::Step, id),
+            EventKind::FlowEnd { id } => (&mut self.flows, Part::End, id),
             EventKind::Instant { .. }
             | EventKind::Counter { .. }
             | EventKind::DurationComplete { .. }
             | EventKind::Unknown { .. } => return None,
         };
         let before = operations.open.len();
-        operations.part(Key::new(process, event.category, event.name, id), id, part, place());
+        operations.part(event, id, part, place);
         self.count = self.count + operations.open.len() - before;
         self.full()
     }
 
-    fn end_duration(&mut self, thread: Thread, name: Text<'_>, time: Time) -> Option<Found> {
+    fn duration(&mut self, late: &Late<'_>) -> Option<Found> {
+        let Late { is_end, thread, place, name } = *late;
+        if !is_end {
+            self.durations.entry(thread).or_default().push(place);
+            self.count += 1;
+            return self.full();
+        }
         let Some(stack) = self.durations.get_mut(&thread) else {
             let Thread { process, thread } = thread;
             let text = format!("end of {name:?} on thread {process}/{thread}, which has nothing to end");
             return Some(("unmatched-end", text));
         };
-        let begin = stack.pop();
+        stack.pop();
         if stack.is_empty() {
             self.durations.remove(&thread);
         }
         self.count -= 1;
-        let begin = begin?;
-        (time.nanos() < begin.nanos).then(|| {
-            let Place { offset, nanos, .. } = begin;
-            let text = format!("ends at {}, before it begins at {nanos}, at byte {offset}", time.nanos());
-            ("end-before-begin", text)
-        })
+        None
     }
 
     fn full(&mut self) -> Option<Found> {
@@ -179,53 +219,58 @@ impl Spans {
         })
     }
 
-    /// What has no begin or no end, in the order of the file.
-    pub fn finish(&mut self) -> Vec<Unmatched> {
+    /// What has no begin or no end, and remarks, in the order of the file.
+    pub fn finish(&mut self, mut found: impl FnMut(Place, Found)) -> io::Result<Vec<Unmatched>> {
+        let mut late = std::mem::take(&mut self.late);
+        late.finish(|late| {
+            let problem = if self.is_full { None } else { self.duration(&late) };
+            problem.into_iter().for_each(|problem| found(late.place, problem));
+        })?;
         let mut all = Vec::new();
         if self.is_full {
-            return all;
+            return Ok(all);
         }
         for (thread, stack) in self.durations.drain() {
-            all.extend(stack.into_iter().map(|Place { offset, provider, .. }| Unmatched {
+            all.extend(stack.into_iter().map(|place| Unmatched {
                 kind: "unmatched-begin",
                 count: 1,
-                offset,
-                provider,
+                place,
                 what: What::Thread(thread),
             }));
         }
         self.asyncs.finish(&mut all);
         self.flows.finish(&mut all);
-        all.sort_by_key(|unmatched: &Unmatched| unmatched.offset);
-        all
-    }
-}
-
-impl Default for Spans {
-    fn default() -> Self {
-        Self::new(0)
+        all.sort_by_key(|unmatched: &Unmatched| unmatched.place.offset);
+        Ok(all)
     }
 }
 
 impl Key {
-    fn new(process: Option<Koid>, category: Text<'_>, name: Text<'_>, id: u64) -> Self {
+    fn new(what: impl Hash) -> Self {
         let mut hasher = DefaultHasher::new();
-        (process.map(|process| process.0), category, name, id).hash(&mut hasher);
+        what.hash(&mut hasher);
         Self(hasher.finish())
     }
 }
 
 impl Operations {
-    fn new(names: [&'static str; 3]) -> Self {
-        Self { names, open: HashMap::new(), over: HashSet::new(), is_over_full: false }
+    fn new(scope: Scope) -> Self {
+        Self { scope, open: HashMap::new(), over: HashSet::new(), is_over_full: false }
     }
 
-    fn part(&mut self, key: Key, id: u64, part: Part, place: Place) {
+    fn part(&mut self, event: &Event<'_>, id: u64, part: Part, place: Place) {
+        let process = event.thread.process;
+        let (key, crossing) = match self.scope {
+            Scope::Process => {
+                let crossing = (event.category, event.name, id);
+                (Key::new((process.0, crossing)), Key::new(crossing))
+            }
+            Scope::Trace => (Key::new(id), Key::default()),
+        };
         if matches!(part, Part::Step) && !self.open.contains_key(&key) && self.over.contains(&key) {
             return;
         }
-        let open = self.open.entry(key).or_default();
-        open.id = id;
+        let open = self.open.entry(key).or_insert_with(|| Open { id, process, crossing, ..Open::default() });
         let (count, first) = match part {
             Part::Begin => (&mut open.begins, &mut open.first_begin),
             Part::Step => (&mut open.steps, &mut open.first_step),
@@ -244,18 +289,61 @@ impl Operations {
     }
 
     fn finish(&mut self, all: &mut Vec<Unmatched>) {
-        let [begin, step, end] = self.names;
-        for open in std::mem::take(&mut self.open).into_values() {
-            let Open { id, begins, ends, steps, first_begin, first_end, first_step } = open;
-            let orphans = if begins == 0 && !self.is_over_full { steps } else { 0 };
+        let mut open = std::mem::take(&mut self.open);
+        match self.scope {
+            Scope::Process => join_across_processes(&mut open, all),
+            // What has begun once may end in several places.
+            Scope::Trace => {
+                for (key, open) in &mut open {
+                    if open.begins > 0 || self.is_over_full || self.over.contains(key) {
+                        open.joined = open.ends.saturating_sub(open.begins);
+                    }
+                }
+            }
+        }
+        let [begin, step, end] = self.scope.names();
+        for open in open.into_values() {
+            let Open { id, begins, ends, joined, steps, first_begin, first_end, first_step, .. } = open;
+            let has_begin = begins > 0 || joined > 0 || self.is_over_full;
+            let orphans = if has_begin { 0 } else { steps };
             for (kind, count, place) in [
-                (begin, begins.saturating_sub(ends), first_begin),
-                (end, ends.saturating_sub(begins), first_end),
+                (begin, begins.saturating_sub(ends + joined), first_begin),
+                (end, ends.saturating_sub(begins + joined), first_end),
                 (step, orphans, first_step),
             ] {
-                if let (1.., Some(Place { offset, provider, .. })) = (count, place) {
-                    let what = What::Id(id);
-                    all.push(Unmatched { kind, count: count.into(), offset, provider, what });
+                if let (1.., Some(place)) = (count, place) {
+                    all.push(Unmatched { kind, count: count.into(), place, what: What::Id(id) });
+                }
+            }
+        }
+    }
+}
+
+/// Joins the ends of operations with begins in other processes, as Perfetto's and Catapult's readers do.
+fn join_across_processes(open: &mut HashMap<Key, Open>, all: &mut Vec<Unmatched>) {
+    let mut crossing: HashMap<Key, Vec<&mut Open>> = HashMap::new();
+    for open in open.values_mut() {
+        crossing.entry(open.crossing).or_default().push(open);
+    }
+    for of_key in crossing.into_values() {
+        let (mut begun, mut ended): (Vec<_>, Vec<_>) = of_key
+            .into_iter()
+            .filter(|open| open.begins != open.ends)
+            .partition(|open| open.begins > open.ends);
+        let place = |place: Option<Place>| place.map(|place| place.offset);
+        begun.sort_by_key(|open| place(open.first_begin));
+        ended.sort_by_key(|open| place(open.first_end));
+        for ended in &mut ended {
+            for begun in &mut begun {
+                let [count, left] =
+                    [&*begun, &*ended].map(|open| open.begins.abs_diff(open.ends) - open.joined);
+                let count = count.min(left);
+                if let (1.., Some(place)) = (count, ended.first_end) {
+                    begun.joined += count;
+                    ended.joined += count;
+                    let (id, begun_in, ended_in) = (ended.id, begun.process, ended.process);
+                    let what = What::Crossing { id, begun_in, ended_in };
+                    all.push(Unmatched { kind: CROSSING, count: count.into(), place, what });
                 }
             }
         }

@@ -54,24 +54,30 @@ impl Archive {
         kind: EventKind,
         arguments: &[Argument<'_>],
     ) -> u64 {
-        self.write(Record::Event(trace_format::event::Event {
-            timestamp: Ticks(timestamp),
-            thread: ThreadRef::Inline {
-                process: ProcessKoid(Koid(process)),
-                thread: ThreadKoid(Koid(thread)),
-            },
-            category: StringRef::inline("cat"),
-            name: StringRef::inline("name"),
-            kind,
-            arguments: Given::from_slice(arguments),
-        }))
+        let arguments = Given::from_slice(arguments);
+        let thread =
+            ThreadRef::Inline { process: ProcessKoid(Koid(process)), thread: ThreadKoid(Koid(thread)) };
+        let (category, name) = (StringRef::inline("cat"), StringRef::inline("name"));
+        let timestamp = Ticks(timestamp);
+        let event = trace_format::event::Event { timestamp, thread, category, name, kind, arguments };
+        self.write(Record::Event(event))
+    }
+
+    /// An event of category and name, of a thread of process 5.
+    fn named(&mut self, name: &str, thread: u64, timestamp: u64, kind: EventKind) -> u64 {
+        let thread = ThreadRef::Inline { process: ProcessKoid(Koid(5)), thread: ThreadKoid(Koid(thread)) };
+        let (category, name) = (StringRef::inline(name), StringRef::inline(name));
+        let (timestamp, arguments) = (Ticks(timestamp), Given::from_slice(&[]));
+        let event = trace_format::event::Event { timestamp, thread, category, name, kind, arguments };
+        self.write(Record::Event(event))
     }
 
     fn report(&self) -> Report {
         let trace = bytes(&self.0);
         let report = check_slice(&trace, Limits::default()).unwrap();
-        let streamed = check(&trace[..], Limits::default()).unwrap();
-        assert_eq!(report.problems, streamed.problems);
+        let disorder = Disorder::find(&trace[..]).unwrap();
+        let streamed = check(&trace[..], Limits::default(), &disorder).unwrap();
+        assert_eq!((&report.problems, &report.remarks), (&streamed.problems, &streamed.remarks));
         report
     }
 
@@ -107,14 +113,59 @@ fn durations_are_matched_by_thread() {
     archive.event(1, 11, EventKind::DurationBegin);
     archive.event(2, 12, EventKind::DurationBegin);
     archive.event(1, 13, EventKind::DurationEnd);
-    let backwards = archive.event(2, 5, EventKind::DurationEnd);
-    let end = archive.event(2, 15, EventKind::DurationEnd);
-    let expected =
-        [("unmatched-begin", 1, unmatched), ("end-before-begin", 1, backwards), ("unmatched-end", 1, end)];
-    assert_eq!(archive.problems(), expected);
+    let end = archive.event(2, 5, EventKind::DurationEnd);
+    archive.event(2, 15, EventKind::DurationEnd);
+    assert_eq!(archive.problems(), [("unmatched-begin", 1, unmatched), ("unmatched-end", 1, end)]);
     let report = archive.report();
     assert_eq!(report.problems[0].first[0].text, "a begin on thread 5/1 that has no end");
-    assert_eq!(report.problems[2].first[0].text, "end of \"name\" on thread 5/2, which has nothing to end");
+    assert_eq!(report.problems[1].first[0].text, "end of \"name\" on thread 5/2, which has nothing to end");
+}
+
+#[test]
+//= docs/check.md#problems
+fn durations_are_matched_in_the_order_of_time() {
+    let mut archive = Archive::new();
+    // As a decoder writes them that looks for the end of each call, and with an end at the time of a begin.
+    archive.event(1, 10, EventKind::DurationBegin);
+    archive.event(1, 40, EventKind::DurationEnd);
+    archive.event(1, 20, EventKind::DurationBegin);
+    archive.event(1, 30, EventKind::DurationEnd);
+    archive.event(1, 30, EventKind::DurationBegin);
+    archive.event(1, 35, EventKind::DurationEnd);
+    assert_eq!(archive.problems(), []);
+    let unmatched = archive.event(1, 5, EventKind::DurationEnd);
+    assert_eq!(archive.problems(), [("unmatched-end", 1, unmatched)]);
+}
+
+#[test]
+//= docs/check.md#remarks
+fn an_operation_may_end_in_another_process() {
+    let mut archive = Archive::new();
+    archive.event_of(6, 1, 10, EventKind::AsyncBegin { id: 1 }, &[]);
+    archive.event_of(6, 1, 11, EventKind::AsyncBegin { id: 1 }, &[]);
+    archive.event_of(7, 1, 12, EventKind::AsyncInstant { id: 1 }, &[]);
+    let end = archive.event_of(7, 1, 20, EventKind::AsyncEnd { id: 1 }, &[]);
+    archive.event_of(8, 1, 20, EventKind::AsyncEnd { id: 1 }, &[]);
+    let unmatched = archive.event_of(8, 1, 21, EventKind::AsyncEnd { id: 1 }, &[]);
+    let report = archive.report();
+    assert_eq!(archive.problems(), [("unmatched-async-end", 1, unmatched - 64)]);
+    let remark = &report.remarks[0];
+    assert_eq!((remark.kind, remark.count, remark.first[0].offset.0), ("crossing-async", 2, end));
+    assert_eq!(remark.first[0].text, "id 0x1 was begun in process 6 and ended in process 7");
+}
+
+#[test]
+//= docs/check.md#problems
+fn flows_are_joined_by_their_ids_and_may_end_more_than_once() {
+    let mut archive = Archive::new();
+    archive.named("one", 1, 10, EventKind::FlowBegin { id: 1 });
+    archive.named("two", 2, 11, EventKind::FlowStep { id: 1 });
+    archive.named("three", 3, 12, EventKind::FlowEnd { id: 1 });
+    archive.named("four", 4, 13, EventKind::FlowEnd { id: 1 });
+    // The same id again, whose end stands first.
+    archive.named("five", 4, 23, EventKind::FlowEnd { id: 1 });
+    archive.named("six", 1, 20, EventKind::FlowBegin { id: 1 });
+    assert_eq!(archive.problems(), []);
 }
 
 #[test]
@@ -254,19 +305,23 @@ fn what_a_strict_reader_finds_is_a_problem() {
     let mut archive = Archive::new();
     archive.write(Record::Metadata(Metadata::ProviderInfo { id: ProviderId(2), name: b"\xff" }));
     let first = archive.event(1, 10, EventKind::Instant { scope: Scope::Thread });
+    archive.event(1, 11, EventKind::Instant { scope: Scope::Thread });
     archive.0.push(0);
     let malformed = archive.0.len() as u64 * 8;
     archive.0.push(0x11);
     archive.0.push(0x21);
     let expected = [
         ("not-utf8", 1, 40),
-        ("no-rate", 1, first),
         ("zero-words", 1, malformed - 8),
         ("malformed", 1, malformed),
         ("truncated", 1, malformed + 8),
     ];
     assert_eq!(archive.problems(), expected);
-    assert_eq!(archive.report().records, 6);
+    let report = archive.report();
+    assert_eq!(report.records, 7);
+    // Once for a provider.
+    let remark = &report.remarks[0];
+    assert_eq!((remark.kind, remark.count, remark.first[0].offset.0), ("no-rate", 1, first));
 }
 
 #[test]
@@ -280,10 +335,10 @@ fn a_lost_position_is_a_problem_and_bad_data_an_error() {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     std::io::Write::write_all(&mut gzip, &trace).unwrap();
     let gzip = gzip.finish().unwrap();
-    let report = check(&gzip[..gzip.len() - 1], Limits::default()).unwrap();
+    let report = check(&gzip[..gzip.len() - 1], Limits::default(), &Disorder::default()).unwrap();
     assert_eq!(report.records, 10);
     assert!(matches!(report.error, Some(ReadError::Io { .. })));
-    assert!(check(&b"no trace"[..], Limits::default()).is_err());
+    assert!(check(&b"no trace"[..], Limits::default(), &Disorder::default()).is_err());
 }
 
 #[test]

@@ -127,9 +127,7 @@ impl Resolver {
 
     #[cold]
     fn check_event_strictly(&mut self, event: &event::Event<'_>) {
-        if !self.providers.current().is_initialized {
-            self.warn(WarningKind::NoRate);
-        }
+        self.check_rate();
         for (string, what) in [(event.category, "category"), (event.name, "event name")] {
             if let StringRef::Inline(bytes) = string {
                 self.check_text(bytes, what);
@@ -286,7 +284,16 @@ impl Resolver {
         let provider = self.providers.current();
         if ticks > provider.last_time() {
             self.warn(WarningKind::TimeOutOfRange(ticks));
-        } else if self.is_strict && !provider.is_initialized {
+        } else if self.is_strict {
+            self.check_rate();
+        }
+    }
+
+    /// Warns once of a provider whose times come before its rate.
+    #[inline]
+    fn check_rate(&mut self) {
+        let (provider, _) = self.providers.current_mut();
+        if !provider.is_initialized && !std::mem::replace(&mut provider.is_without_rate, true) {
             self.warn(WarningKind::NoRate);
         }
     }

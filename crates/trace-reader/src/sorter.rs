@@ -1,4 +1,4 @@
-//! Puts records in the order of their times; what is too much for memory waits in an unlinked file.
+//! Puts records in the order of their times; what is more than 48 MiB waits in an unlinked file.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,7 +14,9 @@ const MIN_READ_BYTES: usize = 4 << 10;
 /// Before each record in the file: its time and its length.
 const HEAD_BYTES: usize = 16;
 
-pub(super) struct Sorter {
+/// Records on their way into the order of their times.
+#[derive(Debug)]
+pub struct Sorter {
     bytes: Vec<u8>,
     /// Time and place of the records in memory.
     index: Vec<Place>,
@@ -29,11 +31,13 @@ pub(super) struct Sorter {
 /// Time and place of a record.
 type Place = (u64, Range<u32>);
 
-impl Sorter {
-    pub fn new() -> Self {
+impl Default for Sorter {
+    fn default() -> Self {
         Self::with_runs_of(RUN_BYTES)
     }
+}
 
+impl Sorter {
     fn with_runs_of(run_bytes: usize) -> Self {
         let (bytes, index, runs) = (Vec::new(), Vec::new(), Vec::new());
         Self { bytes, index, file: None, runs, run_bytes, error: None }
@@ -70,6 +74,9 @@ impl Sorter {
     }
 
     /// The error of a move to the file.
+    ///
+    /// # Errors
+    /// What waits could not be written.
     pub fn check(&mut self) -> io::Result<()> {
         self.error.take().map_or(Ok(()), Err)
     }
@@ -97,6 +104,9 @@ impl Sorter {
     }
 
     /// Gives all records in order.
+    ///
+    /// # Errors
+    /// The file cannot be written or read, or what the caller says.
     pub fn finish(mut self, mut take: impl FnMut(&mut [u8]) -> io::Result<()>) -> io::Result<()> {
         self.check()?;
         if self.file.is_none() {

@@ -1,0 +1,163 @@
+//! Whose begins and ends stand in a trace in another order than that of their times.
+//!
+//! A format without an order of its own leaves it to the reader: some writers put all begins of a buffer
+//! first, others write an end before what began later but ended earlier. Pairs are made in the order of
+//! times, which for most threads is that of the file. A first reading tells for which it is not: only their
+//! begins and ends have to be sorted.
+
+use crate::item::{Item, Text, Thread};
+use crate::reader::Reader;
+use crate::records::ReadError;
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Read;
+use trace_format::event::EventKind;
+use trace_format::units::Nanos;
+
+/// Threads and operations whose times are known; with more, nothing is taken to be in order.
+const MAX_KNOWN: usize = 1_000_000;
+
+/// What the parts of async operations that may belong together share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct OperationKey(u64);
+
+impl OperationKey {
+    /// Of a category and an id. Names and processes may differ within an operation.
+    #[must_use]
+    pub fn new(category: Text<'_>, id: u64) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (category, id).hash(&mut hasher);
+        Self(hasher.finish())
+    }
+}
+
+/// Threads and operations whose begins and ends are not in the order of their times.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Disorder {
+    threads: Keys<Thread>,
+    operations: Keys<OperationKey>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Keys<K: Hash + Eq> {
+    Some(HashSet<K>),
+    /// There were too many to tell.
+    All,
+}
+
+impl<K: Hash + Eq> Default for Keys<K> {
+    fn default() -> Self {
+        Self::Some(HashSet::new())
+    }
+}
+
+impl<K: Hash + Eq> Keys<K> {
+    fn has(&self, key: &K) -> bool {
+        match self {
+            Self::Some(keys) => !keys.is_empty() && keys.contains(key),
+            Self::All => true,
+        }
+    }
+
+    fn insert(&mut self, key: K) {
+        if let Self::Some(keys) = self {
+            keys.insert(key);
+            if keys.len() > MAX_KNOWN {
+                *self = Self::All;
+            }
+        }
+    }
+}
+
+/// An async operation that has begun.
+#[derive(Debug, Default)]
+struct Begun {
+    count: u64,
+    last: Nanos,
+}
+
+impl Disorder {
+    /// Reads an archive for the order of its begins and ends, as far as it can be read.
+    ///
+    /// # Errors
+    /// The input is no archive at all.
+    pub fn find(input: impl Read) -> Result<Self, ReadError> {
+        Ok(Self::of(Reader::new(input)?))
+    }
+
+    /// The same, of an archive in memory.
+    ///
+    /// # Errors
+    /// The bytes are no archive.
+    pub fn find_in(bytes: &[u8]) -> Result<Self, ReadError> {
+        Ok(Self::of(Reader::of_slice(bytes)?))
+    }
+
+    fn of<I: crate::Input>(mut reader: Reader<I>) -> Self {
+        let mut disorder = Self::default();
+        let mut times: HashMap<Thread, Nanos> = HashMap::new();
+        let mut begun: HashMap<OperationKey, Begun> = HashMap::new();
+        // What is wrong is the second reading's to tell.
+        while let Ok(Some(record)) = reader.next_item() {
+            let Item::Event(event) = record.item else { continue };
+            let nanos = event.time.nanos();
+            match event.kind {
+                EventKind::DurationBegin | EventKind::DurationEnd => {
+                    let last = times.entry(event.thread).or_insert(nanos);
+                    if nanos < *last {
+                        disorder.threads.insert(event.thread);
+                    }
+                    *last = nanos;
+                    if times.len() > MAX_KNOWN {
+                        disorder.threads = Keys::All;
+                        times.clear();
+                    }
+                }
+                EventKind::AsyncBegin { id } => {
+                    let key = OperationKey::new(event.category, id);
+                    let begun = begun.entry(key).or_default();
+                    if nanos < begun.last {
+                        disorder.operations.insert(key);
+                    }
+                    begun.last = nanos;
+                    begun.count += 1;
+                }
+                EventKind::AsyncEnd { id } => {
+                    let key = OperationKey::new(event.category, id);
+                    match begun.get_mut(&key) {
+                        Some(of_key) => {
+                            if nanos < of_key.last {
+                                disorder.operations.insert(key);
+                            }
+                            of_key.last = nanos;
+                            of_key.count -= 1;
+                            if of_key.count == 0 {
+                                begun.remove(&key);
+                            }
+                        }
+                        // Its begin may follow.
+                        None => disorder.operations.insert(key),
+                    }
+                }
+                _ => {}
+            }
+            if begun.len() > MAX_KNOWN {
+                disorder.operations = Keys::All;
+                begun.clear();
+            }
+        }
+        disorder
+    }
+
+    /// Whether begins and ends of durations on a thread are out of order.
+    #[must_use]
+    pub fn has_thread(&self, thread: Thread) -> bool {
+        self.threads.has(&thread)
+    }
+
+    /// Whether begins and ends of an operation are out of order.
+    #[must_use]
+    pub fn has_operation(&self, key: OperationKey) -> bool {
+        self.operations.has(&key)
+    }
+}
