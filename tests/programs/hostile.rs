@@ -1,7 +1,7 @@
 //! A provider that means harm: to its buffer, to the buffer's file, or to the manager's patience.
 //!
 //! `hostile scribble`, `hostile counters`, `hostile file truncate|shrink|grow|punch|unlink`, `hostile fifo
-//! flood|half|unexpected|deaf`. It says `ready` when it has begun, and goes on until it is killed, or, with
+//! flood|half|unexpected|deaf`, `hostile lingering`. It says `ready` when it has begun, and goes on until it is killed, or, with
 //! damaged counters, until its input ends.
 
 use rustix::fs::{FallocateFlags, fallocate};
@@ -26,7 +26,8 @@ fn main() {
         ["counters"] => damage_counters(),
         ["file", how] => spoil_file(how),
         ["fifo", how] => spoil_fifo(how),
-        _ => panic!("hostile scribble | counters | file HOW | fifo HOW"),
+        ["lingering"] => linger(),
+        _ => panic!("hostile scribble | counters | file HOW | fifo HOW | lingering"),
     }
 }
 
@@ -151,7 +152,8 @@ fn spoil_file(how: &str) {
 }
 
 /// Registers, and does with the FIFO what no provider does.
-fn spoil_fifo(how: &str) {
+/// Registers a provider that has no engine.
+fn register() -> Channel {
     let directory = PathBuf::from(std::env::var_os("TRACE_RUNTIME_DIR").expect("a runtime directory"));
     let registry = Channel::connect(&directory.join("registry")).expect("a manager");
     let (ours, theirs) = Channel::pair().expect("channels");
@@ -168,11 +170,37 @@ fn spoil_fifo(how: &str) {
     };
     let message = RegistryRequest::RegisterProvider(registration).encode(Txid::ONE_WAY).expect("it fits");
     registry.write(&message.bytes, message.handles).expect("the manager listens");
-    loop {
-        match receive(&ours) {
-            Some(ProviderRequest::Initialize { config }) => harm(config.fifo, how),
-            Some(_) => {}
-            None => return,
+    ours
+}
+
+fn spoil_fifo(how: &str) {
+    let ours = register();
+    while let Some(request) = receive(&ours) {
+        if let ProviderRequest::Initialize { config } = request {
+            harm(config.fifo, how);
+        }
+    }
+}
+
+/// Starts and stops as it is told to, and stays when it is told to go.
+fn linger() {
+    let ours = register();
+    let mut fifo = None;
+    while let Some(request) = receive(&ours) {
+        let answer = match request {
+            ProviderRequest::Initialize { config } => {
+                fifo = Some(config.fifo.into_fd());
+                continue;
+            }
+            ProviderRequest::Start { .. } => FifoRequest::Started { version: 1 },
+            ProviderRequest::Stop => FifoRequest::Stopped,
+            _ => continue,
+        };
+        let packet = answer.encode().expect("a packet");
+        send(fifo.as_ref().expect("it was initialized"), &packet, SendFlags::NOSIGNAL)
+            .expect("there is room");
+        if answer == (FifoRequest::Started { version: 1 }) {
+            say_ready();
         }
     }
 }

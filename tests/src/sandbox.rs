@@ -325,6 +325,15 @@ impl Process {
         matches!(self.child.try_wait(), Ok(None))
     }
 
+    /// Waits for its end, which has to be a good one.
+    ///
+    /// # Panics
+    /// If it fails, with all that it said, or does not end.
+    pub fn succeed(self) {
+        let output = self.finish();
+        assert!(output.status.success(), "{output:?}");
+    }
+
     /// Waits for its end and returns the rest of what it said.
     ///
     /// # Panics

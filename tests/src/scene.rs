@@ -249,6 +249,14 @@ pub fn was_recorded(sandbox: &Sandbox) -> bool {
 /// If it does not stop.
 pub fn freeze(pid: u32) {
     kill(pid, Signal::STOP);
+    wait_until_frozen(pid);
+}
+
+/// Waits until a process has stopped by itself.
+///
+/// # Panics
+/// If it does not stop.
+pub fn wait_until_frozen(pid: u32) {
     let state = || {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T')).then_some(())

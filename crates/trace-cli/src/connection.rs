@@ -23,6 +23,8 @@ const LOG: &str = "manager.log";
 const START_WAIT: Duration = Duration::from_secs(30);
 /// How long a manager may take to answer a question.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);
+/// How long it may take to show that it is alive, when it has been silent before.
+const LIFE_WAIT: Duration = Duration::from_secs(1);
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Where a manager may be, the first being where one is started.
@@ -107,6 +109,11 @@ impl Connection {
     /// The manager's runtime directory.
     pub fn directory(&self) -> &Path {
         &self.directory
+    }
+
+    /// Whether the manager does anything: it answers this at once, whomever it waits for.
+    pub fn is_alive(&mut self) -> bool {
+        self.ask_for(ProvisionerRequest::GetProviders, Some(LIFE_WAIT)).is_ok()
     }
 
     /// Asks something and waits for the answer.

@@ -58,7 +58,7 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     kernel::provide(&mut connection, &config, options)?;
     let mut has_begun = false;
     let recorded =
-        record(&connection, config, &mut destination, &settings, is_json, removing, &mut has_begun);
+        record(&mut connection, config, &mut destination, &settings, is_json, removing, &mut has_begun);
     let Recorded { stats, has_command, code, is_cut } = match recorded {
         Ok(recorded) => recorded,
         Err(failure) if has_begun => return Err(keep(destination, failure)),
@@ -96,7 +96,7 @@ fn keep(destination: Destination, failure: Failure) -> Failure {
 /// Records into a destination, from the first message to the last byte. `has_begun` becomes true when the
 /// programs record and the command runs: from then on the archive is kept.
 fn record(
-    connection: &Connection,
+    connection: &mut Connection,
     config: TraceConfig,
     destination: &mut Destination,
     settings: &Settings,
@@ -120,11 +120,10 @@ fn record(
     let end = wait_for_end(&mut recording, command.is_some(), options, &mut triggers)?;
     // Reaped, it is known how it ended, and the manager does not wait for that.
     command.as_mut().map(RecordedCommand::status);
-    if recording.was_terminated()
-        && let Some(command) = &command
-    {
-        // A Ctrl-C has reached the command too; a signal to us alone has not.
-        command.terminate();
+    // A Ctrl-C has reached the command too; a signal to us alone has not.
+    let is_asked = end != End::Interrupted || recording.was_terminated();
+    if end == End::Interrupted && is_asked {
+        command.iter().for_each(RecordedCommand::terminate);
     }
     let result = match end {
         End::ManagerGone => None,
@@ -137,9 +136,9 @@ fn record(
         return Err(Failure::new(recording.why_gone()));
     };
     if let Some(command) = &mut command {
-        end_command(&mut recording, command, end, options)?;
+        end_command(&mut recording, command, end, is_asked, options)?;
     }
-    let left_out = recording.finish()?;
+    let left_out = recording.finish(connection)?;
     if left_out.records > 0 {
         say!(
             "trace: {} records ({} bytes) were left out: the archive would be larger than --max-size",
@@ -423,6 +422,7 @@ fn end_command(
     recording: &mut Recording<'_>,
     command: &mut RecordedCommand,
     end: End,
+    mut is_asked: bool,
     options: &Options,
 ) -> Result<(), Failure> {
     if command.status().is_some() {
@@ -442,6 +442,11 @@ fn end_command(
     loop {
         match recording.next(deadline)? {
             Happening::CommandEnded => return Ok(()),
+            Happening::Timeout if !is_asked => {
+                is_asked = true;
+                command.terminate();
+                deadline = Some(Instant::now() + TERM_WAIT);
+            }
             Happening::Timeout => {
                 say!("trace: {} does not end; killing it", command.name());
                 command.kill();

@@ -29,7 +29,7 @@ fn raise(mut program: Process, times: u32) {
         assert_eq!(program.line(), "raised");
     }
     program.close_stdin();
-    assert!(program.finish().status.success());
+    program.succeed();
 }
 
 fn stop(recording: Process) -> Output {

@@ -43,7 +43,7 @@ fn a_client_that_has_the_manager_wait_is_not_waited_for() {
     let page = scene.sandbox.file("page");
     fs::write(&page, [0; 4096]).unwrap();
     let burst = scene.sandbox.spawn_recorded("burst", &[page.to_str().unwrap(), "50000"]);
-    assert!(burst.finish().status.success());
+    burst.succeed();
     session.send(SessionRequest::StopTracing(StopOptions { write_results: true }));
     for _ in 0..50 {
         scene.assert_alive();
@@ -439,7 +439,7 @@ fn under_every_attack_at_once_an_honest_recording_is_complete() {
     while begin.elapsed() < attack_time() {
         scene.assert_alive();
     }
-    assert!(honest.finish().status.success());
+    honest.succeed();
     is_over.store(true, Ordering::Relaxed);
     attackers.into_iter().for_each(|attacker| attacker.join().unwrap());
     drop(scribbler);

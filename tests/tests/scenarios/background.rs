@@ -55,7 +55,7 @@ fn a_recording_outlives_whoever_started_it() {
     fails(&sandbox, &["record", "--duration", "1"], "the trace manager is in use by");
     let mut emit = sandbox.spawn_recorded("emit", &["2", "7", "--wait"]);
     emit.line();
-    assert!(emit.finish().status.success());
+    emit.succeed();
     let found = status(&sandbox);
     assert_eq!(
         (&found["task_id"], &found["name"], &found["file"]),
@@ -149,7 +149,7 @@ fn the_manager_stays_until_the_end_of_a_triggered_recording_is_told() {
     program.say("now");
     assert_eq!(program.line(), "raised");
     program.close_stdin();
-    assert!(program.finish().status.success());
+    program.succeed();
     let is_complete = || Archive::read_prefix(&sandbox.file("trace.fxt")).manager_events.len() == 2;
     wait_for("the end of the recording", || is_complete().then_some(()));
     // One that is not needed has come and gone meanwhile.
@@ -161,7 +161,7 @@ fn the_manager_stays_until_the_end_of_a_triggered_recording_is_told() {
     assert!(said.contains("trace: alert stall of stubborn (pid "), "{said}");
     assert!(said.contains("trace: 2 events of 1 provider in moved.json ("), "{said}");
     assert_eq!(sandbox.files(), ["moved.json"]);
-    assert!(manager.finish().status.success());
+    manager.succeed();
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn ctrl_c_without_a_command_saves_what_others_did() {
     let mut emit = sandbox.spawn("emit", &["1", "5", "--wait", "--on"]);
     emit.line();
     assert_eq!(emit.line(), "on");
-    assert!(emit.finish().status.success());
+    emit.succeed();
     recording.signal(Signal::INT);
     let output = recording.finish();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -154,7 +154,7 @@ fn what_was_ignored_when_it_began_stays_ignored() {
     let output = sandbox.command("emit").args(["1", "1"]).env("TRACE_RECORD", "1").output().unwrap();
     assert!(output.status.success(), "{output:?}");
     recording.signal(Signal::INT);
-    assert!(recording.finish().status.success());
+    recording.succeed();
     assert_eq!(Archive::read(&sandbox.file("trace.fxt")).events.len(), 14);
 }
 
@@ -168,7 +168,7 @@ fn two_interrupts_at_once_are_one() {
     let mut stopped = sandbox.spawn_recorded("stubborn", &["stop"]);
     assert_eq!(stopped.line(), "ready");
     // The second comes while the first is obeyed: that takes until the program answers.
-    trace_tests::scene::freeze(stopped.pid());
+    trace_tests::scene::wait_until_frozen(stopped.pid());
     recording.signal(Signal::INT);
     recording.signal_group(Signal::INT);
     wait_for("it to wait", || recording.stderr_so_far().contains("waiting for stubborn").then_some(()));
@@ -176,6 +176,35 @@ fn two_interrupts_at_once_are_one() {
     let output = recording.finish();
     assert!(output.status.success(), "{output:?}");
     assert_eq!(Archive::read(&sandbox.file("trace.fxt")).events.len(), 1);
+}
+
+/// The manager has nothing to say while the command is waited for.
+//= docs/recording.md#how-a-recording-ends
+#[test]
+fn a_command_that_takes_its_time_to_end_is_waited_for() {
+    let sandbox = Sandbox::new();
+    let script = r#"trap 'sleep 4; exit 3' INT; "$0" 1 1; echo ready; while :; do sleep 0.1; done"#;
+    let emit = trace_tests::build::program("emit").to_str().unwrap();
+    let mut recording = sandbox.spawn("trace", &["record", "--", "sh", "-c", script, emit]);
+    while recording.line() != "ready" {}
+    recording.signal_group(Signal::INT);
+    let output = recording.finish();
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    assert_eq!(Archive::read(&sandbox.file("trace.fxt")).events.len(), 14);
+}
+
+/// The manager waits for five seconds for a program that has stopped and does not go, and says nothing.
+//= docs/recording.md#how-a-recording-ends
+#[test]
+fn a_program_that_does_not_go_is_waited_for() {
+    let sandbox = Sandbox::new();
+    let recording = sandbox.spawn("trace", &["record"]);
+    wait_for("the recording", || recording.stderr_so_far().contains("press Ctrl-C").then_some(()));
+    let mut lingering = sandbox.spawn("hostile", &["lingering"]);
+    assert_eq!(lingering.line(), "ready");
+    recording.signal(Signal::INT);
+    recording.succeed();
+    assert!(sandbox.file("trace.fxt").exists());
 }
 
 /// Beside a manager that does nothing any more one Ctrl-C is enough, and what was recorded can be had.

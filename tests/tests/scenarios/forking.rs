@@ -155,7 +155,7 @@ fn a_recovered_archive_says_whose_children_they_are() {
     recording.signal(Signal::STOP);
     let program = sandbox.spawn_recorded("forking", &["events"]);
     let pid = u64::from(program.pid());
-    assert!(program.finish().status.success());
+    program.succeed();
     for pid in [sandbox.manager_pid().unwrap(), recording.pid()] {
         kill(pid, Signal::KILL);
         wait_for_death(pid);

@@ -16,9 +16,9 @@ fn a_program_started_before_any_manager_is_recorded() {
     assert_eq!(sandbox.manager_pid(), None);
     let recording = sandbox.spawn("trace", &["record"]);
     assert_eq!(emit.line(), "on");
-    assert!(emit.finish().status.success());
+    emit.succeed();
     recording.signal(Signal::INT);
-    assert!(recording.finish().status.success());
+    recording.succeed();
     assert_eq!(Archive::read(&sandbox.file("trace.fxt")).events.len(), 2 * 20 * 14);
 }
 
@@ -32,10 +32,10 @@ fn a_program_that_registers_during_a_recording_is_recorded() {
     let mut second = sandbox.spawn("emit", &["1", "4", "--wait", "--on"]);
     second.line();
     assert_eq!(second.line(), "on");
-    assert!(first.finish().status.success());
-    assert!(second.finish().status.success());
+    first.succeed();
+    second.succeed();
     recording.signal(Signal::INT);
-    assert!(recording.finish().status.success());
+    recording.succeed();
     let archive = Archive::read(&sandbox.file("trace.fxt"));
     assert_eq!(archive.events.len(), (3 + 4) * 14);
     assert_eq!(archive.providers.len(), 3);
@@ -85,7 +85,7 @@ fn a_program_outlives_its_manager_and_finds_the_next() {
     });
     assert_eq!(listed, format!("Trace providers:\n  emit (pid {})\n", emit.pid()));
     assert_ne!(sandbox.manager_pid(), Some(first));
-    assert!(emit.finish().status.success());
+    emit.succeed();
 }
 
 #[test]
@@ -105,5 +105,5 @@ fn a_synchronous_registration_says_whether_a_trace_runs() {
     });
     assert_eq!(register(), "Registered { already_started: true }\n");
     recording.signal(Signal::INT);
-    assert!(recording.finish().status.success());
+    recording.succeed();
 }

@@ -29,7 +29,7 @@ fn running_programs_and_their_categories_are_listed() {
         list,
         serde_json::json!([{"name": "emit", "description": ""}, {"name": "other", "description": ""}])
     );
-    assert!(emit.finish().status.success());
+    emit.succeed();
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn a_second_recording_is_refused_and_questions_are_answered() {
     assert_eq!(stderr, format!("trace: unable to start trace: {in_use}\n"));
     assert!(sandbox.trace(["list-providers"]).status.success());
     recording.signal(Signal::INT);
-    assert!(recording.finish().status.success());
-    assert!(emit.finish().status.success());
+    recording.succeed();
+    emit.succeed();
     assert_eq!(sandbox.files(), ["first.fxt"]);
 }

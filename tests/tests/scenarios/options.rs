@@ -226,7 +226,7 @@ fn the_command_gets_further_arguments_and_may_outlive_the_recording() {
     let mut second = sandbox.spawn_recorded("emit", &["1", "2", "--wait", "--on"]);
     second.line();
     assert_eq!(second.line(), "on");
-    assert!(second.finish().status.success());
+    second.succeed();
     // It has registered, and goes on until it has recorded.
     let children = format!("/proc/{0}/task/{0}/children", recording.pid());
     let children = || fs::read_to_string(&children).unwrap();
@@ -355,7 +355,7 @@ fn an_alert_takes_a_snapshot_now_and_then() {
         assert_eq!(program.line(), "raised");
     }
     program.close_stdin();
-    assert!(program.finish().status.success());
+    program.succeed();
     recording.signal(Signal::INT);
     let output = recording.finish();
     assert!(output.status.success(), "{output:?}");

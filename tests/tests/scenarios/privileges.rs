@@ -119,7 +119,7 @@ fn a_set_uid_program_does_not_register_where_its_caller_says() {
     let mut as_itself = Sandbox::spawn_command(register);
     assert_eq!(as_itself.line(), "ready");
     assert!(machine.providers(DIRECTORY).contains("privileged"));
-    assert!(as_itself.finish().status.success());
+    as_itself.succeed();
     wait_for("it to be forgotten", || (machine.providers(DIRECTORY) == "[]").then_some(()));
     set_uid(&program);
     let mut register = machine.command(MALLORY, &program, &[]);
@@ -127,7 +127,7 @@ fn a_set_uid_program_does_not_register_where_its_caller_says() {
     let mut privileged = Sandbox::spawn_command(register);
     assert_eq!(privileged.line(), "ready");
     assert_eq!(machine.providers(DIRECTORY), "[]");
-    assert!(privileged.finish().status.success());
+    privileged.succeed();
 }
 
 #[test]
@@ -162,9 +162,9 @@ fn who_takes_another_users_directory_keeps_nobody_from_recording() {
     let mut program = Sandbox::spawn_command(program);
     program.line();
     assert_eq!(program.line(), "on");
-    assert!(program.finish().status.success());
+    program.succeed();
     recording.signal(rustix::process::Signal::INT);
-    assert!(recording.finish().status.success());
+    recording.succeed();
     assert_eq!(Archive::read(&machine.sandbox.file("second.fxt")).events.len(), 5 * 14);
     assert_eq!(machine.providers(&taken), "[]", "Mallory has learnt of nobody");
     let pid = std::fs::read_to_string(own.join("lock")).unwrap_or_default();

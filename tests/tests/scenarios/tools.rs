@@ -147,7 +147,7 @@ fn the_clock_is_that_of_traces() {
     let line = asked.line();
     assert!(line.split_once('.').is_some_and(|(_, places)| places.len() == 3), "{line}");
     asked.say("q");
-    assert!(asked.finish().status.success());
+    asked.succeed();
 }
 
 #[test]
@@ -319,7 +319,7 @@ fn ctrl_c_twice_gives_up_and_loses_nothing() {
     // It does not answer a Stop, which takes five seconds.
     let mut stopped = sandbox.spawn_recorded("stubborn", &["stop"]);
     assert_eq!(stopped.line(), "ready");
-    trace_tests::scene::freeze(stopped.pid());
+    trace_tests::scene::wait_until_frozen(stopped.pid());
     terminal.press_ctrl_c();
     terminal.wait_for("waiting for stubborn");
     terminal.press_ctrl_c();

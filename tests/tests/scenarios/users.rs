@@ -102,8 +102,8 @@ fn a_client_sees_and_records_what_its_user_may_see() {
         String::from_utf8_lossy(&refused.stderr),
         "trace: unable to start trace: the trace manager is in use by user 4001\n"
     );
-    assert!(alices.finish().status.success());
-    assert!(bobs.finish().status.success());
+    alices.succeed();
+    bobs.succeed();
     recording.signal(Signal::INT);
     let output = recording.finish();
     assert!(output.status.success(), "{output:?}");
@@ -118,14 +118,14 @@ fn a_client_sees_and_records_what_its_user_may_see() {
     wait_for("the recording to be announced", || {
         recording.stderr_so_far().contains("press Ctrl-C").then_some(())
     });
-    assert!(roots.finish().status.success());
-    assert!(late.finish().status.success());
+    roots.succeed();
+    late.succeed();
     recording.signal(Signal::INT);
-    assert!(recording.finish().status.success());
+    recording.succeed();
     let archive = Archive::read(&sandbox.file("all.fxt"));
     assert_eq!(archive.providers.len(), 3, "{:?}", archive.providers);
     manager.signal(Signal::TERM);
-    assert!(manager.finish().status.success());
+    manager.succeed();
 }
 
 #[test]
@@ -202,9 +202,9 @@ fn a_program_of_another_pid_namespace_has_the_managers_number_for_it() {
     let numbers: Vec<_> = numbers.split_whitespace().skip(1).collect();
     assert_eq!(numbers[numbers.len() - 2..], [pid.to_string().as_str(), "1"]);
     assert_eq!(inside.line(), "on");
-    assert!(inside.finish().status.success());
+    inside.succeed();
     recording.signal(Signal::INT);
-    assert!(recording.finish().status.success());
+    recording.succeed();
     let archive = Archive::read(&sandbox.file("trace.fxt"));
     assert_eq!(archive.providers[&ProviderId(1)], "emit");
     assert_eq!(archive.events.len(), 5 * 14);

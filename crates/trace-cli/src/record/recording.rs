@@ -30,7 +30,8 @@ const CHUNKS_AT_ONCE: usize = 16;
 const SAME_INTERRUPT: Duration = Duration::from_millis(100);
 /// How long a manager may be silent when the user wants to stop.
 const SILENCE: Duration = Duration::from_secs(3);
-/// How often it is asked for a sign of life then.
+/// How often it is asked for a sign of life then. Longer waits of this process do not count as silence: it may
+/// have been held up itself.
 pub const ASK_INTERVAL: Duration = Duration::from_millis(500);
 /// How often it is looked how much of a pipe was read.
 const PIPE_INTERVAL: Duration = Duration::from_millis(10);
@@ -76,8 +77,8 @@ pub struct Recording<'a> {
     interrupts: usize,
     /// When that was last.
     interrupted: Option<Instant>,
-    /// When the manager did something last that shows that it is alive.
-    heard: Instant,
+    /// How long this has waited since the manager did something that shows that it is alive.
+    silence: Duration,
     waits: WaitSet,
     happened: VecDeque<Happening>,
     /// Why the archive could not be written any further.
@@ -128,7 +129,7 @@ impl<'a> Recording<'a> {
             was_terminated,
             interrupts: 0,
             interrupted: None,
-            heard: Instant::now(),
+            silence: Duration::ZERO,
             waits,
             happened: VecDeque::new(),
             failure: None,
@@ -195,7 +196,9 @@ impl<'a> Recording<'a> {
         let next_look = || Instant::now() + PIPE_INTERVAL;
         let look = (self.output.is_some() && self.confirmed < self.written).then(next_look);
         let deadline = deadline.into_iter().chain(look).min();
+        let begin = Instant::now();
         self.waits.wait(events, deadline).map_err(|error| system(&error))?;
+        self.silence += begin.elapsed().min(ASK_INTERVAL);
         self.confirm();
         Ok(())
     }
@@ -241,7 +244,7 @@ impl<'a> Recording<'a> {
         };
         match session.receive()? {
             Received::Message(_, response) => {
-                self.heard = Instant::now();
+                self.silence = Duration::ZERO;
                 self.happened.push_back(Happening::Response(response));
             }
             Received::Nothing => {}
@@ -274,7 +277,7 @@ impl<'a> Recording<'a> {
                         self.fail(format!("cannot write the trace: {error}"));
                         return Ok(());
                     }
-                    self.heard = Instant::now();
+                    self.silence = Duration::ZERO;
                     self.written += length as u64;
                 }
                 Err(Error::ShouldWait) => break,
@@ -291,7 +294,10 @@ impl<'a> Recording<'a> {
             let now = Instant::now();
             // `timeout` signals the process, and right after that its group.
             let is_same = self.interrupted.is_some_and(|before| now < before + SAME_INTERRUPT);
-            self.interrupted = Some(now);
+            if self.interrupted.replace(now).is_none() {
+                // Nobody was asked anything before.
+                self.silence = Duration::ZERO;
+            }
             if !is_same {
                 self.interrupts += 1;
                 self.happened.push_back(Happening::Signal);
@@ -301,8 +307,7 @@ impl<'a> Recording<'a> {
 
     /// The user wants to stop, and the manager shows no sign of life.
     pub fn is_in_vain(&self) -> bool {
-        let silent_since = self.interrupted.map(|interrupted| interrupted.max(self.heard));
-        silent_since.is_some_and(|since| since.elapsed() > SILENCE)
+        self.interrupted.is_some() && self.silence > SILENCE
     }
 
     /// The user has wanted to stop more than once.
@@ -326,8 +331,10 @@ impl<'a> Recording<'a> {
     }
 
     /// Ends the session and takes the rest of the archive. What there was no room for, if anything.
-    pub fn finish(mut self) -> Result<LeftOut, Failure> {
+    pub fn finish(mut self, connection: &mut Connection) -> Result<LeftOut, Failure> {
         self.session = None;
+        // It had nothing to say while the command was waited for.
+        self.silence = Duration::ZERO;
         // One that has ended the command before is no wish to end this too.
         let before = self.interrupts;
         while self.output.is_some() {
@@ -338,8 +345,12 @@ impl<'a> Recording<'a> {
             if self.interrupts > before && self.has_given_up() {
                 return Err(super::aborted());
             }
+            // It waits without a word for programs that do not end what they record.
             if self.is_in_vain() {
-                return Err(super::frozen());
+                if !connection.is_alive() {
+                    return Err(super::frozen());
+                }
+                self.silence = Duration::ZERO;
             }
             self.read_output()?;
         }
