@@ -20,7 +20,7 @@ use trace_format::refs::ThreadRef;
 use trace_format::string::StringRecord;
 use trace_format::thread::ThreadRecord;
 use trace_format::units::{Koid, ProcessKoid, ProviderId, ThreadIndex, ThreadKoid, Ticks, TicksPerSecond};
-use trace_reader::{Item, Reader, Value};
+use trace_reader::{Disorder, Item, Reader, Value};
 
 /// Events of the archive; with `--test` a thousandth.
 const EVENTS: u64 = 1_000_000;
@@ -238,7 +238,7 @@ fn main() {
         });
         measured(to_csv, &mut |_| {
             let mut csv = Csv::new(|_| Ok(io::sink())).expect("a sink");
-            let summary = tables::fill(black_box(&archive[..]), &mut csv, Filter::default());
+            let summary = tables::fill(black_box(&archive[..]), &Disorder::default(), &mut csv, Filter::default());
             assert_eq!(summary.expect("a sound archive").events, count);
         });
         measured(of_json, &mut |output| {

@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime};
 use trace_format::shown::Shown;
 use trace_manager::problem;
 use trace_manager::recovery::{ClientFile, Error, Leftover, Piece, Recovered, Session, session_directories};
+use trace_protocol::controller::ProviderStats;
 use trace_reader::Disorder;
 use trace_reader::check::{Limits, check};
 
@@ -106,12 +107,29 @@ fn recover(options: &Recover) -> Result<(), Failure> {
     let path = output.finish()?;
     report(&all, &client, &path);
     leftover.note_recovered(&path).map_err(failure)?;
-    let checked = is_sound(&path);
-    if checked.is_err() {
+    let complete = is_sound(&path).and_then(|()| is_complete(&all, &client));
+    if complete.is_err() {
         say!("trace: nothing was deleted: {} is there as before", session.directory.display());
-        return checked;
+        return complete;
     }
     remove_pieces(leftover)
+}
+
+/// Whether everything could be read that there should be.
+fn is_complete(all: &[Recovered], client: &ClientFile) -> Result<(), Failure> {
+    for Recovered { stats, unread, .. } in all {
+        if let Some(why) = unread {
+            let ProviderStats { name, pid, .. } = stats;
+            return Err(Failure::new(format!("cannot read what {name} (pid {pid}) has left: {why}")));
+        }
+    }
+    match client {
+        ClientFile::Missing { path, bytes, why } if *bytes > 0 => Err(Failure::new(format!(
+            "cannot read {}, which had the first {bytes} bytes of the recording: {why}; where it is back, recover again",
+            path.display()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Removes what the archive was made of, unless somebody may still write into it.
@@ -148,10 +166,8 @@ fn report(all: &[Recovered], client: &ClientFile, path: &Path) {
         ClientFile::Found { path, bytes } => {
             say!("trace: {bytes} bytes of it come from {}", path.display());
         }
-        ClientFile::Missing { path, bytes } => say!(
-            "trace: {} is gone, or another file: what was recorded into its first {bytes} bytes is missing",
-            path.display()
-        ),
+        // Said at the end.
+        ClientFile::Missing { .. } => {}
     }
     for recovered in all {
         let who = format!("{} (pid {})", recovered.stats.name, recovered.stats.pid);

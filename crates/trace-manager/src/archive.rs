@@ -7,9 +7,10 @@ pub(crate) mod facts;
 pub(crate) mod losses;
 pub(crate) mod transfer;
 
-use trace_format::loss::LedgerRecord;
+use trace_format::loss::{LedgerRecord, LossCode};
 use trace_format::metadata::{EVENT_BUFFER_FULL, MAGIC_WORD, Metadata};
 use trace_format::sink::Sink;
+use trace_format::slab::Loss;
 use trace_format::units::ProviderId;
 
 /// Appends records to bytes.
@@ -36,6 +37,12 @@ pub(crate) fn provider_info(id: ProviderId, name: &str, out: &mut Vec<u8>) {
     magic(out);
     // A registered name has at most 100 bytes; the record takes 255.
     metadata(&Metadata::ProviderInfo { id, name: name.as_bytes() }, out);
+}
+
+/// Says of a provider that records are missing, nobody knows how many.
+pub(crate) fn lost_without_number(id: ProviderId, name: &str, out: &mut Vec<u8>) {
+    provider_info(id, name, out);
+    losses::write(id, LossCode::DAMAGED_COUNTERS, Loss { count: 1, ..Loss::default() }, out);
 }
 
 /// Begins a further part of a provider.

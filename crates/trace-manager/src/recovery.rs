@@ -94,6 +94,8 @@ pub struct Recovered {
     pub stats: ProviderStats,
     /// The last half that the client's own file holds, and the last that it may hold.
     pub halves_before: (Option<u32>, Option<u32>),
+    /// Why the buffer could not be read, or not all of it.
+    pub unread: Option<String>,
 }
 
 /// A file that holds a part of a recording.

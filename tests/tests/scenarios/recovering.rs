@@ -2,6 +2,8 @@
 
 use rustix::process::Signal;
 use std::fs;
+use std::path::Path;
+use trace_format::loss::LossCode;
 use trace_tests::sandbox::kill;
 use trace_tests::scene::{Scene, counted, freeze, stderr, wait_for_death};
 use trace_tests::{Archive, Sandbox, wait_for};
@@ -223,4 +225,53 @@ fn after_an_ordinary_end_there_is_nothing_to_recover() {
     assert!(!names.iter().any(|name| name.starts_with("session-")), "{names:?}");
     let output = sandbox.trace(["recover", "--list"]);
     assert!(stderr(&output).contains("nothing was left behind"), "{output:?}");
+}
+
+/// Whatever keeps a piece from being read: nothing is deleted, and when it can be read all is recovered.
+//= docs/recovery.md
+#[test]
+fn what_cannot_be_read_is_not_deleted() {
+    let scene = Scene::begin("streaming", 30_000);
+    freeze(scene.recording.pid());
+    freeze(scene.burst);
+    let counted = counted(&scene.sandbox);
+    for pid in [scene.recording.pid(), scene.manager, scene.burst] {
+        kill(pid, Signal::KILL);
+        wait_for_death(pid);
+    }
+    let [session] = &scene.sessions()[..] else { panic!("{:?}", scene.sessions()) };
+    let buffer = session.join("provider-1");
+    let partial = scene.sandbox.file("trace.partial.fxt");
+    let away = |path: &Path| path.with_extension("away");
+    let spoil: [(&Path, fn(&Path)); 4] = [
+        (&buffer, |_| {}),
+        (&buffer, |path| std::os::unix::fs::symlink("/etc/passwd", path).unwrap()),
+        (&buffer, |path| fs::write(path, [0xff; 1000]).unwrap()),
+        (&partial, |_| {}),
+    ];
+    for (path, replace) in spoil {
+        fs::rename(path, away(path)).unwrap();
+        replace(path);
+        let output = scene.recover();
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(stderr(&output).contains("nothing was deleted"), "{output:?}");
+        assert!(session.exists() && (partial.exists() || path == partial));
+        if path == buffer {
+            let losses = Archive::read_prefix(&scene.sandbox.file("recovered.fxt")).losses;
+            assert!(losses.iter().any(|loss| loss.reason == LossCode::DAMAGED_COUNTERS), "{losses:?}");
+        }
+        let _ = fs::remove_file(path);
+        fs::rename(away(path), path).unwrap();
+    }
+    // Too few descriptors for all of it.
+    let tool = trace_tests::build::program("trace").to_str().unwrap();
+    let mut recover = std::process::Command::new("sh");
+    recover.args(["-c", r#"ulimit -n 8; exec "$0" recover"#, tool]);
+    recover.current_dir(scene.sandbox.work_dir()).env("TRACE_RUNTIME_DIR", scene.sandbox.runtime_dir());
+    let output = recover.output().unwrap();
+    assert!(!output.status.success() && session.exists() && partial.exists(), "{output:?}");
+    let output = scene.recover();
+    assert!(output.status.success(), "{output:?}");
+    scene.check("streaming", &["recovered.fxt"], &counted);
+    assert!(!session.exists() && !partial.exists());
 }

@@ -245,7 +245,7 @@ fn is_refusal(reason: LossReason) -> bool {
     !matches!(reason, LossReason::Overwritten | LossReason::Cleared)
 }
 
-fn write(provider: ProviderId, reason: LossCode, loss: Loss, out: &mut Vec<u8>) {
+pub(super) fn write(provider: ProviderId, reason: LossCode, loss: Loss, out: &mut Vec<u8>) {
     let record =
         LossRecord { provider, reason, count: loss.count, first: Ticks(loss.first), last: Ticks(loss.last) };
     let start = out.len();

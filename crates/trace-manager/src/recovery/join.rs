@@ -37,12 +37,14 @@ pub enum ClientFile {
         /// Bytes of it.
         bytes: u64,
     },
-    /// It is not there any more, or another is: so many bytes of the recording were in it.
+    /// It is not there any more, or another is, or it cannot be read: so many bytes of the recording are in it.
     Missing {
         /// The name that it had.
         path: PathBuf,
         /// Bytes, as far as that is known.
         bytes: u64,
+        /// What the operating system says.
+        why: String,
     },
 }
 
@@ -72,10 +74,10 @@ impl Leftover {
             _ => out.write_all(&head).map_err(failed)?,
         }
         for buffer in self.session.manifest.buffers.values().filter(|buffer| buffer.is_started) {
-            let stats = self.recover_buffer(buffer, joined, out).map_err(failed)?;
+            let (stats, unread) = self.recover_buffer(buffer, joined, out).map_err(failed)?;
             let halves_before =
                 if joined > 0 { (None, None) } else { (buffer.saved, buffer.saving.or(buffer.saved)) };
-            report(&Recovered { stats, halves_before });
+            report(&Recovered { stats, halves_before, unread });
         }
         let mut bytes = Vec::new();
         if has_metadata {
@@ -110,17 +112,21 @@ impl Leftover {
                 let bytes = manifest.whole_parts(whole);
                 (ClientFile::Found { path, bytes }, Some(file))
             }
-            Err(_) => (ClientFile::Missing { path, bytes: manifest.written_bytes() }, None),
+            Err(error) => {
+                let (bytes, why) = (manifest.written_bytes(), error.to_string());
+                (ClientFile::Missing { path, bytes, why }, None)
+            }
         }
     }
 
-    /// Appends what is in a buffer and not in the archive, which has so many bytes of the client's file.
+    /// Appends what is in a buffer and not in the archive, which has so many bytes of the client's file. Why the
+    /// buffer could not be read, if it could not.
     fn recover_buffer(
         &self,
         buffer: &Buffer,
         joined: u64,
         out: &mut impl Write,
-    ) -> io::Result<ProviderStats> {
+    ) -> io::Result<(ProviderStats, Option<String>)> {
         let facts = &buffer.provider;
         let who = |disposition: &str, stats: ProviderStats| ProviderStats {
             id: facts.id,
@@ -131,14 +137,22 @@ impl Leftover {
         };
         let last = buffer.last_part(joined).filter(|_| joined > 0);
         if let Some((_, so_far)) = last.filter(|(part, _)| part.half.is_none()) {
-            return Ok(who("archived", so_far.plus(ProviderStats::default())));
+            return Ok((who("archived", so_far.plus(ProviderStats::default())), None));
         }
+        let so_far = last.map(|(_, so_far)| so_far).or(buffer.before.as_ref()).filter(|_| joined > 0);
+        let all = |stats: ProviderStats| so_far.map_or(stats.clone(), |so_far| so_far.plus(stats));
         let vmo = match Vmo::open(&self.session.directory.join(facts.file_name())) {
             Ok(vmo) => vmo,
-            Err(_) if buffer.is_archived => return Ok(who("archived", ProviderStats::default())),
+            Err(_) if buffer.is_archived => {
+                return Ok((who("archived", ProviderStats::default()), None));
+            }
             Err(error) => {
                 let problem = crate::problem::problem(&error);
-                return Ok(who("missing", ProviderStats { problem, ..ProviderStats::default() }));
+                let mut unknown = Vec::new();
+                archive::lost_without_number(ProviderId(facts.id), &facts.name, &mut unknown);
+                out.write_all(&unknown)?;
+                let stats = ProviderStats { problem: problem.clone(), ..ProviderStats::default() };
+                return Ok((who("missing", all(stats)), Some(problem)));
             }
         };
         let is_live = vmo.is_live().unwrap_or(true);
@@ -149,7 +163,6 @@ impl Leftover {
             Some(BufferMode::Oneshot) | None => BufferingMode::Oneshot,
         };
         let rate = TicksPerSecond(NonZeroU64::new(session.ticks_per_second).unwrap_or(NonZeroU64::MIN));
-        let so_far = last.map(|(_, so_far)| so_far).or(buffer.before.as_ref()).filter(|_| joined > 0);
         let of = BufferOf {
             id: ProviderId(facts.id),
             name: facts.name.clone(),
@@ -175,8 +188,14 @@ impl Leftover {
             batch.clear();
             if is_finished {
                 let disposition = if is_live { "still running" } else { "left" };
+                let is_complete = transfer.is_complete();
                 let stats = transfer.into_stats().0;
-                return Ok(who(disposition, so_far.map_or(stats.clone(), |so_far| so_far.plus(stats))));
+                let unread = (!is_complete).then(|| stats.problem.clone());
+                if unread.is_some() {
+                    archive::lost_without_number(ProviderId(facts.id), &facts.name, &mut batch);
+                    out.write_all(&batch)?;
+                }
+                return Ok((who(disposition, all(stats)), unread));
             }
         }
     }

@@ -31,8 +31,7 @@ impl Late<'_> {
 impl<'a> Late<'a> {
     fn decode(bytes: &'a [u8]) -> Option<Self> {
         let (words, _) = bytes.as_chunks::<WORD_BYTES>();
-        let [is_end, process, thread, offset, provider] =
-            words.first_chunk()?.map(|word| u64::from_le_bytes(word));
+        let [is_end, process, thread, offset, provider] = words.first_chunk()?.map(u64::from_le_bytes);
         Some(Self {
             is_end: is_end != 0,
             thread: Thread { process: Koid(process), thread: Koid(thread) },
