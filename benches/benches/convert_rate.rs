@@ -238,7 +238,8 @@ fn main() {
         });
         measured(to_csv, &mut |_| {
             let mut csv = Csv::new(|_| Ok(io::sink())).expect("a sink");
-            let summary = tables::fill(black_box(&archive[..]), &Disorder::default(), &mut csv, Filter::default());
+            let summary =
+                tables::fill(black_box(&archive[..]), &Disorder::default(), &mut csv, Filter::default());
             assert_eq!(summary.expect("a sound archive").events, count);
         });
         measured(of_json, &mut |output| {

@@ -178,7 +178,7 @@ impl TemporaryFile {
             set_mode(&self.file, mode);
         }
         self.file.sync_all()?;
-        self.unfinished.rename(name)
+        self.unfinished.rename(&self.file, name)
     }
 }
 

@@ -1,6 +1,31 @@
 //! Tells the manager how much of an archive is written.
 
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use zx_sim::{Error, Socket};
+
+/// Whether a file still has what was written into it: somebody may have deleted it or made it shorter.
+///
+/// # Errors
+/// What has happened to it.
+pub fn check_file(file: &File, written: u64) -> io::Result<()> {
+    let facts = file.metadata()?;
+    if facts.is_file() && facts.nlink() == 0 {
+        return Err(io::Error::other("it was deleted while it was written"));
+    }
+    if facts.is_file() && facts.len() < written {
+        return Err(io::Error::other("it was made shorter while it was written"));
+    }
+    Ok(())
+}
+
+/// What an open file is called now, as far as this process can see.
+#[must_use]
+pub fn name_of(file: &File) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file))).ok()
+}
 
 /// Says how far the file is, in the other direction of the socket that the archive comes through.
 //= docs/protocol.md#confirmations

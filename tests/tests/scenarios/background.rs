@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 use serde_json::Value;
-use std::fs;
+use std::fs::{self, File};
 use std::process::Output;
 use trace_tests::client::Client;
 use trace_tests::sandbox::Process;
@@ -227,4 +227,42 @@ fn a_recording_whose_manager_dies_is_recovered() {
     let output = succeeds(&sandbox, &["recover"]);
     assert!(text(&output.stderr).contains("events of 1 provider in recovered.fxt"), "{output:?}");
     assert!(Archive::read(&sandbox.file("recovered.fxt")).events.len() > 100);
+}
+
+/// Somebody does something to the file while it is recorded into it.
+//= docs/recording.md#files
+#[test]
+fn a_file_that_is_not_what_was_written_is_no_success() {
+    type Spoil = fn(&Sandbox);
+    let cases: [(Spoil, &str); 3] = [
+        (|sandbox| fs::remove_file(sandbox.file("s.fxt")).unwrap(), "it was deleted while it was written"),
+        (
+            |sandbox| {
+                fs::write(sandbox.file("other"), "text").unwrap();
+                fs::rename(sandbox.file("other"), sandbox.file("s.fxt")).unwrap();
+            },
+            "it was deleted while it was written",
+        ),
+        (
+            |sandbox| File::options().write(true).open(sandbox.file("s.fxt")).unwrap().set_len(100).unwrap(),
+            "it was made shorter while it was written",
+        ),
+    ];
+    let recorded = |sandbox: &Sandbox| {
+        succeeds(sandbox, &["start", "-o", "s.fxt"]);
+        sandbox.spawn_recorded("emit", &["1", "20"]).succeed();
+    };
+    for (spoil, words) in cases {
+        let sandbox = Sandbox::new();
+        recorded(&sandbox);
+        spoil(&sandbox);
+        fails(&sandbox, &["stop"], words);
+    }
+    // Under another name it is still whole.
+    let sandbox = Sandbox::new();
+    recorded(&sandbox);
+    fs::rename(sandbox.file("s.fxt"), sandbox.file("moved.fxt")).unwrap();
+    let output = sandbox.trace(["stop"]);
+    assert!(output.status.success() && text(&output.stderr).contains("/moved.fxt ("), "{output:?}");
+    assert_eq!(Archive::read(&sandbox.file("moved.fxt")).events.len(), 20 * 14);
 }

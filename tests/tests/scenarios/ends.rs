@@ -1,6 +1,7 @@
 //! How recordings end: exit codes, durations, Ctrl-C, providers that do not answer.
 
 use rustix::process::Signal;
+use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use trace_tests::build::program;
@@ -246,4 +247,46 @@ fn a_ctrl_c_before_anything_is_recorded_leaves_nothing_behind() {
     let output = recording.finish();
     assert!(!output.status.success(), "{output:?}");
     assert_eq!(sandbox.files(), [""; 0]);
+}
+
+/// Somebody does something to the archive before it gets its name.
+//= docs/recording.md#files
+#[test]
+fn an_archive_that_is_not_what_was_written_gets_no_name() {
+    type Spoil = fn(&Sandbox);
+    let cases: [(Spoil, &str); 3] = [
+        (
+            |sandbox| fs::remove_file(sandbox.file("trace.partial.fxt")).unwrap(),
+            "it was deleted while it was written",
+        ),
+        (
+            |sandbox| {
+                let file = fs::File::options().write(true).open(sandbox.file("trace.partial.fxt"));
+                file.unwrap().set_len(100).unwrap();
+            },
+            "it was made shorter while it was written",
+        ),
+        (
+            |sandbox| {
+                fs::rename(sandbox.file("trace.partial.fxt"), sandbox.file("mine.fxt")).unwrap();
+                fs::write(sandbox.file("trace.partial.fxt"), "text").unwrap();
+            },
+            "/mine.fxt",
+        ),
+    ];
+    for (spoil, words) in cases {
+        let sandbox = Sandbox::new();
+        let recording = sandbox.spawn("trace", &["record", "-o", "trace.fxt"]);
+        wait_for("the recording", || recording.stderr_so_far().contains("press Ctrl-C").then_some(()));
+        sandbox.spawn_recorded("emit", &["1", "20"]).succeed();
+        let is_written =
+            || fs::metadata(sandbox.file("trace.partial.fxt")).is_ok_and(|facts| facts.len() > 10_000);
+        wait_for("its events to be written", || is_written().then_some(()));
+        spoil(&sandbox);
+        recording.signal(Signal::INT);
+        let output = recording.finish();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && stderr.contains(words), "{output:?}");
+        assert!(!sandbox.file("trace.fxt").exists());
+    }
 }

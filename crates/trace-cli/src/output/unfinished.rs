@@ -2,12 +2,14 @@
 
 use crate::exit::Failure;
 use crate::signals;
-use rustix::fs::{AtFlags, renameat, unlinkat};
+use rustix::fs::{AtFlags, Stat, fstat, renameat, statat, unlinkat};
 use signal_hook::iterator::{Handle, Signals};
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use trace_manager::confirm::name_of;
 
 /// In the order in which they were made: a directory before what is in it.
 static ALL: Mutex<Vec<Arc<Entry>>> = Mutex::new(Vec::new());
@@ -69,10 +71,18 @@ impl Unfinished {
         Ok((Self { entry: Some(entry), is_kept: false }, made))
     }
 
-    /// Gives it its name; what had that before is replaced.
-    pub fn rename(mut self, name: &OsStr) -> io::Result<()> {
+    /// Gives a file its name; what had that before is replaced. Whoever has moved it away, or put another in
+    /// its place, is told so.
+    pub fn rename(mut self, file: &File, name: &OsStr) -> io::Result<()> {
         let mut all = all();
         if let Some(entry) = &self.entry {
+            let of = |found: Stat| (found.st_dev, found.st_ino);
+            let found = statat(&entry.directory, &entry.name, AtFlags::SYMLINK_NOFOLLOW);
+            if found.map(of) != fstat(file).map(of) {
+                let now = name_of(file).unwrap_or_default();
+                let (now, before) = (now.display(), entry.name.display());
+                return Err(io::Error::other(format!("{before} is not there any more; it is now {now}")));
+            }
             renameat(&entry.directory, &entry.name, &entry.directory, name)?;
         }
         self.take_from(&mut all);

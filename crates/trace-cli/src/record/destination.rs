@@ -17,6 +17,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use trace_convert::Summary;
+use trace_manager::confirm::check_file;
 use trace_protocol::controller::ArchiveFile;
 use trace_protocol::limits::MAX_PATH_BYTES;
 
@@ -133,6 +134,14 @@ impl Sink<'_> {
             Self::File(_) => false,
             Self::Stdout(stdout) => has_no_reader(stdout),
             Self::Connection(connection) => has_no_reader(connection),
+        }
+    }
+
+    /// Whether a file still has the bytes that were written into it.
+    pub fn check(&mut self, written: u64) -> io::Result<()> {
+        match self {
+            Self::File(file) => check_file(file.file(), written),
+            Self::Stdout(_) | Self::Connection(_) => Ok(()),
         }
     }
 

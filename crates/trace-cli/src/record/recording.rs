@@ -8,6 +8,7 @@ use crate::connection::{Connection, Received, SessionChannel, system};
 use crate::exit::Failure;
 use crate::signals;
 use signal_hook::consts::{SIGHUP, SIGTERM};
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::Write;
 use std::os::fd::OwnedFd;
@@ -62,6 +63,8 @@ pub struct Recording<'a> {
     output: Option<Socket>,
     sink: Sink<'a>,
     written: u64,
+    /// The same without what is left out.
+    in_sink: u64,
     confirmer: Confirmer,
     /// Bytes that were said to be written: of a pipe, what was read of it.
     confirmed: u64,
@@ -119,6 +122,7 @@ impl<'a> Recording<'a> {
             output: Some(output),
             sink,
             written: 0,
+            in_sink: 0,
             confirmer: Confirmer::default(),
             confirmed: 0,
             is_confirmer_full: false,
@@ -268,11 +272,13 @@ impl<'a> Recording<'a> {
                     self.happened.push_back(Happening::OutputEnded);
                 }
                 Ok(length) => {
-                    let chunk = &self.chunk[..length];
-                    let written = match &mut self.limited {
-                        Some(limited) => self.sink.write_all(&limited.take(chunk)),
-                        None => self.sink.write_all(chunk),
+                    let chunk = Cow::Borrowed(&self.chunk[..length]);
+                    let chunk = match &mut self.limited {
+                        Some(limited) => Cow::Owned(limited.take(&chunk)),
+                        None => chunk,
                     };
+                    let written = self.sink.check(self.in_sink).and_then(|()| self.sink.write_all(&chunk));
+                    self.in_sink += chunk.len() as u64;
                     if let Err(error) = written {
                         self.fail(format!("cannot write the trace: {error}"));
                         return Ok(());
@@ -355,7 +361,7 @@ impl<'a> Recording<'a> {
             self.read_output()?;
         }
         if self.failure.is_none()
-            && let Err(error) = self.sink.flush()
+            && let Err(error) = self.sink.check(self.in_sink).and_then(|()| self.sink.flush())
         {
             self.failure = Some(format!("cannot write the trace: {error}"));
         }

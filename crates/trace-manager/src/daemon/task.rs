@@ -317,12 +317,18 @@ impl Tasks {
 
     /// The file is complete, or cannot be.
     pub fn finish(&mut self, wanted: &mut Wanted) {
-        let Some(task) = self.current.take() else {
+        let Some(mut task) = self.current.take() else {
             return;
         };
         let mut reason = task.failure;
-        if let Err(error) = task.spool.finish() {
-            reason.get_or_insert(format!("cannot write {}: {error}", task.options.file));
+        match task.spool.finish() {
+            Ok(moved) => {
+                if let Some(moved) = moved.and_then(|path| path.into_os_string().into_string().ok()) {
+                    log(&format!("task {}: {} is {moved} now", task.id, task.options.file));
+                    task.options.file = moved;
+                }
+            }
+            Err(error) => _ = reason.get_or_insert(format!("cannot write {}: {error}", task.options.file)),
         }
         let result = match reason {
             Some(reason) => Err(failure(TaskError::Stop, reason)),

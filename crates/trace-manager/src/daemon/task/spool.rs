@@ -1,9 +1,10 @@
 //! Writes an archive into a file, in a thread of its own: a disk may take its time, and the manager waits for
 //! nobody.
 
-use crate::confirm::Confirmer;
+use crate::confirm::{Confirmer, check_file, name_of};
 use std::fs::File;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -15,7 +16,7 @@ const CHUNK_BYTES: usize = 256 << 10;
 /// A file that is being written.
 #[derive(Debug)]
 pub(super) struct Spool {
-    thread: JoinHandle<io::Result<()>>,
+    thread: JoinHandle<io::Result<Option<PathBuf>>>,
     /// Closed at the other end when the thread has ended.
     done: Socket,
     is_discarded: Arc<AtomicBool>,
@@ -25,7 +26,7 @@ impl Spool {
     /// Begins to write what comes through the socket into a file, and says which that is.
     pub fn start(file: Handle, path: String) -> Result<(Self, Socket, ArchiveFile), String> {
         let (device, inode) = file.file().ok_or("what was given to write into is no file")?;
-        let facts = ArchiveFile { path, device, inode };
+        let facts = ArchiveFile { path: path.clone(), device, inode };
         let failed = |error: Error| error.to_string();
         let (ours, theirs) = Socket::pair().map_err(failed)?;
         let (done, end) = Socket::pair().map_err(failed)?;
@@ -33,7 +34,7 @@ impl Spool {
         let discarded = is_discarded.clone();
         let thread = std::thread::Builder::new().name("trace-spool".to_owned()).spawn(move || {
             // Closed here, too: the file system that it is of may take its time for everything.
-            let result = copy(&theirs, File::from(file.into_fd()), &discarded);
+            let result = copy(&theirs, File::from(file.into_fd()), Path::new(&path), &discarded);
             drop(end);
             result
         });
@@ -51,13 +52,20 @@ impl Spool {
         self.is_discarded.store(true, Ordering::Relaxed);
     }
 
-    /// Whether everything that came is on disk.
-    pub fn finish(self) -> io::Result<()> {
+    /// Whether everything that came is on disk, and the file's name if it got another.
+    pub fn finish(self) -> io::Result<Option<PathBuf>> {
         self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the writing thread has failed")))
     }
 }
 
-fn copy(input: &Socket, mut file: File, is_discarded: &AtomicBool) -> io::Result<()> {
+fn copy(
+    input: &Socket,
+    mut file: File,
+    path: &Path,
+    is_discarded: &AtomicBool,
+) -> io::Result<Option<PathBuf>> {
+    // Who has given it may see other names than this process.
+    let is_named = name_of(&file).is_some_and(|name| name == path);
     let mut chunk = vec![0; CHUNK_BYTES];
     let mut confirmer = Confirmer::default();
     let mut taken = 0;
@@ -69,6 +77,7 @@ fn copy(input: &Socket, mut file: File, is_discarded: &AtomicBool) -> io::Result
                 if !is_discarded.load(Ordering::Relaxed) {
                     // On an error the socket closes, which the manager sees: what was not confirmed stays in
                     // the buffers.
+                    check_file(&file, taken)?;
                     file.write_all(&chunk[..length])?;
                 }
                 taken += length as u64;
@@ -80,5 +89,10 @@ fn copy(input: &Socket, mut file: File, is_discarded: &AtomicBool) -> io::Result
         }
         wanted.set(Signals::WRITABLE, !confirmer.confirm(input, taken));
     }
-    if is_discarded.load(Ordering::Relaxed) { Ok(()) } else { file.sync_all() }
+    if is_discarded.load(Ordering::Relaxed) {
+        return Ok(None);
+    }
+    file.sync_all()?;
+    check_file(&file, taken)?;
+    Ok(name_of(&file).filter(|name| is_named && name != path))
 }
