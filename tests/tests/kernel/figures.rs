@@ -8,7 +8,7 @@ use trace_tests::archive::{Event, Value};
 use trace_tests::build::program;
 use trace_tests::kernel::alone;
 use trace_tests::skip::skip;
-use trace_tests::{Archive, Sandbox};
+use trace_tests::{Archive, Sandbox, wait_for};
 
 /// Values of a counter, with their times in seconds.
 fn values(archive: &Archive, name: &str, argument: &str, is_it: impl Fn(&Event) -> bool) -> Vec<(f64, f64)> {
@@ -25,6 +25,14 @@ fn values(archive: &Archive, name: &str, argument: &str, is_it: impl Fn(&Event) 
         .collect()
 }
 
+/// Counters of a process's memory, with their arguments.
+const MEMORY: [(&str, &str); 2] = [("resident memory", "anon"), ("proportional memory", "pss")];
+
+/// Whether an event is about a process of a name; others on the machine may have the same.
+fn is_of(archive: &Archive, name: &str, event: &Event) -> bool {
+    archive.processes.get(&event.event.process.0).is_some_and(|found| found == name)
+}
+
 fn most(values: &[(f64, f64)]) -> f64 {
     values.iter().map(|(_, value)| *value).fold(0.0, f64::max)
 }
@@ -35,7 +43,7 @@ fn figures_show_what_a_program_does() {
     let _alone = alone();
     let sandbox = Sandbox::new();
     let script = "timeout 0.6 taskset -c 1 sh -c 'while :; do :; done'; \
-                  (head -c 64000000 /dev/zero; sleep 0.3) | tail -c 64000000 > /dev/null; echo begun; read end";
+                  echo begun; (head -c 64000000 /dev/zero; read end) | tail -c 64000000 > /dev/null";
     let mut recording = sandbox.spawn(
         "trace",
         &[
@@ -57,6 +65,14 @@ fn figures_show_what_a_program_does() {
     for _ in 0..1000 {
         from.send_to(&[0; 1000], to.local_addr().unwrap()).unwrap();
     }
+    // On a busy machine it takes its time to look at every process.
+    wait_for("the memory to be seen", || {
+        let archive = Archive::read_prefix(&sandbox.file("trace.partial.fxt"));
+        let is_there = |(name, argument)| {
+            most(&values(&archive, name, argument, |event| is_of(&archive, "tail", event))) > 64e6
+        };
+        MEMORY.into_iter().all(is_there).then_some(())
+    });
     recording.say("end");
     let output = recording.finish();
     assert!(output.status.success(), "{output:?}");
@@ -75,10 +91,8 @@ fn figures_show_what_a_program_does() {
     let intervals = sorted[sorted.len() / 2] / 0.02;
     assert!(intervals > 0.75 && (intervals - intervals.round()).abs() < 0.25, "{spans:?}");
 
-    let tail =
-        archive.processes.iter().find(|(_, name)| *name == "tail").map(|(process, _)| *process).unwrap();
-    let of_tail = |event: &Event| event.event.process.0 == tail;
-    for (name, argument) in [("resident memory", "anon"), ("proportional memory", "pss")] {
+    let of_tail = |event: &Event| is_of(&archive, "tail", event);
+    for (name, argument) in MEMORY {
         let memory = values(&archive, name, argument, of_tail);
         assert!((64e6..80e6).contains(&most(&memory)), "{name}: {memory:?}");
     }
