@@ -138,7 +138,8 @@ fn record(
     if let Some(command) = &mut command {
         end_command(&mut recording, command, end, is_asked, options)?;
     }
-    let left_out = recording.finish(connection)?;
+    let mut stats = result.provider_stats;
+    let left_out = recording.finish(connection, &mut stats)?;
     if left_out.records > 0 {
         say!(
             "trace: {} records ({} bytes) were left out: the archive would be larger than --max-size",
@@ -148,7 +149,6 @@ fn record(
     }
     triggers.finish();
     let has_command = command.is_some();
-    let mut stats = result.provider_stats;
     if let Some(command) = &mut command
         && let Some(status) = command.status()
     {

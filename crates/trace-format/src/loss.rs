@@ -38,6 +38,8 @@ impl LossCode {
     /// Counters of a buffer hold what its writer cannot have counted: so many of them, and how many records
     /// are missing is not known.
     pub const DAMAGED_COUNTERS: Self = Self(34);
+    /// There was no room for them in an archive that is not to be larger.
+    pub const LEFT_OUT: Self = Self(35);
 
     /// A few words for people; none for a code of a newer version.
     #[must_use]
@@ -46,6 +48,7 @@ impl LossCode {
             Self::MALFORMED => Some("malformed"),
             Self::SALVAGED_GAP => Some("salvaged gap"),
             Self::DAMAGED_COUNTERS => Some("damaged counters"),
+            Self::LEFT_OUT => Some("no room in the archive"),
             Self(code) => LossReason::ALL.get(usize::from(code)).map(|reason| reason.text()),
         }
     }

@@ -1,22 +1,35 @@
-//! An archive that is cut where the next record would make it too large.
+//! An archive that is cut where the next record would make it too large, and says what it is missing.
 
-use trace_format::record::RecordHeader;
+use std::collections::BTreeMap;
+use trace_format::blob::Blob;
+use trace_format::event::Event;
+use trace_format::loss::{LEDGER_BLOB_NAME, LOSS_BLOB_NAME, LossCode, LossRecord};
+use trace_format::metadata::{MAGIC_WORD, Metadata};
+use trace_format::record::{Record, RecordHeader, RecordType};
+use trace_format::refs::StringRef;
+use trace_format::sink::Sink;
+use trace_format::units::{ProviderId, Ticks};
+use trace_protocol::controller::{Lost, ProviderStats};
 
 /// Headers of records are words, and stand at their multiples.
 const WORD: usize = 8;
+/// At most so much of the archive is kept for what it says of its losses.
+const MAX_ACCOUNT_BYTES: u64 = 16 << 10;
 
 /// Lets through what an archive of a limited size has room for, in whole records, and counts the rest.
 #[derive(Debug)]
 pub struct Limited {
     limit: u64,
-    /// Bytes that came before what is looked at.
-    position: u64,
-    /// Where the next record begins.
-    next: u64,
-    /// What is less than a word at the end of what came.
+    /// Bytes that were let through.
+    written: u64,
+    /// The beginning of a record whose end has not come.
     rest: Vec<u8>,
-    /// Where it was cut.
-    cut: Option<u64>,
+    /// Bytes of a large record that are still to come, and whether they are let through.
+    large: (u64, bool),
+    is_cut: bool,
+    /// Whose records come.
+    provider: ProviderId,
+    providers: BTreeMap<ProviderId, Missing>,
     left_out: LeftOut,
 }
 
@@ -29,78 +42,254 @@ pub struct LeftOut {
     pub bytes: u64,
 }
 
+/// What of one provider was left out.
+#[derive(Debug, Default)]
+struct Missing {
+    name: Vec<u8>,
+    /// The archive says who it is.
+    is_introduced: bool,
+    records: u64,
+    events: u64,
+    /// Times of the first and the last of these events.
+    times: Option<(Ticks, Ticks)>,
+    /// Loss records that were to come.
+    losses: Vec<u8>,
+}
+
+struct Bytes<'a>(&'a mut Vec<u8>);
+
+impl Sink for Bytes<'_> {
+    fn word(&mut self, word: u64) {
+        self.0.extend_from_slice(&word.to_le_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+        self.0.resize(self.0.len().next_multiple_of(WORD), 0);
+    }
+}
+
 impl Limited {
     /// An archive of so many bytes at most.
     pub fn new(limit: u64) -> Self {
-        Self { limit, position: 0, next: 0, rest: Vec::new(), cut: None, left_out: LeftOut::default() }
+        Self {
+            limit,
+            written: 0,
+            rest: Vec::new(),
+            large: (0, false),
+            is_cut: false,
+            provider: ProviderId(0),
+            providers: BTreeMap::new(),
+            left_out: LeftOut::default(),
+        }
     }
 
     /// What of the next bytes is to be written.
     pub fn take(&mut self, bytes: &[u8]) -> Vec<u8> {
-        let mut words = std::mem::take(&mut self.rest);
-        words.extend_from_slice(bytes);
-        self.rest = words.split_off(words.len() / WORD * WORD);
-        let end = self.position + words.len() as u64;
-        while let Some(header) = self.next.checked_sub(self.position).filter(|_| self.next < end) {
-            let header = header as usize;
-            let header = words[header..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
-            let size = RecordHeader(header).size().bytes().max(WORD) as u64;
-            if self.cut.is_none() && self.next + size > self.limit {
-                self.cut = Some(self.next);
+        let mut all = std::mem::take(&mut self.rest);
+        all.extend_from_slice(bytes);
+        let mut out = Vec::with_capacity(all.len());
+        let mut left = &all[..];
+        loop {
+            let (missing, is_let_through) = self.large;
+            if missing > 0 {
+                let part = left.len().min(usize::try_from(missing).unwrap_or(usize::MAX));
+                let (part, behind) = left.split_at(part);
+                self.large.0 -= part.len() as u64;
+                if is_let_through {
+                    out.extend_from_slice(part);
+                } else {
+                    self.left_out.bytes += part.len() as u64;
+                }
+                left = behind;
             }
-            if self.cut.is_some() {
-                self.left_out.records += 1;
+            let Some(word) = left.first_chunk().filter(|_| self.large.0 == 0) else { break };
+            let header = RecordHeader(u64::from_le_bytes(*word));
+            let size = header.size().bytes().max(WORD);
+            if header.record_type() == Some(RecordType::Large) {
+                self.large = (size as u64, self.has_room(size as u64));
+                self.left_out.records += u64::from(self.is_cut);
+                continue;
             }
-            self.next += size;
+            let Some((record, behind)) = left.split_at_checked(size) else { break };
+            self.record(record, &mut out);
+            left = behind;
         }
-        let kept = self.cut.map_or(end, |cut| cut.clamp(self.position, end));
-        self.left_out.bytes += end - kept;
-        words.truncate((kept - self.position) as usize);
-        self.position = end;
-        words
+        self.rest = left.to_vec();
+        out
+    }
+
+    /// Takes note of a record, which is let through if there is room for it.
+    fn has_room(&mut self, size: u64) -> bool {
+        let room = self.limit - self.limit.min(MAX_ACCOUNT_BYTES).min(self.limit / 8);
+        self.is_cut = self.is_cut || self.written + size > room;
+        self.written += if self.is_cut { 0 } else { size };
+        !self.is_cut
+    }
+
+    fn record(&mut self, record: &[u8], out: &mut Vec<u8>) {
+        let is_kept = self.has_room(record.len() as u64);
+        let is_metadata = RecordHeader(u64::from_le_bytes(*record.first_chunk().unwrap_or(&[0; WORD])))
+            .record_type_bits()
+            == RecordType::Metadata as u8;
+        if is_kept {
+            out.extend_from_slice(record);
+        }
+        if is_kept && !is_metadata {
+            return;
+        }
+        self.left_out.bytes += if is_kept { 0 } else { record.len() as u64 };
+        match Record::decode(record) {
+            Ok(Record::Metadata(metadata)) => self.metadata(&metadata, is_kept),
+            Ok(Record::Blob(blob)) if is_named(&blob, LEDGER_BLOB_NAME) => {}
+            Ok(Record::Blob(blob)) if is_named(&blob, LOSS_BLOB_NAME) => {
+                if let Ok(Some(loss)) = LossRecord::decode(blob.payload) {
+                    let missing = self.providers.entry(loss.provider).or_default();
+                    if missing.losses.len() as u64 <= MAX_ACCOUNT_BYTES {
+                        missing.losses.extend_from_slice(record);
+                    }
+                }
+            }
+            decoded => {
+                self.left_out.records += 1;
+                let missing = self.providers.entry(self.provider).or_default();
+                missing.records += 1;
+                if let Ok(Record::Event(Event { timestamp, .. })) = decoded {
+                    missing.events += 1;
+                    let (first, last) = missing.times.unwrap_or((timestamp, timestamp));
+                    missing.times = Some((first.min(timestamp), last.max(timestamp)));
+                }
+            }
+        }
+    }
+
+    fn metadata(&mut self, metadata: &Metadata<'_>, is_kept: bool) {
+        match metadata {
+            Metadata::ProviderInfo { id, name } => {
+                self.provider = *id;
+                let missing = self.providers.entry(*id).or_default();
+                missing.name = name.to_vec();
+                missing.is_introduced |= is_kept;
+            }
+            Metadata::ProviderSection { id } => self.provider = *id,
+            _ => {}
+        }
+    }
+
+    /// What comes at the end of the archive: what each provider lost, and what was left out of it.
+    //= docs/format.md#loss-blob
+    pub fn accounts(&mut self) -> Vec<u8> {
+        let mut out = Vec::new();
+        for (&provider, missing) in &self.providers {
+            if missing.records == 0 && missing.losses.is_empty() {
+                continue;
+            }
+            let mut account = MAGIC_WORD.to_le_bytes().to_vec();
+            let metadata = match missing.is_introduced {
+                true => Metadata::ProviderSection { id: provider },
+                false => Metadata::ProviderInfo { id: provider, name: &missing.name },
+            };
+            // The name was in a record of the same kind.
+            let _ = metadata.encode(&mut Bytes(&mut account));
+            if missing.records > 0 {
+                let (first, last) = missing.times.unwrap_or_default();
+                let (reason, count) = (LossCode::LEFT_OUT, missing.records);
+                let payload = LossRecord { provider, reason, count, first, last }.to_bytes();
+                let _ = LossRecord::blob(&payload).encode(&mut Bytes(&mut account));
+            }
+            account.extend_from_slice(&missing.losses);
+            if self.written + account.len() as u64 <= self.limit {
+                self.written += account.len() as u64;
+                out.extend(account);
+            }
+        }
+        out
     }
 
     /// What was left out so far.
     pub fn left_out(&self) -> LeftOut {
         self.left_out
     }
+
+    /// Statistics of the archive as it is, of those of what came.
+    pub fn correct(&self, stats: &mut [ProviderStats]) {
+        for stats in stats {
+            let Some(missing) =
+                self.providers.get(&ProviderId(stats.id)).filter(|missing| missing.records > 0)
+            else {
+                continue;
+            };
+            let less = |count: u64| count.saturating_sub(missing.events);
+            stats.events_archived = stats.events_archived.map(less);
+            stats.records_dropped = Some(stats.records_dropped.unwrap_or(0).saturating_add(missing.records));
+            stats.losses.push(Lost { reason: LossCode::LEFT_OUT.0, records: missing.records });
+        }
+    }
+}
+
+fn is_named(blob: &Blob<'_>, name: &str) -> bool {
+    blob.name == StringRef::inline(name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trace_format::argument::Arguments;
+    use trace_format::event::{EventKind, Scope};
+    use trace_format::refs::ThreadRef;
+    use trace_format::units::{Koid, ProcessKoid, ThreadKoid};
 
-    /// Records of so many words, one behind the other.
-    fn records(words: &[u64]) -> Vec<u8> {
-        let record = |words: &u64| {
-            let mut bytes = vec![7; *words as usize * WORD];
-            bytes[..WORD].copy_from_slice(&(4 | words << 4).to_le_bytes());
-            bytes
-        };
-        words.iter().flat_map(record).collect()
+    /// A provider and its events, each of so many bytes.
+    fn archive(events: u64) -> (Vec<u8>, usize) {
+        let mut bytes = MAGIC_WORD.to_le_bytes().to_vec();
+        Metadata::ProviderInfo { id: ProviderId(7), name: b"app" }.encode(&mut Bytes(&mut bytes)).unwrap();
+        let begin = bytes.len();
+        for at in 0..events {
+            let thread = ThreadRef::Inline { process: ProcessKoid(Koid(1)), thread: ThreadKoid(Koid(2)) };
+            let (category, name) = (StringRef::inline("cat"), StringRef::inline("name"));
+            let (kind, arguments) = (EventKind::Instant { scope: Scope::Thread }, Arguments::from_slice(&[]));
+            let event = Event { timestamp: Ticks(at), thread, category, name, kind, arguments };
+            Record::Event(event).encode(&mut Bytes(&mut bytes)).unwrap();
+        }
+        let size = (bytes.len() - begin) / events as usize;
+        (bytes, size)
     }
 
     //= docs/recording.md#how-a-recording-ends
     #[test]
     fn it_is_cut_at_a_whole_record_however_it_comes() {
-        let bytes = records(&[2, 3, 5, 1, 4]);
-        for (limit, kept, records) in [
-            (0, 0, 5),
-            (15, 0, 5),
-            (16, 16, 4),
-            (79, 40, 3),
-            (80, 80, 2),
-            (88, 88, 1),
-            (119, 88, 1),
-            (120, 120, 0),
-        ] {
-            for piece in [1, 3, 8, 24, 120] {
+        let (bytes, size) = archive(100);
+        let begin = bytes.len() - 100 * size;
+        for limit in [2000, 2000 + WORD as u64, 3000] {
+            let kept = (limit as usize - limit as usize / 8 - begin) / size;
+            for piece in [1, 3, 8, 24, 120, 10_000] {
                 let mut limited = Limited::new(limit);
                 let written: Vec<u8> = bytes.chunks(piece).flat_map(|piece| limited.take(piece)).collect();
-                assert_eq!(written, bytes[..kept], "{limit} bytes, {piece} at a time");
-                let left_out = LeftOut { records, bytes: (bytes.len() - kept) as u64 };
-                assert_eq!(limited.left_out(), left_out, "{limit} bytes, {piece} at a time");
+                assert_eq!(written, bytes[..begin + kept * size], "{limit} bytes, {piece} at a time");
+                let records = (100 - kept) as u64;
+                assert_eq!(limited.left_out(), LeftOut { records, bytes: records * size as u64 });
+                let accounts = limited.accounts();
+                assert!((written.len() + accounts.len()) as u64 <= limit);
+                let payload = LossRecord {
+                    provider: ProviderId(7),
+                    reason: LossCode::LEFT_OUT,
+                    count: records,
+                    first: Ticks(kept as u64),
+                    last: Ticks(99),
+                }
+                .to_bytes();
+                assert!(accounts.ends_with(&payload), "{accounts:?}");
+                let mut stats = [ProviderStats { id: 7, events_archived: Some(100), ..Default::default() }];
+                limited.correct(&mut stats);
+                let [stats] = stats;
+                assert_eq!(
+                    (stats.events_archived, stats.records_dropped),
+                    (Some(kept as u64), Some(records))
+                );
             }
         }
+        let mut limited = Limited::new(1 << 20);
+        assert_eq!(limited.take(&bytes), bytes);
+        assert!(limited.accounts().is_empty());
     }
 }

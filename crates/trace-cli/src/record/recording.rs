@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trace_manager::confirm::Confirmer;
-use trace_protocol::controller::{SessionRequest, SessionResponse, TraceConfig};
+use trace_protocol::controller::{ProviderStats, SessionRequest, SessionResponse, TraceConfig};
 use zx_sim::{Error, Event, ProcessFd, Signals, Socket, WaitSet};
 
 const KEY_SESSION: u64 = 0;
@@ -336,8 +336,13 @@ impl<'a> Recording<'a> {
         self.failure.as_deref().unwrap_or("the trace manager is gone")
     }
 
-    /// Ends the session and takes the rest of the archive. What there was no room for, if anything.
-    pub fn finish(mut self, connection: &mut Connection) -> Result<LeftOut, Failure> {
+    /// Ends the session and takes the rest of the archive. What there was no room for, if anything; it is taken
+    /// out of the statistics.
+    pub fn finish(
+        mut self,
+        connection: &mut Connection,
+        stats: &mut [ProviderStats],
+    ) -> Result<LeftOut, Failure> {
         self.session = None;
         // It had nothing to say while the command was waited for.
         self.silence = Duration::ZERO;
@@ -360,14 +365,23 @@ impl<'a> Recording<'a> {
             }
             self.read_output()?;
         }
+        let written = match &mut self.limited {
+            Some(limited) if self.failure.is_none() => self.sink.write_all(&limited.accounts()),
+            _ => Ok(()),
+        };
         if self.failure.is_none()
-            && let Err(error) = self.sink.check(self.in_sink).and_then(|()| self.sink.flush())
+            && let Err(error) =
+                written.and_then(|()| self.sink.check(self.in_sink)).and_then(|()| self.sink.flush())
         {
             self.failure = Some(format!("cannot write the trace: {error}"));
         }
-        match self.failure {
-            Some(failure) => Err(Failure::new(failure)),
-            None => Ok(self.limited.map_or_else(LeftOut::default, |limited| limited.left_out())),
+        match (self.failure, self.limited) {
+            (Some(failure), _) => Err(Failure::new(failure)),
+            (None, None) => Ok(LeftOut::default()),
+            (None, Some(limited)) => {
+                limited.correct(stats);
+                Ok(limited.left_out())
+            }
         }
     }
 }

@@ -70,7 +70,9 @@ impl Need {
         let refused = count(&[LossReason::Full, LossReason::NotSaved, LossReason::NotRetired]);
         let definitions = count(&[LossReason::DefinitionRefused]);
         let too_large = count(&[LossReason::TooLarge]);
-        let lost = provider.losses.iter().filter(|lost| is_loss(lost)).map(|lost| lost.records);
+        // No buffer makes room in an archive.
+        let is_buffers = |lost: &&Lost| is_loss(lost) && lost.reason != LossCode::LEFT_OUT.0;
+        let lost = provider.losses.iter().filter(is_buffers).map(|lost| lost.records);
         let mut need = Self { left: lost.fold(0, u64::saturating_add), ..Self::default() };
         // Where several things were short, the buffer has to be large enough for all of them.
         let mut is_enough: Vec<IsEnough> = Vec::new();
