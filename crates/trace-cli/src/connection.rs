@@ -111,6 +111,11 @@ impl Connection {
         &self.directory
     }
 
+    /// Finds out whether the manager answers, before it is asked for what may take its time.
+    pub fn check(&mut self) -> Result<(), Failure> {
+        self.ask(ProvisionerRequest::GetProviders).map(drop)
+    }
+
     /// Whether the manager does anything: it answers this at once, whomever it waits for.
     pub fn is_alive(&mut self) -> bool {
         self.ask_for(ProvisionerRequest::GetProviders, Some(LIFE_WAIT)).is_ok()

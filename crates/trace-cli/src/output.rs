@@ -12,7 +12,7 @@ mod place;
 mod unfinished;
 
 pub use folder::Folder;
-pub use unfinished::{Removing, remove_on_signal};
+pub use unfinished::{Removing, remove_on_signal, remove_on_signal_saying};
 
 use crate::exit::Failure;
 use place::{Found, Place, is_trusted};

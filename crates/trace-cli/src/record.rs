@@ -11,7 +11,7 @@ use crate::args::record::Recording as Options;
 use crate::command::RecordedCommand;
 use crate::connection::Connection;
 use crate::exit::{self, Failure};
-use crate::output::{Removing, remove_on_signal};
+use crate::output::{Removing, remove_on_signal, remove_on_signal_saying};
 use crate::settings::Settings;
 use crate::stdio::{self, say};
 use crate::{convert, kernel, measure, summary, verify};
@@ -64,6 +64,11 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
         Err(failure) if has_begun => return Err(keep(destination, failure)),
         Err(failure) => return Err(failure),
     };
+    // What it is made into may take longer than anybody wants to wait.
+    let kept = destination.separate_archive().map(|path| {
+        format!("interrupted; what was recorded is in {0}: trace convert {0} OUTPUT", path.display())
+    });
+    let _removing = remove_on_signal_saying(kept)?;
     let finished = destination.finish()?;
     report(&stats, &finished, has_command, &settings, is_json)?;
     let code = if options.return_child_result == Some(false) { 0 } else { code };
@@ -127,7 +132,7 @@ fn record(
     }
     let result = match end {
         End::ManagerGone => None,
-        _ => stop(&mut recording, command.as_mut())?,
+        _ => stop(&mut recording, command.as_mut(), &mut triggers)?,
     };
     if let End::MaxSize(size) = end {
         say!("trace: stopped: what was recorded has reached {size}");
@@ -377,24 +382,45 @@ fn wait_for_end(
     Ok(end)
 }
 
-/// Stops, and waits until everybody's data has come.
+/// Stops, and waits until everybody's data has come, and all alerts.
 fn stop(
     recording: &mut Recording<'_>,
     mut command: Option<&mut RecordedCommand>,
+    triggers: &mut Triggers,
 ) -> Result<Option<StopResult>, Failure> {
     recording.request(SessionRequest::StopTracing(StopOptions { write_results: true }))?;
+    let mut stopped = None;
     loop {
         match recording.next(Some(Instant::now() + ASK_INTERVAL))? {
             // A manager that is alive answers this at once, whomever else it waits for.
             Happening::Timeout if recording.is_in_vain() => return Err(frozen()),
             Happening::Timeout => recording.request(SessionRequest::GetProgress)?,
             Happening::CommandEnded => drop(command.as_mut().map(|command| command.status())),
-            Happening::Response(SessionResponse::StopTracing(Ok(result))) => return Ok(Some(result)),
+            Happening::Response(SessionResponse::StopTracing(Ok(result))) => {
+                if !triggers.is_needed() {
+                    return Ok(Some(result));
+                }
+                // Alerts that wait are told before this is answered.
+                stopped = Some(result);
+                recording.request(SessionRequest::GetProgress)?;
+            }
+            Happening::Response(SessionResponse::WatchAlert(alert)) => {
+                triggers.handle_late(&alert);
+                recording.request(SessionRequest::WatchAlert)?;
+                if stopped.is_some() {
+                    recording.request(SessionRequest::GetProgress)?;
+                }
+            }
+            Happening::Response(SessionResponse::Progress(_)) if !recording.waits_for_answer() => {
+                if let Some(result) = stopped {
+                    return Ok(Some(result));
+                }
+            }
             Happening::Response(SessionResponse::StopTracing(Err(error))) => {
                 return Err(Failure::new(format!("unable to stop trace: {error:?}")));
             }
             // Or nobody can write what it sends.
-            Happening::ManagerGone => return Ok(None),
+            Happening::ManagerGone => return Ok(stopped),
             Happening::Response(SessionResponse::OnWaiting(names)) => tell_waiting(&names, "stop"),
             // The first may have come together with the end of the command that it has ended.
             Happening::Signal if recording.has_given_up() => return Err(aborted()),

@@ -1,6 +1,7 @@
 //! `trace recover`: archives of recordings that were cut off.
 
 use crate::args::Recover;
+use crate::args::format::{Compression, Format, of_name};
 use crate::connection;
 use crate::exit::Failure;
 use crate::output::{OutputFile, remove_on_signal};
@@ -71,6 +72,12 @@ fn looked(options: &Recover) -> String {
 }
 
 fn recover(options: &Recover) -> Result<(), Failure> {
+    if !matches!(of_name(&options.output_file), (None | Some(Format::Fxt), Compression::None)) {
+        let path = options.output_file.display();
+        return Err(Failure::usage(format!(
+            "-o {path}: what is recovered is an archive: name it .fxt, and convert it with: trace convert ARCHIVE {path}"
+        )));
+    }
     let mut found = sessions(options);
     let running = found.iter().find(|session| session.has_manager()).map(|session| session.directory.clone());
     found.retain(Session::is_recoverable);

@@ -104,6 +104,7 @@ fn seconds(duration: Duration) -> String {
 
 /// Has a snapshot written into a file.
 pub fn take(connection: &mut Connection, file: &mut File) -> Result<Vec<ProviderStats>, Failure> {
+    connection.check()?;
     let (ours, theirs) = Socket::pair().map_err(|error| system(&error))?;
     let request = ProvisionerRequest::TakeSnapshot { output: theirs.into_handle() };
     let (answer, copied) = std::thread::scope(|scope| {

@@ -236,6 +236,7 @@ pub fn status(options: &Machinery) -> Result<(), Failure> {
 /// Has everybody hand over what there is.
 pub fn flush() -> Result<(), Failure> {
     let mut connection = Connection::find()?.ok_or_else(|| Failure::new(NONE_ACTIVE))?;
+    connection.check()?;
     match ask(&mut connection, TaskRequest::Flush(ONLY), None)? {
         TaskResponse::Flush(Ok(())) => Ok(()),
         TaskResponse::Flush(Err(failure)) => Err(failed("cannot flush", &failure)),

@@ -92,7 +92,7 @@ impl Orders {
 }
 
 /// Orders that wait for the thread at most.
-const MAX_ORDERS: usize = 256;
+const MAX_ORDERS: usize = 1024;
 /// When the application has closed the descriptor that wakes the thread, the thread looks this often whether
 /// there are orders.
 const ORDERS_INTERVAL: Duration = Duration::from_millis(50);

@@ -24,7 +24,7 @@ const DEAF_INTERVAL: Duration = Duration::from_millis(1);
 const OBSERVER_INTERVAL: Duration = Duration::from_millis(1);
 /// How soon it is looked again whether somebody still holds a trace that is to stop.
 const HOLDER_INTERVAL: Duration = Duration::from_millis(1);
-/// Packets that wait for room in the FIFO; further alerts are dropped.
+/// Packets that wait for room in the FIFO, those of one alert in a row as one; further alerts are dropped.
 const MAX_UNSENT: usize = 64;
 
 /// The engine is ours, and so is one end of the FIFO.
@@ -37,8 +37,8 @@ pub(crate) struct Session {
     /// Recording has started, and the manager was not told because somebody in this process has not looked
     /// yet.
     start_is_pending: bool,
-    /// Packets that did not fit into the FIFO yet.
-    unsent: VecDeque<FifoRequest>,
+    /// Packets that did not fit into the FIFO yet, and how often each is to be sent.
+    unsent: VecDeque<(FifoRequest, u64)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,8 +157,13 @@ impl Session {
 
     /// Tells the manager of an alert.
     pub fn alert(&mut self, name: String) {
-        if self.unsent.len() < MAX_UNSENT {
-            self.send(FifoRequest::Alert { name });
+        let alert = FifoRequest::Alert { name };
+        if let Some((last, times)) = self.unsent.back_mut()
+            && *last == alert
+        {
+            *times += 1;
+        } else if self.unsent.len() < MAX_UNSENT {
+            self.send(alert);
         }
     }
 
@@ -215,19 +220,22 @@ impl Session {
     }
 
     fn send(&mut self, request: FifoRequest) {
-        self.unsent.push_back(request);
+        self.unsent.push_back((request, 1));
         self.send_unsent();
     }
 
     /// Sends what there is room for, in order.
     fn send_unsent(&mut self) {
-        while let Some(request) = self.unsent.front() {
+        while let Some((request, times)) = self.unsent.front_mut() {
             let sent = request.encode().map(|packet| self.fifo.write(&packet));
             if matches!(sent, Ok(Err(zx_sim::Error::ShouldWait))) {
                 return;
             }
             // Sent; or the manager is gone, which will be noticed; or no packet can say it.
-            self.unsent.pop_front();
+            *times -= 1;
+            if *times == 0 {
+                self.unsent.pop_front();
+            }
         }
     }
 }

@@ -166,3 +166,23 @@ fn registered(sandbox: &Sandbox) -> usize {
     let providers: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a list");
     providers.as_array().expect("a list").len()
 }
+
+/// However fast they come and however soon the program ends: of those that took no snapshot each is counted.
+//= docs/recording.md#how-a-recording-ends
+#[test]
+fn every_alert_that_took_no_snapshot_is_counted() {
+    let sandbox = Sandbox::new();
+    let stubborn = trace_tests::build::program("stubborn").to_str().unwrap();
+    let script = r#"yes | head -n 300 | "$0" alert boom"#;
+    let output = sandbox.trace(["record", "--trigger", "boom:snapshot", "--", "sh", "-c", script, stubborn]);
+    assert!(output.status.success(), "{output:?}");
+    let raised = checked(&sandbox).events.iter().filter(|event| event.name() == "alert").count();
+    assert_eq!(raised, 300);
+    let said = stderr(&output);
+    let snapshots =
+        said.lines().filter(|line| line.contains("alert boom: ") && line.contains("snapshot in")).count();
+    let counted =
+        said.lines().filter(|line| line.contains("which took none") || line.contains("led to nothing"));
+    let number = |line: &str| line.split(' ').find_map(|word| word.parse::<usize>().ok()).unwrap();
+    assert_eq!(snapshots + counted.map(number).sum::<usize>(), 300, "{said}");
+}

@@ -290,3 +290,46 @@ fn an_archive_that_is_not_what_was_written_gets_no_name() {
         assert!(!sandbox.file("trace.fxt").exists());
     }
 }
+
+/// What the manager is asked for takes its time or not: a manager that is frozen is told from one that works.
+#[test]
+fn nobody_waits_for_a_frozen_manager() {
+    let sandbox = Sandbox::new();
+    assert!(sandbox.trace(["start", "-o", "s.fxt"]).status.success());
+    let manager = sandbox.manager_pid().expect("a manager runs");
+    trace_tests::scene::freeze(manager);
+    for command in [&["snapshot", "-o", "x.fxt"][..], &["flush"]] {
+        let output = sandbox.trace(command.iter().copied());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && stderr.contains("does not answer"), "{command:?}: {output:?}");
+    }
+    assert!(!sandbox.file("x.fxt").exists());
+}
+
+/// The archive is there, and what it is made into is not worth the wait.
+//= docs/recording.md#how-a-recording-ends
+#[test]
+fn a_ctrl_c_ends_a_conversion_and_keeps_the_archive() {
+    let sandbox = Sandbox::new();
+    let page = sandbox.file("page");
+    fs::write(&page, [0; 4096]).unwrap();
+    let burst = ["burst", page.to_str().unwrap(), "1000000"].map(|text| match text {
+        "burst" => path("burst"),
+        text => text,
+    });
+    let options = ["record", "-o", "trace.json", "--buffer-size", "256", "--buffering-mode", "oneshot", "--"];
+    let recording = sandbox.spawn("trace", &[&options[..], &burst].concat());
+    // The file of the result grows only when the conversion has begun.
+    let is_converting = || {
+        let files = sandbox.files();
+        let result = files.iter().find(|name| name.starts_with(".trace-"))?;
+        (fs::metadata(sandbox.file(result)).ok()?.len() > 0).then_some(())
+    };
+    wait_for("the conversion", is_converting);
+    recording.signal(Signal::INT);
+    let output = recording.finish();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && stderr.contains("what was recorded is in"), "{output:?}");
+    assert!(sandbox.file("trace.json.partial.fxt").exists() && !sandbox.file("trace.json").exists());
+    assert!(!sandbox.files().iter().any(|name| name.starts_with(".trace-")), "{:?}", sandbox.files());
+}

@@ -243,7 +243,8 @@ fn what_cannot_be_read_is_not_deleted() {
     let buffer = session.join("provider-1");
     let partial = scene.sandbox.file("trace.partial.fxt");
     let away = |path: &Path| path.with_extension("away");
-    let spoil: [(&Path, fn(&Path)); 4] = [
+    type Replace = fn(&Path);
+    let spoil: [(&Path, Replace); 4] = [
         (&buffer, |_| {}),
         (&buffer, |path| std::os::unix::fs::symlink("/etc/passwd", path).unwrap()),
         (&buffer, |path| fs::write(path, [0xff; 1000]).unwrap()),

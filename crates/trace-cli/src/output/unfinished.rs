@@ -2,6 +2,7 @@
 
 use crate::exit::Failure;
 use crate::signals;
+use crate::stdio::say;
 use rustix::fs::{AtFlags, Stat, fstat, renameat, statat, unlinkat};
 use signal_hook::iterator::{Handle, Signals};
 use std::ffi::{OsStr, OsString};
@@ -137,12 +138,18 @@ impl Removing {
 
 /// Begins that.
 pub fn remove_on_signal() -> Result<Removing, Failure> {
+    remove_on_signal_saying(None)
+}
+
+/// The same, and says something then.
+pub fn remove_on_signal_saying(words: Option<String>) -> Result<Removing, Failure> {
     let failed = |error: io::Error| Failure::new(format!("cannot wait for signals: {error}"));
     let mut signals = Signals::new(signals::ending()).map_err(failed)?;
     let handle = signals.handle();
     let thread = std::thread::Builder::new().name("trace-signals".to_owned());
     let waiting = thread.spawn(move || {
         let Some(signal) = signals.forever().next() else { return };
+        words.iter().for_each(|words| say!("trace: {words}"));
         // Nothing is made any more from here on.
         let mut all = all();
         all.drain(..).rev().for_each(|entry| entry.remove());

@@ -228,6 +228,11 @@ impl Destination {
         }
     }
 
+    /// The archive that is made into something else, if it is.
+    pub fn separate_archive(&self) -> Option<&Path> {
+        self.archive.as_ref().map(TemporaryFile::path)
+    }
+
     /// Name, device and inode of the archive's file. The manager keeps them, so that `trace recover` finds
     /// the file if this process dies.
     pub fn archive_file(&mut self) -> Option<ArchiveFile> {

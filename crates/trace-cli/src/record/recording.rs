@@ -72,6 +72,8 @@ pub struct Recording<'a> {
     is_confirmer_full: bool,
     /// Of an archive that is not to be larger than it may be.
     limited: Option<Limited>,
+    /// Questions for progress whose answers have not come.
+    unanswered: u32,
     command: Option<ProcessFd>,
     signals: Socket,
     news: (Socket, Socket),
@@ -127,6 +129,7 @@ impl<'a> Recording<'a> {
             confirmed: 0,
             is_confirmer_full: false,
             limited: max_bytes.map(Limited::new),
+            unanswered: 0,
             command: None,
             signals,
             news,
@@ -156,8 +159,14 @@ impl<'a> Recording<'a> {
         self.news.1.duplicate().map_err(|error| system(&error))
     }
 
+    /// How far everybody is was asked more often than it was answered.
+    pub fn waits_for_answer(&self) -> bool {
+        self.unanswered > 0
+    }
+
     /// Asks the manager for something.
     pub fn request(&mut self, request: SessionRequest) -> Result<(), Failure> {
+        self.unanswered += u32::from(matches!(request, SessionRequest::GetProgress));
         match &mut self.session {
             // A manager that is gone shows as such soon enough.
             Some(session) => session.request(request).or(Ok(())),
@@ -249,6 +258,8 @@ impl<'a> Recording<'a> {
         match session.receive()? {
             Received::Message(_, response) => {
                 self.silence = Duration::ZERO;
+                let is_progress = matches!(response, SessionResponse::Progress(_));
+                self.unanswered = self.unanswered.saturating_sub(u32::from(is_progress));
                 self.happened.push_back(Happening::Response(response));
             }
             Received::Nothing => {}

@@ -106,6 +106,20 @@ impl Triggers {
         false
     }
 
+    /// An alert was raised that is looked at when the recording has ended.
+    pub fn handle_late(&mut self, alert: &Alert) {
+        self.dropped = self.dropped.saturating_add(alert.dropped);
+        if !self.triggers.iter().any(|trigger| trigger.alert == alert.name) {
+            return;
+        }
+        match self.resting.get_mut(&alert.name) {
+            Some(resting) if resting.until.is_some_and(|until| Instant::now() < until) => {
+                resting.skipped += 1
+            }
+            _ => self.dropped += 1,
+        }
+    }
+
     /// Says what was done since the last time.
     pub fn tell(&self, say: impl Fn(&str)) {
         self.done.try_iter().for_each(|text| say(&text));
