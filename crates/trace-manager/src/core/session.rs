@@ -617,8 +617,7 @@ fn stats_of(tracee: &Tracee, stats: ProviderStats) -> ProviderStats {
         true => ENDED_BEFORE_START,
         false => tracee.disposition,
     };
-    let is_late = tracee.joins_late && disposition != ENDED_BEFORE_START;
-    let problem = match is_late && stats.problem.is_empty() {
+    let problem = match tracee.joins_late && stats.problem.is_empty() {
         true => JOINED_LATE.to_owned(),
         false => stats.problem,
     };
