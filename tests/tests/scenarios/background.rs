@@ -3,9 +3,11 @@
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs::{self, File};
-use std::process::Output;
+use std::path::Path;
+use std::process::{Command, Output};
 use trace_tests::client::Client;
 use trace_tests::sandbox::Process;
+use trace_tests::skip::skip;
 use trace_tests::{Archive, Sandbox, build, wait_for};
 
 fn succeeds(sandbox: &Sandbox, arguments: &[&str]) -> Output {
@@ -265,4 +267,53 @@ fn a_file_that_is_not_what_was_written_is_no_success() {
     let output = sandbox.trace(["stop"]);
     assert!(output.status.success() && text(&output.stderr).contains("/moved.fxt ("), "{output:?}");
     assert_eq!(Archive::read(&sandbox.file("moved.fxt")).events.len(), 20 * 14);
+}
+
+/// The file has whole records, the rest can be had, and who asks is told what has happened.
+//= docs/recording.md#in-the-background
+#[test]
+fn a_full_disk_ends_a_recording_with_whole_records() {
+    if !rustix::process::geteuid().is_root() {
+        return skip(
+            "a_full_disk_ends_a_recording_with_whole_records",
+            "root",
+            "a small disk has to be mounted",
+        );
+    }
+    for mode in ["oneshot", "circular", "streaming"] {
+        let sandbox = Sandbox::new();
+        let disk = sandbox.file("disk");
+        fs::create_dir(&disk).unwrap();
+        let _disk = SmallDisk::mount(&disk);
+        succeeds(&sandbox, &["start", "-o", "disk/s.fxt", "--buffering-mode", mode, "--buffer-size", "8"]);
+        sandbox.spawn_recorded("emit", &["1", "5000"]).succeed();
+        wait_for("the recording to end", || {
+            let status = succeeds(&sandbox, &["status", "--json"]).stdout;
+            (status == b"null\n").then_some(())
+        });
+        let bytes = fs::read(disk.join("s.fxt")).unwrap();
+        let whole = trace_reader::whole_records(&mut std::io::Cursor::new(&bytes)).unwrap();
+        assert_eq!(whole, bytes.len() as u64, "{mode}");
+        fails(&sandbox, &["stop"], "No space left on device");
+        succeeds(&sandbox, &["recover"]);
+        assert_eq!(Archive::read(&sandbox.file("recovered.fxt")).events.len(), 5000 * 14, "{mode}");
+    }
+}
+
+/// A file system of a mebibyte.
+struct SmallDisk<'a>(&'a Path);
+
+impl<'a> SmallDisk<'a> {
+    fn mount(path: &'a Path) -> Self {
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=1m,mode=700", "none"]).arg(path);
+        assert!(mount.status().unwrap().success());
+        Self(path)
+    }
+}
+
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0).status();
+    }
 }

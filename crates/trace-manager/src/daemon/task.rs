@@ -109,7 +109,7 @@ impl Tasks {
         self.current.is_some()
     }
 
-    /// An alert has ended a task within the last day, and nobody was told of that.
+    /// An alert or an error has ended a task within the last day, and nobody was told of that.
     //= docs/protocol.md#tasks
     pub fn has_untold_end(&self, now: Instant) -> bool {
         self.untold.as_ref().is_some_and(|untold| now < untold.since + UNTOLD_WAIT)
@@ -341,7 +341,8 @@ impl Tasks {
             log(&format!("task {}: {}", task.id, failure.reason));
         }
         let has_discarded = !task.aborting.is_empty();
-        if task.triggered.is_some() && task.ending.is_empty() && !has_discarded {
+        let is_unexpected = task.triggered.is_some() || result.is_err();
+        if is_unexpected && task.ending.is_empty() && !has_discarded {
             let (id, uid, end) = (task.id, task.uid, result.clone());
             self.untold = Some(Untold { id, uid, end, since: Instant::now() });
         }

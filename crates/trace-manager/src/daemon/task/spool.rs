@@ -77,8 +77,13 @@ fn copy(
                 if !is_discarded.load(Ordering::Relaxed) {
                     // On an error the socket closes, which the manager sees: what was not confirmed stays in
                     // the buffers.
-                    check_file(&file, taken)?;
-                    file.write_all(&chunk[..length])?;
+                    let written = check_file(&file, taken).and_then(|()| file.write_all(&chunk[..length]));
+                    if written.is_err() {
+                        // It ends with a whole record, as far as that can be made so.
+                        let whole = trace_reader::whole_records(&mut file);
+                        let _ = whole.and_then(|bytes| file.set_len(bytes));
+                    }
+                    written?;
                 }
                 taken += length as u64;
             }
