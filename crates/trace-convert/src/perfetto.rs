@@ -24,13 +24,15 @@ use trace_format::event::EventKind;
 use trace_format::kernel_object::{TYPE_PROCESS, TYPE_THREAD};
 use trace_format::units::ProviderId;
 use trace_reader::{Arguments, Event, Item, Names, Resolved, Text, Thread, Time, Value};
-use track_event::Encoder;
+use track_event::{Encoder, Packet};
 use tracks::Tracks;
 
 /// Bytes collected before they are handed on.
 const FLUSH_BYTES: usize = 64 << 10;
 /// Strings that are interned at a time; then all are forgotten.
 const MAX_INTERNED: usize = 50_000;
+/// What waits for the time of the first event.
+const MAX_EARLY_BYTES: usize = 16 << 20;
 /// All packets are of one sequence.
 const SEQUENCE: u32 = 1;
 /// The field of a packet in a trace: number 1, with a length.
@@ -56,7 +58,9 @@ pub fn convert(input: impl Read, output: impl Write, filter: Filter) -> Result<S
         last_thread: None,
         is_fresh: true,
         has_clock: false,
-        last: 0,
+        last: None,
+        early: Vec::new(),
+        early_bytes: 0,
         skipped: BTreeMap::new(),
         events: 0,
     };
@@ -64,6 +68,7 @@ pub fn convert(input: impl Read, output: impl Write, filter: Filter) -> Result<S
         exporter.record(record);
         exporter.flush(FLUSH_BYTES)
     })?;
+    exporter.release(0);
     exporter.flush(1).and_then(|()| exporter.output.flush()).map_err(ConvertError::Write)?;
     end.summary(exporter.events, exporter.skipped)
 }
@@ -127,9 +132,19 @@ struct Exporter<W> {
     is_fresh: bool,
     has_clock: bool,
     /// The time of the last event, for what has none.
-    last: u64,
+    last: Option<u64>,
+    /// Objects that were there before the first event, whose time they get.
+    early: Vec<Early>,
+    early_bytes: usize,
     skipped: BTreeMap<&'static str, u64>,
     events: u64,
+}
+
+/// The parts of a packet whose time is not known yet.
+struct Early {
+    flags: u32,
+    event: Vec<u8>,
+    interned: Vec<u8>,
 }
 
 impl<W: Write> Exporter<W> {
@@ -161,6 +176,11 @@ impl<W: Write> Exporter<W> {
 
     /// Writes the event that was encoded, with the strings that it is the first to use.
     fn track_event(&mut self, timestamp: u64) {
+        self.track_event_at(Some(timestamp));
+    }
+
+    /// The same; without a time, when that of the first event is known.
+    fn track_event_at(&mut self, timestamp: Option<u64>) {
         let mut flags = SEQ_NEEDS_INCREMENTAL_STATE;
         if std::mem::take(&mut self.is_fresh) {
             flags |= SEQ_INCREMENTAL_STATE_CLEARED;
@@ -169,11 +189,39 @@ impl<W: Write> Exporter<W> {
         if std::mem::take(&mut self.interned.has_new) {
             interned = std::mem::take(&mut self.interned.new).encode_to_vec();
         }
-        self.encoder.packet(&mut self.bytes, SEQUENCE, timestamp, flags, &interned);
+        let event = self.encoder.event();
+        match timestamp {
+            Some(timestamp) => {
+                let packet = Packet { sequence: SEQUENCE, flags, event, interned: &interned };
+                packet.write(&mut self.bytes, timestamp);
+            }
+            None => {
+                self.early_bytes += event.len() + interned.len();
+                self.early.push(Early { flags, event: event.to_vec(), interned });
+            }
+        }
         if self.interned.is_full() {
             self.interned = Interned::default();
             self.is_fresh = true;
         }
+    }
+
+    /// The time of a record. What was there before the first of them is written now.
+    fn release(&mut self, at: u64) {
+        if self.last.is_some() {
+            return;
+        }
+        self.last = Some(at);
+        for Early { flags, event, interned } in std::mem::take(&mut self.early) {
+            let packet = Packet { sequence: SEQUENCE, flags, event: &event, interned: &interned };
+            packet.write(&mut self.bytes, at);
+        }
+    }
+
+    /// The time of an event; what has no time, and comes behind it, has the same.
+    fn pass(&mut self, at: u64) {
+        self.release(at);
+        self.last = Some(at);
     }
 
     fn record(&mut self, record: &Resolved<'_>) {
@@ -199,6 +247,7 @@ impl<W: Write> Exporter<W> {
                 }
             }
             Item::Scheduling { time, kind, arguments } => {
+                self.release(time.nanos().0);
                 match scheduling::bundle(time.nanos().0, kind, arguments, names) {
                     Some(bundle) => self.packet(&TracePacket {
                         trusted_packet_sequence_id: Some(SEQUENCE),
@@ -220,7 +269,7 @@ impl<W: Write> Exporter<W> {
             }
             Item::LargeBlob { category, name, event, payload, .. } => match event {
                 Some((time, thread, arguments)) => {
-                    self.last = time.nanos().0;
+                    self.pass(time.nanos().0);
                     self.object(*name, &category.to_str(), payload, Some((*thread, arguments)), names);
                 }
                 None => self.object(*name, "blob", payload, None, names),
@@ -230,6 +279,7 @@ impl<W: Write> Exporter<W> {
             Item::Loss(_) => self.skip("loss records"),
             Item::ProviderEvent { .. } => self.skip("provider events"),
             Item::Profiler { time, thread, kind } => {
+                self.release(time.nanos().0);
                 if let Some(packet) = self.samples.record(time.nanos().0, *thread, kind) {
                     self.thread_track(*thread, names);
                     self.packet(&packet);
@@ -297,7 +347,7 @@ impl<W: Write> Exporter<W> {
             return;
         }
         let at = event.time.nanos().0;
-        self.last = at;
+        self.pass(at);
         let Event { category, name, .. } = *event;
         self.events += 1;
         match event.kind {
@@ -395,7 +445,7 @@ impl<W: Write> Exporter<W> {
     //= docs/perfetto.md#what-other-importers-drop
     fn log(&mut self, time: Time, thread: Thread, message: Text<'_>) {
         let at = time.nanos().0;
-        self.last = at;
+        self.pass(at);
         self.events += 1;
         let event = LogEvent {
             pid: Some(thread.process.0 as i32),
@@ -413,8 +463,8 @@ impl<W: Write> Exporter<W> {
         });
     }
 
-    /// Something that has a name and perhaps bytes: an instant, at the time of the last event where it has
-    /// none.
+    /// Something that has a name and perhaps bytes: an instant, at the time of the event before where it has
+    /// none; before the first event, at its time.
     //= docs/perfetto.md#what-other-importers-drop
     fn object(
         &mut self,
@@ -424,6 +474,9 @@ impl<W: Write> Exporter<W> {
         whose: Option<(Thread, &Arguments<'_>)>,
         names: &Names,
     ) {
+        if self.last.is_none() && self.early_bytes > MAX_EARLY_BYTES {
+            return self.skip("blobs and objects before the first event, beyond 16 MiB");
+        }
         let track = whose.map_or(tracks::GLOBAL, |(thread, _)| self.thread_track(thread, names));
         self.begin(Some(TYPE_INSTANT), track, Text(category.as_bytes()), name);
         whose.iter().for_each(|(_, arguments)| self.annotations(arguments));
@@ -432,7 +485,7 @@ impl<W: Write> Exporter<W> {
             self.encoder.annotation(argument, &Value::Blob(payload), |bytes| STANDARD.encode(bytes));
         }
         self.events += 1;
-        self.track_event(self.last);
+        self.track_event_at(self.last);
     }
 }
 

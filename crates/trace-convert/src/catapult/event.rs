@@ -37,6 +37,9 @@ impl<W: Write> Exporter<W> {
     //= docs/catapult.md#chromes-dialect
     pub(super) fn names_as_events(&mut self) {
         let begin = |this: &mut Self, pid: u64, tid: Option<u64>, what: &str, name: &[u8]| {
+            if name.is_empty() {
+                return;
+            }
             this.separate();
             this.json.raw("{\"name\":\"");
             this.json.raw(what);

@@ -3,7 +3,8 @@
 
 use super::messages::{FtraceEvent, FtraceEventBundle, SchedSwitch, SchedWaking};
 use trace_format::scheduling::{
-    IDLE_WEIGHT, INCOMING_WEIGHT_ARGUMENT, OUTGOING_WEIGHT_ARGUMENT, ThreadState, WEIGHT_ARGUMENT,
+    IDLE_WEIGHT, INCOMING_WEIGHT_ARGUMENT, OUTGOING_WEIGHT_ARGUMENT, ThreadState, WAKER_ARGUMENT,
+    WEIGHT_ARGUMENT,
 };
 use trace_format::units::Koid;
 use trace_reader::Thread;
@@ -112,7 +113,13 @@ pub(super) fn bundle(
                 success: Some(1),
                 target_cpu: Some(i32::from(*cpu)),
             };
-            Some(event(u32::from(*cpu), 0, None, Some(waking)))
+            // Perfetto's reader drops a wakeup without a waker: thread 0, which wakes nobody, stands for
+            // none.
+            let waker = match arguments.find(WAKER_ARGUMENT) {
+                Some(Value::Koid(waker)) => waker.0 as i32,
+                _ => 0,
+            };
+            Some(event(u32::from(*cpu), waker, None, Some(waking)))
         }
         Scheduling::FiberSwitch { .. } => None,
     }

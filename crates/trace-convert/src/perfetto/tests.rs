@@ -161,3 +161,82 @@ fn strings_without_end_are_forgotten() {
     let cleared = packets.iter().filter(|packet| packet.sequence_flags == Some(3)).count();
     assert_eq!(cleared, 2);
 }
+
+//= docs/perfetto.md#what-other-importers-drop
+#[test]
+fn objects_before_the_first_event_have_its_time() {
+    let blob = |name: &'static [u8]| trace_format::blob::Blob {
+        blob_type: trace_format::blob::TYPE_DATA,
+        name: StringRef::Inline(name),
+        payload: b"bytes",
+    };
+    let scope = EventKind::Instant { scope: Scope::Thread };
+    let events =
+        archive(&[(1_000_000_000_000, "first", scope, &[]), (1_000_000_200_000, "last", scope, &[])]);
+    let mut whole = Bytes(MAGIC_WORD.to_le_bytes().to_vec());
+    blob(b"early").encode(&mut whole).unwrap();
+    blob(b"early too").encode(&mut whole).unwrap();
+    whole.0.extend_from_slice(&events[8..]);
+    blob(b"late").encode(&mut whole).unwrap();
+    let (packets, summary) = self::packets(&whole.0);
+    let names: Vec<String> = packets
+        .iter()
+        .filter_map(|packet| packet.interned_data.as_ref())
+        .flat_map(|data| data.event_names.iter().filter_map(|name| name.name.clone()))
+        .collect();
+    let times: Vec<u64> = packets
+        .iter()
+        .filter(|packet| packet.track_event.is_some())
+        .map(|packet| packet.timestamp.unwrap())
+        .collect();
+    assert_eq!(names, ["early", "early too", "first", "last", "late"]);
+    assert_eq!(
+        times,
+        [1_000_000_000_000, 1_000_000_000_000, 1_000_000_000_000, 1_000_000_200_000, 1_000_000_200_000]
+    );
+    assert_eq!((summary.events, summary.skipped), (5, Vec::new()));
+    // Without any event there is no other time than 0.
+    let mut alone = Bytes(MAGIC_WORD.to_le_bytes().to_vec());
+    blob(b"alone").encode(&mut alone).unwrap();
+    let (packets, _) = self::packets(&alone.0);
+    assert_eq!(packets.last().unwrap().timestamp, Some(0));
+}
+
+//= docs/perfetto.md#scheduling
+#[test]
+fn a_wakeup_has_the_waker_that_is_known() {
+    use trace_format::scheduling::Scheduling as Record;
+    let mut archive = Bytes(MAGIC_WORD.to_le_bytes().to_vec());
+    let waker = argument("waker", ArgumentValue::Koid(Koid(77)));
+    for arguments in [&[][..], &[waker]] {
+        let wakeup = Record::ThreadWakeup {
+            timestamp: Ticks(10),
+            cpu: 3,
+            thread: ThreadKoid(Koid(6)),
+            arguments: trace_format::argument::Arguments::from_slice(arguments),
+        };
+        wakeup.encode(&mut archive).unwrap();
+    }
+    let (packets, _) = packets(&archive.0);
+    let wakers = packets.iter().filter_map(|packet| Some(packet.ftrace_events.as_ref()?.event[0].pid));
+    assert_eq!(wakers.collect::<Vec<_>>(), [Some(0), Some(77)]);
+}
+
+//= docs/perfetto.md#tracks
+#[test]
+fn an_empty_name_is_no_name() {
+    let mut archive = Bytes(MAGIC_WORD.to_le_bytes().to_vec());
+    for name in [&b"app"[..], b""] {
+        let object = trace_format::kernel_object::KernelObject {
+            object_type: TYPE_PROCESS,
+            koid: Koid(5),
+            name: if name.is_empty() { StringRef::Empty } else { StringRef::Inline(name) },
+            arguments: trace_format::argument::Arguments::from_slice(&[]),
+        };
+        object.encode(&mut archive).unwrap();
+    }
+    let (packets, _) = packets(&archive.0);
+    let described = packets.iter().filter_map(|packet| packet.track_descriptor.as_ref()?.process.clone());
+    let names: Vec<_> = described.map(|process| process.process_name).collect();
+    assert_eq!(names, [Some("app".to_owned()), None]);
+}

@@ -132,9 +132,24 @@ impl Encoder {
         self.event.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// Writes a packet with the event, and with what it interns, which is encoded already.
-    pub fn packet(&self, output: &mut Vec<u8>, sequence: u32, timestamp: u64, flags: u32, interned: &[u8]) {
-        let event = &self.event.bytes;
+    /// The event as it is encoded so far.
+    pub fn event(&self) -> &[u8] {
+        &self.event.bytes
+    }
+}
+
+/// What a packet has beside its time: an event and what it interns, both encoded already.
+pub(super) struct Packet<'a> {
+    pub sequence: u32,
+    pub flags: u32,
+    pub event: &'a [u8],
+    pub interned: &'a [u8],
+}
+
+impl Packet<'_> {
+    /// Writes the packet of an event of a time.
+    pub fn write(&self, output: &mut Vec<u8>, timestamp: u64) {
+        let Self { sequence, flags, event, interned } = *self;
         let embedded = |bytes: &[u8]| 1 + encoded_len_varint(bytes.len() as u64) + bytes.len();
         let length = 1
             + encoded_len_varint(timestamp)

@@ -32,7 +32,9 @@ fn process_descriptor(uuid: u64, process: Koid, name: Option<Text<'_>>) -> Track
         process: Some(ProcessDescriptor {
             // The format has 32 bits.
             pid: Some(process.0 as i32),
-            process_name: name.map(|name| name.to_str().into_owned()),
+            process_name: name
+                .filter(|name| !name.as_bytes().is_empty())
+                .map(|name| name.to_str().into_owned()),
         }),
         ..TrackDescriptor::default()
     }
@@ -45,7 +47,9 @@ fn thread_descriptor(uuid: u64, parent: u64, thread: Thread, name: Option<Text<'
         thread: Some(ThreadDescriptor {
             pid: Some(thread.process.0 as i32),
             tid: Some(thread.thread.0 as i64),
-            thread_name: name.map(|name| name.to_str().into_owned()),
+            thread_name: name
+                .filter(|name| !name.as_bytes().is_empty())
+                .map(|name| name.to_str().into_owned()),
             ..ThreadDescriptor::default()
         }),
         ..TrackDescriptor::default()

@@ -28,6 +28,13 @@ fn names_are_events_in_either_container() {
 }
 
 #[test]
+fn an_empty_name_is_no_event() {
+    // A kernel object record: a process, koid 5, whose name is the empty string.
+    let process = "27 00 01 00 00 00 00 00  05 00 00 00 00 00 00 00";
+    assert_eq!(chrome(&[process], Container::Array).0, "[]");
+}
+
+#[test]
 fn ids_of_64_bits_survive_javascript() {
     let names = "69 6f 00 00 00 00 00 00  72 65 61 64 00 00 00 00";
     let hex = [
