@@ -135,8 +135,9 @@ const SAMPLES: [Sample; 26] = [
         problems: &[],
         left_out: &[
             "2 first switches of a CPU, which do not tell who ran",
-            "140 kernel events of other kinds",
-            "8 packets with field 7",
+            "71 sched_process_exit kernel events",
+            "69 sched_process_fork kernel events",
+            "8 sys_stats packets",
         ],
         rows: [1142, 0, 685, 0, 96, 465, 1022, 0],
     },

@@ -23,10 +23,11 @@ pub fn run(options: &Check) -> Result<u8, Failure> {
     };
     let name = name(&options.input);
     let scanned = scan(&options.input, "checking").map_err(|failure| unreadable(failure.text));
-    let (Scanned { archive, disorder, .. }, bar) = scanned?;
+    let (Scanned { archive, disorder, report: import }, bar) = scanned?;
     let report = check(archive, limits, &disorder);
     bar.finish_and_clear();
-    let report = report.map_err(|error| unreadable(format!("{name}: {}", problem(&error))))?;
+    let mut report = report.map_err(|error| unreadable(format!("{name}: {}", problem(&error))))?;
+    report.problems.extend(import.undecodable());
     let counted = |kind: &&str| !options.allow.iter().any(|allowed| allowed == kind);
     let has_problems = report.problems.iter().any(|problem| counted(&problem.kind));
     let text = match options.json {

@@ -14,10 +14,14 @@ use std::thread::JoinHandle;
 use trace_convert::Summary;
 use trace_convert::import::{ImportError, ftrace, json, perfetto};
 use trace_format::metadata::MAGIC_WORD;
+use trace_format::units::{Offset, ProviderId};
+use trace_reader::check::{Finding, Problem, UNDECODABLE};
 use trace_reader::{Disorder, Plain};
 
 /// So much of an input shows what it is.
 const SNIFFED_BYTES: usize = 64 << 10;
+/// The only provider of an archive that an import makes.
+const PROVIDER: ProviderId = ProviderId(1);
 /// How an archive begins.
 const MAGIC: [u8; 8] = MAGIC_WORD.to_le_bytes();
 
@@ -101,6 +105,18 @@ pub fn problem(error: &(dyn Error + 'static)) -> String {
 pub struct ImportReport(Arc<OnceLock<Summary>>);
 
 impl ImportReport {
+    /// What could not be decoded, as a problem of the trace.
+    //= docs/check.md#problems
+    pub fn undecodable(&self) -> Option<Problem> {
+        let summary = self.0.get().filter(|summary| summary.unread > 0)?;
+        let first = summary.first_unread.iter().map(|unread| Finding {
+            offset: Offset(unread.offset),
+            provider: PROVIDER,
+            text: unread.text.clone(),
+        });
+        Some(Problem { kind: UNDECODABLE, count: summary.unread, first: first.collect() })
+    }
+
     /// How many things were left out.
     pub fn left_out(&self) -> u64 {
         self.0.get().map_or(0, |summary| summary.skipped.iter().map(|(_, count)| count).sum())

@@ -45,4 +45,17 @@ pub struct Summary {
     pub warnings: u64,
     /// The first remarks.
     pub first_warnings: Vec<String>,
+    /// How many of those that were skipped could not be read: the input is damaged, or newer than its reader.
+    pub unread: u64,
+    /// The first of these.
+    pub first_unread: Vec<Unread>,
+}
+
+/// Something in an input that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unread {
+    /// Where in the input, decompressed: the beginning of what it is a part of.
+    pub offset: u64,
+    /// What is wrong.
+    pub text: String,
 }

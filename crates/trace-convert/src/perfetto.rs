@@ -6,6 +6,7 @@
 
 pub(crate) mod messages;
 mod profile;
+pub(crate) mod published;
 mod scheduling;
 mod track_event;
 mod tracks;

@@ -52,6 +52,7 @@ impl End {
             remarks: Vec::new(),
             warnings: self.warnings,
             first_warnings: self.first_warnings,
+            ..Summary::default()
         })
     }
 }

@@ -434,13 +434,17 @@ fn has_sample(arguments: &Arguments<'_>) -> bool {
     })
 }
 
+/// Something in a trace of another format that could not be read; the importer's caller adds it to the
+/// report.
+pub const UNDECODABLE: &str = "undecodable";
+
 /// What is told and is no problem.
 //= docs/check.md#remarks
 pub const REMARKS: [&str; 2] = [CROSSING, "no-rate"];
 
 /// The names of all problems and remarks.
 //= docs/check.md#problems
-pub const KINDS: [&str; 33] = [
+pub const KINDS: [&str; 34] = [
     "clock-skew",
     "crossing-async",
     "damaged",
@@ -462,6 +466,7 @@ pub const KINDS: [&str; 33] = [
     "time-outlier",
     "truncated",
     "unbalanced",
+    UNDECODABLE,
     "undefined-string",
     "undefined-thread",
     "unknown-provider",

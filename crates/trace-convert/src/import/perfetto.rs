@@ -14,12 +14,13 @@ use super::writer::{Writer, thread_ref};
 use super::{CUT_OFF, ImportError};
 use crate::Summary;
 use crate::perfetto::messages::{
-    AndroidLogPacket, CLOCK_REALTIME, ProcessTree, ThreadDescriptor, TracePacket, TrackDescriptor,
+    AndroidLogPacket, CLOCK_REALTIME, ProcessTree, SEQ_INCREMENTAL_STATE_CLEARED,
+    SEQ_NEEDS_INCREMENTAL_STATE, ThreadDescriptor, TracePacket, TrackDescriptor,
 };
+use crate::perfetto::published;
 use clocks::Clocks;
 use flate2::bufread::ZlibDecoder;
 use packets::{Packet, Packets};
-use prost::Message;
 use sequence::{Sequence, sequence};
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -32,14 +33,37 @@ use tracks::Tracks;
 
 pub use packets::is_perfetto;
 
-const SEQ_INCREMENTAL_STATE_CLEARED: u32 = 1;
-const SEQ_NEEDS_INCREMENTAL_STATE: u32 = 2;
 /// Packets that say how the trace was made, and markers between them.
-const ABOUT_THE_TRACE: [u32; 11] = [33, 34, 35, 36, 45, 46, 49, 67, 69, 89, 124];
+const ABOUT_THE_TRACE: [&str; 13] = [
+    "cpu_info",
+    "ftrace_stats",
+    "perfetto_metatrace",
+    "protovms",
+    "service_event",
+    "synchronization_marker",
+    "system_info",
+    "trace_attributes",
+    "trace_config",
+    "trace_provenance",
+    "trace_stats",
+    "trace_uuid",
+    "track_event_range_of_interest",
+];
 /// Fields that stand beside what a packet says.
-const BESIDE: [u32; 15] = [3, 8, 10, 13, 16, 41, 42, 58, 59, 71, 79, 87, 94, 98, 12];
-/// Fields that are read.
-const READ: [u32; 9] = [1, 2, 6, 11, 39, 43, 44, 50, 60];
+const BESIDE: [&str; 12] = [
+    "first_packet_on_sequence",
+    "incremental_state_cleared",
+    "interned_data",
+    "machine_id",
+    "previous_packet_dropped",
+    "sequence_flags",
+    "timestamp",
+    "timestamp_clock_id",
+    "trace_packet_defaults",
+    "trusted_packet_sequence_id",
+    "trusted_pid",
+    "trusted_uid",
+];
 
 /// What a packet may take when it is decoded.
 const MAX_DECODED_BYTES: usize = 64 << 20;
@@ -66,7 +90,7 @@ pub fn import(input: impl Read, output: impl Write) -> Result<Summary, ImportErr
             Err(error) => break Err(error),
         }
     };
-    importer.kernel.writer.skip_many("definitions for which there was no room", importer.room.lost());
+    importer.end();
     let summary = importer.kernel.writer.finish().map_err(ImportError::Write);
     result.and(summary)
 }
@@ -82,6 +106,8 @@ struct Importer<W> {
     room: Room,
     /// Of all compressed packets so far.
     growth: Growth,
+    /// Texts that have replacement characters.
+    mended_texts: u64,
 }
 
 /// How much became of what was compressed.
@@ -129,6 +155,17 @@ impl<W: Write> Importer<W> {
             switches: HashMap::new(),
             room: Room::default(),
             growth: Growth::default(),
+            mended_texts: 0,
+        }
+    }
+
+    /// Says what is known only now.
+    fn end(&mut self) {
+        let writer = &mut self.kernel.writer;
+        writer.skip_many("definitions for which there was no room", self.room.lost());
+        if self.mended_texts > 0 {
+            writer
+                .warn(format!("{} texts are not UTF-8: U+FFFD stands for what is wrong", self.mended_texts));
         }
     }
 
@@ -145,20 +182,18 @@ impl<W: Write> Importer<W> {
         if wire::packet_bytes(&others) > MAX_DECODED_BYTES {
             self.kernel.writer.skip("packets that are too large");
         } else {
-            match TracePacket::decode(&*others) {
-                Ok(packet) => self.decoded(offset, packet, &others, kernel_events.as_deref()),
-                Err(error) => self.undecodable(offset, &error),
+            match wire::packet(&others) {
+                Ok((packet, texts)) => {
+                    self.mended_texts += texts;
+                    self.decoded(offset, &packet, &others, kernel_events.as_deref());
+                }
+                Err(error) => self.kernel.writer.undecodable(offset, "packet", &error),
             }
         }
         self.kernel.writer.flush_if_full().map_err(ImportError::Write)
     }
 
-    fn undecodable(&mut self, offset: u64, error: &prost::DecodeError) {
-        self.kernel.writer.skip("packets that cannot be decoded");
-        self.kernel.writer.warn(format!("packet at byte {offset}: {error}"));
-    }
-
-    fn decoded(&mut self, offset: u64, packet: TracePacket, bytes: &[u8], kernel_events: Option<&[u8]>) {
+    fn decoded(&mut self, offset: u64, packet: &TracePacket, bytes: &[u8], kernel_events: Option<&[u8]>) {
         let id = packet.trusted_packet_sequence_id.unwrap_or(0);
         let flags = packet.sequence_flags.unwrap_or(0);
         let Some(sequence) = sequence(&mut self.sequences, &mut self.room, id) else { return };
@@ -204,8 +239,10 @@ impl<W: Write> Importer<W> {
             };
         }
         for (field, _) in wire::Fields::of(bytes) {
-            if !READ.contains(&field) && !BESIDE.contains(&field) && !ABOUT_THE_TRACE.contains(&field) {
-                self.kernel.writer.skip(format!("packets with field {field}"));
+            match published::name("TracePacket", field) {
+                Some(name) if BESIDE.contains(&name) || ABOUT_THE_TRACE.contains(&name) => {}
+                Some(name) => self.kernel.writer.skip(format!("{name} packets")),
+                None => self.kernel.writer.skip(format!("packets with field {field}")),
             }
         }
     }
@@ -228,9 +265,8 @@ impl<W: Write> Importer<W> {
                         let problem = "what is compressed in packets grows to more than 1000 times its size";
                         return Err(ImportError::Malformed { offset, problem: problem.to_owned() });
                     }
-                    self.kernel.writer.skip("packets that cannot be decoded");
-                    let remark = format!("packet at byte {offset}: what is compressed in it is damaged");
-                    self.kernel.writer.warn(remark);
+                    let why = "what is compressed in it is damaged";
+                    self.kernel.writer.undecodable(offset, "packet", &why);
                     break;
                 }
             }

@@ -1,9 +1,10 @@
 //! Writes an archive: one provider, with a table of strings.
 
 use super::timeline::{Fate, Timeline};
-use crate::Summary;
+use crate::{Summary, Unread};
 use foldhash::{HashMap, HashMapExt};
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::io::{self, Write};
 use trace_format::argument::{Argument, Arguments};
 use trace_format::event::{Event, EventKind};
@@ -24,6 +25,8 @@ const FLUSH_BYTES: usize = 64 << 10;
 const MAX_WAITING_BYTES: usize = 1 << 20;
 /// So many remarks are told.
 const MAX_WARNINGS: usize = 10;
+/// Places of damage that are told.
+const MAX_PLACES: usize = 20;
 /// So many kinds of what is left out are told apart.
 const MAX_KINDS: usize = 1000;
 const MAX_KIND_BYTES: usize = 200;
@@ -68,6 +71,8 @@ pub(super) struct Writer<W> {
     skipped: BTreeMap<String, u64>,
     warnings: u64,
     first_warnings: Vec<String>,
+    unread: u64,
+    first_unread: Vec<Unread>,
     /// Why something could not be written between.
     error: Option<io::Error>,
 }
@@ -84,6 +89,8 @@ impl<W: Write> Writer<W> {
             skipped: BTreeMap::new(),
             warnings: 0,
             first_warnings: Vec::new(),
+            unread: 0,
+            first_unread: Vec::new(),
             error: None,
         };
         writer.bytes.word(MAGIC_WORD);
@@ -127,6 +134,17 @@ impl<W: Write> Writer<W> {
         self.warnings += 1;
         if self.first_warnings.len() < MAX_WARNINGS {
             self.first_warnings.push(what.into());
+        }
+    }
+
+    /// Counts something that cannot be decoded although an archive may have a place for it.
+    //= docs/check.md#problems
+    pub fn undecodable(&mut self, offset: u64, what: &str, why: &dyn Display) {
+        self.skip(format!("{what}s that cannot be decoded"));
+        self.warn(format!("{what} at byte {offset}: {why}"));
+        self.unread += 1;
+        if self.first_unread.len() < MAX_PLACES {
+            self.first_unread.push(Unread { offset, text: format!("{what}: {why}") });
         }
     }
 
@@ -177,6 +195,8 @@ impl<W: Write> Writer<W> {
             remarks: Vec::new(),
             warnings: self.warnings,
             first_warnings: self.first_warnings,
+            unread: self.unread,
+            first_unread: self.first_unread,
         })
     }
 }

@@ -41,10 +41,14 @@ pub struct TracePacket {
     pub process_tree: Option<Box<ProcessTree>>,
     #[prost(bool, optional, tag = "41")]
     pub incremental_state_cleared: Option<bool>,
+    #[prost(uint32, optional, tag = "42")]
+    pub previous_packet_dropped: Option<u32>,
     #[prost(message, optional, tag = "43")]
     pub process_descriptor: Option<ProcessDescriptor>,
     #[prost(message, optional, tag = "44")]
     pub thread_descriptor: Option<ThreadDescriptor>,
+    #[prost(message, optional, tag = "46")]
+    pub trigger: Option<Trigger>,
     #[prost(bytes = "vec", optional, tag = "50")]
     pub compressed_packets: Option<Vec<u8>>,
     #[prost(uint32, optional, tag = "58")]
@@ -53,6 +57,18 @@ pub struct TracePacket {
     pub trace_packet_defaults: Option<TracePacketDefaults>,
     #[prost(message, optional, boxed, tag = "66")]
     pub perf_sample: Option<Box<PerfSample>>,
+    #[prost(message, optional, tag = "113")]
+    pub clone_snapshot_trigger: Option<Trigger>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Trigger {
+    #[prost(string, optional, tag = "1")]
+    pub trigger_name: Option<String>,
+    #[prost(string, optional, tag = "2")]
+    pub producer_name: Option<String>,
+    #[prost(int32, optional, tag = "3")]
+    pub trusted_producer_uid: Option<i32>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -180,7 +196,7 @@ pub struct TrackEvent {
     pub terminating_flow_ids: Vec<u64>,
 }
 
-/// How a flow is said to go through the slice that is open.
+/// The older kind of event, with a phase.
 #[derive(Clone, PartialEq, Message)]
 pub struct LegacyEvent {
     #[prost(int32, optional, tag = "2")]
@@ -404,13 +420,17 @@ pub struct FtraceEvent {
     #[prost(message, optional, tag = "36")]
     pub irq_handler_entry: Option<IrqHandlerEntry>,
     #[prost(message, optional, tag = "37")]
-    pub irq_handler_exit: Option<IrqHandlerEntry>,
+    pub irq_handler_exit: Option<IrqHandlerExit>,
     #[prost(message, optional, tag = "114")]
     pub sched_wakeup_new: Option<SchedWaking>,
     #[prost(message, optional, tag = "235")]
     pub task_newtask: Option<TaskNewtask>,
     #[prost(message, optional, tag = "236")]
     pub task_rename: Option<TaskRename>,
+    #[prost(message, optional, tag = "329")]
+    pub sys_enter: Option<SysEnter>,
+    #[prost(message, optional, tag = "330")]
+    pub sys_exit: Option<SysExit>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -467,8 +487,8 @@ pub struct TrackEventDefaults {
 pub struct InternedText {
     #[prost(uint64, optional, tag = "1")]
     pub iid: Option<u64>,
-    #[prost(bytes = "vec", optional, tag = "2")]
-    pub text: Option<Vec<u8>>,
+    #[prost(string, optional, tag = "2")]
+    pub str: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -499,8 +519,8 @@ pub struct TreeThread {
 
 #[derive(Clone, PartialEq, Message)]
 pub struct Print {
-    #[prost(bytes = "vec", optional, tag = "2")]
-    pub buf: Option<Vec<u8>>,
+    #[prost(string, optional, tag = "2")]
+    pub buf: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -523,6 +543,28 @@ pub struct IrqHandlerEntry {
     pub irq: Option<i32>,
     #[prost(string, optional, tag = "2")]
     pub name: Option<String>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct IrqHandlerExit {
+    #[prost(int32, optional, tag = "1")]
+    pub irq: Option<i32>,
+    #[prost(int32, optional, tag = "2")]
+    pub ret: Option<i32>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct SysEnter {
+    #[prost(int64, optional, tag = "1")]
+    pub id: Option<i64>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct SysExit {
+    #[prost(int64, optional, tag = "1")]
+    pub id: Option<i64>,
+    #[prost(int64, optional, tag = "2")]
+    pub ret: Option<i64>,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -1,19 +1,21 @@
 //! The kernel's events in packets.
 
-use super::wire::{Fields, bundle_bytes};
+use super::wire::{self, Fields, bundle_bytes};
 use super::{Importer, MAX_DECODED_BYTES};
-use crate::perfetto::messages::{CompactSched, FtraceBundleHead, FtraceEvent, PowerState, SchedWaking};
-use prost::Message;
+use crate::perfetto::messages::{CompactSched, FtraceEvent, PowerState, SchedWaking};
+use crate::perfetto::published;
 use std::io::Write;
 use trace_format::argument::{Argument, ArgumentValue};
 use trace_format::event::EventKind;
 use trace_format::scheduling::ThreadState;
-use trace_linux::{IRQ, POWER, Records, Side, inline, soft_interrupt};
+use trace_linux::{IRQ, POWER, Records, SYSCALL, Side, inline, soft_interrupt};
 
 /// A new task shares its creator's process.
 const CLONE_THREAD: u64 = 0x1_0000;
 /// Flags of an event: in a hard or a soft interrupt.
 const IN_INTERRUPT: u32 = 8 | 16;
+/// Fields of an event that stand beside what it says: its time, its thread, and these flags.
+const BESIDE: [u32; 3] = [1, 2, 5];
 /// A bundle's field with an event.
 const EVENT: u32 = 2;
 /// The kernel's own names of threads are shorter.
@@ -60,20 +62,23 @@ impl<W: Write> Importer<W> {
         if bundle_bytes(bytes) > MAX_DECODED_BYTES {
             return self.kernel.writer.skip("packets that are too large");
         }
-        let bundle = match FtraceBundleHead::decode(bytes) {
-            Ok(bundle) => bundle,
-            Err(error) => return self.undecodable(offset, &error),
+        let bundle = match wire::bundle(bytes) {
+            Ok((bundle, texts)) => {
+                self.mended_texts += texts;
+                bundle
+            }
+            Err(error) => return self.kernel.writer.undecodable(offset, "kernel event bundle", &error),
         };
         let events = || {
             let fields = Fields::of(bytes).filter(|(number, _)| *number == EVENT);
-            fields.filter_map(|(_, payload)| payload).map(FtraceEvent::decode)
+            fields.filter_map(|(_, payload)| payload)
         };
         let cpu = u16::try_from(bundle.cpu.unwrap_or(0)).unwrap_or(u16::MAX);
         if bundle.ftrace_clock.is_some_and(|clock| clock != 0) {
             return self.kernel.writer.skip("kernel events of another clock than the boot clock");
         }
         if bundle.lost_events == Some(true) {
-            let first = events().flatten().find_map(|event| event.timestamp);
+            let first = events().find_map(|event| wire::event(event).ok()?.0.timestamp);
             let first = first.or_else(|| bundle.compact_sched.as_ref()?.switch_timestamp.first().copied());
             self.kernel.lost(first.unwrap_or(0), cpu, None);
         }
@@ -82,9 +87,12 @@ impl<W: Write> Importer<W> {
             self.wakings(compact);
         }
         for event in events() {
-            match event {
-                Ok(event) => self.kernel_event(cpu, &event),
-                Err(_) => self.kernel.writer.skip("kernel events that cannot be decoded"),
+            match wire::event(event) {
+                Ok((decoded, texts)) => {
+                    self.mended_texts += texts;
+                    self.kernel_event(cpu, &decoded, event);
+                }
+                Err(error) => self.kernel.writer.undecodable(offset, "kernel event", &error),
             }
         }
     }
@@ -122,11 +130,11 @@ impl<W: Write> Importer<W> {
         }
     }
 
-    fn kernel_event(&mut self, cpu: u16, event: &FtraceEvent) {
-        let kernel = &mut self.kernel;
+    fn kernel_event(&mut self, cpu: u16, event: &FtraceEvent, bytes: &[u8]) {
         let Some(at) = event.timestamp else {
-            return kernel.writer.skip("kernel events without a time");
+            return self.kernel.writer.skip("kernel events without a time");
         };
+        let kernel = &mut self.kernel;
         let tid = event.pid.unwrap_or(0);
         let waker = event.common_flags.is_none_or(|flags| flags & IN_INTERRUPT == 0).then_some(tid);
         let target = |waking: &SchedWaking| {
@@ -148,7 +156,7 @@ impl<W: Write> Importer<W> {
         } else if let Some(waking) = &event.sched_wakeup {
             kernel.wakeup(at, target(waking), &woken(waking), waker);
         } else if let Some(print) = &event.print {
-            kernel.marker(at, tid, print.buf.as_deref().unwrap_or_default());
+            kernel.marker(at, tid, print.buf.as_deref().unwrap_or_default().as_bytes());
         } else if let Some(task) = &event.task_newtask {
             let new = task.pid.unwrap_or(0) as u32;
             let is_thread = task.clone_flags.unwrap_or(0) & CLONE_THREAD != 0;
@@ -168,12 +176,24 @@ impl<W: Write> Importer<W> {
         } else if event.softirq_exit.is_some() || event.irq_handler_exit.is_some() {
             let thread = kernel.cpu(cpu);
             kernel.writer.event(at, thread, IRQ, b"", EventKind::DurationEnd, &[]);
+        } else if let Some(call) = &event.sys_enter {
+            let (thread, name) = (kernel.thread(tid), format!("sys_{}", call.id.unwrap_or(0)));
+            kernel.writer.event(at, thread, SYSCALL, name.as_bytes(), EventKind::DurationBegin, &[]);
+        } else if event.sys_exit.is_some() {
+            let thread = kernel.thread(tid);
+            kernel.writer.event(at, thread, SYSCALL, b"", EventKind::DurationEnd, &[]);
         } else if let Some(state) = &event.cpu_frequency {
             self.power(at, cpu, "cpu_frequency", state);
         } else if let Some(state) = &event.cpu_idle {
             self.power(at, cpu, "cpu_idle", state);
         } else {
-            kernel.writer.skip("kernel events of other kinds");
+            let kind = Fields::of(bytes).map(|(field, _)| field).find(|field| !BESIDE.contains(field));
+            let name = kind.and_then(|kind| published::name("FtraceEvent", kind));
+            match (name, kind) {
+                (Some(name), _) => kernel.writer.skip(format!("{name} kernel events")),
+                (None, Some(kind)) => kernel.writer.skip(format!("kernel events with field {kind}")),
+                (None, None) => kernel.writer.skip("kernel events of no kind"),
+            }
         }
     }
 

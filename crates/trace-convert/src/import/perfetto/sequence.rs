@@ -120,8 +120,8 @@ impl Sequence {
         intern_all(&mut self.names, taken, room, &data.event_names);
         intern_all(&mut self.argument_names, taken, room, &data.debug_annotation_names);
         for text in &data.debug_annotation_string_values {
-            if let (Some(iid), Some(text)) = (text.iid, &text.text) {
-                intern(&mut self.argument_texts, taken, room, iid, &String::from_utf8_lossy(text));
+            if let (Some(iid), Some(text)) = (text.iid, &text.str) {
+                intern(&mut self.argument_texts, taken, room, iid, text);
             }
         }
     }

@@ -4,6 +4,10 @@ use super::*;
 use crate::Filter;
 use crate::import::testing::lines;
 use crate::perfetto::messages::*;
+use prost::Message;
+
+mod damage;
+mod kernel;
 
 /// A trace of packets.
 fn trace(packets: &[TracePacket]) -> Vec<u8> {
@@ -267,7 +271,7 @@ fn switches_in_columns_and_markers_are_records() {
     let print = FtraceEvent {
         timestamp: Some(115),
         pid: Some(7),
-        print: Some(Print { buf: Some(b"B|7|marked\n".to_vec()) }),
+        print: Some(Print { buf: Some("B|7|marked\n".to_owned()) }),
         ..FtraceEvent::default()
     };
     let bundle = FtraceEventBundle {

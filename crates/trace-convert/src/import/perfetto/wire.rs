@@ -1,8 +1,13 @@
-//! Protobuf as bytes: the fields of a message, and how much memory its decoded form takes.
+//! Protobuf as bytes: the fields of a message, how much memory its decoded form takes, and texts in it that
+//! are not UTF-8.
 
+use super::MAX_DECODED_BYTES;
 use crate::perfetto::messages as message;
 use prost::bytes::Buf;
-use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
+use prost::encoding::{
+    DecodeContext, WireType, decode_key, decode_varint, encode_key, encode_varint, skip_field,
+};
+use prost::{DecodeError, Message};
 use std::mem::size_of;
 
 /// Messages within messages, as deep as they are decoded.
@@ -49,15 +54,22 @@ impl<'a> Iterator for Fields<'a> {
 
 /// What a field becomes when it is decoded.
 enum Kind {
-    /// Text or bytes.
     Text,
+    Bytes,
     /// Numbers of up to 64 bits, alone or packed.
     Numbers,
     /// A message of a size, with fields.
-    Message(usize, &'static [(u32, Kind)]),
+    Message(usize, Kinds),
 }
 
+/// The fields of a message that have texts, or of which there may be many.
+type Kinds = &'static [(u32, Kind)];
+
 const INTERNED: Kind = Kind::Message(size_of::<message::InternedString>(), &[(2, Kind::Text)]);
+const INTERNED_BYTES: Kind = Kind::Message(size_of::<message::InternedString>(), &[(2, Kind::Bytes)]);
+const PROCESS: Kind = Kind::Message(0, &[(6, Kind::Text)]);
+const THREAD: Kind = Kind::Message(0, &[(5, Kind::Text)]);
+const TRIGGER: Kind = Kind::Message(0, &[(1, Kind::Text), (2, Kind::Text)]);
 
 static ANNOTATION: [(u32, Kind); 5] = [
     (6, Kind::Text),
@@ -67,57 +79,45 @@ static ANNOTATION: [(u32, Kind); 5] = [
     (12, Kind::Message(size_of::<message::DebugAnnotation>(), &ANNOTATION)),
 ];
 
-/// The fields of a packet of which there may be many.
-static PACKET: [(u32, Kind); 10] = [
-    (
-        2,
-        Kind::Message(
-            0,
-            &[
-                (1, Kind::Message(size_of::<message::Process>(), &[(3, Kind::Text)])),
-                (2, Kind::Message(size_of::<message::TreeThread>(), &[(2, Kind::Text)])),
-            ],
-        ),
-    ),
+static PROCESS_TREE: [(u32, Kind); 2] = [
+    (1, Kind::Message(size_of::<message::Process>(), &[(3, Kind::Text)])),
+    (2, Kind::Message(size_of::<message::TreeThread>(), &[(2, Kind::Text)])),
+];
+
+static TRACK_EVENT: [(u32, Kind); 13] = [
+    (3, Kind::Numbers),
+    (4, Kind::Message(size_of::<message::DebugAnnotation>(), &ANNOTATION)),
+    (6, Kind::Message(0, &[(7, Kind::Text)])),
+    (12, Kind::Numbers),
+    (22, Kind::Text),
+    (23, Kind::Text),
+    (31, Kind::Numbers),
+    (36, Kind::Numbers),
+    (42, Kind::Numbers),
+    (45, Kind::Numbers),
+    (46, Kind::Numbers),
+    (47, Kind::Numbers),
+    (48, Kind::Numbers),
+];
+
+static INTERNED_DATA: [(u32, Kind); 10] = [
+    (1, INTERNED),
+    (2, INTERNED),
+    (3, INTERNED),
+    (5, INTERNED_BYTES),
+    (6, Kind::Message(size_of::<message::Frame>(), &[])),
+    (7, Kind::Message(size_of::<message::Callstack>(), &[(2, Kind::Numbers)])),
+    (16, INTERNED_BYTES),
+    (17, INTERNED_BYTES),
+    (19, Kind::Message(size_of::<message::Mapping>(), &[(7, Kind::Numbers)])),
+    (29, INTERNED),
+];
+
+static PACKET: [(u32, Kind); 13] = [
+    (2, Kind::Message(0, &PROCESS_TREE)),
     (6, Kind::Message(0, &[(1, Kind::Message(size_of::<message::Clock>(), &[]))])),
-    (
-        11,
-        Kind::Message(
-            0,
-            &[
-                (3, Kind::Numbers),
-                (4, Kind::Message(size_of::<message::DebugAnnotation>(), &ANNOTATION)),
-                (12, Kind::Numbers),
-                (22, Kind::Text),
-                (23, Kind::Text),
-                (31, Kind::Numbers),
-                (36, Kind::Numbers),
-                (42, Kind::Numbers),
-                (45, Kind::Numbers),
-                (46, Kind::Numbers),
-                (47, Kind::Numbers),
-                (48, Kind::Numbers),
-            ],
-        ),
-    ),
-    (
-        12,
-        Kind::Message(
-            0,
-            &[
-                (1, INTERNED),
-                (2, INTERNED),
-                (3, INTERNED),
-                (5, INTERNED),
-                (6, Kind::Message(size_of::<message::Frame>(), &[])),
-                (7, Kind::Message(size_of::<message::Callstack>(), &[(2, Kind::Numbers)])),
-                (16, INTERNED),
-                (17, INTERNED),
-                (19, Kind::Message(size_of::<message::Mapping>(), &[(7, Kind::Numbers)])),
-                (29, INTERNED),
-            ],
-        ),
-    ),
+    (11, Kind::Message(0, &TRACK_EVENT)),
+    (12, Kind::Message(0, &INTERNED_DATA)),
     (
         39,
         Kind::Message(
@@ -125,14 +125,17 @@ static PACKET: [(u32, Kind); 10] = [
             &[(1, Kind::Message(size_of::<message::LogEvent>(), &[(6, Kind::Text), (8, Kind::Text)]))],
         ),
     ),
-    (43, Kind::Message(0, &[(6, Kind::Text)])),
-    (44, Kind::Message(0, &[(5, Kind::Text)])),
+    (43, PROCESS),
+    (44, THREAD),
+    (46, TRIGGER),
+    (50, Kind::Bytes),
     (59, Kind::Message(0, &[(11, Kind::Message(0, &[(31, Kind::Numbers), (45, Kind::Numbers)]))])),
-    (60, Kind::Message(0, &[(2, Kind::Text), (10, Kind::Text)])),
+    (60, Kind::Message(0, &[(2, Kind::Text), (3, PROCESS), (4, THREAD), (10, Kind::Text)])),
     (66, Kind::Message(0, &[])),
+    (113, TRIGGER),
 ];
 
-/// The columns of context switches and wakeups.
+/// A bundle without its events: the columns of context switches and wakeups.
 static BUNDLE: [(u32, Kind); 1] = [(
     4,
     Kind::Message(
@@ -154,6 +157,83 @@ static BUNDLE: [(u32, Kind); 1] = [(
     ),
 )];
 
+/// One of the kernel's events.
+static EVENT: [(u32, Kind); 8] = [
+    (3, Kind::Message(0, &[(2, Kind::Text)])),
+    (4, Kind::Message(0, &[(1, Kind::Text), (5, Kind::Text)])),
+    (17, Kind::Message(0, &[(1, Kind::Text)])),
+    (20, Kind::Message(0, &[(1, Kind::Text)])),
+    (36, Kind::Message(0, &[(2, Kind::Text)])),
+    (114, Kind::Message(0, &[(1, Kind::Text)])),
+    (235, Kind::Message(0, &[(2, Kind::Text)])),
+    (236, Kind::Message(0, &[(3, Kind::Text)])),
+];
+
+/// A message, and how many of its texts are not UTF-8: those have replacement characters.
+//= docs/import.md#perfetto
+pub(super) type Decoded<M> = Result<(M, u64), DecodeError>;
+
+/// A packet without the kernel's events.
+pub(super) fn packet(bytes: &[u8]) -> Decoded<message::TracePacket> {
+    decode(bytes, &PACKET)
+}
+
+/// A bundle without its events.
+pub(super) fn bundle(bytes: &[u8]) -> Decoded<message::FtraceBundleHead> {
+    decode(bytes, &BUNDLE)
+}
+
+/// One of a bundle's events.
+pub(super) fn event(bytes: &[u8]) -> Decoded<message::FtraceEvent> {
+    decode(bytes, &EVENT)
+}
+
+fn decode<M: Message + Default>(bytes: &[u8], kinds: Kinds) -> Decoded<M> {
+    let error = match M::decode(bytes) {
+        Ok(message) => return Ok((message, 0)),
+        Err(error) => error,
+    };
+    let mut mended = Vec::with_capacity(bytes.len());
+    let texts = mend(bytes, kinds, MAX_DEPTH, &mut mended);
+    if texts == 0 || decoded_bytes(&mended, kinds, MAX_DEPTH) > MAX_DECODED_BYTES {
+        return Err(error);
+    }
+    M::decode(&*mended).map(|message| (message, texts))
+}
+
+/// Copies a message with replacement characters in its texts, and counts the texts that need them.
+fn mend(message: &[u8], kinds: Kinds, depth: usize, mended: &mut Vec<u8>) -> u64 {
+    let mut texts = 0;
+    let mut fields = Fields::of(message);
+    loop {
+        let before = fields.rest();
+        let Some((number, payload)) = fields.next() else {
+            mended.extend_from_slice(before);
+            return texts;
+        };
+        let kind = kinds.iter().find(|(known, _)| *known == number).map(|(_, kind)| kind);
+        match (kind, payload) {
+            (Some(Kind::Text), Some(payload)) if str::from_utf8(payload).is_err() => {
+                texts += 1;
+                put(number, String::from_utf8_lossy(payload).as_bytes(), mended);
+            }
+            (Some(Kind::Message(_, kinds)), Some(payload)) if depth > 0 => {
+                let mut inner = Vec::with_capacity(payload.len());
+                texts += mend(payload, kinds, depth - 1, &mut inner);
+                put(number, &inner, mended);
+            }
+            _ => mended.extend_from_slice(&before[..before.len() - fields.rest().len()]),
+        }
+    }
+}
+
+/// Writes a field that has a length.
+fn put(number: u32, payload: &[u8], to: &mut Vec<u8>) {
+    encode_key(number, WireType::LengthDelimited, to);
+    encode_varint(payload.len() as u64, to);
+    to.extend_from_slice(payload);
+}
+
 /// At least as many bytes as a packet takes when it is decoded.
 pub(super) fn packet_bytes(packet: &[u8]) -> usize {
     decoded_bytes(packet, &PACKET, MAX_DEPTH)
@@ -164,12 +244,12 @@ pub(super) fn bundle_bytes(bundle: &[u8]) -> usize {
     decoded_bytes(bundle, &BUNDLE, MAX_DEPTH)
 }
 
-fn decoded_bytes(message: &[u8], kinds: &[(u32, Kind)], depth: usize) -> usize {
+fn decoded_bytes(message: &[u8], kinds: Kinds, depth: usize) -> usize {
     let sizes = Fields::of(message).map(|(number, payload)| {
         let kind = kinds.iter().find(|(known, _)| *known == number).map(|(_, kind)| kind);
         match (kind, payload) {
             (None, _) => 0,
-            (Some(Kind::Text), payload) => size_of::<String>() + payload.map_or(0, <[u8]>::len),
+            (Some(Kind::Text | Kind::Bytes), payload) => size_of::<String>() + payload.map_or(0, <[u8]>::len),
             // A number takes at least a byte.
             (Some(Kind::Numbers), payload) => size_of::<u64>() * payload.map_or(1, <[u8]>::len),
             (Some(Kind::Message(size, kinds)), payload) if depth > 0 => {
@@ -182,33 +262,4 @@ fn decoded_bytes(message: &[u8], kinds: &[(u32, Kind)], depth: usize) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use message::{DebugAnnotation, InternedName, InternedText, TracePacket, TrackEvent};
-    use prost::Message;
-
-    #[test]
-    fn the_decoded_size_counts_what_is_small_on_the_wire() {
-        assert!(size_of::<InternedName>() <= size_of::<message::InternedString>());
-        assert!(size_of::<InternedText>() <= size_of::<message::InternedString>());
-        let annotation = |dict_entries| DebugAnnotation { dict_entries, ..DebugAnnotation::default() };
-        let event = TrackEvent {
-            debug_annotations: vec![annotation(vec![annotation(Vec::new()); 10]); 3],
-            categories: vec!["ab".to_owned(); 7],
-            flow_ids: vec![1, 2],
-            ..TrackEvent::default()
-        };
-        let packet = TracePacket { track_event: Some(event), ..TracePacket::default() };
-        let bytes = packet.encode_to_vec();
-        let expected = 33 * size_of::<DebugAnnotation>() + 7 * (size_of::<String>() + 2) + 2 * 8;
-        assert_eq!(packet_bytes(&bytes), expected);
-        // What nothing reads takes nothing: field 5 with three bytes.
-        assert_eq!(packet_bytes(&[0x2a, 3, 1, 2, 3]), 0);
-    }
-
-    #[test]
-    fn fields_end_at_the_first_that_is_malformed() {
-        let bytes = [0x0a, 2, 7, 8, 0x10, 0x80, 0x01, 0x1a, 9, 1];
-        assert_eq!(Fields::of(&bytes).collect::<Vec<_>>(), [(1, Some(&[7_u8, 8][..])), (2, None)]);
-    }
-}
+mod tests;
