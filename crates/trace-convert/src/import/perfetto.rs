@@ -14,8 +14,8 @@ use super::writer::{Writer, thread_ref};
 use super::{CUT_OFF, ImportError};
 use crate::Summary;
 use crate::perfetto::messages::{
-    AndroidLogPacket, CLOCK_REALTIME, ProcessTree, SEQ_INCREMENTAL_STATE_CLEARED,
-    SEQ_NEEDS_INCREMENTAL_STATE, ThreadDescriptor, TracePacket, TrackDescriptor,
+    AndroidLogPacket, CLOCK_MONOTONIC, CLOCK_REALTIME, ProcessTree, SEQ_INCREMENTAL_STATE_CLEARED,
+    SEQ_NEEDS_INCREMENTAL_STATE, ThreadDescriptor, TracePacket, TrackDescriptor, TrackEvent,
 };
 use crate::perfetto::published;
 use clocks::Clocks;
@@ -67,6 +67,9 @@ const BESIDE: [&str; 12] = [
 
 /// What a packet may take when it is decoded.
 const MAX_DECODED_BYTES: usize = 64 << 20;
+/// What is left out where a time cannot be had.
+const NO_TIME: &str = "events without a time";
+const NO_RELATION: &str = "events of a clock that no snapshot relates to the trace's";
 
 /// Makes an archive of a Perfetto trace.
 ///
@@ -199,20 +202,28 @@ impl<W: Write> Importer<W> {
         let Some(sequence) = sequence(&mut self.sequences, &mut self.room, id) else { return };
         if flags & SEQ_INCREMENTAL_STATE_CLEARED != 0 || packet.incremental_state_cleared == Some(true) {
             sequence.clear(&mut self.room);
+        } else if packet.previous_packet_dropped.is_some_and(|dropped| dropped != 0) {
+            sequence.lose();
         }
-        if flags & SEQ_NEEDS_INCREMENTAL_STATE != 0 && !sequence.is_valid {
-            return self.kernel.writer.skip("packets that refer to lost strings");
-        }
-        if let Some(defaults) = &packet.trace_packet_defaults {
+        let refers_to_lost = flags & SEQ_NEEDS_INCREMENTAL_STATE != 0 && !sequence.is_valid;
+        if let Some(defaults) = packet.trace_packet_defaults.as_ref().filter(|_| !refers_to_lost) {
             sequence.set_defaults(&mut self.room, defaults);
         }
-        if let Some(data) = &packet.interned_data {
+        if let Some(data) = packet.interned_data.as_ref().filter(|_| !refers_to_lost) {
             sequence.intern(&mut self.room, data);
         }
         let clock = packet.timestamp_clock_id.or(sequence.clock);
         if let Some(snapshot) = &packet.clock_snapshot {
             return self.clocks.snapshot(&mut self.room, id, snapshot);
         }
+        if refers_to_lost {
+            return self.kernel.writer.skip("packets that refer to lost strings");
+        }
+        // Of any packet: a clock may tell only what has passed since the one before.
+        let at = match packet.timestamp {
+            Some(timestamp) => self.clocks.trace_time(id, clock, timestamp).ok_or(NO_RELATION),
+            None => Err(NO_TIME),
+        };
         if let Some(descriptor) = &packet.track_descriptor {
             return self.describe(descriptor);
         }
@@ -229,13 +240,9 @@ impl<W: Write> Importer<W> {
             return self.logs(logs);
         }
         if let Some(event) = &packet.track_event {
-            let at = match packet.timestamp {
-                Some(timestamp) => self.clocks.trace_time(id, clock, timestamp),
-                None => self.sequences.get_mut(&id).and_then(|sequence| sequence.event_time(event)),
-            };
-            return match at {
-                Some(at) => self.event(id, at, event),
-                None => self.kernel.writer.skip("events of a clock that no snapshot relates to the trace's"),
+            return match self.older_time(id, event).map_or(at, Ok) {
+                Ok(at) => self.event(id, at, event),
+                Err(why) => self.kernel.writer.skip(why),
             };
         }
         for (field, _) in wire::Fields::of(bytes) {
@@ -245,6 +252,12 @@ impl<W: Write> Importer<W> {
                 None => self.kernel.writer.skip(format!("packets with field {field}")),
             }
         }
+    }
+
+    /// What an event says itself about its time, which goes before its packet's.
+    fn older_time(&mut self, id: u32, event: &TrackEvent) -> Option<u64> {
+        let nanos = self.sequences.get_mut(&id)?.event_time(event)?;
+        Some(self.clocks.trace_time(0, Some(CLOCK_MONOTONIC), nanos).unwrap_or(nanos))
     }
 
     /// Packets within a packet.

@@ -13,6 +13,7 @@ pub const TYPE_SLICE_END: i32 = 2;
 pub const TYPE_INSTANT: i32 = 3;
 pub const TYPE_COUNTER: i32 = 4;
 pub const CLOCK_REALTIME: u32 = 1;
+pub const CLOCK_MONOTONIC: u32 = 3;
 pub const CLOCK_BOOTTIME: u32 = 6;
 pub const LOG_PRIO_INFO: i32 = 4;
 pub const CPU_MODE_USER: i32 = 2;

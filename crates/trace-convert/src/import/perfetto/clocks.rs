@@ -12,11 +12,13 @@ const LAST_OF_SEQUENCE: u32 = 127;
 
 /// A clock: of a sequence, or of all.
 type Key = (u32, u32);
-/// A time of a clock, and the trace's at the same moment, in nanoseconds.
+/// A time of a clock, and its reference's at the same moment, in nanoseconds.
 type Pair = (u64, u64);
 
 #[derive(Default)]
 struct Clock {
+    /// The clock that snapshots relate it to: the trace's, or one of all sequences that others relate to it.
+    reference: u32,
     /// Of snapshots, oldest first.
     snapshots: Vec<Pair>,
     /// Of a clock that tells only what has passed since the last packet: that packet's time.
@@ -25,15 +27,30 @@ struct Clock {
     unit: u64,
 }
 
+impl Clock {
+    /// A time of the reference; none if it is before the reference's zero, or no snapshot relates the two.
+    fn reference_time(&self, nanos: u64) -> Option<u64> {
+        let (own, reference) = match self.snapshots.partition_point(|snapshot| snapshot.0 <= nanos) {
+            0 => *self.snapshots.first()?,
+            behind => self.snapshots[behind - 1],
+        };
+        let at = i128::from(reference) + i128::from(nanos) - i128::from(own);
+        u64::try_from(at).ok()
+    }
+}
+
 #[derive(Default)]
 pub(super) struct Clocks {
     clocks: HashMap<Key, Clock>,
     primary: Option<u32>,
 }
 
+fn is_own(clock: u32) -> bool {
+    (FIRST_OF_SEQUENCE..=LAST_OF_SEQUENCE).contains(&clock)
+}
+
 fn key(sequence: u32, clock: u32) -> Key {
-    let is_own = (FIRST_OF_SEQUENCE..=LAST_OF_SEQUENCE).contains(&clock);
-    (if is_own { sequence } else { 0 }, clock)
+    (if is_own(clock) { sequence } else { 0 }, clock)
 }
 
 impl Clocks {
@@ -46,7 +63,7 @@ impl Clocks {
             self.primary = snapshot.primary_trace_clock;
         }
         let primary = self.primary();
-        let mut trace = None;
+        let mut times = Vec::new();
         for clock in &snapshot.clocks {
             let (Some(id), Some(timestamp)) = (clock.clock_id, clock.timestamp) else { continue };
             let key = key(sequence, id);
@@ -57,18 +74,24 @@ impl Clocks {
             known.unit = clock.unit_multiplier_ns.unwrap_or(1).max(1);
             let nanos = timestamp.saturating_mul(known.unit);
             known.last = clock.is_incremental.unwrap_or(false).then_some(nanos);
-            if id == primary {
-                trace = Some(nanos);
-            }
+            times.push((id, nanos));
         }
-        let Some(trace) = trace else { return };
-        for clock in &snapshot.clocks {
-            let (Some(id), Some(timestamp)) = (clock.clock_id, clock.timestamp) else { continue };
-            if let Some(known) = self.clocks.get_mut(&key(sequence, id))
-                // A list takes twice as much while it grows.
-                && room.take(2 * size_of::<Pair>())
-            {
-                known.snapshots.push((timestamp.saturating_mul(known.unit), trace));
+        let is_primary = |&&(id, _): &&(u32, u64)| id == primary;
+        let of_all = || times.iter().find(|(id, _)| !is_own(*id));
+        let Some(&(reference, at)) = times.iter().find(is_primary).or_else(of_all) else { return };
+        for (id, nanos) in times.iter().filter(|(id, _)| *id != reference) {
+            let Some(known) = self.clocks.get_mut(&key(sequence, *id)) else { continue };
+            if known.reference != reference {
+                // What relates to the trace's clock does so for good.
+                if !known.snapshots.is_empty() && known.reference == primary {
+                    continue;
+                }
+                room.give_back(2 * size_of::<Pair>() * known.snapshots.len());
+                (known.reference, known.snapshots) = (reference, Vec::new());
+            }
+            // A list takes twice as much while it grows.
+            if room.take(2 * size_of::<Pair>()) {
+                known.snapshots.push((*nanos, at));
             }
         }
     }
@@ -88,10 +111,11 @@ impl Clocks {
         if id == primary {
             return Some(nanos);
         }
-        let (own, trace) = match known.snapshots.partition_point(|snapshot| snapshot.0 <= nanos) {
-            0 => *known.snapshots.first()?,
-            behind => known.snapshots[behind - 1],
-        };
-        Some(trace.wrapping_add(nanos.wrapping_sub(own)))
+        let (reference, at) = (known.reference, known.reference_time(nanos)?);
+        if reference == primary {
+            return Some(at);
+        }
+        let between = self.clocks.get(&(0, reference)).filter(|between| between.reference == primary)?;
+        between.reference_time(at)
     }
 }

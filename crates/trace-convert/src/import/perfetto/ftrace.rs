@@ -1,8 +1,8 @@
 //! The kernel's events in packets.
 
 use super::wire::{self, Fields, bundle_bytes};
-use super::{Importer, MAX_DECODED_BYTES};
-use crate::perfetto::messages::{CompactSched, FtraceEvent, PowerState, SchedWaking};
+use super::{Importer, MAX_DECODED_BYTES, NO_RELATION};
+use crate::perfetto::messages::{CLOCK_BOOTTIME, CompactSched, FtraceEvent, PowerState, SchedWaking};
 use crate::perfetto::published;
 use std::io::Write;
 use trace_format::argument::{Argument, ArgumentValue};
@@ -80,6 +80,7 @@ impl<W: Write> Importer<W> {
         if bundle.lost_events == Some(true) {
             let first = events().find_map(|event| wire::event(event).ok()?.0.timestamp);
             let first = first.or_else(|| bundle.compact_sched.as_ref()?.switch_timestamp.first().copied());
+            let first = first.and_then(|first| self.kernel_time(first));
             self.kernel.lost(first.unwrap_or(0), cpu, None);
         }
         if let Some(compact) = &bundle.compact_sched {
@@ -97,13 +98,23 @@ impl<W: Write> Importer<W> {
         }
     }
 
+    /// A time of the boot clock as the trace's; none, which is counted, if no snapshot relates the two.
+    fn kernel_time(&mut self, at: u64) -> Option<u64> {
+        let found = self.clocks.trace_time(0, Some(CLOCK_BOOTTIME), at);
+        if found.is_none() {
+            self.kernel.writer.skip(NO_RELATION);
+        }
+        found
+    }
+
     /// Switches that tell only who comes: who goes came with the one before.
     fn switches(&mut self, cpu: u16, compact: &CompactSched) {
         let columns = compact.switch_prev_state.iter().zip(&compact.switch_next_pid);
         let columns = columns.zip(compact.switch_next_prio.iter().zip(&compact.switch_next_comm_index));
-        let mut at = 0_u64;
+        let mut now = 0_u64;
         for (delta, ((state, next), (prio, name))) in compact.switch_timestamp.iter().zip(columns) {
-            at = at.saturating_add(*delta);
+            now = now.saturating_add(*delta);
+            let Some(at) = self.kernel_time(now) else { continue };
             let name = compact.intern_table.get(*name as usize).map_or("", String::as_str);
             let incoming = Side { tid: *next as u32, name: Some(name.as_bytes()), prio: *prio };
             let running = Running::new(*next as u32, *prio, name);
@@ -121,9 +132,10 @@ impl<W: Write> Importer<W> {
     fn wakings(&mut self, compact: &CompactSched) {
         let columns = compact.waking_pid.iter().zip(&compact.waking_target_cpu);
         let columns = columns.zip(compact.waking_prio.iter().zip(&compact.waking_comm_index));
-        let mut at = 0_u64;
+        let mut now = 0_u64;
         for (delta, ((tid, cpu), (prio, name))) in compact.waking_timestamp.iter().zip(columns) {
-            at = at.saturating_add(*delta);
+            now = now.saturating_add(*delta);
+            let Some(at) = self.kernel_time(now) else { continue };
             let name = compact.intern_table.get(*name as usize).map(String::as_bytes);
             let woken = Side { tid: *tid as u32, name, prio: *prio };
             self.kernel.waking(at, u16::try_from(*cpu).unwrap_or(u16::MAX), &woken, None);
@@ -134,6 +146,7 @@ impl<W: Write> Importer<W> {
         let Some(at) = event.timestamp else {
             return self.kernel.writer.skip("kernel events without a time");
         };
+        let Some(at) = self.kernel_time(at) else { return };
         let kernel = &mut self.kernel;
         let tid = event.pid.unwrap_or(0);
         let waker = event.common_flags.is_none_or(|flags| flags & IN_INTERRUPT == 0).then_some(tid);

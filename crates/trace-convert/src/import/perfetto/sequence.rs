@@ -91,10 +91,16 @@ fn intern_all(names: &mut Names, taken_bytes: &mut usize, room: &mut Room, new: 
 }
 
 impl Sequence {
-    /// Forgets everything.
+    /// Forgets everything but whose events they are.
     pub fn clear(&mut self, room: &mut Room) {
         room.give_back(self.taken_bytes + self.sums.0.len() * ENTRY_BYTES);
-        *self = Self { is_valid: true, ..Self::default() };
+        *self = Self { is_valid: true, thread: self.thread, ..Self::default() };
+    }
+
+    /// Packets are missing: what later ones refer to may have been in them.
+    pub fn lose(&mut self) {
+        self.is_valid = false;
+        self.time_us = None;
     }
 
     pub fn set_defaults(&mut self, room: &mut Room, defaults: &TracePacketDefaults) {
@@ -127,7 +133,6 @@ impl Sequence {
     }
 
     pub fn set_thread(&mut self, descriptor: &ThreadDescriptor) {
-        self.is_valid = true;
         let process = super::koid(descriptor.pid.unwrap_or(0));
         self.thread = Some(Thread { process, thread: super::koid(descriptor.tid.unwrap_or(0) as i32) });
         self.time_us = descriptor.reference_timestamp_us.or(self.time_us);
@@ -136,7 +141,7 @@ impl Sequence {
             descriptor.reference_thread_instruction_count.unwrap_or(self.thread_instructions);
     }
 
-    /// The time of an event whose packet has none, in nanoseconds.
+    /// The older kind of an event's time, in nanoseconds of the monotonic clock.
     pub fn event_time(&mut self, event: &TrackEvent) -> Option<u64> {
         let micros = match (event.timestamp_absolute_us, event.timestamp_delta_us) {
             (Some(absolute), _) => absolute,

@@ -6,6 +6,7 @@ use crate::import::testing::lines;
 use crate::perfetto::messages::*;
 use prost::Message;
 
+mod clocks;
 mod damage;
 mod kernel;
 

@@ -34,3 +34,27 @@ fn interrupts_and_system_calls_have_both_ends() {
     "#);
     assert_eq!((summary.skipped, summary.warnings), (Vec::new(), 0));
 }
+
+/// They are times of the boot clock, whatever the trace's is.
+//= docs/import.md#clocks-of-perfetto
+#[test]
+fn kernel_events_become_times_of_the_traces_clock() {
+    let clock = |id, at| Clock { clock_id: Some(id), timestamp: Some(at), ..Clock::default() };
+    let snapshot = ClockSnapshot {
+        clocks: vec![clock(CLOCK_BOOTTIME, 5000), clock(CLOCK_MONOTONIC, 3000)],
+        primary_trace_clock: Some(CLOCK_MONOTONIC),
+    };
+    let print = Some(Print { buf: Some("I|7|now\n".to_owned()) });
+    let (found, _) = imported(&trace(&[
+        TracePacket { clock_snapshot: Some(snapshot), ..TracePacket::default() },
+        bundle(vec![at(5500, FtraceEvent { print, ..FtraceEvent::default() })]),
+        event(3400, slice(TYPE_INSTANT, 0, "before")),
+    ]));
+    assert_eq!(
+        found,
+        [
+            r#"0.000003400 instant 0/0 "a,b" "before" scope=global"#,
+            r#"0.000003500 instant 7/7 "atrace" "now" scope=thread"#,
+        ]
+    );
+}
