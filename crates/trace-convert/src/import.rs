@@ -8,6 +8,7 @@ mod scanner;
 #[cfg(test)]
 mod testing;
 mod timeline;
+mod waiting;
 mod writer;
 
 use std::io;

@@ -5,7 +5,6 @@
 mod entry;
 mod number;
 mod plain;
-mod waiting;
 
 use super::scanner::{Place, Scanner};
 use super::writer::Writer;

@@ -9,25 +9,29 @@ mod sequence;
 mod tracks;
 mod wire;
 
-use super::room::Room;
+use super::room::{ENTRY_BYTES, Room};
+use super::waiting::Waiting;
 use super::writer::{Writer, thread_ref};
 use super::{CUT_OFF, ImportError};
 use crate::Summary;
 use crate::perfetto::messages::{
-    AndroidLogPacket, CLOCK_MONOTONIC, CLOCK_REALTIME, ProcessTree, SEQ_INCREMENTAL_STATE_CLEARED,
-    SEQ_NEEDS_INCREMENTAL_STATE, ThreadDescriptor, TracePacket, TrackDescriptor, TrackEvent,
+    AndroidLogPacket, CLOCK_MONOTONIC, CLOCK_REALTIME, ProcessDescriptor, ProcessTree,
+    SEQ_INCREMENTAL_STATE_CLEARED, SEQ_NEEDS_INCREMENTAL_STATE, ThreadDescriptor, TracePacket,
+    TrackDescriptor, TrackEvent, Trigger,
 };
 use crate::perfetto::published;
 use clocks::Clocks;
 use flate2::bufread::ZlibDecoder;
 use packets::{Packet, Packets};
 use sequence::{Sequence, sequence};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Read, Write};
+use trace_format::argument::{Argument, ArgumentValue};
+use trace_format::event::{EventKind, Scope};
 use trace_format::log::Log;
 use trace_format::record::Record;
 use trace_format::units::{Koid, Ticks};
-use trace_linux::{Kernel, Records};
+use trace_linux::{Kernel, Records, inline};
 use trace_reader::Thread;
 use tracks::Tracks;
 
@@ -70,6 +74,8 @@ const MAX_DECODED_BYTES: usize = 64 << 20;
 /// What is left out where a time cannot be had.
 const NO_TIME: &str = "events without a time";
 const NO_RELATION: &str = "events of a clock that no snapshot relates to the trace's";
+/// Category of what made the recording service do something.
+const TRIGGER: &[u8] = b"trigger";
 
 /// Makes an archive of a Perfetto trace.
 ///
@@ -109,6 +115,11 @@ struct Importer<W> {
     room: Room,
     /// Of all compressed packets so far.
     growth: Growth,
+    /// Threads, and processes as threads 0, that a descriptor has named: events of phase `M` do not rename
+    /// them.
+    described: HashSet<Thread>,
+    /// Ends of flows that go to their thread's next slice.
+    waiting: Waiting,
     /// Texts that have replacement characters.
     mended_texts: u64,
 }
@@ -158,12 +169,17 @@ impl<W: Write> Importer<W> {
             switches: HashMap::new(),
             room: Room::default(),
             growth: Growth::default(),
+            described: HashSet::new(),
+            waiting: Waiting::default(),
             mended_texts: 0,
         }
     }
 
-    /// Says what is known only now.
+    /// Writes what waits, and says what is known only now.
     fn end(&mut self) {
+        for (thread, at, end) in self.waiting.rest() {
+            self.flow_end(thread, at, &end);
+        }
         let writer = &mut self.kernel.writer;
         writer.skip_many("definitions for which there was no room", self.room.lost());
         if self.mended_texts > 0 {
@@ -225,7 +241,10 @@ impl<W: Write> Importer<W> {
             None => Err(NO_TIME),
         };
         if let Some(descriptor) = &packet.track_descriptor {
-            return self.describe(descriptor);
+            return self.describe(id, descriptor);
+        }
+        if let Some(descriptor) = &packet.process_descriptor {
+            return self.name_process(descriptor);
         }
         if let Some(descriptor) = &packet.thread_descriptor {
             return self.thread_descriptor(id, descriptor);
@@ -238,6 +257,12 @@ impl<W: Write> Importer<W> {
         }
         if let Some(logs) = &packet.android_log {
             return self.logs(logs);
+        }
+        if let Some(trigger) = packet.trigger.as_ref().or(packet.clone_snapshot_trigger.as_ref()) {
+            return match at {
+                Ok(at) => self.trigger(at, trigger),
+                Err(why) => self.kernel.writer.skip(why),
+            };
         }
         if let Some(event) = &packet.track_event {
             return match self.older_time(id, event).map_or(at, Ok) {
@@ -258,6 +283,25 @@ impl<W: Write> Importer<W> {
     fn older_time(&mut self, id: u32, event: &TrackEvent) -> Option<u64> {
         let nanos = self.sequences.get_mut(&id)?.event_time(event)?;
         Some(self.clocks.trace_time(0, Some(CLOCK_MONOTONIC), nanos).unwrap_or(nanos))
+    }
+
+    /// What made the recording service stop, or keep what it had.
+    fn trigger(&mut self, at: u64, trigger: &Trigger) {
+        let writer = &mut self.kernel.writer;
+        let producer = trigger.producer_name.as_deref().unwrap_or_default();
+        let arguments = [
+            Argument {
+                name: writer.string(b"producer_name"),
+                value: ArgumentValue::String(inline(producer.as_bytes())),
+            },
+            Argument {
+                name: writer.string(b"trusted_producer_uid"),
+                value: ArgumentValue::Int32(trigger.trusted_producer_uid.unwrap_or(0)),
+            },
+        ];
+        let name = trigger.trigger_name.as_deref().unwrap_or_default();
+        let kind = EventKind::Instant { scope: Scope::Global };
+        writer.event(at, Thread::default(), TRIGGER, name.as_bytes(), kind, &arguments);
     }
 
     /// Packets within a packet.
@@ -288,29 +332,40 @@ impl<W: Write> Importer<W> {
         Ok(())
     }
 
-    fn describe(&mut self, descriptor: &TrackDescriptor) {
+    fn describe(&mut self, id: u32, descriptor: &TrackDescriptor) {
         if let Some(thread) = &descriptor.thread {
-            self.name_thread(thread);
+            self.thread_descriptor(id, thread);
         }
-        let process = descriptor.process.as_ref();
-        if let Some((pid, name)) =
-            process.and_then(|process| Some((process.pid?, process.process_name.as_ref()?)))
-        {
-            self.kernel.name_process(pid as u32, name.as_bytes());
+        if let Some(process) = &descriptor.process {
+            self.name_process(process);
         }
         self.tracks.describe(&mut self.room, descriptor);
     }
 
-    fn name_thread(&mut self, thread: &ThreadDescriptor) {
-        let (pid, tid) = (thread.pid.unwrap_or(0), thread.tid.unwrap_or(0) as i32);
-        if let Some(name) = &thread.thread_name {
-            self.kernel.writer.name_thread(Thread { process: koid(pid), thread: koid(tid) }, name.as_bytes());
+    fn name_process(&mut self, process: &ProcessDescriptor) {
+        let name = process.process_name.as_deref().filter(|name| !name.is_empty());
+        if let Some((pid, name)) = process.pid.zip(name) {
+            self.has_name(Thread { process: koid(pid), thread: Koid(0) });
+            self.kernel.name_process(pid as u32, name.as_bytes());
         }
     }
 
-    /// The older way to say whose events a sequence has.
+    /// Remembers that a descriptor has named a thread, as far as there is room.
+    fn has_name(&mut self, thread: Thread) {
+        if !self.described.contains(&thread) && self.room.take(ENTRY_BYTES) {
+            self.described.insert(thread);
+        }
+    }
+
+    /// A thread's name, and that a sequence has its events: those without a track.
     fn thread_descriptor(&mut self, id: u32, descriptor: &ThreadDescriptor) {
-        self.name_thread(descriptor);
+        let (pid, tid) = (descriptor.pid.unwrap_or(0), descriptor.tid.unwrap_or(0) as i32);
+        self.kernel.belongs(tid as u32, pid as u32);
+        if let Some(name) = descriptor.thread_name.as_deref().filter(|name| !name.is_empty()) {
+            let thread = Thread { process: koid(pid), thread: koid(tid) };
+            self.has_name(thread);
+            self.kernel.writer.name_thread(thread, name.as_bytes());
+        }
         if let Some(sequence) = sequence(&mut self.sequences, &mut self.room, id) {
             sequence.set_thread(descriptor);
         }

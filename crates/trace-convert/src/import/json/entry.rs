@@ -2,7 +2,7 @@
 //= docs/import.md#events
 
 use super::number::{id, nanos};
-use super::waiting::Waiting;
+use crate::import::waiting::Waiting;
 use crate::import::writer::{FLOW, Writer, thread_ref};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -159,7 +159,7 @@ impl<W: Write> Importer<W> {
 
     /// Writes what waits for a slice that never came.
     pub fn end(&mut self) -> Result<(), serde_json::Error> {
-        self.waiting.rest().iter().try_for_each(|(at, event)| self.event_at(event, Some(*at)))
+        self.waiting.rest().iter().try_for_each(|(_, at, event)| self.event_at(event, Some(*at)))
     }
 
     /// Ends of flows that have waited for this slice.

@@ -5,15 +5,16 @@ use super::Importer;
 use super::koid;
 use super::sequence::{Names, Sequence, sequence};
 use super::tracks::{INSTRUCTIONS_NAME, Place, THREAD_TIME_NAME};
-use crate::import::writer::FLOW;
+use crate::import::writer::{FLOW, Writer};
 use crate::perfetto::messages::{
     DebugAnnotation, LegacyEvent, TYPE_COUNTER, TYPE_INSTANT, TYPE_SLICE_BEGIN, TYPE_SLICE_END, TrackEvent,
 };
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::io::Write;
 use trace_format::argument::{Argument, ArgumentValue};
 use trace_format::event::{EventKind, Scope};
-use trace_format::units::Ticks;
+use trace_format::units::{Koid, Ticks};
 use trace_linux::{MAX_STRING_BYTES, Records, inline};
 use trace_reader::Thread;
 
@@ -23,6 +24,11 @@ const MAX_DEPTH: usize = 32;
 const SCOPE_GLOBAL: i32 = 1;
 const SCOPE_PROCESS: i32 = 2;
 const SCOPE_THREAD: i32 = 3;
+/// The phase of names of processes and threads.
+const METADATA: u8 = b'M';
+const FLOW_IN: i32 = 1;
+const FLOW_OUT: i32 = 2;
+const FLOW_INOUT: i32 = 3;
 
 /// Values without values in them.
 #[derive(Default)]
@@ -145,25 +151,48 @@ fn leaves(annotation: &DebugAnnotation, depth: usize) -> usize {
     inner.iter().map(|entry| leaves(entry, depth - 1)).sum()
 }
 
+/// The older way to say that a flow goes through a slice; an error if the direction is missing.
+fn bound_flow(event: &TrackEvent) -> Result<Option<EventKind>, ()> {
+    let Some(legacy) = &event.legacy_event else { return Ok(None) };
+    let Some(id) = legacy.bind_id else { return Ok(None) };
+    match legacy.flow_direction {
+        Some(FLOW_IN) => Ok(Some(EventKind::FlowEnd { id })),
+        Some(FLOW_OUT) => Ok(Some(EventKind::FlowBegin { id })),
+        Some(FLOW_INOUT) => Ok(Some(EventKind::FlowStep { id })),
+        _ => Err(()),
+    }
+}
+
 /// Flows that go through an event, and those that end there.
 fn flows(event: &TrackEvent) -> impl Iterator<Item = EventKind> {
+    let bound = bound_flow(event).ok().flatten();
     let steps = event.flow_ids.iter().chain(&event.flow_ids_old);
     let ends = event.terminating_flow_ids.iter().chain(&event.terminating_flow_ids_old);
     // Which of them begins is told by the order.
-    steps.map(|&id| EventKind::FlowStep { id }).chain(ends.map(|&id| EventKind::FlowEnd { id }))
+    let steps = steps.map(|&id| EventKind::FlowStep { id });
+    bound.into_iter().chain(steps).chain(ends.map(|&id| EventKind::FlowEnd { id }))
 }
 
 impl<W: Write> Importer<W> {
     pub(super) fn event(&mut self, id: u32, at: u64, event: &TrackEvent) {
         let Some(sequence) = sequence(&mut self.sequences, &mut self.room, id) else { return };
         let said = Said::new(sequence, event);
-        let (uuid, place) = match (event.track_uuid.or(sequence.track), sequence.thread) {
-            (None, Some(thread)) => (0, Place::Thread(thread)),
-            (uuid, _) => (uuid.unwrap_or(0), self.tracks.place(uuid.unwrap_or(0))),
+        let uuid = event.track_uuid.or(sequence.track).unwrap_or(0);
+        // Track 0 is nobody's if an event asks for it, but older events belong to their sequence's thread.
+        let is_older = event.track_uuid.is_none() || event.kind.is_none();
+        let place = match sequence.thread.filter(|_| uuid == 0 && is_older) {
+            Some(thread) => Place::Thread(thread),
+            None => self.tracks.place(uuid),
         };
         let place = event.legacy_event.as_ref().map_or(place, |legacy| overridden(place, legacy));
+        let phase = event.legacy_event.as_ref().and_then(|legacy| u8::try_from(legacy.phase?).ok());
+        if phase == Some(METADATA) {
+            let (writer, described) = (&mut self.kernel.writer, &self.described);
+            return metadata(writer, described, place.thread(), said.name, event);
+        }
         let writer = &mut self.kernel.writer;
         writer.skip_many("arguments beyond the fifteenth", said.arguments.rest as u64);
+        writer.skip_many("flows without a direction", bound_flow(event).is_err().into());
         let has_flows = flows(event).next().is_some();
         let mut arguments = Vec::with_capacity(MAX_ARGUMENTS);
         for (name, value) in &said.arguments.arguments {
@@ -178,7 +207,11 @@ impl<W: Write> Importer<W> {
         let mut write = |place: Thread, at: u64, kind: EventKind, arguments: &[Argument<'_>]| {
             let (category, name) = match kind {
                 // Of a flow all parts have one name.
-                EventKind::FlowStep { .. } | EventKind::FlowEnd { .. } if has_flows => (FLOW, FLOW),
+                EventKind::FlowBegin { .. } | EventKind::FlowStep { .. } | EventKind::FlowEnd { .. }
+                    if has_flows =>
+                {
+                    (FLOW, FLOW)
+                }
                 _ => (said.category.as_bytes(), said.name.as_bytes()),
             };
             writer.event(at, place, category, name, kind, arguments);
@@ -186,6 +219,11 @@ impl<W: Write> Importer<W> {
         let thread = place.thread();
         let lane = matches!(place, Place::Lane(_) | Place::Process(_) | Place::Global);
         let mut lost_flows = false;
+        let begins_slice = match event.kind.unwrap_or(0) {
+            TYPE_SLICE_BEGIN => !lane,
+            0 => matches!(phase, Some(b'B' | b'X')) && !matches!(place, Place::Lane(_)),
+            _ => false,
+        };
         match event.kind.unwrap_or(0) {
             TYPE_SLICE_BEGIN if lane => {
                 write(thread, at, EventKind::AsyncBegin { id: uuid }, &arguments);
@@ -206,6 +244,13 @@ impl<W: Write> Importer<W> {
             TYPE_INSTANT => lost_flows = instant(&mut write, at, (uuid, place), event, &arguments),
             TYPE_COUNTER => {}
             _ => match &event.legacy_event {
+                Some(legacy)
+                    if phase == Some(b'f')
+                        && legacy.bind_to_enclosing != Some(true)
+                        && self.waiting.push(thread, at, &flow_end(legacy, &said)) =>
+                {
+                    writer.skip_many("arguments of flows", arguments.len() as u64);
+                }
                 Some(legacy) => {
                     match legacy_event(&mut write, at, (uuid, place), (event, legacy), &arguments) {
                         Ok(lost) => lost_flows = lost,
@@ -218,7 +263,20 @@ impl<W: Write> Importer<W> {
         if lost_flows {
             self.kernel.writer.skip("flows of asynchronous spans");
         }
+        if begins_slice {
+            for end in self.waiting.take(thread, at) {
+                self.flow_end(thread, at, &end);
+            }
+        }
         self.counters(id, at, (uuid, place), event);
+    }
+
+    /// Writes the end of a flow that has waited for a slice.
+    pub(super) fn flow_end(&mut self, thread: Thread, at: u64, end: &[u8]) {
+        let Some((id, rest)) = end.split_first_chunk() else { return };
+        let (category, name) = rest.split_at(rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len()));
+        let kind = EventKind::FlowEnd { id: u64::from_le_bytes(*id) };
+        self.kernel.writer.event(at, thread, category, name.get(1..).unwrap_or_default(), kind, &[]);
     }
 
     /// What an event counts, on its own track or besides.
@@ -271,6 +329,37 @@ impl<W: Write> Importer<W> {
     }
 }
 
+/// The end of a flow while it waits: its id, its category, a zero, its name.
+fn flow_end(legacy: &LegacyEvent, said: &Said<'_>) -> Vec<u8> {
+    let category = said.category.replace('\0', "");
+    [&older_id(legacy).to_le_bytes(), category.as_bytes(), b"\0", said.name.as_bytes()].concat()
+}
+
+fn older_id(legacy: &LegacyEvent) -> u64 {
+    legacy.unscoped_id.or(legacy.local_id).or(legacy.global_id).unwrap_or(0)
+}
+
+/// The older way to name a thread or a process, for those that no descriptor has named.
+fn metadata(
+    writer: &mut Writer<impl Write>,
+    described: &HashSet<Thread>,
+    thread: Thread,
+    what: &str,
+    event: &TrackEvent,
+) {
+    let name = event.debug_annotations.first().and_then(|value| value.string_value.as_deref());
+    let name = name.filter(|name| !name.is_empty());
+    let is_known = |thread| described.contains(&thread);
+    match (what, name) {
+        ("process_name", _) if is_known(Thread { thread: Koid(0), ..thread }) => {}
+        ("thread_name", _) if is_known(thread) => {}
+        ("process_name", Some(name)) => writer.name_process(thread.process, name.as_bytes()),
+        ("thread_name", Some(name)) => writer.name_thread(thread, name.as_bytes()),
+        ("process_name" | "thread_name", None) => {}
+        (other, _) => writer.skip(format!("metadata {other}")),
+    }
+}
+
 /// The older kind of event; an error is a phase that has no record. True if its flows are lost.
 fn legacy_event(
     write: &mut impl FnMut(Thread, u64, EventKind, &[Argument<'_>]),
@@ -280,11 +369,19 @@ fn legacy_event(
     arguments: &[Argument<'_>],
 ) -> Result<bool, char> {
     let thread = place.thread();
-    let id = legacy.unscoped_id.or(legacy.local_id).or(legacy.global_id).unwrap_or(0);
+    let id = older_id(legacy);
     let phase = u8::try_from(legacy.phase.unwrap_or(0)).unwrap_or(b'?');
     let kind = match phase {
-        b'B' => EventKind::DurationBegin,
-        b'E' => EventKind::DurationEnd,
+        b'B' => {
+            write(thread, at, EventKind::DurationBegin, arguments);
+            flows(event).for_each(|flow| write(thread, at, flow, &[]));
+            return Ok(false);
+        }
+        b'E' => {
+            flows(event).for_each(|flow| write(thread, at, flow, &[]));
+            write(thread, at, EventKind::DurationEnd, arguments);
+            return Ok(false);
+        }
         b'X' => {
             let length = u64::try_from(legacy.duration_us.unwrap_or(0)).unwrap_or(0).saturating_mul(1000);
             let end = at.saturating_add(length);
@@ -320,7 +417,7 @@ fn legacy_event(
         other => return Err(char::from(other)),
     };
     write(thread, at, kind, arguments);
-    Ok(false)
+    Ok(flows(event).next().is_some())
 }
 
 /// An instant; one that flows go through is a span without length, for flows go through spans. True if they

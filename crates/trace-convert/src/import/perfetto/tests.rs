@@ -9,6 +9,7 @@ use prost::Message;
 mod clocks;
 mod damage;
 mod kernel;
+mod older;
 
 /// A trace of packets.
 fn trace(packets: &[TracePacket]) -> Vec<u8> {

@@ -1,5 +1,6 @@
 //! Ends of flows that wait for the next slice of their thread.
 //= docs/import.md#events
+//= docs/import.md#track-events
 
 use std::collections::{BTreeMap, HashMap};
 use trace_reader::Thread;
@@ -62,12 +63,14 @@ impl Waiting {
         ends.into_iter().map(|(_, text)| text).collect()
     }
 
-    /// All that wait, with their times, in the order of these.
-    pub fn rest(&mut self) -> Vec<(u64, Box<[u8]>)> {
-        let threads = std::mem::take(&mut self.threads).into_values();
-        let mut rest: Vec<_> = threads.flatten().map(|((at, _), text)| (at, text)).collect();
-        rest.sort();
-        rest
+    /// All that wait, with their threads and times, in the order of the times.
+    pub fn rest(&mut self) -> Vec<(Thread, u64, Box<[u8]>)> {
+        let mut rest = Vec::new();
+        for (thread, ends) in std::mem::take(&mut self.threads) {
+            rest.extend(ends.into_iter().map(|(key, text)| (key, thread, text)));
+        }
+        rest.sort_unstable_by_key(|(key, ..)| *key);
+        rest.into_iter().map(|((at, _), thread, text)| (thread, at, text)).collect()
     }
 }
 
@@ -92,7 +95,7 @@ mod tests {
         assert_eq!(texts(waiting.take(THREAD, 30)), b"abe");
         assert_eq!(texts(waiting.take(THREAD, 30)), b"");
         let rest = waiting.rest();
-        assert_eq!(rest, [(5, b"c"[..].into()), (50, b"d"[..].into())]);
+        assert_eq!(rest, [(other, 5, b"c"[..].into()), (THREAD, 50, b"d"[..].into())]);
     }
 
     #[test]
