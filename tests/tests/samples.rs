@@ -130,7 +130,7 @@ const SAMPLES: [Sample; 26] = [
     },
     Sample {
         name: "linux_tracebox_sched.pftrace",
-        records: 5736,
+        records: 5735,
         events: 2969,
         problems: &[],
         left_out: &[

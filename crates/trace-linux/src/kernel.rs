@@ -87,9 +87,9 @@ impl<R: Records> Kernel<R> {
         }
     }
 
-    /// A thread belongs to a process.
+    /// A thread belongs to a process; 0 is none, for what nobody knows.
     pub fn belongs(&mut self, tid: u32, tgid: u32) {
-        if tid == 0 || self.processes.get(&tid) == Some(&tgid) {
+        if tid == 0 || tgid == 0 || self.processes.get(&tid) == Some(&tgid) {
             return;
         }
         if self.processes.len() >= MAX_THREADS && !self.processes.contains_key(&tid) {

@@ -35,6 +35,27 @@ fn interrupts_and_system_calls_have_both_ends() {
     assert_eq!((summary.skipped, summary.warnings), (Vec::new(), 0));
 }
 
+/// A new thread's process is not known if its creator's is not, and then it is what its markers say.
+//= docs/import.md#kernel-events
+#[test]
+fn a_new_thread_of_an_unknown_process_belongs_to_that_of_its_markers() {
+    let task = TaskNewtask { pid: Some(7), comm: Some("new".to_owned()), clone_flags: Some(0x1_0000) };
+    let created = FtraceEvent { task_newtask: Some(task), ..FtraceEvent::default() };
+    let print = Some(Print { buf: Some("B|5|work\n".to_owned()) });
+    let (found, _) = imported(&trace(&[bundle(vec![
+        FtraceEvent { pid: Some(6), ..at(10, created) },
+        at(20, FtraceEvent { print, ..FtraceEvent::default() }),
+    ])]));
+    assert_eq!(
+        found,
+        [
+            r#"- kernel-object thread #7 "new" {process=#0}"#,
+            r#"- kernel-object thread #7 "new" {process=#5}"#,
+            r#"0.000000020 begin 5/7 "atrace" "work""#,
+        ]
+    );
+}
+
 /// They are times of the boot clock, whatever the trace's is.
 //= docs/import.md#clocks-of-perfetto
 #[test]
