@@ -11,6 +11,7 @@ pub mod corpus;
 pub mod kernel;
 pub mod native;
 pub mod perfetto;
+pub mod pftrace;
 pub mod proxy;
 pub mod sandbox;
 pub mod scene;

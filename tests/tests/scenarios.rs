@@ -28,6 +28,7 @@ mod scenarios {
     mod off;
     mod options;
     mod other_readers;
+    mod packets;
     mod places;
     mod printing;
     mod privileges;
