@@ -7,6 +7,7 @@ mod scenarios {
     mod background;
     mod bad_input;
     mod checking;
+    mod collection;
     mod converting;
     mod descriptors;
     mod doctoring;
