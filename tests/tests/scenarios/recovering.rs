@@ -228,7 +228,7 @@ fn after_an_ordinary_end_there_is_nothing_to_recover() {
 }
 
 /// Whatever keeps a piece from being read: nothing is deleted, and when it can be read all is recovered.
-//= docs/recovery.md
+//= docs/recovery.md#what-is-recovered
 #[test]
 fn what_cannot_be_read_is_not_deleted() {
     let scene = Scene::begin("streaming", 30_000);

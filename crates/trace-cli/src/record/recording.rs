@@ -31,8 +31,8 @@ const CHUNKS_AT_ONCE: usize = 16;
 const SAME_INTERRUPT: Duration = Duration::from_millis(100);
 /// How long a manager may be silent when the user wants to stop.
 const SILENCE: Duration = Duration::from_secs(3);
-/// How often it is asked for a sign of life then. Longer waits of this process do not count as silence: it may
-/// have been held up itself.
+/// How often it is asked for a sign of life then. Of a longer wait no more counts as silence: this process
+/// may have been held up itself.
 pub const ASK_INTERVAL: Duration = Duration::from_millis(500);
 /// How often it is looked how much of a pipe was read.
 const PIPE_INTERVAL: Duration = Duration::from_millis(10);
