@@ -80,6 +80,7 @@ pub fn convert_with(
         system: System::new(),
         large: None,
         flows: Flows::default(),
+        further_ends: 0,
         last_thread: None,
         skipped: BTreeMap::new(),
         events: 0,
@@ -98,14 +99,19 @@ pub fn convert_with(
         exporter.system.spill_if_full()
     })?;
     let have_rates_differed = exporter.have_rates_differed;
+    let remarks = (exporter.further_ends > 0).then(|| (FURTHER_ENDS.to_owned(), exporter.further_ends));
     let (events, skipped) = exporter.finish(options.system_output).map_err(ConvertError::Write)?;
     let mut summary = end.summary(events, skipped)?;
+    summary.remarks.extend(remarks);
     if have_rates_differed {
         summary.warnings += 1;
         summary.first_warnings.push("events have been timed with different tick rates".to_owned());
     }
     Ok(summary)
 }
+
+/// The remark about flows that end in several places.
+const FURTHER_ENDS: &str = "flows end once more: Catapult shows an arrow to the first end";
 
 struct Exporter<W> {
     json: Json<W>,
@@ -116,6 +122,8 @@ struct Exporter<W> {
     /// A large blob of which more comes.
     large: Option<LargeBlob>,
     flows: Flows,
+    /// Ends of flows that had ended, which Fuchsia's dialect has no arrows for.
+    further_ends: u64,
     /// The thread of the last event, and its text.
     last_thread: Option<(Thread, String)>,
     skipped: BTreeMap<&'static str, u64>,

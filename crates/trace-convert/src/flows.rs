@@ -6,9 +6,9 @@
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 use trace_format::event::EventKind;
-use trace_format::units::Koid;
-use trace_reader::Event;
+use trace_reader::{Event, Text, Thread, Time};
 
 /// What is remembered; then all is forgotten.
 const MAX_REMEMBERED: usize = 500_000;
@@ -18,14 +18,51 @@ const MAX_OF_ONE_ID: usize = 256;
 
 /// A flow that has begun.
 struct Begun {
-    process: Koid,
-    at: u64,
+    begin: Begin,
+    names: Arc<Names>,
     number: u64,
+    has_ended: bool,
+}
+
+/// Category and name of a flow's begin.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Names {
+    category: Box<[u8]>,
+    name: Box<[u8]>,
+}
+
+impl Names {
+    pub fn category(&self) -> Text<'_> {
+        Text(&self.category)
+    }
+
+    pub fn name(&self) -> Text<'_> {
+        Text(&self.name)
+    }
+}
+
+/// Where and when a flow began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Begin {
+    pub thread: Thread,
+    pub time: Time,
+}
+
+/// What an event is to a flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// The flow's number.
+    pub number: u64,
+    /// The flow began under other names: readers of other formats join what has one name.
+    pub names: Option<Arc<Names>>,
+    /// The flow has ended before: this end is another arrow from its begin, where a flow of this number has to
+    /// begin, too.
+    pub again: Option<Begin>,
 }
 
 #[derive(Default)]
 pub(crate) struct Flows {
-    /// By a hash of category, name and id, in the order of the file, which threads do not share.
+    /// By id, in the order of the file, which threads do not share.
     begun: HashMap<u64, Vec<Begun>>,
     used: HashSet<u64>,
 }
@@ -37,30 +74,48 @@ fn hash(what: impl Hash) -> u64 {
 }
 
 impl Flows {
-    /// The number of the flow that an event is part of; its id where that is still free.
-    pub fn number(&mut self, event: &Event<'_>, id: u64) -> u64 {
+    /// The flow that an event is part of. Its number is its id where that is still free.
+    pub fn part(&mut self, event: &Event<'_>, id: u64) -> Part {
         if self.used.len() >= MAX_REMEMBERED {
             *self = Self::default();
         }
-        let key = hash((event.category.as_bytes(), event.name.as_bytes(), id));
-        let (process, at) = (event.thread.process, event.time.nanos().0);
+        let (category, name) = (event.category.as_bytes(), event.name.as_bytes());
+        let begin = Begin { thread: event.thread, time: event.time };
         if matches!(event.kind, EventKind::FlowBegin { .. }) {
-            let mut number = id;
-            while !self.used.insert(number) {
-                // Of the number before, so that it is the same each time.
-                number = hash(number);
-            }
-            let begun = self.begun.entry(key).or_default();
+            let number = self.free_number(id);
+            let begun = self.begun.entry(id).or_default();
             if begun.len() == MAX_OF_ONE_ID {
                 begun.remove(0);
             }
-            begun.push(Begun { process, at, number });
-            return number;
+            let names = Arc::new(Names { category: category.into(), name: name.into() });
+            begun.push(Begun { begin, names, number, has_ended: false });
+            return Part { number, names: None, again: None };
         }
-        let before = |begun: &&Begun| begun.at <= at;
-        let of_key = || self.begun.get(&key).into_iter().flatten().filter(before);
-        // Its own process's flow, or the last of another one.
-        let own = of_key().filter(|begun| begun.process == process).max_by_key(|begun| begun.at);
-        own.or_else(|| of_key().max_by_key(|begun| begun.at)).map_or(id, |begun| begun.number)
+        let at = begin.time.nanos();
+        let of_id = self.begun.get_mut(&id).into_iter().flatten();
+        // One of its names, of its own process, or else another one; of these the last.
+        let is_named = |names: &Names| *names.category == *category && *names.name == *name;
+        let likeness = |begun: &&mut Begun| {
+            let is_own = begun.begin.thread.process == begin.thread.process;
+            (is_named(&begun.names), is_own, begun.begin.time.nanos())
+        };
+        let begun = of_id.filter(|begun| begun.begin.time.nanos() <= at).max_by_key(likeness);
+        let Some(begun) = begun else { return Part { number: id, names: None, again: None } };
+        let (number, before) = (begun.number, begun.begin);
+        let names = (!is_named(&begun.names)).then(|| begun.names.clone());
+        let is_end = matches!(event.kind, EventKind::FlowEnd { .. });
+        if is_end && std::mem::replace(&mut begun.has_ended, true) {
+            return Part { number: self.free_number(number), names, again: Some(before) };
+        }
+        Part { number, names, again: None }
+    }
+
+    /// A number that no flow has, the same each time.
+    fn free_number(&mut self, wanted: u64) -> u64 {
+        let mut number = wanted;
+        while !self.used.insert(number) {
+            number = hash(number);
+        }
+        number
     }
 }

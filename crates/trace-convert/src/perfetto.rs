@@ -12,7 +12,7 @@ mod track_event;
 mod tracks;
 
 use crate::filter::Filter;
-use crate::flows::Flows;
+use crate::flows::{Begin, Flows, Part};
 use crate::{ConvertError, Summary, source};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -376,8 +376,16 @@ impl<W: Write> Exporter<W> {
                     EventKind::FlowStep { .. } => b't',
                     _ => b'f',
                 };
+                let Part { number, names: begun, again } = self.flows.part(event, id);
+                let (category, name) =
+                    begun.as_deref().map_or((category, name), |names| (names.category(), names.name()));
+                if let Some(Begin { thread, time }) = again {
+                    let track = self.thread_track(thread, names);
+                    self.begin(None, track, category, name);
+                    self.encoder.flow(b's', number);
+                    self.track_event(time.nanos().0);
+                }
                 let track = self.thread_track(event.thread, names);
-                let number = self.flows.number(event, id);
                 self.begin(None, track, category, name);
                 self.annotations(&event.arguments);
                 self.encoder.flow(phase, number);

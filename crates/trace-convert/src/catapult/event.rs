@@ -1,8 +1,10 @@
 //! One event, member by member.
 
 use super::{Dialect, Exporter};
+use crate::flows::{Begin, Names, Part};
 use crate::json::Json;
 use std::io::Write;
+use std::sync::Arc;
 use trace_format::event::{EventKind, Scope};
 use trace_format::units::{Nanos, Ticks, TicksPerSecond};
 use trace_reader::{Arguments, Event, Text, Thread, Time, Value};
@@ -69,18 +71,46 @@ impl<W: Write> Exporter<W> {
         if !self.filter.keeps(event.category.as_bytes(), event.name.as_bytes()) {
             return;
         }
+        let (number, names) = self.flow(event);
+        self.head(&named(event, names.as_deref()), event.thread, event.time);
+        self.phase(event, number);
+        self.arguments(event);
+        self.json.raw("}");
+        self.events += 1;
+    }
+
+    /// What all events begin with.
+    fn head(&mut self, event: &Event<'_>, thread: Thread, time: Time) {
         self.separate();
         self.json.raw("{\"cat\":");
         self.json.string(event.category.as_bytes());
         self.json.raw(",\"name\":");
         self.json.string(event.name.as_bytes());
         self.json.raw(",\"ts\":");
-        self.time(event.time);
-        self.who(event.thread);
-        self.phase(event);
-        self.arguments(event);
-        self.json.raw("}");
-        self.events += 1;
+        self.time(time);
+        self.who(thread);
+    }
+
+    /// The number and the names of the flow that an event is part of: its id and the event's own, or in Chrome's
+    /// dialect those with which the flow began. If the flow ends once more, the begin of another arrow is written
+    /// there, which Fuchsia's dialect does not have.
+    fn flow(&mut self, event: &Event<'_>) -> (u64, Option<Arc<Names>>) {
+        let (EventKind::FlowBegin { id } | EventKind::FlowStep { id } | EventKind::FlowEnd { id }) =
+            event.kind
+        else {
+            return (0, None);
+        };
+        let Part { number, names, again } = self.flows.part(event, id);
+        if !self.is_chrome() {
+            self.further_ends += u64::from(again.is_some());
+            return (id, None);
+        }
+        if let Some(Begin { thread, time }) = again {
+            self.head(&named(event, names.as_deref()), thread, time);
+            self.text_id(",\"ph\":\"s\"", number);
+            self.json.raw("}");
+        }
+        (number, names)
     }
 
     pub(super) fn who(&mut self, thread: Thread) {
@@ -93,7 +123,7 @@ impl<W: Write> Exporter<W> {
     }
 
     /// The phase, and what belongs to it. There are three ways to write an id.
-    fn phase(&mut self, event: &Event<'_>) {
+    fn phase(&mut self, event: &Event<'_>, flow: u64) {
         match event.kind {
             EventKind::Instant { scope } => self.json.raw(match scope {
                 Scope::Thread => ",\"ph\":\"i\",\"s\":\"t\"",
@@ -122,9 +152,9 @@ impl<W: Write> Exporter<W> {
             EventKind::AsyncBegin { id } => self.async_id("b", id),
             EventKind::AsyncInstant { id } => self.async_id("n", id),
             EventKind::AsyncEnd { id } => self.async_id("e", id),
-            EventKind::FlowBegin { id } => self.flow(",\"ph\":\"s\"", event, id),
-            EventKind::FlowStep { id } => self.flow(",\"ph\":\"t\"", event, id),
-            EventKind::FlowEnd { id } => self.flow(",\"ph\":\"f\",\"bp\":\"e\"", event, id),
+            EventKind::FlowBegin { .. } => self.text_id(",\"ph\":\"s\"", flow),
+            EventKind::FlowStep { .. } => self.text_id(",\"ph\":\"t\"", flow),
+            EventKind::FlowEnd { .. } => self.text_id(",\"ph\":\"f\",\"bp\":\"e\"", flow),
             EventKind::Unknown { .. } => {}
         }
     }
@@ -141,12 +171,6 @@ impl<W: Write> Exporter<W> {
         } else {
             self.json.integer(id);
         }
-    }
-
-    /// A flow's own number in Chrome's dialect.
-    fn flow(&mut self, phase: &str, event: &Event<'_>, id: u64) {
-        let id = if self.is_chrome() { self.flows.number(event, id) } else { id };
-        self.text_id(phase, id);
     }
 
     /// Decimal in Fuchsia's dialect, of which Perfetto takes large ones for one another; hexadecimal in
@@ -260,4 +284,9 @@ fn are_exact(digits: &[u8], ticks: Ticks, rate: TicksPerSecond) -> bool {
         Some(difference < 5 * rate)
     };
     is_within().unwrap_or(false)
+}
+
+/// An event under the names of its flow, if they are others.
+fn named<'a>(event: &Event<'a>, names: Option<&'a Names>) -> Event<'a> {
+    names.map_or(*event, |names| Event { category: names.category(), name: names.name(), ..*event })
 }

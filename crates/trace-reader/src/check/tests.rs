@@ -145,10 +145,11 @@ fn an_operation_may_end_in_another_process() {
     archive.event_of(6, 1, 11, EventKind::AsyncBegin { id: 1 }, &[]);
     archive.event_of(7, 1, 12, EventKind::AsyncInstant { id: 1 }, &[]);
     let end = archive.event_of(7, 1, 20, EventKind::AsyncEnd { id: 1 }, &[]);
-    archive.event_of(8, 1, 20, EventKind::AsyncEnd { id: 1 }, &[]);
-    let unmatched = archive.event_of(8, 1, 21, EventKind::AsyncEnd { id: 1 }, &[]);
+    // One of its two.
+    let unmatched = archive.event_of(8, 1, 20, EventKind::AsyncEnd { id: 1 }, &[]);
+    archive.event_of(8, 1, 21, EventKind::AsyncEnd { id: 1 }, &[]);
     let report = archive.report();
-    assert_eq!(archive.problems(), [("unmatched-async-end", 1, unmatched - 64)]);
+    assert_eq!(archive.problems(), [("unmatched-async-end", 1, unmatched)]);
     let remark = &report.remarks[0];
     assert_eq!((remark.kind, remark.count, remark.first[0].offset.0), ("crossing-async", 2, end));
     assert_eq!(remark.first[0].text, "id 0x1 was begun in process 6 and ended in process 7");

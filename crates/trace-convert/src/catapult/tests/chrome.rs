@@ -120,3 +120,43 @@ fn a_flow_has_a_number_of_its_own() {
     // The last that its own process had begun, else any that had begun, else its own id.
     assert_eq!(ids[3..], [ids[0].clone(), ids[2].clone(), ids[1].clone(), "0x9".to_owned()]);
 }
+
+/// One begin, three ends under other names: three arrows where they can be said.
+//= docs/perfetto.md#flows
+#[test]
+fn a_flow_that_ends_in_several_places_keeps_its_arrows() {
+    let event = |phase: char, ts: u32, tid: u32, name: &str| {
+        format!(
+            r#"{{"ph":"{phase}","bp":"e","ts":{ts},"pid":1,"tid":{tid},"cat":"c","name":"{name}","id":"9"}}"#
+        )
+    };
+    let text = [event('s', 1, 1, "a"), event('f', 2, 2, "b"), event('f', 3, 3, "c"), event('f', 4, 4, "c")]
+        .join(",");
+    let mut archive = Vec::new();
+    crate::import::json::import(format!("[{text}]").as_bytes(), &mut archive).unwrap();
+    let convert = |dialect: Dialect| {
+        let mut output = Vec::new();
+        let options = Options { dialect, ..Options::default() };
+        let summary = convert_with(&archive[..], &mut output, options).unwrap();
+        let found: serde_json::Value = serde_json::from_slice(&output).unwrap();
+        let part = |event: &serde_json::Value| {
+            let number = |name: &str| event[name].as_f64().unwrap() as u64;
+            (event["ph"].as_str().unwrap().to_owned(), number("ts"), number("tid"), event["id"].to_string())
+        };
+        let parts: Vec<_> = found["traceEvents"].as_array().unwrap().iter().map(part).collect();
+        (parts, summary)
+    };
+    let (parts, summary) = convert(Dialect::Chrome(Container::Object));
+    assert_eq!((summary.events, summary.remarks), (4, Vec::new()));
+    let mut arrows = Vec::new();
+    for (_, begun, from, id) in parts.iter().filter(|part| part.0 == "s") {
+        let ends: Vec<_> = parts.iter().filter(|part| part.0 == "f" && part.3 == *id).collect();
+        let [(_, ended, to, _)] = ends[..] else { panic!("{parts:?}") };
+        arrows.push([*begun, *from, *ended, *to]);
+    }
+    assert_eq!(arrows, [[1, 1, 2, 2], [1, 1, 3, 3], [1, 1, 4, 4]]);
+    let (parts, summary) = convert(Dialect::Fuchsia);
+    assert_eq!(parts.len(), 4);
+    let remark = "flows end once more: Catapult shows an arrow to the first end";
+    assert_eq!(summary.remarks, [(remark.to_owned(), 2)]);
+}
