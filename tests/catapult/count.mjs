@@ -48,6 +48,7 @@ const count = async () => {
     }
   }
   found.flows = model.flowEvents.length;
+  found.cpuSlices = Object.values(model.kernel.cpus).reduce((sum, cpu) => sum + cpu.slices.length, 0);
   return found;
 };
 

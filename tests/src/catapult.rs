@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// What the viewer has imported: `error`, `warnings`, numbers of `slices`, `operations` and `counters` by
-/// name, and of `flows`; None, and reported as skipped, where it is not installed.
+/// name, and of `flows` and `cpuSlices`; None, and reported as skipped, where it is not installed.
 ///
 /// # Panics
 /// If the viewer cannot be run, or is required and absent.

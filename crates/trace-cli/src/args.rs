@@ -156,7 +156,8 @@ or the command line is wrong. The kinds of problem are described in docs/check.m
   trace convert --to csv trace.fxt tables           a directory; docs/tables.md
   trace convert systrace.html trace.fxt
 
-A trace is FXT, Chrome's JSON, ftrace's text or Perfetto's format, which shows in its first bytes.
+A trace is FXT, Chrome's JSON, ftrace's text or Perfetto's format, which shows in its first bytes. If a JSON trace is
+malformed, all that could be read is written, and the exit code is 1.
 
 What the format cannot express is counted and named at the end; --strict makes it an error."
     )]

@@ -38,7 +38,7 @@ pub fn run(options: &Check) -> Result<u8, Failure> {
     printed.map_err(|failure| unreadable(failure.text))?;
     match report.error {
         Some(error) => Err(unreadable(format!("{name}: {}", problem(&error)))),
-        None => Ok(if has_problems { FAILURE } else { 0 }),
+        None => Ok(if has_problems || import.problem().is_some() { FAILURE } else { 0 }),
     }
 }
 

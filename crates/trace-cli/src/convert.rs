@@ -6,7 +6,7 @@ mod tables;
 use crate::args::format::{Compression, Format, Target, of_name};
 use crate::args::{Container, Convert};
 use crate::exit::Failure;
-use crate::input::{self, is_stdin, open};
+use crate::input::{self, ImportReport, Rest, is_stdin, open};
 use crate::output::{OutputFile, remove_on_signal};
 use crate::progress;
 use crate::stdio::{Stdout, say};
@@ -112,7 +112,7 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
         }
     }
     summary.iter().for_each(|summary| advise(summary, to));
-    Ok(())
+    converted.check_input(input)
 }
 
 /// Options that are for other formats.
@@ -189,19 +189,26 @@ pub fn tell(summary: &Summary, target: &str) {
 struct Converted {
     /// None for a copy, which leaves nothing out.
     summary: Option<Summary>,
-    /// How many things had no place in an archive.
-    lost_on_import: u64,
+    /// What another format's import says.
+    import: ImportReport,
 }
 
 impl Converted {
     /// An error if anything was lost and must not be.
     fn check(&self, is_strict: bool) -> Result<(), Failure> {
         let skipped = self.summary.iter().flat_map(|summary| &summary.skipped);
-        let lost = self.lost_on_import + skipped.map(|(_, count)| count).sum::<u64>();
+        let lost = self.import.left_out() + skipped.map(|(_, count)| count).sum::<u64>();
         if is_strict && lost > 0 {
             return Err(Failure::new(format!("--strict: {lost} things cannot be expressed in this format")));
         }
         Ok(())
+    }
+
+    /// An error if the input is not all well-formed, although there is a result.
+    //= docs/import.md#what-is-no-json
+    fn check_input(&self, input: &Path) -> Result<(), Failure> {
+        let problem = self.import.problem();
+        problem.map_or(Ok(()), |why| Err(Failure::new(format!("{}: {why}", input::name(input)))))
     }
 }
 
@@ -209,8 +216,8 @@ fn convert(input: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Convert
     let file = open(input).map_err(Problem::Failure)?;
     let bytes = file.metadata().map_or(0, |metadata| metadata.len());
     let bar = progress::bar("converting", bytes);
-    let archive = input::as_reported_archive(progress::reading(file, &bar));
-    let (archive, report) = archive.map_err(|error| Problem::of_read(input, &error))?;
+    let archive = input::as_reported_archive(progress::reading(file, &bar), Rest::IsReported);
+    let (archive, import) = archive.map_err(|error| Problem::of_read(input, &error))?;
     let reader = BufReader::new(archive);
     let mut encoder = Encoder::new(job.compression, output).map_err(Problem::of_write)?;
     let container = match job.container {
@@ -241,7 +248,7 @@ fn convert(input: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Convert
     bar.finish_and_clear();
     let summary = result?;
     encoder.finish().map_err(Problem::of_write)?;
-    Ok(Converted { summary, lost_on_import: report.left_out() })
+    Ok(Converted { summary, import })
 }
 
 impl Problem {

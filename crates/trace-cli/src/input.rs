@@ -11,15 +11,17 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
-use trace_convert::Summary;
 use trace_convert::import::{ImportError, ftrace, json, perfetto};
+use trace_convert::{ConvertError, Summary};
 use trace_format::metadata::MAGIC_WORD;
 use trace_format::units::{Offset, ProviderId};
 use trace_reader::check::{Finding, Problem, UNDECODABLE};
-use trace_reader::{Disorder, Plain};
+use trace_reader::{Disorder, Plain, ReadError};
 
 /// So much of an input shows what it is.
 const SNIFFED_BYTES: usize = 64 << 10;
+/// What some programs begin text in UTF-8 with.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// The only provider of an archive that an import makes.
 const PROVIDER: ProviderId = ProviderId(1);
 /// How an archive begins.
@@ -66,7 +68,8 @@ impl Foreign {
         if perfetto::is_perfetto(start, is_whole) {
             return Some(Self::Perfetto);
         }
-        match start.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        let text = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
+        match text.iter().find(|byte| !byte.is_ascii_whitespace()) {
             Some(b'[' | b'{') => Some(Self::Json),
             _ => ftrace::is_ftrace(start).then_some(Self::Ftrace),
         }
@@ -87,10 +90,22 @@ impl Foreign {
 }
 
 /// What is wrong with an input, for people. What an import says has its own place, which is not that in the
-/// archive.
+/// archive, and what is no archive could have been something else as well.
+//= docs/import.md#importing
 pub fn problem(error: &(dyn Error + 'static)) -> String {
     let mut next = Some(error);
     while let Some(error) = next {
+        let read = match error.downcast_ref() {
+            // It stands for the other.
+            Some(ConvertError::Read(read)) => Some(read),
+            _ => error.downcast_ref(),
+        };
+        if let Some(ReadError::NoTrace { found }) = read {
+            return format!(
+                "expected a Fuchsia trace, a JSON trace, ftrace text or a Perfetto trace, plain or compressed with gzip \
+                 or zstd; found {found}"
+            );
+        }
         let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         if let Some(import) = inner.and_then(|inner| inner.downcast_ref::<ImportError>()) {
             return trace_manager::problem(import);
@@ -102,13 +117,30 @@ pub fn problem(error: &(dyn Error + 'static)) -> String {
 
 /// What an import left out; nothing before it is done, or where there was none.
 #[derive(Clone, Debug, Default)]
-pub struct ImportReport(Arc<OnceLock<Summary>>);
+pub struct ImportReport(Arc<OnceLock<Outcome>>);
+
+/// How an import ended.
+#[derive(Debug)]
+struct Outcome {
+    summary: Summary,
+    /// Why the rest of the input was not read.
+    stopped: Option<ImportError>,
+}
+
+/// What an input is taken for of which the rest cannot be read, although something came before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// The archive ends with an error.
+    IsAnError,
+    /// The archive ends, and the report says why.
+    IsReported,
+}
 
 impl ImportReport {
     /// What could not be decoded, as a problem of the trace.
     //= docs/check.md#problems
     pub fn undecodable(&self) -> Option<Problem> {
-        let summary = self.0.get().filter(|summary| summary.unread > 0)?;
+        let summary = self.0.get().map(|outcome| &outcome.summary).filter(|summary| summary.unread > 0)?;
         let first = summary.first_unread.iter().map(|unread| Finding {
             offset: Offset(unread.offset),
             provider: PROVIDER,
@@ -119,7 +151,19 @@ impl ImportReport {
 
     /// How many things were left out.
     pub fn left_out(&self) -> u64 {
-        self.0.get().map_or(0, |summary| summary.skipped.iter().map(|(_, count)| count).sum())
+        self.0.get().map_or(0, |outcome| outcome.summary.skipped.iter().map(|(_, count)| count).sum())
+    }
+
+    /// What is wrong with an input of which the archive has what could be read.
+    pub fn problem(&self) -> Option<String> {
+        let outcome = self.0.get()?;
+        if let Some(error) = &outcome.stopped {
+            return Some(format!("{}; what comes before is converted", problem(error)));
+        }
+        match outcome.summary.malformed {
+            0 => None,
+            count => Some(format!("{count} of its events are malformed; what could be read is converted")),
+        }
     }
 }
 
@@ -152,7 +196,7 @@ pub fn scan(path: &Path, what: &'static str) -> Result<(Scanned, ProgressBar), F
     let bar = progress::bar(what, facts.len());
     let input = progress::reading(Cursor::new(start).chain(file), &bar);
     let (archive, report) = match foreign {
-        Some(foreign) => imported(foreign, input).map_err(failed)?,
+        Some(foreign) => imported(foreign, input, Rest::IsAnError).map_err(failed)?,
         None => (Box::new(input) as Box<dyn Read>, ImportReport::default()),
     };
     if foreign.is_some_and(Foreign::is_sorted) {
@@ -212,17 +256,18 @@ impl Read for Failing {
 
 /// An input as an archive: what has another format becomes one on the way.
 pub fn as_archive(input: impl Read + Send + 'static) -> io::Result<Box<dyn Read>> {
-    as_reported_archive(input).map(|(archive, _)| archive)
+    as_reported_archive(input, Rest::IsAnError).map(|(archive, _)| archive)
 }
 
 /// The same, with what was left out on the way.
 pub fn as_reported_archive(
     mut input: impl Read + Send + 'static,
+    rest: Rest,
 ) -> io::Result<(Box<dyn Read>, ImportReport)> {
     let (start, foreign) = sniff(&mut input)?;
     let whole = Cursor::new(start).chain(input);
     match foreign {
-        Some(foreign) => imported(foreign, whole),
+        Some(foreign) => imported(foreign, whole, rest),
         None => Ok((Box::new(whole), ImportReport::default())),
     }
 }
@@ -239,12 +284,14 @@ fn sniff(input: &mut impl Read) -> io::Result<(Vec<u8>, Option<Foreign>)> {
 fn imported(
     foreign: Foreign,
     input: impl Read + Send + 'static,
+    rest: Rest,
 ) -> io::Result<(Box<dyn Read>, ImportReport)> {
     let (reader, writer) = io::pipe()?;
     let thread = std::thread::Builder::new().name("trace-import".to_owned());
     let importing = thread.spawn(move || foreign.import(decompressing(input)?, writer))?;
     let report = ImportReport::default();
-    Ok((Box::new(Imported { reader, importing: Some(importing), report: report.clone() }), report))
+    let archive = Imported { reader, importing: Some(importing), rest, report: report.clone() };
+    Ok((Box::new(archive), report))
 }
 
 /// What compressed bytes begin with; others begin with themselves.
@@ -265,6 +312,7 @@ fn decompressing<'a>(input: impl Read + Send + 'a) -> Result<impl Read + Send + 
 struct Imported {
     reader: io::PipeReader,
     importing: Option<JoinHandle<Result<Summary, ImportError>>>,
+    rest: Rest,
     report: ImportReport,
 }
 
@@ -279,7 +327,11 @@ impl Read for Imported {
             return Ok(0);
         };
         let failed = || io::Error::other("the importing thread has failed");
-        let summary = importing.join().map_err(|_| failed())?.map_err(io::Error::other)?;
+        let (summary, stopped) = match importing.join().map_err(|_| failed())? {
+            Ok(summary) => (summary, None),
+            Err(ImportError::Stopped { error, summary }) => (*summary, Some(*error)),
+            Err(error) => return Err(io::Error::other(error)),
+        };
         for (kind, count) in &summary.skipped {
             say!("trace: {count} {kind} left out: an archive has nothing for them");
         }
@@ -288,7 +340,12 @@ impl Read for Imported {
         if more > 0 {
             say!("trace: and {more} more of these");
         }
-        let _ = self.report.0.set(summary);
-        Ok(0)
+        match stopped {
+            Some(error) if self.rest == Rest::IsAnError => Err(io::Error::other(error)),
+            stopped => {
+                let _ = self.report.0.set(Outcome { summary, stopped });
+                Ok(0)
+            }
+        }
     }
 }

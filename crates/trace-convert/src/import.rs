@@ -11,6 +11,7 @@ mod timeline;
 mod waiting;
 mod writer;
 
+use crate::Summary;
 use std::io;
 
 /// The remark about an input that ends too early.
@@ -38,6 +39,21 @@ pub enum ImportError {
         /// What is wrong.
         problem: String,
     },
+    /// It is a document of another kind.
+    // prints: expected a trace, found what looks like an HTTP archive (HAR)
+    #[error("expected a trace, found {found}")]
+    NoTrace {
+        /// What it is.
+        found: String,
+    },
+    /// The rest cannot be read.
+    #[error("{error}")]
+    Stopped {
+        /// Why.
+        error: Box<ImportError>,
+        /// What the archive has.
+        summary: Box<Summary>,
+    },
     /// It is not what it seemed to be.
     #[error("byte {offset}: {problem}")]
     Malformed {
@@ -46,4 +62,14 @@ pub enum ImportError {
         /// What is wrong.
         problem: String,
     },
+}
+
+impl ImportError {
+    /// The same for an archive that has something; one that cannot be written has nothing for sure.
+    fn after(self, summary: Summary) -> Self {
+        match self {
+            Self::Write(_) => self,
+            error => Self::Stopped { error: Box::new(error), summary: Box::new(summary) },
+        }
+    }
 }

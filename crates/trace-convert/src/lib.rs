@@ -41,6 +41,8 @@ pub struct Summary {
     pub skipped: Vec<(String, u64)>,
     /// What is in the target and worth a remark, with counts.
     pub remarks: Vec<(String, u64)>,
+    /// Parts of an input that are not well-formed: what could be read of them is there.
+    pub malformed: u64,
     /// Remarks of the reader's, such as malformed records.
     pub warnings: u64,
     /// The first remarks.

@@ -50,6 +50,7 @@ impl End {
             events,
             skipped: skipped.into_iter().map(|(kind, count)| (kind.to_owned(), count)).collect(),
             remarks: Vec::new(),
+            malformed: 0,
             warnings: self.warnings,
             first_warnings: self.first_warnings,
             ..Summary::default()

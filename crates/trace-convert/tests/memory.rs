@@ -159,7 +159,7 @@ fn what_is_defined_has_a_limit() {
 fn kinds_of_what_is_left_out_have_a_limit() {
     let mut text = String::from("[");
     for number in 0..200_000 {
-        text += &format!(r#"{{"ph":"phase {number} {}","ts":1}},"#, "x".repeat(300));
+        text += &format!(r#"{{"ph":"M","name":"{number} {}"}},"#, "x".repeat(300));
     }
     let (summary, taken) = peak(|| json::import(text.as_bytes(), io::sink()));
     let skipped = summary.expect("a trace").skipped;

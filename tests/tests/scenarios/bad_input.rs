@@ -40,14 +40,24 @@ fn wrong_command_lines() {
     fails(&sandbox, &["convert", "--to", "nothing", "trace.fxt"], 2, &["nothing", "catapult"]);
 }
 
+//= docs/import.md#importing
 #[test]
 fn inputs_that_are_no_traces() {
     let sandbox = Sandbox::new();
     fails(&sandbox, &["dump", "missing.fxt"], 1, &["missing.fxt", "No such file"]);
     fails(&sandbox, &["convert", "--to", "catapult", "missing.fxt"], 1, &["missing.fxt", "No such file"]);
     fs::write(sandbox.file("text.fxt"), "once upon a time").unwrap();
-    fails(&sandbox, &["dump", "text.fxt"], 1, &["text.fxt"]);
-    fails(&sandbox, &["convert", "--to", "catapult", "text.fxt"], 1, &["text.fxt"]);
+    let formats =
+        ["text.fxt: expected", "Fuchsia trace", "JSON", "ftrace", "Perfetto", "gzip or zstd; found text"];
+    for command in [&["dump"][..], &["convert", "--to", "catapult"], &["check"], &["query", "SELECT 1"]] {
+        let code = if command == ["check"] { 2 } else { 1 };
+        fails(&sandbox, &[command, &["text.fxt"]].concat(), code, &formats);
+    }
+    let profile = r#"{"nodes":[],"startTime":1,"endTime":2,"samples":[],"timeDeltas":[]}"#;
+    fs::write(sandbox.file("v8.cpuprofile"), profile).unwrap();
+    let words = ["v8.cpuprofile: expected a trace, found what looks like a CPU profile of V8 (.cpuprofile)"];
+    fails(&sandbox, &["dump", "v8.cpuprofile"], 1, &words);
+    fails(&sandbox, &["convert", "--to", "catapult", "v8.cpuprofile", "v8.json"], 1, &words);
     fs::write(sandbox.file("empty.fxt"), "").unwrap();
     fails(&sandbox, &["dump", "empty.fxt"], 1, &["empty.fxt", "empty"]);
     fails(&sandbox, &["dump", "."], 1, &["directory"]);

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use trace_tests::Sandbox;
+use trace_tests::catapult::count;
 use trace_tests::perfetto::query_all;
 
 /// What is asked: rows of a kind with two texts and three numbers.
@@ -142,4 +143,154 @@ fn perfetto_sees_the_corpus_alike_in_both_formats() {
     }
     let rows: usize = pairs.iter().map(|[archive, _]| archive.len()).sum();
     assert_eq!((names.len(), rows), (17, 15));
+}
+
+/// A slice of one microsecond.
+fn slice(name: &str, ts: u32, more: &str) -> String {
+    format!(r#"{{"ph":"X","pid":1,"tid":2,"cat":"c","name":"{name}","ts":{ts},"dur":1{more}}}"#)
+}
+
+/// A file's name and text, the formats to convert it to, what is asked, how many rows the original has for
+/// that, and the exit code of the conversion.
+type Unusual<'a> = (&'a str, Vec<u8>, &'a [&'a str], Question, usize, i32);
+
+/// What Perfetto's reader sees in small files that are not quite JSON, it sees in what is made of them.
+//= docs/import.md#what-is-no-json
+#[test]
+fn perfetto_sees_in_unusual_json_what_it_sees_in_the_original() {
+    const SEEN: Question = "SELECT 'slice' AS kind, s.name AS a, '' AS b, s.ts AS t, s.dur AS n, s.depth AS m FROM slice s \
+         UNION ALL SELECT 'counter', '', '', ts, value, count(*) FROM counter GROUP BY ts, value";
+    let among = |bad: &[u8]| {
+        let (before, behind) = (slice("good", 1, ""), slice("good", 9, ""));
+        [b"[", before.as_bytes(), b",", bad, b",", behind.as_bytes(), b"]"].concat()
+    };
+    let all = ["fxt", "pftrace", "json"];
+    let cases: [Unusual<'_>; 4] = [
+        ("comma", among(br#"{"ph":"X","pid":1,"tid":2,"name":"bad","ts":5,"dur":1,}"#), &all, SEEN, 3, 1),
+        (
+            "line",
+            among(b"{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"name\":\"b\nad\",\"ts\":5,\"dur\":1}"),
+            // Perfetto's reader of JSON shows `\n` as it is written.
+            &["fxt", "pftrace"],
+            SEEN,
+            3,
+            1,
+        ),
+        (
+            "utf8",
+            among(b"{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"name\":\"b\xffad\",\"ts\":5,\"dur\":1}"),
+            &all,
+            SEEN,
+            3,
+            1,
+        ),
+        ("nan", among(slice("bad", 5, r#","args":{"a":NaN,"b":-Infinity}"#).as_bytes()), &all, SEEN, 3, 1),
+    ];
+    let sandbox = Sandbox::new();
+    let mut all = Vec::new();
+    for (name, json, formats, question, _, code) in &cases {
+        let original = sandbox.file(&format!("{name}.original.json"));
+        let json = if json.starts_with(b"[") { json.clone() } else { [b"[", &json[..], b"]"].concat() };
+        std::fs::write(&original, json).unwrap();
+        all.push((original.clone(), asked(&[question])));
+        for format in *formats {
+            let converted = sandbox.file(&format!("{name}.{format}"));
+            let target = if *format == "json" { &["--to", "chrome"][..] } else { &[] };
+            let files = [original.to_str().unwrap(), converted.to_str().unwrap()];
+            let output = sandbox.trace([&["convert"], target, &files].concat());
+            assert_eq!(output.status.code(), Some(*code), "{output:?}");
+            all.push((converted, asked(&[question])));
+        }
+    }
+    let test = "perfetto_sees_in_unusual_json_what_it_sees_in_the_original";
+    let Some(answers) = query_all(test, &all) else { return };
+    let mut answers = answers.into_iter();
+    for (name, _, formats, _, rows, _) in cases {
+        let expected = answers.next().unwrap();
+        assert_eq!(expected.len(), rows, "{name}: {expected:?}");
+        for format in formats {
+            assert_eq!(answers.next().unwrap(), expected, "{name} as {format}");
+        }
+    }
+}
+
+/// All that could be read of a malformed trace is written, and the exit code says that it was not all.
+//= docs/import.md#json
+//= docs/import.md#what-is-no-json
+#[test]
+fn what_could_be_read_of_malformed_json_is_written() {
+    let sandbox = Sandbox::new();
+    let good = [slice("a", 1, ""), slice("b", 2, "")].join(",\n");
+    let bad = format!(
+        "{{\"traceEvents\":[{good},\n{},\n{}]}}",
+        slice("c", 3, ",\"args\":{\"x\":}"),
+        slice("d", 4, "")
+    );
+    let place = "trace: line 3, column 75: expected value in ";
+    let malformed = "trace: bad.json: 1 of its events are malformed; what could be read is converted";
+    let stops = format!("[{good}\n}}, {good}]");
+    let stopped =
+        "trace: bad.json: line 3, column 1: expected an event, found '}'; what comes before is converted";
+    let cut = format!("{{\"traceEvents\":[{good},{}", &slice("c", 3, "")[..40]);
+    for (text, events, code, said) in [
+        (&bad, 3, 1, &[place, malformed][..]),
+        (&stops, 2, 1, &[stopped]),
+        (&cut, 2, 0, &["trace: the file is cut off"]),
+    ] {
+        std::fs::write(sandbox.file("bad.json"), text).unwrap();
+        for target in
+            [&["out.fxt"][..], &["out.pftrace"], &["--to", "chrome", "out.json"], &["--to", "csv", "tables"]]
+        {
+            let output = target.last().unwrap();
+            let [options @ .., _] = target else { unreachable!() };
+            let converted = sandbox.trace([&["convert"], options, &["bad.json", output]].concat());
+            let stderr = String::from_utf8_lossy(&converted.stderr).into_owned();
+            assert_eq!(converted.status.code(), Some(code), "{output}: {stderr}");
+            // Tables are all there, or none is.
+            if *output == "tables" {
+                let is_there = sandbox.file("tables").exists();
+                assert_eq!(is_there, !std::ptr::eq(text, &stops), "{stderr}");
+                let _ = std::fs::remove_dir_all(sandbox.file("tables"));
+                continue;
+            }
+            for words in said {
+                assert!(stderr.lines().any(|line| line.starts_with(words)), "{output}: {words} in {stderr}");
+            }
+            if *output == "out.fxt" {
+                let counted =
+                    sandbox.trace(["query", "--output", "csv", "SELECT count(*) FROM slices", "out.fxt"]);
+                assert_eq!(counted.stdout, format!("count(*)\n{events}\n").into_bytes(), "{text}");
+            }
+            std::fs::remove_file(sandbox.file(output)).unwrap();
+        }
+        let checked = sandbox.trace(["check", "bad.json"]).status.code();
+        assert_eq!(checked, Some(if std::ptr::eq(text, &stops) { 2 } else { code }), "{text}");
+    }
+}
+
+/// Catapult takes threads of priority 0 for idle ones: those without a priority must not get it.
+//= docs/import.md#beside-the-events
+#[test]
+fn catapult_sees_the_switches_of_a_file_without_priorities() {
+    let sandbox = Sandbox::new();
+    let switch = |ts: u32, out: u32, into: u32| {
+        format!(
+            r#"{{"ph":"k","ts":{ts},"cpu":0,"out":{{"pid":1,"tid":{out},"state":3}},"in":{{"pid":1,"tid":{into}}}}}"#
+        )
+    };
+    let thread = |tid: u32| format!(r#"{{"ph":"t","pid":1,"tid":{tid},"name":"thread {tid}"}}"#);
+    let events =
+        [thread(2), thread(3), switch(1, 2, 3), switch(2, 3, 2), switch(3, 2, 3), switch(4, 3, 2)].join(",");
+    let original = sandbox.file("original.json");
+    let json =
+        format!(r#"{{"traceEvents":[],"systemTraceEvents":{{"type":"fuchsia","events":[{events}]}}}}"#);
+    std::fs::write(&original, json).unwrap();
+    let output = sandbox.trace(["convert", "--to", "catapult", "original.json", "converted.json"]);
+    assert!(output.status.success(), "{output:?}");
+    let test = "catapult_sees_the_switches_of_a_file_without_priorities";
+    for file in [original, sandbox.file("converted.json")] {
+        let Some(found) = count(test, &file) else { return };
+        assert_eq!(found["cpuSlices"], 3, "{file:?}: {found}");
+        assert_eq!(found["warnings"], serde_json::json!([]), "{file:?}");
+    }
 }

@@ -37,18 +37,18 @@ pub fn run(input: &Path, output: &Path, options: &Convert, filter: Filter) -> Re
     converted.summary.iter().for_each(|summary| tell(summary, "a table"));
     converted.check(options.strict)?;
     folder.finish().map_err(|error| failed(&error))?;
-    let events = converted.summary.map_or(0, |summary| summary.events);
+    let events = converted.summary.as_ref().map_or(0, |summary| summary.events);
     say!("trace: {events} events in {} tables in {}", TABLES.len(), output.display());
-    Ok(())
+    converted.check_input(input)
 }
 
 fn convert(input: &Path, folder: &Folder, is_parquet: bool, filter: Filter) -> Result<Converted, Problem> {
     let (scanned, bar) = input::scan(input, "converting").map_err(Problem::Failure)?;
-    let report = scanned.report.clone();
+    let import = scanned.report.clone();
     let summary = write(scanned, folder, is_parquet, filter);
     bar.finish_and_clear();
     let summary = summary.map_err(|error| Problem::of_conversion(input, error))?;
-    Ok(Converted { summary: Some(summary), lost_on_import: report.left_out() })
+    Ok(Converted { summary: Some(summary), import })
 }
 
 fn file(folder: &Folder, name: &str, suffix: &str) -> io::Result<BufWriter<File>> {

@@ -6,6 +6,8 @@ use std::io::Read;
 const CHUNK_BYTES: usize = 256 << 10;
 /// Largest value that is taken as one: an event, not a list of them.
 const MAX_VALUE_BYTES: usize = 64 << 20;
+/// What some programs begin text in UTF-8 with.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Where something is, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +82,15 @@ impl<R: Read> Scanner<R> {
         self.start += length;
     }
 
+    /// Goes behind a byte order mark at the beginning.
+    pub fn pass_byte_order_mark(&mut self) -> Result<(), ImportError> {
+        while self.buffered().len() < BYTE_ORDER_MARK.len() && self.fill()? {}
+        if self.buffered().starts_with(BYTE_ORDER_MARK) {
+            self.start += BYTE_ORDER_MARK.len();
+        }
+        Ok(())
+    }
+
     /// The next byte that is no white space, which stays; none at the end.
     pub fn peek(&mut self) -> Result<Option<u8>, ImportError> {
         loop {
@@ -119,17 +130,43 @@ impl<R: Read> Scanner<R> {
             match state.go_on(&self.buffer[self.start..], self.is_at_end) {
                 Some(Extent::Whole(length)) => break length,
                 Some(Extent::Cut) => return Ok(None),
-                None if self.buffer.len() - self.start > MAX_VALUE_BYTES => {
-                    return Err(self.error("a value of more than 64 MiB"));
-                }
-                None => {
-                    self.fill()?;
-                }
+                None => self.fill_value()?,
             }
         };
         let start = self.start;
         self.pass(length);
         Ok(Some((place, &self.buffer[start..start + length])))
+    }
+
+    /// Goes behind the next value, of any size; false where the text ends before the value does.
+    pub fn pass_value(&mut self) -> Result<bool, ImportError> {
+        if self.peek()?.is_none() {
+            return Ok(false);
+        }
+        let mut state = State::default();
+        loop {
+            match state.go_on(self.buffered(), self.is_at_end) {
+                Some(Extent::Whole(length)) => {
+                    self.pass(length);
+                    return Ok(true);
+                }
+                Some(Extent::Cut) => return Ok(false),
+                None => {
+                    if state.is_within() {
+                        self.pass(std::mem::take(&mut state.at));
+                    }
+                    self.fill_value()?;
+                }
+            }
+        }
+    }
+
+    /// Reads more of a value.
+    fn fill_value(&mut self) -> Result<(), ImportError> {
+        if self.buffered().len() > MAX_VALUE_BYTES {
+            return Err(self.error("a value of more than 64 MiB"));
+        }
+        self.fill().map(|_| ())
     }
 }
 
@@ -142,6 +179,11 @@ struct State {
 }
 
 impl State {
+    /// What ends the value is still to come.
+    fn is_within(&self) -> bool {
+        self.depth > 0 || self.is_in_string
+    }
+
     /// None where more has to be read.
     fn go_on(&mut self, bytes: &[u8], is_at_end: bool) -> Option<Extent> {
         while let Some(byte) = bytes.get(self.at).copied() {
@@ -182,7 +224,7 @@ impl State {
         }
         match is_at_end {
             // A number or a word may end the text.
-            true if self.depth == 0 && !self.is_in_string && self.at > 0 => Some(Extent::Whole(self.at)),
+            true if !self.is_within() && self.at > 0 => Some(Extent::Whole(self.at)),
             true => Some(Extent::Cut),
             false => None,
         }
@@ -226,6 +268,25 @@ mod tests {
     fn what_is_cut_off_is_no_value() {
         for text in ["{\"a\":1", "[1,2", "\"abc", "\"abc\\", "{\"a\":\"}"] {
             assert!(Scanner::new(text.as_bytes()).value().unwrap().is_none(), "{text}");
+            assert!(!Scanner::new(text.as_bytes()).pass_value().unwrap(), "{text}");
+            assert!(!Scanner::new(Trickle(text.as_bytes())).pass_value().unwrap(), "{text}");
         }
+    }
+
+    #[test]
+    fn values_that_do_not_count_are_passed_however_large_they_are() {
+        for value in ["{\"a\":\"}\\\"]\",\"b\":[1,{}]}", "\"x\\\\,\"", "-12.5e3", "null", "[]"] {
+            let text = format!("\n {value},7");
+            let mut scanner = Scanner::new(Trickle(text.as_bytes()));
+            assert!(scanner.pass_value().unwrap(), "{value}");
+            assert_eq!(scanner.place, Place { line: 2, column: 2 + value.len() as u64 });
+            assert!(scanner.take(b',').unwrap(), "{value}");
+        }
+        let bytes = MAX_VALUE_BYTES + 2 * CHUNK_BYTES;
+        let mut scanner =
+            Scanner::new(b"\"".chain(std::io::repeat(b'x').take(bytes as u64)).chain(&b"\",7"[..]));
+        assert!(scanner.pass_value().unwrap());
+        assert!(scanner.buffer.capacity() < 4 * CHUNK_BYTES);
+        assert_eq!(scanner.peek().unwrap(), Some(b','));
     }
 }

@@ -69,6 +69,7 @@ pub(super) struct Writer<W> {
     order: Order,
     events: u64,
     skipped: BTreeMap<String, u64>,
+    malformed: u64,
     warnings: u64,
     first_warnings: Vec<String>,
     unread: u64,
@@ -87,6 +88,7 @@ impl<W: Write> Writer<W> {
             order: Order::AsTheyAre,
             events: 0,
             skipped: BTreeMap::new(),
+            malformed: 0,
             warnings: 0,
             first_warnings: Vec::new(),
             unread: 0,
@@ -148,6 +150,19 @@ impl<W: Write> Writer<W> {
         }
     }
 
+    /// The same with something that is told before the others.
+    pub fn warn_first(&mut self, what: impl Into<String>) {
+        self.warnings += 1;
+        self.first_warnings.truncate(MAX_WARNINGS - 1);
+        self.first_warnings.insert(0, what.into());
+    }
+
+    /// Remarks something that is not well-formed.
+    pub fn malformed(&mut self, what: impl Into<String>) {
+        self.malformed += 1;
+        self.warn(what);
+    }
+
     /// Writes what waits, if it is much.
     pub fn flush_if_full(&mut self) -> io::Result<()> {
         if let Order::Sorted(sorter, _) = &mut self.order {
@@ -193,6 +208,7 @@ impl<W: Write> Writer<W> {
             events: self.events,
             skipped: self.skipped.into_iter().collect(),
             remarks: Vec::new(),
+            malformed: self.malformed,
             warnings: self.warnings,
             first_warnings: self.first_warnings,
             unread: self.unread,

@@ -1,23 +1,20 @@
-//! One event of a JSON trace, and what comes beside the events.
+//! One event of a JSON trace.
 //= docs/import.md#events
 
 use super::number::{id, nanos};
+use super::system::NamedThreads;
+use crate::import::ImportError;
 use crate::import::waiting::Waiting;
-use crate::import::writer::{FLOW, Writer, thread_ref};
+use crate::import::writer::{FLOW, Writer};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 use std::io::Write;
-use trace_format::argument::{Argument, ArgumentValue, Arguments};
+use trace_format::argument::{Argument, ArgumentValue};
 use trace_format::event::{EventKind, Scope};
-use trace_format::record::Record;
-use trace_format::refs::ThreadRef;
-use trace_format::scheduling::{
-    INCOMING_WEIGHT_ARGUMENT, OUTGOING_WEIGHT_ARGUMENT, Scheduling, ThreadState, WEIGHT_ARGUMENT,
-};
-use trace_format::units::{Koid, ThreadKoid, Ticks};
+use trace_format::units::{Koid, Ticks};
 use trace_linux::{Records, hash, inline};
 use trace_reader::Thread;
 
@@ -137,24 +134,54 @@ impl<'de> Deserialize<'de> for Members<'de> {
 struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Text, or the text of another value.
-fn text(raw: &str) -> Cow<'_, str> {
-    let plain = raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-    if let Some(plain) = plain.filter(|plain| !plain.contains('\\')) {
-        return Cow::Borrowed(plain);
+fn text(raw: &str) -> Result<Cow<'_, str>, serde_json::Error> {
+    let Some(text) = raw.strip_prefix('"') else {
+        return Ok(Cow::Borrowed(raw));
+    };
+    match text.strip_suffix('"').filter(|plain| !plain.contains('\\')) {
+        Some(plain) => Ok(Cow::Borrowed(plain)),
+        None => serde_json::from_str::<Borrowed<'_>>(raw).map(|text| text.0),
     }
-    let found: Result<Borrowed<'_>, _> = serde_json::from_str(raw);
-    found.map_or(Cow::Borrowed(raw), |text| text.0)
+}
+
+/// What of an entry is text, without its escapes.
+struct Texts<'a> {
+    category: Cow<'a, str>,
+    name: Cow<'a, str>,
+    /// Of each argument that counts; none where it is something else.
+    arguments: Vec<Option<Cow<'a, str>>>,
+}
+
+impl<'a> Texts<'a> {
+    fn of(entry: &Entry<'a>) -> Result<Self, serde_json::Error> {
+        let text_or_empty = |raw: Option<&'a str>| raw.map_or(Ok(Cow::default()), text);
+        let arguments = entry.args.iter().take(MAX_ARGUMENTS);
+        let arguments = arguments.map(|(_, raw)| raw.starts_with('"').then(|| text(raw)).transpose());
+        Ok(Self {
+            category: text_or_empty(entry.cat)?,
+            name: text_or_empty(entry.name)?,
+            arguments: arguments.collect::<Result<_, _>>()?,
+        })
+    }
 }
 
 pub(super) struct Importer<W> {
     pub writer: Writer<W>,
     /// Ends of flows that go to their thread's next slice.
     waiting: Waiting,
+    pub named_threads: NamedThreads,
+    /// Objects in lists of events so far.
+    pub objects: u64,
+    /// One of them is an event.
+    pub has_phases: bool,
+    /// Something of the file is in the archive.
+    pub has_any: bool,
 }
 
 impl<W: Write> Importer<W> {
     pub fn new(writer: Writer<W>) -> Self {
-        Self { writer, waiting: Waiting::default() }
+        let (waiting, named_threads) = (Waiting::default(), NamedThreads::default());
+        Self { writer, waiting, named_threads, objects: 0, has_phases: false, has_any: false }
     }
 
     /// Writes what waits for a slice that never came.
@@ -195,10 +222,14 @@ impl<W: Write> Importer<W> {
         text_of_event: &[u8],
         at: Option<u64>,
     ) -> Result<(), serde_json::Error> {
+        // Before anything is written or counted.
+        let texts = Texts::of(entry)?;
         let thread = Thread { process: Self::koid(entry.pid), thread: Self::koid(entry.tid) };
         let phase = entry.ph.as_deref().unwrap_or_default();
+        self.objects += 1;
+        self.has_phases |= !phase.is_empty();
         if phase == "M" {
-            self.metadata(entry, thread);
+            self.metadata(entry, &texts, thread);
             return Ok(());
         }
         let is_late = at.is_some();
@@ -236,12 +267,15 @@ impl<W: Write> Importer<W> {
             "t" => EventKind::FlowStep { id: own_id() },
             "f" => EventKind::FlowEnd { id: own_id() },
             other => {
-                self.writer.skip(format!("events of phase {other:?}"));
+                let is_phase = other.chars().nth(1).is_none();
+                self.writer.skip(match is_phase {
+                    true => format!("events of phase {other:?}"),
+                    false => "events of other phases".to_owned(),
+                });
                 return Ok(());
             }
         };
-        let (name, category) = (entry.name.map(text), entry.cat.map(text));
-        self.write(at, thread, (category, name), kind, &entry.args);
+        self.write(at, thread, &texts, kind, entry);
         if let Some(id) = entry.bind_id.map(id) {
             let flow = match (entry.flow_in, entry.flow_out) {
                 (false, true) => Some(EventKind::FlowBegin { id }),
@@ -257,22 +291,12 @@ impl<W: Write> Importer<W> {
         }
     }
 
-    fn write(
-        &mut self,
-        at: u64,
-        thread: Thread,
-        (category, name): (Option<Cow<'_, str>>, Option<Cow<'_, str>>),
-        kind: EventKind,
-        members: &[(Cow<'_, str>, &str)],
-    ) {
-        for _ in members.iter().skip(MAX_ARGUMENTS) {
+    fn write(&mut self, at: u64, thread: Thread, texts: &Texts<'_>, kind: EventKind, entry: &Entry<'_>) {
+        for _ in entry.args.iter().skip(MAX_ARGUMENTS) {
             self.writer.skip("arguments beyond the fifteenth");
         }
-        let members = &members[..members.len().min(MAX_ARGUMENTS)];
-        let texts: Vec<Option<Cow<'_, str>>> =
-            members.iter().map(|(_, raw)| raw.starts_with('"').then(|| text(raw))).collect();
-        let mut arguments = Vec::with_capacity(members.len());
-        for ((name, raw), text) in members.iter().zip(&texts) {
+        let mut arguments = Vec::with_capacity(texts.arguments.len());
+        for ((name, raw), text) in entry.args.iter().zip(&texts.arguments) {
             let name = self.writer.string(name.as_bytes());
             let value = match text {
                 Some(text) => ArgumentValue::String(self.writer.string(text.as_bytes())),
@@ -280,144 +304,30 @@ impl<W: Write> Importer<W> {
             };
             arguments.push(Argument { name, value });
         }
-        let (category, name) = (category.unwrap_or_default(), name.unwrap_or_default());
-        self.writer.event(at, thread, category.as_bytes(), name.as_bytes(), kind, &arguments);
+        self.has_any = true;
+        self.writer.event(at, thread, texts.category.as_bytes(), texts.name.as_bytes(), kind, &arguments);
     }
 
     /// Names of processes and threads.
-    fn metadata(&mut self, entry: &Entry<'_>, thread: Thread) {
-        let what = entry.name.map(text).unwrap_or_default();
-        let name = entry.args.iter().find(|(key, _)| key == "name");
-        let name = name.filter(|(_, raw)| raw.starts_with('"')).map(|(_, raw)| text(raw));
-        match (what.as_ref(), name) {
+    fn metadata(&mut self, entry: &Entry<'_>, texts: &Texts<'_>, thread: Thread) {
+        let arguments = entry.args.iter().zip(&texts.arguments);
+        let name = arguments.filter(|((key, _), _)| key == "name").find_map(|(_, name)| name.as_deref());
+        self.has_any |= name.is_some();
+        match (&*texts.name, name) {
             ("process_name", Some(name)) => self.writer.name_process(thread.process, name.as_bytes()),
             ("thread_name", Some(name)) => self.writer.name_thread(thread, name.as_bytes()),
             (other, _) => self.writer.skip(format!("metadata {other}")),
         }
     }
 
-    /// What stands beside the events.
-    //= docs/import.md#beside-the-events
-    pub fn member(&mut self, name: &str, value: &[u8]) -> Result<(), serde_json::Error> {
-        match name {
-            "systemTraceEvents" if value.starts_with(b"{") => {
-                #[derive(Deserialize)]
-                struct System<'a> {
-                    #[serde(borrow, default)]
-                    events: Vec<SystemEvent<'a>>,
-                }
-
-                let system: System<'_> = serde_json::from_slice(value)?;
-                system.events.iter().for_each(|event| self.system_event(event));
-            }
-            "displayTimeUnit" => {}
-            other => self.writer.skip(format!("member {other}")),
+    /// Counts an event that is no JSON as it stands.
+    //= docs/import.md#what-is-no-json
+    pub fn malformed(&mut self, error: &ImportError, is_kept: bool) {
+        if !is_kept {
+            self.writer.skip("events that cannot be read");
         }
-        Ok(())
-    }
-
-    /// What the scheduler did; with process numbers it is of the older kind.
-    fn scheduling(&mut self, event: &SystemEvent<'_>) {
-        let Some(timestamp) = event.ts.and_then(|ts| nanos(ts.get())).map(Ticks) else {
-            return self.writer.skip("scheduling without a time that can be expressed");
-        };
-        let weight = |name: &'static str, weight: Option<i32>| {
-            weight
-                .map(|weight| Argument { name: inline(name.as_bytes()), value: ArgumentValue::Int32(weight) })
-        };
-        let cpu = event.cpu;
-        let is_written = match (&event.out, &event.r#in) {
-            (Some(out), Some(into)) if out.pid.is_some() => self.writer.at(
-                timestamp.0,
-                &Record::Scheduling(Scheduling::LegacyContextSwitch {
-                    timestamp,
-                    cpu: u8::try_from(cpu).unwrap_or(u8::MAX),
-                    outgoing_state: ThreadState(out.state),
-                    outgoing: out.thread(),
-                    incoming: into.thread(),
-                    outgoing_priority: u8::try_from(out.prio.unwrap_or(0)).unwrap_or(0),
-                    incoming_priority: u8::try_from(into.prio.unwrap_or(0)).unwrap_or(0),
-                }),
-            ),
-            (Some(out), Some(into)) => {
-                let weights =
-                    [weight(OUTGOING_WEIGHT_ARGUMENT, out.prio), weight(INCOMING_WEIGHT_ARGUMENT, into.prio)];
-                let weights: Vec<_> = weights.into_iter().flatten().collect();
-                self.writer.at(
-                    timestamp.0,
-                    &Record::Scheduling(Scheduling::ContextSwitch {
-                        timestamp,
-                        cpu,
-                        outgoing_state: ThreadState(out.state),
-                        outgoing: ThreadKoid(Koid(out.tid)),
-                        incoming: ThreadKoid(Koid(into.tid)),
-                        arguments: Arguments::from_slice(&weights),
-                    }),
-                )
-            }
-            _ => {
-                let weights: Vec<_> = weight(WEIGHT_ARGUMENT, event.prio).into_iter().collect();
-                self.writer.at(
-                    timestamp.0,
-                    &Record::Scheduling(Scheduling::ThreadWakeup {
-                        timestamp,
-                        cpu,
-                        thread: ThreadKoid(Koid(event.tid)),
-                        arguments: Arguments::from_slice(&weights),
-                    }),
-                )
-            }
-        };
-        if !is_written {
-            self.writer.skip("scheduling that cannot be expressed");
-        }
-    }
-
-    fn system_event(&mut self, event: &SystemEvent<'_>) {
-        let name = event.name.as_deref().unwrap_or_default().as_bytes();
-        let thread = Thread { process: Koid(event.pid), thread: Koid(event.tid) };
-        match event.ph.as_ref() {
-            "p" => self.writer.name_process(thread.process, name),
-            "t" => self.writer.name_thread(thread, name),
-            "k" | "w" => self.scheduling(event),
-            other => self.writer.skip(format!("system events of phase {other:?}")),
-        }
-    }
-}
-
-/// One of Fuchsia's system events.
-#[derive(Deserialize)]
-struct SystemEvent<'a> {
-    #[serde(borrow)]
-    ph: Cow<'a, str>,
-    #[serde(borrow)]
-    name: Option<Cow<'a, str>>,
-    #[serde(default)]
-    pid: u64,
-    #[serde(default)]
-    tid: u64,
-    #[serde(borrow)]
-    ts: Option<&'a RawValue>,
-    #[serde(default)]
-    cpu: u16,
-    prio: Option<i32>,
-    out: Option<Side>,
-    r#in: Option<Side>,
-}
-
-/// A thread that ran, or runs.
-#[derive(Deserialize)]
-struct Side {
-    pid: Option<u64>,
-    tid: u64,
-    #[serde(default)]
-    state: u8,
-    prio: Option<i32>,
-}
-
-impl Side {
-    fn thread(&self) -> ThreadRef {
-        thread_ref(Thread { process: Koid(self.pid.unwrap_or(0)), thread: Koid(self.tid) })
+        let fate = if is_kept { "" } else { ": left out" };
+        self.writer.malformed(format!("{error}{fate}"));
     }
 }
 

@@ -62,65 +62,12 @@ fn containers_may_be_cut_off_and_have_a_comma_too_many() {
         (format!("{{\"otherData\":{{\"a\":[1]}},\"traceEvents\":[{event},]"), 1, true),
         (format!("{{\"traceEvents\":{}}}", serde_json::to_string(&format!("[{event}]")).unwrap()), 1, false),
         ("[]".to_owned(), 0, false),
+        ("{\"traceEvents\":[]}".to_owned(), 0, false),
     ] {
         let (archive, summary) = imported(&text);
         assert_eq!((summary.events, summary.warnings), (events, u64::from(is_cut)), "{text}");
         assert_eq!(lines(&archive).len() as u64, events);
     }
-}
-
-//= docs/import.md#json
-#[test]
-fn bad_json_is_named_with_its_line_and_column_and_what_came_before_is_kept() {
-    let good = r#"{"ph":"i","ts":1,"pid":5,"tid":6,"name":"n","cat":"c"}"#;
-    for (text, kept, place) in [
-        (format!("[{good},\n {good},\n  {{\"ph\":}}]"), 2, "line 3, column 9: expected value"),
-        (format!("[{good},\n x]"), 1, "line 2, column 2: expected an event, found 'x'"),
-        ("once upon a time".to_owned(), 0, "line 1, column 1: expected [ or {"),
-        (String::new(), 0, "line 1, column 1: the file is empty"),
-        (format!("{{\"traceEvents\" [{good}]}}"), 0, "line 1, column 16: expected : behind \"traceEvents\""),
-        (
-            format!("{{\"traceEvents\":[{good}],\n\n5}}"),
-            1,
-            "line 3, column 1: expected a member's name, found '5'",
-        ),
-    ] {
-        let mut archive = Vec::new();
-        let error = import(text.as_bytes(), &mut archive).unwrap_err().to_string();
-        assert!(error.starts_with(place), "{error}");
-        assert_eq!(lines(&archive).len(), kept, "{text}");
-    }
-}
-
-//= docs/import.md#beside-the-events
-#[test]
-fn names_and_the_scheduler_come_along() {
-    let text = r#"{"traceEvents":[
-        {"ph":"M","pid":9,"name":"process_name","args":{"name":"shell"}},
-        {"ph":"M","pid":9,"tid":10,"name":"thread_name","args":{"name":"main"}},
-        {"ph":"M","pid":9,"name":"process_sort_index","args":{"sort_index":1}},
-        {"ph":"P","pid":9,"ts":1}],
-        "systemTraceEvents":{"type":"fuchsia","events":[
-        {"ph":"p","pid":1,"name":"init"},{"ph":"t","pid":1,"tid":2,"name":"t"},
-        {"ph":"k","ts":3.0,"cpu":0,"out":{"tid":9,"state":3,"prio":20},"in":{"tid":10,"prio":-2147483648}},
-        {"ph":"k","ts":3.0,"cpu":1,"out":{"pid":1,"tid":9,"state":2,"prio":0},"in":{"pid":1,"tid":10,"prio":20}},
-        {"ph":"w","ts":4.0,"cpu":1,"tid":9,"prio":20}]},"stackFrames":{}}"#;
-    let (archive, summary) = imported(text);
-    let found = lines(&archive);
-    for (line, words) in found.iter().zip([
-        "#9 \"shell\"",
-        "#10 \"main\"",
-        "#1 \"init\"",
-        "#2 \"t\"",
-        "outgoing_weight=20i32",
-        "context-switch",
-        "weight=20i32",
-    ]) {
-        assert!(line.contains(words), "{line}: {words}");
-    }
-    assert_eq!(found.len(), 7);
-    let skipped = ["events of phase \"P\"", "member stackFrames", "metadata process_sort_index"];
-    assert_eq!(summary.skipped, skipped.map(|what| (what.to_owned(), 1)));
 }
 
 /// What Fuchsia's and Chrome's dialects have of an archive comes back: every event, argument and nanosecond.
@@ -187,4 +134,6 @@ fn slices_may_tell_of_flows() {
     );
 }
 
+mod damaged;
 mod round_trip;
+mod system;

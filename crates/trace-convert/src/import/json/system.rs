@@ -1,0 +1,174 @@
+//! What comes beside the events: names and the scheduler's work as Fuchsia's exporter writes them, and
+//! members that an archive has nothing for.
+//= docs/import.md#beside-the-events
+
+use super::entry::Importer;
+use super::number::nanos;
+use crate::import::writer::thread_ref;
+use foldhash::HashSet;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::io::Write;
+use trace_format::argument::{Argument, ArgumentValue, Arguments};
+use trace_format::record::Record;
+use trace_format::scheduling::{
+    INCOMING_WEIGHT_ARGUMENT, OUTGOING_WEIGHT_ARGUMENT, Scheduling, ThreadState, WEIGHT_ARGUMENT,
+};
+use trace_format::units::{Koid, ThreadKoid, Ticks};
+use trace_linux::{Records, inline};
+use trace_reader::Thread;
+
+/// Members of the format that an archive has nothing for.
+const MEMBERS: [&str; 11] = [
+    "androidProcessDump",
+    "cgroupDump",
+    "controllerTraceDataKey",
+    "metadata",
+    "otherData",
+    "powerTraceAsString",
+    "samples",
+    "stackFrames",
+    "systemTraceEvents",
+    "traceAnnotations",
+    "traceEvents",
+];
+
+/// So many threads with names are remembered.
+const MAX_NAMED_THREADS: usize = 1 << 20;
+
+/// Threads whose names came with their processes.
+#[derive(Debug, Default)]
+pub(super) struct NamedThreads(HashSet<Thread>);
+
+impl NamedThreads {
+    /// Remembers a thread; false if it is known, or one too many.
+    fn insert(&mut self, thread: Thread) -> bool {
+        self.0.len() < MAX_NAMED_THREADS && self.0.insert(thread)
+    }
+}
+
+impl<W: Write> Importer<W> {
+    /// A member of the document that has no events.
+    pub fn member(&mut self, name: &str) {
+        match name {
+            "displayTimeUnit" => {}
+            name if MEMBERS.contains(&name) => self.writer.skip(format!("member {name}")),
+            _ => self.writer.skip("members of other names"),
+        }
+    }
+
+    pub fn system_event(&mut self, text: &[u8]) -> Result<(), serde_json::Error> {
+        let event: SystemEvent<'_> = serde_json::from_slice(text)?;
+        let name = event.name.as_deref().unwrap_or_default().as_bytes();
+        let thread = Thread { process: Koid(event.pid), thread: Koid(event.tid) };
+        self.has_any = true;
+        match event.ph.as_ref() {
+            "p" => self.writer.name_process(thread.process, name),
+            "t" => {
+                self.named_threads.insert(thread);
+                self.writer.name_thread(thread, name);
+            }
+            "k" | "w" => self.scheduling(&event),
+            other => self.writer.skip(format!("system events of phase {other:?}")),
+        }
+        Ok(())
+    }
+
+    /// Keeps the process that a switch tells of a thread without a name: by an empty one, once.
+    fn tell_process(&mut self, side: &Side) {
+        if side.pid.is_some_and(|pid| pid != 0) && self.named_threads.insert(side.thread()) {
+            self.writer.name_thread(side.thread(), b"");
+        }
+    }
+
+    /// What the scheduler did.
+    fn scheduling(&mut self, event: &SystemEvent<'_>) {
+        let Some(timestamp) = event.ts.and_then(|ts| nanos(ts.get())).map(Ticks) else {
+            return self.writer.skip("scheduling without a time that can be expressed");
+        };
+        let weight = |name: &'static str, weight: Option<i32>| {
+            weight
+                .map(|weight| Argument { name: inline(name.as_bytes()), value: ArgumentValue::Int32(weight) })
+        };
+        let cpu = event.cpu;
+        let weights = match (&event.out, &event.r#in) {
+            (Some(out), Some(into)) => {
+                [weight(OUTGOING_WEIGHT_ARGUMENT, out.prio), weight(INCOMING_WEIGHT_ARGUMENT, into.prio)]
+            }
+            _ => [weight(WEIGHT_ARGUMENT, event.prio), None],
+        };
+        let weights: Vec<_> = weights.into_iter().flatten().collect();
+        let arguments = Arguments::from_slice(&weights);
+        let scheduling = match (&event.out, &event.r#in) {
+            (Some(out), Some(into)) => legacy_switch(timestamp, cpu, out, into).unwrap_or_else(|| {
+                self.tell_process(out);
+                self.tell_process(into);
+                Scheduling::ContextSwitch {
+                    timestamp,
+                    cpu,
+                    outgoing_state: ThreadState(out.state),
+                    outgoing: ThreadKoid(Koid(out.tid)),
+                    incoming: ThreadKoid(Koid(into.tid)),
+                    arguments,
+                }
+            }),
+            _ => Scheduling::ThreadWakeup { timestamp, cpu, thread: ThreadKoid(Koid(event.tid)), arguments },
+        };
+        if !self.writer.at(timestamp.0, &Record::Scheduling(scheduling)) {
+            self.writer.skip("scheduling that cannot be expressed");
+        }
+    }
+}
+
+/// The older record, which has processes, and always has priorities: none where one is missing or has no
+/// room.
+fn legacy_switch(timestamp: Ticks, cpu: u16, out: &Side, into: &Side) -> Option<Scheduling<'static>> {
+    let priority = |side: &Side| u8::try_from(side.prio?).ok();
+    out.pid?;
+    Some(Scheduling::LegacyContextSwitch {
+        timestamp,
+        cpu: u8::try_from(cpu).ok()?,
+        outgoing_state: ThreadState(out.state),
+        outgoing: thread_ref(out.thread()),
+        incoming: thread_ref(into.thread()),
+        outgoing_priority: priority(out)?,
+        incoming_priority: priority(into)?,
+    })
+}
+
+/// One of Fuchsia's system events.
+#[derive(Deserialize)]
+struct SystemEvent<'a> {
+    #[serde(borrow)]
+    ph: Cow<'a, str>,
+    #[serde(borrow)]
+    name: Option<Cow<'a, str>>,
+    #[serde(default)]
+    pid: u64,
+    #[serde(default)]
+    tid: u64,
+    #[serde(borrow)]
+    ts: Option<&'a RawValue>,
+    #[serde(default)]
+    cpu: u16,
+    prio: Option<i32>,
+    out: Option<Side>,
+    r#in: Option<Side>,
+}
+
+/// A thread that ran, or runs.
+#[derive(Deserialize)]
+struct Side {
+    pid: Option<u64>,
+    tid: u64,
+    #[serde(default)]
+    state: u8,
+    prio: Option<i32>,
+}
+
+impl Side {
+    fn thread(&self) -> Thread {
+        Thread { process: Koid(self.pid.unwrap_or(0)), thread: Koid(self.tid) }
+    }
+}

@@ -1,0 +1,183 @@
+//! Documents that are cut off, not quite JSON, or no traces.
+
+use super::*;
+
+/// Each document ends somewhere: in the events, before or behind them, within a name or a number.
+//= docs/import.md#json
+#[test]
+fn a_document_cut_off_anywhere_has_the_events_before_the_cut() {
+    let event =
+        |ts: u32| format!(r#"{{"ph":"i","ts":{ts},"pid":5,"tid":6,"name":"n\"","args":{{"a":[{ts}]}}}}"#);
+    let events = [event(1), event(2), event(3)].join(",\n");
+    let switch = r#"{"ph":"k","ts":4,"cpu":0,"out":{"tid":9,"state":3},"in":{"tid":10}}"#;
+    let system = format!(r#""systemTraceEvents":{{"type":"fuchsia","events":[{switch},{switch}]}}"#);
+    for whole in [
+        format!(r#"{{"displayTimeUnit":"ns","traceEvents":[{events}],"otherData":{{"a":12}}}}"#),
+        format!(r#"{{"otherData":{{"b":"]"}},"traceEvents":[{events}],{system}}}"#),
+        format!("[{events}]"),
+    ] {
+        let (archive, summary) = imported(&whole);
+        let all = lines(&archive);
+        assert_eq!((summary.warnings, summary.events), (0, 3));
+        // Where an event ends.
+        let ends: Vec<usize> = [(event(1)), event(2), event(3)]
+            .iter()
+            .map(|event| whole.find(event).unwrap() + event.len())
+            .chain(whole.match_indices(switch).map(|(at, _)| at + switch.len()))
+            .collect();
+        assert_eq!(ends.len(), all.len());
+        for cut in 1..whole.len() {
+            let text = &whole[..cut];
+            let (archive, summary) = imported(text);
+            let expected = ends.iter().filter(|end| **end <= cut).count();
+            assert_eq!(lines(&archive), all[..expected], "{text}");
+            assert_eq!((summary.warnings, summary.malformed), (1, 0), "{text}");
+            assert_eq!(summary.first_warnings, ["the file is cut off"], "{text}");
+        }
+    }
+}
+
+/// An import that fails: what it says, and the records of the archive.
+fn failing(text: &[u8]) -> (String, usize) {
+    let mut archive = Vec::new();
+    let error = import(text, &mut archive).unwrap_err();
+    let events = match &error {
+        ImportError::Stopped { summary, .. } => summary.events,
+        _ => 0,
+    };
+    let lines = lines(&archive).len();
+    assert_eq!(events, lines as u64);
+    (error.to_string(), lines)
+}
+
+//= docs/import.md#what-is-no-json
+#[test]
+fn bad_json_outside_of_the_events_is_named_with_its_place_and_what_came_before_is_kept() {
+    let good = r#"{"ph":"i","ts":1,"pid":5,"tid":6,"name":"n","cat":"c"}"#;
+    for (text, kept, problem) in [
+        (format!("[{good},\n x]"), 1, "line 2, column 2: expected an event, found 'x'"),
+        ("once upon a time".to_owned(), 0, "line 1, column 1: expected [ or {"),
+        (String::new(), 0, "line 1, column 1: the file is empty"),
+        (format!("{{\"traceEvents\" [{good}]}}"), 0, "line 1, column 16: expected : behind \"traceEvents\""),
+        (
+            format!("{{\"traceEvents\":[{good}],\n\n5}}"),
+            1,
+            "line 3, column 1: expected a member's name, found '5'",
+        ),
+    ] {
+        assert_eq!(failing(text.as_bytes()), (problem.to_owned(), kept), "{text}");
+    }
+}
+
+//= docs/import.md#what-is-no-json
+#[test]
+fn bad_json_within_an_event_costs_at_most_that_event() {
+    let event = |ts: u32, more: &str| format!(r#"{{"ph":"i","ts":{ts},"pid":5,"tid":6,"name":"n"{more}}}"#);
+    let line = |ts: u32, more: &str| format!(r#"0.00000{ts}000 instant 5/6 "" "n" scope=thread{more}"#);
+    let cases: [(&[u8], Option<&str>, &str); 11] = [
+        (br#","args":{"a":1,}"#, Some(" {a=1i32}"), "column 59: trailing comma"),
+        (br#","args":{"a":NaN}"#, Some(r#" {a="NaN"}"#), "column 57: expected value"),
+        (br#","args":{"a":Infinity}"#, Some(r#" {a="Infinity"}"#), "column 57: expected value"),
+        (br#","args":{"a":-Infinity}"#, Some(r#" {a="-Infinity"}"#), "column 58: invalid number"),
+        (b",\"args\":{\"a\":\"\xff\"}", Some(" {a=\"\u{fffd}\"}"), "column 58: invalid unicode code point"),
+        (
+            br#","args":{"a":"\ud800x"}"#,
+            Some(" {a=\"\u{fffd}x\"}"),
+            "column 64: unexpected end of hex escape",
+        ),
+        (
+            br#","args":{"\udc00":1}"#,
+            Some(" {\"\u{fffd}\"=1i32}"),
+            "column 59: lone leading surrogate in hex escape",
+        ),
+        (b",\"args\":{\"a\":\"\tb\"}", Some(" {a=\"\\tb\"}"), "column 58: control character"),
+        (br#","args":{"a":}"#, None, "column 57: expected value"),
+        (br#","args":1x"#, None, "column 53: expected `,` or `}`"),
+        (br#","s":5"#, None, "column 49: invalid type: integer `5`, expected a string"),
+    ];
+    for (bad, kept, problem) in cases {
+        let before = format!("[{},\n{}", event(1, ""), event(2, "").trim_end_matches('}'));
+        let behind = format!("}},{}]", event(3, ""));
+        let text = [before.as_bytes(), bad, behind.as_bytes()].concat();
+        let shown = String::from_utf8_lossy(&text).into_owned();
+        let mut archive = Vec::new();
+        let summary = import(&text[..], &mut archive).unwrap();
+        let middle = kept.map(|more| line(2, more));
+        let expected: Vec<String> =
+            [Some(line(1, "")), middle, Some(line(3, ""))].into_iter().flatten().collect();
+        assert_eq!(lines(&archive), expected, "{shown}");
+        let left_out = kept.is_none().then(|| ("events that cannot be read".to_owned(), 1));
+        assert_eq!(summary.skipped, Vec::from_iter(left_out), "{shown}");
+        assert_eq!((summary.malformed, summary.warnings), (1, 1), "{shown}");
+        let told = &summary.first_warnings[0];
+        assert!(told.starts_with(&format!("line 2, {problem}")), "{told}");
+        assert_eq!(told.ends_with(": left out"), kept.is_none(), "{told}");
+    }
+}
+
+/// The first places are told, all are counted, and that the file is cut off is told as well.
+//= docs/import.md#what-is-no-json
+#[test]
+fn bad_events_are_counted_and_the_first_are_told() {
+    let good = r#"{"ph":"i","ts":1,"pid":5,"tid":6}"#;
+    let bad = r#"{"ph":"i","ts":}"#;
+    let (archive, summary) =
+        imported(&format!("{{\"traceEvents\":[{}", format!("\n{bad},{good},").repeat(1000)));
+    assert_eq!(lines(&archive).len(), 1000);
+    assert_eq!((summary.malformed, summary.warnings, summary.first_warnings.len()), (1000, 1001, 10));
+    assert_eq!(summary.first_warnings[0], "the file is cut off");
+    assert!(summary.first_warnings[1].starts_with("line 2, column 16: expected value"));
+    assert!(summary.first_warnings[9].starts_with("line 10, column 16: expected value"));
+}
+
+/// An end of a flow waits for its slice: what is wrong with it is told of its own place.
+#[test]
+fn a_bad_end_of_a_flow_does_not_spoil_its_slice() {
+    let (archive, summary) = imported(
+        r#"[{"ph":"f","ts":1,"pid":5,"tid":6,"id":1,"name":"\ud800"},
+        {"ph":"X","ts":2,"dur":1,"pid":5,"tid":6,"name":"x"}]"#,
+    );
+    assert_eq!(lines(&archive).len(), 2);
+    assert_eq!((summary.events, summary.malformed), (2, 1));
+    assert!(summary.first_warnings[0].starts_with("line 1, "), "{:?}", summary.first_warnings);
+}
+
+/// Members that do not count may be larger than any event.
+//= docs/import.md#json
+#[test]
+fn a_byte_order_mark_and_large_members_are_passed_over() {
+    let text = format!("\u{feff}{{\"metadata\":\"{}\",\"traceEvents\":[]}}", "x".repeat(70 << 20));
+    let (_, summary) = imported(&text);
+    assert_eq!(summary.skipped, [("member metadata".to_owned(), 1)]);
+}
+
+//= docs/import.md#what-is-no-trace
+#[test]
+fn what_is_no_trace_is_named() {
+    for (text, found) in [
+        (
+            r#"{"nodes":[{"id":1}],"startTime":1,"endTime":2,"samples":[1],"timeDeltas":[0]}"#,
+            "what looks like a CPU profile of V8 (.cpuprofile)",
+        ),
+        (
+            r#"{"snapshot":{},"nodes":[],"edges":[],"strings":[]}"#,
+            "what looks like a heap snapshot of V8 (.heapsnapshot)",
+        ),
+        (r#"{"log":{"version":"1.2","creator":{},"entries":[]}}"#, "what looks like an HTTP archive (HAR)"),
+        (r#"{"log":{"version":"1.2","cre"#, "what looks like an HTTP archive (HAR)"),
+        (
+            r#"{"name":"a","version":"1.0.0","dependencies":{}}"#,
+            "what looks like a package's description (package.json)",
+        ),
+        (r#"{"a":1,"b":[{"ph":"i"}]}"#, r#"an object without traceEvents but with "a", "b""#),
+        (
+            r#"{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":7}"#,
+            r#"an object without traceEvents but with "a", "b", "c", "d", "e" and 2 more"#,
+        ),
+        ("{}", "an object without traceEvents"),
+        (r#"[{"a":1},{"b":2}]"#, "objects in a list, 2 of them, without a phase (`ph`)"),
+        (r#"{"traceEvents":[{"a":1}]}"#, "objects in a list, 1 of them, without a phase (`ph`)"),
+    ] {
+        assert_eq!(failing(text.as_bytes()), (format!("expected a trace, found {found}"), 0), "{text}");
+    }
+}
