@@ -167,7 +167,7 @@ const SAMPLES: [Sample; 26] = [
     },
     Sample {
         name: "perfetto_flow_events_json_v2.json",
-        records: 26,
+        records: 28,
         events: 14,
         problems: &[],
         left_out: &[],
@@ -175,7 +175,7 @@ const SAMPLES: [Sample; 26] = [
     },
     Sample {
         name: "perfetto_json__json_all_slice_types.json",
-        records: 33,
+        records: 35,
         events: 9,
         problems: &[],
         left_out: &[],
@@ -183,11 +183,11 @@ const SAMPLES: [Sample; 26] = [
     },
     Sample {
         name: "perfetto_json__json_counter_args.json",
-        records: 26,
+        records: 21,
         events: 1,
-        problems: &[("empty-counter", 1)],
+        problems: &[],
         left_out: &[],
-        rows: [0, 0, 0, 0, 1, 0, 0, 0],
+        rows: [0, 0, 5, 0, 1, 0, 0, 0],
     },
     Sample {
         name: "perfetto_json__json_incomplete.json",
@@ -207,7 +207,7 @@ const SAMPLES: [Sample; 26] = [
     },
     Sample {
         name: "perfetto_json__string_ts_and_dur.json",
-        records: 9,
+        records: 11,
         events: 3,
         problems: &[],
         left_out: &[],

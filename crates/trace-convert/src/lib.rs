@@ -20,6 +20,12 @@ pub use filter::Filter;
 use std::io;
 use trace_reader::ReadError;
 
+/// Arguments with what a thread's own clock says at the beginning of an event, and how far it goes during the
+/// event, in nanoseconds.
+//= docs/import.md#thread-times
+const THREAD_TS: &str = "thread_ts";
+const THREAD_DUR: &str = "thread_dur";
+
 /// Why a conversion failed. What was written before is not a whole document.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -27,7 +27,7 @@ const ERRORS: Question = "SELECT 'error' AS kind, name AS a, '' AS b, 0 AS t, va
 /// A file, what is asked, and how many rows the original has for that.
 type Case = (&'static str, &'static [(Question, usize)]);
 
-const CASES: [Case; 14] = [
+const CASES: [Case; 15] = [
     ("catapult_flow_simple.json", &[(SLICES, 5)]),
     ("catapult_instance_counters.json", &[(SLICES, 2), (COUNTERS, 8)]),
     ("catapult_instant_events.json", &[(SLICES, 5)]),
@@ -36,6 +36,7 @@ const CASES: [Case; 14] = [
     ("linux_tracebox_sched.pftrace", &[(MARKED_SLICES, 685), (MARKED_COUNTERS, 685), (SCHED, 1325)]),
     ("perfetto_cpu_frequency_limits.systrace", &[(COUNTERS, 24)]),
     ("perfetto_flow_events_json_v2.json", &[(SLICES, 7), (FLOWS, 4)]),
+    ("perfetto_json__json_counter_args.json", &[(COUNTERS, 5)]),
     ("perfetto_json__json_incomplete.json", &[(SLICES, 1)]),
     ("perfetto_json__json_trailing_comma.json", &[(SLICES, 2)]),
     ("perfetto_json__string_ts_and_dur.json", &[(SLICES, 2)]),
@@ -154,18 +155,27 @@ fn slice(name: &str, ts: u32, more: &str) -> String {
 /// that, and the exit code of the conversion.
 type Unusual<'a> = (&'a str, Vec<u8>, &'a [&'a str], Question, usize, i32);
 
-/// What Perfetto's reader sees in small files that are not quite JSON, it sees in what is made of them.
+/// What Perfetto's reader sees in small JSON files, it sees in what is made of them: in files that are not
+/// quite JSON, crossing begins and ends, text as a counter's value, times of threads.
 //= docs/import.md#what-is-no-json
+//= docs/import.md#crossing-slices
+//= docs/import.md#arguments
+//= docs/import.md#thread-times
 #[test]
 fn perfetto_sees_in_unusual_json_what_it_sees_in_the_original() {
     const SEEN: Question = "SELECT 'slice' AS kind, s.name AS a, '' AS b, s.ts AS t, s.dur AS n, s.depth AS m FROM slice s \
          UNION ALL SELECT 'counter', '', '', ts, value, count(*) FROM counter GROUP BY ts, value";
+    const THREAD_TIMES: Question =
+        "SELECT 'times' AS kind, name AS a, '' AS b, ts AS t, thread_ts AS n, thread_dur AS m FROM slice";
+    let part = |ph: &str, name: &str, ts: u32| {
+        format!(r#"{{"ph":"{ph}","pid":1,"tid":2,"cat":"c","name":"{name}","ts":{ts}}}"#)
+    };
     let among = |bad: &[u8]| {
         let (before, behind) = (slice("good", 1, ""), slice("good", 9, ""));
         [b"[", before.as_bytes(), b",", bad, b",", behind.as_bytes(), b"]"].concat()
     };
     let all = ["fxt", "pftrace", "json"];
-    let cases: [Unusual<'_>; 4] = [
+    let cases: [Unusual<'_>; 8] = [
         ("comma", among(br#"{"ph":"X","pid":1,"tid":2,"name":"bad","ts":5,"dur":1,}"#), &all, SEEN, 3, 1),
         (
             "line",
@@ -185,6 +195,53 @@ fn perfetto_sees_in_unusual_json_what_it_sees_in_the_original() {
             1,
         ),
         ("nan", among(slice("bad", 5, r#","args":{"a":NaN,"b":-Infinity}"#).as_bytes()), &all, SEEN, 3, 1),
+        (
+            "crossing",
+            format!(
+                "[{},{},{},{}]",
+                part("B", "a", 1),
+                part("B", "b", 2),
+                part("E", "a", 3),
+                part("B", "c", 4)
+            )
+            .into(),
+            &all,
+            SEEN,
+            3,
+            0,
+        ),
+        (
+            "nested",
+            [("B", "a", 1), ("B", "a", 2), ("B", "b", 3), ("E", "b", 4), ("E", "a", 5), ("E", "a", 7)]
+                .map(|(ph, name, ts)| part(ph, name, ts))
+                .join(",")
+                .into_bytes(),
+            &all,
+            SEEN,
+            3,
+            0,
+        ),
+        (
+            "counter",
+            r#"[{"ph":"C","pid":1,"name":"n","ts":1,"args":{"a":"42","b":"1.5","c":" 7","d":"-3"}}]"#.into(),
+            &all,
+            SEEN,
+            4,
+            0,
+        ),
+        (
+            "times",
+            format!(
+                "[{},{}]",
+                slice("a", 1, r#","tts":1000,"tdur":0.5"#),
+                slice("b", 5, r#","tts":"2000.25","tdur":1"#)
+            )
+            .into(),
+            &["json"],
+            THREAD_TIMES,
+            2,
+            0,
+        ),
     ];
     let sandbox = Sandbox::new();
     let mut all = Vec::new();

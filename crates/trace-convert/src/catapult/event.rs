@@ -3,6 +3,7 @@
 use super::{Dialect, Exporter};
 use crate::flows::{Begin, Names, Part};
 use crate::json::Json;
+use crate::{THREAD_DUR, THREAD_TS};
 use std::io::Write;
 use std::sync::Arc;
 use trace_format::event::{EventKind, Scope};
@@ -189,7 +190,10 @@ impl<W: Write> Exporter<W> {
     //= docs/catapult.md#arguments
     fn arguments(&mut self, event: &Event<'_>) {
         let arguments: &Arguments<'_> = &event.arguments;
-        let is_series = self.is_chrome() && matches!(event.kind, EventKind::Counter { .. });
+        let is_counter = matches!(event.kind, EventKind::Counter { .. });
+        let is_series = self.is_chrome() && is_counter;
+        let has_thread_times = self.is_chrome() && !is_counter;
+        let mut thread_times = [None; 2];
         if arguments.is_empty() {
             return;
         }
@@ -200,6 +204,13 @@ impl<W: Write> Exporter<W> {
             // To Fuchsia's reader it is not there at all; a null is, but is not written.
             if value == Value::Unknown {
                 self.skip("arguments of unknown type");
+                continue;
+            }
+            if has_thread_times
+                && let Some(which) = [THREAD_TS, THREAD_DUR].iter().position(|own| name == *own)
+                && let Some(nanos) = whole(&value)
+            {
+                thread_times[which] = Some(nanos);
                 continue;
             }
             are_all_unknown = false;
@@ -218,9 +229,16 @@ impl<W: Write> Exporter<W> {
             self.json.value(&value);
         }
         if are_all_unknown {
-            return self.json.take_back(begin.len());
+            self.json.take_back(begin.len());
+        } else {
+            self.json.raw("}");
         }
-        self.json.raw("}");
+        for (member, nanos) in [",\"tts\":", ",\"tdur\":"].into_iter().zip(thread_times) {
+            if let Some(nanos) = nanos {
+                self.json.raw(member);
+                self.json.thousandths(nanos);
+            }
+        }
     }
 
     pub(super) fn time(&mut self, time: Time) {
@@ -259,6 +277,17 @@ fn is_number(value: &Value<'_>) -> bool {
         value,
         Value::Int32(_) | Value::Uint32(_) | Value::Int64(_) | Value::Uint64(_) | Value::Double(_)
     )
+}
+
+/// A number that is whole and not negative.
+fn whole(value: &Value<'_>) -> Option<u64> {
+    match *value {
+        Value::Int32(value) => u64::try_from(value).ok(),
+        Value::Uint32(value) => Some(u64::from(value)),
+        Value::Int64(value) => u64::try_from(value).ok(),
+        Value::Uint64(value) => Some(value),
+        _ => None,
+    }
 }
 
 /// So many nanoseconds have no more digits in microseconds.

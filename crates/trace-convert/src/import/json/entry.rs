@@ -2,10 +2,12 @@
 //= docs/import.md#events
 
 use super::number::{id, nanos};
+use super::open_slices::OpenSlices;
 use super::system::NamedThreads;
 use crate::import::ImportError;
 use crate::import::waiting::Waiting;
 use crate::import::writer::{FLOW, Writer};
+use crate::{THREAD_DUR, THREAD_TS};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -37,6 +39,8 @@ pub(super) struct Entry<'a> {
     pub bind_id: Option<&'a str>,
     pub flow_in: bool,
     pub flow_out: bool,
+    pub tts: Option<&'a str>,
+    pub tdur: Option<&'a str>,
     pub args: Vec<(Cow<'a, str>, &'a str)>,
 }
 
@@ -72,6 +76,10 @@ struct RawEntry<'a> {
     #[serde(default)]
     flow_out: bool,
     #[serde(borrow)]
+    tts: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tdur: Option<&'a RawValue>,
+    #[serde(borrow)]
     args: Option<&'a RawValue>,
 }
 
@@ -97,6 +105,8 @@ impl<'a> RawEntry<'a> {
             bind_id: self.bind_id.map(RawValue::get),
             flow_in: self.flow_in,
             flow_out: self.flow_out,
+            tts: self.tts.map(RawValue::get),
+            tdur: self.tdur.map(RawValue::get),
             args: args.into_iter().map(|(name, value)| (name, value.get())).collect(),
         })
     }
@@ -155,13 +165,12 @@ struct Texts<'a> {
 impl<'a> Texts<'a> {
     fn of(entry: &Entry<'a>) -> Result<Self, serde_json::Error> {
         let text_or_empty = |raw: Option<&'a str>| raw.map_or(Ok(Cow::default()), text);
-        let arguments = entry.args.iter().take(MAX_ARGUMENTS);
-        let arguments = arguments.map(|(_, raw)| raw.starts_with('"').then(|| text(raw)).transpose());
-        Ok(Self {
-            category: text_or_empty(entry.cat)?,
-            name: text_or_empty(entry.name)?,
-            arguments: arguments.collect::<Result<_, _>>()?,
-        })
+        let (category, name) = (text_or_empty(entry.cat)?, text_or_empty(entry.name)?);
+        let mut arguments = Vec::with_capacity(entry.args.len().min(MAX_ARGUMENTS));
+        for (_, raw) in entry.args.iter().take(MAX_ARGUMENTS) {
+            arguments.push(if raw.starts_with('"') { Some(text(raw)?) } else { None });
+        }
+        Ok(Self { category, name, arguments })
     }
 }
 
@@ -169,6 +178,7 @@ pub(super) struct Importer<W> {
     pub writer: Writer<W>,
     /// Ends of flows that go to their thread's next slice.
     waiting: Waiting,
+    open_slices: OpenSlices,
     pub named_threads: NamedThreads,
     /// Objects in lists of events so far.
     pub objects: u64,
@@ -180,8 +190,15 @@ pub(super) struct Importer<W> {
 
 impl<W: Write> Importer<W> {
     pub fn new(writer: Writer<W>) -> Self {
-        let (waiting, named_threads) = (Waiting::default(), NamedThreads::default());
-        Self { writer, waiting, named_threads, objects: 0, has_phases: false, has_any: false }
+        Self {
+            writer,
+            waiting: Waiting::default(),
+            open_slices: OpenSlices::default(),
+            named_threads: NamedThreads::default(),
+            objects: 0,
+            has_phases: false,
+            has_any: false,
+        }
     }
 
     /// Writes what waits for a slice that never came.
@@ -246,11 +263,27 @@ impl<W: Write> Importer<W> {
             entry.id.map(id).or(local).unwrap_or(0)
         };
         let kind = match phase {
-            "B" => EventKind::DurationBegin,
-            "E" => EventKind::DurationEnd,
+            "B" => {
+                self.open_slices.begin(thread, at, &texts.category, &texts.name);
+                EventKind::DurationBegin
+            }
+            "E" => {
+                let Some(within) = self.open_slices.end(thread, at, &texts.category, &texts.name) else {
+                    self.writer.skip("ends of slices that ended with another");
+                    return Ok(());
+                };
+                for _ in 0..within {
+                    self.writer.event(at, thread, b"", b"", EventKind::DurationEnd, &[]);
+                }
+                EventKind::DurationEnd
+            }
             "X" => {
-                let length = entry.dur.and_then(nanos).unwrap_or(0);
-                EventKind::DurationComplete { end: Ticks(at.saturating_add(length)) }
+                let length = entry.dur.map_or(Some(0), nanos);
+                let Some(end) = length.and_then(|length| at.checked_add(length)).map(Ticks) else {
+                    self.writer.skip("complete durations whose length cannot be expressed");
+                    return Ok(());
+                };
+                EventKind::DurationComplete { end }
             }
             "i" | "I" | "R" => EventKind::Instant {
                 scope: match entry.s.as_deref() {
@@ -292,20 +325,44 @@ impl<W: Write> Importer<W> {
     }
 
     fn write(&mut self, at: u64, thread: Thread, texts: &Texts<'_>, kind: EventKind, entry: &Entry<'_>) {
-        for _ in entry.args.iter().skip(MAX_ARGUMENTS) {
-            self.writer.skip("arguments beyond the fifteenth");
-        }
-        let mut arguments = Vec::with_capacity(texts.arguments.len());
+        let is_counter = matches!(kind, EventKind::Counter { .. });
+        let mut arguments = Vec::with_capacity(texts.arguments.len() + 2);
         for ((name, raw), text) in entry.args.iter().zip(&texts.arguments) {
             let name = self.writer.string(name.as_bytes());
             let value = match text {
+                Some(text) if is_counter && is_number(text) => number(text.trim()),
                 Some(text) => ArgumentValue::String(self.writer.string(text.as_bytes())),
                 None => plain_value(raw),
             };
             arguments.push(Argument { name, value });
         }
+        if entry.tts.is_some() || entry.tdur.is_some() {
+            self.thread_times(entry, is_counter, &mut arguments);
+        }
+        let beyond = entry.args.len() - texts.arguments.len() + arguments.len().saturating_sub(MAX_ARGUMENTS);
+        if beyond > 0 {
+            self.writer.skip_many("arguments beyond the fifteenth", beyond as u64);
+            arguments.truncate(MAX_ARGUMENTS);
+        }
         self.has_any = true;
         self.writer.event(at, thread, texts.category.as_bytes(), texts.name.as_bytes(), kind, &arguments);
+    }
+
+    /// What the thread's clock says becomes arguments.
+    //= docs/import.md#thread-times
+    fn thread_times(&mut self, entry: &Entry<'_>, is_counter: bool, arguments: &mut Vec<Argument<'_>>) {
+        for (name, raw) in [(THREAD_TS, entry.tts), (THREAD_DUR, entry.tdur)] {
+            let Some(raw) = raw else { continue };
+            match nanos(raw) {
+                None => self.writer.skip("thread times that cannot be expressed"),
+                // They would be series of it.
+                Some(_) if is_counter => self.writer.skip("thread times of counters"),
+                Some(time) => {
+                    let name = self.writer.string(name.as_bytes());
+                    arguments.push(Argument { name, value: whole(time) });
+                }
+            }
+        }
     }
 
     /// Names of processes and threads.
@@ -354,4 +411,16 @@ fn number(raw: &str) -> ArgumentValue<'_> {
         return ArgumentValue::Uint64(value);
     }
     ArgumentValue::Double(raw.parse().unwrap_or(f64::NAN))
+}
+
+fn whole(value: u64) -> ArgumentValue<'static> {
+    if let Ok(value) = i32::try_from(value) {
+        return ArgumentValue::Int32(value);
+    }
+    i64::try_from(value).map_or(ArgumentValue::Uint64(value), ArgumentValue::Int64)
+}
+
+/// Whether a text is a number in decimal.
+fn is_number(text: &str) -> bool {
+    text.trim().parse::<f64>().is_ok_and(f64::is_finite)
 }

@@ -184,6 +184,8 @@ pub(super) fn event(bytes: &[u8]) -> Option<(Entry<'_>, usize)> {
         bind_id: value(11),
         flow_in: flag(12)?,
         flow_out: flag(13)?,
+        tts: value(14),
+        tdur: value(15),
         args: arguments
             .into_iter()
             .map(|(key, value)| {
@@ -196,6 +198,7 @@ pub(super) fn event(bytes: &[u8]) -> Option<(Entry<'_>, usize)> {
 }
 
 /// In the order in which they are taken above.
-const MEMBERS: [&str; 14] = [
+const MEMBERS: [&str; 16] = [
     "ph", "name", "cat", "ts", "dur", "pid", "tid", "id", "id2", "s", "bp", "bind_id", "flow_in", "flow_out",
+    "tts", "tdur",
 ];

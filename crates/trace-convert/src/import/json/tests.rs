@@ -23,7 +23,7 @@ fn every_phase_becomes_its_record() {
         (r#""ph":"B","name":"n","cat":"c""#, r#"0.000001500 begin 5/6 "c" "n""#),
         (r#""ph":"E""#, r#"0.000001500 end 5/6 "" """#),
         (r#""ph":"X","name":"n","cat":"c","dur":2"#, r#"0.000001500 complete 5/6 "c" "n" end=0.000003500"#),
-        (r#""ph":"X","name":"n","cat":"c","tdur":0"#, r#"0.000001500 complete 5/6 "c" "n" end=0.000001500"#),
+        (r#""ph":"X","name":"n","cat":"c""#, r#"0.000001500 complete 5/6 "c" "n" end=0.000001500"#),
         (r#""ph":"i","name":"n","cat":"a,b","s":"g""#, r#"0.000001500 instant 5/6 "a,b" "n" scope=global"#),
         (
             r#""ph":"C","name":"n","cat":"c","id":"0xff","args":{"a":1}"#,
@@ -137,3 +137,4 @@ fn slices_may_tell_of_flows() {
 mod damaged;
 mod round_trip;
 mod system;
+mod values;
