@@ -27,7 +27,7 @@ const ERRORS: Question = "SELECT 'error' AS kind, name AS a, '' AS b, 0 AS t, va
 /// A file, what is asked, and how many rows the original has for that.
 type Case = (&'static str, &'static [(Question, usize)]);
 
-const CASES: [Case; 15] = [
+const CASES: [Case; 14] = [
     ("catapult_flow_simple.json", &[(SLICES, 5)]),
     ("catapult_instance_counters.json", &[(SLICES, 2), (COUNTERS, 8)]),
     ("catapult_instant_events.json", &[(SLICES, 5)]),
@@ -36,7 +36,6 @@ const CASES: [Case; 15] = [
     ("linux_tracebox_sched.pftrace", &[(MARKED_SLICES, 685), (MARKED_COUNTERS, 685), (SCHED, 1325)]),
     ("perfetto_cpu_frequency_limits.systrace", &[(COUNTERS, 24)]),
     ("perfetto_flow_events_json_v2.json", &[(SLICES, 7), (FLOWS, 4)]),
-    ("perfetto_json__json_counter_args.json", &[(COUNTERS, 5)]),
     ("perfetto_json__json_incomplete.json", &[(SLICES, 1)]),
     ("perfetto_json__json_trailing_comma.json", &[(SLICES, 2)]),
     ("perfetto_json__string_ts_and_dur.json", &[(SLICES, 2)]),

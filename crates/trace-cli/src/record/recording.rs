@@ -347,8 +347,8 @@ impl<'a> Recording<'a> {
         self.failure.as_deref().unwrap_or("the trace manager is gone")
     }
 
-    /// Ends the session and takes the rest of the archive. What there was no room for, if anything; it is taken
-    /// out of the statistics.
+    /// Ends the session and takes the rest of the archive. What there was no room for, which is taken out of
+    /// the statistics.
     pub fn finish(
         mut self,
         connection: &mut Connection,

@@ -92,9 +92,9 @@ impl<W: Write> Exporter<W> {
         self.who(thread);
     }
 
-    /// The number and the names of the flow that an event is part of: its id and the event's own, or in Chrome's
-    /// dialect those with which the flow began. If the flow ends once more, the begin of another arrow is written
-    /// there, which Fuchsia's dialect does not have.
+    /// The number and the names of the flow that an event is part of: its id and the event's own, or in
+    /// Chrome's dialect those with which the flow began. If the flow ends once more, the begin of another
+    /// arrow is written there, which Fuchsia's dialect does not have.
     fn flow(&mut self, event: &Event<'_>) -> (u64, Option<Arc<Names>>) {
         let (EventKind::FlowBegin { id } | EventKind::FlowStep { id } | EventKind::FlowEnd { id }) =
             event.kind

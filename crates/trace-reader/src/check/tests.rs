@@ -122,7 +122,7 @@ fn durations_are_matched_by_thread() {
 }
 
 #[test]
-//= docs/check.md#problems
+//= docs/check.md#order
 fn durations_are_matched_in_the_order_of_time() {
     let mut archive = Archive::new();
     // As a decoder writes them that looks for the end of each call, and with an end at the time of a begin.
