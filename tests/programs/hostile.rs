@@ -1,8 +1,8 @@
 //! A provider that means harm: to its buffer, to the buffer's file, or to the manager's patience.
 //!
 //! `hostile scribble`, `hostile counters`, `hostile file truncate|shrink|grow|punch|unlink`, `hostile fifo
-//! flood|half|unexpected|deaf`, `hostile lingering`. It says `ready` when it has begun, and goes on until it is killed, or, with
-//! damaged counters, until its input ends.
+//! flood|half|unexpected|deaf`, `hostile lingering`. It says `ready` when it has begun, and goes on until it
+//! is killed, or, with damaged counters, until its input ends.
 
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::net::{SendFlags, send};

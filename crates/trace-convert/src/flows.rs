@@ -55,8 +55,8 @@ pub(crate) struct Part {
     pub number: u64,
     /// The flow began under other names: readers of other formats join what has one name.
     pub names: Option<Arc<Names>>,
-    /// The flow has ended before: this end is another arrow from its begin, where a flow of this number has to
-    /// begin, too.
+    /// The flow has ended before: this end is another arrow from its begin, where a flow of this number has
+    /// to begin, too.
     pub again: Option<Begin>,
 }
 

@@ -1,8 +1,8 @@
 //! Looks for everything that is wrong with a trace: what this reader cannot read, what others stumble over,
 //! and what does not fit together.
 //!
-//! One pass, in memory that is bounded by the tables of strings and by the spans that are open at a time. What
-//! [`Disorder`] names is sorted at the end of it.
+//! One pass, in memory that is bounded by the tables of strings and by the spans that are open at a time.
+//! What [`Disorder`] names is sorted at the end of it.
 
 use crate::disorder::Disorder;
 use crate::input::Input;

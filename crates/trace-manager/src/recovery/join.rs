@@ -37,7 +37,8 @@ pub enum ClientFile {
         /// Bytes of it.
         bytes: u64,
     },
-    /// It is not there any more, or another is, or it cannot be read: so many bytes of the recording are in it.
+    /// It is not there any more, or another is, or it cannot be read: so many bytes of the recording are in
+    /// it.
     Missing {
         /// The name that it had.
         path: PathBuf,
@@ -119,8 +120,8 @@ impl Leftover {
         }
     }
 
-    /// Appends what is in a buffer and not in the archive, which has so many bytes of the client's file. Why the
-    /// buffer could not be read, if it could not.
+    /// Appends what is in a buffer and not in the archive, which has so many bytes of the client's file. Why
+    /// the buffer could not be read, if it could not.
     fn recover_buffer(
         &self,
         buffer: &Buffer,

@@ -1,8 +1,9 @@
 //! Begins and ends that belong together: durations, async operations, flows.
 //!
-//! Those of durations follow each other on their thread: in the file as well, or they are sorted first. Those
-//! of operations and flows may be of several threads and processes, whose parts of the file come in any order:
-//! an end may stand before its begin, and a step behind both. What is over is forgotten, but for a hash of it.
+//! Those of durations follow each other on their thread: in the file as well, or they are sorted first.
+//! Those of operations and flows may be of several threads and processes, whose parts of the file come in
+//! any order: an end may stand before its begin, and a step behind both. What is over is forgotten, but for
+//! a hash of it.
 
 use super::late::{Late, LateDurations};
 use crate::disorder::Disorder;
