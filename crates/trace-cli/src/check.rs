@@ -7,6 +7,7 @@ use crate::stdio;
 use serde_json::json;
 use std::fmt::Write as _;
 use trace_format::shown::Shown;
+use trace_reader::ByType;
 use trace_reader::check::{Finding, Limits, Problem, Report, check};
 use trace_reader::item::Nanos;
 
@@ -85,8 +86,11 @@ fn human(name: &str, report: &Report, allowed: &[String]) -> String {
             .collect();
         let _ = writeln!(text, "  {}", cells.join("  ").trim_end());
     }
-    for (count, what) in unknown(report) {
-        let _ = writeln!(text, "skipped: {count} {what} of a later version of the format");
+    for (what, of_what) in unknown(report) {
+        for (number, count) in of_what.types() {
+            let _ =
+                writeln!(text, "skipped: {count} {what} of type {number}, of a later version of the format");
+        }
     }
     for remark in &report.remarks {
         let _ = writeln!(text, "{}: {} (a remark)", remark.kind, remark.count);
@@ -189,7 +193,13 @@ fn machine(report: &Report, allowed: &[String], has_clocks: bool) -> String {
             })
         })
         .collect();
-    let unknown = report.unknown;
+    let all = report.unknown;
+    let types: Vec<_> = unknown(report)
+        .flat_map(|(what, of_what)| {
+            of_what.types().map(move |(number, count)| (what, number, count)).collect::<Vec<_>>()
+        })
+        .map(|(what, number, count)| json!({"what": what, "type": number, "count": count}))
+        .collect();
     let mut document = json!({
         "bytes": report.bytes,
         "records": report.records,
@@ -197,10 +207,11 @@ fn machine(report: &Report, allowed: &[String], has_clocks: bool) -> String {
         "times_ns": times(report.times),
         "providers": providers,
         "unknown": {
-            "records": unknown.records,
-            "metadata": unknown.metadata,
-            "events": unknown.events,
-            "arguments": unknown.arguments,
+            "records": all.records.count(),
+            "metadata": all.metadata.count(),
+            "events": all.events.count(),
+            "arguments": all.arguments.count(),
+            "types": types,
         },
         "problems": problems,
         "remarks": remarks,
@@ -213,16 +224,15 @@ fn machine(report: &Report, allowed: &[String], has_clocks: bool) -> String {
     format!("{document:#}\n")
 }
 
-fn unknown(report: &Report) -> impl Iterator<Item = (u64, &'static str)> {
+fn unknown(report: &Report) -> impl Iterator<Item = (&'static str, ByType)> {
     let unknown = report.unknown;
     [
-        (unknown.records, "records"),
-        (unknown.metadata, "metadata records"),
-        (unknown.events, "events"),
-        (unknown.arguments, "arguments"),
+        ("records", unknown.records),
+        ("metadata records", unknown.metadata),
+        ("events", unknown.events),
+        ("arguments", unknown.arguments),
     ]
     .into_iter()
-    .filter(|(count, _)| *count > 0)
 }
 
 fn seconds(nanos: Nanos) -> String {

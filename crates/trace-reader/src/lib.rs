@@ -45,7 +45,7 @@ pub use file_kind::FileKind;
 pub use input::{Input, Slice, Stream};
 pub use item::{Arguments, Event, Item, Resolved, Text, Thread, Time, Value};
 pub use names::Names;
-pub use reader::{Reader, Unknown};
+pub use reader::{ByType, Reader, Unknown};
 pub use records::{Gap, Leftover, RawRecord, ReadError, Records};
 pub use trace_format::buffer::BUFFER_VERSION;
 pub use warning::{Warning, WarningKind, Warnings};

@@ -30,13 +30,35 @@ pub const TABLE_BYTES: usize = 24 << 20;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unknown {
     /// Records, metadata not included.
-    pub records: u64,
+    pub records: ByType,
     /// Metadata records.
-    pub metadata: u64,
+    pub metadata: ByType,
     /// Events, of which the common part was read.
-    pub events: u64,
+    pub events: ByType,
     /// Arguments.
-    pub arguments: u64,
+    pub arguments: ByType,
+}
+
+/// How many there are of each type. The format has four bits for a type of anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByType(pub [u64; 16]);
+
+impl ByType {
+    /// Counts one.
+    pub(crate) fn add(&mut self, number: u64) {
+        self.0[(number & 0xf) as usize] += 1;
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// The types that there are, with their counts.
+    pub fn types(&self) -> impl Iterator<Item = (usize, u64)> {
+        self.0.into_iter().enumerate().filter(|(_, count)| *count > 0)
+    }
 }
 
 /// Reads an archive record by record.

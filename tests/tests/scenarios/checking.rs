@@ -91,7 +91,7 @@ fn programs_get_one_object() {
             {"id": 0, "name": "", "records": 1, "events": 0, "times_ns": null},
             {"id": 1, "name": "corpus", "records": 8, "events": 0, "times_ns": null},
         ],
-        "unknown": {"records": 0, "metadata": 0, "events": 0, "arguments": 0},
+        "unknown": {"records": 0, "metadata": 0, "events": 0, "arguments": 0, "types": []},
         "problems": [{
             "kind": "loss",
             "count": 1,

@@ -105,7 +105,9 @@ impl Resolver {
             for index in [header.name_index(), header.value_index()].into_iter().flatten() {
                 text(StringRef::Index(index));
             }
-            unknown.arguments += u64::from(header.argument_type().is_none());
+            if header.argument_type().is_none() {
+                unknown.arguments.add(header.0);
+            }
         }
         match event.kind {
             EventKind::DurationComplete { end } => {
@@ -116,7 +118,7 @@ impl Resolver {
                     warn(WarningKind::EndBeforeBegin { begin: event.timestamp, end });
                 }
             }
-            EventKind::Unknown { .. } => unknown.events += 1,
+            EventKind::Unknown { raw } => unknown.events.add(raw.into()),
             _ => {}
         }
         let arguments = Arguments { encoded: event.arguments, provider };
@@ -264,8 +266,10 @@ impl Resolver {
             }
             Odd::Part(payload) => self.payload_left -= payload.len() as u64,
             Odd::Unknown if raw.earlier > 0 => {}
-            Odd::Unknown if raw.header().record_type_bits() == 0 => self.unknown.metadata += 1,
-            Odd::Unknown => self.unknown.records += 1,
+            Odd::Unknown => match raw.header().record_type_bits() {
+                0 => self.unknown.metadata.add(raw.header().0 >> 16),
+                number => self.unknown.records.add(number.into()),
+            },
             Odd::Malformed(error) => self.warn(WarningKind::Malformed(*error)),
         }
     }
@@ -336,7 +340,9 @@ impl Resolver {
             for index in [header.name_index(), header.value_index()].into_iter().flatten() {
                 self.check_reference(StringRef::Index(index));
             }
-            self.unknown.arguments += u64::from(header.argument_type().is_none());
+            if header.argument_type().is_none() {
+                self.unknown.arguments.add(header.0);
+            }
         }
         self.check_argument_texts(arguments);
     }
