@@ -19,6 +19,8 @@ const MAX_OF_ONE_ID: usize = 256;
 /// A flow that has begun.
 struct Begun {
     begin: Begin,
+    /// The begin or the last step, from which its arrows come.
+    last: Begin,
     names: Arc<Names>,
     number: u64,
     has_ended: bool,
@@ -55,8 +57,8 @@ pub(crate) struct Part {
     pub number: u64,
     /// The flow began under other names: readers of other formats join what has one name.
     pub names: Option<Arc<Names>>,
-    /// The flow has ended before: this end is another arrow from its begin, where a flow of this number has
-    /// to begin, too.
+    /// The flow has ended before: this end is another arrow from its begin or its last step, where a flow of
+    /// this number has to begin, too.
     pub again: Option<Begin>,
 }
 
@@ -88,7 +90,7 @@ impl Flows {
                 begun.remove(0);
             }
             let names = Arc::new(Names { category: category.into(), name: name.into() });
-            begun.push(Begun { begin, names, number, has_ended: false });
+            begun.push(Begun { begin, last: begin, names, number, has_ended: false });
             return Part { number, names: None, again: None };
         }
         let at = begin.time.nanos();
@@ -101,9 +103,13 @@ impl Flows {
         };
         let begun = of_id.filter(|begun| begun.begin.time.nanos() <= at).max_by_key(likeness);
         let Some(begun) = begun else { return Part { number: id, names: None, again: None } };
-        let (number, before) = (begun.number, begun.begin);
+        let before = if begun.last.time.nanos() <= at { begun.last } else { begun.begin };
+        let number = begun.number;
         let names = (!is_named(&begun.names)).then(|| begun.names.clone());
         let is_end = matches!(event.kind, EventKind::FlowEnd { .. });
+        if !is_end && begun.last.time.nanos() <= at {
+            begun.last = begin;
+        }
         if is_end && std::mem::replace(&mut begun.has_ended, true) {
             return Part { number: self.free_number(number), names, again: Some(before) };
         }

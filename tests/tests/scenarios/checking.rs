@@ -98,6 +98,7 @@ fn programs_get_one_object() {
             "allowed": false,
             "first": [{"offset": 128, "provider": 1, "text": "provider 1 lost 1000 records: durable region full"}],
         }],
+        "remarks": [],
         "losses": [{
             "provider": 1,
             "reason": 4,

@@ -5,6 +5,7 @@ use super::messages::{
     CounterDescriptor, ProcessDescriptor, TYPE_SLICE_BEGIN, TYPE_SLICE_END, ThreadDescriptor, TrackDescriptor,
 };
 use foldhash::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use trace_format::units::Koid;
 use trace_reader::{Event, Names, Text, Thread};
 
@@ -24,6 +25,14 @@ pub(super) struct Tracks {
     counters: HashMap<(Koid, Box<[u8]>), u64>,
     /// Open operations: their track, and how many spans of it are open.
     operations: HashMap<Operation, (u64, u32)>,
+    /// The process of the last of them to begin, by a hash of category, name and id.
+    begun_in: HashMap<u64, Koid>,
+}
+
+fn name_key(event: &Event<'_>, id: u64) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (event.category, event.name, id).hash(&mut hasher);
+    hasher.finish()
 }
 
 fn process_descriptor(uuid: u64, process: Koid, name: Option<Text<'_>>) -> TrackDescriptor {
@@ -125,7 +134,15 @@ impl Tracks {
     /// The track of an asynchronous operation: a new one when it begins, the same until it has ended.
     pub fn operation(&mut self, event: &Event<'_>, id: u64, kind: i32) -> (u64, Option<TrackDescriptor>) {
         let process = event.thread.process;
-        let key = (process, event.category.as_bytes().into(), id);
+        let named = name_key(event, id);
+        let mut key = (process, event.category.as_bytes().into(), id);
+        // What began in another process goes on there, if there is none of its own.
+        if kind != TYPE_SLICE_BEGIN
+            && !self.operations.contains_key(&key)
+            && let Some(begun_in) = self.begun_in.get(&named)
+        {
+            key.0 = *begun_in;
+        }
         if let Some((uuid, depth)) = self.operations.get_mut(&key) {
             let uuid = *uuid;
             match kind {
@@ -135,6 +152,7 @@ impl Tracks {
             }
             if *depth == 0 {
                 self.operations.remove(&key);
+                self.begun_in.remove(&named);
             }
             return (uuid, None);
         }
@@ -142,8 +160,10 @@ impl Tracks {
         if kind == TYPE_SLICE_BEGIN {
             if self.operations.len() >= MAX_OPERATIONS {
                 self.operations.clear();
+                self.begun_in.clear();
             }
             self.operations.insert(key, (uuid, 1));
+            self.begun_in.insert(named, process);
         }
         let descriptor = TrackDescriptor {
             uuid: Some(uuid),
