@@ -6,7 +6,7 @@ use crate::stdio::say;
 use indicatif::ProgressBar;
 use std::error::Error;
 use std::fs::File;
-use std::io::{self, Cursor, Read, Seek, Write};
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -182,13 +182,15 @@ pub fn scan(path: &Path, what: &'static str) -> Result<(Scanned, ProgressBar), F
     let failed = |error: io::Error| Failure::new(format!("cannot read {}: {error}", name(path)));
     let file = open(path)?;
     let facts = file.metadata().map_err(failed)?;
+    // Standard input may be a file of which something was read before.
+    let begin = SeekFrom::Start((&file).stream_position().unwrap_or(0));
     let (start, foreign) = sniff(&mut &file).map_err(failed)?;
     if foreign.is_none() && facts.is_file() {
-        (&file).rewind().map_err(failed)?;
+        (&file).seek(begin).map_err(failed)?;
         // Each byte is read twice.
         let bar = progress::bar(what, 2 * facts.len());
         let disorder = Disorder::find(progress::reading(&file, &bar)).unwrap_or_default();
-        (&file).rewind().map_err(failed)?;
+        (&file).seek(begin).map_err(failed)?;
         bar.set_position(facts.len());
         let archive = Box::new(progress::reading(file, &bar));
         return Ok((Scanned { archive, disorder, report: ImportReport::default() }, bar));

@@ -400,7 +400,7 @@ fn stop(
                 if !triggers.is_needed() {
                     return Ok(Some(result));
                 }
-                // Alerts that wait are told before this is answered.
+                // The manager answers this only after it has sent the alerts that wait.
                 stopped = Some(result);
                 recording.request(SessionRequest::GetProgress)?;
             }

@@ -113,12 +113,12 @@ fn recover(options: &Recover) -> Result<(), Failure> {
     // Its contents are on disk.
     let path = output.finish()?;
     report(&all, &client, &path);
-    leftover.note_recovered(&path).map_err(failure)?;
     let complete = is_sound(&path).and_then(|()| is_complete(&all, &client));
     if complete.is_err() {
         say!("trace: nothing was deleted: {} is there as before", session.directory.display());
         return complete;
     }
+    leftover.note_recovered(&path).map_err(failure)?;
     remove_pieces(leftover)
 }
 

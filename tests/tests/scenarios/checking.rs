@@ -228,3 +228,16 @@ fn a_damaged_archive_is_converted_as_far_as_it_goes() {
     let document: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!(document["traceEvents"].as_array().unwrap().len(), 2);
 }
+
+/// A shell may have read something of standard input before, and nothing before that is the trace's.
+//= docs/check.md#order
+#[test]
+fn standard_input_is_read_from_where_it_stands() {
+    let sandbox = Sandbox::new();
+    let prefix = b"text before\n";
+    fs::write(sandbox.file("input"), [&prefix[..], &file("event-order").bytes].concat()).unwrap();
+    let mut input = fs::File::open(sandbox.file("input")).unwrap();
+    std::io::Seek::seek(&mut input, std::io::SeekFrom::Start(prefix.len() as u64)).unwrap();
+    let output = sandbox.command("trace").args(["check", "-"]).stdin(input).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+}

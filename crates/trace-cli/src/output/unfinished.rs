@@ -72,8 +72,8 @@ impl Unfinished {
         Ok((Self { entry: Some(entry), is_kept: false }, made))
     }
 
-    /// Gives a file its name; what had that before is replaced. Whoever has moved it away, or put another in
-    /// its place, is told so.
+    /// Gives a file its name; what had that before is replaced. It is an error if the
+    /// file was moved away, or if another file is in its place.
     pub fn rename(mut self, file: &File, name: &OsStr) -> io::Result<()> {
         let mut all = all();
         if let Some(entry) = &self.entry {

@@ -312,7 +312,7 @@ impl<'a> Recording<'a> {
             // `timeout` signals the process, and right after that its group.
             let is_same = self.interrupted.is_some_and(|before| now < before + SAME_INTERRUPT);
             if self.interrupted.replace(now).is_none() {
-                // Nobody was asked anything before.
+                // Until now the manager was asked nothing, so its silence means nothing.
                 self.silence = Duration::ZERO;
             }
             if !is_same {

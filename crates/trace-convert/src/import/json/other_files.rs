@@ -1,4 +1,4 @@
-//! JSON that is no trace, told by the members of its object.
+//! JSON that is no trace: the members of its object show what it is.
 //= docs/import.md#what-is-no-trace
 
 use std::fmt;

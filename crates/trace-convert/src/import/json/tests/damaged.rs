@@ -115,7 +115,7 @@ fn bad_json_within_an_event_costs_at_most_that_event() {
     }
 }
 
-/// The first places are told, all are counted, and that the file is cut off is told as well.
+/// The first places are printed and all are counted, beside the remark that the file is cut off.
 //= docs/import.md#what-is-no-json
 #[test]
 fn bad_events_are_counted_and_the_first_are_told() {
@@ -130,7 +130,7 @@ fn bad_events_are_counted_and_the_first_are_told() {
     assert!(summary.first_warnings[9].starts_with("line 10, column 16: expected value"));
 }
 
-/// An end of a flow waits for its slice: what is wrong with it is told of its own place.
+/// An end of a flow waits for its slice: a remark about it names the line of the end.
 #[test]
 fn a_bad_end_of_a_flow_does_not_spoil_its_slice() {
     let (archive, summary) = imported(
