@@ -83,7 +83,7 @@ fn events(corpus: &mut Corpus) {
     corpus.add("event-async", "begin, instant and end", &all(&kinds));
     let crossing = all(&[EventKind::AsyncBegin { id }]).record(&elsewhere(2, EventKind::AsyncEnd { id }));
     corpus.add("event-async-crossing", "an operation that ends in another process", &crossing);
-    let order = [(1, true), (8, false), (2, true), (5, false), (5, true), (6, false)];
+    let order = [(2, true), (5, false), (8, false), (1, true), (5, true), (6, false)];
     let order = order.iter().fold(Trace::prelude(), |trace, (time, is_begin)| {
         let kind = if *is_begin { EventKind::DurationBegin } else { EventKind::DurationEnd };
         trace.record(&event(*time, kind, &[]))

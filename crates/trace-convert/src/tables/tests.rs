@@ -104,10 +104,10 @@ fn every_kind_of_event_has_its_row() {
 }
 
 const DISORDER: &str = r#"[
-    {"ph":"B","ts":1,"pid":1,"tid":2,"cat":"c","name":"outer","args":{"a":1}},
-    {"ph":"E","ts":4,"pid":1,"tid":2,"args":{"b":2}},
     {"ph":"B","ts":2,"pid":1,"tid":2,"cat":"c","name":"inner"},
     {"ph":"E","ts":3,"pid":1,"tid":2},
+    {"ph":"E","ts":4,"pid":1,"tid":2,"args":{"b":2}},
+    {"ph":"B","ts":1,"pid":1,"tid":2,"cat":"c","name":"outer","args":{"a":1}},
     {"ph":"B","ts":3,"pid":1,"tid":2,"cat":"c","name":"next"},
     {"ph":"E","ts":3.5,"pid":1,"tid":2},
     {"ph":"B","ts":1,"pid":1,"tid":3,"cat":"c","name":"other"},

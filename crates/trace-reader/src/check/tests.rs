@@ -125,11 +125,11 @@ fn durations_are_matched_by_thread() {
 //= docs/check.md#order
 fn durations_are_matched_in_the_order_of_time() {
     let mut archive = Archive::new();
-    // As a decoder writes them that looks for the end of each call, and with an end at the time of a begin.
-    archive.event(1, 10, EventKind::DurationBegin);
-    archive.event(1, 40, EventKind::DurationEnd);
+    // An outer call behind its inner one, as decoders write them, and an end at the time of a begin.
     archive.event(1, 20, EventKind::DurationBegin);
     archive.event(1, 30, EventKind::DurationEnd);
+    archive.event(1, 40, EventKind::DurationEnd);
+    archive.event(1, 10, EventKind::DurationBegin);
     archive.event(1, 30, EventKind::DurationBegin);
     archive.event(1, 35, EventKind::DurationEnd);
     assert_eq!(archive.problems(), []);
