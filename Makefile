@@ -4,7 +4,7 @@
 #   make install DESTDIR=stage PREFIX=/usr
 #   make install NAME=fxtrace             where another trace is a command already
 #   make uninstall
-#   make install-c                        the library for C and C++, with its headers
+#   make install-c                        the libraries for C and C++, with their headers
 #   make uninstall-c
 #   make nightly                          mutations, kills, fuzzing and other campaigns
 
@@ -23,8 +23,10 @@ BUILD ?= cargo build --release --locked -p trace-cli
 LIBDIR = $(PREFIX)/lib
 INCLUDEDIR = $(PREFIX)/include/libtrace
 CMAKEDIR = $(LIBDIR)/cmake/Trace
+# One records, the other reads.
+LIBRARIES_C = libtrace libtracereader
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
-BUILD_C ?= cargo build --release --locked -p trace-c
+BUILD_C ?= cargo build --release --locked -p trace-c -p trace-reader-c
 OUTPUT_C ?= target/release
 FILL = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@VERSION@|$(VERSION)|'
 PACKAGING_C = crates/trace-c/packaging
@@ -55,17 +57,23 @@ uninstall:
 
 install-c:
 	$(BUILD_C)
-	install -D -m 755 $(OUTPUT_C)/libtrace.so $(DESTDIR)$(LIBDIR)/libtrace.so.$(VERSION)
-	ln -sf libtrace.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libtrace.so.0
-	ln -sf libtrace.so.0 $(DESTDIR)$(LIBDIR)/libtrace.so
-	install -m 644 $(OUTPUT_C)/libtrace.a $(DESTDIR)$(LIBDIR)/libtrace.a
+	for name in $(LIBRARIES_C); do \
+		install -D -m 755 $(OUTPUT_C)/$$name.so $(DESTDIR)$(LIBDIR)/$$name.so.$(VERSION) && \
+		ln -sf $$name.so.$(VERSION) $(DESTDIR)$(LIBDIR)/$$name.so.0 && \
+		ln -sf $$name.so.0 $(DESTDIR)$(LIBDIR)/$$name.so && \
+		install -m 644 $(OUTPUT_C)/$$name.a $(DESTDIR)$(LIBDIR)/$$name.a || exit; \
+	done
 	cd crates/trace-c/include && find . -name '*.h' -exec install -D -m 644 {} $(abspath $(DESTDIR)$(INCLUDEDIR))/{} \;
 	mkdir -p $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(CMAKEDIR)
-	$(FILL) $(PACKAGING_C)/libtrace.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/libtrace.pc
+	for name in $(LIBRARIES_C); do \
+		$(FILL) $(PACKAGING_C)/$$name.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/$$name.pc || exit; \
+	done
 	$(FILL) $(PACKAGING_C)/TraceConfig.cmake.in > $(DESTDIR)$(CMAKEDIR)/TraceConfig.cmake
 	$(FILL) $(PACKAGING_C)/TraceConfigVersion.cmake.in > $(DESTDIR)$(CMAKEDIR)/TraceConfigVersion.cmake
 
 uninstall-c:
-	rm -f $(DESTDIR)$(LIBDIR)/libtrace.so* $(DESTDIR)$(LIBDIR)/libtrace.a
-	rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/libtrace.pc
+	for name in $(LIBRARIES_C); do \
+		rm -f $(DESTDIR)$(LIBDIR)/$$name.so* $(DESTDIR)$(LIBDIR)/$$name.a \
+			$(DESTDIR)$(LIBDIR)/pkgconfig/$$name.pc; \
+	done
 	rm -rf $(DESTDIR)$(CMAKEDIR) $(DESTDIR)$(INCLUDEDIR)

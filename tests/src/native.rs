@@ -33,8 +33,14 @@ pub fn library_dir() -> &'static Path {
         };
         let directory = build::target_dir().join("native");
         std::fs::create_dir_all(&directory).expect("a directory");
-        let links =
-            [("libtrace.so", "libtrace.so"), ("libtrace.so.0", "libtrace.so"), ("libtrace.a", "libtrace.a")];
+        let links = [
+            ("libtrace.so", "libtrace.so"),
+            ("libtrace.so.0", "libtrace.so"),
+            ("libtrace.a", "libtrace.a"),
+            ("libtracereader.so", "libtracereader.so"),
+            ("libtracereader.so.0", "libtracereader.so"),
+            ("libtracereader.a", "libtracereader.a"),
+        ];
         for (name, target) in links {
             // By renaming, as other tests may be doing the same.
             let fresh = directory.join(format!("{name}.{}", std::process::id()));
@@ -94,10 +100,22 @@ pub fn compiler(compiler: &str, arguments: &[&str]) -> Output {
 /// # Panics
 /// If that fails.
 pub fn program(compiler_name: &str, sources: &[&str], flags: &[&str], output: &Path) {
+    shared_program("trace", compiler_name, sources, flags, output);
+}
+
+/// Compiles some sources and links them with the shared library that reads traces.
+///
+/// # Panics
+/// If that fails.
+pub fn reading_program(compiler_name: &str, sources: &[&str], flags: &[&str], output: &Path) {
+    shared_program("tracereader", compiler_name, sources, flags, output);
+}
+
+fn shared_program(library: &str, compiler_name: &str, sources: &[&str], flags: &[&str], output: &Path) {
     let directory = library_dir().to_str().expect("a path in UTF-8").to_owned();
     // Whatever else is in the loader's path, such as what cargo puts there.
     let rpath = format!("-Wl,--disable-new-dtags,-rpath,{directory}");
-    let link = [format!("-L{directory}"), "-ltrace".to_owned(), rpath];
+    let link = [format!("-L{directory}"), format!("-l{library}"), rpath];
     link_program(compiler_name, sources, flags, &link, output);
 }
 
@@ -106,7 +124,19 @@ pub fn program(compiler_name: &str, sources: &[&str], flags: &[&str], output: &P
 /// # Panics
 /// If that fails.
 pub fn static_program(compiler_name: &str, sources: &[&str], flags: &[&str], output: &Path) {
-    let archive = library_dir().join("libtrace.a");
+    with_archive("libtrace.a", compiler_name, sources, flags, output);
+}
+
+/// Compiles some sources and links them with the static library that reads traces.
+///
+/// # Panics
+/// If that fails.
+pub fn static_reading_program(compiler_name: &str, sources: &[&str], flags: &[&str], output: &Path) {
+    with_archive("libtracereader.a", compiler_name, sources, flags, output);
+}
+
+fn with_archive(archive: &str, compiler_name: &str, sources: &[&str], flags: &[&str], output: &Path) {
+    let archive = library_dir().join(archive);
     let mut link = vec![archive.to_str().expect("a path in UTF-8").to_owned()];
     link.extend(STATIC_LIBRARIES.map(str::to_owned));
     link_program(compiler_name, sources, flags, &link, output);

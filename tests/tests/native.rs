@@ -11,6 +11,7 @@ mod native {
     mod memory;
     mod processes;
     mod programs;
+    mod reading;
     mod sanitizers;
     mod symbols;
     mod words;

@@ -6,7 +6,7 @@ use std::process::Output;
 use trace_tests::{Sandbox, compiled, native};
 
 /// Headers that need C++, by the beginnings of their paths.
-const CXX_ONLY: [&str; 9] = [
+const CXX_ONLY: [&str; 12] = [
     "fbl/",
     "lib/fit/",
     "lib/zx/",
@@ -14,7 +14,10 @@ const CXX_ONLY: [&str; 9] = [
     "lib/trace/internal/values.h",
     "lib/trace/observer.h",
     "lib/trace-provider/handler.h",
-    "trace-reader/",
+    "trace-reader/chunk.h",
+    "trace-reader/file_reader.h",
+    "trace-reader/reader.h",
+    "trace-reader/records.h",
     "trace-vthread/",
 ];
 /// As above, of older paths and what is for the other language only.

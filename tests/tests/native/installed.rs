@@ -21,12 +21,12 @@ fn install(prefix: &Path) {
     native::check("make install-c", &status);
 }
 
-/// What pkg-config says of the library.
-fn pkg_config(prefix: &Path, arguments: &[&str]) -> Vec<String> {
+/// What pkg-config says of a library.
+fn pkg_config(prefix: &Path, library: &str, arguments: &[&str]) -> Vec<String> {
     let output = Command::new("pkg-config")
         .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"))
         .args(arguments)
-        .arg("libtrace")
+        .arg(library)
         .output()
         .expect("pkg-config runs");
     native::check("pkg-config", &output);
@@ -44,6 +44,14 @@ fn check_recorded(program: &Path, what: &str) {
     assert_eq!(names, ["DoSomething", "DoSomething"], "{what}");
 }
 
+/// It reads with the library that was installed.
+fn check_read(program: &Path, what: &str) {
+    let trace = build::workspace().join("tests/data/corpus/loss.fxt");
+    let output = Command::new(program).arg(trace).output().expect("it runs");
+    native::check(what, &output);
+    assert!(String::from_utf8_lossy(&output.stdout).contains(" - loss provider=1 "), "{what}: {output:?}");
+}
+
 #[test]
 fn an_installed_library_is_found() {
     let test = "an_installed_library_is_found";
@@ -55,24 +63,34 @@ fn an_installed_library_is_found() {
     let sandbox = Sandbox::new();
     let prefix = sandbox.file("prefix");
     install(&prefix);
-    let version = pkg_config(&prefix, &["--modversion"]);
+    let version = pkg_config(&prefix, "libtrace", &["--modversion"]);
     assert_eq!(version, [env!("CARGO_PKG_VERSION")]);
 
     let program = sandbox.file("shared");
-    let flags = pkg_config(&prefix, &["--cflags", "--libs"]);
+    let flags = pkg_config(&prefix, "libtrace", &["--cflags", "--libs"]);
     let rpath = format!("-Wl,-rpath,{}", prefix.join("lib").display());
     let output =
         Command::new("gcc").args(sources()).arg("-o").arg(&program).args(&flags).arg(&rpath).output();
     native::check("gcc", &output.expect("gcc runs"));
     check_recorded(&program, "pkg-config");
 
+    let program = sandbox.file("reading");
+    let flags = pkg_config(&prefix, "libtracereader", &["--cflags", "--libs"]);
+    let mut gcc = Command::new("gcc");
+    gcc.arg(native::source("read.c")).arg("-o").arg(&program).args(&flags).arg(&rpath);
+    native::check("gcc", &gcc.output().expect("gcc runs"));
+    check_read(&program, "pkg-config");
+
     let project = sandbox.file("project");
     fs::create_dir(&project).expect("a directory");
     let files = sources().map(|path| format!("\"{}\"", path.display())).join(" ");
+    let reading = format!("\"{}\"", native::source("read.c").display());
     let text = format!(
         "cmake_minimum_required(VERSION 3.16)\nproject(app C)\nfind_package(Trace 0.1 REQUIRED)\n\
          add_executable(app {files})\ntarget_link_libraries(app PRIVATE Trace::trace)\n\
-         add_executable(app_static {files})\ntarget_link_libraries(app_static PRIVATE Trace::trace_static)\n"
+         add_executable(app_static {files})\ntarget_link_libraries(app_static PRIVATE Trace::trace_static)\n\
+         add_executable(read {reading})\ntarget_link_libraries(read PRIVATE Trace::reader)\n\
+         add_executable(read_static {reading})\ntarget_link_libraries(read_static PRIVATE Trace::reader_static)\n"
     );
     fs::write(project.join("CMakeLists.txt"), text).expect("a file");
     let output = Command::new("cmake")
@@ -86,6 +104,9 @@ fn an_installed_library_is_found() {
     native::check("cmake --build", &output.expect("cmake runs"));
     for name in ["app", "app_static"] {
         check_recorded(&project.join("build").join(name), name);
+    }
+    for name in ["read", "read_static"] {
+        check_read(&project.join("build").join(name), name);
     }
 
     let output = Command::new("make")

@@ -28,35 +28,28 @@ class FileReader : public TraceReader {
   }
   ~FileReader() { std::fclose(file_); }
 
-  // Reads to the end. The handler is told of what is wrong.
+  // Reads to the end, also behind damage. The handler gets a sentence for each thing that is wrong.
   void ReadFile() {
-    // Room for more than the largest record that can be.
-    std::vector<uint64_t> words(1 << 16);
+    std::vector<char> bytes(1 << 19);
     size_t kept = 0;
     while (true) {
-      const size_t bytes_kept = kept * sizeof(uint64_t);
-      auto* begin = reinterpret_cast<char*>(words.data());
-      const size_t bytes = std::fread(begin + bytes_kept, 1, words.size() * sizeof(uint64_t) - bytes_kept, file_);
-      const size_t have = kept + bytes / sizeof(uint64_t);
-      Chunk chunk(words.data(), have);
-      if (!ReadRecords(chunk)) {
-        return;
-      }
-      const size_t rest = chunk.remaining_words();
-      std::memmove(words.data(), words.data() + (have - rest), rest * sizeof(uint64_t));
-      kept = rest;
-      if (std::ferror(file_)) {
-        ReportError("Cannot read the file");
-        return;
-      }
-      if (bytes % sizeof(uint64_t) != 0 || bytes == 0) {
-        if (kept != 0 || bytes % sizeof(uint64_t) != 0) {
+      const size_t wanted = bytes.size() - kept;
+      const size_t have = kept + std::fread(bytes.data() + kept, 1, wanted, file_);
+      const bool is_end = have < bytes.size();
+      Chunk chunk(Chunk::Bytes{bytes.data(), bytes.data() + have});
+      Read(chunk, true, is_end);
+      kept = chunk.remaining_bytes();
+      if (is_end) {
+        if (std::ferror(file_)) {
+          ReportError("Cannot read the file");
+        } else if (kept != 0 && !is_lost()) {
           ReportError("The file ends in the middle of a record");
         }
         return;
       }
-      if (kept == words.size()) {
-        words.resize(words.size() * 2);
+      std::memmove(bytes.data(), bytes.data() + (have - kept), kept);
+      if (kept == bytes.size()) {
+        bytes.resize(bytes.size() * 2);
       }
     }
   }

@@ -2,7 +2,6 @@
 #ifndef TRACE_READER_READER_H_
 #define TRACE_READER_READER_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -14,80 +13,10 @@
 #include <fbl/string.h>
 #include <fbl/vector.h>
 #include <lib/fit/function.h>
+#include <trace-reader/chunk.h>
 #include <trace-reader/records.h>
 
 namespace trace {
-
-// Words that are read one after another.
-class Chunk final {
- public:
-  Chunk() : Chunk(nullptr, 0) {}
-  explicit Chunk(const uint64_t* begin, size_t num_words) : begin_(begin), current_(begin), end_(begin + num_words) {}
-
-  // From where the chunk began.
-  uint64_t current_byte_offset() const { return static_cast<uint64_t>(current_ - begin_) * sizeof(uint64_t); }
-  uint64_t remaining_words() const { return static_cast<uint64_t>(end_ - current_); }
-
-  // Each of these gives nothing, and moves nowhere, if there are not enough words.
-  std::optional<uint64_t> ReadUint64() {
-    if (current_ == end_) {
-      return std::nullopt;
-    }
-    return *current_++;
-  }
-  std::optional<int64_t> ReadInt64() {
-    std::optional<uint64_t> word = ReadUint64();
-    return word ? std::optional<int64_t>(static_cast<int64_t>(*word)) : std::nullopt;
-  }
-  std::optional<double> ReadDouble() {
-    std::optional<uint64_t> word = ReadUint64();
-    if (!word) {
-      return std::nullopt;
-    }
-    double value;
-    std::memcpy(&value, &*word, sizeof(value));
-    return value;
-  }
-  // So many bytes, and their padding.
-  std::optional<std::string_view> ReadString(size_t length) {
-    std::optional<const void*> bytes = ReadInPlace(length / 8 + (length % 8 != 0));
-    return bytes ? std::optional<std::string_view>(std::string_view(static_cast<const char*>(*bytes), length))
-                 : std::nullopt;
-  }
-  std::optional<Chunk> ReadChunk(size_t num_words) {
-    std::optional<const void*> words = ReadInPlace(num_words);
-    return words ? std::optional<Chunk>(Chunk(static_cast<const uint64_t*>(*words), num_words)) : std::nullopt;
-  }
-  std::optional<const void*> ReadInPlace(size_t num_words) {
-    if (num_words > remaining_words()) {
-      return std::nullopt;
-    }
-    const void* words = current_;
-    current_ += num_words;
-    return words;
-  }
-
-  // As of older programs.
-  bool ReadUint64(uint64_t* out) { return Store(ReadUint64(), out); }
-  bool ReadInt64(int64_t* out) { return Store(ReadInt64(), out); }
-  bool ReadDouble(double* out) { return Store(ReadDouble(), out); }
-  bool ReadString(size_t length, std::string_view* out) { return Store(ReadString(length), out); }
-  bool ReadChunk(size_t num_words, Chunk* out) { return Store(ReadChunk(num_words), out); }
-  bool ReadInPlace(size_t num_words, const void** out) { return Store(ReadInPlace(num_words), out); }
-
- private:
-  template <typename T>
-  static bool Store(std::optional<T> found, T* out) {
-    if (found) {
-      *out = *found;
-    }
-    return found.has_value();
-  }
-
-  const uint64_t* begin_;
-  const uint64_t* current_;
-  const uint64_t* end_;
-};
 
 // Reads one trace, and remembers its strings and threads.
 class TraceReader {
@@ -102,39 +31,12 @@ class TraceReader {
   TraceReader(const TraceReader&) = delete;
   TraceReader& operator=(const TraceReader&) = delete;
 
-  // Reads all complete records. What is left in the chunk has to be shown again, with more behind it. False
-  // if nothing can be made of what follows.
-  bool ReadRecords(Chunk& chunk) {
-    while (true) {
-      if (!header_) {
-        header_ = chunk.ReadUint64();
-        if (!header_) {
-          return true;
-        }
-        if (*header_ == 0) {
-          // Padding.
-          header_.reset();
-          continue;
-        }
-      }
-      const bool is_large = (*header_ & 15) == static_cast<uint64_t>(RecordType::kLargeRecord);
-      const uint64_t size = Bits(*header_, 4, is_large ? 35 : 15);
-      if (size == 0) {
-        ReportError("A record says that it has no words");
-        return false;
-      }
-      std::optional<Chunk> record = chunk.ReadChunk(size - 1);
-      if (!record) {
-        return true;
-      }
-      const uint64_t header = *header_;
-      header_.reset();
-      if (!ReadRecord(header, *record)) {
-        ReportError("Cannot read a record of type " + std::to_string(header & 15) + " and " + std::to_string(size) +
-                    " words");
-      }
-    }
-  }
+  // Reads all complete records. What is left in the chunk has to be shown again, with more behind it.
+  //
+  // Damage is reported once, and reading goes on at the next magic number or provider behind it; until then,
+  // what was defined before is forgotten. False if this chunk has no such place: a later one may. Only
+  // `FileReader` gets over damage that has shifted what follows by a part of a word.
+  bool ReadRecords(Chunk& chunk) { return Read(chunk, false, false); }
 
   // 0 before there is one.
   ProviderId current_provider_id() const { return current_->id; }
@@ -149,7 +51,198 @@ class TraceReader {
  protected:
   void ReportError(fbl::String error) const { error_handler_(std::move(error)); }
 
+  // As `ReadRecords`. With `is_end`, nothing comes behind the chunk; with `any_byte`, reading may be resumed
+  // in the middle of a word.
+  bool Read(Chunk& chunk, bool any_byte, bool is_end) {
+    // Up to here, going from record to record leads to where reading could be resumed.
+    const char* trusted_to = chunk.current_;
+    while (true) {
+      if (is_lost()) {
+        const Search search = FindPlace(chunk, lost_bytes_, 0, any_byte, is_end);
+        chunk.SkipBytes(search.bytes);
+        lost_bytes_ += search.bytes;
+        if (!search.is_found) {
+          return false;
+        }
+        lost_bytes_ = 0;
+      }
+      std::optional<uint64_t> header = chunk.PeekUint64(0);
+      if (!header) {
+        return true;
+      }
+      const uint64_t size = RecordWords(*header);
+      if (*header != 0 && (size == 0 || (is_end && size > chunk.remaining_words()))) {
+        Lose(chunk, any_byte, size == 0 ? "a record without words" : "a record that is longer than what is left");
+        continue;
+      }
+      if (size > chunk.remaining_words()) {
+        return true;
+      }
+      if (*header == 0) {
+        // Padding.
+        chunk.ReadUint64();
+        continue;
+      }
+      const Chunk start = chunk;
+      Chunk record = *chunk.ReadChunk(size);
+      record.ReadUint64();
+      const Outcome outcome = Decode(*header, record);
+      // Damage may look like this.
+      const bool is_odd = outcome == Outcome::kUnknown || outcome == Outcome::kMalformed || record.remaining_words() > 0;
+      if (is_odd && start.current_ >= trusted_to) {
+        const Search search = FindPlace(start, 0, StepBytes(any_byte), any_byte, is_end);
+        trusted_to = start.current_ + search.bytes;
+        if (search.is_found && !LeadsTo(start, search.bytes)) {
+          pending_.reset();
+          chunk = start;
+          Lose(chunk, any_byte, "a record that makes no sense and hides others");
+          continue;
+        }
+      }
+      if (pending_) {
+        record_consumer_(*std::exchange(pending_, std::nullopt));
+      }
+      if (outcome == Outcome::kMalformed || outcome == Outcome::kUndefined) {
+        ReportError("A record of type " + std::to_string(*header & 15) + " and " + std::to_string(size) +
+                    " words: " + reason_);
+      }
+    }
+  }
+
+  // Whether a place to go on is being looked for.
+  bool is_lost() const { return lost_bytes_ != 0; }
+
  private:
+  // What became of a record.
+  enum class Outcome {
+    kRead,
+    // Of a newer version, and left out.
+    kUnknown,
+    // Something that it refers to is not defined; without that, it may be of use.
+    kUndefined,
+    kMalformed,
+  };
+
+  struct Search {
+    // Where the place is, counted from where the search began.
+    size_t bytes;
+    // If not, what comes behind the chunk decides whether it is one.
+    bool is_found;
+  };
+
+  // Sizes of records: but for large ones, they have 12 bits.
+  static constexpr uint64_t kMaxRecordWords = 0xfff;
+  static constexpr uint64_t kMagic = 0x0016547846040010;
+  // So many records must be sound before reading is resumed in front of them.
+  static constexpr int kSoundRecords = 4;
+
+  static constexpr uint64_t RecordWords(uint64_t header) {
+    const bool is_large = (header & 15) == static_cast<uint64_t>(RecordType::kLargeRecord);
+    return Bits(header, 4, is_large ? 35 : 15);
+  }
+
+  // A provider info or section, as they are written: no bit is set where there must be none.
+  static constexpr bool IsProvider(uint64_t header) {
+    const uint64_t name_bytes = header >> 52;
+    switch (header & 0xf000f) {
+      case 0x10000:
+        return name_bytes < 256 && RecordWords(header) == 1 + (name_bytes + 7) / 8;
+      case 0x20000:
+        return name_bytes == 0 && RecordWords(header) == 1;
+      default:
+        return false;
+    }
+  }
+
+  // Definitions may be among what is missing: it is better not to know a name than to know a wrong one.
+  void Lose(Chunk& chunk, bool any_byte, const char* damage) {
+    ReportError(std::string("Damaged: ") + damage + "; left out up to where reading can be resumed");
+    current_->strings.clear();
+    current_->threads.clear();
+    lost_bytes_ = StepBytes(any_byte);
+    chunk.SkipBytes(lost_bytes_);
+  }
+
+  static constexpr size_t StepBytes(bool any_byte) { return any_byte ? 1 : sizeof(uint64_t); }
+
+  // Looks for a place from `from` bytes behind where the chunk stands, which is `lost` bytes behind where the
+  // damage began.
+  static Search FindPlace(const Chunk& chunk, uint64_t lost, size_t from, bool any_byte, bool is_end) {
+    size_t place = from;
+    while (std::optional<uint64_t> word = chunk.PeekUint64(place)) {
+      const bool is_whole = (lost + place) % sizeof(uint64_t) == 0;
+      if (*word == kMagic || (is_whole && IsProvider(*word))) {
+        Chunk rest = chunk;
+        rest.SkipBytes(place);
+        const std::optional<bool> is_sound = IsSound(rest, is_end);
+        if (!is_sound || *is_sound) {
+          return Search{place, is_sound.has_value()};
+        }
+      }
+      place += StepBytes(any_byte);
+    }
+    return Search{place, false};
+  }
+
+  // Whether four records from here on are of known kinds and make sense, where the input ends at least two;
+  // nothing if that takes more than the chunk.
+  static std::optional<bool> IsSound(Chunk chunk, bool is_end) {
+    TraceReader judge([](Record) {}, [](fbl::String) {});
+    judge.is_judge_ = true;
+    for (int number = 0; number < kSoundRecords; ++number) {
+      std::optional<uint64_t> header = chunk.PeekUint64(0);
+      const uint64_t size = header ? RecordWords(*header) : 1;
+      if (size == 0 || size > kMaxRecordWords) {
+        return false;
+      }
+      std::optional<Chunk> record = chunk.ReadChunk(size);
+      if (!record) {
+        return is_end ? std::optional<bool>(number > 1 || chunk.remaining_bytes() == 0) : std::nullopt;
+      }
+      record->ReadUint64();
+      if (judge.Decode(*header, *record) != Outcome::kRead) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // Whether going from record to record leads to a place, and not past it.
+  static bool LeadsTo(const Chunk& chunk, size_t place) {
+    size_t at = 0;
+    while (at < place) {
+      const uint64_t header = chunk.PeekUint64(at).value_or(0);
+      const uint64_t size = header == 0 ? 1 : RecordWords(header);
+      if (size == 0) {
+        return false;
+      }
+      at += size * sizeof(uint64_t);
+    }
+    return at == place;
+  }
+
+  Outcome Decode(uint64_t header, Chunk& record) {
+    reason_ = "it does not make sense";
+    is_unknown_ = false;
+    is_undefined_ = false;
+    const bool is_read = ReadRecord(header, record);
+    if (is_undefined_) {
+      return Outcome::kUndefined;
+    }
+    return !is_read ? Outcome::kMalformed : is_unknown_ ? Outcome::kUnknown : Outcome::kRead;
+  }
+
+  // What is of a newer version is left out.
+  bool LeaveOut() {
+    is_unknown_ = true;
+    return true;
+  }
+
+  void MarkUndefined(const char* what, uint64_t reference) {
+    is_undefined_ = true;
+    reason_ = std::string(what) + " " + std::to_string(reference) + " is not defined";
+  }
+
   struct Provider {
     ProviderId id = 0;
     fbl::String name;
@@ -167,8 +260,7 @@ class TraceReader {
     return &provider;
   }
 
-  // An empty string for an index that is not known, which is reported.
-  std::optional<fbl::String> ReadStringRef(Chunk& chunk, uint64_t reference) const {
+  std::optional<fbl::String> ReadStringRef(Chunk& chunk, uint64_t reference) {
     if (reference == 0) {
       return fbl::String();
     }
@@ -178,13 +270,16 @@ class TraceReader {
     }
     auto found = current_->strings.find(static_cast<trace_string_index_t>(reference));
     if (found == current_->strings.end()) {
-      ReportError("String " + std::to_string(reference) + " is not defined");
+      if (is_judge_) {
+        return fbl::String();
+      }
+      MarkUndefined("string", reference);
       return std::nullopt;
     }
     return found->second;
   }
 
-  std::optional<ProcessThread> ReadThreadRef(Chunk& chunk, uint64_t reference) const {
+  std::optional<ProcessThread> ReadThreadRef(Chunk& chunk, uint64_t reference) {
     if (reference == TRACE_ENCODED_THREAD_REF_INLINE) {
       std::optional<uint64_t> process = chunk.ReadUint64();
       std::optional<uint64_t> thread = chunk.ReadUint64();
@@ -192,13 +287,16 @@ class TraceReader {
     }
     auto found = current_->threads.find(static_cast<trace_thread_index_t>(reference));
     if (found == current_->threads.end()) {
-      ReportError("Thread " + std::to_string(reference) + " is not defined");
+      if (is_judge_) {
+        return ProcessThread();
+      }
+      MarkUndefined("thread", reference);
       return std::nullopt;
     }
     return found->second;
   }
 
-  bool ReadArguments(Chunk& chunk, uint64_t count, fbl::Vector<Argument>* out) const {
+  bool ReadArguments(Chunk& chunk, uint64_t count, fbl::Vector<Argument>* out) {
     for (uint64_t i = 0; i < count; ++i) {
       std::optional<uint64_t> header = chunk.ReadUint64();
       const uint64_t size = header ? Bits(*header, 4, 15) : 0;
@@ -212,6 +310,10 @@ class TraceReader {
         return false;
       }
       // One of a newer type is left out.
+      const bool is_known = static_cast<ArgumentType>(*header & 15) <= ArgumentType::kBlob;
+      if (is_known && !value && !is_undefined_) {
+        return false;
+      }
       if (value) {
         out->push_back(Argument(std::move(*name), std::move(*value)));
       }
@@ -219,7 +321,7 @@ class TraceReader {
     return true;
   }
 
-  std::optional<ArgumentValue> ReadValue(Chunk& chunk, uint64_t header) const {
+  std::optional<ArgumentValue> ReadValue(Chunk& chunk, uint64_t header) {
     const uint32_t upper = static_cast<uint32_t>(header >> 32);
     const auto type = static_cast<ArgumentType>(header & 15);
     switch (type) {
@@ -279,7 +381,8 @@ class TraceReader {
         std::optional<std::string_view> text = chunk.ReadString(Bits(header, 32, 46));
         const auto index = static_cast<trace_string_index_t>(Bits(header, 16, 30));
         if (!text || index == 0) {
-          return false;
+          // Number 0 is nothing that could be referred to.
+          return text.has_value();
         }
         current_->strings[index] = fbl::String(*text);
         return Consume(Record::String{index, fbl::String(*text)});
@@ -288,7 +391,7 @@ class TraceReader {
         std::optional<ProcessThread> thread = ReadThreadRef(chunk, TRACE_ENCODED_THREAD_REF_INLINE);
         const auto index = static_cast<trace_thread_index_t>(Bits(header, 16, 23));
         if (!thread || index == 0) {
-          return false;
+          return thread.has_value();
         }
         current_->threads[index] = *thread;
         return Consume(Record::Thread{index, *thread});
@@ -323,12 +426,13 @@ class TraceReader {
       case RecordType::kLargeRecord:
         return ReadLarge(header, chunk);
     }
-    return true;
+    // Of objects of programs nothing is read, but their type is known.
+    return Bits(header, 0, 3) == 6 || LeaveOut();
   }
 
   template <typename T>
   bool Consume(T record) {
-    record_consumer_(Record(std::move(record)));
+    pending_.emplace(std::move(record));
     return true;
   }
 
@@ -358,12 +462,12 @@ class TraceReader {
             MetadataContent(MetadataContent::ProviderEvent{id, ProviderEventType::kBufferOverflow})});
       case MetadataType::kTraceInfo:
         if (Bits(header, 20, 23) != 0) {
-          return true;
+          return LeaveOut();
         }
         return Consume(Record::Metadata{MetadataContent(MetadataContent::TraceInfo{TraceInfoContent(
             TraceInfoContent::MagicNumberInfo{static_cast<uint32_t>(Bits(header, 24, 55))})})});
     }
-    return true;
+    return LeaveOut();
   }
 
   bool ReadEvent(uint64_t header, Chunk& chunk) {
@@ -450,11 +554,16 @@ class TraceReader {
       return incoming && ReadArguments(chunk, count, &arguments) &&
              Consume(Scheduler(Scheduler::ThreadWakeup{timestamp, cpu, *incoming, std::move(arguments)}));
     }
-    return true;
+    return LeaveOut();
   }
 
   bool ReadProfiler(uint64_t header, Chunk& chunk) {
     using Profiler = Record::Profiler;
+    const uint64_t type = Bits(header, 16, 19);
+    if (type > static_cast<uint64_t>(ProfilerRecordType::kBacktrace)) {
+      reason_ = "type " + std::to_string(type) + " of profiler records is not known";
+      return false;
+    }
     std::optional<uint64_t> time = chunk.ReadUint64();
     std::optional<ProcessThread> thread = time ? ReadThreadRef(chunk, Bits(header, 20, 27)) : std::nullopt;
     if (!thread) {
@@ -462,7 +571,7 @@ class TraceReader {
     }
     const auto timestamp = static_cast<trace_ticks_t>(*time);
     const auto module_id = static_cast<uint16_t>(Bits(header, 28, 43));
-    switch (static_cast<ProfilerRecordType>(Bits(header, 16, 19))) {
+    switch (static_cast<ProfilerRecordType>(type)) {
       case ProfilerRecordType::kModule: {
         std::optional<std::string_view> name = chunk.ReadString(Bits(header, 44, 51));
         std::optional<std::string_view> id = name ? chunk.ReadString(Bits(header, 52, 59)) : std::nullopt;
@@ -492,13 +601,13 @@ class TraceReader {
         return Consume(Profiler(Profiler::Backtrace{*thread, timestamp, std::move(frames)}));
       }
     }
-    return true;
+    return false;
   }
 
   bool ReadLarge(uint64_t header, Chunk& chunk) {
     const uint64_t format = Bits(header, 40, 43);
     if (Bits(header, 36, 39) != 0 || format > TRACE_BLOB_FORMAT_ATTACHMENT) {
-      return true;
+      return LeaveOut();
     }
     std::optional<uint64_t> references = chunk.ReadUint64();
     std::optional<fbl::String> category = references ? ReadStringRef(chunk, Bits(*references, 0, 15)) : std::nullopt;
@@ -535,8 +644,16 @@ class TraceReader {
   std::map<ProviderId, Provider> providers_;
   // What comes before any provider is that of number 0.
   Provider* current_ = FindProvider(0);
-  // Of a record the rest of which has not been shown yet.
-  std::optional<uint64_t> header_;
+  // What was read last, until it is certain that it is no damage.
+  std::optional<Record> pending_;
+  // How far a place to go on has been looked for, in bytes from where the damage began; 0 if there is none.
+  uint64_t lost_bytes_ = 0;
+  // Of the record that is read: why it cannot be, and in what way.
+  fbl::String reason_;
+  bool is_unknown_ = false;
+  bool is_undefined_ = false;
+  // Asks only whether records make sense: references need not be known.
+  bool is_judge_ = false;
 };
 
 }  // namespace trace
