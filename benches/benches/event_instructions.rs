@@ -70,6 +70,7 @@ fn run(place: usize, times: u64) {
         categories: Categories::Listed(categories),
         alert: AlertHandler::default(),
         wake: WakeHandler::default(),
+        thread_time: false,
     };
     engine::initialize(region, BufferMode::Oneshot, config).expect("the engine is idle");
     engine::start(Disposition::Retain, &[]).expect("the engine is initialized");

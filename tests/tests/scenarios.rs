@@ -38,6 +38,7 @@ mod scenarios {
     mod recovering;
     mod skew;
     mod snapshots;
+    mod thread_time;
     mod tools;
     mod users;
     mod viewing;

@@ -16,6 +16,7 @@ use crate::engine;
 pub(crate) use crate::own_slab::OwnSlab;
 use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::sys;
+use crate::thread_time::Begins;
 use core::cell::Cell;
 use std::sync::OnceLock;
 use zx_sim::ticks;
@@ -52,6 +53,8 @@ pub(crate) struct ThreadBlock {
     is_replaced: AtomicU32,
     /// Events that were left by a jump and are counted.
     left_counted: AtomicU32,
+    /// Durations that have begun, with the thread's processor time then.
+    pub begins: Begins,
 }
 
 /// A thread's slab before it has one.
@@ -79,6 +82,7 @@ impl ThreadBlock {
             late_at: AtomicU64::new(0),
             is_replaced: AtomicU32::new(0),
             left_counted: AtomicU32::new(0),
+            begins: Begins::new(),
         }
     }
 

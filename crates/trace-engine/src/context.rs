@@ -29,6 +29,9 @@ pub struct Config {
     pub alert: AlertHandler,
     /// Called when half of a stream is full while the dispatcher sleeps. Does nothing by default.
     pub wake: WakeHandler,
+    /// Whether durations and instants have the processor time of their thread as arguments. That costs a
+    /// system call for each, and all events take the slow path.
+    pub thread_time: bool,
 }
 
 /// Says whether a category is wanted.
@@ -72,6 +75,7 @@ impl Config {
             categories: Categories::default(),
             alert: AlertHandler::default(),
             wake: WakeHandler::default(),
+            thread_time: false,
         }
     }
 }

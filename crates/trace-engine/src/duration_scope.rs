@@ -2,7 +2,8 @@
 
 use crate::args::Values;
 use crate::block;
-use crate::site::Site;
+use crate::site::{Site, SiteState};
+use crate::thread_time;
 use crate::write::{Event, write_event};
 use trace_format::event::EventType;
 
@@ -16,10 +17,11 @@ pub struct DurationScope<V: Values> {
 }
 
 impl<V: Values> DurationScope<V> {
-    /// Begins now.
+    /// Begins now, at a site that was found like this.
     #[inline(always)]
-    pub fn begin(site: &'static Site, values: V) -> Self {
-        Self { site, start: block::current().stamp(), values }
+    pub fn begin(site: &'static Site, state: SiteState, values: V) -> Self {
+        let start = if state.is_fast() { block::current().stamp() } else { thread_time::begin() };
+        Self { site, start, values }
     }
 }
 

@@ -21,6 +21,7 @@ use crate::site::Site;
 pub use crate::streaming::{SaveRequest, Service};
 use crate::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use crate::sys;
+use crate::thread_time;
 use crate::write;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -293,6 +294,7 @@ pub fn initialize(region: Region, mode: BufferMode, config: Config) -> Result<()
         return Err(Error::Straggler);
     }
     block::sweep();
+    thread_time::set_wanted(config.thread_time);
     let context = Box::new(Context::new(region, layout, config));
     CONTEXT.store(Box::into_raw(context), Ordering::SeqCst);
     end_change(State::Initialized);

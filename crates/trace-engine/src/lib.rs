@@ -52,6 +52,7 @@ mod streaming;
 mod strings;
 mod sync;
 mod sys;
+mod thread_time;
 mod track;
 mod write;
 
@@ -99,7 +100,7 @@ pub fn nonce() -> u64 {
 #[inline]
 #[must_use]
 pub fn now() -> Ticks {
-    Ticks(write::stamp())
+    Ticks(if thread_time::is_wanted() { thread_time::begin() } else { write::stamp() })
 }
 
 /// The word behind an instant's arguments: none for the thread, which readers assume.

@@ -113,8 +113,9 @@ macro_rules! duration {
     ($category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
         let _trace_duration = {
             let site = $crate::__site!($category, $name $(, $key)*);
-            if site.is_on() {
-                Some($crate::DurationScope::begin(site, $crate::__values!($($value),*)))
+            let state = site.state();
+            if state.is_on() {
+                Some($crate::DurationScope::begin(site, state, $crate::__values!($($value),*)))
             } else {
                 None
             }

@@ -110,6 +110,26 @@ unsafe impl Sync for Site {}
 // SAFETY: as above.
 unsafe impl Send for Site {}
 
+/// What a site was when its word was loaded.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct SiteState(u64);
+
+impl SiteState {
+    /// Whether its events are recorded.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_on(self) -> bool {
+        self.0 & ON != 0
+    }
+
+    /// Whether they may take the fast path.
+    #[inline(always)]
+    pub(crate) const fn is_fast(self) -> bool {
+        self.0 & FAST != 0
+    }
+}
+
 impl Site {
     /// A site that is off.
     #[must_use]
@@ -153,6 +173,14 @@ impl Site {
     #[must_use]
     pub fn is_on(&self) -> bool {
         !cfg!(feature = "off") && self.word.is_on()
+    }
+
+    /// What the site is at this moment, looked at once.
+    #[doc(hidden)]
+    #[inline(always)]
+    #[must_use]
+    pub fn state(&self) -> SiteState {
+        SiteState(if cfg!(feature = "off") { 0 } else { self.load() })
     }
 
     /// The site's category.

@@ -60,6 +60,14 @@ pub(crate) fn thread_id() -> u32 {
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
 
+/// How long the calling thread has run on processors, in nanoseconds; 0 if the kernel does not say.
+pub(crate) fn thread_time() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call fills the structure (S1).
+    let result = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    if result == 0 { (time.tv_sec as u64).wrapping_mul(1_000_000_000) + time.tv_nsec as u64 } else { 0 }
+}
+
 /// The kernel's name of the calling thread: up to 15 bytes, not necessarily UTF-8.
 pub(crate) fn thread_name(buffer: &mut [u8; 16]) -> &[u8] {
     // SAFETY: the call fills at most 16 bytes, which the array has (S1).

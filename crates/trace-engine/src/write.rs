@@ -17,6 +17,7 @@ use crate::raw::{self, ThreadPlace};
 use crate::record_writer::RecordWriter;
 use crate::site::{FAST, ON, Site};
 use crate::sync::{Ordering, compiler_fence, fence};
+use crate::thread_time::{NamedTimes, ThreadTimes};
 use trace_format::buffer::MAX_BUFFERED_RECORD_BYTES;
 use trace_format::event::{self, EventType};
 use trace_format::record::MAX_RECORD_WORDS;
@@ -52,7 +53,7 @@ impl Event {
         record.word(self.start.unwrap_or(now));
     }
 
-    /// As [`Event::write_tail`], with the names as they stand in the record.
+    /// Stores the arguments with their names as they stand in the record, and what is behind them.
     pub(crate) fn write_tail_of(
         &self,
         site: &Site,
@@ -61,22 +62,18 @@ impl Event {
         values: &impl Values,
         record: &mut RecordWriter,
     ) {
-        if strings.arguments_inline {
-            self.write_tail(now, values, &Inline(site.arguments()), record);
-        } else {
-            self.write_tail(now, values, &Interned(site.arguments()), record);
-        }
+        strings.write_arguments(site, values, record);
+        self.write_end(now, record);
     }
 
     #[inline(always)]
-    pub(crate) fn write_tail(
-        &self,
-        now: u64,
-        values: &impl Values,
-        names: &impl Names,
-        record: &mut RecordWriter,
-    ) {
+    fn write_tail(&self, now: u64, values: &impl Values, names: &impl Names, record: &mut RecordWriter) {
         values.write(0, names, record);
+        self.write_end(now, record);
+    }
+
+    #[inline(always)]
+    fn write_end(&self, now: u64, record: &mut RecordWriter) {
         if self.start.is_some() {
             record.word(now);
         }
@@ -149,13 +146,23 @@ pub fn stamp() -> u64 {
 fn write_slowly<V: Values>(site: &Site, event: Event, values: &V, at: Option<u64>) {
     with_place(site, at, |place, now| {
         let strings = place.strings(site);
-        let words = event.words(values) + strings.inline_words + place.thread_words();
-        let header = strings.event_header(&event, words, values.count(), place.thread_ref());
+        let times = place.thread_times(&event, values.count());
+        let mut words = event.words(values) + strings.inline_words + place.thread_words();
+        let mut arguments = values.count();
+        if let Some(times) = &times {
+            words += times.words();
+            arguments += times.count();
+        }
+        let header = strings.event_header(&event, words, arguments, place.thread_ref());
         place.put(words, MAX_RECORD_WORDS, now, header, |record| {
             event.write_timestamp(now, record);
             place.write_thread(record);
             strings.write(record);
-            event.write_tail_of(site, &strings, now, values, record);
+            strings.write_arguments(site, values, record);
+            if let Some(times) = &times {
+                times.write(record);
+            }
+            event.write_end(now, record);
         })
     });
 }
@@ -283,6 +290,19 @@ impl<'a> Place<'a> {
         self.context.intern(text)
     }
 
+    /// The thread's processor time at an event, if the recording asks for it.
+    #[inline]
+    fn thread_times(&self, event: &Event, arguments: usize) -> Option<NamedTimes<'static>> {
+        if self.context.config.thread_time { self.find_thread_times(event, arguments) } else { None }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_thread_times(&self, event: &Event, arguments: usize) -> Option<NamedTimes<'static>> {
+        let times = ThreadTimes::of(&self.block.begins, event.event_type, event.start, arguments)?;
+        Some(times.named(|text| self.context.intern(text)))
+    }
+
     /// Writes a record that the events need, and that cannot stand in them.
     pub(crate) fn define(
         &self,
@@ -408,6 +428,15 @@ impl<'a> Strings<'a> {
         self.name.write(record);
     }
 
+    /// The arguments, with their names as they stand in the record.
+    fn write_arguments(&self, site: &Site, values: &impl Values, record: &mut RecordWriter) {
+        if self.arguments_inline {
+            values.write(0, &Inline(site.arguments()), record);
+        } else {
+            values.write(0, &Interned(site.arguments()), record);
+        }
+    }
+
     /// Gives the site's strings indices where that is possible, and publishes them if it is for all. Where it
     /// never will be for all, the references are kept with the site, so that its next event neither tries the
     /// lock of the table nor looks anything up.
@@ -440,7 +469,8 @@ impl<'a> Strings<'a> {
         let category = known_category.unwrap_or(Text::Inline(site.category()));
         let name = known_name.unwrap_or(Text::Inline(site.name()));
         if let (Text::Index(category), Text::Index(name), false) = (category, name, arguments_inline) {
-            if engine::has_membarrier()
+            if !context.config.thread_time
+                && engine::has_membarrier()
                 // Programs in other languages know no other clock, and find their blocks in one way.
                 && (!site.is_enlisted() || block::has_mirror() && ticks::source() != Source::Monotonic)
             {

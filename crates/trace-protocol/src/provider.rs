@@ -28,6 +28,7 @@ const BUFFER_HEADER_VERSION: Field = Field::new(3, "buffer_header_version");
 const TICK_SOURCE: Field = Field::new(4, "tick source bytes");
 const TICKS_PER_SECOND: Field = Field::new(5, "ticks_per_second");
 const PROCESS_KOID: Field = Field::new(6, "process_koid");
+const THREAD_TIME: Field = Field::new(7, "thread_time");
 
 const DISPOSITION: Field = Field::new(1, "buffer_disposition");
 const ADDITIONAL_CATEGORIES: Field = Field::new(2, "additional_categories");
@@ -94,6 +95,8 @@ pub struct ProviderConfig<H> {
     /// The provider's process as the manager numbers it, which in another pid namespace is not as it numbers
     /// itself.
     pub process_koid: Option<u64>,
+    /// Whether events are to have the processor time of their thread as arguments. Default false.
+    pub thread_time: bool,
 }
 
 /// Provider → manager.
@@ -192,6 +195,7 @@ impl<H> ProviderConfig<H> {
         if let Some(koid) = self.process_koid {
             table.put(PROCESS_KOID, &koid)?;
         }
+        table.put_some(THREAD_TIME, self.thread_time.then_some(&true))?;
         Ok((INITIALIZE, table, vec![self.buffer, self.fifo]))
     }
 
@@ -207,6 +211,7 @@ impl<H> ProviderConfig<H> {
             tick_source: table.require_string(TICK_SOURCE, MAX_TICK_SOURCE_BYTES)?,
             ticks_per_second,
             process_koid: table.find(PROCESS_KOID)?,
+            thread_time: table.find(THREAD_TIME)?.unwrap_or(false),
         })
     }
 }

@@ -71,6 +71,7 @@ fn provider_request() -> impl Strategy<Value = ProviderRequest<H>> {
                         tick_source,
                         ticks_per_second: rate,
                         process_koid: Some(rate).filter(|rate| rate % 2 == 0),
+                        thread_time: rate % 3 == 0,
                     },
                 }
             }),
@@ -127,6 +128,7 @@ fn trace_config() -> impl Strategy<Value = TraceConfig> {
                 file,
                 write_period_milliseconds,
                 keep_ended_bytes: write_period_milliseconds.unwrap_or(64 << 20),
+                thread_time: write_period_milliseconds.is_some(),
             }
         },
     )

@@ -147,6 +147,7 @@ fn missing_fields_of_a_client_take_their_defaults() {
                 file: None,
                 write_period_milliseconds: None,
                 keep_ended_bytes: 64 << 20,
+                thread_time: false,
             },
             output: 2,
         }

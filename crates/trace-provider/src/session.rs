@@ -89,6 +89,7 @@ impl Session {
             categories: Categories::Listed(config.categories),
             alert,
             wake,
+            thread_time: config.thread_time,
         };
         engine::initialize(buffer::region(mapping), mode, config).map_err(|error| error.to_string())?;
         Ok(Self {

@@ -86,6 +86,11 @@ pub struct Recording {
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detailed_memory_dumps: Option<bool>,
+    /// Record how long its thread has run on processors with each duration and instant, as `thread_ts` and
+    /// `thread_dur`; costs a system call per event
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread_time: Option<bool>,
     /// How long programs may take to start; who does not is named, and recorded when it does
     #[arg(long, value_name = "TIME")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -186,7 +191,7 @@ impl Recording {
     #[must_use]
     pub fn over(self, lower: Self) -> Self {
         over! { self, lower:
-            categories duration cooldown max_size write_period keep_ended output_file format buffer_size buffering_mode sample_interval profile memory_dump_interval detailed_memory_dumps start_timeout
+            categories duration cooldown max_size write_period keep_ended output_file format buffer_size buffering_mode sample_interval profile memory_dump_interval detailed_memory_dumps thread_time start_timeout
             stop_timeout
             no_metadata fail_on_loss no_verify_trace detach decouple return_child_result spawn environment_name binary compress spec_file
             benchmark_results_file test_suite;
@@ -277,6 +282,7 @@ mod tests {
             profile = 99
             memory-dump-interval = "1s"
             detailed-memory-dumps = true
+            thread-time = true
             start-timeout = 1.5
             stop-timeout = "2s"
             no-metadata = true

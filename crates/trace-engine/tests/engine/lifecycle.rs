@@ -37,6 +37,7 @@ fn initialize_another() -> bool {
         categories: Categories::Listed(Vec::new()),
         alert: AlertHandler::new(|_| {}),
         wake: WakeHandler::default(),
+        thread_time: false,
     };
     engine::initialize(region, BufferMode::Oneshot, config).is_ok()
 }

@@ -120,6 +120,7 @@ impl Trace {
             categories: Categories::Listed(categories.iter().map(ToString::to_string).collect()),
             alert: AlertHandler::new(|name| ALERTS.lock().unwrap().push(name.to_owned())),
             wake: WakeHandler::new(|| _ = WAKES.fetch_add(1, Ordering::Relaxed)),
+            thread_time: false,
         };
         ALERTS.lock().unwrap().clear();
         WAKES.store(0, Ordering::Relaxed);

@@ -61,6 +61,8 @@ pub(super) struct Providers {
     ending: Option<SessionDir>,
     /// The session's archive describes who is recorded.
     has_metadata: bool,
+    /// Whether events have the processor time of their thread.
+    thread_time: bool,
     /// Buffers that are being made, one after the other.
     unready: VecDeque<Unready>,
     /// Of programs that have ended while the session runs.
@@ -191,6 +193,7 @@ impl Providers {
             beginning: None,
             ending: None,
             has_metadata: false,
+            thread_time: false,
             unready: VecDeque::new(),
             kept: Kept::default(),
             alerts: UnrecordedAlerts::default(),
@@ -452,6 +455,7 @@ impl Providers {
         self.kept = Kept::up_to(config.keep_ended_bytes);
         self.ends = Ends::default();
         self.has_metadata = config.metadata;
+        self.thread_time = config.thread_time;
         self.alerts = UnrecordedAlerts::default();
     }
 

@@ -22,6 +22,7 @@ const CONFIRMS: Field = Field::new(105, "confirms");
 const FILE: Field = Field::new(106, "file");
 const WRITE_PERIOD: Field = Field::new(107, "write_period_milliseconds");
 const KEEP_ENDED: Field = Field::new(108, "keep_ended_bytes");
+const THREAD_TIME: Field = Field::new(109, "thread_time");
 
 const SPEC_NAME: Field = Field::new(1, "provider name bytes");
 const SPEC_BUFFER_SIZE: Field = Field::new(2, "buffer_size_megabytes_hint");
@@ -70,6 +71,8 @@ pub struct TraceConfig {
     pub write_period_milliseconds: Option<u64>,
     /// How much of what ended programs recorded is kept in memory for snapshots. Default 64 MiB.
     pub keep_ended_bytes: u64,
+    /// Whether events of providers have the processor time of their thread as arguments. Default false.
+    pub thread_time: bool,
 }
 
 /// A file that an archive is written into.
@@ -111,6 +114,7 @@ impl Default for TraceConfig {
             file: None,
             write_period_milliseconds: None,
             keep_ended_bytes: 64 << 20,
+            thread_time: false,
         }
     }
 }
@@ -143,6 +147,7 @@ impl TraceConfig {
         table.put_some(WRITE_PERIOD, self.write_period_milliseconds.as_ref())?;
         let is_usual = self.keep_ended_bytes == TraceConfig::default().keep_ended_bytes;
         table.put_some(KEEP_ENDED, (!is_usual).then_some(&self.keep_ended_bytes))?;
+        table.put_some(THREAD_TIME, self.thread_time.then_some(&true))?;
         Ok(table)
     }
 
@@ -182,6 +187,7 @@ impl TraceConfig {
             },
             write_period_milliseconds: table.find(WRITE_PERIOD)?,
             keep_ended_bytes: table.find(KEEP_ENDED)?.unwrap_or(default.keep_ended_bytes),
+            thread_time: table.find(THREAD_TIME)?.unwrap_or(default.thread_time),
         })
     }
 }

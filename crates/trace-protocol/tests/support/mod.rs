@@ -104,6 +104,7 @@ pub fn provider_config() -> ProviderConfig<H> {
         tick_source: "tsc".to_owned(),
         ticks_per_second: 2_400_000_000,
         process_koid: None,
+        thread_time: false,
     }
 }
 
@@ -134,6 +135,7 @@ pub fn trace_config() -> TraceConfig {
         file: None,
         write_period_milliseconds: None,
         keep_ended_bytes: 64 << 20,
+        thread_time: false,
     }
 }
 
@@ -148,6 +150,7 @@ fn confirmed_config() -> TraceConfig {
         file,
         write_period_milliseconds,
         keep_ended_bytes,
+        thread_time: true,
         ..TraceConfig::default()
     }
 }

@@ -105,6 +105,7 @@ impl Providers {
                 tick_source: self.clock.source.name().to_owned(),
                 ticks_per_second: self.clock.ticks_per_second,
                 process_koid: Some(provider.pid),
+                thread_time: self.thread_time,
             },
         };
         let key = Key::Fifo(id).encode();
