@@ -4,6 +4,7 @@
 mod clocks;
 mod event;
 mod ftrace;
+mod inflating;
 mod packets;
 mod sequence;
 mod tracks;
@@ -21,11 +22,11 @@ use crate::perfetto::messages::{
 };
 use crate::perfetto::published;
 use clocks::Clocks;
-use flate2::bufread::ZlibDecoder;
-use packets::{Packet, Packets};
+use inflating::{Growth, Inflating};
+use packets::{Compressed, Packet, Packets};
 use sequence::{Sequence, sequence};
 use std::collections::{HashMap, HashSet};
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use trace_format::argument::{Argument, ArgumentValue};
 use trace_format::event::{EventKind, Scope};
 use trace_format::log::Log;
@@ -122,41 +123,6 @@ struct Importer<W> {
     waiting: Waiting,
     /// Texts that have replacement characters.
     mended_texts: u64,
-}
-
-/// How much became of what was compressed.
-#[derive(Clone, Copy, Default)]
-struct Growth {
-    compressed: u64,
-    plain: u64,
-}
-
-/// What is compressed in a packet, read as it is wanted.
-struct Inflating<'a> {
-    decoder: ZlibDecoder<&'a [u8]>,
-    before: Growth,
-}
-
-impl Inflating<'_> {
-    fn growth(&self) -> Growth {
-        Growth {
-            compressed: self.before.compressed + self.decoder.total_in(),
-            plain: self.before.plain + self.decoder.total_out(),
-        }
-    }
-
-    /// It grows like nothing that somebody has recorded.
-    fn is_suspicious(&self) -> bool {
-        let Growth { compressed, plain } = self.growth();
-        trace_reader::is_suspicious(compressed, plain)
-    }
-}
-
-impl Read for Inflating<'_> {
-    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        let read = self.decoder.read(to)?;
-        if self.is_suspicious() { Err(io::ErrorKind::InvalidData.into()) } else { Ok(read) }
-    }
 }
 
 impl<W: Write> Importer<W> {
@@ -306,9 +272,9 @@ impl<W: Write> Importer<W> {
 
     /// Packets within a packet.
     //= docs/import.md#memory
-    fn compressed(&mut self, offset: u64, compressed: &[u8]) -> Result<(), ImportError> {
-        let decoder = ZlibDecoder::new(compressed);
-        let mut inner = Packets::new(Inflating { decoder, before: self.growth });
+    fn compressed(&mut self, offset: u64, compressed: Compressed<'_>) -> Result<(), ImportError> {
+        let inflating = Inflating::new(compressed, self.growth).map_err(ImportError::Read)?;
+        let mut inner = Packets::new(inflating);
         loop {
             match inner.advance() {
                 // What is compressed is not compressed again.

@@ -16,8 +16,9 @@ const MAX_PACKET_BYTES: u64 = 64 << 20;
 const MAX_VARINT_BYTES: usize = 10;
 /// A packet's field with the kernel's events.
 const FTRACE_EVENTS: u32 = 1;
-/// A packet's field with packets.
+/// Fields of a packet with packets.
 const COMPRESSED_PACKETS: u32 = 50;
+const ZSTD_COMPRESSED_PACKETS: u32 = 133;
 
 /// Whether a file begins with packets.
 #[must_use]
@@ -69,10 +70,21 @@ fn is_message(mut bytes: &[u8]) -> bool {
     true
 }
 
+/// Packets within a packet.
+#[derive(Clone, Copy)]
+pub(super) enum Compressed<'a> {
+    Zlib(&'a [u8]),
+    Zstd(&'a [u8]),
+}
+
 /// The packets that a packet has within it.
-pub(super) fn compressed(packet: &[u8]) -> Option<&[u8]> {
-    let payloads = Fields::of(packet).filter(|(number, _)| *number == COMPRESSED_PACKETS);
-    payloads.filter_map(|(_, payload)| payload).last()
+pub(super) fn compressed(packet: &[u8]) -> Option<Compressed<'_>> {
+    let payloads = Fields::of(packet).filter_map(|field| match field {
+        (COMPRESSED_PACKETS, Some(payload)) => Some(Compressed::Zlib(payload)),
+        (ZSTD_COMPRESSED_PACKETS, Some(payload)) => Some(Compressed::Zstd(payload)),
+        _ => None,
+    });
+    payloads.last()
 }
 
 /// The kernel's events of a packet, apart from the packet's other fields: there may be too many of them to

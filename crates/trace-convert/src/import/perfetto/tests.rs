@@ -232,13 +232,48 @@ fn compressed(packets: &[u8]) -> Vec<u8> {
     trace(&[TracePacket { compressed_packets: Some(encoder.finish().unwrap()), ..TracePacket::default() }])
 }
 
+/// The same, compressed with zstd.
+fn zstd_compressed(packets: &[u8]) -> Vec<u8> {
+    let payload = zstd::encode_all(packets, 3).unwrap();
+    let mut packet = Vec::new();
+    prost::encoding::bytes::encode(133, &payload, &mut packet);
+    let mut trace = Vec::new();
+    prost::encoding::bytes::encode(1, &packet, &mut trace);
+    trace
+}
+
+//= docs/import.md#perfetto
+#[test]
+fn packets_within_are_compressed_with_zstd_too() {
+    let inner = trace(&[event(10, slice(TYPE_INSTANT, 0, "inner"))]);
+    let mut bytes = zstd_compressed(&inner);
+    let place = bytes.len();
+    bytes.extend(zstd_compressed(&[inner, zstd_compressed(b"")].concat()));
+    let mut archive = Vec::new();
+    let summary = import(&bytes[..], &mut archive).unwrap();
+    assert_eq!(lines(&archive), [r#"0.000000010 instant 0/0 "a,b" "inner" scope=global"#; 2]);
+    assert_eq!(summary.skipped, [("compressed packets within compressed packets".to_owned(), 1)]);
+    // A bit of the second packet's magic number.
+    let magic = bytes[place..].windows(4).position(|bytes| bytes == [0x28, 0xb5, 0x2f, 0xfd]).unwrap();
+    bytes[place + magic] ^= 1;
+    let mut archive = Vec::new();
+    let summary = import(&bytes[..], &mut archive).unwrap();
+    assert_eq!(lines(&archive).len(), 1);
+    assert_eq!(summary.skipped, [("packets that cannot be decoded".to_owned(), 1)]);
+}
+
 //= docs/import.md#memory
 #[test]
 fn what_grows_like_no_trace_is_an_error() {
+    let inner = trace(&[event(10, slice(TYPE_INSTANT, 0, &"x".repeat(100_000)))]);
+    grows_like_no_trace(&compressed(&inner));
+    grows_like_no_trace(&zstd_compressed(&inner));
+}
+
+fn grows_like_no_trace(packets: &[u8]) {
     // A GiB of two MiB is not suspicious; more than a thousand times as much is.
     let growth = Growth { compressed: 2 << 20, plain: 1 << 30 };
-    let packets = compressed(&trace(&[event(10, slice(TYPE_INSTANT, 0, &"x".repeat(100_000)))]));
-    let (_, packet) = wire::Fields::of(&packets).next().unwrap();
+    let (_, packet) = wire::Fields::of(packets).next().unwrap();
     let payload = packets::compressed(packet.unwrap()).unwrap();
     let mut importer = Importer::new(Vec::new());
     importer.growth = growth;
