@@ -4,7 +4,9 @@ use crate::connection::RUNTIME_VARIABLE;
 use crate::exit::{Failure, NOT_EXECUTABLE, NOT_FOUND};
 use crate::stdio;
 use rustix::process::{Pid, Signal, kill_process};
+use std::cell::Cell;
 use std::io::ErrorKind;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use zx_sim::ProcessFd;
@@ -19,6 +21,8 @@ pub struct RecordedCommand {
     /// Readable when the command has ended, until somebody watches it.
     process: Option<ProcessFd>,
     name: String,
+    /// Whether it was sent a signal that ends it.
+    was_ended: Cell<bool>,
 }
 
 impl RecordedCommand {
@@ -46,7 +50,10 @@ impl RecordedCommand {
             Failure { code, text: format!("{program}: {what}: {error}") }
         })?;
         match ProcessFd::open(child.id()) {
-            Ok(process) => Ok(Some(Self { child, process: Some(process), name: program.clone() })),
+            Ok(process) => {
+                let (name, was_ended) = (program.clone(), Cell::new(false));
+                Ok(Some(Self { child, process: Some(process), name, was_ended }))
+            }
             Err(error) => {
                 let _ = child.kill();
                 let _ = child.wait();
@@ -85,7 +92,14 @@ impl RecordedCommand {
         self.signal(Signal::KILL);
     }
 
+    /// Whether it ended by a signal of ours.
+    pub fn has_obeyed(&self, status: ExitStatus) -> bool {
+        let ours = [Signal::TERM, Signal::KILL].map(Signal::as_raw);
+        self.was_ended.get() && status.signal().is_some_and(|signal| ours.contains(&signal))
+    }
+
     fn signal(&self, signal: Signal) {
+        self.was_ended.set(true);
         if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
             // It may have ended just now; its pid is ours until it was waited for.
             let _ = kill_process(pid, signal);

@@ -10,7 +10,7 @@
 //! | 125 | `record`: the tool failed |
 //! | 126 | `record`: the command cannot be executed |
 //! | 127 | `record`: the command was not found |
-//! | 128 + n | `record`: the command was ended by signal n; 130: given up by a second Ctrl-C |
+//! | 128 + n | `record`: signal n ended the command before the recording was over; 130: given up by Ctrl-C |
 //! | else | `record`: what the command returned |
 
 use crate::stdio::say;

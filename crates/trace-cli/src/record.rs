@@ -18,6 +18,7 @@ use crate::{convert, kernel, measure, summary, verify};
 use destination::{Destination, Finished};
 use recording::{ASK_INTERVAL, Happening, Recording};
 use status_line::StatusLine;
+use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 use trace_protocol::controller::{
@@ -159,8 +160,23 @@ fn record(
     {
         say_how_it_ended(&mut stats, command.pid(), status, end);
     }
-    let code = command.as_mut().and_then(RecordedCommand::status).map_or(0, exit::of_command);
+    let code = command.as_mut().map_or(0, |command| code_of(command, end));
     Ok(Recorded { stats, has_command, code, is_cut: left_out.records > 0 })
+}
+
+/// The exit code that stands for how the command ended. A signal that ended it is reported, unless it was
+/// sent because the recording was over.
+//= docs/recording.md#exit-code
+fn code_of(command: &mut RecordedCommand, end: End) -> u8 {
+    let Some(status) = command.status() else { return 0 };
+    let is_as_asked = matches!(end, End::Duration | End::Trigger | End::MaxSize(_));
+    if is_as_asked && command.has_obeyed(status) {
+        return 0;
+    }
+    if status.signal().is_some() && end != End::Interrupted {
+        say!("trace: {}: {}", command.name(), end_in_words(status));
+    }
+    exit::of_command(status)
 }
 
 /// Of its own child the client knows more than the manager, which sees only that something was closed.

@@ -87,17 +87,51 @@ fn sigterm_to_the_tool_ends_the_command_too() {
     assert_eq!(sandbox.files(), ["trace.fxt"]);
 }
 
+//= docs/recording.md#exit-code
 #[test]
 fn a_duration_ends_the_command_politely_and_then_for_good() {
     let sandbox = Sandbox::new();
     let begin = Instant::now();
     let output = sandbox.trace(["record", "--duration", "0.3", "--", path("stubborn"), "ignore-term"]);
-    assert_eq!(output.status.code(), Some(128 + 9), "{output:?}");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert!(begin.elapsed() >= Duration::from_secs(5), "{:?}", begin.elapsed());
     assert_eq!(Archive::read(&sandbox.file("trace.fxt")).events.len(), 1);
 
     let output = sandbox.trace(["record", "--duration", "0.3", "--", path("stubborn"), "park"]);
-    assert_eq!(output.status.code(), Some(128 + 15), "{output:?}");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(!stderr.contains("trace: stubborn: "), "it ended as it was asked to: {stderr}");
+}
+
+/// What the command says of itself counts, whatever ended the recording.
+//= docs/recording.md#exit-code
+#[test]
+fn a_command_that_fails_is_the_recordings_failure() {
+    let sandbox = Sandbox::new();
+    let script = "trap 'exit 3' TERM; while :; do sleep 0.05; done";
+    let output = sandbox.trace(["record", "--duration", "0.3", "--", "sh", "-c", script]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let output = sandbox.trace(["record", "--duration", "30", "--", "sh", "-c", "kill -TERM $$"]);
+    assert_eq!(output.status.code(), Some(128 + 15), "nobody has asked it to: {output:?}");
+    for (signal, code, words) in [("SEGV", 11, "killed by SIGSEGV"), ("KILL", 9, "killed by SIGKILL")] {
+        let output = sandbox.trace(["record", "--", "sh", "-c", &format!("ulimit -c 0; kill -{signal} $$")]);
+        assert_eq!(output.status.code(), Some(128 + code), "{output:?}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.lines().any(|line| line == format!("trace: sh: {words}")), "{stderr}");
+    }
+}
+
+/// Of the ends that are asked for, an alert's.
+//= docs/recording.md#exit-code
+#[test]
+fn an_alert_that_ends_the_recording_ends_the_command_with_success() {
+    let sandbox = Sandbox::new();
+    let command = ["record", "--trigger", "now:stop", "--", path("stubborn"), "alert", "now"];
+    let mut recording = sandbox.spawn("trace", &command);
+    recording.say("now");
+    wait_for("the end of the recording", || (!recording.is_running()).then_some(()));
+    let output = recording.finish();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
 }
 
 #[test]
@@ -109,7 +143,7 @@ fn a_stopped_provider_is_given_up_and_its_data_kept() {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(stderr.contains("did not stop"), "{stderr}");
     assert!(stderr.contains(&format!("waiting for stubborn (pid {pid}) to stop")), "{stderr}");
-    assert_eq!(output.status.code(), Some(128 + 9), "{output:?}");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
     let archive = Archive::read(&sandbox.file("trace.fxt"));
     assert_eq!(archive.events.iter().map(|event| event.name()).collect::<Vec<_>>(), ["here"]);
     assert_eq!(archive.events[0].event.process.0, u64::from(pid));
