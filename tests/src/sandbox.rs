@@ -159,7 +159,18 @@ impl Sandbox {
     /// # Panics
     /// If it cannot be run.
     pub fn trace<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Output {
-        self.command("trace").args(arguments).output().expect("trace runs")
+        let mut command = self.command("trace");
+        command.args(arguments);
+        self.forget_trace(&command);
+        command.output().expect("trace runs")
+    }
+
+    /// `trace record` without a name replaces no file, so that what an earlier recording has left would be
+    /// taken for the next one's.
+    fn forget_trace(&self, command: &Command) {
+        if command.get_args().next().is_some_and(|first| first == "record") {
+            let _ = std::fs::remove_file(self.file("trace.fxt"));
+        }
     }
 
     /// Records a program of the workspace into `trace.fxt` and returns what the tool said.
@@ -187,6 +198,7 @@ impl Sandbox {
     pub fn spawn(&self, name: &str, arguments: &[&str]) -> Process {
         let mut command = self.command(name);
         command.args(arguments);
+        self.forget_trace(&command);
         Self::spawn_command(command)
     }
 

@@ -26,6 +26,7 @@ mod scenarios {
     mod memory;
     mod modes;
     mod names;
+    mod naming;
     mod off;
     mod options;
     mod other_readers;

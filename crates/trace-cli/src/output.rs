@@ -71,6 +71,8 @@ pub struct OutputFile {
     file: TemporaryFile,
     name: OsString,
     path: PathBuf,
+    /// Whether it may replace a file; if not, the names to try when its name is taken.
+    others: Option<Vec<PathBuf>>,
 }
 
 fn cannot_write(path: &Path, why: impl Display) -> Failure {
@@ -163,7 +165,7 @@ impl TemporaryFile {
     }
 
     /// Gives it a name in its directory, once its contents are on disk. What had the name before is replaced.
-    fn finish(self, name: &OsStr) -> io::Result<()> {
+    fn finish(mut self, name: &OsStr) -> io::Result<()> {
         let replaced = statat(&self.directory.descriptor, name, AtFlags::SYMLINK_NOFOLLOW);
         // A file that another user has put there does not decide who may read this one.
         if let Ok(replaced) = replaced
@@ -180,6 +182,12 @@ impl TemporaryFile {
         self.file.sync_all()?;
         self.unfinished.rename(&self.file, name)
     }
+
+    /// The same, if no file has the name; false if one has.
+    fn finish_new(&mut self, name: &OsStr) -> io::Result<bool> {
+        self.file.sync_all()?;
+        self.unfinished.rename_new(&self.file, name)
+    }
 }
 
 impl OutputFile {
@@ -188,7 +196,7 @@ impl OutputFile {
         let place = Place::of_file(path).map_err(|why| cannot_write(path, why))?;
         let file = TemporaryFile::create(&place.directory, ".partial");
         let file = file.map_err(|why| place.cannot_create(&why))?;
-        Ok(Self { file, path: place.path(), name: place.name })
+        Ok(Self { file, path: place.path(), name: place.name, others: None })
     }
 
     /// An output whose name says, until it is complete, what it is.
@@ -196,7 +204,7 @@ impl OutputFile {
         let place = Place::of_file(path).map_err(|why| cannot_write(path, why))?;
         let file = TemporaryFile::create_partial(&place.directory, &place.name);
         let file = file.map_err(|why| place.cannot_create(&why))?;
-        Ok(Self { file, path: place.path(), name: place.name })
+        Ok(Self { file, path: place.path(), name: place.name, others: None })
     }
 
     /// The open file.
@@ -214,10 +222,37 @@ impl OutputFile {
         self.file
     }
 
-    /// Gives the file its name, once its contents are on disk. What had the name before is replaced.
-    pub fn finish(self) -> Result<PathBuf, Failure> {
-        self.file.finish(&self.name).map_err(|why| cannot_write(&self.path, why))?;
-        Ok(self.path)
+    /// Takes the first of other names in the same directory that is free if a file has its name by the time it
+    /// is complete.
+    pub fn replace_nothing(&mut self, others: Vec<PathBuf>) {
+        self.others = Some(others);
+    }
+
+    /// Whether a file with something in it has the name.
+    pub fn would_replace(&self) -> bool {
+        self.others.is_none() && std::fs::metadata(&self.path).is_ok_and(|found| found.len() > 0)
+    }
+
+    /// Where it is to be.
+    pub fn place(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives the file its name, once its contents are on disk. What had the name before is replaced, unless
+    /// that is not wanted.
+    pub fn finish(mut self) -> Result<PathBuf, Failure> {
+        let cannot_write = |why| cannot_write(&self.path, why);
+        let Some(others) = self.others else {
+            self.file.finish(&self.name).map_err(cannot_write)?;
+            return Ok(self.path);
+        };
+        let names = std::iter::once(self.name).chain(others.into_iter().map(PathBuf::into_os_string));
+        for name in names {
+            if self.file.finish_new(&name).map_err(cannot_write)? {
+                return Ok(self.path.with_file_name(name));
+            }
+        }
+        Err(cannot_write(io::ErrorKind::AlreadyExists.into()))
     }
 }
 

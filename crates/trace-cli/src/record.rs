@@ -70,7 +70,8 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
         format!("interrupted; what was recorded is in {0}: trace convert {0} OUTPUT", path.display())
     });
     let _removing = remove_on_signal_saying(kept)?;
-    let finished = destination.finish()?;
+    let has_events = stats.iter().any(|provider| provider.events_archived.is_some_and(|events| events > 0));
+    let finished = if has_events { destination.finish()? } else { destination.finish_without_events()? };
     report(&stats, &finished, has_command, &settings, is_json)?;
     let code = if options.return_child_result == Some(false) { 0 } else { code };
     let has_lost = is_cut || stats.iter().any(summary::has_lost);
@@ -262,6 +263,7 @@ fn report(
     let summary = summary::Summary {
         providers: stats,
         place: &finished.place,
+        is_unchanged: finished.is_unchanged,
         file_bytes: finished.bytes,
         has_command,
         buffer_size: options.buffer_size.map_or(4, |size| size.0),

@@ -163,6 +163,7 @@ fn report(all: &[Recovered], client: &ClientFile, path: &Path) {
     let summary = summary::Summary {
         providers: &stats,
         place: &place,
+        is_unchanged: false,
         file_bytes: Some(bytes),
         has_command: true,
         buffer_size: 4,

@@ -14,6 +14,8 @@ pub struct Summary<'a> {
     pub providers: &'a [ProviderStats],
     /// Where the trace is, for people.
     pub place: &'a str,
+    /// There were no events, and what was there before stays.
+    pub is_unchanged: bool,
     /// Its size, where that is known.
     pub file_bytes: Option<u64>,
     /// A command was recorded.
@@ -57,7 +59,11 @@ impl Summary<'_> {
         let count = self.providers.len();
         let noun = if count == 1 { "provider" } else { "providers" };
         let size = self.file_bytes.map_or_else(String::new, |bytes| format!(" ({bytes} bytes)"));
-        text.push_str(&format!("trace: {events} events of {count} {noun} in {}{size}\n", Shown(self.place)));
+        let place = Shown(self.place);
+        text.push_str(&match self.is_unchanged {
+            true => format!("trace: {events} events of {count} {noun}; {place} stays as it was\n"),
+            false => format!("trace: {events} events of {count} {noun} in {place}{size}\n"),
+        });
         text
     }
 
@@ -189,6 +195,7 @@ mod tests {
         let summary = Summary {
             providers,
             place: "t.fxt",
+            is_unchanged: false,
             file_bytes: Some(33_000),
             has_command: true,
             buffer_size: 4,
@@ -239,6 +246,7 @@ mod tests {
         let summary = Summary {
             providers: &[provider],
             place: "",
+            is_unchanged: false,
             file_bytes: None,
             has_command: false,
             buffer_size: 4,

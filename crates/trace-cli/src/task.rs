@@ -1,6 +1,7 @@
 //! `trace start`, `stop`, `status` and `flush`: a recording that the manager holds, so that it outlives the
 //! shell.
 
+use crate::args::format::{Compression, Format, of_name};
 use crate::args::record::Recording;
 use crate::args::values::Action;
 use crate::args::{Machinery, Start, Stop};
@@ -8,7 +9,7 @@ use crate::connection::Connection;
 use crate::convert;
 use crate::exit::Failure;
 use crate::output::create_new;
-use crate::record::destination::Destination;
+use crate::record::destination::{Destination, MAX_DEFAULT_NAMES, default_name};
 use crate::record::trace_config;
 use crate::settings::Settings;
 use crate::stdio::{self, print, print_document, say};
@@ -104,17 +105,14 @@ fn create(named: Option<&Path>) -> Result<(File, PathBuf), Failure> {
         .map_err(|error| Failure::new(format!("cannot find the current directory: {error}")))?;
     let names: Vec<PathBuf> = match named {
         Some(path) => {
-            if crate::args::format::of_name(path).0 != Some(crate::args::format::Format::Fxt)
-                || crate::args::format::of_name(path).1 != crate::args::format::Compression::None
-            {
+            if of_name(path) != (Some(Format::Fxt), Compression::None) {
                 let text = "-o: the manager writes .fxt; trace stop -o converts it to other formats";
                 return Err(Failure::usage(text));
             }
             vec![path.to_owned()]
         }
-        None => [PathBuf::from("trace.fxt")]
-            .into_iter()
-            .chain((1..1000).map(|number| PathBuf::from(format!("trace-{number}.fxt"))))
+        None => (0..MAX_DEFAULT_NAMES)
+            .map(|number| default_name(number, Format::Fxt, Compression::None))
             .collect(),
     };
     for name in &names {
@@ -129,7 +127,7 @@ fn create(named: Option<&Path>) -> Result<(File, PathBuf), Failure> {
             }
         }
     }
-    Err(Failure::new("there are a thousand traces here already; name one with -o"))
+    Err(Failure::new(format!("there are {MAX_DEFAULT_NAMES} traces here already; name one with -o")))
 }
 
 fn stem(path: &Path) -> String {
@@ -205,6 +203,7 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
     let summary = summary::Summary {
         providers: &result.provider_stats,
         place: &place,
+        is_unchanged: false,
         file_bytes: std::fs::metadata(&path).ok().map(|metadata| metadata.len()),
         has_command: false,
         buffer_size,

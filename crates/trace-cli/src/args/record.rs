@@ -212,7 +212,6 @@ impl Recording {
     #[must_use]
     pub fn defaults() -> Self {
         Self {
-            output_file: Some(PathBuf::from("trace.fxt")),
             buffer_size: Some(BufferSize(4)),
             start_timeout: Some(Span(std::time::Duration::from_secs(5))),
             stop_timeout: Some(Span(std::time::Duration::from_secs(5))),
@@ -244,7 +243,7 @@ mod tests {
         assert_eq!((both.buffer_size, both.detach), (Some(BufferSize(8)), Some(true)));
         assert_eq!(both.command, ["app"]);
         let all = both.over(Recording::defaults());
-        assert_eq!(all.output_file, Some(PathBuf::from("trace.fxt")));
+        assert_eq!(all.stop_timeout, Recording::defaults().stop_timeout);
     }
 
     //= docs/recording.md#buffering-modes

@@ -3,7 +3,8 @@
 use crate::exit::Failure;
 use crate::signals;
 use crate::stdio::say;
-use rustix::fs::{AtFlags, Stat, fstat, renameat, statat, unlinkat};
+use rustix::fs::{AtFlags, RenameFlags, Stat, fstat, renameat, renameat_with, statat, unlinkat};
+use rustix::io::Errno;
 use signal_hook::iterator::{Handle, Signals};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -74,7 +75,36 @@ impl Unfinished {
 
     /// Gives a file its name; what had that before is replaced. It is an error if the
     /// file was moved away, or if another file is in its place.
-    pub fn rename(mut self, file: &File, name: &OsStr) -> io::Result<()> {
+    pub fn rename(&mut self, file: &File, name: &OsStr) -> io::Result<()> {
+        self.rename_with(file, |entry| renameat(&entry.directory, &entry.name, &entry.directory, name))
+    }
+
+    /// The same, if nothing has the name; false if something has.
+    pub fn rename_new(&mut self, file: &File, name: &OsStr) -> io::Result<bool> {
+        let renamed = self.rename_with(file, |entry| {
+            let directory = &entry.directory;
+            match renameat_with(directory, &entry.name, directory, name, RenameFlags::NOREPLACE) {
+                // Of a file system that does not know this.
+                Err(Errno::INVAL | Errno::NOSYS) => {
+                    if statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
+                        return Err(Errno::EXIST);
+                    }
+                    renameat(directory, &entry.name, directory, name)
+                }
+                renamed => renamed,
+            }
+        });
+        match renamed {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            renamed => renamed.map(|()| true),
+        }
+    }
+
+    fn rename_with(
+        &mut self,
+        file: &File,
+        rename: impl FnOnce(&Entry) -> Result<(), Errno>,
+    ) -> io::Result<()> {
         let mut all = all();
         if let Some(entry) = &self.entry {
             let of = |found: Stat| (found.st_dev, found.st_ino);
@@ -84,7 +114,7 @@ impl Unfinished {
                 let (now, before) = (now.display(), entry.name.display());
                 return Err(io::Error::other(format!("{before} is not there any more; it is now {now}")));
             }
-            renameat(&entry.directory, &entry.name, &entry.directory, name)?;
+            rename(entry)?;
         }
         self.take_from(&mut all);
         Ok(())

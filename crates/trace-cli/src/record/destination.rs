@@ -9,7 +9,7 @@ use crate::args::record::Recording;
 use crate::convert::{self, Job};
 use crate::exit::Failure;
 use crate::output::{OutputFile, TemporaryFile};
-use crate::stdio::Stdout;
+use crate::stdio::{self, Stdout};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, Write};
 use std::net::TcpStream;
@@ -20,6 +20,9 @@ use trace_convert::Summary;
 use trace_manager::confirm::check_file;
 use trace_protocol::controller::ArchiveFile;
 use trace_protocol::limits::MAX_PATH_BYTES;
+
+/// Names that are tried if none is given.
+pub const MAX_DEFAULT_NAMES: u32 = 1000;
 
 /// Where a trace goes, and how.
 pub struct Destination {
@@ -40,6 +43,8 @@ enum Place {
 pub struct Finished {
     /// Where it is, for people.
     pub place: String,
+    /// Nothing was written: the file that was there stays.
+    pub is_unchanged: bool,
     /// The file's name, if it is in one.
     pub path: Option<PathBuf>,
     /// Its size, where that is known.
@@ -79,7 +84,17 @@ fn wanted(recording: &Recording, path: &Path) -> Result<(Format, Compression), F
         (Some(format), Some(binary)) if format != binary => {
             return conflict("--binary and --format say different things");
         }
-        (format, binary) => format.or(binary).or(named).unwrap_or(Format::Fxt),
+        (format, binary) => format.or(binary).or(named),
+    };
+    let format = match (format, unknown_ending(path)) {
+        (Some(format), _) => format,
+        (None, Some(ending)) => {
+            return conflict(&format!(
+                "-o {}: {ending} is no format of traces; end the name in .fxt, .json or .pftrace, or add --format",
+                path.display()
+            ));
+        }
+        (None, None) => Format::Fxt,
     };
     let compression = match (recording.compress, compression) {
         (Some(true), Compression::Zstd) => {
@@ -92,6 +107,30 @@ fn wanted(recording: &Recording, path: &Path) -> Result<(Format, Compression), F
         (_, compression) => compression,
     };
     Ok((format, compression))
+}
+
+/// The ending of a file's name, if that stands for no format; stdout and connections have none.
+fn unknown_ending(path: &Path) -> Option<String> {
+    if path.to_string_lossy().starts_with("tcp:") {
+        return None;
+    }
+    let name = match of_name(path).1 {
+        Compression::None => path.to_owned(),
+        Compression::Gzip | Compression::Zstd => path.with_extension(""),
+    };
+    name.extension().map(|ending| format!(".{}", ending.to_string_lossy()))
+}
+
+/// What the file of a recording is called for which no name is given, the Nth of them.
+//= docs/recording.md#where-the-trace-goes
+pub fn default_name(number: u32, format: Format, compression: Compression) -> PathBuf {
+    let number = if number == 0 { String::new() } else { format!("-{number}") };
+    let compression = match compression {
+        Compression::None => "",
+        Compression::Gzip => ".gz",
+        Compression::Zstd => ".zst",
+    };
+    PathBuf::from(format!("trace{number}.{}{compression}", format.suffix()))
 }
 
 /// Where an archive is written as it comes.
@@ -176,16 +215,32 @@ impl Destination {
         output: fn(&Path) -> Result<OutputFile, Failure>,
         archive: fn(&Path) -> Result<TemporaryFile, Failure>,
     ) -> Result<Self, Failure> {
-        let path = recording.output_file.clone().unwrap_or_else(|| PathBuf::from("trace.fxt"));
-        let (format, compression) = wanted(recording, &path)?;
-        let path = match recording.compress == Some(true) && of_name(&path).1 == Compression::None {
+        let named = recording.output_file.as_deref();
+        let (format, compression) = wanted(recording, named.unwrap_or(Path::new("-")))?;
+        let names: Vec<PathBuf> = match named {
             // As Fuchsia's does.
-            true if path != Path::new("-") => PathBuf::from(format!("{}.gz", path.display())),
-            _ => path,
+            Some(path)
+                if recording.compress == Some(true)
+                    && of_name(path).1 == Compression::None
+                    && path != Path::new("-") =>
+            {
+                vec![PathBuf::from(format!("{}.gz", path.display()))]
+            }
+            Some(path) => vec![path.to_owned()],
+            None => (0..MAX_DEFAULT_NAMES).map(|number| default_name(number, format, compression)).collect(),
         };
+        // Where no name is given, no file is replaced.
+        let mut free =
+            names.into_iter().skip_while(|name| named.is_none() && name.symlink_metadata().is_ok());
+        let path = free.next().ok_or_else(|| {
+            Failure::new(format!("there are {MAX_DEFAULT_NAMES} traces here already; name one with -o"))
+        })?;
         let text = path.to_string_lossy();
         let is_archive = (format, compression) == (Format::Fxt, Compression::None);
         let (place, beside) = if text == "-" {
+            if stdio::is_stdout_terminal() {
+                return Err(Failure::usage("-o -: stdout is a terminal; redirect it, or name a file"));
+            }
             (Place::Stdout, None)
         } else if let Some(address) = text.strip_prefix("tcp:") {
             let connection = TcpStream::connect(address);
@@ -194,7 +249,11 @@ impl Destination {
             (Place::Connection(connection, address.to_owned()), None)
         } else {
             let make = if is_archive { output } else { OutputFile::create };
-            (Place::File(make(&path)?), Some(path.as_path()))
+            let mut file = make(&path)?;
+            if named.is_none() {
+                file.replace_nothing(free.collect());
+            }
+            (Place::File(file), Some(path.as_path()))
         };
         let archive = match (is_archive, beside) {
             (true, _) => None,
@@ -278,6 +337,23 @@ impl Destination {
         })
     }
 
+    /// As [`Destination::finish`], of a recording without events: a file that has something in it stays as it
+    /// is, since it is worth more.
+    //= docs/recording.md#where-the-trace-goes
+    pub fn finish_without_events(self) -> Result<Finished, Failure> {
+        match &self.place {
+            Place::File(file) if file.would_replace() => {}
+            _ => return self.finish(),
+        }
+        let Self { place, format, archive, .. } = self;
+        let Place::File(file) = place else { unreachable!("looked at above") };
+        let place = file.place().display().to_string();
+        file.into_unfinished().discard();
+        archive.into_iter().for_each(TemporaryFile::discard);
+        let (path, bytes, conversion, archive) = (None, None, None, None);
+        Ok(Finished { place, is_unchanged: true, path, bytes, format, conversion, archive })
+    }
+
     fn make(self) -> Result<Finished, Failure> {
         let Self { mut place, format, compression, archive } = self;
         let mut conversion = None;
@@ -295,15 +371,29 @@ impl Destination {
                 let bytes = std::fs::metadata(&path).ok().map(|metadata| metadata.len());
                 let place = path.display().to_string();
                 let archive = Some(Archive::Result(path.clone()));
-                Finished { place, path: Some(path), bytes, format, conversion, archive }
+                Finished { place, is_unchanged: false, path: Some(path), bytes, format, conversion, archive }
             }
             Place::Stdout => {
                 let place = "stdout".to_owned();
-                Finished { place, path: None, bytes: None, format, conversion, archive: None }
+                Finished {
+                    place,
+                    is_unchanged: false,
+                    path: None,
+                    bytes: None,
+                    format,
+                    conversion,
+                    archive: None,
+                }
             }
-            Place::Connection(_, place) => {
-                Finished { place, path: None, bytes: None, format, conversion, archive: None }
-            }
+            Place::Connection(_, place) => Finished {
+                place,
+                is_unchanged: false,
+                path: None,
+                bytes: None,
+                format,
+                conversion,
+                archive: None,
+            },
         };
         if let Some(mut archive) = archive {
             archive.remove_when_dropped();

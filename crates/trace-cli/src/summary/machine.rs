@@ -13,7 +13,7 @@ impl Summary<'_> {
             self.providers.iter().filter_map(of).fold(0, u64::saturating_add)
         };
         let document = json!({
-            "file": self.place,
+            "file": (!self.is_unchanged).then_some(self.place),
             "bytes": self.file_bytes,
             "events": sum(|provider| provider.events_archived),
             "dropped": sum(|provider| provider.records_dropped),
