@@ -238,8 +238,9 @@ const LICENCES: [&str; 8] = [
 ];
 
 /// Packages that are there in two versions, and who asks for the older.
-const TWICE: [(&str, &str); 5] = [
+const TWICE: [(&str, &str); 6] = [
     ("embedded-io", "postcard"),
+    ("gimli", "framehop"),
     ("getrandom", "rand 0.8, of shuttle"),
     ("rand", "shuttle"),
     ("rand_core", "rand 0.8, of shuttle"),

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use clap::Parser;
+use ktrace_provider::profiler::{MAX_STACK_BYTES, STACK_BYTES, Sampling};
 use std::process::ExitCode;
 use trace_format::shown::Shown;
 
@@ -25,6 +26,10 @@ struct Arguments {
     /// How often a second threads are sampled, for recordings that want the category profile
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     profile: Option<u64>,
+    /// How much of a thread's stack is copied with each sample, in bytes, to find callers without frame
+    /// pointers; 0 to follow frame pointers alone
+    #[arg(long, value_name = "BYTES", default_value_t = STACK_BYTES, value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_STACK_BYTES)))]
+    profile_stack: u32,
     /// End after one recording
     #[arg(long)]
     on_demand: bool,
@@ -36,7 +41,7 @@ fn main() -> ExitCode {
         is_on_demand: arguments.on_demand,
         buffer_kilobytes: arguments.buffer_size_kb,
         sample_interval: std::time::Duration::from_millis(arguments.sample_interval_ms),
-        profile_hertz: arguments.profile,
+        sampling: arguments.profile.map(|hertz| Sampling { hertz, stack_bytes: arguments.profile_stack }),
         help: "sudo ktrace-provider".to_owned(),
     };
     match ktrace_provider::run(&options) {

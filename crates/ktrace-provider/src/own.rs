@@ -2,7 +2,9 @@
 //! `perf_event_open`.
 //= docs/kernel.md#without-rights
 
-use crate::perf::{self, COMM, FORK, Feed, IS_EXEC, LOST, Rings, Synchronized, TRAILER_BYTES};
+use crate::perf::{
+    self, COMM, FORK, Feed, IS_EXEC, Kind, LOST, RING_BYTES, Rings, Synchronized, TRAILER_BYTES,
+};
 use crate::processes;
 use crate::records::EngineRecords;
 use perf_event::Builder;
@@ -72,7 +74,8 @@ impl OwnThreads {
     #[must_use]
     pub fn start(rate: u64) -> Self {
         let mut kernel = Kernel::new(EngineRecords::new());
-        let rings = Rings::open("threads", builder);
+        let rings =
+            Rings::open("threads", &[Kind { builder: &builder, bytes: RING_BYTES, budget: usize::MAX }]);
         rings.cpus().for_each(|cpu| _ = kernel.cpu(cpu));
         processes::scan(&mut kernel);
         Self { feed: Feed::new(rings, rate, |item| item.at), kernel }

@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use zx_sim::ticks::{self, Source};
 
 /// Room for what happens between two looks: of a program that is recorded, and of others.
-const RING_BYTES: [usize; 2] = [64 << 10, 8 << 10];
+pub(crate) const RING_BYTES: [usize; 2] = [64 << 10, 8 << 10];
 
 /// Kinds of records, as the kernel numbers them.
 pub(crate) const LOST: u32 = 2;
@@ -20,6 +20,19 @@ pub(crate) const FORK: u32 = 7;
 pub(crate) const IS_EXEC: u16 = 1 << 13;
 /// What stands at the end of each record that is no sample: process, thread, time, CPU.
 pub(crate) const TRAILER_BYTES: usize = 24;
+
+/// What may be locked in memory for rings by root, who has no limit.
+const ROOT_LOCKED_BYTES: usize = 256 << 20;
+
+/// Events of one kind, and the rings that they go to.
+pub(crate) struct Kind<'a> {
+    /// The event.
+    pub builder: &'a dyn Fn() -> Builder<'static>,
+    /// Size of a ring: of a thread of the process that records, and of others. Powers of two.
+    pub bytes: [usize; 2],
+    /// Most bytes of all rings of this kind.
+    pub budget: usize,
+}
 
 /// An event whose records say whose they are, and when.
 pub(crate) fn builder(event: impl Event) -> Builder<'static> {
@@ -43,39 +56,36 @@ pub(crate) struct Rings {
 
 impl Rings {
     /// Follows the threads of the user's programs and what they start; first those of the process that
-    /// records, from which a recorded program comes. How many the kernel has no room for is told.
-    pub fn open(what: &str, builder: impl Fn() -> Builder<'static>) -> Self {
+    /// records, from which a recorded program comes. Where the kernel or the budget has no room for an event
+    /// of one kind, this thread and all further ones get the next kind; how many threads are left over at
+    /// the end is reported.
+    pub fn open(what: &str, kinds: &[Kind<'_>]) -> Self {
         let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let mut rings = Vec::new();
         let mut refused = 0;
         let mut why = None;
-        for (thread, bytes) in targets() {
-            if refused > 0 {
-                refused += 1;
-                continue;
-            }
-            for cpu in 0..cpus {
-                let ring = builder()
-                    .observe_pid(i32::try_from(thread).unwrap_or(i32::MAX))
-                    .one_cpu(cpu)
-                    .inherit(true)
-                    .build()
-                    .and_then(|counter| counter.sampled(bytes));
-                match ring {
-                    Ok(ring) => rings.push(ring),
-                    // It has ended meanwhile.
-                    Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {
-                        break;
-                    }
-                    Err(error) => {
-                        refused += 1;
-                        why = Some(error);
-                        break;
+        let mut kinds = kinds.iter();
+        let mut kind = kinds.next();
+        let mut spent = 0;
+        for (thread, is_first) in targets() {
+            while let Some(Kind { builder, bytes, budget }) = kind {
+                let bytes = bytes[usize::from(!is_first)];
+                if spent + bytes * cpus <= *budget {
+                    match rings_of(thread, cpus, bytes, builder) {
+                        Ok(of_thread) => {
+                            spent += bytes * of_thread.len();
+                            rings.extend(of_thread);
+                            break;
+                        }
+                        Err(error) => why = Some(error),
                     }
                 }
+                spent = 0;
+                kind = kinds.next();
             }
+            refused += usize::from(kind.is_none());
         }
-        if let Some(why) = why {
+        if let Some(why) = why.filter(|_| refused > 0) {
             tell(&format!("{what}: {refused} threads are not followed: {why}"));
         }
         Self { rings, cpus }
@@ -111,12 +121,18 @@ impl<T> Feed<T> {
         Self { rings, waiting: Vec::new(), at, rate }
     }
 
-    /// What has come, as far as its order is certain.
-    pub fn read(&mut self, parse: impl Fn(u32, u16, &[u8], &Synchronized) -> Option<T>) -> Vec<T> {
+    /// Makes room in the rings; what has come waits for its order.
+    pub fn collect(&mut self, parse: impl Fn(u32, u16, &[u8], &Synchronized) -> Option<T>) {
         let clock = Synchronized::now(self.rate);
-        let begun = ticks::now();
         let waiting = &mut self.waiting;
         self.rings.read(|kind, flags, bytes| waiting.extend(parse(kind, flags, bytes, &clock)));
+    }
+
+    /// What has come, as far as its order is certain.
+    pub fn read(&mut self, parse: impl Fn(u32, u16, &[u8], &Synchronized) -> Option<T>) -> Vec<T> {
+        let begun = ticks::now();
+        self.collect(parse);
+        let waiting = &mut self.waiting;
         let at = self.at;
         waiting.sort_by_key(at);
         let due = waiting.partition_point(|item| at(item) <= begun);
@@ -131,11 +147,41 @@ impl<T> Feed<T> {
     }
 }
 
-/// The threads to follow, with the room that each gets.
-fn targets() -> Vec<(u32, usize)> {
-    let [first, other] = RING_BYTES;
-    let mut targets: Vec<_> = threads_of(parent()).into_iter().map(|thread| (thread, first)).collect();
-    targets.extend(others().into_iter().map(|thread| (thread, other)));
+/// A ring for each CPU of a thread; none for one that has ended meanwhile.
+fn rings_of(
+    thread: u32,
+    cpus: usize,
+    bytes: usize,
+    builder: impl Fn() -> Builder<'static>,
+) -> std::io::Result<Vec<Sampler>> {
+    let ring = |cpu| {
+        let thread = i32::try_from(thread).unwrap_or(i32::MAX);
+        let counter = builder().observe_pid(thread).one_cpu(cpu).inherit(true).build()?;
+        counter.sampled(bytes)
+    };
+    match (0..cpus).map(ring).collect() {
+        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => Ok(Vec::new()),
+        rings => rings,
+    }
+}
+
+/// How many bytes the kernel lets this user lock for rings.
+pub(crate) fn locked_bytes() -> usize {
+    if rustix::process::geteuid().is_root() {
+        return ROOT_LOCKED_BYTES;
+    }
+    let kilobytes = std::fs::read_to_string("/proc/sys/kernel/perf_event_mlock_kb").unwrap_or_default();
+    let for_each_cpu = kilobytes.trim().parse::<usize>().unwrap_or(0).saturating_mul(1024);
+    let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock).current;
+    let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    for_each_cpu.saturating_mul(cpus).saturating_add(limit).min(ROOT_LOCKED_BYTES)
+}
+
+/// The threads to follow, and whether they are of the process that records.
+fn targets() -> Vec<(u32, bool)> {
+    let mut targets: Vec<_> = threads_of(parent()).into_iter().map(|thread| (thread, true)).collect();
+    targets.extend(others().into_iter().map(|thread| (thread, false)));
     targets
 }
 

@@ -1,15 +1,25 @@
 //! A sampling profiler: where the user's threads are, so many times a second that they run.
 //= docs/kernel.md#profiles
 
+mod code;
 mod modules;
+mod names;
+mod perf_map;
+mod sample;
+mod tables;
+mod unwind;
 
-use crate::perf::{self, COMM, FORK, Feed, IS_EXEC, LOST, Rings, Synchronized, TRAILER_BYTES};
+use crate::perf::{self, Feed, Kind, RING_BYTES, Rings};
 use crate::processes;
 use crate::records::EngineRecords;
-use modules::Modules;
+use crate::symbols::Functions;
+use modules::{Modules, Shared};
+use names::Names;
 use perf_event::events::Software;
 use perf_event::{Builder, SampleFlag};
+use sample::{Item, REGISTERS, Sample, What};
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 use trace_engine::raw;
 use trace_format::profiler::{Frames, MAX_FRAMES, Profiler as ProfilerRecord, ProfilerKind};
 use trace_format::record::Record;
@@ -21,55 +31,48 @@ use trace_linux::{Kernel, Records};
 /// What it is switched on by.
 pub const CATEGORY: &str = "profile";
 
-/// Kinds of records, as the kernel numbers them.
-const MMAP: u32 = 1;
-const SAMPLE: u32 = 9;
-/// Frames from here on are no addresses, but say whose the following are.
-const FIRST_MARK: u64 = u64::MAX - 4094;
+/// How much of a stack is copied, unless something else is asked for.
+pub const STACK_BYTES: u32 = 16 << 10;
+/// The most that a record of the kernel has room for.
+pub const MAX_STACK_BYTES: u32 = 60 << 10;
+
+/// What a sample has beside the copy of its stack, at most as a rule.
+const SAMPLE_BYTES: usize = 1 << 10;
+/// Sizes of rings that hold copies of stacks.
+const MIN_RING_BYTES: usize = 32 << 10;
+const MAX_RING_BYTES: usize = 4 << 20;
+/// How long the rings may wait while samples are worked on.
+const COLLECT_INTERVAL: Duration = Duration::from_millis(5);
+/// Frames of samples that wait for names; then these are written without.
+const MAX_WAITING_FRAMES: usize = 1 << 20;
+
+/// What is sampled, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sampling {
+    /// How often a second.
+    pub hertz: u64,
+    /// How much of a thread's stack is copied, in bytes, to find its callers by; 0 to follow frame pointers
+    /// alone.
+    pub stack_bytes: u32,
+}
 
 /// Samples of threads, from here on.
 pub struct Profiler {
     feed: Feed<Item>,
     kernel: Kernel<EngineRecords>,
     processes: HashMap<u32, Modules>,
+    shared: Shared,
+    names: Names,
+    /// Samples whose functions their program may still name.
+    waiting: HashMap<u32, Vec<Written>>,
+    waiting_frames: usize,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Item {
+/// A sample as it is written.
+struct Written {
     at: u64,
-    process: u32,
     thread: u32,
-    what: What,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum What {
-    /// Innermost first.
-    Sample(Vec<u64>),
-    Map(Mapping),
-    Name {
-        name: Vec<u8>,
-        is_program: bool,
-    },
-    Thread {
-        process: u32,
-        thread: u32,
-        parent: u32,
-    },
-    Lost(u64),
-}
-
-/// A part of a file that is mapped to be executed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mapping {
-    /// Where it begins.
-    pub start: u64,
-    /// Its bytes.
-    pub length: u64,
-    /// Where it begins in the file.
-    pub offset: u64,
-    /// The file.
-    pub file: Vec<u8>,
+    frames: Vec<u64>,
 }
 
 fn builder(hertz: u64) -> Builder<'static> {
@@ -77,149 +80,226 @@ fn builder(hertz: u64) -> Builder<'static> {
     builder
         .sample(SampleFlag::CALLCHAIN)
         .sample_frequency(hertz)
-        .exclude_callchain_kernel(true)
         .mmap(true)
+        .mmap2(true)
         .comm(true)
         .comm_exec(true)
         .task(true);
     builder
 }
 
+/// Room for the samples of so many milliseconds.
+fn ring_bytes(sampling: Sampling, milliseconds: u64) -> usize {
+    let samples = sampling.hertz * milliseconds / 1000 + 2;
+    let bytes = usize::try_from(samples).unwrap_or(usize::MAX);
+    let bytes = bytes.saturating_mul(sampling.stack_bytes as usize + SAMPLE_BYTES);
+    bytes.clamp(MIN_RING_BYTES, MAX_RING_BYTES).next_power_of_two()
+}
+
+fn open_rings(sampling: Sampling, sees_kernel: bool) -> Rings {
+    let plain = || {
+        let mut builder = builder(sampling.hertz);
+        if sees_kernel {
+            builder.include_kernel();
+        } else {
+            builder.exclude_kernel(true).exclude_callchain_kernel(true);
+        }
+        builder
+    };
+    let deep = || {
+        let mut builder = plain();
+        builder.sample(SampleFlag::REGS_USER).sample_regs_user(REGISTERS);
+        builder.sample(SampleFlag::STACK_USER).sample_stack_user(sampling.stack_bytes & !7);
+        builder
+    };
+    // Between two looks there are 10 ms, and more where something else is busy. Half of what may be locked is
+    // for threads that there is less room for.
+    let bytes = [ring_bytes(sampling, 40), ring_bytes(sampling, 20)];
+    let deep = Kind { builder: &deep, bytes, budget: perf::locked_bytes() / 2 };
+    let plain = Kind { builder: &plain, bytes: RING_BYTES, budget: usize::MAX };
+    let first = usize::from(REGISTERS == 0 || sampling.stack_bytes == 0);
+    Rings::open("samples", &[deep, plain][first..])
+}
+
 impl Profiler {
     /// Begins; in the kernel, too, where this user may know that: what a thread called it from.
     #[must_use]
-    pub fn start(hertz: u64, rate: u64) -> Self {
+    pub fn start(sampling: Sampling, rate: u64) -> Self {
         let mut kernel = Kernel::new(EngineRecords::new());
-        let sees_kernel = builder(hertz).include_kernel().observe_self().any_cpu().build().is_ok();
-        let rings = Rings::open("samples", || {
-            let mut builder = builder(hertz);
-            if sees_kernel {
-                builder.include_kernel();
-            } else {
-                builder.exclude_kernel(true);
-            }
-            builder
-        });
+        let sees_kernel = builder(sampling.hertz).include_kernel().observe_self().any_cpu().build().is_ok();
+        let names = Names::new(if sees_kernel { Functions::of_kernel() } else { Functions::default() });
+        let rings = open_rings(sampling, sees_kernel);
         processes::scan(&mut kernel);
-        Self { feed: Feed::new(rings, rate, |item| item.at), kernel, processes: HashMap::new() }
+        Self {
+            feed: Feed::new(rings, rate, |item| item.at),
+            kernel,
+            processes: HashMap::new(),
+            shared: Shared::default(),
+            names,
+            waiting: HashMap::new(),
+            waiting_frames: 0,
+        }
     }
 
-    /// Takes what the kernel has told.
+    /// Takes what the kernel has written.
     pub fn drain(&mut self) {
-        self.feed.read(Item::parse).into_iter().for_each(|item| self.tell(item));
+        let mut collected = Instant::now();
+        for item in self.feed.read(Item::parse) {
+            self.take(item);
+            // Where a file had to be read, the rings have filled meanwhile.
+            if collected.elapsed() >= COLLECT_INTERVAL {
+                self.feed.collect(Item::parse);
+                collected = Instant::now();
+            }
+        }
+        let waiting: Vec<u32> = self.waiting.keys().copied().collect();
+        for process in waiting {
+            if self.names.has_more(process) {
+                self.retry(process, false);
+            }
+        }
     }
 
     /// Takes the rest.
     pub fn finish(mut self) {
-        self.feed.rest(Item::parse).into_iter().for_each(|item| self.tell(item));
+        self.feed.rest(Item::parse).into_iter().for_each(|item| self.take(item));
+        self.retry_all();
     }
 
-    fn tell(&mut self, item: Item) {
+    fn modules(&mut self, process: u32) -> &mut Modules {
+        self.processes.entry(process).or_insert_with(|| Modules::of_process(process))
+    }
+
+    fn take(&mut self, item: Item) {
         let Item { at, process, thread, what } = item;
         match what {
-            What::Sample(frames) => {
-                self.kernel.belongs(thread, process);
-                let modules = self.processes.entry(process).or_insert_with(|| Modules::of_process(process));
-                let writer = &mut self.kernel.writer;
-                // What is not known yet of where its code is, first.
-                modules.tell_new(|kind| write(writer, at, (process, thread), kind));
-                let frames = &frames[..frames.len().min(MAX_FRAMES)];
-                write(writer, at, (process, thread), ProfilerKind::Backtrace { frames: Frames::new(frames) });
-            }
-            What::Map(mapping) => {
-                let modules = self.processes.entry(process).or_insert_with(|| Modules::of_process(process));
-                modules.add(mapping);
-            }
+            What::Sample(sample) => self.sample(at, process, thread, sample),
+            What::Map(mapping) => self.modules(process).add(mapping),
             What::Name { name, is_program } => {
                 self.kernel.belongs(thread, process);
                 self.kernel.rename(thread, &name);
                 if is_program {
                     self.kernel.name_process(process, &name);
-                    // Nothing of what was mapped is there any more; what is will be told.
+                    self.forget(process);
+                    // Nothing of what was mapped is there any more; what is comes from here on.
                     self.processes.insert(process, Modules::default());
                 }
             }
             What::Thread { process: new, thread, parent } => {
                 self.kernel.belongs(thread, new);
                 if new != parent {
-                    let modules = self.processes.entry(parent).or_insert_with(|| Modules::of_process(parent));
-                    let inherited = modules.inherited();
+                    let inherited = self.modules(parent).inherited();
                     self.processes.insert(new, inherited);
                 }
             }
+            What::Exit if thread == process => {
+                self.forget(process);
+                // Other threads may go on without the first.
+                if processes::numbers(&format!("/proc/{process}/task")).len() <= 1 {
+                    self.processes.remove(&process);
+                }
+            }
+            What::Exit => {}
             What::Lost(count) => raw::add_losses(LossReason::KernelOverrun, count, at, at),
+        }
+    }
+
+    //= docs/kernel.md#profiles
+    fn sample(&mut self, at: u64, process: u32, thread: u32, sample: Sample) {
+        self.kernel.belongs(thread, process);
+        self.modules(process);
+        let Some(modules) = self.processes.get_mut(&process) else {
+            return;
+        };
+        modules.load(process, !sample.kernel.is_empty(), &mut self.shared);
+        let writer = &mut self.kernel.writer;
+        // What is not known yet of where its code is, first.
+        modules.write_new(|kind| writer.define(&record(at, (process, thread), kind)));
+        let unwound = modules.unwind(&sample, &mut self.shared.cache);
+        let mut frames = sample.kernel;
+        match unwound {
+            Some(unwound) if unwound.is_whole || unwound.frames.len() >= sample.user.len() => {
+                frames.extend(unwound.frames);
+            }
+            _ => frames.extend(sample.user),
+        }
+        frames.truncate(MAX_FRAMES);
+        let is_complete = self.names.write_new(process, &frames, modules, |function| {
+            writer.define(&Record::Blob(function.to_bytes().blob()));
+        });
+        if is_complete {
+            writer.at(
+                at,
+                &record(at, (process, thread), ProfilerKind::Backtrace { frames: Frames::new(&frames) }),
+            );
+            return;
+        }
+        self.waiting_frames += frames.len();
+        self.waiting.entry(process).or_default().push(Written { at, thread, frames });
+        if self.waiting_frames > MAX_WAITING_FRAMES {
+            self.retry_all();
+        }
+    }
+
+    /// A process ends, or runs another program.
+    fn forget(&mut self, process: u32) {
+        if self.names.has_more(process) || self.waiting.contains_key(&process) {
+            self.retry(process, true);
+        }
+        self.names.remove(process);
+    }
+
+    fn retry_all(&mut self) {
+        let waiting: Vec<u32> = self.waiting.keys().copied().collect();
+        waiting.into_iter().for_each(|process| self.retry(process, true));
+    }
+
+    /// Writes samples of a process that waited for names; those that still lack some only at the end.
+    fn retry(&mut self, process: u32, is_end: bool) {
+        let (Some(samples), Some(modules)) = (self.waiting.remove(&process), self.processes.get(&process))
+        else {
+            return;
+        };
+        let writer = &mut self.kernel.writer;
+        let mut left = Vec::new();
+        for sample in samples {
+            let is_complete = self.names.write_new(process, &sample.frames, modules, |function| {
+                writer.define(&Record::Blob(function.to_bytes().blob()));
+            });
+            if is_complete || is_end {
+                let frames = Frames::new(&sample.frames);
+                let kind = ProfilerKind::Backtrace { frames };
+                writer.at(sample.at, &record(sample.at, (process, sample.thread), kind));
+                self.waiting_frames -= sample.frames.len();
+            } else {
+                left.push(sample);
+            }
+        }
+        if !left.is_empty() {
+            self.waiting.insert(process, left);
         }
     }
 }
 
-fn write(writer: &mut EngineRecords, at: u64, (process, thread): (u32, u32), kind: ProfilerKind<'_>) {
+fn record(at: u64, (process, thread): (u32, u32), kind: ProfilerKind<'_>) -> Record<'_> {
     let thread = ThreadRef::Inline {
         process: ProcessKoid(Koid(process.into())),
         thread: ThreadKoid(Koid(thread.into())),
     };
-    writer.at(at, &Record::Profiler(ProfilerRecord { timestamp: Ticks(at), thread, kind }));
-}
-
-impl Item {
-    /// None for what does not matter.
-    fn parse(kind: u32, flags: u16, bytes: &[u8], clock: &Synchronized) -> Option<Self> {
-        let u32_at = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
-        let u64_at = |at: usize| Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
-        if kind == SAMPLE {
-            // Process and thread, time, CPU, and how many frames follow.
-            let count = usize::try_from(u64_at(24)?).ok()?;
-            let words = bytes.get(32..)?.as_chunks::<8>().0.get(..count)?;
-            let frames = words.iter().map(|word| u64::from_le_bytes(*word));
-            let frames: Vec<u64> = frames.filter(|frame| *frame < FIRST_MARK).collect();
-            let what = What::Sample(frames);
-            return Some(Self { process: u32_at(0)?, thread: u32_at(4)?, at: clock.ticks(u64_at(8)?), what });
-        }
-        let body = bytes.len().checked_sub(TRAILER_BYTES)?;
-        let what = match kind {
-            MMAP => What::Map(Mapping {
-                start: u64_at(8)?,
-                length: u64_at(16)?,
-                offset: u64_at(24)?,
-                file: crate::format::cut(bytes.get(32..body)?).to_vec(),
-            }),
-            COMM => What::Name {
-                name: crate::format::cut(bytes.get(8..body)?).to_vec(),
-                is_program: flags & IS_EXEC != 0,
-            },
-            FORK => What::Thread { process: u32_at(0)?, parent: u32_at(4)?, thread: u32_at(8)? },
-            LOST => What::Lost(u64_at(8)?),
-            _ => return None,
-        };
-        let at = clock.ticks(u64_at(body + 8)?);
-        Some(Self { process: u32_at(body)?, thread: u32_at(body + 4)?, at, what })
-    }
+    Record::Profiler(ProfilerRecord { timestamp: Ticks(at), thread, kind })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn bytes(words: &[u64]) -> Vec<u8> {
-        words.iter().flat_map(|word| word.to_le_bytes()).collect()
-    }
-
     //= docs/kernel.md#profiles
     #[test]
-    fn samples_and_mappings_are_read() {
-        let clock = Synchronized { nanos: 1000, ticks: 5000, rate: 2_000_000_000 };
-        let own = 7 | 8 << 32;
-        let sample = bytes(&[own, 1010, 1, 4, u64::MAX - 511, 0x1000, 0x2000, 0x3000]);
-        let item = |what| Item { at: 5020, process: 7, thread: 8, what };
-        let parsed = Item::parse(SAMPLE, 0, &sample, &clock);
-        assert_eq!(parsed, Some(item(What::Sample(vec![0x1000, 0x2000, 0x3000]))));
-        // More frames than there are.
-        assert_eq!(Item::parse(SAMPLE, 0, &bytes(&[own, 1010, 1, 4, 1]), &clock), None);
-        let name = u64::from_le_bytes(*b"/bin/ls\0");
-        let mmap = bytes(&[own, 0x40_0000, 0x1000, 0x2000, name, own, 1010, 1]);
-        let mapping = Mapping { start: 0x40_0000, length: 0x1000, offset: 0x2000, file: b"/bin/ls".to_vec() };
-        assert_eq!(Item::parse(MMAP, 0, &mmap, &clock), Some(item(What::Map(mapping))));
-        let fork = bytes(&[9 | 7 << 32, 10 | 8 << 32, 0, own, 1010, 1]);
-        let thread = What::Thread { process: 9, thread: 10, parent: 7 };
-        assert_eq!(Item::parse(FORK, 0, &fork, &clock), Some(item(thread)));
+    fn rings_have_room_for_what_comes_between_two_looks() {
+        let bytes = |hertz, stack_bytes| ring_bytes(Sampling { hertz, stack_bytes }, 40);
+        assert_eq!(bytes(99, STACK_BYTES), 128 << 10);
+        assert_eq!(bytes(999, STACK_BYTES), 1 << 20);
+        assert_eq!(bytes(1, 0), MIN_RING_BYTES);
+        assert_eq!(bytes(100_000, MAX_STACK_BYTES), MAX_RING_BYTES);
     }
 }

@@ -44,9 +44,9 @@ impl Recording {
         let figures =
             (!wanted.is_nothing()).then(|| Box::new(Figures::start(wanted, options.sample_interval)));
         let counters = CpuCounters::start(&is_wanted, options.sample_interval).map(Box::new);
-        let hertz = options.profile_hertz.filter(|_| is_wanted(profiler::CATEGORY));
+        let sampling = options.sampling.filter(|_| is_wanted(profiler::CATEGORY));
         let profiler =
-            hertz.map(|hertz| Box::new(Profiler::start(hertz, trace_provider::ticks_per_second())));
+            sampling.map(|sampling| Box::new(Profiler::start(sampling, trace_provider::ticks_per_second())));
         let is_anything = events.is_some() || figures.is_some() || counters.is_some() || profiler.is_some();
         is_anything.then(|| Self { events, next: Instant::now(), figures, counters, profiler })
     }

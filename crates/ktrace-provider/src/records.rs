@@ -56,6 +56,19 @@ impl EngineRecords {
         self.has_room
     }
 
+    /// Writes what later records refer to, where it outlives events that are overwritten, as long as there is
+    /// room.
+    pub fn define(&mut self, record: &Record<'_>) {
+        if self.are_names_durable && self.has_room() {
+            let mut sink = SliceSink::new(&mut self.words[..]);
+            if record.encode(&mut sink).is_ok() && !sink.is_overrun() {
+                raw::write_durable_record(sink.words());
+            }
+            return;
+        }
+        self.write(record);
+    }
+
     /// Encodes a record, and writes it; false if it is larger than the format allows.
     fn write(&mut self, record: &Record<'_>) -> bool {
         let mut sink = SliceSink::new(&mut self.words[..]);
@@ -138,15 +151,7 @@ impl Records for EngineRecords {
             name: inline(name),
             arguments: Arguments::from_slice(arguments),
         };
-        let record = Record::KernelObject(object);
-        if self.are_names_durable && self.has_room() {
-            let mut sink = SliceSink::new(&mut self.words[..]);
-            if record.encode(&mut sink).is_ok() && !sink.is_overrun() {
-                raw::write_durable_record(sink.words());
-            }
-            return;
-        }
-        self.write(&record);
+        self.define(&Record::KernelObject(object));
     }
 
     fn warn(&mut self, what: String) {

@@ -1,6 +1,7 @@
 //! The process: registers, waits for recordings, and looks after one at a time.
 
 use crate::categories::{ALL, GROUPS};
+use crate::profiler::Sampling;
 use crate::recording::Recording;
 use crate::tracefs::{Error, Tracefs};
 use crate::{cpu_counters, figures, profiler};
@@ -35,8 +36,8 @@ pub struct Options {
     pub buffer_kilobytes: u64,
     /// How often figures are sampled.
     pub sample_interval: Duration,
-    /// How often a second threads are sampled, if a profile is wanted.
-    pub profile_hertz: Option<u64>,
+    /// How threads are sampled, if a profile is wanted.
+    pub sampling: Option<Sampling>,
     /// The command that runs it with the rights that it needs.
     pub help: String,
 }

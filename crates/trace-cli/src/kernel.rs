@@ -7,6 +7,7 @@ use crate::connection::{Connection, RUNTIME_VARIABLE};
 use crate::exit::Failure;
 use crate::list::settled_providers;
 use crate::stdio::say;
+use ktrace_provider::profiler::Sampling;
 use ktrace_provider::{NAME, Options, READY, categories, cpu_counters, figures, profiler};
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -32,7 +33,7 @@ pub fn run(options: &Ktrace) -> Result<(), Failure> {
         is_on_demand: options.on_demand,
         buffer_kilobytes: options.kernel_buffer_size.0.div_ceil(1024),
         sample_interval: options.sample_interval.0.max(MIN_INTERVAL),
-        profile_hertz: options.profile,
+        sampling: options.profile.map(|hertz| Sampling { hertz, stack_bytes: options.profile_stack }),
         help: help(),
     };
     ktrace_provider::run(&options).map_err(|failure| Failure::new(failure.to_string()))
@@ -129,6 +130,7 @@ fn start(runtime_dir: &Path, options: &Recording) {
             .args(["ktrace", ON_DEMAND])
             .args(options.sample_interval.map(|interval| format!("--sample-interval={interval}")))
             .args(options.profile.map(|hertz| format!("--profile={hertz}")))
+            .args(options.profile_stack.map(|bytes| format!("--profile-stack={bytes}")))
             .env(RUNTIME_VARIABLE, runtime_dir)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

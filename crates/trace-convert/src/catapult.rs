@@ -157,7 +157,7 @@ impl<W: Write> Exporter<W> {
             Item::Blob { .. } => self.skip("blobs"),
             Item::Loss(_) => self.skip("loss records"),
             // Of use to those who check.
-            Item::Ledger(_) => {}
+            Item::Ledger(_) | Item::Function(_) => {}
             Item::ProviderEvent { .. } => self.skip("provider events"),
             Item::UserspaceObject { .. } => self.skip("userspace objects"),
             Item::Scheduling { time, kind, arguments } if self.dialect == Dialect::Fuchsia => {

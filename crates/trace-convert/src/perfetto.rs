@@ -281,7 +281,7 @@ impl<W: Write> Exporter<W> {
             Item::ProviderEvent { .. } => self.skip("provider events"),
             Item::Profiler { time, thread, kind } => {
                 self.release(time.nanos().0);
-                if let Some(packet) = self.samples.record(time.nanos().0, *thread, kind) {
+                if let Some(packet) = self.samples.record(time.nanos().0, *thread, kind, names) {
                     self.thread_track(*thread, names);
                     self.packet(&packet);
                 }
@@ -289,6 +289,8 @@ impl<W: Write> Exporter<W> {
             Item::Unknown { .. } => self.skip("records of unknown type"),
             // Of use to those who check.
             Item::Ledger(_)
+            // The names know it.
+            | Item::Function(_)
             | Item::Magic
             | Item::ProviderInfo { .. }
             | Item::ProviderSection

@@ -1,22 +1,32 @@
-//! Which functions the addresses of backtraces are in: from the files that the trace names, where the same
-//! builds of them are still there.
+//! Which functions the addresses of backtraces are in: by the names in the trace, and from the files that it
+//! names, where the same builds of them are still there.
 //= docs/perfetto.md#profiles
 
+mod debug_files;
+
 use addr2line::Loader;
+use debug_files::Directories;
 use foldhash::HashMap;
-use object::read::{Object, ReadCache};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::path::Path;
 use trace_format::profiler::ProfilerKind;
 use trace_format::units::Koid;
+use trace_reader::Names;
 
 /// Functions that are remembered; then all are forgotten.
 const MAX_KNOWN: usize = 1 << 18;
 
+/// Addresses from here on are the kernel's.
+const KERNEL_START: u64 = 1 << 63;
+
+/// Whether an address is the kernel's.
+#[must_use]
+pub const fn is_of_kernel(address: u64) -> bool {
+    address >= KERNEL_START
+}
+
 /// The code of all processes.
-#[derive(Default)]
 pub struct Profile {
+    directories: Directories,
     processes: HashMap<Koid, Process>,
     /// By name and build id, in the order in which they came.
     modules: Vec<Module>,
@@ -47,9 +57,9 @@ pub struct Module {
 
 enum Symbols {
     Unread,
-    Read(Box<Loader>),
-    /// There is no such file any more, or another build of it.
-    None,
+    /// Of the file with debug information, and of the module's own. There is neither if both are gone, or of
+    /// another build.
+    Read(Vec<Loader>),
 }
 
 /// Where an address is.
@@ -59,6 +69,17 @@ pub struct Place {
     pub module: usize,
     /// As the module was linked.
     pub address: u64,
+}
+
+impl Default for Profile {
+    fn default() -> Self {
+        Self {
+            directories: Directories::from_environment(),
+            processes: HashMap::default(),
+            modules: Vec::new(),
+            known: HashMap::default(),
+        }
+    }
 }
 
 impl Profile {
@@ -97,14 +118,21 @@ impl Profile {
         &self.modules[index]
     }
 
-    /// The functions at a place, the innermost of those that were inlined into each other first; at least
-    /// one. Where nobody knows a name, it is the module's with the address.
-    pub fn functions(&mut self, place: Place) -> &[String] {
+    /// The functions at an address, the innermost of those that were inlined into each other first; at least
+    /// one. A name in the trace comes first; where there is none, it is the module's with the address.
+    pub fn functions(&mut self, process: Koid, address: u64, names: &Names) -> Vec<String> {
+        if let Some(name) = names.function(process, address) {
+            return vec![addr2line::demangle_auto(name.to_str(), None).into_owned()];
+        }
+        let Some(place) = self.place(process, address) else {
+            return vec![format!("{address:#x}")];
+        };
         if self.known.len() >= MAX_KNOWN {
             self.known.clear();
         }
-        let module = &mut self.modules[place.module];
-        self.known.entry((place.module, place.address)).or_insert_with(|| module.functions(place.address))
+        let (module, directories) = (&mut self.modules[place.module], &self.directories);
+        let known = self.known.entry((place.module, place.address));
+        known.or_insert_with(|| module.functions(place.address, directories)).clone()
     }
 }
 
@@ -125,45 +153,43 @@ impl Process {
 }
 
 impl Module {
-    fn functions(&mut self, address: u64) -> Vec<String> {
-        let mut functions = Vec::new();
+    fn functions(&mut self, address: u64, directories: &Directories) -> Vec<String> {
         if let Symbols::Unread = self.symbols {
-            self.symbols = self.load().map_or(Symbols::None, |loader| Symbols::Read(Box::new(loader)));
+            self.symbols = Symbols::Read(self.load(directories));
         }
-        if let Symbols::Read(loader) = &self.symbols {
-            if let Ok(mut frames) = loader.find_frames(address) {
-                while let Ok(Some(frame)) = frames.next() {
-                    let name = frame.function.as_ref().and_then(|function| function.demangle().ok());
-                    functions.extend(name.map(std::borrow::Cow::into_owned));
-                }
-            }
-            if functions.is_empty() {
-                let symbol = loader.find_symbol(address);
-                functions.extend(symbol.map(|name| addr2line::demangle_auto(name.into(), None).into_owned()));
-            }
+        let loaders = match &self.symbols {
+            Symbols::Unread => &[][..],
+            Symbols::Read(loaders) => loaders,
+        };
+        let mut functions = loaders.iter().map(|loader| inlined(loader, address));
+        if let Some(functions) = functions.find(|functions| !functions.is_empty()) {
+            return functions;
         }
-        if functions.is_empty() {
-            let name = self.name.rsplit(|byte| *byte == b'/').next().unwrap_or(&self.name);
-            functions.push(format!("{}+{address:#x}", String::from_utf8_lossy(name)));
+        if let Some(symbol) = loaders.iter().find_map(|loader| loader.find_symbol(address)) {
+            return vec![addr2line::demangle_auto(symbol.into(), None).into_owned()];
         }
-        functions
+        let name = self.name.rsplit(|byte| *byte == b'/').next().unwrap_or(&self.name);
+        vec![format!("{}+{address:#x}", String::from_utf8_lossy(name))]
     }
 
-    /// The file, if it is still the same.
-    fn load(&self) -> Option<Loader> {
-        let name = std::str::from_utf8(&self.name).ok()?;
-        // Who knows what a trace names: only what is a file is opened.
-        let path = Path::new(name);
-        if !path.is_absolute() || !path.metadata().is_ok_and(|found| found.is_file()) {
-            return None;
-        }
-        if !self.build_id.is_empty() {
-            let cache = ReadCache::new(File::open(path).ok()?);
-            let object = object::File::parse(&cache).ok()?;
-            object.build_id().ok().flatten().filter(|found| **found == *self.build_id)?;
-        }
-        Loader::new(path).ok()
+    fn load(&self, directories: &Directories) -> Vec<Loader> {
+        let files = directories.find(&self.name, &self.build_id);
+        let debug = files.debug.and_then(|(file, shared)| Loader::new_with_sup(file, shared).ok());
+        let own = files.own.and_then(|file| Loader::new(file).ok());
+        debug.into_iter().chain(own).collect()
     }
+}
+
+/// The functions at an address by debug information, the innermost first.
+fn inlined(loader: &Loader, address: u64) -> Vec<String> {
+    let mut functions = Vec::new();
+    if let Ok(mut frames) = loader.find_frames(address) {
+        while let Ok(Some(frame)) = frames.next() {
+            let name = frame.function.as_ref().and_then(|function| function.demangle().ok());
+            functions.extend(name.map(std::borrow::Cow::into_owned));
+        }
+    }
+    functions
 }
 
 #[cfg(test)]
@@ -208,7 +234,7 @@ mod tests {
         let program = std::env::current_exe().unwrap();
         let bytes = std::fs::read(&program).unwrap();
         let object = object::File::parse(&*bytes).unwrap();
-        let build_id = object.build_id().unwrap().unwrap_or_default();
+        let build_id = object::Object::build_id(&object).unwrap().unwrap_or_default();
         let symbol = object::Object::symbols(&object)
             .find(|symbol| {
                 object::ObjectSymbol::name(symbol)
@@ -219,8 +245,7 @@ mod tests {
         let name = program.to_str().unwrap().as_bytes();
         profile.learn(PROCESS, &ProfilerKind::Module { id: 0, name, build_id });
         profile.learn(PROCESS, &mmap(0, 0, u64::MAX, 0));
-        let place = profile.place(PROCESS, address).unwrap();
-        let functions = profile.functions(place).to_vec();
+        let functions = profile.functions(PROCESS, address, &Names::default());
         assert!(
             functions.iter().any(|name| name.contains("functions_of_a_file_of_this_build")),
             "{functions:?}"
@@ -228,8 +253,9 @@ mod tests {
         // Of another build the names would be wrong.
         profile.learn(PROCESS, &ProfilerKind::Module { id: 0, name, build_id: b"another" });
         profile.learn(PROCESS, &mmap(0, 0, u64::MAX, 0));
-        let place = profile.place(PROCESS, 0x1234).unwrap();
         let file = program.file_name().unwrap().to_str().unwrap();
-        assert_eq!(profile.functions(place), [format!("{file}+0x1234")]);
+        let functions = profile.functions(PROCESS, 0x1234, &Names::default());
+        assert_eq!(functions, [format!("{file}+0x1234")]);
+        assert_eq!(profile.functions(Koid(8), 0x1234, &Names::default()), ["0x1234"]);
     }
 }

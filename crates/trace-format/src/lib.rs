@@ -16,6 +16,7 @@ pub mod buffer;
 mod cursor;
 pub mod error;
 pub mod event;
+pub mod function;
 pub mod initialization;
 pub mod kernel_object;
 pub mod large;

@@ -1,9 +1,11 @@
 //! A record as one line of text, for people and for `grep`.
 
 use crate::item::{Arguments, Event, Item, Resolved, Scheduling, Thread, Time, Value};
+use crate::names::Names;
 use core::fmt::{self, Display, Formatter, Write};
 use trace_format::blob;
 use trace_format::event::{EventKind, Scope};
+use trace_format::function::FunctionRecord;
 use trace_format::kernel_object::{TYPE_PROCESS, TYPE_THREAD};
 use trace_format::metadata::EVENT_BUFFER_FULL;
 use trace_format::profiler::{FLAG_EXECUTABLE, FLAG_READABLE, FLAG_WRITABLE, ProfilerKind};
@@ -55,6 +57,9 @@ impl Display for Line<'_> {
                 "- ledger provider={} generated={} archived={} records={} uncertain={}",
                 ledger.provider, ledger.generated, ledger.archived, ledger.records, ledger.uncertain
             ),
+            Item::Function(FunctionRecord { process, start, length, name }) => {
+                write!(f, "- function {process} start={start:#x} length={length:#x} {}", Quoted(name))
+            }
             Item::UserspaceObject { process, address, name, arguments } => {
                 write!(f, "- userspace-object {process} {address:#x} {}", Quoted(name.0))?;
                 write_arguments(f, arguments)
@@ -74,7 +79,7 @@ impl Display for Line<'_> {
             }
             Item::Profiler { time, thread, kind } => {
                 write!(f, "{} ", Seconds::of(*time))?;
-                write_profiler(f, *thread, *kind)
+                write_profiler(f, *thread, *kind, self.0.names)
             }
             Item::LargeBlob { category, name, event, payload, payload_bytes } => {
                 match event {
@@ -191,7 +196,12 @@ fn write_scheduling(f: &mut Formatter<'_>, scheduling: Scheduling) -> fmt::Resul
     }
 }
 
-fn write_profiler(f: &mut Formatter<'_>, thread: Thread, kind: ProfilerKind<'_>) -> fmt::Result {
+fn write_profiler(
+    f: &mut Formatter<'_>,
+    thread: Thread,
+    kind: ProfilerKind<'_>,
+    names: &Names,
+) -> fmt::Result {
     match kind {
         ProfilerKind::Module { id, name, build_id } => {
             write!(f, "module {} id={id} {} build-id=", Koids(thread), Quoted(name))?;
@@ -206,9 +216,19 @@ fn write_profiler(f: &mut Formatter<'_>, thread: Thread, kind: ProfilerKind<'_>)
         }
         ProfilerKind::Backtrace { frames } => {
             write!(f, "backtrace {}", Koids(thread))?;
-            frames.iter().try_for_each(|frame| write!(f, " {frame:#x}"))
+            frames.iter().enumerate().try_for_each(|(depth, frame)| {
+                write!(f, " {frame:#x}")?;
+                let name = names.function(thread.process, called_at(depth, frame));
+                name.map_or(Ok(()), |name| write!(f, " {}", Quoted(name.0)))
+            })
         }
     }
+}
+
+/// The instruction that a frame of a backtrace is at: a caller's is the one before that which is returned to.
+#[must_use]
+pub const fn called_at(depth: usize, frame: u64) -> u64 {
+    frame.saturating_sub((depth > 0) as u64)
 }
 
 fn write_object_type(f: &mut Formatter<'_>, object_type: u8) -> fmt::Result {

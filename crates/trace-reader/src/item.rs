@@ -11,6 +11,7 @@ use trace_format::record::RecordHeader;
 use trace_format::refs::StringRef;
 
 pub use trace_format::event::{EventKind, Scope};
+pub use trace_format::function::FunctionRecord;
 pub use trace_format::loss::{LedgerRecord, LossRecord};
 pub use trace_format::profiler::ProfilerKind;
 pub use trace_format::scheduling::ThreadState;
@@ -126,6 +127,8 @@ pub enum Item<'a> {
     Loss(LossRecord),
     /// How a provider's records add up.
     Ledger(LedgerRecord),
+    /// What a function is called that no file has.
+    Function(FunctionRecord<'a>),
     /// An object of a process.
     UserspaceObject {
         /// The process.

@@ -27,6 +27,7 @@ mod compressed;
 mod disorder;
 pub mod dump;
 mod file_kind;
+mod functions;
 mod input;
 pub mod item;
 mod names;

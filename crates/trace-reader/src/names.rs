@@ -1,16 +1,18 @@
-//! What processes and threads are called.
+//! What processes, threads and functions are called.
 
+use crate::functions::Functions;
 use crate::item::{Text, Thread};
 use crate::tables::Budget;
 use std::collections::HashMap;
 use trace_format::units::Koid;
 
-/// Names of processes and threads, from kernel object records. Koids are unique on a machine, so that the
-/// names hold for all providers. The last name holds.
+/// Names of processes and threads, from kernel object records, and of functions. Koids are unique on a
+/// machine, so that the names hold for all providers. The last name holds.
 #[derive(Debug, Default)]
 pub struct Names {
     processes: HashMap<Koid, Box<[u8]>>,
     threads: HashMap<Koid, (Option<Koid>, Box<[u8]>)>,
+    pub(crate) functions: Functions,
 }
 
 /// What an entry takes besides its text.
@@ -28,6 +30,12 @@ impl Names {
     pub fn thread(&self, Thread { process, thread }: Thread) -> Option<Text<'_>> {
         let (owner, name) = self.threads.get(&thread)?;
         owner.is_none_or(|owner| owner == process).then_some(Text(name))
+    }
+
+    /// The function at an address of a process, if the trace names it.
+    #[must_use]
+    pub fn function(&self, process: Koid, address: u64) -> Option<Text<'_>> {
+        self.functions.find(process, address)
     }
 
     /// The process of a thread.

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use trace_format::units::{ProviderId, StringIndex, ThreadIndex, Ticks, TicksPerSecond};
 
 /// Bytes that tables may still take.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Budget {
     left: usize,
 }

@@ -1,63 +1,66 @@
-//! The code of one process: which files are mapped where, and what tells these builds of them from others.
+//! The code of one process: which files are mapped where, and who called whom in it.
 
-use super::Mapping;
-use object::SegmentFlags;
-use object::elf::PF_X;
-use object::read::{Object, ObjectSegment, ReadCache};
-use std::fs::{self, File};
+use super::code::{Code, Files, VDSO};
+use super::sample::Sample;
+use super::unwind::{Cache, Unwinder, Unwound};
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::Arc;
 use trace_format::profiler::{FLAG_EXECUTABLE, FLAG_READABLE, MAX_MODULE_BYTES, ProfilerKind};
 
-/// Modules and mappings, and how many of both were told.
-#[derive(Debug, Default)]
+/// What the kernel is called as a module.
+const KERNEL_MODULE: &[u8] = b"[kernel.kallsyms]";
+/// Addresses from here on are the kernel's.
+const KERNEL_START: u64 = 1 << 63;
+
+/// A part of a file that is mapped to be executed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mapping {
+    /// Where it begins.
+    pub start: u64,
+    /// Its bytes.
+    pub length: u64,
+    /// Where it begins in the file.
+    pub offset: u64,
+    /// The file's number in its file system.
+    pub inode: u64,
+    /// The file.
+    pub file: Vec<u8>,
+}
+
+/// Mappings that wait for a sample; of further ones nothing is known.
+const MAX_PENDING: usize = 1 << 16;
+
+/// Modules and mappings, and how many of both were written.
+#[derive(Clone, Debug, Default)]
 pub struct Modules {
+    /// Mappings whose files are read when the process is sampled: most processes never are.
+    pending: Vec<Mapping>,
     modules: Vec<Module>,
     mappings: Vec<(u16, Mapping)>,
-    told_modules: usize,
-    told_mappings: usize,
+    /// The mappings that are there now, by their beginning: end, module, and address at which the beginning
+    /// was linked.
+    places: BTreeMap<u64, (u64, u16, u64)>,
+    unwinder: Unwinder,
+    has_kernel: bool,
+    written_modules: usize,
+    written_mappings: usize,
 }
 
 #[derive(Clone, Debug)]
 struct Module {
     file: Vec<u8>,
-    build_id: Vec<u8>,
-    /// Where parts of the file were linked at: offset, length, address.
-    parts: Vec<[u64; 3]>,
+    inode: u64,
+    code: Arc<Code>,
 }
 
-impl Module {
-    fn read(file: &[u8]) -> Self {
-        let mut module = Self { file: file.to_vec(), build_id: Vec::new(), parts: Vec::new() };
-        let path = String::from_utf8_lossy(file).into_owned();
-        if let Ok(file) = File::open(path) {
-            let cache = ReadCache::new(file);
-            if let Ok(object) = object::File::parse(&cache) {
-                module.build_id = object.build_id().ok().flatten().unwrap_or_default().to_vec();
-                module.build_id.truncate(MAX_MODULE_BYTES);
-                module.parts = object
-                    .segments()
-                    // Two parts may share a page of the file, of which only one is code.
-                    .filter(|segment| {
-                        matches!(segment.flags(), SegmentFlags::Elf { p_flags, .. } if p_flags & PF_X == PF_X)
-                    })
-                    .map(|segment| {
-                        let (offset, length) = segment.file_range();
-                        [offset, length, segment.address()]
-                    })
-                    .collect();
-            }
-        }
-        module
-    }
-
-    /// The address that an offset in the file was linked at.
-    fn linked_at(&self, offset: u64) -> u64 {
-        // A mapping begins with a page, a part anywhere in it.
-        let part = self.parts.iter().find(|[start, length, _]| {
-            let page = start & !0xfff;
-            (page..start + length).contains(&offset)
-        });
-        part.map_or(offset, |[start, _, address]| address.wrapping_add(offset).wrapping_sub(*start))
-    }
+/// What all processes share.
+#[derive(Default)]
+pub struct Shared {
+    /// Files with code.
+    pub files: Files,
+    /// Rules for unwinding.
+    pub cache: Cache,
 }
 
 impl Modules {
@@ -69,55 +72,115 @@ impl Modules {
         modules
     }
 
-    /// Something more is mapped. What has no file has no names either.
+    /// Something more is mapped. Memory without a file is no module, except the one that the kernel maps.
     pub fn add(&mut self, mapping: Mapping) {
-        if mapping.file.first() != Some(&b'/') || self.mappings.iter().any(|(_, known)| *known == mapping) {
-            return;
+        let is_file = mapping.file.first() == Some(&b'/') && !mapping.file.starts_with(b"//");
+        if (is_file || mapping.file == VDSO) && self.pending.len() < MAX_PENDING {
+            self.pending.push(mapping);
         }
-        let known = self.modules.iter().position(|module| module.file == mapping.file);
-        let module = known.unwrap_or_else(|| {
-            self.modules.push(Module::read(&mapping.file));
+    }
+
+    /// Reads the files of what was added. The kernel's half of the addresses is a module, too, as soon as a
+    /// thread was seen there.
+    pub fn load(&mut self, process: u32, is_in_kernel: bool, shared: &mut Shared) {
+        for mapping in std::mem::take(&mut self.pending) {
+            self.place(process, mapping, shared);
+        }
+        if is_in_kernel && !self.has_kernel {
+            self.add_kernel(shared);
+        }
+    }
+
+    fn place(&mut self, process: u32, mapping: Mapping, shared: &mut Shared) {
+        let is_it = |module: &Module| module.file == mapping.file && module.inode == mapping.inode;
+        let index = self.modules.iter().position(is_it).unwrap_or_else(|| {
+            let code = shared.files.code(process, &mapping);
+            self.modules.push(Module { file: mapping.file.clone(), inode: mapping.inode, code });
             self.modules.len() - 1
         });
-        if let Ok(module) = u16::try_from(module) {
-            self.mappings.push((module, mapping));
+        let Ok(number) = u16::try_from(index) else {
+            return;
+        };
+        let code = &self.modules[index].code;
+        let (start, end) = (mapping.start, mapping.start.saturating_add(mapping.length));
+        let linked_at = code.linked_at(mapping.offset);
+        if self.places.get(&start) == Some(&(end, number, linked_at)) {
+            return;
         }
+        // What was there before is gone.
+        let overlapped = self.places.range(..end).rev().take_while(|(_, (other, ..))| *other > start);
+        for start in overlapped.map(|(start, _)| *start).collect::<Vec<_>>() {
+            self.places.remove(&start);
+            self.unwinder.remove(start, &mut shared.cache);
+        }
+        if let Some(tables) = &code.tables {
+            self.unwinder.add(start..end, linked_at, tables, &mut shared.cache);
+        }
+        self.places.insert(start, (end, number, linked_at));
+        self.mappings.push((number, mapping));
     }
 
-    /// What a forked child has: the same, of which nothing was told.
+    fn add_kernel(&mut self, shared: &mut Shared) {
+        let Ok(number) = u16::try_from(self.modules.len()) else {
+            return;
+        };
+        self.has_kernel = true;
+        let file = KERNEL_MODULE.to_vec();
+        let length = u64::MAX - KERNEL_START;
+        let mapping =
+            Mapping { start: KERNEL_START, length, offset: KERNEL_START, inode: 0, file: file.clone() };
+        self.modules.push(Module { file, inode: 0, code: shared.files.kernel() });
+        self.mappings.push((number, mapping));
+    }
+
+    /// What a forked child has: the same, of which nothing was written.
     pub fn inherited(&self) -> Self {
-        Self { modules: self.modules.clone(), mappings: self.mappings.clone(), ..Self::default() }
+        Self { written_modules: 0, written_mappings: 0, ..self.clone() }
     }
 
-    /// Tells what was not told yet.
-    pub fn tell_new(&mut self, mut tell: impl FnMut(ProfilerKind<'_>)) {
-        for (id, module) in (0_u16..).zip(&self.modules).skip(self.told_modules) {
+    /// Unwinds a sample; none if it has no registers.
+    pub fn unwind(&self, sample: &Sample, cache: &mut Cache) -> Option<Unwound> {
+        self.unwinder.unwind(sample, cache)
+    }
+
+    /// The code at an address, where that begins, and the address at which that was linked; none if it is not
+    /// of a file.
+    pub fn code(&self, address: u64) -> Option<(&Code, u64, u64)> {
+        let (start, (end, module, linked_at)) = self.places.range(..=address).next_back()?;
+        let code = &self.modules.get(usize::from(*module))?.code;
+        (address < *end && code.is_code()).then_some((code, *start, *linked_at))
+    }
+
+    /// Gives what was not written yet.
+    pub fn write_new(&mut self, mut write: impl FnMut(ProfilerKind<'_>)) {
+        for (id, module) in (0_u16..).zip(&self.modules).skip(self.written_modules) {
             let name = &module.file[..module.file.len().min(MAX_MODULE_BYTES)];
-            tell(ProfilerKind::Module { id, name, build_id: &module.build_id });
+            write(ProfilerKind::Module { id, name, build_id: &module.code.build_id });
         }
-        for (module, mapping) in &self.mappings[self.told_mappings..] {
-            tell(ProfilerKind::Mmap {
+        for (module, mapping) in &self.mappings[self.written_mappings..] {
+            write(ProfilerKind::Mmap {
                 module: *module,
                 flags: FLAG_READABLE | FLAG_EXECUTABLE,
                 start: mapping.start,
                 length: mapping.length,
-                linked_at: self.modules[usize::from(*module)].linked_at(mapping.offset),
+                linked_at: self.modules[usize::from(*module)].code.linked_at(mapping.offset),
             });
         }
-        (self.told_modules, self.told_mappings) = (self.modules.len(), self.mappings.len());
+        (self.written_modules, self.written_mappings) = (self.modules.len(), self.mappings.len());
     }
 }
 
 /// `start-end perms offset device inode path`, of what can be executed.
-fn parse(line: &str) -> Option<Mapping> {
+pub(super) fn parse(line: &str) -> Option<Mapping> {
     let mut words = line.splitn(6, ' ');
     let (start, end) = words.next()?.split_once('-')?;
     let number = |text: &str| u64::from_str_radix(text, 16).ok();
     let (start, end) = (number(start)?, number(end)?);
     words.next().filter(|flags| flags.contains('x'))?;
     let offset = number(words.next()?)?;
-    let file = words.nth(2)?.trim_start().as_bytes().to_vec();
-    Some(Mapping { start, length: end.checked_sub(start)?, offset, file })
+    let inode = words.nth(1)?.parse().ok()?;
+    let file = words.next()?.trim_start().as_bytes().to_vec();
+    Some(Mapping { start, length: end.checked_sub(start)?, offset, inode, file })
 }
 
 #[cfg(test)]
@@ -129,18 +192,19 @@ mod tests {
     #[test]
     fn this_programs_own_code_is_found() {
         let line = "55d0-55e0 r-xp 00001000 fe:00 1234                     /usr/bin/my app";
-        let mapping =
-            Mapping { start: 0x55d0, length: 0x10, offset: 0x1000, file: b"/usr/bin/my app".to_vec() };
+        let file = b"/usr/bin/my app".to_vec();
+        let mapping = Mapping { start: 0x55d0, length: 0x10, offset: 0x1000, inode: 1234, file };
         assert_eq!(parse(line), Some(mapping));
         assert_eq!(parse("55d0-55e0 rw-p 00001000 fe:00 1234 /usr/bin/app"), None);
 
         let mut modules = Modules::of_process(std::process::id());
+        modules.load(std::process::id(), false, &mut Shared::default());
         let here = this_programs_own_code_is_found as fn() as usize as u64;
-        let (mut told, mut found) = (BTreeSet::new(), None);
-        modules.tell_new(|kind| match kind {
-            ProfilerKind::Module { id, .. } => assert!(told.insert(id)),
+        let (mut written, mut found) = (BTreeSet::new(), None);
+        modules.write_new(|kind| match kind {
+            ProfilerKind::Module { id, .. } => assert!(written.insert(id)),
             ProfilerKind::Mmap { module, start, length, linked_at, .. } => {
-                assert!(told.contains(&module));
+                assert!(written.contains(&module));
                 if (start..start + length).contains(&here) {
                     found = Some(here - start + linked_at);
                 }
@@ -157,6 +221,29 @@ mod tests {
             .collect();
         let name = symbols.get(&found.expect("the code is mapped")).copied();
         assert!(name.is_some_and(|name| name.contains("this_programs_own_code")), "{name:?}");
-        modules.tell_new(|kind| panic!("told twice: {kind:?}"));
+        modules.write_new(|kind| panic!("written twice: {kind:?}"));
+        let (_, start, linked_at) = modules.code(here).unwrap();
+        assert_eq!(Some(here - start + linked_at), found);
+    }
+
+    //= docs/kernel.md#profiles
+    #[test]
+    fn code_is_replaced_by_what_is_mapped_over_it() {
+        let (mut modules, mut shared) = (Modules::default(), Shared::default());
+        let program = std::env::current_exe().unwrap().to_str().unwrap().as_bytes().to_vec();
+        let mapping = |start, length| Mapping { start, length, file: program.clone(), ..Mapping::default() };
+        modules.add(mapping(0x1000, 0x3000));
+        modules.add(mapping(0x2000, 0x1000));
+        modules.load(1, false, &mut shared);
+        let found = |modules: &Modules, address| modules.code(address).map(|(_, start, _)| start);
+        assert_eq!(
+            [0x1fff, 0x2000, 0x2fff, 0x3000].map(|at| found(&modules, at)),
+            [None, Some(0x2000), Some(0x2000), None]
+        );
+        // Memory without a file, and files without code.
+        modules.add(Mapping { file: b"//anon".to_vec(), ..mapping(0x5000, 0x1000) });
+        modules.add(Mapping { file: b"/dev/zero".to_vec(), ..mapping(0x6000, 0x1000) });
+        modules.load(1, false, &mut shared);
+        assert_eq!([0x5000, 0x6000].map(|at| found(&modules, at)), [None, None]);
     }
 }

@@ -4,6 +4,7 @@
 use super::format::Format;
 use super::values::{BufferSize, CategoryList, FileSize, Mode, Pieces, ProviderBufferSize, Span, Trigger};
 use clap::Args;
+use ktrace_provider::profiler::MAX_STACK_BYTES;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -78,6 +79,11 @@ pub struct Recording {
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<u64>,
+    /// How much of a thread's stack is copied with each sample, in bytes, to find callers without frame
+    /// pointers; 16384 when not given, 0 to follow frame pointers alone
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_STACK_BYTES)))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile_stack: Option<u32>,
     /// Have programs write down what they use memory for, as often as this, such as 1s
     #[arg(long, value_name = "TIME")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -191,7 +197,7 @@ impl Recording {
     #[must_use]
     pub fn over(self, lower: Self) -> Self {
         over! { self, lower:
-            categories duration cooldown max_size write_period keep_ended output_file format buffer_size buffering_mode sample_interval profile memory_dump_interval detailed_memory_dumps thread_time start_timeout
+            categories duration cooldown max_size write_period keep_ended output_file format buffer_size buffering_mode sample_interval profile profile_stack memory_dump_interval detailed_memory_dumps thread_time start_timeout
             stop_timeout
             no_metadata fail_on_loss no_verify_trace detach decouple return_child_result spawn environment_name binary compress spec_file
             benchmark_results_file test_suite;
@@ -279,6 +285,7 @@ mod tests {
             buffering-mode = "circular"
             sample-interval = "50ms"
             profile = 99
+            profile-stack = 32768
             memory-dump-interval = "1s"
             detailed-memory-dumps = true
             thread-time = true

@@ -1,9 +1,9 @@
 //! A record as one JSON object on a line.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use trace_reader::dump::{event_word, record_word, scope_word};
+use trace_reader::dump::{called_at, event_word, record_word, scope_word};
 use trace_reader::item::{EventKind, Koid, ProfilerKind, Scheduling, ThreadState};
-use trace_reader::{Arguments, Event, Item, Resolved, Text, Thread, Time, Value};
+use trace_reader::{Arguments, Event, Item, Names, Resolved, Text, Thread, Time, Value};
 
 /// Serializes as an object with the record's place, its kind, and what the kind has.
 //= docs/dump.md#json
@@ -72,6 +72,13 @@ fn item<M: SerializeMap>(map: &mut M, record: &Resolved<'_>) -> Result<(), M::Er
             map.serialize_entry("records", &ledger.records)?;
             map.serialize_entry("uncertain", &ledger.uncertain)
         }
+        Item::Function(function) => {
+            kind(map, "function")?;
+            map.serialize_entry("process", &function.process.0)?;
+            map.serialize_entry("start", &function.start)?;
+            map.serialize_entry("length", &function.length)?;
+            map.serialize_entry("name", &JsonText(Text(function.name)))
+        }
         Item::UserspaceObject { process, address, name, arguments } => {
             kind(map, "userspace-object")?;
             map.serialize_entry("process", &process.0)?;
@@ -96,7 +103,7 @@ fn item<M: SerializeMap>(map: &mut M, record: &Resolved<'_>) -> Result<(), M::Er
             who(map, *thread)?;
             map.serialize_entry("message", &JsonText(*message))
         }
-        Item::Profiler { time, thread, kind } => profiler(map, *time, *thread, *kind),
+        Item::Profiler { time, thread, kind } => profiler(map, *time, *thread, *kind, record.names),
         Item::LargeBlob { category, name, event, payload, payload_bytes } => {
             kind(map, if event.is_some() { "large-blob" } else { "large-attachment" })?;
             if let Some((time, thread, _)) = event {
@@ -216,6 +223,7 @@ fn profiler<M: SerializeMap>(
     time: Time,
     thread: Thread,
     kind: ProfilerKind<'_>,
+    names: &Names,
 ) -> Result<(), M::Error> {
     map.serialize_entry(
         "kind",
@@ -241,7 +249,14 @@ fn profiler<M: SerializeMap>(
             map.serialize_entry("linked_at", &linked_at)
         }
         ProfilerKind::Backtrace { frames } => {
-            map.serialize_entry("frames", &frames.iter().collect::<Vec<_>>())
+            map.serialize_entry("frames", &frames.iter().collect::<Vec<_>>())?;
+            let places = frames.iter().enumerate().map(|(depth, frame)| called_at(depth, frame));
+            let functions: Vec<_> =
+                places.map(|at| names.function(thread.process, at).map(JsonText)).collect();
+            if functions.iter().any(Option::is_some) {
+                map.serialize_entry("functions", &functions)?;
+            }
+            Ok(())
         }
     }
 }

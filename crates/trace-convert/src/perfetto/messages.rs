@@ -16,6 +16,7 @@ pub const CLOCK_REALTIME: u32 = 1;
 pub const CLOCK_MONOTONIC: u32 = 3;
 pub const CLOCK_BOOTTIME: u32 = 6;
 pub const LOG_PRIO_INFO: i32 = 4;
+pub const CPU_MODE_KERNEL: i32 = 1;
 pub const CPU_MODE_USER: i32 = 2;
 
 #[derive(Clone, PartialEq, Message)]

@@ -2,12 +2,13 @@
 //= docs/perfetto.md#profiles
 
 use super::messages::*;
-use crate::profile::{Place, Profile};
+use crate::profile::{Profile, is_of_kernel};
 use foldhash::HashMap;
 use prost::Message;
 use trace_format::profiler::ProfilerKind;
 use trace_format::units::Koid;
-use trace_reader::Thread;
+use trace_reader::dump::called_at;
+use trace_reader::{Names, Thread};
 
 /// The sequence of samples.
 const SEQUENCE: u32 = 2;
@@ -36,7 +37,13 @@ fn number<K: std::hash::Hash + Eq>(known: &mut HashMap<K, u64>, key: K) -> (u64,
 
 impl Samples {
     /// Takes a record; a packet comes of a backtrace.
-    pub fn record(&mut self, at: u64, thread: Thread, kind: &ProfilerKind<'_>) -> Option<TracePacket> {
+    pub fn record(
+        &mut self,
+        at: u64,
+        thread: Thread,
+        kind: &ProfilerKind<'_>,
+        names: &Names,
+    ) -> Option<TracePacket> {
         let ProfilerKind::Backtrace { frames } = kind else {
             self.profile.learn(thread.process, kind);
             return None;
@@ -46,9 +53,11 @@ impl Samples {
             *self = Self { profile, ..Self::default() };
         }
         let mut stack = Vec::new();
-        for (depth, address) in frames.iter().enumerate() {
-            // A caller is at the instruction before the one that it returns to.
-            self.frame(thread.process, address.saturating_sub(u64::from(depth > 0)), &mut stack);
+        let mut is_in_kernel = false;
+        for (depth, frame) in frames.iter().enumerate() {
+            let address = called_at(depth, frame);
+            is_in_kernel |= depth == 0 && is_of_kernel(address);
+            self.frame(thread.process, address, names, &mut stack);
         }
         stack.reverse();
         let (callstack, is_new) = number(&mut self.stacks, stack.clone());
@@ -70,22 +79,17 @@ impl Samples {
                 pid: Some(thread.process.0 as u32),
                 tid: Some(thread.thread.0 as u32),
                 callstack_iid: Some(callstack),
-                cpu_mode: Some(CPU_MODE_USER),
+                cpu_mode: Some(if is_in_kernel { CPU_MODE_KERNEL } else { CPU_MODE_USER }),
             })),
             ..TracePacket::default()
         })
     }
 
     /// Adds the frames at an address: more than one, where functions were inlined.
-    fn frame(&mut self, process: Koid, address: u64, stack: &mut Vec<u64>) {
+    fn frame(&mut self, process: Koid, address: u64, names: &Names, stack: &mut Vec<u64>) {
         let place = self.profile.place(process, address);
-        let unknown = [format!("{address:#x}")];
-        let (names, module, rel_pc) = match place {
-            Some(place @ Place { module, address }) => {
-                (self.profile.functions(place).to_vec(), Some(module), address)
-            }
-            None => (unknown.to_vec(), None, address),
-        };
+        let names = self.profile.functions(process, address, names);
+        let (module, rel_pc) = place.map_or((None, address), |place| (Some(place.module), place.address));
         let mapping_id = Some(self.mapping(module));
         for name in names {
             let (function, is_new) = number(&mut self.functions, name.clone());

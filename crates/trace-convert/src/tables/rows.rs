@@ -184,6 +184,7 @@ impl<R: Rows> Filler<'_, R> {
             Item::Profiler { .. } => self.skip("profiler records"),
             Item::Unknown { .. } => self.skip("records of unknown type"),
             Item::Ledger(_)
+            | Item::Function(_)
             | Item::Magic
             | Item::ProviderInfo { .. }
             | Item::ProviderSection

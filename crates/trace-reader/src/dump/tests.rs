@@ -185,6 +185,40 @@ fn scheduling_profiler_and_large_records_have_their_words() {
     }
 }
 
+//= docs/dump.md#lines
+//= docs/format.md#function-blob
+#[test]
+fn frames_have_the_names_that_the_trace_has() {
+    let function = |process: u64, start: u64, name: u64| {
+        let blob =
+            [0x1_0021_800e_0085, 0x7566_3a65_6361_7274, 0x6e6f_6974_636e, 1, process, start, 0x10, name];
+        let bytes = 8 - u64::from(name.leading_zeros() / 8);
+        [&[blob[0] & !(0xff << 32) | (32 + bytes) << 32], &blob[1..]].concat()
+    };
+    let backtrace = [0x0000_0000_3002_007a, 5, 1, 2, 0x10, 0x20, 0x21];
+    let words = [&function(1, 0x10, 0x61)[..], &function(0, 0x20, 0x6b), &backtrace].concat();
+    let lines = [
+        "- function 1 start=0x10 length=0x10 \"a\"",
+        "- function 0 start=0x20 length=0x10 \"k\"",
+        // A caller is at the instruction before the one that it returns to.
+        "0.000000005 backtrace 1/2 0x10 \"a\" 0x20 \"a\" 0x21 \"k\"",
+    ];
+    assert_eq!(dump_records(&words), lines);
+    // Of another process; under other code.
+    let other = [0x0000_0000_1002_006a - 0x10, 5, 3, 2, 0x10];
+    let mmap = [0x0000_5000_7001_007a, 5, 1, 2, 0x1f, 0x100, 0];
+    let words = [&function(1, 0x10, 0x61)[..], &other, &mmap, &backtrace].concat();
+    let lines = dump_records(&words);
+    assert_eq!(lines[1], "0.000000005 backtrace 3/2 0x10");
+    assert_eq!(lines[3], "0.000000005 backtrace 1/2 0x10 0x20 0x21");
+    // A payload that is no function, and one of a later version.
+    let short = [0x1_0008_800e_0055, 0x7566_3a65_6361_7274, 0x6e6f_6974_636e, 1, 0];
+    assert!(dump_records(&short)[0].starts_with("- blob data \"trace:function\" blob[8]:01"));
+    let mut later = function(1, 0x10, 0x61);
+    later[3] = 2;
+    assert!(dump_records(&later)[0].starts_with("- blob data \"trace:function\" blob[33]:02"));
+}
+
 //= docs/dump.md#arguments
 #[test]
 fn arguments_show_their_types() {

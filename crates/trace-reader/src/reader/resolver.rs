@@ -7,10 +7,13 @@ use crate::records::{Gap, RawRecord};
 use crate::tables::{Defined, Provider, Providers};
 use crate::warning::{Warning, WarningKind, Warnings};
 use trace_format::argument::{self, ArgumentValue};
+use trace_format::blob::Blob;
 use trace_format::event::{self, EventKind};
+use trace_format::function::{FUNCTION_BLOB_NAME, FunctionRecord};
 use trace_format::kernel_object::{KernelObject, PROCESS_ARGUMENT, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::loss::{LEDGER_BLOB_NAME, LOSS_BLOB_NAME, LedgerRecord, LossRecord};
 use trace_format::metadata::{MAGIC_WORD, Metadata};
+use trace_format::profiler::ProfilerKind;
 use trace_format::record::{Record, RecordHeader};
 use trace_format::refs::{StringRef, ThreadRef};
 use trace_format::scheduling::Scheduling;
@@ -155,7 +158,10 @@ impl Resolver {
                 let defined = provider.define_thread(record.index, thread, budget);
                 self.warn_of_definition(defined, WarningKind::RedefinedThread(record.index));
             }
-            Record::Blob(blob) => self.check_string(blob.name, "blob name"),
+            Record::Blob(blob) => {
+                self.check_string(blob.name, "blob name");
+                self.apply_blob(blob);
+            }
             Record::UserspaceObject(object) => {
                 if let ProcessRef::Index(index) = object.process {
                     self.check_thread(ThreadRef::Index(index));
@@ -185,6 +191,11 @@ impl Resolver {
             Record::Profiler(profiler) => {
                 self.check_thread(profiler.thread);
                 self.check_time(profiler.timestamp);
+                if let ProfilerKind::Mmap { start, length, .. } = profiler.kind {
+                    let process = self.thread(profiler.thread).process;
+                    let (_, budget) = self.providers.current_mut();
+                    self.names.functions.remove(process, start, length, budget);
+                }
             }
             Record::Large(blob) => {
                 self.check_string(blob.category, "category");
@@ -226,6 +237,21 @@ impl Resolver {
         if self.is_strict && rate != expected {
             self.warn(WarningKind::RatesDiffer { found: rate, expected });
         }
+    }
+
+    fn apply_blob(&mut self, blob: &Blob<'_>) {
+        let Some(function) = self.function(blob) else {
+            return;
+        };
+        let (_, budget) = self.providers.current_mut();
+        if !self.names.functions.insert(&function, budget) {
+            self.warn(WarningKind::TablesFull);
+        }
+    }
+
+    fn function<'a>(&self, blob: &Blob<'a>) -> Option<FunctionRecord<'a>> {
+        let name = item::resolve(self.providers.current(), blob.name);
+        FunctionRecord::decode(blob.payload).ok().flatten().filter(|_| name == FUNCTION_BLOB_NAME)
     }
 
     fn apply_object(&mut self, object: &KernelObject<'_>) {
@@ -391,6 +417,9 @@ impl Resolver {
                 let name = self.text(blob.name);
                 // What a provider itself may have written says nothing about others.
                 let is_own = |provider| provider == self.providers.current().id;
+                if let Some(function) = self.function(&blob) {
+                    return Item::Function(function);
+                }
                 let loss = LossRecord::decode(blob.payload).ok().flatten();
                 let ledger = LedgerRecord::decode(blob.payload).ok().flatten();
                 match (loss, ledger) {

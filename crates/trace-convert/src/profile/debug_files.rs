@@ -1,0 +1,206 @@
+//! Where the symbols and debug information of a module are: in its file, or apart from it.
+//= docs/perfetto.md#debug-files
+
+use object::read::{Object, ReadCache};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Names directories of debug files, separated by colons, that are looked at before the system's.
+pub const DIRECTORIES_VARIABLE: &str = "TRACE_DEBUG_FILES";
+/// Where distributions put them.
+const SYSTEM_DIRECTORY: &str = "/usr/lib/debug";
+/// Larger files are not read for their checksum.
+const MAX_CHECKED_BYTES: u64 = 4 << 30;
+
+/// The files of one module.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct DebugFiles {
+    /// With the debug information, if it is apart; and the file that it shares with others.
+    pub debug: Option<(PathBuf, Option<PathBuf>)>,
+    /// The module itself, if it is still there.
+    pub own: Option<PathBuf>,
+}
+
+/// Directories of debug files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Directories(Vec<PathBuf>);
+
+impl Directories {
+    /// Those that the environment names, and the system's.
+    pub fn from_environment() -> Self {
+        let named = std::env::var_os(DIRECTORIES_VARIABLE).unwrap_or_default();
+        let named = std::env::split_paths(&named).filter(|path| path.is_absolute()).collect::<Vec<_>>();
+        Self(named.into_iter().chain([SYSTEM_DIRECTORY.into()]).collect())
+    }
+
+    /// Finds the files of a module by its name and build id, which is empty if it is not known.
+    pub fn find(&self, name: &[u8], build_id: &[u8]) -> DebugFiles {
+        let path = Path::new(OsStr::from_bytes(name));
+        let own = Some(path).filter(|path| path.is_absolute() && is_build(path, build_id));
+        let by_id = || self.by_build_id(build_id).find(|file| is_build(file, build_id));
+        let debug = by_id().or_else(|| self.by_link(own?, build_id));
+        let debug = debug.map(|file| {
+            let shared = self.shared_by(&file);
+            (file, shared)
+        });
+        DebugFiles { debug, own: own.map(Path::to_owned) }
+    }
+
+    /// `DIRECTORY/.build-id/xx/yyyy.debug`.
+    fn by_build_id(&self, build_id: &[u8]) -> impl Iterator<Item = PathBuf> {
+        let digits: String = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let name = digits.split_at_checked(2).filter(|(_, rest)| !rest.is_empty());
+        let name = name.map(|(first, rest)| format!(".build-id/{first}/{rest}.debug"));
+        self.0.iter().filter_map(move |directory| Some(directory.join(name.as_ref()?)))
+    }
+
+    /// The file that the section `.gnu_debuglink` names: beside the module, in `.debug` there, or at the
+    /// module's path below one of the directories.
+    fn by_link(&self, module: &Path, build_id: &[u8]) -> Option<PathBuf> {
+        let (name, checksum) = with_object(module, |object| {
+            object.gnu_debuglink().ok()?.map(|(name, checksum)| (name.to_vec(), checksum))
+        })?;
+        // A name without directories.
+        let name = Path::new(Path::new(OsStr::from_bytes(&name)).file_name()?).to_owned();
+        let directory = module.parent()?;
+        let below = |root: &PathBuf| root.join(directory.strip_prefix("/").unwrap_or(directory)).join(&name);
+        let beside = [directory.join(&name), directory.join(".debug").join(&name)];
+        let mut candidates = beside.into_iter().chain(self.0.iter().map(below));
+        candidates.find(|file| {
+            file != module
+                && if build_id.is_empty() { has_checksum(file, checksum) } else { is_build(file, build_id) }
+        })
+    }
+
+    /// The file that the section `.gnu_debugaltlink` names, with what several debug files have in common.
+    fn shared_by(&self, debug: &Path) -> Option<PathBuf> {
+        let (name, build_id) = with_object(debug, |object| {
+            object.gnu_debugaltlink().ok()?.map(|(name, build_id)| (name.to_vec(), build_id.to_vec()))
+        })?;
+        let named = debug.parent()?.join(OsStr::from_bytes(&name));
+        std::iter::once(named).chain(self.by_build_id(&build_id)).find(|file| is_build(file, &build_id))
+    }
+}
+
+/// Asks something of a file; none if it is no file of code. Only what is a file is opened.
+fn with_object<T>(
+    path: &Path,
+    ask: impl FnOnce(&object::File<'_, &ReadCache<File>>) -> Option<T>,
+) -> Option<T> {
+    path.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    let cache = ReadCache::new(File::open(path).ok()?);
+    ask(&object::File::parse(&cache).ok()?)
+}
+
+/// Whether a file is of this build; any is if the build is not known.
+fn is_build(path: &Path, build_id: &[u8]) -> bool {
+    let found = with_object(path, |object| {
+        let found = object.build_id().ok().flatten();
+        (build_id.is_empty() || found == Some(build_id)).then_some(())
+    });
+    found.is_some()
+}
+
+fn has_checksum(path: &Path, checksum: u32) -> bool {
+    let read = || {
+        let metadata = path.metadata().ok()?;
+        let file =
+            File::open(path).ok().filter(|_| metadata.is_file() && metadata.len() <= MAX_CHECKED_BYTES)?;
+        let mut sum = flate2::CrcReader::new(file);
+        std::io::copy(&mut sum, &mut std::io::sink()).ok()?;
+        Some(sum.crc().sum())
+    };
+    read() == Some(checksum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::process::Command;
+
+    /// A directory of its own; a program in it that was split from its debug information; its build id.
+    fn split(name: &str, flags: &[&str]) -> Option<(tempfile::TempDir, PathBuf, Vec<u8>)> {
+        let directory = tempfile::tempdir().unwrap();
+        let program = directory.path().join("program");
+        let source = directory.path().join("program.c");
+        fs::write(&source, "int named(void) { return 1; } int main(void) { return named(); }").unwrap();
+        let run = |tool: &str, arguments: &[&str]| {
+            let status = Command::new(tool).args(arguments).current_dir(directory.path()).status();
+            status.is_ok_and(|status| status.success())
+        };
+        let is_split = run("gcc", &[&["-g", "program.c", "-o", "program"], flags].concat())
+            && run("objcopy", &["--only-keep-debug", "program", name])
+            && run("strip", &["--strip-all", "program"])
+            && run("objcopy", &["--add-gnu-debuglink", name, "program"]);
+        let build_id =
+            with_object(&program, |object| Some(object.build_id().ok()?.unwrap_or_default().to_vec()));
+        // A machine without these tools has scenarios that report it.
+        is_split.then(|| (directory, program, build_id.unwrap()))
+    }
+
+    fn find(directories: &Directories, program: &Path, build_id: &[u8]) -> DebugFiles {
+        directories.find(program.as_os_str().as_bytes(), build_id)
+    }
+
+    //= docs/perfetto.md#debug-files
+    #[test]
+    fn debug_files_are_found_by_their_link() {
+        let Some((directory, program, build_id)) = split("program.debug", &["-Wl,--build-id"]) else {
+            return;
+        };
+        let none = Directories(Vec::new());
+        let beside = directory.path().join("program.debug");
+        let found = find(&none, &program, &build_id);
+        assert_eq!(found, DebugFiles { debug: Some((beside.clone(), None)), own: Some(program.clone()) });
+        // In `.debug`, and below a directory.
+        let apart = directory.path().join(".debug");
+        fs::create_dir(&apart).unwrap();
+        fs::rename(&beside, apart.join("program.debug")).unwrap();
+        assert_eq!(find(&none, &program, &build_id).debug.unwrap().0, apart.join("program.debug"));
+        let root = tempfile::tempdir().unwrap();
+        let below = root.path().join(directory.path().strip_prefix("/").unwrap());
+        fs::create_dir_all(&below).unwrap();
+        fs::rename(apart.join("program.debug"), below.join("program.debug")).unwrap();
+        assert_eq!(find(&none, &program, &build_id).debug, None);
+        let directories = Directories(vec![root.path().to_owned()]);
+        assert_eq!(find(&directories, &program, &build_id).debug.unwrap().0, below.join("program.debug"));
+        // Of another build.
+        assert_eq!(find(&directories, &program, b"another"), DebugFiles::default());
+    }
+
+    //= docs/perfetto.md#debug-files
+    #[test]
+    fn a_debug_file_stands_in_for_a_program_that_is_gone() {
+        let Some((directory, program, build_id)) = split("apart", &["-Wl,--build-id"]) else { return };
+        let root = tempfile::tempdir().unwrap();
+        let digits: String = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let place = root.path().join(".build-id").join(&digits[..2]);
+        fs::create_dir_all(&place).unwrap();
+        let file = place.join(format!("{}.debug", &digits[2..]));
+        fs::rename(directory.path().join("apart"), &file).unwrap();
+        fs::remove_file(&program).unwrap();
+        let directories = Directories(vec![root.path().to_owned()]);
+        let found = find(&directories, &program, &build_id);
+        assert_eq!(found, DebugFiles { debug: Some((file.clone(), None)), own: None });
+        // A file of another build at that place.
+        fs::copy("/proc/self/exe", &file).unwrap();
+        assert_eq!(find(&directories, &program, &build_id), DebugFiles::default());
+    }
+
+    //= docs/perfetto.md#debug-files
+    #[test]
+    fn a_link_without_a_build_id_is_checked_by_its_sum() {
+        let Some((directory, program, build_id)) = split("apart", &["-Wl,--build-id=none"]) else { return };
+        assert_eq!(build_id, b"");
+        let none = Directories(Vec::new());
+        let apart = directory.path().join("apart");
+        assert_eq!(find(&none, &program, b"").debug, Some((apart.clone(), None)));
+        let mut bytes = fs::read(&apart).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        fs::write(&apart, bytes).unwrap();
+        assert_eq!(find(&none, &program, b"").debug, None);
+    }
+}
