@@ -32,7 +32,7 @@ const count = async () => {
   } catch (thrown) {
     error = String(thrown);
   }
-  const found = {error, warnings: model.importWarnings.map((warning) => warning.message), slices: {}, operations: {}, counters: {}};
+  const found = {error, warnings: model.importWarnings.map((warning) => warning.message), slices: {}, operations: {}, counters: {}, samples: {}};
   const add = (table, name, number) => (table[name] = (table[name] ?? 0) + number);
   const operation = (slice) => {
     add(found.operations, slice.title, 1);
@@ -46,6 +46,11 @@ const count = async () => {
     for (const counter of Object.values(process.counters)) {
       counter.series.forEach((series) => add(found.counters, counter.name, series.samples.length));
     }
+  }
+  // How many samples have a function in their stack. The viewer adds where a script has it, which is unknown.
+  for (const sample of model.samples) {
+    const names = sample.userFriendlyStack.map((name) => name.replace(/ url: unknown$/, ''));
+    new Set(names).forEach((name) => add(found.samples, name, 1));
   }
   found.flows = model.flowEvents.length;
   found.cpuSlices = Object.values(model.kernel.cpus).reduce((sum, cpu) => sum + cpu.slices.length, 0);

@@ -10,7 +10,8 @@ use std::path::Path;
 use std::process::Command;
 
 /// What the viewer has imported: `error`, `warnings`, numbers of `slices`, `operations` and `counters` by
-/// name, and of `flows` and `cpuSlices`; None, and reported as skipped, where it is not installed.
+/// name, of `samples` by the functions in their stacks, and of `flows` and `cpuSlices`; None, and reported as
+/// skipped, where it is not installed.
 ///
 /// # Panics
 /// If the viewer cannot be run, or is required and absent.

@@ -591,7 +591,7 @@ mod tests {
         let size = "expected whole mebibytes from 1 to 4096, such as 4, 64MB or 1GB";
         let time = "expected a time above 0, such as 10s, 500ms, 1.5 (seconds) or 2m";
         let modes = "[possible values: oneshot, circular, streaming]";
-        let formats = "[possible values: fxt, catapult, chrome, perfetto]";
+        let formats = "[possible values: fxt, catapult, chrome, perfetto, folded]";
         let truth = "[possible values: true, false]";
         let table = [
             ("record", "--buffer-size", "0", size),

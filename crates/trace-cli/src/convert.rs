@@ -15,7 +15,7 @@ use std::error::Error;
 use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 use trace_convert::catapult::{self, Dialect};
-use trace_convert::{ConvertError, Filter, Summary, perfetto};
+use trace_convert::{ConvertError, Filter, Summary, folded, perfetto};
 use trace_reader::since::{Since, SinceError};
 
 /// What is to be made of a trace.
@@ -124,7 +124,9 @@ fn check(options: &Convert, to: Option<Format>) -> Result<(), Failure> {
     if options.system_event_output_file.is_some() && to != Some(Format::Catapult) {
         return refuse("--system-event-output-file is for --to catapult");
     }
-    if to == Some(Format::Fxt) && !(options.pattern.is_empty() && options.category.is_empty()) {
+    if matches!(to, Some(Format::Fxt | Format::Folded))
+        && !(options.pattern.is_empty() && options.category.is_empty())
+    {
         return refuse("--pattern and --category are for other formats");
     }
     Ok(())
@@ -154,6 +156,7 @@ pub fn advise(summary: &Summary, to: Format) {
         Format::Catapult => "Catapult",
         Format::Chrome => "Chrome's format",
         Format::Perfetto => "Perfetto's format",
+        Format::Folded => "a profile",
     };
     tell(summary, name);
     if to == Format::Catapult {
@@ -225,13 +228,17 @@ fn convert(input: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Convert
         Some(Container::Object) | None => catapult::Container::Object,
     };
     let dialect = match job.to {
-        Format::Fxt | Format::Perfetto => None,
+        Format::Fxt | Format::Perfetto | Format::Folded => None,
         Format::Catapult => Some(Dialect::Fuchsia),
         Format::Chrome => Some(Dialect::Chrome(container)),
     };
     let result = match dialect {
         None if job.to == Format::Perfetto => {
             let summary = perfetto::convert(reader, &mut encoder, job.filter).map(Some);
+            summary.map_err(|error| Problem::of_conversion(input, error))
+        }
+        None if job.to == Format::Folded => {
+            let summary = folded::convert(reader, &mut encoder).map(Some);
             summary.map_err(|error| Problem::of_conversion(input, error))
         }
         Some(dialect) => {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::io;
 use trace_convert::catapult::{Container, Dialect, Options};
 use trace_convert::tables::{self, Csv};
-use trace_convert::{Filter, catapult, import, perfetto};
+use trace_convert::{Filter, catapult, folded, import, perfetto};
 use trace_format::metadata::MAGIC_WORD;
 use trace_reader::{Disorder, Item, Reader};
 
@@ -19,6 +19,7 @@ pub fn export(data: &[u8]) {
         let _: Value = serde_json::from_slice(&document).expect("a whole document");
     }
     let _ = perfetto::convert(&*trace, io::sink(), Filter::default());
+    let _ = folded::convert(&*trace, io::sink());
     let disorder = Disorder::find(&*trace).unwrap_or_default();
     let mut csv = Csv::new(|_| Ok(io::sink())).expect("a sink");
     let _ = tables::fill(&*trace, &disorder, &mut csv, Filter::default());

@@ -7,6 +7,7 @@
 
 mod event;
 mod large;
+mod samples;
 mod system;
 
 use crate::filter::Filter;
@@ -14,6 +15,7 @@ use crate::flows::Flows;
 use crate::json::Json;
 use crate::{ConvertError, Summary, source};
 use large::LargeBlob;
+use samples::Samples;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use system::System;
@@ -78,6 +80,7 @@ pub fn convert_with(
         filter: options.filter,
         is_first: true,
         system: System::new(),
+        samples: (options.dialect == Dialect::Chrome(Container::Object)).then(|| Box::new(Samples::new())),
         large: None,
         flows: Flows::default(),
         further_ends: 0,
@@ -96,6 +99,7 @@ pub fn convert_with(
     let end = source::for_each(input, |record| {
         exporter.record(record);
         exporter.json.flush_if_full()?;
+        exporter.samples.as_mut().map_or(Ok(()), |samples| samples.spill_if_full())?;
         exporter.system.spill_if_full()
     })?;
     let have_rates_differed = exporter.have_rates_differed;
@@ -119,6 +123,8 @@ struct Exporter<W> {
     filter: Filter,
     is_first: bool,
     system: System,
+    /// Where the document has a place for them.
+    samples: Option<Box<Samples>>,
     /// A large blob of which more comes.
     large: Option<LargeBlob>,
     flows: Flows,
@@ -167,7 +173,12 @@ impl<W: Write> Exporter<W> {
                 }
             }
             Item::Scheduling { .. } => self.skip("scheduling records"),
-            Item::Profiler { .. } => self.skip("profiler records"),
+            Item::Profiler { time, thread, kind } => {
+                let samples = self.samples.as_mut();
+                if !samples.is_some_and(|samples| samples.record(*time, *thread, kind, record.names)) {
+                    self.skip("profiler records");
+                }
+            }
             Item::LargeBlob { category, name, event, payload, payload_bytes } => {
                 self.large_blob(*category, *name, event.as_ref(), payload, *payload_bytes);
             }
@@ -213,9 +224,13 @@ impl<W: Write> Exporter<W> {
             }
             (Dialect::Chrome(container), _) => {
                 self.names_as_events();
+                self.json.raw("]");
+                if let Some(samples) = self.samples.take() {
+                    samples.write(&mut self.json)?;
+                }
                 self.json.raw(match container {
-                    Container::Array => "]",
-                    Container::Object => "]}",
+                    Container::Array => "",
+                    Container::Object => "}",
                 });
             }
         }

@@ -1,13 +1,14 @@
 //! Converts Fuchsia trace archives to other formats.
 //!
 //! [`catapult`] writes the JSON that Catapult (chrome://tracing) reads, as Fuchsia's own exporter does or as
-//! Chrome does; [`perfetto`] writes Perfetto's protobuf packets; [`tables`] has a row for each event, for
-//! databases; [`import`] makes archives of other formats.
+//! Chrome does; [`perfetto`] writes Perfetto's protobuf packets; [`folded`] has a line for each stack of
+//! a profile; [`tables`] has a row for each event, for databases; [`import`] makes archives of other formats.
 #![forbid(unsafe_code)]
 
 pub mod catapult;
 mod filter;
 mod flows;
+pub mod folded;
 pub mod import;
 mod json;
 pub mod perfetto;

@@ -8,7 +8,7 @@ use std::process::Command;
 use trace_tests::kernel::alone;
 use trace_tests::perfetto::{Rows, query};
 use trace_tests::skip::skip;
-use trace_tests::{Sandbox, native};
+use trace_tests::{Sandbox, catapult, native};
 
 /// The functions of each sample's stack, and how many samples have it.
 const STACKS: &str = "WITH RECURSIVE up(sample, parent, depth, frame) AS (\
@@ -155,6 +155,40 @@ fn callers_are_found_in_programs_without_frame_pointers() {
     found.assert_share("innermost", 80);
     // Up to where the program begins.
     found.assert_share("_start", 90);
+}
+
+/// Catapult's samples and the lines of folded stacks have the same functions.
+//= docs/catapult.md#samples
+//= docs/folded.md#lines
+#[test]
+fn samples_are_in_every_format_that_has_a_place_for_them() {
+    let test = "samples_are_in_every_format_that_has_a_place_for_them";
+    if !can_profile(test) {
+        return;
+    }
+    let _alone = alone();
+    let profile = Profile::record(test, c_program("profiled.c", &PLAIN), &[], &[]);
+    let count = profile.samples().len() as u64;
+    for arguments in
+        [["trace.fxt", "trace.json", "--to", "chrome"], ["trace.fxt", "trace.folded", "--to", "folded"]]
+    {
+        let output = profile.sandbox.trace(std::iter::once("convert").chain(arguments));
+        assert!(output.status.success(), "{output:?}");
+    }
+    let folded = fs::read_to_string(profile.sandbox.file("trace.folded")).unwrap();
+    let stacks = folded.lines().map(|line| line.rsplit_once(' ').expect("a count"));
+    let stacks: Vec<(&str, u64)> = stacks.map(|(stack, count)| (stack, count.parse().unwrap())).collect();
+    let own = stacks.iter().filter(|(stack, _)| stack.starts_with("profiled;"));
+    assert_eq!(own.map(|(_, count)| count).sum::<u64>(), count, "{folded}");
+    let innermost = stacks.iter().filter(|(stack, _)| stack.ends_with(";main;outer;between;innermost"));
+    let innermost = innermost.map(|(_, count)| count).sum::<u64>();
+    assert!(innermost * 10 > count * 8, "{folded}");
+    let Some(found) = catapult::count(test, &profile.sandbox.file("trace.json")) else { return };
+    assert_eq!((&found["error"], &found["warnings"]), (&Value::Null, &json!([])));
+    for name in ["_start", "main", "outer", "between", "innermost"] {
+        let with = stacks.iter().filter(|(stack, _)| stack.split(';').any(|part| part == name));
+        assert_eq!(found["samples"][name], json!(with.map(|(_, count)| count).sum::<u64>()), "{name}");
+    }
 }
 
 //= docs/kernel.md#profiles

@@ -17,6 +17,8 @@ pub enum Format {
     Chrome,
     /// Perfetto's own format, for the Perfetto UI
     Perfetto,
+    /// Stacks of a profile with their number of samples, for tools that draw flame graphs
+    Folded,
 }
 
 /// Formats to convert to.
@@ -30,6 +32,8 @@ pub enum Target {
     Chrome,
     /// Perfetto's own format, for the Perfetto UI
     Perfetto,
+    /// Stacks of a profile with their number of samples, for tools that draw flame graphs
+    Folded,
     /// A directory of tables as comma-separated values
     Csv,
     /// A directory of tables as Parquet files, for databases; in programs built with this feature
@@ -44,6 +48,7 @@ impl Target {
             Self::Catapult => Some(Format::Catapult),
             Self::Chrome => Some(Format::Chrome),
             Self::Perfetto => Some(Format::Perfetto),
+            Self::Folded => Some(Format::Folded),
             Self::Csv | Self::Parquet => None,
         }
     }
@@ -68,6 +73,7 @@ impl Format {
             Self::Fxt => "fxt",
             Self::Catapult | Self::Chrome => "json",
             Self::Perfetto => "pftrace",
+            Self::Folded => "folded",
         }
     }
 }
@@ -86,6 +92,7 @@ pub fn of_name(path: &Path) -> (Option<Format>, Compression) {
         Some((_, "fxt")) => Some(Format::Fxt),
         Some((_, "json")) => Some(Format::Catapult),
         Some((_, "pftrace" | "perfetto-trace")) => Some(Format::Perfetto),
+        Some((_, "folded" | "collapsed")) => Some(Format::Folded),
         _ => None,
     };
     (format, compression)
@@ -104,6 +111,7 @@ mod tests {
         assert_eq!(of("trace.json"), (Some(Format::Catapult), Compression::None));
         assert_eq!(of("trace.json.gz"), (Some(Format::Catapult), Compression::Gzip));
         assert_eq!(of("trace.pftrace"), (Some(Format::Perfetto), Compression::None));
+        assert_eq!(of("trace.collapsed"), (Some(Format::Folded), Compression::None));
         assert_eq!(of("trace"), (None, Compression::None));
         assert_eq!(of("trace.zst"), (None, Compression::Zstd));
         assert_eq!(of("json"), (None, Compression::None));

@@ -160,3 +160,29 @@ fn a_flow_that_ends_in_several_places_keeps_its_arrows() {
     let remark = "flows end once more: Catapult shows an arrow to the first end";
     assert_eq!(summary.remarks, [(remark.to_owned(), 2)]);
 }
+
+//= docs/catapult.md#samples
+#[test]
+fn backtraces_are_samples_of_the_object() {
+    let trace = crate::folded::testing::trace();
+    let convert = |dialect| {
+        let mut output = Vec::new();
+        let options = Options { dialect, ..Options::default() };
+        let summary = convert_with(&trace[..], &mut output, options).unwrap();
+        (String::from_utf8(output).unwrap(), summary)
+    };
+    let (document, summary) = convert(Dialect::Chrome(Container::Object));
+    let sample = |ts, sf| format!(r#"{{"name":"sample","pid":7,"tid":8,"ts":{ts},"sf":"{sf}","weight":1}}"#);
+    let samples = [sample("0.005", 1), sample("0.006", 3), sample("0.007", 3)].join(",");
+    let frames = r#""1":{"category":"","name":"main"},"2":{"category":"","name":"a;b\nc","parent":"1"},"3":{"category":"","name":"vfs_read","parent":"2"}"#;
+    let expected = format!(
+        r#"{{"displayTimeUnit":"ns","traceEvents":[],"samples":[{samples}],"stackFrames":{{{frames}}}}}"#
+    );
+    assert_eq!(document, expected);
+    assert_eq!(summary.skipped, []);
+    for dialect in [Dialect::Fuchsia, Dialect::Chrome(Container::Array)] {
+        let (document, summary) = convert(dialect);
+        assert!(!document.contains("sample"), "{document}");
+        assert_eq!(summary.skipped, [("profiler records".to_owned(), 3)]);
+    }
+}

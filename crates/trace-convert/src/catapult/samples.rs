@@ -1,0 +1,125 @@
+//! Backtraces, in the two sections that Chrome's documents have for them.
+//= docs/catapult.md#samples
+
+use crate::json::Json;
+use crate::profile::Profile;
+use foldhash::HashMap;
+use std::io::{self, Read, Seek, Write};
+use tempfile::SpooledTempFile;
+use trace_format::profiler::ProfilerKind;
+use trace_reader::dump::called_at;
+use trace_reader::{Names, Thread, Time};
+
+/// So much of each section waits in memory; more in an unlinked file.
+const SPILL_BYTES: usize = 4 << 20;
+/// Stacks and parts of them; further samples have the part that is known.
+const MAX_FRAMES: usize = 1 << 20;
+
+/// What both sections have so far.
+pub(super) struct Samples {
+    profile: Profile,
+    /// Numbers of frames, from 1, by that of the caller (0 for none), function and module.
+    known: HashMap<(u64, String, Option<usize>), u64>,
+    frames: Json<SpooledTempFile>,
+    samples: Json<SpooledTempFile>,
+}
+
+impl Samples {
+    pub fn new() -> Self {
+        let section = || Json::new(SpooledTempFile::new(SPILL_BYTES));
+        Self { profile: Profile::default(), known: HashMap::default(), frames: section(), samples: section() }
+    }
+
+    /// Takes a record; false if it has no place.
+    pub fn record(&mut self, time: Time, thread: Thread, kind: &ProfilerKind<'_>, names: &Names) -> bool {
+        let ProfilerKind::Backtrace { frames } = kind else {
+            self.profile.learn(thread.process, kind);
+            return true;
+        };
+        let frames: Vec<u64> = frames.iter().collect();
+        let mut leaf = 0;
+        for (depth, frame) in frames.iter().enumerate().rev() {
+            let address = called_at(depth, *frame);
+            let module = self.profile.place(thread.process, address).map(|place| place.module);
+            // Those that were inlined are inside of the others.
+            for function in self.profile.functions(thread.process, address, names).into_iter().rev() {
+                let Some(frame) = self.frame(leaf, function, module) else {
+                    return self.sample(time, thread, leaf);
+                };
+                leaf = frame;
+            }
+        }
+        self.sample(time, thread, leaf)
+    }
+
+    fn frame(&mut self, parent: u64, function: String, module: Option<usize>) -> Option<u64> {
+        let key = (parent, function, module);
+        if let Some(known) = self.known.get(&key) {
+            return Some(*known);
+        }
+        let number = self.known.len() as u64 + 1;
+        if self.known.len() >= MAX_FRAMES {
+            return None;
+        }
+        let json = &mut self.frames;
+        json.raw(if number == 1 { "\"" } else { ",\"" });
+        json.integer(number);
+        json.raw("\":{\"category\":");
+        let name = module.map_or(&b""[..], |module| &self.profile.module(module).name);
+        json.string(name.rsplit(|byte| *byte == b'/').next().unwrap_or(name));
+        json.raw(",\"name\":");
+        json.string(key.1.as_bytes());
+        if parent > 0 {
+            json.raw(",\"parent\":\"");
+            json.integer(parent);
+            json.raw("\"");
+        }
+        json.raw("}");
+        self.known.insert(key, number);
+        Some(number)
+    }
+
+    fn sample(&mut self, time: Time, thread: Thread, leaf: u64) -> bool {
+        // The viewer knows no sample without a stack.
+        if leaf == 0 {
+            return false;
+        }
+        let json = &mut self.samples;
+        json.raw("{\"name\":\"sample\",\"pid\":");
+        json.integer(thread.process.0);
+        json.raw(",\"tid\":");
+        json.integer(thread.thread.0);
+        json.raw(",\"ts\":");
+        json.thousandths(time.nanos().0);
+        json.raw(",\"sf\":\"");
+        json.integer(leaf);
+        json.raw("\",\"weight\":1},");
+        true
+    }
+
+    pub fn spill_if_full(&mut self) -> io::Result<()> {
+        self.frames.flush_if_full()?;
+        self.samples.flush_if_full()
+    }
+
+    /// Writes both sections behind the events, if there is a sample.
+    pub fn write<W: Write>(self, json: &mut Json<W>) -> io::Result<()> {
+        if self.known.is_empty() {
+            return Ok(());
+        }
+        json.raw(",\"samples\":[");
+        json.flush()?;
+        let mut samples = self.samples.into_output()?;
+        // Without the comma behind the last one.
+        let length = samples.stream_position()?.saturating_sub(1);
+        samples.rewind()?;
+        io::copy(&mut samples.take(length), json.output())?;
+        json.raw("],\"stackFrames\":{");
+        json.flush()?;
+        let mut frames = self.frames.into_output()?;
+        frames.rewind()?;
+        io::copy(&mut frames, json.output())?;
+        json.raw("}");
+        Ok(())
+    }
+}
