@@ -30,7 +30,7 @@ pub(crate) struct Kind<'a> {
     pub builder: &'a dyn Fn() -> Builder<'static>,
     /// Size of a ring: of a thread of the process that records, and of others. Powers of two.
     pub bytes: [usize; 2],
-    /// Most bytes of all rings of this kind.
+    /// Most bytes of all rings of this kind and of those before it.
     pub budget: usize,
 }
 
@@ -80,7 +80,6 @@ impl Rings {
                         Err(error) => why = Some(error),
                     }
                 }
-                spent = 0;
                 kind = kinds.next();
             }
             refused += usize::from(kind.is_none());

@@ -114,11 +114,16 @@ fn open_rings(sampling: Sampling, sees_kernel: bool) -> Rings {
     };
     // Between two looks there are 10 ms, and more where something else is busy. Half of what may be locked is
     // for threads that there is less room for.
-    let bytes = [ring_bytes(sampling, 40), ring_bytes(sampling, 20)];
-    let deep = Kind { builder: &deep, bytes, budget: perf::locked_bytes() / 2 };
-    let plain = Kind { builder: &plain, bytes: RING_BYTES, budget: usize::MAX };
-    let first = usize::from(REGISTERS == 0 || sampling.stack_bytes == 0);
-    Rings::open("samples", &[deep, plain][first..])
+    let mut kinds = Vec::new();
+    if REGISTERS != 0 && sampling.stack_bytes > 0 {
+        let budget = perf::locked_bytes() / 2;
+        kinds.extend([40, 20, 10, 0].map(|milliseconds| {
+            let bytes = [milliseconds, milliseconds / 2].map(|room| ring_bytes(sampling, room));
+            Kind { builder: &deep, bytes, budget }
+        }));
+    }
+    kinds.push(Kind { builder: &plain, bytes: RING_BYTES, budget: usize::MAX });
+    Rings::open("samples", &kinds)
 }
 
 impl Profiler {

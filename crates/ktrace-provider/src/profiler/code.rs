@@ -148,13 +148,15 @@ impl Code {
             })
             .collect();
         let base = object.segments().map(|segment| segment.address() & !0xfff).min().unwrap_or(0);
-        let section = |name: &str| -> Option<(Range<u64>, Bytes)> {
+        let place = |name: &str| {
             let section = object.section_by_name(name)?;
-            let end = section.address().checked_add(section.size())?;
-            let data = section.data().ok().filter(|data| !data.is_empty())?;
-            Some((section.address()..end, Bytes::from(data)))
+            Some(section.address()..section.address().checked_add(section.size())?)
         };
-        let tables = Tables::new(base, section);
+        let data = |name: &str| {
+            let data = object.section_by_name(name)?.data().ok()?;
+            (!data.is_empty()).then(|| Bytes::from(data))
+        };
+        let tables = Tables::new(base, place, data);
         Self { build_id, parts, tables, functions: None }
     }
 

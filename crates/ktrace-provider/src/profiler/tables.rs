@@ -3,8 +3,9 @@
 
 use framehop::ExplicitModuleSectionInfo;
 use gimli::{
-    BaseAddresses, CallFrameInstruction, CallFrameInstructionIter, CieOrFde, DebugFrame, EhFrame, EhFrameHdr,
-    Encoding, EndianSlice, LittleEndian, Operation, UnwindExpression, UnwindOffset, UnwindSection,
+    BaseAddresses, CallFrameInstruction, CallFrameInstructionIter, CieOrFde, CommonInformationEntry,
+    DebugFrame, EhFrame, EhFrameHdr, Encoding, EndianSlice, LittleEndian, Operation, UnwindExpression,
+    UnwindOffset, UnwindSection,
 };
 use std::fmt::{self, Formatter};
 use std::ops::Range;
@@ -34,23 +35,28 @@ impl fmt::Debug for Tables {
 }
 
 impl Tables {
-    /// Takes the sections of a file; none if it has no tables, or such as might never end.
-    pub fn new(base: u64, section: impl Fn(&str) -> Option<(Range<u64>, Bytes)>) -> Option<Self> {
-        let place = |name: &str| section(name).map(|(place, _)| place);
+    /// Takes the sections of a file, by their places and what is in them; none if it has no tables, or such as
+    /// might never end.
+    pub fn new(
+        base: u64,
+        place: impl Fn(&str) -> Option<Range<u64>>,
+        data: impl Fn(&str) -> Option<Bytes>,
+    ) -> Option<Self> {
         let mut sections = ExplicitModuleSectionInfo { base_svma: base, ..Default::default() };
         (sections.text_svma, sections.got_svma) = (place(".text"), place(".got"));
-        if let Some((place, bytes)) = section(".eh_frame") {
+        if let (Some(range), Some(bytes)) = (place(".eh_frame"), data(".eh_frame")) {
             let mut eh_frame = EhFrame::new(&bytes, LittleEndian);
             eh_frame.set_address_size(8);
-            let bases = BaseAddresses::default().set_eh_frame(place.start);
+            let bases = BaseAddresses::default().set_eh_frame(range.start);
             let entries = finite_entries(&eh_frame, &bases)?;
-            let index = section(".eh_frame_hdr").filter(|(place, bytes)| {
-                is_index_of(bytes, &entries, &bases.clone().set_eh_frame_hdr(place.start)).is_some()
-            });
-            (sections.eh_frame_hdr_svma, sections.eh_frame_hdr) = index.unzip();
-            (sections.eh_frame_svma, sections.eh_frame) = (Some(place), Some(bytes));
+            if let (Some(range), Some(bytes)) = (place(".eh_frame_hdr"), data(".eh_frame_hdr"))
+                && is_index_of(&bytes, &entries, &bases.set_eh_frame_hdr(range.start)).is_some()
+            {
+                (sections.eh_frame_hdr_svma, sections.eh_frame_hdr) = (Some(range), Some(bytes));
+            }
+            (sections.eh_frame_svma, sections.eh_frame) = (Some(range), Some(bytes));
         } else {
-            let (_, bytes) = section(".debug_frame")?;
+            let bytes = data(".debug_frame")?;
             let mut debug_frame = DebugFrame::new(&bytes, LittleEndian);
             debug_frame.set_address_size(8);
             finite_entries(&debug_frame, &BaseAddresses::default())?;
@@ -74,20 +80,32 @@ where
 {
     let mut offsets = Vec::new();
     let mut entries = section.entries(bases);
+    // Most functions have the common entry of the one before.
+    let mut common: Option<CommonInformationEntry<Slice<'a>>> = None;
     // Behind an entry that makes no sense there are none.
     while let Ok(Some(entry)) = entries.next() {
         let CieOrFde::Fde(partial) = entry else {
             continue;
         };
-        let Ok(fde) = partial.parse(S::cie_from_offset) else {
+        let mut is_new = false;
+        let fde = partial.parse(|section, bases, offset| match &common {
+            Some(known) if known.offset() == UnwindOffset::into(offset) => Ok(known.clone()),
+            _ => {
+                is_new = true;
+                section.cie_from_offset(bases, offset)
+            }
+        });
+        let Ok(fde) = fde else {
             continue;
         };
         let encoding = fde.cie().encoding();
-        let common = fde.cie().instructions(section, bases);
-        for instructions in [common, fde.instructions(section, bases)] {
-            if !are_finite(section, instructions, encoding) {
-                return None;
-            }
+        if is_new && !are_finite(section, fde.cie().instructions(section, bases), encoding)
+            || !are_finite(section, fde.instructions(section, bases), encoding)
+        {
+            return None;
+        }
+        if is_new {
+            common = Some(fde.cie().clone());
         }
         offsets.push(fde.offset());
     }
@@ -194,7 +212,9 @@ pub(super) mod testing {
     pub fn tables(rule: &Rule<'_>) -> Option<Tables> {
         let bytes = Bytes::from(eh_frame(rule));
         let place = 0x2000..0x2000 + bytes.len() as u64;
-        Tables::new(0, |name| (name == ".eh_frame").then(|| (place.clone(), bytes.clone())))
+        let is_it = |name: &str| name == ".eh_frame";
+        let place = |name: &str| is_it(name).then(|| place.clone());
+        Tables::new(0, place, |name| is_it(name).then(|| bytes.clone()))
     }
 }
 
@@ -226,9 +246,14 @@ mod tests {
             let mut index = vec![1, 0x03, 0x03, 0x03];
             index.extend([0x2000_u32, 1, 0x1000, 0x2000 + entry].map(u32::to_le_bytes).as_flattened());
             let index = Bytes::from(index);
-            let tables = Tables::new(0, |name| match name {
-                ".eh_frame" => Some((0x2000..0x3000, bytes.clone())),
-                ".eh_frame_hdr" => Some((0x1f00..0x2000, index.clone())),
+            let place = |name: &str| match name {
+                ".eh_frame" => Some(0x2000..0x3000),
+                ".eh_frame_hdr" => Some(0x1f00..0x2000),
+                _ => None,
+            };
+            let tables = Tables::new(0, place, |name| match name {
+                ".eh_frame" => Some(bytes.clone()),
+                ".eh_frame_hdr" => Some(index.clone()),
                 _ => None,
             });
             tables.unwrap().sections.eh_frame_hdr.is_some()
