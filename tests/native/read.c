@@ -165,7 +165,7 @@ static void print_scheduling(const trace_reader_record_t* record) {
   }
 }
 
-static void print_profiler(const trace_reader_record_t* record) {
+static void print_profiler(const trace_reader_t* reader, const trace_reader_record_t* record) {
   printf(record->subtype == 0 ? "module " : record->subtype == 1 ? "mmap " : "backtrace ");
   print_koids(record->process, record->thread);
   if (record->subtype == 0) {
@@ -179,7 +179,15 @@ static void print_profiler(const trace_reader_record_t* record) {
     printf(" start=0x%" PRIx64 " length=0x%" PRIx64 " linked-at=0x%" PRIx64, record->module_start,
            record->module_length, record->module_linked_at);
   } else {
-    for (size_t i = 0; i < record->num_frames; ++i) printf(" 0x%" PRIx64, record->frames[i]);
+    for (size_t i = 0; i < record->num_frames; ++i) {
+      printf(" 0x%" PRIx64, record->frames[i]);
+      trace_reader_text_t name =
+          trace_reader_get_function_name(reader, record->process, record->frames[i] - (i > 0 && record->frames[i] > 0));
+      if (name.length > 0) {
+        putchar(' ');
+        print_text(name);
+      }
+    }
   }
 }
 
@@ -193,7 +201,7 @@ static uint64_t argument(const trace_reader_record_t* record, const char* name) 
   return 0;
 }
 
-static void print_record(const trace_reader_record_t* record) {
+static void print_record(const trace_reader_t* reader, const trace_reader_record_t* record) {
   printf("0x%08" PRIx64 " %" PRIu32 " ", record->offset, record->provider);
   if (record->has_time) {
     print_seconds(record->nanos);
@@ -256,7 +264,7 @@ static void print_record(const trace_reader_record_t* record) {
       putchar(' ');
       print_text(record->name);
       break;
-    case TRACE_READER_PROFILER: print_profiler(record); break;
+    case TRACE_READER_PROFILER: print_profiler(reader, record); break;
     case TRACE_READER_LARGE_BLOB:
       if (record->subtype == 0) {
         printf("large-blob ");
@@ -299,6 +307,11 @@ static void print_record(const trace_reader_record_t* record) {
       print_header(record->id);
       printf(": %.*s", (int)record->name.length, record->name.data);
       break;
+    case TRACE_READER_FUNCTION:
+      printf("function %" PRIu64 " start=0x%" PRIx64 " length=0x%" PRIx64 " ", record->process, record->module_start,
+             record->module_length);
+      print_text(record->name);
+      break;
     case TRACE_READER_DAMAGE: printf("damage %" PRIu64 " bytes", record->value); break;
     default: printf("kind %" PRIu32, record->kind); break;
   }
@@ -335,7 +348,7 @@ int main(int argc, char** argv) {
   const trace_reader_record_t* record;
   uint64_t process = 0, thread = 0;
   while ((record = trace_reader_next(reader)) != NULL) {
-    print_record(record);
+    print_record(reader, record);
     if (record->kind == TRACE_READER_EVENT) {
       process = record->process;
       thread = record->thread;

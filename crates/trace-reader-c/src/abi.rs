@@ -145,4 +145,5 @@ pub mod kind {
     pub const UNKNOWN: u32 = 19;
     pub const MALFORMED: u32 = 20;
     pub const DAMAGE: u32 = 21;
+    pub const FUNCTION: u32 = 22;
 }

@@ -232,6 +232,18 @@ unsafe extern "C" fn trace_reader_get_thread_name(handle: *const Handle, process
     names.thread(thread).map_or(CText::EMPTY, CText::from)
 }
 
+/// What the function at an address of a process is called, if the trace itself says so.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn trace_reader_get_function_name(
+    handle: *const Handle,
+    process: u64,
+    address: u64,
+) -> CText {
+    // SAFETY: R1
+    let names = unsafe { &*handle }.reader.names();
+    names.function(Koid(process), address).map_or(CText::EMPTY, CText::from)
+}
+
 /// Frees a reader.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn trace_reader_close(handle: *mut Handle) {

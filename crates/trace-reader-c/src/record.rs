@@ -106,6 +106,13 @@ impl Filled {
                     .map(|(name, number)| argument(CText::of(name.as_bytes()), Value::Uint64(number))),
                 );
             }
+            Item::Function(function) => {
+                record.kind = kind::FUNCTION;
+                record.process = function.process.0;
+                record.name = CText::of(function.name);
+                record.module_start = function.start;
+                record.module_length = function.length;
+            }
             Item::UserspaceObject { process, address, name, arguments } => {
                 record.kind = kind::USERSPACE_OBJECT;
                 record.process = process.0;

@@ -240,6 +240,15 @@ fn profiler(corpus: &mut Corpus) {
     let kind = ProfilerKind::Backtrace { frames: Frames::new(&frames) };
     let deepest = Record::Profiler(Profiler { timestamp: Ticks(1), thread, kind });
     corpus.add_record("profiler-backtrace-255", "as many frames as there can be", &deepest);
+    let function = |process, start, name| FunctionRecord { process, start, length: 0x10, name }.to_bytes();
+    let own = function(Koid(1234), 0x1000, b"compiled");
+    let kernel = function(KERNEL, 0xffff_8000_0000_1000, b"vfs_read");
+    let (own, kernel) = (Record::Blob(own.blob()), Record::Blob(kernel.blob()));
+    corpus.add_record("function", "a function of a process that is in no file", &own);
+    let frames = [0xffff_8000_0000_1008, 0x100f, 0x1011, 0x1010, 0x2000];
+    let kind = ProfilerKind::Backtrace { frames: Frames::new(&frames) };
+    let known = Record::Profiler(Profiler { timestamp: Ticks(1), thread, kind });
+    corpus.add_records("profiler-backtrace-named", "functions of the kernel and of the process", &[kernel, own, known]);
     corpus.add_words(
         "profiler-unknown",
         "kinds that are not assigned",

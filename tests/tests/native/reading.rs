@@ -140,7 +140,7 @@ fn the_reading_library_exports_what_its_header_declares() {
         .filter_map(|line| line.split_once('(')?.0.split([' ', '*']).next_back().map(str::to_owned))
         .filter(|name| name.starts_with("trace_reader_"))
         .collect();
-    assert_eq!(declared.len(), 10, "{declared:?}");
+    assert_eq!(declared.len(), 11, "{declared:?}");
     assert_eq!(defined.collect::<BTreeSet<_>>(), declared);
     assert!(run("readelf", "-d").contains("[libtracereader.so.0]"));
 }
@@ -190,7 +190,7 @@ fn of_cxx(item: &Item<'_>) -> (Option<u8>, bool) {
         Item::String { index, .. } => ((*index != 0).then_some(2), false),
         Item::Thread { index, .. } => ((*index != 0).then_some(3), false),
         Item::Event(event) => (event.kind.event_type().map(|_| 4), false),
-        Item::Blob { .. } | Item::Loss(_) | Item::Ledger(_) => (Some(5), false),
+        Item::Blob { .. } | Item::Loss(_) | Item::Ledger(_) | Item::Function(_) => (Some(5), false),
         Item::KernelObject { .. } => (Some(7), false),
         // Fibers are of a newer version than that reader.
         Item::Scheduling { kind: trace_reader::item::Scheduling::FiberSwitch { .. }, .. } => (None, false),

@@ -86,6 +86,9 @@ enum {
   TRACE_READER_MALFORMED = 20,
   // `value` bytes that could not be read.
   TRACE_READER_DAMAGE = 21,
+  // A function that is in no file is called `name`: of `process` (0: the kernel's), from `module_start` on
+  // `module_length` bytes long.
+  TRACE_READER_FUNCTION = 22,
 };
 
 // Subtypes of events, as in the format. 11 to 15 are of later versions.
@@ -226,6 +229,12 @@ const trace_reader_warning_t* trace_reader_get_warnings(trace_reader_t* reader, 
 // the next call of `trace_reader_next`.
 trace_reader_text_t trace_reader_get_process_name(const trace_reader_t* reader, uint64_t process);
 trace_reader_text_t trace_reader_get_thread_name(const trace_reader_t* reader, uint64_t process, uint64_t thread);
+
+// What the function at an address of a process is called if records of kind TRACE_READER_FUNCTION said so;
+// empty if not: then its name is in the module that is mapped there. The frames of a backtrace but the first
+// are addresses that are returned to: the call is in front of them. Valid as above.
+trace_reader_text_t trace_reader_get_function_name(const trace_reader_t* reader, uint64_t process,
+                                                   uint64_t address);
 
 // Frees the reader. NULL is allowed.
 void trace_reader_close(trace_reader_t* reader);
