@@ -2,6 +2,7 @@
 //= docs/import.md#kernel-events
 
 use crate::marker::{Marker, Scope as MarkerScope};
+use crate::open_markers::OpenMarkers;
 use crate::records::{Records, inline};
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
@@ -30,6 +31,9 @@ pub const PROBE: &[u8] = b"kernel:probe";
 pub const SYSCALL: &[u8] = b"kernel:syscall";
 /// Trace points that have no meaning of their own here.
 pub const OTHER: &[u8] = b"kernel:tp";
+
+/// What an end of a duration is counted as whose begin is not in the trace.
+pub const END_WITHOUT_BEGIN: &str = "ends of spans that began before the trace";
 
 /// Threads whose process and name are remembered.
 const MAX_THREADS: usize = 1 << 20;
@@ -67,6 +71,8 @@ pub struct Kernel<R> {
     names_bytes: usize,
     /// Processes that have a name of their own, better than their first thread's.
     named: HashSet<u32>,
+    /// Markers whose ends have not come yet; none where ends do not come behind their begins.
+    open: Option<OpenMarkers>,
     /// CPUs whose own thread has its name.
     cpus: Vec<bool>,
     /// `sched_waking` tells what `sched_wakeup` tells again.
@@ -76,12 +82,14 @@ pub struct Kernel<R> {
 impl<R: Records> Kernel<R> {
     /// Nothing is known yet.
     pub fn new(writer: R) -> Self {
+        let open = writer.is_in_order().then(OpenMarkers::new);
         Self {
             writer,
             processes: HashMap::new(),
             names: HashMap::new(),
             names_bytes: 0,
             named: HashSet::new(),
+            open,
             cpus: Vec::new(),
             has_waking: false,
         }
@@ -145,6 +153,7 @@ impl<R: Records> Kernel<R> {
         self.processes.remove(&tid);
         self.take_name(tid);
         self.named.remove(&tid);
+        self.open.iter_mut().for_each(|open| open.forget(tid));
     }
 
     /// A thread with its process, as far as it is known.
@@ -270,23 +279,55 @@ impl<R: Records> Kernel<R> {
         };
         let thread = self.marked(tid, &marker);
         let id = marker.id();
-        let mut argument = None;
-        let kind = match &marker {
-            Marker::Begin { .. } => EventKind::DurationBegin,
-            Marker::End { .. } => EventKind::DurationEnd,
-            Marker::Counter { value, .. } => {
-                argument = Some((&b"value"[..], *value));
-                EventKind::Counter { id: 0 }
+        match marker {
+            Marker::Begin { name, .. } => {
+                self.open.iter_mut().for_each(|open| open.begin(tid, thread, name));
+                self.marked_event(at, thread, name, EventKind::DurationBegin, None);
             }
-            Marker::AsyncBegin { .. } => EventKind::AsyncBegin { id },
-            Marker::AsyncEnd { .. } => EventKind::AsyncEnd { id },
-            Marker::Instant { track, .. } => {
-                argument = track.map(|track| (&b"track"[..], ArgumentValue::String(inline(track))));
-                EventKind::Instant { scope: Scope::Thread }
+            Marker::End { .. } => self.end_of_marker(at, tid, thread),
+            Marker::Counter { name, value, .. } => {
+                self.marked_event(at, thread, name, EventKind::Counter { id: 0 }, Some(("value", value)));
             }
+            Marker::AsyncBegin { name, .. } => {
+                self.open.iter_mut().for_each(|open| open.begin_operation(id, name));
+                self.marked_event(at, thread, name, EventKind::AsyncBegin { id }, None);
+            }
+            Marker::AsyncEnd { name: own, .. } => {
+                let begun = self.open.as_mut().and_then(|open| open.end_operation(id));
+                let name = begun.as_deref().filter(|name| !name.is_empty()).unwrap_or(own);
+                self.marked_event(at, thread, name, EventKind::AsyncEnd { id }, None);
+            }
+            Marker::Instant { track, name, .. } => {
+                let track = track.map(|track| ("track", ArgumentValue::String(inline(track))));
+                self.marked_event(at, thread, name, EventKind::Instant { scope: Scope::Thread }, track);
+            }
+        }
+    }
+
+    /// The end of a duration, which has name and thread of its begin.
+    fn end_of_marker(&mut self, at: u64, tid: u32, thread: Thread) {
+        let kind = EventKind::DurationEnd;
+        let Some(open) = &mut self.open else {
+            return self.marked_event(at, thread, b"", kind, None);
         };
-        let argument = argument.map(|(name, value)| Argument { name: self.writer.string(name), value });
-        self.writer.event(at, thread, ATRACE, marker.name(), kind, argument.as_slice());
+        match open.end(tid, thread) {
+            // The thread's process may have become known in between.
+            Some(begin) => self.marked_event(at, begin.thread, &begin.name, kind, None),
+            None => self.writer.leave_out(END_WITHOUT_BEGIN),
+        }
+    }
+
+    fn marked_event(
+        &mut self,
+        at: u64,
+        thread: Thread,
+        name: &[u8],
+        kind: EventKind,
+        argument: Option<(&str, ArgumentValue<'_>)>,
+    ) {
+        let argument =
+            argument.map(|(name, value)| Argument { name: self.writer.string(name.as_bytes()), value });
+        self.writer.event(at, thread, ATRACE, name, kind, argument.as_slice());
     }
 
     /// Whose event a marker is. What belongs to a process may be written by another one.

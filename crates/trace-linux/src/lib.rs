@@ -4,7 +4,10 @@
 
 mod kernel;
 mod marker;
+mod open_markers;
 mod records;
 
-pub use kernel::{ATRACE, IRQ, Kernel, META, OTHER, POWER, PROBE, SYSCALL, Side, soft_interrupt};
+pub use kernel::{
+    ATRACE, END_WITHOUT_BEGIN, IRQ, Kernel, META, OTHER, POWER, PROBE, SYSCALL, Side, soft_interrupt,
+};
 pub use records::{MAX_STRING_BYTES, Records, cut, hash, inline};

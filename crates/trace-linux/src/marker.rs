@@ -113,18 +113,6 @@ impl<'a> Marker<'a> {
         }
     }
 
-    /// Empty for what has none.
-    pub(crate) fn name(&self) -> &'a [u8] {
-        match *self {
-            Self::End { .. } => b"",
-            Self::Begin { name, .. }
-            | Self::Counter { name, .. }
-            | Self::AsyncBegin { name, .. }
-            | Self::AsyncEnd { name, .. }
-            | Self::Instant { name, .. } => name,
-        }
-    }
-
     /// An operation's id: its cookie means something only with its process and track.
     pub(crate) fn id(&self) -> u64 {
         match *self {

@@ -15,6 +15,12 @@ pub trait Records {
     /// A reference to a string that may come again.
     fn string<'a>(&mut self, text: &'a [u8]) -> StringRef<'a>;
 
+    /// Whether records come in the order of their times, so that an end follows its begin. Where they do not,
+    /// what takes the records has to pair them.
+    fn is_in_order(&self) -> bool {
+        true
+    }
+
     /// Takes a record that has a time; false if it is larger than the format allows.
     fn at(&mut self, at: u64, record: &Record<'_>) -> bool;
 
@@ -45,6 +51,9 @@ pub trait Records {
         };
         self.object(TYPE_THREAD, thread.thread, name, &[process]);
     }
+
+    /// Counts something that is left out; where nothing counts it, this does nothing.
+    fn leave_out(&mut self, _what: &str) {}
 
     /// Takes a remark for people.
     fn warn(&mut self, what: String);

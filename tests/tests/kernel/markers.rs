@@ -43,7 +43,7 @@ fn markers_of_a_shell_script_have_exact_names() {
         [
             "DurationBegin \"load | all\"",
             "Counter \"queue\" value=Int64(7)",
-            "DurationEnd \"\"",
+            "DurationEnd \"load | all\"",
             "AsyncBegin \"job\"",
             "AsyncEnd \"job\"",
             "Instant \"now\"",
@@ -61,6 +61,81 @@ fn markers_of_a_shell_script_have_exact_names() {
     processes.dedup();
     assert_eq!(processes.len(), 1);
     assert_eq!(archive.processes[&processes[0]], "sh");
+}
+
+/// Markers of a process, which writes `{pid}` for its own number.
+const TEXTS: [&str; 27] = [
+    "E|{pid}",
+    "B|{pid}|outer",
+    "B|{pid}|inner | all",
+    "C|{pid}|queue|7",
+    "C|{pid}|share|0.5|app",
+    "C|1|of another process|8",
+    "E|{pid}",
+    "E",
+    "E",
+    "S|{pid}|job|12",
+    "S|{pid}|job|12",
+    "F|{pid}|job|12",
+    "F|{pid}|job|12",
+    "F|{pid}|job|13",
+    "G|{pid}|lane|get|3",
+    "G|{pid}|lane|put|3",
+    "G|{pid}|other lane|walk|3",
+    "H|{pid}|lane|3",
+    "H|{pid}|lane|other name|3",
+    "H|{pid}|other lane|3",
+    "H|{pid}|lane|3",
+    "I|{pid}|now ",
+    "N|{pid}|lane|then",
+    "B|{pid}|",
+    "E",
+    "C|{pid}|no number|high",
+    "no marker",
+];
+
+/// What a recording has and what an import of ftrace's text makes of the same texts.
+//= docs/kernel.md#markers
+//= docs/import.md#markers
+#[test]
+fn markers_are_the_same_in_a_recording_and_in_a_text() {
+    if !has_markers("markers_are_the_same_in_a_recording_and_in_a_text") {
+        return;
+    }
+    let _alone = alone();
+    let sandbox = Sandbox::new();
+    let writes = TEXTS.map(|text| format!("echo \"{}\" > {ROOT}/trace_marker", text.replace("{pid}", "$$")));
+    let script = writes.join("; ");
+    let output = sandbox.trace(["record", "--categories", "atrace,kernel:probe", "--", "sh", "-c", &script]);
+    assert!(output.status.success(), "{output:?}");
+    let recorded = Archive::read(&sandbox.file("trace.fxt"));
+    let process = recorded.events.iter().find(|event| event.name() == "outer").unwrap().event.process.0;
+
+    let lines = TEXTS.iter().enumerate().map(|(line, text)| {
+        let text = text.replace("{pid}", &process.to_string());
+        format!("  sh-{process} ({process}) [000] ..... {line}.5: tracing_mark_write: {text}\n")
+    });
+    std::fs::write(sandbox.file("text"), format!("# tracer: nop\n{}", lines.collect::<String>())).unwrap();
+    let output = sandbox.trace(["convert", "--to", "fxt", "text", "text.fxt"]);
+    assert!(output.status.success(), "{output:?}");
+    let imported = Archive::read(&sandbox.file("text.fxt"));
+
+    let events = |archive: &Archive| -> Vec<String> {
+        let event = |event: &trace_tests::archive::Event| {
+            let of = (event.event.process.0, event.event.thread.0);
+            let (kind, arguments) = (event.event.kind, &event.event.arguments);
+            format!("{of:?} {} {:?} {kind:?} {arguments:?}", event.event.category.to_str(), event.name())
+        };
+        archive.events.iter().map(event).collect()
+    };
+    assert_eq!(events(&recorded), events(&imported));
+    let names = |kind: &str| -> Vec<String> {
+        let shown = shown(&recorded, "atrace").into_iter();
+        shown.filter_map(|event| event.strip_prefix(kind).map(str::to_owned)).collect()
+    };
+    assert_eq!(names("DurationEnd "), [r#""inner | all""#, r#""outer""#, r#""""#]);
+    let ends = [r#""job""#, r#""job""#, r#""job""#, r#""put""#, r#""get""#, r#""walk""#, r#""""#];
+    assert_eq!(names("AsyncEnd "), ends);
 }
 
 //= docs/kernel.md#markers
@@ -90,7 +165,7 @@ fn markers_of_a_c_program_have_exact_names() {
             "Counter \"native counter\" value=Int64(-12345678901)",
             "AsyncBegin \"native job\"",
             "AsyncEnd \"native job\"",
-            "DurationEnd \"\"",
+            "DurationEnd \"native section\"",
         ]
     );
 }

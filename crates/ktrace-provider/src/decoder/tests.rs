@@ -54,11 +54,42 @@ fn a_page_of_markers_is_what_was_written() {
     let expected = [
         "5268218201304 27071/27071 begin atrace spec_example",
         "5268218445652 27071/27071 counter 0 atrace queue value=Int64(7)",
-        "5268738112358 27071/27071 end atrace ",
+        "5268738112358 27071/27071 end atrace spec_example",
     ];
     assert_eq!(decode(&mut decoder(BOTH), &markers(), 0), expected);
     let none = Texts { markers: false, others: true };
     assert_eq!(decode(&mut decoder(none), &markers(), 0), [""; 0]);
+}
+
+//= docs/kernel.md#markers
+#[test]
+fn ends_of_markers_have_the_names_of_their_begins() {
+    let mut decoder = decoder(BOTH);
+    decoder.kernel.belongs(7, 5);
+    let texts = ["E|5", "B|5|outer", "B|5|inner", "E|5", "G|5|lane|get|3", "H|5|lane|3", "H|5|lane|3", "E"];
+    for (at, text) in texts.iter().enumerate() {
+        decoder.event(at as u64, 0, &[&payload(5, 7, &little(0)), text.as_bytes(), b"\n\0"].concat());
+    }
+    let shown = decoder.kernel.writer.0.iter().map(|line| line.replace(char::is_numeric, ""));
+    let id = "{ id:  }";
+    assert_eq!(
+        shown.collect::<Vec<_>>(),
+        [
+            " / begin atrace outer".to_owned(),
+            " / begin atrace inner".to_owned(),
+            " / end atrace inner".to_owned(),
+            format!(" / AsyncBegin {id} atrace get"),
+            format!(" / AsyncEnd {id} atrace get"),
+            format!(" / AsyncEnd {id} atrace "),
+            " / end atrace outer".to_owned(),
+        ]
+    );
+    // A thread that is gone has ended nothing.
+    decoder.event(20, 0, &[&payload(5, 7, &little(0)), &b"B|5|last\0"[..]].concat());
+    decoder.kernel.forget(7);
+    decoder.kernel.writer.0.clear();
+    decoder.event(30, 0, &[&payload(5, 7, &little(0)), &b"E\0"[..]].concat());
+    assert_eq!(decoder.kernel.writer.0, [""; 0]);
 }
 
 //= docs/kernel.md#records

@@ -4,6 +4,7 @@
 use foldhash::{HashMap, HashSet};
 use trace_format::event::EventType;
 use trace_format::record::RecordType;
+use trace_linux::END_WITHOUT_BEGIN;
 
 /// Words of an event: header, time, process, thread. Threads are never in a table.
 const EVENT_BYTES: usize = 32;
@@ -57,7 +58,7 @@ impl Timeline {
                 let spans = self.spans.get_mut(&part::<8>(record, 24));
                 let Some((spans, open)) = spans.and_then(|spans| spans.pop().map(|open| (spans, open)))
                 else {
-                    return Fate::LeftOut("ends of spans that began before the trace");
+                    return Fate::LeftOut(END_WITHOUT_BEGIN);
                 };
                 self.open_spans -= 1;
                 if spans.is_empty() && spans.capacity() > KEPT_DEPTH {

@@ -241,6 +241,10 @@ impl<W: Write> Records for Writer<W> {
         StringRef::Index(index)
     }
 
+    fn is_in_order(&self) -> bool {
+        !matches!(self.order, Order::Sorted(..))
+    }
+
     /// Writes a record that has a time; false if it is larger than the format allows.
     fn at(&mut self, at: u64, record: &Record<'_>) -> bool {
         let start = self.bytes.0.len();
@@ -300,6 +304,10 @@ impl<W: Write> Records for Writer<W> {
             self.skip("names that cannot be expressed");
         }
         self.relieve();
+    }
+
+    fn leave_out(&mut self, what: &str) {
+        self.skip(what);
     }
 
     fn warn(&mut self, what: String) {
