@@ -81,3 +81,30 @@ fn events_lie_where_their_threads_ran_and_a_skew_of_50_microseconds_shows() {
     // Not later than they are, and about as much earlier.
     assert!((-60_000..=-30_000).contains(&number(&off, "shift_ns")), "{off}");
 }
+
+/// Figures and counters say something of a thread that does not run then.
+//= docs/check.md#clocks
+#[test]
+fn figures_and_counters_are_no_events_of_threads() {
+    if !has_tracefs("figures_and_counters_are_no_events_of_threads") {
+        return;
+    }
+    let _alone = alone();
+    let sandbox = Sandbox::new();
+    let pattern = program("pattern").to_str().unwrap();
+    let categories = "#default,cpu:task-clock,cpu:context-switches,pattern";
+    let command = [pattern, "2000", "50", "500"];
+    let options = ["record", "--categories", categories, "--sample-interval", "20ms", "--"];
+    let output = sandbox.trace(options.into_iter().chain(command));
+    assert!(output.status.success(), "{output:?}");
+    let output = sandbox.trace(["check", "--clocks", "trace.fxt"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let archive = trace_tests::Archive::read(&sandbox.file("trace.fxt"));
+    let of_category = |category: &str| {
+        let events = archive.events.iter().map(|event| &event.event);
+        events.filter(|event| event.category.as_bytes() == category.as_bytes()).count()
+    };
+    for category in ["system_metrics:cpu", "system_metrics:processes", "cpu:task-clock"] {
+        assert!(of_category(category) > 5, "{category}");
+    }
+}

@@ -2,8 +2,8 @@
 //= docs/check.md#clocks
 
 use crate::item::{Event, Item, Resolved, Scheduling};
-use std::collections::{BTreeMap, HashMap};
-use trace_format::event::EventKind;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use trace_format::event::{EventKind, Scope};
 use trace_format::units::ProviderId;
 
 /// Of so many events one may be outside: the kernel does not tell everything.
@@ -50,6 +50,10 @@ pub(super) struct Clocks {
     switches: Vec<Switch>,
     /// Times of events, by provider and thread.
     events: BTreeMap<(ProviderId, u64), Vec<u64>>,
+    /// The same of parts of operations, which belong to a process.
+    operations: BTreeMap<(ProviderId, u64), Vec<u64>>,
+    /// Providers of context switches: they record what others do.
+    observers: BTreeSet<ProviderId>,
     /// The kernel lost events in these.
     lost: Vec<(u64, u64)>,
 }
@@ -70,6 +74,7 @@ impl Clocks {
                 ..
             } => {
                 self.room -= 1;
+                self.observers.insert(record.provider);
                 self.switches.push(Switch {
                     at: time.nanos().0,
                     cpu: *cpu,
@@ -92,11 +97,19 @@ impl Clocks {
         if category == b"kernel:meta" && event.name.as_bytes() == b"drop_stats" {
             self.lost.push((at, end.unwrap_or(at)));
         }
-        if category.starts_with(b"kernel:") {
-            return;
-        }
+        // What the kernel does is not a thread's doing, and neither is what a process or the system has.
+        let of_thread = match event.kind {
+            _ if category.starts_with(b"kernel:") => return,
+            EventKind::Counter { .. } | EventKind::Instant { scope: Scope::Process | Scope::Global } => {
+                return;
+            }
+            EventKind::AsyncBegin { .. } | EventKind::AsyncInstant { .. } | EventKind::AsyncEnd { .. } => {
+                &mut self.operations
+            }
+            _ => &mut self.events,
+        };
         self.room -= 1;
-        let times = self.events.entry((provider, event.thread.thread.0)).or_default();
+        let times = of_thread.entry((provider, event.thread.thread.0)).or_default();
         times.push(at);
         times.extend(end);
     }
@@ -111,7 +124,9 @@ impl Clocks {
         let is_lost = |at: u64| !told.contains(&at) || is_inside(&self.lost, at);
         let mut clocks: BTreeMap<ProviderId, Clock> = BTreeMap::new();
         let mut samples: BTreeMap<ProviderId, Vec<(u64, u64)>> = BTreeMap::new();
-        for ((provider, thread), times) in &self.events {
+        // A program's thread takes part in the operations that it records; an observer records others'.
+        self.operations.retain(|(provider, _), _| !self.observers.contains(provider));
+        for ((provider, thread), times) in self.events.iter().chain(&self.operations) {
             let Some(ran) = intervals.get(thread) else {
                 continue;
             };

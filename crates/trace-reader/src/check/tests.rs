@@ -8,6 +8,7 @@ use trace_format::loss::LossCode;
 use trace_format::metadata::Metadata;
 use trace_format::record::Record;
 use trace_format::refs::{StringRef, ThreadRef};
+use trace_format::scheduling::{Scheduling, ThreadState};
 use trace_format::sink::Sink;
 use trace_format::units::{Koid, ProcessKoid, ThreadKoid, Ticks, TicksPerSecond};
 
@@ -340,6 +341,46 @@ fn a_lost_position_is_a_problem_and_bad_data_an_error() {
     assert_eq!(report.records, 10);
     assert!(matches!(report.error, Some(ReadError::Io { .. })));
     assert!(check(&b"no trace"[..], Limits::default(), &Disorder::default()).is_err());
+}
+
+/// Provider 1 records context switches: thread 7 runs from 100 to 200, and is idle else.
+#[test]
+//= docs/check.md#clocks
+fn only_what_a_thread_does_itself_is_judged_by_when_it_ran() {
+    let mut archive = Archive::new();
+    for (timestamp, outgoing, incoming) in [(50, 1, 0), (100, 0, 7), (200, 7, 0), (400, 0, 1)] {
+        let koid = |number| ThreadKoid(Koid(number));
+        archive.write(Record::Scheduling(Scheduling::ContextSwitch {
+            timestamp: Ticks(timestamp),
+            cpu: 0,
+            outgoing_state: ThreadState::BLOCKED,
+            outgoing: koid(outgoing),
+            incoming: koid(incoming),
+            arguments: Given::from_slice(&[]),
+        }));
+    }
+    let instant = |scope| EventKind::Instant { scope };
+    let operations =
+        [EventKind::AsyncBegin { id: 3 }, EventKind::AsyncInstant { id: 3 }, EventKind::AsyncEnd { id: 3 }];
+    let of_processes = [EventKind::Counter { id: 0 }, instant(Scope::Process), instant(Scope::Global)];
+    let all = of_processes.into_iter().chain(operations).chain([instant(Scope::Thread)]);
+    for provider in [1, 2] {
+        archive.provider(provider);
+        all.clone().for_each(|kind| _ = archive.event(7, 150, kind));
+        of_processes.iter().for_each(|kind| _ = archive.event(7, 300, *kind));
+    }
+    // Operations of others, which the provider of context switches has been asked to record.
+    archive.provider(1);
+    operations.iter().for_each(|kind| _ = archive.event(7, 300, *kind));
+    let limits = Limits { clock_times: 1000, ..Limits::default() };
+    let clocks = |archive: &Archive| -> Vec<_> {
+        let clocks = check_slice(&bytes(&archive.0), limits).unwrap().clocks.into_iter();
+        clocks.map(|(id, clock)| (id.0, clock.judged, clock.outside)).collect()
+    };
+    assert_eq!(clocks(&archive), [(1, 1, 0), (2, 4, 0)]);
+    archive.provider(2);
+    operations.iter().for_each(|kind| _ = archive.event(7, 300, *kind));
+    assert_eq!(clocks(&archive), [(1, 1, 0), (2, 7, 3)]);
 }
 
 #[test]
