@@ -9,6 +9,7 @@ mod scenarios {
     mod checking;
     mod collection;
     mod converting;
+    mod cut_off;
     mod descriptors;
     mod doctoring;
     mod ends;

@@ -6,7 +6,7 @@ mod tables;
 use crate::args::format::{Compression, Format, Target, of_name};
 use crate::args::{Container, Convert};
 use crate::exit::Failure;
-use crate::input::{self, ImportReport, Rest, is_stdin, open};
+use crate::input::{self, ImportReport, is_stdin, open};
 use crate::output::{OutputFile, remove_on_signal};
 use crate::progress;
 use crate::stdio::{Stdout, say};
@@ -15,7 +15,8 @@ use std::error::Error;
 use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 use trace_convert::catapult::{self, Dialect};
-use trace_convert::{ConvertError, Filter, Summary, folded, perfetto};
+use trace_convert::{ConvertError, Filter, Stopped, Summary, folded, perfetto};
+use trace_reader::ReadError;
 use trace_reader::since::{Since, SinceError};
 
 /// What is to be made of a trace.
@@ -143,7 +144,7 @@ fn plain_name(path: &Path) -> PathBuf {
 /// Makes another format of an archive. A reader that has seen enough is no failure.
 pub fn transform(archive: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Option<Summary>, Failure> {
     match convert(archive, job, output) {
-        Ok(converted) => Ok(converted.summary),
+        Ok(converted) => converted.check_input(archive).map(|()| converted.summary),
         Err(Problem::Failure(failure)) => Err(failure),
         Err(Problem::OutputClosed) => Ok(None),
     }
@@ -194,6 +195,8 @@ struct Converted {
     summary: Option<Summary>,
     /// What another format's import says.
     import: ImportReport,
+    /// Why the copy does not have the rest of the input.
+    stopped: Option<ReadError>,
 }
 
 impl Converted {
@@ -207,9 +210,15 @@ impl Converted {
         Ok(())
     }
 
-    /// An error if the input is not all well-formed, although there is a result.
+    /// An error if the input could not be read to its end or is not all well-formed, although there is a
+    /// result.
     //= docs/import.md#what-is-no-json
+    //= docs/import.md#what-is-cut-off
     fn check_input(&self, input: &Path) -> Result<(), Failure> {
+        let stopped = self.summary.as_ref().and_then(|summary| summary.stopped.as_ref());
+        if let Some(error) = self.stopped.as_ref().or(stopped.map(Stopped::error)) {
+            return Err(input::stopped(input, error, "what comes before is converted"));
+        }
         let problem = self.import.problem();
         problem.map_or(Ok(()), |why| Err(Failure::new(format!("{}: {why}", input::name(input)))))
     }
@@ -219,7 +228,7 @@ fn convert(input: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Convert
     let file = open(input).map_err(Problem::Failure)?;
     let bytes = file.metadata().map_or(0, |metadata| metadata.len());
     let bar = progress::bar("converting", bytes);
-    let archive = input::as_reported_archive(progress::reading(file, &bar), Rest::IsReported);
+    let archive = input::as_reported_archive(progress::reading(file, &bar));
     let (archive, import) = archive.map_err(|error| Problem::of_read(input, &error))?;
     let reader = BufReader::new(archive);
     let mut encoder = Encoder::new(job.compression, output).map_err(Problem::of_write)?;
@@ -232,6 +241,7 @@ fn convert(input: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Convert
         Format::Catapult => Some(Dialect::Fuchsia),
         Format::Chrome => Some(Dialect::Chrome(container)),
     };
+    let mut stopped = None;
     let result = match dialect {
         None if job.to == Format::Perfetto => {
             let summary = perfetto::convert(reader, &mut encoder, job.filter).map(Some);
@@ -248,14 +258,17 @@ fn convert(input: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Convert
         }
         None => {
             // All of it.
-            let since = Since::default();
-            since.copy(reader, &mut encoder).map(|_| None).map_err(|error| Problem::of_copy(input, error))
+            let copied = Since::default().copy(reader, &mut encoder);
+            copied
+                .map(|copied| stopped = copied.stopped)
+                .map(|()| None)
+                .map_err(|error| Problem::of_copy(input, error))
         }
     };
     bar.finish_and_clear();
     let summary = result?;
     encoder.finish().map_err(Problem::of_write)?;
-    Ok(Converted { summary, import })
+    Ok(Converted { summary, import, stopped })
 }
 
 impl Problem {

@@ -16,7 +16,7 @@ use trace_convert::{ConvertError, Summary};
 use trace_format::metadata::MAGIC_WORD;
 use trace_format::units::{Offset, ProviderId};
 use trace_reader::check::{Finding, Problem, UNDECODABLE};
-use trace_reader::{Disorder, Plain, ReadError};
+use trace_reader::{Disorder, FileKind, Plain, ReadError};
 
 /// So much of an input shows what it is.
 const SNIFFED_BYTES: usize = 64 << 10;
@@ -108,39 +108,40 @@ pub fn problem(error: &(dyn Error + 'static)) -> String {
         }
         let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         if let Some(import) = inner.and_then(|inner| inner.downcast_ref::<ImportError>()) {
-            return trace_manager::problem(import);
+            return import_problem(import);
         }
         next = error.source();
     }
     trace_manager::problem(error)
 }
 
-/// What an import left out; nothing before it is done, or where there was none.
-#[derive(Clone, Debug, Default)]
-pub struct ImportReport(Arc<OnceLock<Outcome>>);
-
-/// How an import ended.
-#[derive(Debug)]
-struct Outcome {
-    summary: Summary,
-    /// Why the rest of the input was not read.
-    stopped: Option<ImportError>,
+fn import_problem(import: &ImportError) -> String {
+    let inner = match import {
+        ImportError::Read(error) => error.get_ref(),
+        _ => None,
+    };
+    // It has the place.
+    match inner.and_then(|inner| inner.downcast_ref::<ReadError>()) {
+        Some(read) => trace_manager::problem(read),
+        None => trace_manager::problem(import),
+    }
 }
 
-/// What an input is taken for of which the rest cannot be read, although something came before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rest {
-    /// The archive ends with an error.
-    IsAnError,
-    /// The archive ends, and the report says why.
-    IsReported,
+/// What an import left out; nothing before it is done, or where there was none.
+#[derive(Clone, Debug, Default)]
+pub struct ImportReport(Arc<OnceLock<Summary>>);
+
+/// An input of which the rest cannot be read, and what the result has of it.
+//= docs/import.md#what-is-cut-off
+pub fn stopped(path: &Path, error: &(dyn Error + 'static), result: &str) -> Failure {
+    Failure::new(format!("{}: {}; {result}", name(path), problem(error)))
 }
 
 impl ImportReport {
     /// What could not be decoded, as a problem of the trace.
     //= docs/check.md#problems
     pub fn undecodable(&self) -> Option<Problem> {
-        let summary = self.0.get().map(|outcome| &outcome.summary).filter(|summary| summary.unread > 0)?;
+        let summary = self.0.get().filter(|summary| summary.unread > 0)?;
         let first = summary.first_unread.iter().map(|unread| Finding {
             offset: Offset(unread.offset),
             provider: PROVIDER,
@@ -151,16 +152,12 @@ impl ImportReport {
 
     /// How many things were left out.
     pub fn left_out(&self) -> u64 {
-        self.0.get().map_or(0, |outcome| outcome.summary.skipped.iter().map(|(_, count)| count).sum())
+        self.0.get().map_or(0, |summary| summary.skipped.iter().map(|(_, count)| count).sum())
     }
 
     /// What is wrong with an input of which the archive has what could be read.
     pub fn problem(&self) -> Option<String> {
-        let outcome = self.0.get()?;
-        if let Some(error) = &outcome.stopped {
-            return Some(format!("{}; what comes before is converted", problem(error)));
-        }
-        match outcome.summary.malformed {
+        match self.0.get()?.malformed {
             0 => None,
             count => Some(format!("{count} of its events are malformed; what could be read is converted")),
         }
@@ -198,7 +195,7 @@ pub fn scan(path: &Path, what: &'static str) -> Result<(Scanned, ProgressBar), F
     let bar = progress::bar(what, facts.len());
     let input = progress::reading(Cursor::new(start).chain(file), &bar);
     let (archive, report) = match foreign {
-        Some(foreign) => imported(foreign, input, Rest::IsAnError).map_err(failed)?,
+        Some(foreign) => imported(foreign, input).map_err(failed)?,
         None => (Box::new(input) as Box<dyn Read>, ImportReport::default()),
     };
     if foreign.is_some_and(Foreign::is_sorted) {
@@ -258,18 +255,17 @@ impl Read for Failing {
 
 /// An input as an archive: what has another format becomes one on the way.
 pub fn as_archive(input: impl Read + Send + 'static) -> io::Result<Box<dyn Read>> {
-    as_reported_archive(input, Rest::IsAnError).map(|(archive, _)| archive)
+    as_reported_archive(input).map(|(archive, _)| archive)
 }
 
 /// The same, with what was left out on the way.
 pub fn as_reported_archive(
     mut input: impl Read + Send + 'static,
-    rest: Rest,
 ) -> io::Result<(Box<dyn Read>, ImportReport)> {
     let (start, foreign) = sniff(&mut input)?;
     let whole = Cursor::new(start).chain(input);
     match foreign {
-        Some(foreign) => imported(foreign, whole, rest),
+        Some(foreign) => imported(foreign, whole),
         None => Ok((Box::new(whole), ImportReport::default())),
     }
 }
@@ -286,13 +282,22 @@ fn sniff(input: &mut impl Read) -> io::Result<(Vec<u8>, Option<Foreign>)> {
 fn imported(
     foreign: Foreign,
     input: impl Read + Send + 'static,
-    rest: Rest,
 ) -> io::Result<(Box<dyn Read>, ImportReport)> {
     let (reader, writer) = io::pipe()?;
     let thread = std::thread::Builder::new().name("trace-import".to_owned());
-    let importing = thread.spawn(move || foreign.import(decompressing(input)?, writer))?;
+    let importing = thread.spawn(move || {
+        let mut input = decompressing(input)?;
+        let summary = foreign.import(&mut input, writer)?;
+        match input.finish() {
+            Ok(()) => Ok(summary),
+            Err(error) => {
+                let error = Box::new(ImportError::Read(error));
+                Err(ImportError::Stopped { error, summary: Box::new(summary) })
+            }
+        }
+    })?;
     let report = ImportReport::default();
-    let archive = Imported { reader, importing: Some(importing), rest, report: report.clone() };
+    let archive = Imported { reader, importing: Some(importing), report: report.clone() };
     Ok((Box::new(archive), report))
 }
 
@@ -306,15 +311,45 @@ fn decompressed_start(start: &[u8]) -> Vec<u8> {
 }
 
 /// The limits for what is compressed are those of archives.
-fn decompressing<'a>(input: impl Read + Send + 'a) -> Result<impl Read + Send + 'a, ImportError> {
-    Plain::open(input).map(|(plain, _)| plain).map_err(ImportError::Read)
+fn decompressing<R: Read>(input: R) -> Result<Placed<R>, ImportError> {
+    let (plain, kind) = Plain::open(input).map_err(ImportError::Read)?;
+    let is_compressed = matches!(kind, FileKind::Gzip | FileKind::Zstd);
+    Ok(Placed { plain, is_compressed, offset: Offset(0) })
+}
+
+/// An input whose errors say where they are, in bytes of what is decompressed.
+struct Placed<R> {
+    plain: Plain<R>,
+    is_compressed: bool,
+    offset: Offset,
+}
+
+impl<R: Read> Placed<R> {
+    /// Reads what the importer has left: a document may end before the checksum of what it is packed in.
+    fn finish(mut self) -> io::Result<()> {
+        if self.is_compressed {
+            io::copy(&mut self, &mut io::sink())?;
+        }
+        Ok(())
+    }
+}
+
+impl<R: Read> Read for Placed<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let offset = self.offset;
+        let read = self.plain.read(bytes).map_err(|source| match source.kind() {
+            io::ErrorKind::Interrupted => source,
+            kind => io::Error::new(kind, ReadError::Io { offset, source }),
+        })?;
+        self.offset.0 += read as u64;
+        Ok(read)
+    }
 }
 
 /// An archive that another thread makes.
 struct Imported {
     reader: io::PipeReader,
     importing: Option<JoinHandle<Result<Summary, ImportError>>>,
-    rest: Rest,
     report: ImportReport,
 }
 
@@ -342,12 +377,7 @@ impl Read for Imported {
         if more > 0 {
             say!("trace: and {more} more of these");
         }
-        match stopped {
-            Some(error) if self.rest == Rest::IsAnError => Err(io::Error::other(error)),
-            stopped => {
-                let _ = self.report.0.set(Outcome { summary, stopped });
-                Ok(0)
-            }
-        }
+        let _ = self.report.0.set(summary);
+        stopped.map_or(Ok(0), |error| Err(io::Error::other(error)))
     }
 }

@@ -5,7 +5,7 @@ mod samples;
 
 use crate::args::Measure;
 use crate::exit::Failure;
-use crate::input::{as_archive, name, open, problem};
+use crate::input::{as_archive, name, open, problem, stopped};
 use crate::output::OutputFile;
 use crate::progress;
 use crate::settings::spec_file::SpecFile;
@@ -16,7 +16,7 @@ use serde_json::json;
 use std::io::{Read, Write};
 use std::path::Path;
 use trace_format::shown::Shown;
-use trace_reader::Reader;
+use trace_reader::{ReadError, Reader};
 
 /// One thing to measure.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
@@ -200,6 +200,10 @@ pub fn file(
     let samples = measure(measurements, archive);
     bar.finish_and_clear();
     let samples = samples.map_err(|error| Failure::new(format!("{}: {}", name(input), problem(&error))))?;
+    let Measured { samples, stopped: why } = samples;
+    // All that follows is about what comes before.
+    let rest =
+        why.map_or(Ok(()), |error| Err(stopped(input, &error, "the measurements are of what comes before")));
     let mut text = String::new();
     let mut is_any_empty = false;
     for (measurement, values) in measurements.iter().zip(&samples) {
@@ -218,6 +222,9 @@ pub fn file(
     }
     crate::stdio::print(&text)?;
     if is_any_empty {
+        if let Err(failure) = rest {
+            say!("trace: {}", failure.text);
+        }
         return Err(Failure::new("One or more measurements had empty results. Quitting."));
     }
     if let Some(mut output) = output {
@@ -229,22 +236,36 @@ pub fn file(
         let path = output.finish()?;
         say!("trace: Benchmark results written to {}", path.display());
     }
-    Ok(())
+    rest
 }
 
-/// The samples of each measurement.
-pub(crate) fn measure(
-    measurements: &[Measurement],
-    input: impl Read,
-) -> Result<Vec<Vec<f64>>, trace_reader::records::ReadError> {
+/// What was found in a trace.
+pub(crate) struct Measured {
+    /// The samples of each measurement.
+    pub samples: Vec<Vec<f64>>,
+    /// Why the rest of the trace could not be read.
+    pub stopped: Option<ReadError>,
+}
+
+/// Takes the samples of all measurements; an error if the input is no trace.
+pub(crate) fn measure(measurements: &[Measurement], input: impl Read) -> Result<Measured, ReadError> {
     let mut samples = Samples::new(measurements);
     let mut reader = Reader::new(input)?;
-    while let Some(resolved) = reader.next_item()? {
-        if let trace_reader::Item::Event(event) = resolved.item {
-            samples.push(&event);
+    let mut has_content = false;
+    let stopped = loop {
+        match reader.next_item() {
+            Ok(Some(resolved)) => {
+                has_content |= resolved.item.is_content();
+                if let trace_reader::Item::Event(event) = resolved.item {
+                    samples.push(&event);
+                }
+            }
+            Ok(None) => break None,
+            Err(error) if has_content => break Some(error),
+            Err(error) => return Err(error),
         }
-    }
-    Ok(samples.finish())
+    };
+    Ok(Measured { samples: samples.finish(), stopped })
 }
 
 fn describe(measurement: &Measurement, values: &[f64]) -> String {

@@ -3,7 +3,7 @@
 
 use crate::args::{Answers as Form, Query};
 use crate::exit::Failure;
-use crate::input::{Scanned, is_stdin, name, problem, scan};
+use crate::input::{Scanned, is_stdin, name, problem, scan, stopped};
 use crate::stdio::{Stdout, closed_is_enough};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde_json::Value;
@@ -49,7 +49,10 @@ pub fn run(options: &Query) -> Result<(), Failure> {
         Form::Json => database.ask(&sql, &mut Objects { output, columns: Vec::new(), is_first: true }),
     };
     match asked.and_then(|()| output.flush().map_err(AskError::Write)) {
-        Ok(()) => Ok(()),
+        Ok(()) => match &summary.stopped {
+            Some(why) => Err(stopped(trace, why.error(), "the answers are from what comes before")),
+            None => Ok(()),
+        },
         Err(AskError::Query(error)) => Err(Failure::usage(format!("SQL: {error}"))),
         Err(AskError::Write(error)) => closed_is_enough(Err(error)),
     }

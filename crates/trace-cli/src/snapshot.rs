@@ -6,6 +6,7 @@ use crate::connection::{Connection, system};
 use crate::exit::Failure;
 use crate::record::destination::Destination;
 use crate::stdio::say;
+use std::error::Error as StdError;
 use std::fs::File;
 use std::io::{Seek, Write};
 use std::time::Duration;
@@ -15,7 +16,7 @@ use trace_protocol::controller::{
     ProviderStats, ProvisionerRequest, ProvisionerResponse, SnapshotError, StopResult,
 };
 use trace_reader::item::ProviderId;
-use trace_reader::since::{Coverage, Since};
+use trace_reader::since::{Copied, Coverage, Since};
 use zx_sim::{Error, Signals, Socket, wait_one};
 
 const CHUNK_BYTES: usize = 256 << 10;
@@ -37,8 +38,10 @@ pub fn run(options: &Snapshot) -> Result<(), Failure> {
         let mut sink = destination.sink();
         let coverage = since.copy(&whole, &mut sink);
         let flushed = sink.flush();
-        let coverage = coverage
-            .map_err(|error| Failure::new(format!("cannot copy the snapshot: {}", problem(&error))))?;
+        let failed =
+            |error: &dyn StdError| Failure::new(format!("cannot copy the snapshot: {}", problem(error)));
+        let Copied { coverage, stopped } = coverage.map_err(|error| failed(&error))?;
+        stopped.map_or(Ok(()), |error| Err(failed(&error)))?;
         flushed.map_err(|error| Failure::new(format!("cannot write the snapshot: {error}")))?;
         coverage
     };

@@ -105,7 +105,7 @@ pub fn convert_with(
     let have_rates_differed = exporter.have_rates_differed;
     let remarks = (exporter.further_ends > 0).then(|| (FURTHER_ENDS.to_owned(), exporter.further_ends));
     let (events, skipped) = exporter.finish(options.system_output).map_err(ConvertError::Write)?;
-    let mut summary = end.summary(events, skipped)?;
+    let mut summary = end.summary(events, skipped);
     summary.remarks.extend(remarks);
     if have_rates_differed {
         summary.warnings += 1;

@@ -19,6 +19,7 @@ pub mod tables;
 pub use filter::Filter;
 
 use std::io;
+use std::sync::Arc;
 use trace_reader::ReadError;
 
 /// Arguments with what a thread's own clock says at the beginning of an event, and how far it goes during the
@@ -58,7 +59,34 @@ pub struct Summary {
     pub unread: u64,
     /// The first of these.
     pub first_unread: Vec<Unread>,
+    /// Why the rest of the input was not read. The result is whole, and has what came before.
+    pub stopped: Option<Stopped>,
 }
+
+/// Why an input was not read to its end, although something came before.
+#[derive(Clone, Debug)]
+pub struct Stopped(Arc<ReadError>);
+
+impl Stopped {
+    fn new(error: ReadError) -> Self {
+        Self(Arc::new(error))
+    }
+
+    /// The error.
+    #[must_use]
+    pub fn error(&self) -> &ReadError {
+        &self.0
+    }
+}
+
+/// Errors of one kind and place are equal.
+impl PartialEq for Stopped {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.to_string() == other.0.to_string()
+    }
+}
+
+impl Eq for Stopped {}
 
 /// Something in an input that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -71,7 +71,7 @@ pub fn convert(input: impl Read, output: impl Write, filter: Filter) -> Result<S
     })?;
     exporter.release(0);
     exporter.flush(1).and_then(|()| exporter.output.flush()).map_err(ConvertError::Write)?;
-    end.summary(exporter.events, exporter.skipped)
+    Ok(end.summary(exporter.events, exporter.skipped))
 }
 
 /// Numbers of strings, by what they are used for.

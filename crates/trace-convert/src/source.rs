@@ -1,6 +1,6 @@
 //! An archive, record by record, as all exporters read it.
 
-use crate::{ConvertError, Summary};
+use crate::{ConvertError, Stopped, Summary};
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use trace_reader::{ReadError, Reader, Resolved};
@@ -10,23 +10,28 @@ const MAX_WARNINGS: usize = 5;
 
 /// How the reading ended.
 pub(crate) struct End {
-    /// Where the position was lost.
-    damage: Option<ReadError>,
+    /// Why it was not the end of the input.
+    stopped: Option<ReadError>,
     warnings: u64,
     first_warnings: Vec<String>,
 }
 
-/// Takes each record, until the end or where the position in a damaged archive is lost.
+/// Takes each record, until the end or where the rest cannot be read: compressed data is cut off or damaged,
+/// or the position in a damaged archive is lost.
 pub(crate) fn for_each(
     input: impl Read,
     mut take: impl FnMut(&Resolved<'_>) -> io::Result<()>,
 ) -> Result<End, ConvertError> {
     let mut reader = Reader::new(input)?;
-    let damage = loop {
+    let mut has_content = false;
+    let stopped = loop {
         match reader.next_item() {
-            Ok(Some(record)) => take(&record).map_err(ConvertError::Write)?,
+            Ok(Some(record)) => {
+                has_content |= record.item.is_content();
+                take(&record).map_err(ConvertError::Write)?;
+            }
             Ok(None) => break None,
-            Err(error @ ReadError::NoSize { .. }) => break Some(error),
+            Err(error) if has_content => break Some(error),
             Err(error) => return Err(error.into()),
         }
     };
@@ -34,26 +39,22 @@ pub(crate) fn for_each(
     let first = warnings.first();
     let first = first.iter().take(MAX_WARNINGS);
     Ok(End {
-        damage,
+        stopped,
         warnings: warnings.count(),
         first_warnings: first.map(|warning| format!("byte {}: {}", warning.offset, warning.kind)).collect(),
     })
 }
 
 impl End {
-    /// What was done, unless the position was lost.
-    pub fn summary(self, events: u64, skipped: BTreeMap<&'static str, u64>) -> Result<Summary, ConvertError> {
-        if let Some(error) = self.damage {
-            return Err(error.into());
-        }
-        Ok(Summary {
+    /// What was done.
+    pub fn summary(self, events: u64, skipped: BTreeMap<&'static str, u64>) -> Summary {
+        Summary {
             events,
             skipped: skipped.into_iter().map(|(kind, count)| (kind.to_owned(), count)).collect(),
-            remarks: Vec::new(),
-            malformed: 0,
             warnings: self.warnings,
             first_warnings: self.first_warnings,
+            stopped: self.stopped.map(Stopped::new),
             ..Summary::default()
-        })
+        }
     }
 }

@@ -8,6 +8,8 @@ use std::io::{self, BufReader, Cursor, ErrorKind, Read};
 /// Largest window of zstd data, as a power of two: what every decoder should support, and what levels up to
 /// 19 use.
 const MAX_WINDOW_LOG: u32 = 23;
+/// So much is decompressed at once: the decoders hand out nothing of the piece in which damage shows.
+const PIECE_BYTES: usize = 4 << 10;
 /// Data that grows to more than this must not be ...
 const MAX_UNSUSPECTED_BYTES: u64 = 1 << 30;
 /// ... more than so many times its compressed size.
@@ -60,10 +62,12 @@ impl<R: Read> Plain<R> {
 
 impl<R: Read> Read for Plain<R> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let length = to.len().min(PIECE_BYTES);
+        let piece = &mut to[..length];
         let (read, compressed, what) = match &mut self.decoder {
             Decoder::None(input) => return input.read(to),
-            Decoder::Gzip(decoder) => (decoder.read(to), decoder.get_ref().get_ref().bytes, "gzip"),
-            Decoder::Zstd(decoder) => (decoder.read(to), decoder.get_ref().get_ref().bytes, "zstd"),
+            Decoder::Gzip(decoder) => (decoder.read(piece), decoder.get_ref().get_ref().bytes, "gzip"),
+            Decoder::Zstd(decoder) => (decoder.read(piece), decoder.get_ref().get_ref().bytes, "zstd"),
         };
         let read = read.map_err(|error| match error.kind() {
             ErrorKind::Interrupted => error,

@@ -217,6 +217,27 @@ pub enum Item<'a> {
     },
 }
 
+impl Item<'_> {
+    /// It says what happened, or what something is called: an archive needs more than definitions to be worth
+    /// keeping.
+    #[inline]
+    #[must_use]
+    pub const fn is_content(&self) -> bool {
+        !matches!(
+            self,
+            Self::Magic
+                | Self::ProviderInfo { .. }
+                | Self::ProviderSection
+                | Self::Initialization { .. }
+                | Self::String { .. }
+                | Self::Thread { .. }
+                | Self::Unknown { .. }
+                | Self::Malformed { .. }
+                | Self::Damage { .. }
+        )
+    }
+}
+
 /// A moment on a provider's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Time {

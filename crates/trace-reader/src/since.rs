@@ -33,10 +33,19 @@ pub struct Coverage {
     pub events: u64,
 }
 
+/// What a copy has.
+#[derive(Debug)]
+pub struct Copied {
+    /// Each provider.
+    pub coverage: Vec<Coverage>,
+    /// Why the rest of the archive could not be read.
+    pub stopped: Option<ReadError>,
+}
+
 /// Why a copy failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SinceError {
-    /// The archive cannot be read.
+    /// The input is no archive, or nothing could be read of it.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The copy cannot be written.
@@ -52,11 +61,19 @@ impl Since {
     /// Copies an archive without events that ended before; definitions and everything else stay.
     ///
     /// # Errors
-    /// The archive cannot be read to its end, or the copy not be written.
-    pub fn copy(&self, input: impl Read, mut output: impl Write) -> Result<Vec<Coverage>, SinceError> {
+    /// The input is no archive, or the copy cannot be written.
+    pub fn copy(&self, input: impl Read, mut output: impl Write) -> Result<Copied, SinceError> {
         let mut reader = Reader::new(input)?;
         let mut coverage: BTreeMap<ProviderId, Coverage> = BTreeMap::new();
-        while let Some(resolved) = reader.next_item()? {
+        let mut has_content = false;
+        let stopped = loop {
+            let resolved = match reader.next_item() {
+                Ok(Some(resolved)) => resolved,
+                Ok(None) => break None,
+                Err(error) if has_content => break Some(error),
+                Err(error) => return Err(error.into()),
+            };
+            has_content |= resolved.item.is_content();
             let provider = resolved.provider;
             let now = self.ended.get(&provider).copied().unwrap_or(self.now);
             if let Item::Event(event) = resolved.item {
@@ -80,7 +97,7 @@ impl Since {
                 found.events += 1;
             }
             output.write_all(resolved.bytes)?;
-        }
-        Ok(coverage.into_values().collect())
+        };
+        Ok(Copied { coverage: coverage.into_values().collect(), stopped })
     }
 }

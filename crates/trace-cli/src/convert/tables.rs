@@ -48,7 +48,7 @@ fn convert(input: &Path, folder: &Folder, is_parquet: bool, filter: Filter) -> R
     let summary = write(scanned, folder, is_parquet, filter);
     bar.finish_and_clear();
     let summary = summary.map_err(|error| Problem::of_conversion(input, error))?;
-    Ok(Converted { summary: Some(summary), import })
+    Ok(Converted { summary: Some(summary), import, stopped: None })
 }
 
 fn file(folder: &Folder, name: &str, suffix: &str) -> io::Result<BufWriter<File>> {

@@ -37,8 +37,11 @@ pub fn is_ftrace(start: &[u8]) -> bool {
 pub fn import(input: impl Read, output: impl Write) -> Result<Summary, ImportError> {
     let mut importer = Importer { kernel: Kernel::new(Writer::in_time(output, "ftrace")), last: 0 };
     let result = lines(input, &mut importer);
-    let summary = importer.kernel.writer.finish().map_err(ImportError::Write);
-    result.and(summary)
+    let summary = importer.kernel.writer.finish().map_err(ImportError::Write)?;
+    match result {
+        Ok(()) => Ok(summary),
+        Err(error) => Err(error.after(summary)),
+    }
 }
 
 /// Where in a file the reader is.

@@ -101,8 +101,11 @@ pub fn import(input: impl Read, output: impl Write) -> Result<Summary, ImportErr
         }
     };
     importer.end();
-    let summary = importer.kernel.writer.finish().map_err(ImportError::Write);
-    result.and(summary)
+    let summary = importer.kernel.writer.finish().map_err(ImportError::Write)?;
+    match result {
+        Ok(()) => Ok(summary),
+        Err(error) => Err(error.after(summary)),
+    }
 }
 
 struct Importer<W> {

@@ -213,6 +213,7 @@ impl<W: Write> Writer<W> {
             first_warnings: self.first_warnings,
             unread: self.unread,
             first_unread: self.first_unread,
+            stopped: None,
         })
     }
 }

@@ -45,7 +45,7 @@ pub fn fill(
     let end = source::for_each(input, |record| filler.record(record))?;
     filler.finish().map_err(ConvertError::Write)?;
     let remarks = (filler.crossing > 0).then(|| (CROSSING.to_owned(), filler.crossing));
-    Ok(Summary { remarks: Vec::from_iter(remarks), ..end.summary(filler.events, filler.skipped)? })
+    Ok(Summary { remarks: Vec::from_iter(remarks), ..end.summary(filler.events, filler.skipped) })
 }
 
 /// The remark about operations in more than one process.

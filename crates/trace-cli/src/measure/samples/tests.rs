@@ -48,7 +48,7 @@ fn with_arguments(measure: &str, lines: &[(Line<'_>, Option<ArgumentValue<'_>>)]
         };
         event.encode(&mut archive).unwrap();
     }
-    crate::measure::measure(&spec.measure, &archive.0[..]).unwrap()
+    crate::measure::measure(&spec.measure, &archive.0[..]).unwrap().samples
 }
 
 fn duration(name: &str) -> String {
