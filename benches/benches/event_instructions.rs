@@ -12,8 +12,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use trace_benches::callgrind::count;
 use trace_engine::{
-    AlertHandler, BufferMode, Categories, Config, Disposition, Region, Scope, WakeHandler, counter, duration,
-    duration_begin, duration_end, engine, flow_begin, instant,
+    AlertHandler, BufferMode, Categories, Config, Disposition, Region, Scope, ThreadKoids, WakeHandler,
+    counter, duration, duration_begin, duration_end, engine, flow_begin, instant,
 };
 
 /// Per cent that a count may grow.
@@ -71,6 +71,7 @@ fn run(place: usize, times: u64) {
         alert: AlertHandler::default(),
         wake: WakeHandler::default(),
         thread_time: false,
+        thread_koids: ThreadKoids::default(),
     };
     engine::initialize(region, BufferMode::Oneshot, config).expect("the engine is idle");
     engine::start(Disposition::Retain, &[]).expect("the engine is initialized");

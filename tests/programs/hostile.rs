@@ -167,6 +167,7 @@ fn register() -> Channel {
         dumps_memory: false,
         parent: None,
         records_alerts: true,
+        numbers_threads: false,
     };
     let message = RegistryRequest::RegisterProvider(registration).encode(Txid::ONE_WAY).expect("it fits");
     registry.write(&message.bytes, message.handles).expect("the manager listens");

@@ -104,6 +104,7 @@ fn register_as(runtime: &Path, name: &str, release: Release) -> (Channel, Regist
         dumps_memory: false,
         parent: None,
         records_alerts: release == Release::This,
+        numbers_threads: false,
     };
     let registry = wait_for("the manager to listen", || Channel::connect(&runtime.join("registry")).ok());
     // The connection stays until the answer, so that registrations come in their order.

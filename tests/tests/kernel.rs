@@ -9,6 +9,7 @@ mod kernel {
     mod losses;
     mod markers;
     mod names;
+    mod namespaces;
     mod probes;
     mod profiles;
     mod switches;

@@ -3,6 +3,7 @@
 
 use crate::format::{Format, Kind, Place};
 use crate::meaning::{Head, Interrupt, Meaning, Task};
+use crate::processes;
 use crate::symbols::Symbols;
 use foldhash::{HashMap, HashMapExt};
 use trace_format::argument::{Argument, ArgumentValue};
@@ -233,6 +234,10 @@ impl<R: Records> Decoder<R> {
                     false => self.texts.others,
                 };
                 if is_wanted {
+                    if let Some(process) = kernel.unknown_caller(tid, text) {
+                        let number = processes::own_number(process).unwrap_or(process);
+                        kernel.calls_itself(process, number);
+                    }
                     kernel.marker(at, tid, text);
                 }
             }

@@ -30,6 +30,13 @@ pub fn name_thread<R: Records>(kernel: &mut Kernel<R>, thread: u32) {
     }
 }
 
+/// The number that a process has in its own pid namespace.
+pub fn own_number(process: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    numbers.split_whitespace().last()?.parse().ok()
+}
+
 /// Names a process after its program.
 pub fn name<R: Records>(kernel: &mut Kernel<R>, process: u32) {
     // The kernel's own threads have none.

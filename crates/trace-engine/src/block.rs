@@ -55,6 +55,8 @@ pub(crate) struct ThreadBlock {
     left_counted: AtomicU32,
     /// Durations that have begun, with the thread's processor time then.
     pub begins: Begins,
+    /// How the owner is called in the trace; valid as long as the thread reference is.
+    pub koid: AtomicU64,
 }
 
 /// A thread's slab before it has one.
@@ -83,6 +85,7 @@ impl ThreadBlock {
             is_replaced: AtomicU32::new(0),
             left_counted: AtomicU32::new(0),
             begins: Begins::new(),
+            koid: AtomicU64::new(0),
         }
     }
 
@@ -339,6 +342,7 @@ fn replace(present: &'static ThreadBlock) -> &'static ThreadBlock {
     if block.generation.load(Ordering::Relaxed) == 0 {
         // The same thread, with the same index.
         block.thread_bits.store(present.thread_bits.load(Ordering::Relaxed), Ordering::Relaxed);
+        block.koid.store(present.koid.load(Ordering::Relaxed), Ordering::Relaxed);
         block.generation.store(present.generation.load(Ordering::Relaxed), Ordering::Relaxed);
     }
     let latest = present.latest.load(Ordering::Relaxed).max(block.latest.load(Ordering::Relaxed));

@@ -9,6 +9,7 @@ use crate::run::Run;
 use crate::streaming::{Streaming, WakeHandler};
 use crate::strings::StringTable;
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::thread_koids::ThreadKoids;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use trace_format::buffer::{BufferHeader, BufferMode, END_TS_NONE, FLAG_FINAL, Layout, WORD_BYTES, field};
@@ -32,6 +33,8 @@ pub struct Config {
     /// Whether durations and instants have the processor time of their thread as arguments. That costs a
     /// system call for each, and all events take the slow path.
     pub thread_time: bool,
+    /// By which numbers threads are recorded.
+    pub thread_koids: ThreadKoids,
 }
 
 /// Says whether a category is wanted.
@@ -76,6 +79,7 @@ impl Config {
             alert: AlertHandler::default(),
             wake: WakeHandler::default(),
             thread_time: false,
+            thread_koids: ThreadKoids::default(),
         }
     }
 }

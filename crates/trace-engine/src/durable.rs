@@ -142,13 +142,13 @@ impl Context {
             return;
         };
         let index = taken as u8 + 1;
-        let thread_id = u64::from(block.owner.load(Ordering::Relaxed));
+        let koid = block.koid.load(Ordering::Relaxed);
         let mut buffer = [0; 16];
         // An index without a name is worth having: its thread writes on the fast path.
-        let _ = self.write_thread_name(thread_id, sys::thread_name(&mut buffer));
+        let _ = self.write_thread_name(koid, sys::thread_name(&mut buffer));
         let defined = self.write_durable(3, thread::header(index), |record| {
             record.word(self.config.process);
-            record.word(thread_id);
+            record.word(koid);
         });
         if defined.is_ok() {
             block.thread_bits.store(u64::from(index) << 24, Ordering::Relaxed);
@@ -169,11 +169,11 @@ impl Context {
     }
 
     /// Names a thread of this process.
-    fn write_thread_name(&self, thread_id: u64, name: &[u8]) -> Result<u64, DurableFull> {
+    fn write_thread_name(&self, koid: u64, name: &[u8]) -> Result<u64, DurableFull> {
         let words = 2 + name.len().div_ceil(8) + 3;
         let header = kernel_object::header(words as u64, OBJECT_THREAD, inline_string_ref(name.len()), 1);
         self.write_durable(words, header, |record| {
-            record.word(thread_id);
+            record.word(koid);
             record.bytes(name);
             record.word(argument::header(ArgumentType::Koid, 3, inline_string_ref(PROCESS.len()), 0));
             record.bytes(PROCESS.as_bytes());

@@ -53,6 +53,7 @@ mod strings;
 mod sync;
 mod sys;
 mod thread_time;
+mod thread_koids;
 mod track;
 mod write;
 
@@ -67,6 +68,7 @@ pub use region::{HeapWords, Region};
 pub use render::{MAX_RENDERED_BYTES, Rendered, debug, display};
 pub use site::{ArgName, Site};
 pub use streaming::WakeHandler;
+pub use thread_koids::ThreadKoids;
 pub use trace_format::buffer::{BUFFER_VERSION, BufferMode};
 pub use trace_format::event::{EventType, Scope};
 pub use trace_format::scheduling::ThreadState;

@@ -260,6 +260,8 @@ impl<'a> Place<'a> {
             }
             block.slabs.iter().for_each(OwnSlab::clear);
             block.thread_bits.store(0, Ordering::Relaxed);
+            let koid = context.config.thread_koids.of(block.owner.load(Ordering::Relaxed));
+            block.koid.store(koid, Ordering::Relaxed);
             block.generation.store(generation, Ordering::Relaxed);
             if is_own {
                 context.register_thread(block);
@@ -317,9 +319,7 @@ impl<'a> Place<'a> {
     /// How the thread stands in records.
     pub(crate) fn thread(&self) -> ThreadPlace {
         match self.thread_ref() {
-            0 => {
-                raw::inline(self.context.config.process, u64::from(self.block.owner.load(Ordering::Relaxed)))
-            }
+            0 => raw::inline(self.context.config.process, self.block.koid.load(Ordering::Relaxed)),
             index => ThreadPlace::Index(index),
         }
     }
@@ -337,7 +337,7 @@ impl<'a> Place<'a> {
     pub(crate) fn write_thread(&self, record: &mut RecordWriter) {
         if self.thread_bits == 0 {
             record.word(self.context.config.process);
-            record.word(u64::from(self.block.owner.load(Ordering::Relaxed)));
+            record.word(self.block.koid.load(Ordering::Relaxed));
         }
     }
 

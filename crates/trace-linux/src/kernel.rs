@@ -73,6 +73,8 @@ pub struct Kernel<R> {
     named: HashSet<u32>,
     /// Markers whose ends have not come yet; none where ends do not come behind their begins.
     open: Option<OpenMarkers>,
+    /// What processes of other pid namespaces call themselves; of others, their number.
+    called: HashMap<u32, u32>,
     /// CPUs whose own thread has its name.
     cpus: Vec<bool>,
     /// `sched_waking` tells what `sched_wakeup` tells again.
@@ -90,6 +92,7 @@ impl<R: Records> Kernel<R> {
             names_bytes: 0,
             named: HashSet::new(),
             open,
+            called: HashMap::new(),
             cpus: Vec::new(),
             has_waking: false,
         }
@@ -153,6 +156,7 @@ impl<R: Records> Kernel<R> {
         self.processes.remove(&tid);
         self.take_name(tid);
         self.named.remove(&tid);
+        self.called.remove(&tid);
         self.open.iter_mut().for_each(|open| open.forget(tid));
     }
 
@@ -263,6 +267,23 @@ impl<R: Records> Kernel<R> {
         Marker::parse(trimmed(text)).is_some()
     }
 
+    /// The process that a marker comes from and that it has another number for, unless it is known what the
+    /// process calls itself.
+    #[must_use]
+    pub fn unknown_caller(&self, tid: u32, text: &[u8]) -> Option<u32> {
+        let process = *self.processes.get(&tid)?;
+        let tgid = Marker::parse(trimmed(text))?.tgid()?;
+        (tgid != 0 && tgid != process && !self.called.contains_key(&process)).then_some(process)
+    }
+
+    /// What a process calls itself in its own pid namespace.
+    //= docs/kernel.md#containers
+    pub fn calls_itself(&mut self, process: u32, number: u32) {
+        if self.called.len() < MAX_THREADS {
+            self.called.insert(process, number);
+        }
+    }
+
     /// A line that a program wrote into the kernel's buffer.
     //= docs/import.md#markers
     pub fn marker(&mut self, at: u64, tid: u32, text: &[u8]) {
@@ -270,13 +291,19 @@ impl<R: Records> Kernel<R> {
         if text.starts_with(b"trace_event_clock_sync:") {
             return;
         }
-        let Some(marker) = Marker::parse(text) else {
+        let Some(mut marker) = Marker::parse(text) else {
             let thread = self.thread(tid);
             let (name, value) = (self.writer.string(b"text"), ArgumentValue::String(inline(text)));
             let argument = Argument { name, value };
             let kind = EventKind::Instant { scope: Scope::Thread };
             return self.writer.event(at, thread, PROBE, b"print", kind, &[argument]);
         };
+        if let Some(process) = self.processes.get(&tid)
+            && let Some(tgid) = marker.tgid_mut()
+            && self.called.get(process) == Some(tgid)
+        {
+            *tgid = *process;
+        }
         let thread = self.marked(tid, &marker);
         let id = marker.id();
         match marker {

@@ -106,6 +106,17 @@ impl<'a> Marker<'a> {
         }
     }
 
+    pub(crate) fn tgid_mut(&mut self) -> Option<&mut u32> {
+        match self {
+            Self::End { tgid } => tgid.as_mut(),
+            Self::Begin { tgid, .. }
+            | Self::Counter { tgid, .. }
+            | Self::AsyncBegin { tgid, .. }
+            | Self::AsyncEnd { tgid, .. }
+            | Self::Instant { tgid, .. } => Some(tgid),
+        }
+    }
+
     pub(crate) fn scope(&self) -> Scope {
         match self {
             Self::Begin { .. } | Self::End { .. } | Self::Instant { .. } => Scope::Thread,

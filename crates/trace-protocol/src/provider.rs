@@ -19,6 +19,7 @@ const STOP: Method = Method::one_way("Stop", 0x0203);
 const TERMINATE: Method = Method::one_way("Terminate", 0x0204);
 const FLUSH: Method = Method::one_way("Flush", 0x0207);
 const DUMP_MEMORY: Method = Method::one_way("DumpMemory", 0x0208);
+const USE_PID_NAMESPACE: Method = Method::one_way("UsePidNamespace", 0x0209);
 const KNOWN_CATEGORIES: Method = Method::two_way("GetKnownCategories", 0x0205);
 const REFUSED: Method = Method::one_way("Refused", 0x0206);
 
@@ -65,6 +66,12 @@ pub enum ProviderRequest<H> {
         dump: u64,
         /// How much it is to tell.
         level: MemoryDumpLevel,
+    },
+    /// Number threads as the manager's pid namespace does. Only for providers of another one that have said
+    /// that they understand it. Comes before Initialize. Handle: the namespace.
+    UsePidNamespace {
+        /// The namespace.
+        namespace: H,
     },
     /// Which categories does the provider know? Answered by [`ProviderResponse::KnownCategories`].
     GetKnownCategories,
@@ -134,6 +141,9 @@ impl<H> Message<H> for ProviderRequest<H> {
                 table.put(LEVEL, &level.value())?;
                 (DUMP_MEMORY, table, Vec::new())
             }
+            ProviderRequest::UsePidNamespace { namespace } => {
+                (USE_PID_NAMESPACE, TableWriter::new(USE_PID_NAMESPACE.name), vec![namespace])
+            }
             ProviderRequest::GetKnownCategories => {
                 (KNOWN_CATEGORIES, TableWriter::new(KNOWN_CATEGORIES.name), Vec::new())
             }
@@ -151,12 +161,17 @@ impl<H> Message<H> for ProviderRequest<H> {
             let reason = decode_refusal(body)?;
             return Ok((txid, ProviderRequest::Refused { reason }));
         }
-        let methods = [INITIALIZE, START, STOP, TERMINATE, KNOWN_CATEGORIES, FLUSH, DUMP_MEMORY];
+        let methods =
+            [INITIALIZE, START, STOP, TERMINATE, KNOWN_CATEGORIES, FLUSH, DUMP_MEMORY, USE_PID_NAMESPACE];
         let (txid, method, body) = decode_header(bytes, PROTOCOL, &methods)?;
         let table = Table::decode(method.name, body)?;
         if method.ordinal == INITIALIZE.ordinal {
             let config = ProviderConfig::decode(&table, method.take_handles(handles)?)?;
             return Ok((txid, ProviderRequest::Initialize { config }));
+        }
+        if method.ordinal == USE_PID_NAMESPACE.ordinal {
+            let [namespace] = method.take_handles(handles)?;
+            return Ok((txid, ProviderRequest::UsePidNamespace { namespace }));
         }
         let [] = method.take_handles(handles)?;
         let request = if method.ordinal == START.ordinal {

@@ -22,6 +22,7 @@ const TICK_SOURCE: Field = Field::new(5, "tick source bytes");
 const DUMPS_MEMORY: Field = Field::new(6, "dumps_memory");
 const PARENT: Field = Field::new(7, "parent");
 const RECORDS_ALERTS: Field = Field::new(8, "records_alerts");
+const NUMBERS_THREADS: Field = Field::new(9, "numbers_threads");
 
 const STATUS: Field = Field::new(1, "status");
 const STARTED: Field = Field::new(2, "started");
@@ -58,6 +59,10 @@ pub struct Registration<H> {
     pub parent: Option<u64>,
     /// It records its alerts itself. The manager does that for older ones, which do not say so.
     pub records_alerts: bool,
+    /// It understands
+    /// [`ProviderRequest::UsePidNamespace`](crate::provider::ProviderRequest::UsePidNamespace). Older ones do
+    /// not say so.
+    pub numbers_threads: bool,
 }
 
 /// In the runtime directory while every program that may register there is being recorded, or is about to be.
@@ -131,6 +136,9 @@ impl<H> Message<H> for RegistryRequest<H> {
         if registration.records_alerts {
             table.put(RECORDS_ALERTS, &true)?;
         }
+        if registration.numbers_threads {
+            table.put(NUMBERS_THREADS, &true)?;
+        }
         method.encode(txid, table.finish()?, vec![registration.provider])
     }
 
@@ -149,6 +157,7 @@ impl<H> Message<H> for RegistryRequest<H> {
             dumps_memory: table.find(DUMPS_MEMORY)?.unwrap_or(false),
             parent: table.find(PARENT)?,
             records_alerts: table.find(RECORDS_ALERTS)?.unwrap_or(false),
+            numbers_threads: table.find(NUMBERS_THREADS)?.unwrap_or(false),
         };
         let request = if method.ordinal == REGISTER.ordinal {
             RegistryRequest::RegisterProvider(registration)

@@ -50,6 +50,7 @@ fn registration() -> impl Strategy<Value = Registration<H>> {
             dumps_memory: pid.is_multiple_of(2),
             parent: (pid % 3 == 0).then_some(pid >> 1),
             records_alerts: pid % 5 == 0,
+            numbers_threads: pid % 7 == 0,
         })
 }
 
@@ -79,6 +80,7 @@ fn provider_request() -> impl Strategy<Value = ProviderRequest<H>> {
             ProviderRequest::Start { buffer_disposition, additional_categories }
         }),
         (any::<u64>(), level()).prop_map(|(dump, level)| ProviderRequest::DumpMemory { dump, level }),
+        any::<u32>().prop_map(|namespace| ProviderRequest::UsePidNamespace { namespace }),
         text(limits::MAX_REASON_BYTES).prop_map(|reason| ProviderRequest::Refused { reason }),
     ]
 }

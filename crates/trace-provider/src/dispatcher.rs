@@ -6,7 +6,7 @@ use crate::memory_dump;
 use crate::session::Session;
 use crate::watch::Watch;
 use crossbeam_channel::{Receiver, Sender};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -15,7 +15,9 @@ use trace_engine::{AlertHandler, WakeHandler, engine};
 use trace_format::shown::Shown;
 use trace_protocol::provider::{KnownCategory, ProviderConfig, ProviderRequest, ProviderResponse};
 use trace_protocol::{Message, Txid};
-use zx_sim::{Channel, Error, Handle, Signals, Vmo, WaitSet, WakeReceiver, WakeSender, debuglog};
+use zx_sim::{
+    Channel, Error, Handle, PidNamespace, Signals, Vmo, WaitSet, WakeReceiver, WakeSender, debuglog,
+};
 
 /// What the application may be waiting for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -142,6 +144,8 @@ pub(crate) struct Dispatcher {
     is_refused: Cell<bool>,
     /// The application has waited in vain; until a manager knows that.
     has_gone_on: Cell<bool>,
+    /// The manager's, where that is not the one of this process.
+    namespace: RefCell<Option<PidNamespace>>,
 }
 
 /// How long to wait before each further attempt to connect to a manager whose queue is full.
@@ -200,6 +204,7 @@ impl Dispatcher {
             watch,
             is_refused: Cell::new(false),
             has_gone_on: Cell::new(false),
+            namespace: RefCell::new(None),
         })
     }
 
@@ -346,6 +351,7 @@ impl Dispatcher {
             }
         };
         self.end_session(&mut session);
+        self.namespace.take();
         for object in line.answer.iter().chain([&line.channel]) {
             let _ = self.waits.remove(object);
         }
@@ -385,7 +391,7 @@ impl Dispatcher {
     fn serve(&self, channel: &Channel, session: &mut Option<Session>) -> Option<()> {
         while let Some((txid, request)) = self.receive(channel, session)? {
             match request {
-                ProviderRequest::Initialize { .. } => {}
+                ProviderRequest::Initialize { .. } | ProviderRequest::UsePidNamespace { .. } => {}
                 ProviderRequest::Start { buffer_disposition, additional_categories } => {
                     let start =
                         |session: &mut Session| session.start(buffer_disposition, &additional_categories);
@@ -443,6 +449,12 @@ impl Dispatcher {
             self.initialize(session, config);
             return self.receive(channel, session);
         }
+        if let ProviderRequest::UsePidNamespace { namespace } = request {
+            if session.is_none() {
+                self.namespace.replace(PidNamespace::from_handle(namespace));
+            }
+            return self.receive(channel, session);
+        }
         Some(Some((txid, request)))
     }
 
@@ -455,7 +467,7 @@ impl Dispatcher {
         let alert = AlertHandler::new(move |name| orders.give(Order::Alert(name.to_owned())));
         let orders = self.orders.clone();
         let wake = WakeHandler::new(move || orders.wake());
-        match Session::initialize(config, alert, wake) {
+        match Session::initialize(config, alert, wake, self.namespace.borrow().as_ref()) {
             Ok(initialized) => {
                 let signals = Signals::READABLE | Signals::PEER_CLOSED;
                 if self.waits.add(initialized.fifo(), KEY_FIFO, signals).is_ok() {

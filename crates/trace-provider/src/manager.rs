@@ -125,6 +125,7 @@ fn register_with(registry: Channel, name: &str, is_answer_wanted: bool) -> Optio
         dumps_memory: true,
         parent: fork::parent(),
         records_alerts: true,
+        numbers_threads: true,
     };
     let (request, txid) = if is_answer_wanted {
         (RegistryRequest::RegisterProviderSynchronously(registration), Txid(1))

@@ -6,13 +6,14 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use trace_engine::engine::SaveRequest;
 use trace_engine::{
-    AlertHandler, BUFFER_VERSION, BufferMode, Categories, Config, Disposition, WakeHandler, engine, hold,
+    AlertHandler, BUFFER_VERSION, BufferMode, Categories, Config, Disposition, ThreadKoids, WakeHandler,
+    engine, hold,
 };
 use trace_format::mutants;
 use trace_protocol::fifo::{FIFO_DEPTH, FIFO_VERSION, PACKET_BYTES};
 use trace_protocol::provider::ProviderConfig;
 use trace_protocol::{BufferDisposition, BufferingMode, FifoRequest};
-use zx_sim::{Fifo, Handle, LiveLock, Signals, Vmo};
+use zx_sim::{Fifo, Handle, LiveLock, PidNamespace, Signals, ThreadNumbers, Vmo};
 
 /// How long a stop waits for threads that are inside an event.
 const STOP_WAIT: Duration = Duration::from_secs(1);
@@ -55,6 +56,7 @@ impl Session {
         config: ProviderConfig<Handle>,
         alert: AlertHandler,
         wake: WakeHandler,
+        namespace: Option<&PidNamespace>,
     ) -> Result<Self, String> {
         if config.buffer_header_version != BUFFER_VERSION {
             return Err(format!(
@@ -82,14 +84,17 @@ impl Session {
         };
         let mapping = vmo.map().map_err(mapped)?;
         ask::set_config(Some(ask::Config { mode, categories: config.categories.clone() }));
+        let process = config.process_koid.unwrap_or_else(zx_sim::process_koid);
+        let thread_koids = thread_koids(process, namespace.map(PidNamespace::numbers));
         let config = Config {
-            process: config.process_koid.unwrap_or_else(zx_sim::process_koid),
+            process,
             process_name: zx_sim::process_name(),
             ticks_per_second: config.ticks_per_second,
             categories: Categories::Listed(config.categories),
             alert,
             wake,
             thread_time: config.thread_time,
+            thread_koids,
         };
         engine::initialize(buffer::region(mapping), mode, config).map_err(|error| error.to_string())?;
         Ok(Self {
@@ -263,5 +268,41 @@ impl Drop for Session {
         self.send_last();
         let _ = engine::terminate(Instant::now() + STOP_WAIT);
         ask::set_config(None);
+    }
+}
+
+/// By which numbers the threads of this process are recorded, which has this number for the manager.
+//= docs/protocol.md#pid-namespaces
+fn thread_koids(process: u64, numbers: Option<ThreadNumbers>) -> ThreadKoids {
+    let own = zx_sim::process_koid();
+    if process == own && numbers.is_none() {
+        return ThreadKoids::default();
+    }
+    ThreadKoids::new(move |thread| {
+        let number = numbers.as_ref().and_then(|numbers| numbers.of(thread));
+        number.map_or_else(|| number_of_its_own(own, process, thread), u64::from)
+    })
+}
+
+/// A thread's number where nothing tells which one it has for the manager. The first thread has that of its
+/// process; of others with equal numbers in their namespaces each has another process.
+fn number_of_its_own(own: u64, process: u64, thread: u32) -> u64 {
+    let thread = u64::from(thread);
+    if thread == own { process } else { process << 32 | thread }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number_of_its_own;
+
+    //= docs/protocol.md#pid-namespaces
+    #[test]
+    fn threads_of_two_processes_have_different_numbers() {
+        let first = [1, 2, 3].map(|thread| number_of_its_own(1, 4000, thread));
+        let second = [1, 2, 3].map(|thread| number_of_its_own(1, 4001, thread));
+        assert_eq!((first[0], second[0]), (4000, 4001));
+        assert!(first.iter().all(|number| !second.contains(number)));
+        // No process or thread of the manager's namespace has such a number.
+        assert!(first[1..].iter().all(|number| *number > u64::from(u32::MAX)));
     }
 }

@@ -14,6 +14,7 @@
 //! | [`wake`] | waking a thread that has descriptors of its own | a `SOCK_STREAM` pair |
 //! | [`apart`], [`identity`] | descriptors beside a program's | a thread's own table; device and inode |
 //! | [`process`] | koids, names, death | pid, tid, `pidfd` |
+//! | [`pid_namespace`] | koids in another namespace | `nsfs` |
 //! | [`environment`] | what the program's caller says | variables, but none in a set-uid program |
 //! | [`runtime_dir`] | where sockets and VMOs live | a directory of mode 0700 |
 //! | [`ticks`] | one clock for all processes | the invariant TSC, or `CLOCK_MONOTONIC` |
@@ -27,6 +28,7 @@ mod error;
 pub mod fifo;
 pub mod handle;
 pub mod identity;
+pub mod pid_namespace;
 pub mod process;
 pub mod runtime_dir;
 #[cfg(test)]
@@ -45,6 +47,7 @@ pub use error::{Error, Result};
 pub use fifo::Fifo;
 pub use handle::{Handle, distrust_peers};
 pub use identity::{Guarded, Identity};
+pub use pid_namespace::{PidNamespace, ThreadNumbers};
 pub use process::{ProcessFd, process_koid, process_name, thread_koid, thread_name};
 pub use runtime_dir::{Lock, RuntimeDir};
 pub use socket::Socket;

@@ -164,6 +164,7 @@ fn registration(provider: Channel) -> Registration<Handle> {
         dumps_memory: false,
         parent: None,
         records_alerts: true,
+        numbers_threads: false,
     }
 }
 

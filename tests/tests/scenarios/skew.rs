@@ -34,6 +34,7 @@ fn a_provider_of_an_unknown_version_is_told_so_and_the_log_says_it() {
             dumps_memory: false,
             parent: None,
             records_alerts: true,
+            numbers_threads: false,
         };
         let message = RegistryRequest::RegisterProvider(registration).encode(Txid::ONE_WAY).unwrap();
         registry.write(&message.bytes, message.handles).unwrap();

@@ -92,6 +92,30 @@ fn ends_of_markers_have_the_names_of_their_begins() {
     assert_eq!(decoder.kernel.writer.0, [""; 0]);
 }
 
+//= docs/kernel.md#containers
+#[test]
+fn markers_of_a_container_belong_to_the_process_that_has_written_them() {
+    let mut decoder = decoder(BOTH);
+    for (process, number) in [(50, 1), (60, 1), (70, 70)] {
+        decoder.kernel.belongs(process, process);
+        assert_eq!(decoder.kernel.unknown_caller(process, b"C|1|queue|7"), Some(process));
+        decoder.kernel.calls_itself(process, number);
+        assert_eq!(decoder.kernel.unknown_caller(process, b"C|1|queue|7"), None);
+    }
+    for process in [50, 60, 70] {
+        for text in [&b"C|1|queue|7\0"[..], b"S|1|job|3\0"] {
+            decoder.event(10, 0, &[&payload(5, process, &little(0)), text].concat());
+        }
+    }
+    let processes = decoder.kernel.writer.0.iter().map(|line| line.split(' ').nth(1).unwrap());
+    // The last one has written for another process.
+    assert_eq!(processes.collect::<Vec<_>>(), ["50/50", "50/50", "60/60", "60/60", "1/1", "1/1"]);
+    let operations = decoder.kernel.writer.0.iter().filter(|line| line.contains("AsyncBegin"));
+    let ids: std::collections::BTreeSet<_> =
+        operations.map(|line| line.split("id: ").nth(1).unwrap().to_owned()).collect();
+    assert_eq!(ids.len(), 3);
+}
+
 //= docs/kernel.md#records
 #[test]
 fn states_are_bits() {

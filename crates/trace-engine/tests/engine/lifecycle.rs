@@ -5,7 +5,8 @@ use super::support::Trace;
 use std::time::{Duration, Instant};
 use trace_engine::engine::State;
 use trace_engine::{
-    AlertHandler, BufferMode, Categories, Config, Disposition, Region, Scope, WakeHandler, engine, instant,
+    AlertHandler, BufferMode, Categories, Config, Disposition, Region, Scope, ThreadKoids, WakeHandler,
+    engine, instant,
 };
 
 const SEQUENCES: u64 = 10_000;
@@ -38,6 +39,7 @@ fn initialize_another() -> bool {
         alert: AlertHandler::new(|_| {}),
         wake: WakeHandler::default(),
         thread_time: false,
+        thread_koids: ThreadKoids::default(),
     };
     engine::initialize(region, BufferMode::Oneshot, config).is_ok()
 }

@@ -7,7 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use trace_engine::engine::{SaveRequest, State};
 use trace_engine::{
-    AlertHandler, BufferMode, Categories, Config, Disposition, HeapWords, Region, WakeHandler, engine,
+    AlertHandler, BufferMode, Categories, Config, Disposition, HeapWords, Region, ThreadKoids, WakeHandler,
+    engine,
 };
 use trace_format::argument::ArgumentValue;
 use trace_format::buffer::{BufferHeader, Layout};
@@ -121,6 +122,7 @@ impl Trace {
             alert: AlertHandler::new(|name| ALERTS.lock().unwrap().push(name.to_owned())),
             wake: WakeHandler::new(|| _ = WAKES.fetch_add(1, Ordering::Relaxed)),
             thread_time: false,
+            thread_koids: ThreadKoids::default(),
         };
         ALERTS.lock().unwrap().clear();
         WAKES.store(0, Ordering::Relaxed);

@@ -95,6 +95,8 @@ struct Provider {
     parent: Option<u64>,
     /// It records its alerts.
     records_alerts: bool,
+    /// Its pid namespace is another, and it can number its threads as the manager's does.
+    is_elsewhere: bool,
 }
 
 /// What a provider has in a session.
@@ -322,6 +324,7 @@ impl Providers {
             // It says so in its own pid namespace, which may be another.
             parent: registration.parent.filter(|_| registration.pid == pid),
             records_alerts: registration.records_alerts,
+            is_elsewhere: registration.numbers_threads && making::is_elsewhere(process.pid, registration.pid),
         };
         self.providers.insert(id, provider);
         events.push_back(Event::ProviderRegistered { provider: id, name, pid, uid, is_late });

@@ -82,6 +82,7 @@ pub fn registration() -> Registration<H> {
         dumps_memory: false,
         parent: None,
         records_alerts: false,
+        numbers_threads: false,
     }
 }
 
@@ -265,6 +266,10 @@ pub fn samples() -> Vec<Sample> {
         ),
         one_way("stop", Any::ProviderRequest(ProviderRequest::Stop)),
         one_way("terminate", Any::ProviderRequest(ProviderRequest::Terminate)),
+        one_way(
+            "use_pid_namespace",
+            Any::ProviderRequest(ProviderRequest::UsePidNamespace { namespace: 31 }),
+        ),
         one_way("flush", Any::ProviderRequest(ProviderRequest::Flush)),
         two_way("provider_get_known_categories", Any::ProviderRequest(ProviderRequest::GetKnownCategories)),
         one_way("provider_refused", Any::ProviderRequest(ProviderRequest::Refused { reason: reason() })),

@@ -15,7 +15,7 @@ use trace_protocol::fifo::{FIFO_DEPTH, PACKET_BYTES};
 use trace_protocol::provider::{ProviderConfig, ProviderRequest};
 use trace_protocol::{BufferDisposition, BufferingMode, Message, Txid};
 use zx_sim::ticks;
-use zx_sim::{Backing, Error, Fifo, Handle, Signals, Vmo, WaitSet};
+use zx_sim::{Backing, Error, Fifo, Handle, PidNamespace, Signals, Vmo, WaitSet};
 
 /// How much of a buffer is backed before the next look at everything else.
 const BACKING_STEP_BYTES: u64 = 8 << 20;
@@ -111,6 +111,11 @@ impl Providers {
         let key = Key::Fifo(id).encode();
         waits.add(&ours, key, Signals::READABLE | Signals::PEER_CLOSED).map_err(text)?;
         if let Some(channel) = &provider.channel {
+            if provider.is_elsewhere
+                && let Some(namespace) = PidNamespace::of_this_process()
+            {
+                send(channel, ProviderRequest::UsePidNamespace { namespace }.encode(Txid::ONE_WAY));
+            }
             send(channel, request.encode(Txid::ONE_WAY));
         }
         provider.tracee = Some(Tracee {
@@ -133,6 +138,17 @@ impl Providers {
         }
         Ok(())
     }
+}
+
+/// Whether a process has other numbers for itself and its threads than the manager.
+//= docs/protocol.md#pid-namespaces
+pub(super) fn is_elsewhere(pid: u32, own_number: u64) -> bool {
+    let namespace = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/pid")).ok();
+    // Without a number here it has none to translate to.
+    pid != 0
+        && (own_number != u64::from(pid)
+            // Both may have the same number for it by chance.
+            || namespace(&pid.to_string()).is_some_and(|theirs| namespace("self") != Some(theirs)))
 }
 
 #[cfg(test)]

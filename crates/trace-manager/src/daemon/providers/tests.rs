@@ -14,6 +14,7 @@ pub(super) fn provider() -> Provider {
         dumps_memory: false,
         parent: None,
         records_alerts: true,
+        is_elsewhere: false,
     }
 }
 
@@ -44,6 +45,7 @@ fn a_user_can_have_so_many_providers_and_others_have_theirs() {
         dumps_memory: false,
         parent: None,
         records_alerts: true,
+        numbers_threads: false,
     };
     let (one, other) = (Uid(1000), Uid(1001));
     for id in 0..MAX_PROVIDERS_OF_A_USER {
