@@ -35,8 +35,8 @@ impl fmt::Debug for Tables {
 }
 
 impl Tables {
-    /// Takes the sections of a file, by their places and what is in them; none if it has no tables, or such as
-    /// might never end.
+    /// Takes the sections of a file, by their places and what is in them; none if it has no tables, or such
+    /// as might never end.
     pub fn new(
         base: u64,
         place: impl Fn(&str) -> Option<Range<u64>>,
