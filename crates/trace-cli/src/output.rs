@@ -222,8 +222,8 @@ impl OutputFile {
         self.file
     }
 
-    /// Takes the first of other names in the same directory that is free if a file has its name by the time it
-    /// is complete.
+    /// Takes the first of other names in the same directory that is free if a file has its name by the time
+    /// it is complete.
     pub fn replace_nothing(&mut self, others: Vec<PathBuf>) {
         self.others = Some(others);
     }

@@ -34,7 +34,7 @@ pub fn convert(input: impl Read, mut output: impl Write) -> Result<Summary, Conv
         writeln!(output, "{stack} {count}").map_err(ConvertError::Write)?;
     }
     output.flush().map_err(ConvertError::Write)?;
-    end.summary(folder.samples, folder.skipped)
+    Ok(end.summary(folder.samples, folder.skipped))
 }
 
 #[derive(Default)]

@@ -52,8 +52,8 @@ mod streaming;
 mod strings;
 mod sync;
 mod sys;
-mod thread_time;
 mod thread_koids;
+mod thread_time;
 mod track;
 mod write;
 

@@ -3,6 +3,7 @@
 use super::{Corpus, Trace};
 use trace_format::argument::Arguments;
 use trace_format::blob::{Blob, TYPE_DATA};
+use trace_format::function::{FunctionRecord, KERNEL};
 use trace_format::kernel_object::{KernelObject, TYPE_PROCESS};
 use trace_format::large::LargeBlob;
 use trace_format::log::Log;
@@ -248,7 +249,8 @@ fn profiler(corpus: &mut Corpus) {
     let frames = [0xffff_8000_0000_1008, 0x100f, 0x1011, 0x1010, 0x2000];
     let kind = ProfilerKind::Backtrace { frames: Frames::new(&frames) };
     let known = Record::Profiler(Profiler { timestamp: Ticks(1), thread, kind });
-    corpus.add_records("profiler-backtrace-named", "functions of the kernel and of the process", &[kernel, own, known]);
+    let named = Trace::prelude().record(&kernel).record(&own).record(&known);
+    corpus.add("profiler-backtrace-named", "functions of the kernel and of the process", &named);
     corpus.add_words(
         "profiler-unknown",
         "kinds that are not assigned",
