@@ -34,6 +34,8 @@ pub(crate) enum Progress {
     Initializing,
     /// Recording has started.
     Started,
+    /// The manager will find that the application has not waited for its answer.
+    GoneOn,
 }
 
 /// What the application wants of its provider's thread.
@@ -361,10 +363,11 @@ impl Dispatcher {
     /// Lets the manager find nobody who waits for its answer, where the application has gone on.
     //= docs/protocol.md#a-recording-is-announced
     fn go_on(&self, line: &mut Line) {
-        if self.has_gone_on.take()
-            && let Some(answer) = line.answer.take()
-        {
-            let _ = self.waits.remove(&answer);
+        if self.has_gone_on.take() {
+            if let Some(answer) = line.answer.take() {
+                let _ = self.waits.remove(&answer);
+            }
+            let _ = self.progress.send(Progress::GoneOn);
         }
     }
 

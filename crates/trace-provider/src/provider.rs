@@ -22,6 +22,8 @@ const FIRST_SIGN_WAIT: Duration = Duration::from_secs(1);
 /// How long it waits for each next sign of its manager's, and for the first of one that is not stopped: the
 /// answer to its registration, its buffer, the start.
 const START_WAIT: Duration = Duration::from_secs(5);
+/// How long an application that has given up waiting waits for its provider's thread to take note of that.
+const GO_ON_WAIT: Duration = Duration::from_millis(100);
 /// How long a synchronous registration waits for the manager's answer.
 const REGISTRATION_WAIT: Duration = Duration::from_secs(5);
 
@@ -168,7 +170,8 @@ impl TraceProvider {
                     | Progress::NotRecording
                     | Progress::Started
                     | Progress::NoManager
-                    | Progress::Refused { .. },
+                    | Progress::Refused { .. }
+                    | Progress::GoneOn,
                 )
                 | Err(RecvTimeoutError::Disconnected) => return,
                 // One that is only busy gives a sign sooner or later.
@@ -180,6 +183,10 @@ impl TraceProvider {
         }
         if let Some(running) = &self.running {
             running.orders.give(Order::GoOn);
+            // Else a manager that reads the registration right now would count the program as one that waits,
+            // and not report what it does from here on as missing.
+            let deadline = Instant::now() + GO_ON_WAIT;
+            while progress.recv_deadline(deadline).is_ok_and(|progress| progress != Progress::GoneOn) {}
         }
         let text = format!("trace provider \"{name}\": {LATE}");
         debuglog::write_for_process(&Shown(&text).to_string());
@@ -246,7 +253,7 @@ fn wait_for_registration(progress: &Receiver<Progress>) -> Registration {
                 return Registration::Registered { already_started };
             }
             Ok(Progress::Refused { reason }) => return Registration::Refused { reason },
-            Ok(Progress::Initializing | Progress::Started) => {}
+            Ok(Progress::Initializing | Progress::Started | Progress::GoneOn) => {}
             Ok(Progress::NoManager | Progress::NotRecording) | Err(_) => return Registration::NoManager,
         }
     }
