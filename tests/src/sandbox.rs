@@ -168,7 +168,9 @@ impl Sandbox {
     /// `trace record` without a name replaces no file, so that what an earlier recording has left would be
     /// taken for the next one's.
     fn forget_trace(&self, command: &Command) {
-        if command.get_args().next().is_some_and(|first| first == "record") {
+        let mut options = command.get_args().take_while(|argument| *argument != "--");
+        let is_recording = options.next().is_some_and(|first| first == "record");
+        if is_recording && !options.any(|option| option == "-o" || option == "--output-file") {
             let _ = std::fs::remove_file(self.file("trace.fxt"));
         }
     }

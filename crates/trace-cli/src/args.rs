@@ -12,15 +12,15 @@ use record::Recording;
 use std::path::PathBuf;
 use values::Span;
 
-/// Records what programs do, and looks at the result.
+/// Record what programs do, and examine the traces.
 #[derive(Debug, Parser)]
 #[command(name = "trace", version = crate::version::text(), subcommand_required = true)]
 #[command(after_help = "Examples:
   trace record -- ./app --flag      record a program until it ends, into trace.fxt
   trace start --buffering-mode circular
-  trace snapshot --last 10s         what has just happened, while recording goes on
-  trace list-providers              who can be recorded right now
-  trace doctor                      whether this machine can record, and what to do if not
+  trace snapshot --last 10s         save the last ten seconds while recording continues
+  trace list-providers              list the programs that can be recorded
+  trace doctor                      check whether this machine can record
   trace convert --to catapult trace.fxt
 
 Open a .fxt file with trace view, or at https://ui.perfetto.dev.")]
@@ -33,7 +33,7 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Record until a command ends, a time is over, or Ctrl-C
+    /// Record until a command ends, a duration is over, or Ctrl-C
     #[command(after_help = "Examples:
   trace record -- ./app             until the program ends
   trace record --duration 5s        all running programs, for five seconds
@@ -42,45 +42,45 @@ pub enum Command {
   trace record --buffering-mode streaming --max-size 2GB -- ./app
   trace record -o - -- ./app | trace dump -
 
-Ctrl-C once ends the recording and keeps it; twice gives it up, and trace recover can still save it.
+Ctrl-C once ends the recording and saves it; twice aborts it, and trace recover can still save it.
 
-Exit codes: that of the command, unless --return-child-result=false; 128 + n if signal n
-ended it; 127 if it was not found, 126 if it cannot be executed; 125 if recording failed;
-2 for a wrong command line.")]
+Exit codes: that of the command, unless --return-child-result=false; 0 if the recording ended it as
+asked (--duration, --trigger, --max-size); 128 + n if signal n ended it otherwise; 127 if it was not
+found, 126 if it cannot be executed; 125 if recording failed; 2 for a wrong command line.")]
     Record(Box<Record>),
-    /// Print what `record` would do: its options from the command line and all files, as a configuration file
+    /// Print the options that `record` would use, from the command line and all files, as TOML
     #[command(after_help = "Examples:
   trace config --buffer-size 64MB > trace.toml
   trace record --config trace.toml -- ./app
 
-Files: that of --config; then $XDG_CONFIG_HOME/trace/config.toml and /etc/trace/config.toml.")]
+Files: the one of --config; then $XDG_CONFIG_HOME/trace/config.toml and /etc/trace/config.toml.")]
     Config(Box<Record>),
-    /// Begin a recording that goes on in the background
+    /// Start a recording in the background
     #[command(after_help = "Examples:
   trace start                       until trace stop
   trace start --duration 1h --buffering-mode streaming -o night.fxt
   trace start --buffering-mode circular --buffer-size 64MB")]
     Start(Box<Start>),
-    /// End the recording in the background, and say what is in it
+    /// Stop the recording in the background and print its summary
     #[command(after_help = "Examples:
   trace stop
   trace stop -o slow.fxt.zst
-  trace stop --abort                throw it away")]
+  trace stop --abort                discard it")]
     Stop(Stop),
-    /// Say what is being recorded in the background
+    /// Show the recording in the background
     #[command(after_help = "Example:
   trace status --json | jq .remaining_ns")]
     Status(Machinery),
-    /// Have all programs hand over what they have recorded so far, in a streaming recording in the background
+    /// Write out what programs have recorded so far, in a streaming recording in the background
     #[command(after_help = "Example:
   trace flush")]
     Flush,
-    /// Save what is in the buffers of the running recording, which goes on
+    /// Save the buffers of the running recording, which continues
     #[command(after_help = "Examples:
   trace start --buffering-mode circular --buffer-size 64MB
   trace snapshot --last 10s -o stall.fxt")]
     Snapshot(Snapshot),
-    /// Have the programs of the running recording write down what they use memory for
+    /// Request a memory dump from the programs of the running recording
     #[command(after_help = "Examples:
   trace dump-memory
   trace dump-memory --detailed
@@ -103,15 +103,15 @@ Files: that of --config; then $XDG_CONFIG_HOME/trace/config.toml and /etc/trace/
   trace time --once
   trace time                        and then t for a time, q to quit")]
     Time(Time),
-    /// Measure what a test specification asks for, in a trace
+    /// Compute the measurements of a test specification from a trace
     #[command(after_help = "Examples:
   trace measure --spec-file spec.json trace.fxt
   trace measure --spec-file spec.json --benchmark-results-file results.json trace.fxt
   trace record --spec-file spec.json           records and measures
 
-Exit code 1 if something was asked for that the trace has no sample of. docs/measure.md has the specification.")]
+Exit code 1 if the trace has no sample of a measurement. docs/measure.md has the specification.")]
     Measure(Measure),
-    /// See whether this machine can record, and what to do where it cannot
+    /// Check whether this machine can record, and suggest what to do if it cannot
     #[command(after_help = "Example:
   trace doctor --json | jq '.[] | select(.works == false)'")]
     Doctor(Doctor),
@@ -135,7 +135,7 @@ of --ui was closed.")]
   trace dump --raw trace.fxt | head
   zstd -dc trace.fxt.zst | trace dump -")]
     Dump(Dump),
-    /// Look for everything that is wrong with a trace
+    /// Report the problems of a trace
     #[command(after_help = "Examples:
   trace check trace.fxt
   trace check --json trace.fxt.gz | jq .problems
@@ -162,7 +162,7 @@ malformed, all that could be read is written, and the exit code is 1.
 What the format cannot express is counted and named at the end; --strict makes it an error."
     )]
     Convert(Convert),
-    /// Answer questions in SQL to a trace
+    /// Query a trace with SQL
     #[cfg(feature = "query")]
     #[command(
         after_help = query_help(),
@@ -170,33 +170,33 @@ What the format cannot express is counted and named at the end; --strict makes i
                           trace query --schema"
     )]
     Query(Query),
-    /// Make a trace of what a recording left whose manager, client and programs have died
+    /// Recover a trace from the buffers of a recording that crashed or was killed
     #[command(after_help = "Examples:
-  trace recover                              what was cut off, into recovered.fxt
-  trace recover --list                       what there is
+  trace recover                              into recovered.fxt
+  trace recover --list                       list the recordings that can be recovered
   trace recover /dev/shm/trace-1000/session-3f -o crash.fxt
-  trace recover --delete                     what is older than a week
+  trace recover --delete                     delete recordings older than a week
   trace recover --delete /dev/shm/trace-1000/session-3f
 
-Nothing that can be recovered is deleted unasked; but a directory in memory, such as /dev/shm or
-$XDG_RUNTIME_DIR, ends with the machine or the login.")]
+Recoverable data is deleted only on request. A directory in memory, such as /dev/shm or
+$XDG_RUNTIME_DIR, is lost when the machine or the login session ends.")]
     Recover(Recover),
-    /// Provide events of the kernel, for recordings of others; recordings start one by themselves where they
-    /// may
+    /// Provide kernel events to recordings of other users; a recording starts its own provider if it has the
+    /// privileges
     #[command(after_help = "Examples:
   sudo trace ktrace &
   trace record --categories kernel:sched,app -- ./app")]
     Ktrace(ktrace::Ktrace),
-    /// Run the manager that programs register with; other commands start one when they need it
+    /// Run the manager that programs register with; other commands start one on demand
     #[command(after_help = "Example:
   trace manager &")]
     Manager(Manager),
-    /// Print a script that completes commands and options in a shell
+    /// Print a shell's completion script
     #[command(after_help = "Examples:
   trace completions bash > /etc/bash_completion.d/trace
   trace completions fish > ~/.config/fish/completions/trace.fish")]
     Completions(Completions),
-    /// Write the manual's pages into a directory
+    /// Write the manual pages into a directory
     #[command(after_help = "Example:
   trace man /usr/local/share/man/man1")]
     Man(Man),
@@ -205,10 +205,10 @@ $XDG_RUNTIME_DIR, ends with the machine or the login.")]
 /// Options of `record` and `config`.
 #[derive(Debug, Args)]
 pub struct Record {
-    /// A file with options (TOML); what the command line says wins
+    /// Read options from this TOML file. Options of the command line override it
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Say on stdout, for programs, what was recorded and what was lost; the command's output goes to stderr
+    /// Print the summary as JSON on stdout. The command's own output goes to stderr
     #[arg(long)]
     pub json: bool,
     /// What is asked for.
@@ -219,10 +219,10 @@ pub struct Record {
 /// Options of `start`.
 #[derive(Debug, Args)]
 pub struct Start {
-    /// What the recording is called; its file's name if not given
+    /// Name of the recording (default: the name of its file)
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Accepted as ffx has it; recordings are always in the background here
+    /// Accepted for compatibility with ffx: `start` always records in the background
     #[arg(long, hide = true)]
     pub background: bool,
     /// What is recorded.
@@ -233,19 +233,19 @@ pub struct Start {
 /// Options of `stop`.
 #[derive(Debug, Args)]
 pub struct Stop {
-    /// Where the trace is to go; where status says that it is, if not given
+    /// Write the trace to this file (default: the file that `trace status` shows)
     #[arg(long, short = 'o', value_name = "FILE", conflicts_with = "abort")]
     pub output_file: Option<PathBuf>,
-    /// More of what each program did
+    /// Print more about each program
     #[arg(long, short, conflicts_with = "abort")]
     pub verbose: bool,
-    /// Say on stdout, for programs, what was recorded and what was lost
+    /// Print the summary as JSON on stdout
     #[arg(long, conflicts_with = "abort")]
     pub json: bool,
-    /// Do not complain of requested categories that recorded nothing
+    /// Do not report requested categories without events
     #[arg(long, conflicts_with = "abort")]
     pub no_verify_trace: bool,
-    /// Throw the recording away
+    /// Discard the recording
     #[arg(long)]
     pub abort: bool,
 }
@@ -253,10 +253,10 @@ pub struct Stop {
 /// Options of `snapshot`.
 #[derive(Debug, Args)]
 pub struct Snapshot {
-    /// Leave out what is older, such as 10s
+    /// Save only the last part of this length, such as 10s
     #[arg(long, value_name = "TIME")]
     pub last: Option<Span>,
-    /// Where the trace goes; the name tells the format, as with record
+    /// Write the trace to this file; its name selects the format, as with record
     #[arg(long, short = 'o', value_name = "FILE", default_value = "snapshot.fxt")]
     pub output_file: PathBuf,
 }
@@ -282,7 +282,7 @@ impl Machinery {
 /// Options of `list-category-groups`.
 #[derive(Debug, Args)]
 pub struct Groups {
-    /// A file with further groups (TOML)
+    /// Read further groups from this TOML file
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// For whom the output is.
@@ -293,7 +293,7 @@ pub struct Groups {
 /// Options of `time`.
 #[derive(Debug, Args)]
 pub struct Time {
-    /// Print one time and end
+    /// Print the time once and exit
     #[arg(long)]
     pub once: bool,
 }
@@ -304,10 +304,10 @@ pub struct Measure {
     /// The test specification
     #[arg(long, value_name = "SPEC")]
     pub spec_file: PathBuf,
-    /// Where the results go, for programs
+    /// Write the results to this file
     #[arg(long, value_name = "RESULTS")]
     pub benchmark_results_file: Option<PathBuf>,
-    /// Name of the suite in that file
+    /// Name of the test suite in the file of results
     #[arg(long, value_name = "NAME")]
     pub test_suite: Option<String>,
     /// The trace, plain or compressed with gzip or zstd; `-` is stdin
@@ -318,7 +318,7 @@ pub struct Measure {
 /// Options of `doctor`.
 #[derive(Debug, Args)]
 pub struct Doctor {
-    /// Leave out the recording that tries everything
+    /// Skip the test recording
     #[arg(long)]
     pub no_self_trace: bool,
     /// For whom the output is.
@@ -408,34 +408,34 @@ pub struct Check {
 /// Options of `convert`.
 #[derive(Debug, Args)]
 pub struct Convert {
-    /// The format to convert to; that of OUT's name if not given
+    /// Convert to this format (default: the format of OUT's name)
     #[arg(long, value_name = "FORMAT")]
     pub to: Option<Target>,
-    /// What is around the events of Chrome's format
+    /// Select the container of Chrome's events
     #[arg(long, value_name = "CONTAINER")]
     pub container: Option<Container>,
-    /// Keep events whose whole name matches a regular expression. May be repeated
+    /// Keep only events whose whole name matches this regular expression. May be repeated
     #[arg(long, value_name = "REGEX")]
     pub pattern: Vec<String>,
-    /// Keep events of a category. May be repeated
+    /// Keep only events of this category. May be repeated
     #[arg(long, value_name = "CATEGORY")]
     pub category: Vec<String>,
-    /// Write Catapult's system events into a file of their own, a line each
+    /// Write Catapult's system events into a separate file, one per line
     #[arg(long, value_name = "FILE")]
     pub system_event_output_file: Option<PathBuf>,
-    /// Fail if anything of the trace cannot be expressed
+    /// Fail if the format cannot express everything in the trace
     #[arg(long)]
     pub strict: bool,
     /// The trace, plain or compressed with gzip or zstd; `-` is stdin
     #[arg(value_name = "FILE", required_unless_present = "input_file")]
     pub input: Option<PathBuf>,
-    /// The result; `-` is stdout; else the input's name with the format's suffix, or .tables
+    /// The output; `-` is stdout (default: the input's name with the format's suffix, or .tables)
     #[arg(value_name = "OUT")]
     pub output: Option<PathBuf>,
-    /// The same as FILE, as Fuchsia's trace2json has it
+    /// Alias of FILE, for compatibility with Fuchsia's trace2json
     #[arg(long, value_name = "FILE", hide = true, conflicts_with = "input")]
     pub input_file: Option<PathBuf>,
-    /// The same as OUT
+    /// Alias of OUT
     #[arg(long, value_name = "FILE", hide = true, conflicts_with = "output")]
     pub output_file: Option<PathBuf>,
 }
@@ -456,13 +456,13 @@ pub struct Query {
     /// How answers are printed
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub output: Answers,
-    /// Print the statements that make the tables
+    /// Print the SQL statements that create the tables
     #[arg(long, exclusive = true)]
     pub schema: bool,
-    /// A file with the statements; `-` is stdin
+    /// Read the SQL statements from this file; `-` is stdin
     #[arg(long, short = 'f', value_name = "FILE")]
     pub sql_file: Option<PathBuf>,
-    /// The statements, unless --sql-file has them
+    /// The SQL statements, unless --sql-file is given
     #[arg(value_name = "SQL", required_unless_present = "schema")]
     pub sql: Option<String>,
     /// The trace, plain or compressed with gzip or zstd; `-` is stdin

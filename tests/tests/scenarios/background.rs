@@ -54,7 +54,7 @@ fn a_recording_outlives_whoever_started_it() {
     );
     // It is seen by name, and nobody else can record meanwhile.
     fails(&sandbox, &["start"], "unable to start trace: the recording before is still being written");
-    fails(&sandbox, &["record", "--duration", "1"], "the trace manager is in use by");
+    fails(&sandbox, &["record", "-o", "other.fxt", "--duration", "1"], "the trace manager is in use by");
     let mut emit = sandbox.spawn_recorded("emit", &["2", "7", "--wait"]);
     emit.line();
     emit.succeed();

@@ -92,9 +92,9 @@ fn commands_that_cannot_be_run() {
 fn an_existing_file_is_replaced_only_on_success() {
     let sandbox = Sandbox::new();
     fs::write(sandbox.file("trace.fxt"), "precious").unwrap();
-    fails(&sandbox, &["record", "--", "no-such-command"], 127, &["not found"]);
+    fails(&sandbox, &["record", "-o", "trace.fxt", "--", "no-such-command"], 127, &["not found"]);
     assert_eq!(fs::read(sandbox.file("trace.fxt")).unwrap(), b"precious");
-    sandbox.record(&[], "emit", &["1", "1"]);
+    sandbox.record(&["-o", "trace.fxt"], "emit", &["1", "1"]);
     assert_ne!(fs::read(sandbox.file("trace.fxt")).unwrap(), b"precious");
 }
 

@@ -314,7 +314,7 @@ fn ctrl_c_once_keeps_the_recording_and_waits_for_the_command() {
 fn ctrl_c_twice_gives_up_and_loses_nothing() {
     let sandbox = Sandbox::new();
     fs::write(sandbox.file("trace.fxt"), "what was there before").unwrap();
-    let mut terminal = Terminal::new(&sandbox, &["record"]);
+    let mut terminal = Terminal::new(&sandbox, &["record", "-o", "trace.fxt"]);
     terminal.wait_for("press Ctrl-C to stop");
     // It does not answer a Stop, which takes five seconds.
     let mut stopped = sandbox.spawn_recorded("stubborn", &["stop"]);

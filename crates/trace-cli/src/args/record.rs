@@ -13,156 +13,156 @@ use std::path::PathBuf;
 #[derive(Args, Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Recording {
-    /// Categories to record, separated by commas; all when not given. An entry is a name, a prefix ending in
-    /// `*`, a group `#name`, or any of these for one program only: `program/name`. A `-` before it leaves out
-    /// what it names, last
+    /// Record only these categories, separated by commas (default: all). An entry is a name, a prefix ending
+    /// in `*`, a group `#name`, or any of these for one program only: `program/name`. An entry that begins
+    /// with `-` excludes categories
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub categories: Option<CategoryList>,
-    /// Stop after so long, such as 10s, 500ms or 1.5
+    /// Stop after this long, such as 10s, 500ms or 1.5
     #[arg(long, value_name = "TIME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<Span>,
-    /// When an alert is raised, stop, or write a snapshot, or have programs say what they use memory for:
-    /// such as stall:stop, stall:snapshot, stall:dump-memory. May be repeated
+    /// Stop, take a snapshot or request memory dumps when a program raises this alert: stall:stop,
+    /// stall:snapshot, stall:dump-memory. May be repeated
     #[arg(long, value_name = "ALERT:ACTION")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trigger: Vec<Trigger>,
-    /// How long after a snapshot the same alert takes no other, such as 500ms; 10s when not given
+    /// Ignore an alert's further snapshots for this long after one (default: 10s)
     #[arg(long, value_name = "TIME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cooldown: Option<Span>,
-    /// Stop when the archive, with what is in the buffers, has this size, such as 500MB. It does not get
-    /// larger
+    /// Stop when the archive and the data in the buffers reach this size, such as 500MB. The archive never
+    /// becomes larger
     #[arg(long, value_name = "SIZE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_size: Option<FileSize>,
-    /// How often programs hand over what they have while they stream and little happens, such as 200ms; every
-    /// second when not given
-    #[arg(long, value_name = "TIME")]
+    /// Add the processor time of the thread to each duration and instant, as the arguments `thread_ts` and
+    /// `thread_dur`. Costs a system call per event
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub write_period: Option<Span>,
-    /// How much of what ended programs recorded stays in memory for snapshots, the newest first, such as
-    /// 256MB; 64MB when not given
-    #[arg(long, value_name = "SIZE")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub keep_ended: Option<FileSize>,
-    /// Where the trace goes; `-` is stdout, `tcp:HOST:PORT` a connection. The name tells the format: .fxt,
-    /// .fxt.gz, .fxt.zst, .json, .json.gz. All but .fxt are made of the archive in the end, and need room for
-    /// both
-    #[arg(long, short = 'o', value_name = "FILE")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub output_file: Option<PathBuf>,
-    /// The format, whatever the name
-    #[arg(long, value_name = "FORMAT")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub format: Option<Format>,
-    /// Size of each program's buffer: MiB, or with a unit such as 64MB or 1GB
-    #[arg(long, value_name = "SIZE")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub buffer_size: Option<BufferSize>,
-    /// Size of the buffers of programs of this name. May be repeated
-    #[arg(long, value_name = "NAME:SIZE")]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub provider_buffer_size: Vec<ProviderBufferSize>,
-    /// What a program does when its buffer is full: end (oneshot), write over the oldest (circular), or hand
-    /// it over while it records (streaming, which is meant when the output is a file; else oneshot)
-    #[arg(long, value_name = "MODE", value_enum)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub buffering_mode: Option<Mode>,
-    /// How often figures of the system are sampled (categories system_metrics:*), such as 50ms; every 100ms
-    /// when not given
-    #[arg(long, value_name = "TIME")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sample_interval: Option<Span>,
-    /// Sample where threads are so many times a second, such as 99
-    #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u64).range(1..=100_000))]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub profile: Option<u64>,
-    /// How much of a thread's stack is copied with each sample, in bytes, to find callers without frame
-    /// pointers; 16384 when not given, 0 to follow frame pointers alone
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_STACK_BYTES)))]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub profile_stack: Option<u32>,
-    /// Have programs write down what they use memory for, as often as this, such as 1s
+    pub thread_time: Option<bool>,
+    /// Request memory dumps from all programs this often, such as 1s
     #[arg(long, value_name = "TIME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_dump_interval: Option<Span>,
-    /// These dumps tell everything that programs know, not only sums
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    /// Request detailed memory dumps instead of totals
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detailed_memory_dumps: Option<bool>,
-    /// Record how long its thread has run on processors with each duration and instant, as `thread_ts` and
-    /// `thread_dur`; costs a system call per event
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    /// Write the trace to this file, to stdout (`-`) or to a connection (`tcp:HOST:PORT`). The ending of the
+    /// name selects the format: .fxt, .fxt.gz, .fxt.zst, .json, .json.gz, .pftrace. Formats other than .fxt
+    /// are converted at the end and need disk space for both files. Default: trace.fxt, or trace-1.fxt if
+    /// that exists
+    #[arg(long, short = 'o', value_name = "FILE", help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub thread_time: Option<bool>,
-    /// How long programs may take to start; who does not is named, and recorded when it does
-    #[arg(long, value_name = "TIME")]
+    pub output_file: Option<PathBuf>,
+    /// Use this format, whatever the name of the file
+    #[arg(long, value_name = "FORMAT", help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub start_timeout: Option<Span>,
-    /// How long programs may take to stop; what a late one has recorded is saved all the same
-    #[arg(long, value_name = "TIME")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stop_timeout: Option<Span>,
-    /// Leave out host, command line and the other facts about the recording
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub no_metadata: Option<bool>,
-    /// Exit with code 4 if something was lost and the command itself did not fail
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fail_on_loss: Option<bool>,
-    /// Do not complain of requested categories that recorded nothing
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub no_verify_trace: Option<bool>,
-    /// Further arguments for the command, separated by commas. May be repeated
-    #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]
-    #[serde(skip_serializing_if = "Vec::is_empty", with = "pieces")]
-    pub append_args: Vec<Pieces>,
-    /// Leave the command alone when recording ends
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub detach: Option<bool>,
-    /// Go on recording when the command has ended
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub decouple: Option<bool>,
-    /// End with the command's exit code, as is done unless this is false
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub return_child_result: Option<bool>,
-    /// Run the command as a process, as is always done
-    #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub spawn: Option<bool>,
-    /// Accepted as Fuchsia's old tool has it: a command runs in the caller's environment
-    #[arg(long, hide = true, value_name = "NAME")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub environment_name: Option<String>,
-    /// The archive as it is (FXT), as is done unless the name or the format say otherwise; Catapult if this
-    /// is false
-    #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    pub format: Option<Format>,
+    /// Write FXT (the default), or Catapult's JSON with `=false`
+    #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub binary: Option<bool>,
-    /// Compress with gzip
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    /// Compress the trace with gzip
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compress: Option<bool>,
-    /// A test specification: what to record, and what to measure of it
-    #[arg(long, value_name = "FILE")]
+    /// Write buffered data of a quiet streaming recording this often (default: 1s)
+    #[arg(long, value_name = "TIME", help_heading = "Output")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write_period: Option<Span>,
+    /// Do not record host, command line and other facts about the recording
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Output")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_metadata: Option<bool>,
+    /// Do not report requested categories without events
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Output")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_verify_trace: Option<bool>,
+    /// Exit with 4 if events were lost and the command itself succeeded
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Output")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fail_on_loss: Option<bool>,
+    /// Size of each program's buffer in MiB, or with a unit such as 64MB or 1GB (default: 4)
+    #[arg(long, value_name = "SIZE", help_heading = "Buffers")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffer_size: Option<BufferSize>,
+    /// Size of the buffers of programs of this name. May be repeated
+    #[arg(long, value_name = "NAME:SIZE", help_heading = "Buffers")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub provider_buffer_size: Vec<ProviderBufferSize>,
+    /// Select what a program does when its buffer is full: stop recording (oneshot), overwrite the oldest
+    /// events (circular), or hand data over while it records (streaming). Default: streaming into a file,
+    /// oneshot otherwise
+    #[arg(long, value_name = "MODE", value_enum, help_heading = "Buffers")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffering_mode: Option<Mode>,
+    /// Keep this much data of programs that have ended for snapshots, the newest first (default: 64MB)
+    #[arg(long, value_name = "SIZE", help_heading = "Buffers")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_ended: Option<FileSize>,
+    /// Wait this long for programs to start recording (default: 5s). Late programs are reported and join when
+    /// they are ready
+    #[arg(long, value_name = "TIME", help_heading = "Buffers")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_timeout: Option<Span>,
+    /// Wait this long for programs to stop recording (default: 5s). Data of late programs is saved from their
+    /// buffers
+    #[arg(long, value_name = "TIME", help_heading = "Buffers")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_timeout: Option<Span>,
+    /// Sample the system's metrics (categories system_metrics:*) this often (default: 100ms)
+    #[arg(long, value_name = "TIME", help_heading = "Kernel")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample_interval: Option<Span>,
+    /// Sample the stacks of running threads this many times per second, such as 99
+    #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u64).range(1..=100_000), help_heading = "Kernel")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<u64>,
+    /// Copy this many bytes of a thread's stack with each sample, to find callers without frame pointers
+    /// (default: 16384). 0 uses frame pointers only
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_STACK_BYTES)), help_heading = "Kernel")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile_stack: Option<u32>,
+    /// Append these arguments, separated by commas, to the command. May be repeated
+    #[arg(long, value_name = "ARGS", allow_hyphen_values = true, help_heading = "Commands")]
+    #[serde(skip_serializing_if = "Vec::is_empty", with = "pieces")]
+    pub append_args: Vec<Pieces>,
+    /// Leave the command running when the recording ends
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Commands")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detach: Option<bool>,
+    /// Continue recording when the command has ended
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Commands")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decouple: Option<bool>,
+    /// Exit with the command's exit code (default); with `=false` exit with 0 if the recording succeeded
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Commands")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub return_child_result: Option<bool>,
+    /// Run the command as a process, which is always done
+    #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Commands")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spawn: Option<bool>,
+    /// Accepted for compatibility: a command runs in the caller's environment
+    #[arg(long, hide = true, value_name = "NAME", help_heading = "Commands")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub environment_name: Option<String>,
+    /// Record and measure what this test specification asks for
+    #[arg(long, value_name = "FILE", help_heading = "Tests")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spec_file: Option<PathBuf>,
-    /// Where the results of the specification's measurements go, for programs
-    #[arg(long, value_name = "FILE")]
+    /// Write the results of the specification's measurements to this file
+    #[arg(long, value_name = "FILE", help_heading = "Tests")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub benchmark_results_file: Option<PathBuf>,
-    /// Name of the suite in that file
-    #[arg(long, value_name = "NAME")]
+    /// Name of the test suite in the file of results
+    #[arg(long, value_name = "NAME", help_heading = "Tests")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub test_suite: Option<String>,
-    /// A program to run and record, with its arguments
+    /// The program to run and record, with its arguments
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
@@ -250,6 +250,28 @@ mod tests {
         assert_eq!(both.command, ["app"]);
         let all = both.over(Recording::defaults());
         assert_eq!(all.stop_timeout, Recording::defaults().stop_timeout);
+    }
+
+    #[test]
+    fn options_stand_under_headings() {
+        let command = Recording::augment_args(clap::Command::new("record"));
+        let mut groups: Vec<(Option<&str>, usize)> = Vec::new();
+        for option in
+            command.get_arguments().filter(|option| !option.is_hide_set() && !option.is_positional())
+        {
+            let help = option.get_help().map(ToString::to_string).unwrap_or_default();
+            assert!(!help.is_empty(), "{option:?}");
+            let heading = option.get_help_heading();
+            match groups.last_mut() {
+                Some((last, count)) if *last == heading => *count += 1,
+                _ => groups.push((heading, 1)),
+            }
+        }
+        let headings: Vec<Option<&str>> = groups.iter().map(|(heading, _)| *heading).collect();
+        let expected =
+            [None, Some("Output"), Some("Buffers"), Some("Kernel"), Some("Commands"), Some("Tests")];
+        assert_eq!(headings, expected, "each group is in one place");
+        assert_eq!(groups.iter().map(|(_, count)| count).sum::<usize>(), 31, "{groups:?}");
     }
 
     //= docs/recording.md#buffering-modes
