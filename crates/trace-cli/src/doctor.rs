@@ -67,13 +67,13 @@ fn text(findings: &[Finding]) -> String {
     let mut text = String::new();
     for finding in findings {
         let mark = match (finding.works, finding.is_optional) {
-            (true, _) => console::style("works   ").green(),
-            (false, true) => console::style("does not").yellow(),
-            (false, false) => console::style("does not").red().bold(),
+            (true, _) => console::style("OK  ").green(),
+            (false, true) => console::style("WARN").yellow(),
+            (false, false) => console::style("FAIL").red().bold(),
         };
         text.push_str(&format!("{mark}  {:<width$}  {}\n", finding.capability, Shown(&finding.detail)));
         if let Some(fix) = &finding.fix {
-            text.push_str(&format!("          {:<width$}  fix: {}\n", "", Shown(fix)));
+            text.push_str(&format!("      {:<width$}  fix: {}\n", "", Shown(fix)));
         }
     }
     text
@@ -103,10 +103,10 @@ mod tests {
             Finding::fails("process descriptors", "not there", None),
         ];
         insta::assert_snapshot!(text(&findings), @r"
-        works     clock                tsc
-        does not  kernel events        may not be used
-                                       fix: sudo trace ktrace
-        does not  process descriptors  not there
+        OK    clock                tsc
+        WARN  kernel events        may not be used
+                                   fix: sudo trace ktrace
+        FAIL  process descriptors  not there
         ");
     }
 }

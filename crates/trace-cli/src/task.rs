@@ -318,7 +318,7 @@ fn text(status: &TaskStatus) -> String {
     let remaining =
         status.remaining_ns.map_or_else(|| "infinite".to_owned(), |ns| format!("{} seconds", seconds(ns)));
     let categories = match options.requested_categories.as_slice() {
-        [] => "None".to_owned(),
+        [] => "all".to_owned(),
         list => Shown(&list.join(",")).to_string(),
     };
     let mut text = format!(
@@ -334,7 +334,7 @@ fn text(status: &TaskStatus) -> String {
         seconds(status.elapsed_ns),
     );
     if options.triggers.is_empty() {
-        text.push_str("Triggers: None\n");
+        text.push_str("Triggers: none\n");
     } else {
         text.push_str("Triggers:\n");
         for trigger in &options.triggers {

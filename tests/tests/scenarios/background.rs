@@ -50,10 +50,10 @@ fn a_recording_outlives_whoever_started_it() {
     assert!(text(&output.stdout).starts_with(&expected), "{output:?}");
     assert!(
         text(&output.stdout)
-            .contains("Remaining Duration: infinite\nCategories: emit,nothing\nTriggers: None\n")
+            .contains("Remaining Duration: infinite\nCategories: emit,nothing\nTriggers: none\n")
     );
     // It is seen by name, and nobody else can record meanwhile.
-    fails(&sandbox, &["start"], "unable to start trace: the recording before is still being written");
+    fails(&sandbox, &["start"], "unable to start trace: already recording; trace status shows");
     fails(&sandbox, &["record", "-o", "other.fxt", "--duration", "1"], "the trace manager is in use by");
     let mut emit = sandbox.spawn_recorded("emit", &["2", "7", "--wait"]);
     emit.line();

@@ -124,8 +124,7 @@ fn the_doctor_tries_everything_and_says_what_helps() {
     let output = sandbox.trace(["doctor", "--no-self-trace"]);
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stdout);
-    let expected =
-        format!("does not  runtime directory    {}: has mode 0777", sandbox.runtime_dir().display());
+    let expected = format!("FAIL  runtime directory    {}: has mode 0777", sandbox.runtime_dir().display());
     assert!(said.contains(&expected), "{said}");
     assert!(said.contains("fix: export TRACE_RUNTIME_DIR="), "{said}");
 }

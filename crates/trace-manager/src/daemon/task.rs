@@ -138,11 +138,14 @@ impl Tasks {
             wanted.answers.push((asker, TaskResponse::Start(Err(failure(error, reason)))));
             None
         };
-        if self.current.is_some() {
-            return refuse(
-                TaskError::AlreadyStarted,
-                "the recording before is still being written".to_owned(),
-            );
+        if let Some(current) = &self.current {
+            let reason = match current.phase {
+                Phase::Starting(_) | Phase::Recording => {
+                    "already recording; trace status shows the recording, trace stop ends it"
+                }
+                Phase::Ending => "the recording before is still being written",
+            };
+            return refuse(TaskError::AlreadyStarted, reason.to_owned());
         }
         let (spool, output, written) = match Spool::start(file, options.file.clone()) {
             Ok(spool) => spool,
