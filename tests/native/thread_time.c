@@ -8,6 +8,8 @@
 
 // How long a duration keeps a processor busy, in nanoseconds.
 #define BUSY 5000000
+// How many durations a round has that do nothing.
+#define SHORT 50
 
 static uint64_t thread_time(void) {
   struct timespec time;
@@ -40,6 +42,9 @@ int main(void) {
     }
     TRACE_DURATION_BEGIN("time", "pair");
     TRACE_DURATION_END("time", "pair");
+    for (int number = 0; number < SHORT; ++number) {
+      TRACE_DURATION("time", "short");
+    }
     TRACE_INSTANT("time", "around", TRACE_SCOPE_THREAD, "time", TA_UINT64(thread_time()));
   }
   TRACE_COUNTER("time", "none", 1, "value", TA_INT32(1));

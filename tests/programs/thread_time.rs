@@ -8,6 +8,8 @@ use trace_provider::{Scope, TraceProvider, counter, duration, duration_begin, du
 
 /// How long a duration keeps a processor busy, in nanoseconds.
 const BUSY: u64 = 5_000_000;
+/// How many durations a round has that do nothing.
+const SHORT: usize = 50;
 
 fn thread_time() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
@@ -41,6 +43,9 @@ fn main() {
         }
         duration_begin!("time", "pair");
         duration_end!("time", "pair");
+        for _ in 0..SHORT {
+            duration!("time", "short");
+        }
         instant!("time", "around", Scope::Thread, "time" => thread_time());
     }
     counter!("time", "none", 1, "value" => 1);

@@ -98,6 +98,16 @@ pub(crate) fn begin() -> u64 {
     block::current().stamp()
 }
 
+/// The thread's time at an event that ends a duration; none for other events and in recordings without times.
+///
+/// It is read before the timestamp of the end, and that of a begin behind its timestamp: a handler between
+/// the two then makes the duration longer, and never its processor time longer than the duration.
+#[inline]
+pub(crate) fn end(event_type: EventType) -> Option<u64> {
+    let is_end = matches!(event_type, EventType::DurationComplete | EventType::DurationEnd);
+    (is_wanted() && is_end).then(sys::thread_time)
+}
+
 /// The times of one event.
 pub(crate) struct ThreadTimes {
     values: [u64; 2],
@@ -107,8 +117,13 @@ pub(crate) struct ThreadTimes {
 impl ThreadTimes {
     /// Of an event of the calling thread with so many arguments of its own. None where the event is of a kind
     /// that has none, or has no room for them.
-    pub fn of(begins: &Begins, event_type: EventType, start: Option<u64>, arguments: usize) -> Option<Self> {
-        let now = sys::thread_time();
+    pub fn of(
+        begins: &Begins,
+        event_type: EventType,
+        start: Option<u64>,
+        now: u64,
+        arguments: usize,
+    ) -> Option<Self> {
         let (values, count) = match (event_type, start) {
             (EventType::DurationComplete, Some(start)) => {
                 let then = begins.take(start)?;
@@ -194,7 +209,7 @@ mod tests {
     fn an_event_that_is_full_has_no_times() {
         let begins = Begins::new();
         let count = |event_type, start, arguments| {
-            ThreadTimes::of(&begins, event_type, start, arguments).map_or(0, |times| times.count)
+            ThreadTimes::of(&begins, event_type, start, 7, arguments).map_or(0, |times| times.count)
         };
         assert_eq!(count(EventType::Instant, None, 14), 1);
         assert_eq!(count(EventType::Instant, None, 15), 0);

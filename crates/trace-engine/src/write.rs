@@ -17,7 +17,8 @@ use crate::raw::{self, ThreadPlace};
 use crate::record_writer::RecordWriter;
 use crate::site::{FAST, ON, Site};
 use crate::sync::{Ordering, compiler_fence, fence};
-use crate::thread_time::{NamedTimes, ThreadTimes};
+use crate::sys;
+use crate::thread_time::{self, NamedTimes, ThreadTimes};
 use trace_format::buffer::MAX_BUFFERED_RECORD_BYTES;
 use trace_format::event::{self, EventType};
 use trace_format::record::MAX_RECORD_WORDS;
@@ -144,9 +145,10 @@ pub fn stamp() -> u64 {
 #[cold]
 #[inline(never)]
 fn write_slowly<V: Values>(site: &Site, event: Event, values: &V, at: Option<u64>) {
+    let ended = thread_time::end(event.event_type);
     with_place(site, at, |place, now| {
         let strings = place.strings(site);
-        let times = place.thread_times(&event, values.count());
+        let times = place.thread_times(&event, ended, values.count());
         let mut words = event.words(values) + strings.inline_words + place.thread_words();
         let mut arguments = values.count();
         if let Some(times) = &times {
@@ -294,14 +296,25 @@ impl<'a> Place<'a> {
 
     /// The thread's processor time at an event, if the recording asks for it.
     #[inline]
-    fn thread_times(&self, event: &Event, arguments: usize) -> Option<NamedTimes<'static>> {
-        if self.context.config.thread_time { self.find_thread_times(event, arguments) } else { None }
+    fn thread_times(
+        &self,
+        event: &Event,
+        ended: Option<u64>,
+        arguments: usize,
+    ) -> Option<NamedTimes<'static>> {
+        if self.context.config.thread_time { self.find_thread_times(event, ended, arguments) } else { None }
     }
 
     #[cold]
     #[inline(never)]
-    fn find_thread_times(&self, event: &Event, arguments: usize) -> Option<NamedTimes<'static>> {
-        let times = ThreadTimes::of(&self.block.begins, event.event_type, event.start, arguments)?;
+    fn find_thread_times(
+        &self,
+        event: &Event,
+        ended: Option<u64>,
+        arguments: usize,
+    ) -> Option<NamedTimes<'static>> {
+        let now = ended.unwrap_or_else(sys::thread_time);
+        let times = ThreadTimes::of(&self.block.begins, event.event_type, event.start, now, arguments)?;
         Some(times.named(|text| self.context.intern(text)))
     }
 
