@@ -245,3 +245,30 @@ fn the_reader_for_cxx_hands_out_the_same_records() {
     }
     assert!(files > 120, "{files} files");
 }
+
+/// What a reader hands out does not depend on how many words it gets at a time.
+#[test]
+fn the_reader_for_cxx_hands_out_the_same_records_of_any_chunks() {
+    let test = "the_reader_for_cxx_hands_out_the_same_records_of_any_chunks";
+    if !native::has_compilers(test) {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let program = sandbox.file("dump");
+    native::program("g++", &["dump.cc"], &["-std=c++17", "-O1"], &program);
+    let path = sandbox.file("trace.fxt");
+    let dump = |words: &str| {
+        let output = Command::new(&program).arg(&path).arg(words).output().expect("it runs");
+        native::check(words, &output);
+        output.stdout
+    };
+    for file in trace_tests::corpus::files() {
+        fs::write(&path, &file.bytes).expect("a file");
+        let whole = dump("1000000000");
+        for words in ["1", "3", "100"] {
+            let found = dump(words);
+            let [found, whole] = [&found, &whole].map(|text| String::from_utf8_lossy(text));
+            assert_eq!(found, whole, "{} by {words}", file.name);
+        }
+    }
+}

@@ -91,6 +91,12 @@ class TraceReader {
       const bool is_odd = outcome == Outcome::kUnknown || outcome == Outcome::kMalformed || record.remaining_words() > 0;
       if (is_odd && start.current_ >= trusted_to) {
         const Search search = FindPlace(start, 0, StepBytes(any_byte), any_byte, is_end);
+        if (!search.is_found && !is_end && search.bytes < size * sizeof(uint64_t)) {
+          // There may be such a place inside of this record. More words than the chunk has decide that.
+          chunk = start;
+          pending_.reset();
+          return true;
+        }
         trusted_to = start.current_ + search.bytes;
         if (search.is_found && !LeadsTo(start, search.bytes)) {
           pending_.reset();
