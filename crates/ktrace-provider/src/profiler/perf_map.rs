@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use trace_format::function::MAX_FUNCTION_BYTES;
 
@@ -14,12 +16,47 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 const MAX_READ_BYTES: u64 = 64 << 20;
 /// What is read of it at a time.
 const CHUNK_BYTES: usize = 1 << 20;
+/// How long one look may take. More of the file is read at the next.
+const MAX_LOOK: Duration = Duration::from_millis(100);
 /// Longer lines are no functions.
 const MAX_LINE_BYTES: usize = 64 << 10;
 
+/// What the functions of all files may take of memory.
+const MAX_FUNCTION_MEMORY: u64 = 128 << 20;
+/// What a function takes beside its name.
+const FUNCTION_MEMORY: u64 = 96;
+
 /// The files of all processes.
-#[derive(Debug, Default)]
-pub struct PerfMaps(HashMap<u32, State>);
+#[derive(Debug)]
+pub struct PerfMaps {
+    states: HashMap<u32, State>,
+    room: Room,
+}
+
+/// Memory that is left for the functions of all files, in bytes.
+#[derive(Clone, Debug)]
+struct Room(Arc<AtomicU64>);
+
+impl Room {
+    fn new(bytes: u64) -> Self {
+        Self(Arc::new(AtomicU64::new(bytes)))
+    }
+
+    /// Takes room for a function, if it is there.
+    fn take(&self, name: &[u8]) -> bool {
+        let bytes = Self::bytes(name);
+        let left = self.0.load(Ordering::Relaxed).checked_sub(bytes);
+        left.inspect(|left| self.0.store(*left, Ordering::Relaxed)).is_some()
+    }
+
+    fn give_back(&self, name: &[u8]) {
+        self.0.fetch_add(Self::bytes(name), Ordering::Relaxed);
+    }
+
+    fn bytes(name: &[u8]) -> u64 {
+        FUNCTION_MEMORY + name.len() as u64
+    }
+}
 
 #[derive(Debug)]
 enum State {
@@ -38,17 +75,28 @@ pub struct PerfMap {
 }
 
 /// Functions by where they begin, with their length and name; none overlap.
-#[derive(Debug, Default)]
-struct Compiled(BTreeMap<u64, (u64, Box<[u8]>)>);
+#[derive(Debug)]
+struct Compiled {
+    functions: BTreeMap<u64, (u64, Box<[u8]>)>,
+    room: Room,
+    /// Whether there was no room for one.
+    is_full: bool,
+}
+
+impl Default for PerfMaps {
+    fn default() -> Self {
+        Self { states: HashMap::new(), room: Room::new(MAX_FUNCTION_MEMORY) }
+    }
+}
 
 impl PerfMaps {
     /// The file of a process, if it has one.
     pub fn of(&mut self, process: u32) -> Option<&mut PerfMap> {
         let open = || {
-            let found = PerfMap::open(process);
+            let found = PerfMap::open(process, &self.room);
             found.map_or_else(|| State::Absent(Instant::now()), |map| State::Open(Box::new(map)))
         };
-        let state = self.0.entry(process).or_insert_with(open);
+        let state = self.states.entry(process).or_insert_with(open);
         if let State::Absent(looked) = state
             && looked.elapsed() >= RETRY_INTERVAL
         {
@@ -62,14 +110,14 @@ impl PerfMaps {
 
     /// Forgets a process.
     pub fn remove(&mut self, process: u32) {
-        self.0.remove(&process);
+        self.states.remove(&process);
     }
 }
 
 impl PerfMap {
     /// Opens the file of a process: in its own root, under the number that it has for itself. It counts only
     /// if it belongs to the process's user or to root.
-    fn open(process: u32) -> Option<Self> {
+    fn open(process: u32, room: &Room) -> Option<Self> {
         let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
         let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
         let own = numbers.and_then(|numbers| numbers.split_whitespace().next_back()?.parse().ok());
@@ -79,7 +127,7 @@ impl PerfMap {
         // Of a process that has ended meanwhile.
         let outside = format!("/tmp/perf-{process}.map");
         let found = [inside, outside].into_iter().find_map(|path| Self::open_file(Path::new(&path), user));
-        found.map(Self::new)
+        found.map(|file| Self::new(file, room.clone()))
     }
 
     fn open_file(path: &Path, user: u32) -> Option<File> {
@@ -90,14 +138,14 @@ impl PerfMap {
         (metadata.is_file() && (metadata.uid() == user || metadata.uid() == 0)).then_some(file)
     }
 
-    fn new(file: File) -> Self {
-        Self { file, read: 0, rest: Vec::new(), functions: Compiled::default() }
+    fn new(file: File, room: Room) -> Self {
+        Self { file, read: 0, rest: Vec::new(), functions: Compiled::new(room) }
     }
 
     /// Reads what was added; false if it was nothing.
     pub fn read_on(&mut self) -> bool {
-        let before = self.read;
-        while self.read < MAX_READ_BYTES {
+        let (before, began) = (self.read, Instant::now());
+        while self.read < MAX_READ_BYTES && !self.functions.is_full {
             let mut chunk = vec![0; CHUNK_BYTES];
             let count = self.file.read_at(&mut chunk, self.read).unwrap_or(0);
             if count == 0 {
@@ -112,6 +160,9 @@ impl PerfMap {
             if self.rest.len() > MAX_LINE_BYTES {
                 self.rest.clear();
             }
+            if began.elapsed() >= MAX_LOOK {
+                break;
+            }
         }
         self.read > before
     }
@@ -123,23 +174,36 @@ impl PerfMap {
 }
 
 impl Compiled {
+    fn new(room: Room) -> Self {
+        Self { functions: BTreeMap::new(), room, is_full: false }
+    }
+
     /// Takes a line: `START LENGTH NAME`, with numbers in hexadecimal. What was there before is gone.
     fn extend(&mut self, line: &[u8]) {
         let Some((start, length, name)) = parse(line) else {
             return;
         };
         let end = start.saturating_add(length);
-        let known = self.0.range(..end).rev();
+        let known = self.functions.range(..end).rev();
         let overlapped = known.take_while(|(other, (length, _))| other.saturating_add(*length) > start);
         for start in overlapped.map(|(start, _)| *start).collect::<Vec<_>>() {
-            self.0.remove(&start);
+            self.functions.remove(&start).inspect(|(_, name)| self.room.give_back(name));
         }
-        self.0.insert(start, (length, name.into()));
+        self.is_full |= !self.room.take(name);
+        if !self.is_full {
+            self.functions.insert(start, (length, name.into()));
+        }
     }
 
     fn find(&self, address: u64) -> Option<(u64, u64, &[u8])> {
-        let (start, (length, name)) = self.0.range(..=address).next_back()?;
+        let (start, (length, name)) = self.functions.range(..=address).next_back()?;
         (address - start < *length).then_some((*start, *length, &**name))
+    }
+}
+
+impl Drop for Compiled {
+    fn drop(&mut self) {
+        self.functions.values().for_each(|(_, name)| self.room.give_back(name));
     }
 }
 
@@ -166,7 +230,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("map-{}", std::process::id()));
         let mut writer = File::create(&path).unwrap();
         let user = rustix::process::geteuid().as_raw();
-        let mut map = PerfMap::new(PerfMap::open_file(&path, user).unwrap());
+        let mut map = PerfMap::new(PerfMap::open_file(&path, user).unwrap(), Room::new(MAX_FUNCTION_MEMORY));
         assert!(!map.read_on());
         writer.write_all(b"7f0000001000 40 LazyCompile:~add /a b.js:1\n0x7f0000002000 0x10 ja").unwrap();
         assert!(map.read_on());
@@ -206,18 +270,39 @@ mod tests {
         fs::remove_dir_all(directory).unwrap();
     }
 
+    //= docs/kernel.md#functions-without-a-file
+    #[test]
+    fn the_functions_of_all_maps_have_bounded_memory() {
+        let path = std::env::temp_dir().join(format!("large-map-{}", std::process::id()));
+        let lines = (1..=100_u64).map(|at| format!("{:x} 10 f\n", at << 4)).collect::<String>();
+        fs::write(&path, lines).unwrap();
+        let user = rustix::process::geteuid().as_raw();
+        let room = Room::new(150 * (FUNCTION_MEMORY + 1));
+        let read = || {
+            let mut map = PerfMap::new(PerfMap::open_file(&path, user).unwrap(), room.clone());
+            assert!(map.read_on());
+            map
+        };
+        let [first, second] = [read(), read()];
+        let count = |map: &PerfMap| (1..=100).filter(|at| map.find(at << 4).is_some()).count();
+        assert_eq!([count(&first), count(&second)], [100, 50]);
+        drop(first);
+        assert_eq!(count(&read()), 100, "what a process had is free again");
+        fs::remove_file(path).unwrap();
+    }
+
     proptest! {
         #[test]
         fn any_lines_are_read_without_harm(
             lines in proptest::collection::vec("(0x)?[0-9a-g]{0,17} [0-9a-f]{0,17} ?.{0,20}|.{0,40}", 0..50),
             address: u64,
         ) {
-            let mut functions = Compiled::default();
+            let mut functions = Compiled::new(Room::new(MAX_FUNCTION_MEMORY));
             lines.iter().for_each(|line| functions.extend(line.as_bytes()));
             if let Some((start, length, _)) = functions.find(address) {
                 prop_assert!(start <= address && address - start < length);
             }
-            let places: Vec<_> = functions.0.iter().map(|(start, (length, _))| (*start, *length)).collect();
+            let places: Vec<_> = functions.functions.iter().map(|(start, (length, _))| (*start, *length)).collect();
             prop_assert!(places.windows(2).all(|pair| pair[0].0.saturating_add(pair[0].1) <= pair[1].0));
         }
     }
