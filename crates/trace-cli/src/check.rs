@@ -28,7 +28,7 @@ pub fn run(options: &Check) -> Result<u8, Failure> {
     let report = check(archive, limits, &disorder);
     bar.finish_and_clear();
     let mut report = report.map_err(|error| unreadable(format!("{name}: {}", problem(&error))))?;
-    report.problems.extend(import.undecodable());
+    report.problems.extend(import.problems());
     let counted = |kind: &&str| !options.allow.iter().any(|allowed| allowed == kind);
     let has_problems = report.problems.iter().any(|problem| counted(&problem.kind));
     let text = match options.json {

@@ -15,7 +15,7 @@ use trace_convert::import::{ImportError, ftrace, json, perfetto};
 use trace_convert::{ConvertError, Summary};
 use trace_format::metadata::MAGIC_WORD;
 use trace_format::units::{Offset, ProviderId};
-use trace_reader::check::{Finding, Problem, UNDECODABLE};
+use trace_reader::check::{Finding, Problem, TRUNCATED, UNDECODABLE};
 use trace_reader::{Disorder, FileKind, Plain, ReadError};
 
 /// So much of an input shows what it is.
@@ -138,9 +138,15 @@ pub fn stopped(path: &Path, error: &(dyn Error + 'static), result: &str) -> Fail
 }
 
 impl ImportReport {
-    /// What could not be decoded, as a problem of the trace.
+    /// What could not be decoded, and that the input is cut off, as problems of the trace.
     //= docs/check.md#problems
-    pub fn undecodable(&self) -> Option<Problem> {
+    pub fn problems(&self) -> Vec<Problem> {
+        let is_cut_off = self.0.get().is_some_and(|summary| summary.is_cut_off);
+        let truncated = Problem { kind: TRUNCATED, count: 1, first: Vec::new() };
+        self.undecodable().into_iter().chain(is_cut_off.then_some(truncated)).collect()
+    }
+
+    fn undecodable(&self) -> Option<Problem> {
         let summary = self.0.get().filter(|summary| summary.unread > 0)?;
         let first = summary.first_unread.iter().map(|unread| Finding {
             offset: Offset(unread.offset),

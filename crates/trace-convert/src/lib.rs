@@ -59,6 +59,8 @@ pub struct Summary {
     pub unread: u64,
     /// The first of these.
     pub first_unread: Vec<Unread>,
+    /// Whether the input ends too early, which its format allows for.
+    pub is_cut_off: bool,
     /// Why the rest of the input was not read. The result is whole, and has what came before.
     pub stopped: Option<Stopped>,
 }

@@ -438,6 +438,9 @@ fn has_sample(arguments: &Arguments<'_>) -> bool {
 /// report.
 pub const UNDECODABLE: &str = "undecodable";
 
+/// The trace ends too early.
+pub const TRUNCATED: &str = "truncated";
+
 /// What is told and is no problem.
 //= docs/check.md#remarks
 pub const REMARKS: [&str; 2] = [CROSSING, "no-rate"];
@@ -464,7 +467,7 @@ pub const KINDS: [&str; 34] = [
     "tables-full",
     "time-out-of-range",
     "time-outlier",
-    "truncated",
+    TRUNCATED,
     "unbalanced",
     UNDECODABLE,
     "undefined-string",

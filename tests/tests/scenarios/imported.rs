@@ -273,6 +273,8 @@ fn perfetto_sees_in_unusual_json_what_it_sees_in_the_original() {
 /// All that could be read of a malformed trace is written, and the exit code says that it was not all.
 //= docs/import.md#json
 //= docs/import.md#what-is-no-json
+//= docs/import.md#what-is-cut-off
+//= docs/check.md#problems
 #[test]
 fn what_could_be_read_of_malformed_json_is_written() {
     let sandbox = Sandbox::new();
@@ -318,8 +320,10 @@ fn what_could_be_read_of_malformed_json_is_written() {
             }
             std::fs::remove_file(sandbox.file(output)).unwrap();
         }
-        let checked = sandbox.trace(["check", "bad.json"]).status.code();
-        assert_eq!(checked, Some(if std::ptr::eq(text, &stops) { 2 } else { code }), "{text}");
+        let checked = sandbox.trace(["check", "bad.json"]);
+        assert_eq!(checked.status.code(), Some(if std::ptr::eq(text, &stops) { 2 } else { 1 }), "{text}");
+        let has_problem = String::from_utf8_lossy(&checked.stdout).contains("\ntruncated: 1\n");
+        assert_eq!(has_problem, std::ptr::eq(text, &cut), "{checked:?}");
     }
 }
 

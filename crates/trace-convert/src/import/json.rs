@@ -11,8 +11,8 @@ mod other_files;
 mod plain;
 mod system;
 
+use super::ImportError;
 use super::writer::Writer;
-use super::{CUT_OFF, ImportError};
 use crate::Summary;
 use document::{Document, Stop};
 use entry::Importer;
@@ -31,7 +31,7 @@ pub fn import(input: impl Read, output: impl Write) -> Result<Summary, ImportErr
     // They were read before.
     let _ = importer.end();
     if is_cut_off {
-        importer.writer.warn_first(CUT_OFF);
+        importer.writer.cut_off();
     }
     let has_any = importer.has_any;
     let summary = importer.writer.finish().map_err(ImportError::Write)?;

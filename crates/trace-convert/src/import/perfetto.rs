@@ -10,10 +10,10 @@ mod sequence;
 mod tracks;
 mod wire;
 
+use super::ImportError;
 use super::room::{ENTRY_BYTES, Room};
 use super::waiting::Waiting;
 use super::writer::{Writer, thread_ref};
-use super::{CUT_OFF, ImportError};
 use crate::Summary;
 use crate::perfetto::messages::{
     AndroidLogPacket, CLOCK_MONOTONIC, CLOCK_REALTIME, ProcessDescriptor, ProcessTree,
@@ -93,7 +93,7 @@ pub fn import(input: impl Read, output: impl Write) -> Result<Summary, ImportErr
                 }
             }
             Ok(Packet::CutOff) => {
-                importer.kernel.writer.warn(CUT_OFF);
+                importer.kernel.writer.cut_off();
                 break Ok(());
             }
             Ok(Packet::End) => break Ok(()),

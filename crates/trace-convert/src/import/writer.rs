@@ -1,5 +1,6 @@
 //! Writes an archive: one provider, with a table of strings.
 
+use super::CUT_OFF;
 use super::timeline::{Fate, Timeline};
 use crate::{Summary, Unread};
 use foldhash::{HashMap, HashMapExt};
@@ -74,6 +75,7 @@ pub(super) struct Writer<W> {
     first_warnings: Vec<String>,
     unread: u64,
     first_unread: Vec<Unread>,
+    is_cut_off: bool,
     /// Why something could not be written between.
     error: Option<io::Error>,
 }
@@ -93,6 +95,7 @@ impl<W: Write> Writer<W> {
             first_warnings: Vec::new(),
             unread: 0,
             first_unread: Vec::new(),
+            is_cut_off: false,
             error: None,
         };
         writer.bytes.word(MAGIC_WORD);
@@ -150,11 +153,12 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// The same with something that is told before the others.
-    pub fn warn_first(&mut self, what: impl Into<String>) {
+    /// Remarks, before everything else, that the input ends too early.
+    pub fn cut_off(&mut self) {
+        self.is_cut_off = true;
         self.warnings += 1;
         self.first_warnings.truncate(MAX_WARNINGS - 1);
-        self.first_warnings.insert(0, what.into());
+        self.first_warnings.insert(0, CUT_OFF.to_owned());
     }
 
     /// Remarks something that is not well-formed.
@@ -213,6 +217,7 @@ impl<W: Write> Writer<W> {
             first_warnings: self.first_warnings,
             unread: self.unread,
             first_unread: self.first_unread,
+            is_cut_off: self.is_cut_off,
             stopped: None,
         })
     }

@@ -216,7 +216,7 @@ fn what_is_compressed_damaged_or_cut_off_is_told() {
     assert_eq!(lines(&archive), [r#"0.000000010 instant 0/0 "a,b" "inner" scope=global"#]);
     assert_eq!(summary.skipped, [("packets that cannot be decoded".to_owned(), 1)]);
     assert_eq!(summary.warnings, 2);
-    assert_eq!(summary.first_warnings[1], "the file is cut off");
+    assert_eq!((&*summary.first_warnings[0], summary.is_cut_off), ("the file is cut off", true));
 
     let error = import(&[0x0a, 0, 0x13][..], &mut Vec::new()).unwrap_err();
     assert_eq!(error.to_string(), "byte 2: expected a packet");
