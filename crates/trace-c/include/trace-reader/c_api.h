@@ -13,6 +13,8 @@
 //   if (trace_reader_get_error(reader) != NULL) { ... }
 //   trace_reader_close(reader);
 //
+// No pointer may be NULL unless a comment allows it.
+//
 // A reader is used by one thread at a time; different readers are independent of each other. Damage does not
 // stop a reader: it reports the stretch as a record of kind TRACE_READER_DAMAGE and reads on behind it.
 // Memory is bounded whatever the input holds: 24 MiB of definitions and names, 1 MiB of a single record.
