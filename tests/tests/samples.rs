@@ -193,7 +193,7 @@ const SAMPLES: [Sample; 26] = [
         name: "perfetto_json__json_incomplete.json",
         records: 5,
         events: 1,
-        problems: &[],
+        problems: &[("truncated", 1)],
         left_out: &[],
         rows: [1, 0, 0, 0, 1, 0, 0, 0],
     },
@@ -340,6 +340,8 @@ fn every_command_reads_every_sample() {
             let written = fs::read(sandbox.file(output)).unwrap();
             serde_json::from_slice::<Value>(&written).expect(name);
         }
+        // What is made of a file that is cut off is whole.
+        let problems: Vec<_> = problems.into_iter().filter(|(kind, _)| kind != "truncated").collect();
         assert_eq!(checked(&sandbox, "out.fxt"), (records, events, problems), "{name}");
         // What has no place in an archive is lost, and an error if it must not be.
         let strict = sandbox.trace(["convert", "--strict", path, "strict.fxt"]);

@@ -141,11 +141,61 @@ fn values_without_a_meaning_are_refused() {
         native::check(compiler, &compile(compiler, &function(taken), &["-std=c++17"]));
     }
     for compiler in native::C {
-        let body = "TRACE_INSTANT(\"c\", \"n\", TRACE_SCOPE_THREAD, \"v\", 1);";
-        assert!(
-            !compile(compiler, &function(body), &["-std=c11"]).status.success(),
-            "{compiler} takes {body}"
-        );
+        let sandbox = Sandbox::new();
+        let path = sandbox.file("text.c");
+        for body in [
+            "int count = 1; TRACE_INSTANT(\"c\", \"n\", TRACE_SCOPE_THREAD, \"count\", count);",
+            "TRACE_INSTANT(\"c\", \"n\", TRACE_SCOPE_THREAD, \"a\", TA_INT32(1), \"b\", 2);",
+            "TRACE_DURATION(\"c\", \"n\", \"text\", \"text\");",
+            "TRACE_COUNTER(\"c\", \"n\", 1, \"v\", 1.5);",
+            "TRACE_FLOW_BEGIN(\"c\", \"n\", 1, \"v\", NULL);",
+        ] {
+            fs::write(&path, function(body)).expect("a file");
+            // As most programs are compiled: without any option that makes an error of a warning.
+            for flags in [&[][..], &["-DNTRACE"]] {
+                let output = compiled::compile(compiler, flags, &path, None);
+                assert!(!output.status.success(), "{compiler} {flags:?} takes {body}");
+            }
+        }
+        let taken =
+            "TRACE_INSTANT(\"c\", \"n\", TRACE_SCOPE_THREAD, \"a\", TA_INT32(1), \"b\", TA_STRING(\"t\"));";
+        fs::write(&path, function(taken)).expect("a file");
+        native::check(compiler, &compiled::compile(compiler, &[], &path, None));
+    }
+}
+
+/// Arrays of arguments for the functions of `context.h`, in both languages; and a name of older programs.
+#[test]
+fn arguments_are_declared_in_both_languages() {
+    if !native::has_compilers("arguments_are_declared_in_both_languages") {
+        return;
+    }
+    let body = "trace_context_t* context = NULL;\n\
+                TRACE_DECLARE_ARGS(context, args, \"n\", TA_INT32(1), \"s\", TA_STRING(\"x\"));\n\
+                TRACE_COMPLETE_ARGS(context, args, TRACE_NUM_ARGS(args));\n\
+                TRACE_DECLARE_ARGS(context, none);\n\
+                TRACE_COMPLETE_ARGS(context, none, TRACE_NUM_ARGS(none));\n\
+                trace_provider_packet_t packet = {TRACE_PROVIDER_STARTED, {1}, 2, 3};\n\
+                if (packet.reserved != packet.data16) return;";
+    let includes = "#include <lib/trace-engine/context.h>\n#include <lib/trace-provider/provider.h>\n";
+    for (compiler, standard) in standards() {
+        let text = format!("{includes}{}", function(body));
+        native::check(&format!("{compiler} {standard}"), &compile(compiler, &text, &[standard]));
+    }
+}
+
+#[test]
+fn an_old_language_is_one_error() {
+    if !native::has_compilers("an_old_language_is_one_error") {
+        return;
+    }
+    for compiler in native::CXX {
+        let output = compile(compiler, "#include <lib/trace/event.h>", &["-std=c++14"]);
+        assert!(!output.status.success(), "{compiler}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        let errors: Vec<&str> = said.lines().filter(|line| line.contains("error: ")).collect();
+        assert_eq!(errors.len(), 1, "{compiler}: {said}");
+        assert!(errors[0].contains("need C++17 or newer: compile with -std=c++17"), "{compiler}: {said}");
     }
 }
 

@@ -27,7 +27,11 @@ typedef struct trace_provider trace_provider_t;
 // Packets of the FIFO between provider and manager, for programs that speak to it themselves.
 typedef struct trace_provider_packet {
   uint16_t request;
-  uint16_t data16;
+  union {
+    uint16_t data16;
+    // Its name in older programs.
+    uint16_t reserved;
+  };
   uint32_t data32;
   uint64_t data64;
 } trace_provider_packet_t;

@@ -5,6 +5,10 @@
 #ifndef LIB_TRACE_EVENT_H_
 #define LIB_TRACE_EVENT_H_
 
+#include <lib/trace/internal/language.h>
+
+#ifndef TRACE_INTERNAL_OLD_LANGUAGE
+
 #include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,5 +23,7 @@
 #include <zircon/syscalls.h>
 #include <zircon/syscalls/object.h>
 #include <zircon/types.h>
+
+#endif  // TRACE_INTERNAL_OLD_LANGUAGE
 
 #endif  // LIB_TRACE_EVENT_H_

@@ -84,7 +84,9 @@ template <typename V>
 TRACE_INTERNAL_INLINE void trace_internal_declare_args(trace_arg_t* args, const char* const* names, const V& held, size_t) {
   trace_arg_value_t values[V::count + 1];
   held.Fill(values);
-  trace_internal_declare_args(args, names, values, V::count);
+  // As a pointer: an array would be taken for another list of values.
+  const trace_arg_value_t* const first = values;
+  trace_internal_declare_args(args, names, first, V::count);
 }
 #endif
 

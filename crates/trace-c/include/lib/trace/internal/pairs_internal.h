@@ -46,23 +46,31 @@
 #define TRACE_INTERNAL_NAMES_14(name, value, ...) (name), TRACE_INTERNAL_NAMES_13(__VA_ARGS__)
 #define TRACE_INTERNAL_NAMES_15(name, value, ...) (name), TRACE_INTERNAL_NAMES_14(__VA_ARGS__)
 
+// In C a value is a trace_arg_value_t. Another type has to be an error: in an initializer a number would
+// become the first member of the structure, and the values behind it the next ones.
+#ifdef __cplusplus
+#define TRACE_INTERNAL_VALUE(value) (value)
+#else
+#define TRACE_INTERNAL_VALUE(value) (1 ? (value) : *(const volatile trace_arg_value_t*)NULL)
+#endif
+
 // The values, each with a comma in front of it.
 #define TRACE_INTERNAL_VALUES_0(...)
-#define TRACE_INTERNAL_VALUES_1(name, value, ...) , (value) TRACE_INTERNAL_VALUES_0(__VA_ARGS__)
-#define TRACE_INTERNAL_VALUES_2(name, value, ...) , (value) TRACE_INTERNAL_VALUES_1(__VA_ARGS__)
-#define TRACE_INTERNAL_VALUES_3(name, value, ...) , (value) TRACE_INTERNAL_VALUES_2(__VA_ARGS__)
-#define TRACE_INTERNAL_VALUES_4(name, value, ...) , (value) TRACE_INTERNAL_VALUES_3(__VA_ARGS__)
-#define TRACE_INTERNAL_VALUES_5(name, value, ...) , (value) TRACE_INTERNAL_VALUES_4(__VA_ARGS__)
-#define TRACE_INTERNAL_VALUES_6(name, value, ...) , (value) TRACE_INTERNAL_VALUES_5(__VA_ARGS__)
-#define TRACE_INTERNAL_VALUES_7(name, value, ...) , (value) TRACE_INTERNAL_VALUES_6(__VA_ARGS__)
-#define TRACE_INTERNAL_VALUES_8(name, value, ...) , (value) TRACE_INTERNAL_VALUES_7(__VA_ARGS__)
-#define TRACE_INTERNAL_VALUES_9(name, value, ...) , (value) TRACE_INTERNAL_VALUES_8(__VA_ARGS__)
-#define TRACE_INTERNAL_VALUES_10(name, value, ...) , (value) TRACE_INTERNAL_VALUES_9(__VA_ARGS__)
-#define TRACE_INTERNAL_VALUES_11(name, value, ...) , (value) TRACE_INTERNAL_VALUES_10(__VA_ARGS__)
-#define TRACE_INTERNAL_VALUES_12(name, value, ...) , (value) TRACE_INTERNAL_VALUES_11(__VA_ARGS__)
-#define TRACE_INTERNAL_VALUES_13(name, value, ...) , (value) TRACE_INTERNAL_VALUES_12(__VA_ARGS__)
-#define TRACE_INTERNAL_VALUES_14(name, value, ...) , (value) TRACE_INTERNAL_VALUES_13(__VA_ARGS__)
-#define TRACE_INTERNAL_VALUES_15(name, value, ...) , (value) TRACE_INTERNAL_VALUES_14(__VA_ARGS__)
+#define TRACE_INTERNAL_VALUES_1(name, value, ...) , TRACE_INTERNAL_VALUE(value) TRACE_INTERNAL_VALUES_0(__VA_ARGS__)
+#define TRACE_INTERNAL_VALUES_2(name, value, ...) , TRACE_INTERNAL_VALUE(value) TRACE_INTERNAL_VALUES_1(__VA_ARGS__)
+#define TRACE_INTERNAL_VALUES_3(name, value, ...) , TRACE_INTERNAL_VALUE(value) TRACE_INTERNAL_VALUES_2(__VA_ARGS__)
+#define TRACE_INTERNAL_VALUES_4(name, value, ...) , TRACE_INTERNAL_VALUE(value) TRACE_INTERNAL_VALUES_3(__VA_ARGS__)
+#define TRACE_INTERNAL_VALUES_5(name, value, ...) , TRACE_INTERNAL_VALUE(value) TRACE_INTERNAL_VALUES_4(__VA_ARGS__)
+#define TRACE_INTERNAL_VALUES_6(name, value, ...) , TRACE_INTERNAL_VALUE(value) TRACE_INTERNAL_VALUES_5(__VA_ARGS__)
+#define TRACE_INTERNAL_VALUES_7(name, value, ...) , TRACE_INTERNAL_VALUE(value) TRACE_INTERNAL_VALUES_6(__VA_ARGS__)
+#define TRACE_INTERNAL_VALUES_8(name, value, ...) , TRACE_INTERNAL_VALUE(value) TRACE_INTERNAL_VALUES_7(__VA_ARGS__)
+#define TRACE_INTERNAL_VALUES_9(name, value, ...) , TRACE_INTERNAL_VALUE(value) TRACE_INTERNAL_VALUES_8(__VA_ARGS__)
+#define TRACE_INTERNAL_VALUES_10(name, value, ...) , TRACE_INTERNAL_VALUE(value) TRACE_INTERNAL_VALUES_9(__VA_ARGS__)
+#define TRACE_INTERNAL_VALUES_11(name, value, ...) , TRACE_INTERNAL_VALUE(value) TRACE_INTERNAL_VALUES_10(__VA_ARGS__)
+#define TRACE_INTERNAL_VALUES_12(name, value, ...) , TRACE_INTERNAL_VALUE(value) TRACE_INTERNAL_VALUES_11(__VA_ARGS__)
+#define TRACE_INTERNAL_VALUES_13(name, value, ...) , TRACE_INTERNAL_VALUE(value) TRACE_INTERNAL_VALUES_12(__VA_ARGS__)
+#define TRACE_INTERNAL_VALUES_14(name, value, ...) , TRACE_INTERNAL_VALUE(value) TRACE_INTERNAL_VALUES_13(__VA_ARGS__)
+#define TRACE_INTERNAL_VALUES_15(name, value, ...) , TRACE_INTERNAL_VALUE(value) TRACE_INTERNAL_VALUES_14(__VA_ARGS__)
 
 // Whether names that are no literals are those that the site has listed.
 #define TRACE_INTERNAL_SAME_NAMES_0(storage, ...) 1
