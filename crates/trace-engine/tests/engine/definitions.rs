@@ -169,6 +169,10 @@ fn what_was_short_is_counted_once() {
         instant!("cat", "twelve bytes", Scope::Thread, "five." => 1_u64);
     }
     assert_eq!(trace.spare_word(LossReason::DurableFull), 24 + 16);
+    // A site remembers that its texts found no room; the table does so for all others.
+    instant!("twelve bytes", "five.", Scope::Thread);
+    assert_eq!(raw::string_index(b"twelve bytes"), None);
+    assert_eq!(trace.spare_word(LossReason::DurableFull), 24 + 16);
     let record = [2 | 3 << 4 | 30_000 << 16 | 9 << 32, 1, 2];
     assert!(!raw::write_durable_record(&record));
     assert_eq!(trace.spare_word(LossReason::DurableFull), 24 + 16 + 24);
