@@ -42,7 +42,8 @@ fn main() {
         let _programs: Vec<_> = (0..count).map(spawn).collect();
         wait_for("the programs to register", || {
             let answer = client.ask(ProvisionerRequest::GetProviders);
-            matches!(answer, ProvisionerResponse::Providers(list) if list.len() == count).then_some(())
+            matches!(answer, ProvisionerResponse::Providers { listed, .. } if listed.len() == count)
+                .then_some(())
         });
         let (mut list, mut start, mut stop) = (Cost::new("list"), Cost::new("start"), Cost::new("stop"));
         for _ in 0..runs {

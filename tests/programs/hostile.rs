@@ -168,6 +168,7 @@ fn register() -> Channel {
         parent: None,
         records_alerts: true,
         numbers_threads: false,
+        answers_dumps: false,
     };
     let message = RegistryRequest::RegisterProvider(registration).encode(Txid::ONE_WAY).expect("it fits");
     registry.write(&message.bytes, message.handles).expect("the manager listens");

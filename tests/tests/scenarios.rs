@@ -6,6 +6,7 @@ mod scenarios {
     mod attacks;
     mod background;
     mod bad_input;
+    mod categories;
     mod checking;
     mod collection;
     mod converting;

@@ -3,6 +3,7 @@
 use crate::args::dump_memory::DumpMemory;
 use crate::connection::Connection;
 use crate::exit::Failure;
+use crate::stdio::say;
 use trace_protocol::controller::{ProvisionerRequest, ProvisionerResponse};
 use trace_protocol::memory::{MemoryDump, MemoryDumpLevel};
 
@@ -10,9 +11,26 @@ use trace_protocol::memory::{MemoryDump, MemoryDumpLevel};
 pub fn run(options: &DumpMemory) -> Result<(), Failure> {
     let level = if options.detailed { MemoryDumpLevel::Detailed } else { MemoryDumpLevel::Light };
     let mut connection = Connection::find()?.ok_or_else(nothing)?;
-    let MemoryDump { id, providers } = take(&mut connection, level)?;
-    let programs = if providers == 1 { "program" } else { "programs" };
-    crate::stdio::print(&format!("memory dump {id} of {providers} {programs}\n"))
+    let dump = take(&mut connection, level)?;
+    crate::stdio::print(&text(&dump))?;
+    if dump.written == Some(0) {
+        say!(
+            "trace: no program has written anything: only those that register a function for memory dumps do, \
+             while the category memory_dump is recorded"
+        );
+    }
+    Ok(())
+}
+
+/// How many programs have written a dump, and which one it is.
+fn text(dump: &MemoryDump) -> String {
+    let MemoryDump { id, providers, written } = dump;
+    let programs = if *providers == 1 { "program" } else { "programs" };
+    match written {
+        Some(written) => format!("memory dump {id}: written by {written} of {providers} {programs}\n"),
+        // The manager, or one of the programs, is of a release that does not say so.
+        None => format!("memory dump {id}: {providers} {programs} asked\n"),
+    }
 }
 
 /// Has a dump taken.
@@ -25,4 +43,17 @@ pub fn take(connection: &mut Connection, level: MemoryDumpLevel) -> Result<Memor
 
 fn nothing() -> Failure {
     Failure::new("nothing is being recorded: start a recording first, with trace record or trace start")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_programs_that_answered_are_counted() {
+        let dump = |providers, written| text(&MemoryDump { id: 3, providers, written });
+        assert_eq!(dump(4, Some(3)), "memory dump 3: written by 3 of 4 programs\n");
+        assert_eq!(dump(1, Some(1)), "memory dump 3: written by 1 of 1 program\n");
+        assert_eq!(dump(2, None), "memory dump 3: 2 programs asked\n");
+    }
 }

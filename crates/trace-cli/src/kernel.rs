@@ -83,18 +83,14 @@ pub fn provide(
     config: &TraceConfig,
     options: &Recording,
 ) -> Result<(), Failure> {
-    let is_ours = |entry: &str| {
-        categories::is_of_kernel(entry)
-            || figures::is_figure(entry)
-            || cpu_counters::is_counter(entry)
-            || entry == profiler::CATEGORY
-    };
     if !has_entry(config, is_ours) {
         return Ok(());
     }
     let deadline = Instant::now() + LEAVE_WAIT;
-    while let ProvisionerResponse::Providers(providers) = connection.ask(ProvisionerRequest::GetProviders)? {
-        let mut found = providers.iter().filter(|provider| provider.name == NAME).peekable();
+    while let ProvisionerResponse::Providers { listed, .. } =
+        connection.ask(ProvisionerRequest::GetProviders)?
+    {
+        let mut found = listed.iter().filter(|provider| provider.name == NAME).peekable();
         if found.peek().is_none() {
             break;
         }
@@ -108,10 +104,19 @@ pub fn provide(
     Ok(())
 }
 
+/// Whether an entry of a recording's list is for the kernel's provider.
+pub fn is_ours(entry: &str) -> bool {
+    categories::is_of_kernel(entry)
+        || figures::is_figure(entry)
+        || cpu_counters::is_counter(entry)
+        || entry == profiler::CATEGORY
+}
+
 /// The process that provides the kernel's events with its own rights, for the recordings of this user.
 pub fn running() -> Option<u64> {
     let providers = settled_providers(&mut Connection::open().ok()?).ok()?;
     providers
+        .listed
         .iter()
         .find(|provider| provider.name == NAME && stays(provider.pid))
         .map(|provider| provider.pid)

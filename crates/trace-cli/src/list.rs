@@ -8,7 +8,9 @@ use crate::settings::Settings;
 use crate::stdio::{print, print_document, say};
 use std::time::{Duration, Instant};
 use trace_format::shown::Shown;
-use trace_protocol::controller::{KnownCategory, ProviderInfo, ProvisionerRequest, ProvisionerResponse};
+use trace_protocol::KnownCategories;
+use trace_protocol::categories::Unlisted;
+use trace_protocol::controller::{ProviderInfo, ProvisionerRequest, ProvisionerResponse};
 
 /// Running programs find a manager that was just started by themselves, within this time …
 const SETTLE_WAIT: Duration = Duration::from_millis(500);
@@ -16,10 +18,21 @@ const SETTLE_WAIT: Duration = Duration::from_millis(500);
 const SETTLED: Duration = Duration::from_millis(100);
 const SETTLE_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Lists who can be recorded.
+/// The providers that are registered.
+#[derive(PartialEq)]
+pub struct Providers {
+    pub listed: Vec<ProviderInfo>,
+    /// How many more there are than an answer has room for.
+    left_out: u32,
+}
+
+/// Lists the programs that can be recorded.
 pub fn providers(options: &Machinery) -> Result<(), Failure> {
     let mut connection = Connection::open()?;
-    let providers = settled_providers(&mut connection)?;
+    let Providers { listed: providers, left_out } = settled_providers(&mut connection)?;
+    if left_out > 0 {
+        say!("trace: {left_out} more providers are registered; the list has the {} oldest", providers.len());
+    }
     if options.is_json() {
         let list: Vec<_> = providers
             .iter()
@@ -45,10 +58,13 @@ pub fn providers(options: &Machinery) -> Result<(), Failure> {
 pub fn categories(options: &Machinery) -> Result<(), Failure> {
     let mut connection = Connection::open()?;
     settled_providers(&mut connection)?;
-    let categories: Vec<KnownCategory> = match connection.ask(ProvisionerRequest::GetKnownCategories)? {
-        ProvisionerResponse::KnownCategories(categories) => categories,
-        _ => return Err(Failure::new("the trace manager gave another answer than asked for")),
-    };
+    let known = known_categories(&mut connection)?;
+    report_unlisted(&known.beyond_limit, "not listed, the limit being 5000");
+    report_unlisted(
+        &known.too_long,
+        "not listed, their names being longer than 100 bytes (NAME* selects them)",
+    );
+    let categories = known.listed;
     if options.is_json() {
         let list: Vec<_> = categories
             .iter()
@@ -66,6 +82,24 @@ pub fn categories(options: &Machinery) -> Result<(), Failure> {
         }
     }
     print(&text)
+}
+
+/// The categories that running programs know.
+pub fn known_categories(connection: &mut Connection) -> Result<KnownCategories, Failure> {
+    match connection.ask(ProvisionerRequest::GetKnownCategories)? {
+        ProvisionerResponse::KnownCategories(categories) => Ok(categories),
+        _ => Err(Failure::new("the trace manager gave another answer than asked for")),
+    }
+}
+
+/// Names categories that are not in the list.
+fn report_unlisted(unlisted: &Unlisted, what: &str) {
+    let Unlisted { count, names } = unlisted;
+    if *count > 0 {
+        let more = if *count > names.len() as u64 { ", …" } else { "" };
+        let noun = if *count == 1 { "category" } else { "categories" };
+        say!("trace: {count} {noun} {what}: {}{more}", Shown(&names.join(", ")));
+    }
 }
 
 /// Categories in a line of the table of groups.
@@ -91,14 +125,14 @@ pub fn category_groups(options: &Groups) -> Result<(), Failure> {
 }
 
 /// The providers, after those that run already had time to find a new manager.
-pub fn settled_providers(connection: &mut Connection) -> Result<Vec<ProviderInfo>, Failure> {
+pub fn settled_providers(connection: &mut Connection) -> Result<Providers, Failure> {
     let mut providers = ask_providers(connection)?;
     if !connection.is_new {
         return Ok(providers);
     }
     let deadline = Instant::now() + SETTLE_WAIT;
     let mut changed = Instant::now();
-    while Instant::now() < deadline && (providers.is_empty() || changed.elapsed() < SETTLED) {
+    while Instant::now() < deadline && (providers.listed.is_empty() || changed.elapsed() < SETTLED) {
         std::thread::sleep(SETTLE_INTERVAL);
         let now = ask_providers(connection)?;
         if now != providers {
@@ -109,9 +143,9 @@ pub fn settled_providers(connection: &mut Connection) -> Result<Vec<ProviderInfo
     Ok(providers)
 }
 
-fn ask_providers(connection: &mut Connection) -> Result<Vec<ProviderInfo>, Failure> {
+fn ask_providers(connection: &mut Connection) -> Result<Providers, Failure> {
     match connection.ask(ProvisionerRequest::GetProviders)? {
-        ProvisionerResponse::Providers(providers) => Ok(providers),
+        ProvisionerResponse::Providers { listed, left_out } => Ok(Providers { listed, left_out }),
         _ => Err(Failure::new("the trace manager gave another answer than asked for")),
     }
 }

@@ -14,7 +14,8 @@ use crate::exit::{self, Failure};
 use crate::output::{Removing, remove_on_signal, remove_on_signal_saying};
 use crate::settings::Settings;
 use crate::stdio::{self, say};
-use crate::{convert, kernel, measure, summary, verify};
+use crate::verify::{self, Expected};
+use crate::{convert, kernel, measure, summary};
 use destination::{Destination, Finished};
 use recording::{ASK_INTERVAL, Happening, Recording};
 use status_line::StatusLine;
@@ -54,13 +55,19 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     if destination.is_stdout() && is_json {
         return Err(Failure::usage("--json: the trace goes to stdout already"));
     }
-    (config.confirms, config.file) = (true, destination.archive_file());
+    (config.confirms, config.wants_untraced, config.file) = (true, true, destination.archive_file());
     let mut connection = Connection::open()?;
+    let mut expected = Expected::new(options.categories.as_ref().map_or(&[], |list| &list.0));
+    // What a command knows is known when it runs.
+    if options.command.is_empty() {
+        expected.check_running(&mut connection)?;
+    }
+    config.wants_known_categories = !expected.is_empty();
     kernel::provide(&mut connection, &config, options)?;
     let mut has_begun = false;
-    let recorded =
-        record(&mut connection, config, &mut destination, &settings, is_json, removing, &mut has_begun);
-    let Recorded { stats, has_command, code, is_cut } = match recorded {
+    let recording = Wanted { config, expected, settings: &settings, is_json };
+    let recorded = record(&mut connection, recording, &mut destination, removing, &mut has_begun);
+    let Recorded { stats, expected, has_command, code, is_cut } = match recorded {
         Ok(recorded) => recorded,
         Err(failure) if has_begun => return Err(keep(destination, failure)),
         Err(failure) => return Err(failure),
@@ -72,15 +79,27 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     let _removing = remove_on_signal_saying(kept)?;
     let has_events = stats.iter().any(|provider| provider.events_archived.is_some_and(|events| events > 0));
     let finished = if has_events { destination.finish()? } else { destination.finish_without_events()? };
-    report(&stats, &finished, has_command, &settings, is_json)?;
+    report(&stats, &finished, &expected, has_command, &settings, is_json)?;
     let code = if options.return_child_result == Some(false) { 0 } else { code };
+    if code == 0 && !stats.is_empty() && stats.iter().all(summary::is_untraced) {
+        return Ok(exit::RECORD_FAILURE);
+    }
     let has_lost = is_cut || stats.iter().any(summary::has_lost);
     Ok(if code == 0 && has_lost && options.fail_on_loss == Some(true) { exit::LOST } else { code })
+}
+
+/// What is to be recorded.
+struct Wanted<'a> {
+    config: TraceConfig,
+    expected: Expected,
+    settings: &'a Settings,
+    is_json: bool,
 }
 
 /// A recording that is complete.
 struct Recorded {
     stats: Vec<ProviderStats>,
+    expected: Expected,
     has_command: bool,
     /// How the command ended.
     code: u8,
@@ -104,18 +123,17 @@ fn keep(destination: Destination, failure: Failure) -> Failure {
 /// programs record and the command runs: from then on the archive is kept.
 fn record(
     connection: &mut Connection,
-    config: TraceConfig,
+    wanted: Wanted<'_>,
     destination: &mut Destination,
-    settings: &Settings,
-    is_json: bool,
     removing: Removing,
     has_begun: &mut bool,
 ) -> Result<Recorded, Failure> {
+    let Wanted { config, expected, settings, is_json } = wanted;
     let options = &settings.recording;
     let start_timeout = Duration::from_millis(config.start_timeout_milliseconds);
     let stdout_is_ours = destination.is_stdout() || is_json;
     let max_bytes = options.max_size.map(|size| size.0);
-    let mut recording = Recording::begin(connection, config, destination.sink(), max_bytes)?;
+    let mut recording = Recording::begin(connection, config, destination.sink(), max_bytes, expected)?;
     removing.close();
     start(&mut recording, start_timeout)?;
     let mut command = RecordedCommand::spawn(&command_of(options), connection.directory(), stdout_is_ours)?;
@@ -146,6 +164,7 @@ fn record(
         end_command(&mut recording, command, end, is_asked, options)?;
     }
     let mut stats = result.provider_stats;
+    let expected = recording.take_expected();
     let left_out = recording.finish(connection, &mut stats)?;
     if left_out.records > 0 {
         say!(
@@ -162,7 +181,7 @@ fn record(
         say_how_it_ended(&mut stats, command.pid(), status, end);
     }
     let code = command.as_mut().map_or(0, |command| code_of(command, end));
-    Ok(Recorded { stats, has_command, code, is_cut: left_out.records > 0 })
+    Ok(Recorded { stats, expected, has_command, code, is_cut: left_out.records > 0 })
 }
 
 /// The exit code that stands for how the command ended. A signal that ended it is reported, unless it was
@@ -255,6 +274,7 @@ fn announce(options: &Options, has_command: bool) {
 fn report(
     stats: &[ProviderStats],
     finished: &Finished,
+    expected: &Expected,
     has_command: bool,
     settings: &Settings,
     is_json: bool,
@@ -275,14 +295,16 @@ fn report(
     if let Some(conversion) = &finished.conversion {
         convert::advise(conversion, finished.format);
     }
-    let Some(archive) = &finished.archive else {
-        return Ok(());
-    };
+    let archive = finished.archive.as_ref();
     if options.no_verify_trace != Some(true)
         && let Some(requested) = &options.categories
+        && (archive.is_some() || finished.is_unchanged)
     {
-        verify::categories(&requested.0, archive.path())?;
+        verify::categories(&requested.0, expected, archive.map(|archive| archive.path()))?;
     }
+    let Some(archive) = archive else {
+        return Ok(());
+    };
     match &settings.spec {
         Some(spec) if !spec.measure.is_empty() => {
             let results = options.benchmark_results_file.as_deref();
@@ -330,6 +352,7 @@ fn start(recording: &mut Recording<'_>, timeout: Duration) -> Result<(), Failure
                 return Err(Failure::new(format!("unable to start trace: {reason}")));
             }
             Happening::Response(SessionResponse::OnWaiting(names)) => tell_waiting(&names, "start"),
+            Happening::Warning(text) => say!("{text}"),
             Happening::ManagerGone => {
                 return Err(Failure::new(format!("unable to start trace: {}", recording.why_gone())));
             }
@@ -388,10 +411,8 @@ fn wait_for_end(
                 }
                 recording.request(SessionRequest::WatchAlert)?;
             }
-            Happening::News => triggers.tell(|text| match &line {
-                Some(line) => line.say(text),
-                None => say!("{text}"),
-            }),
+            Happening::News => triggers.tell(|text| say_above(line.as_ref(), text)),
+            Happening::Warning(text) => say_above(line.as_ref(), &text),
             _ => {}
         }
     };
@@ -399,6 +420,13 @@ fn wait_for_end(
         line.clear();
     }
     Ok(end)
+}
+
+fn say_above(line: Option<&StatusLine>, text: &str) {
+    match line {
+        Some(line) => line.say(text),
+        None => say!("{text}"),
+    }
 }
 
 /// Stops, and waits until everybody's data has come, and all alerts.
@@ -441,6 +469,7 @@ fn stop(
             // Or nobody can write what it sends.
             Happening::ManagerGone => return Ok(stopped),
             Happening::Response(SessionResponse::OnWaiting(names)) => tell_waiting(&names, "stop"),
+            Happening::Warning(text) => say!("{text}"),
             // The first may have come together with the end of the command that it has ended.
             Happening::Signal if recording.has_given_up() => return Err(aborted()),
             _ => {}
@@ -498,6 +527,7 @@ fn end_command(
                 deadline = None;
             }
             Happening::Signal => command.kill(),
+            Happening::Warning(text) => say!("{text}"),
             _ => {}
         }
     }

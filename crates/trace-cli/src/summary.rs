@@ -29,6 +29,11 @@ pub fn has_lost(provider: &ProviderStats) -> bool {
     provider.records_dropped.is_some_and(|records| records > 0) || !provider.problem.is_empty()
 }
 
+/// A program that wanted to be recorded and could not be.
+pub fn is_untraced(provider: &ProviderStats) -> bool {
+    matches!(provider.disposition.as_str(), "not traced" | "refused")
+}
+
 const COLUMNS: usize = 7;
 
 impl Summary<'_> {

@@ -13,13 +13,15 @@ use crate::record::destination::{Destination, MAX_DEFAULT_NAMES, default_name};
 use crate::record::trace_config;
 use crate::settings::Settings;
 use crate::stdio::{self, print, print_document, say};
-use crate::{kernel, summary, verify};
+use crate::verify::{self, Expected};
+use crate::{kernel, summary};
 use serde_json::json;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trace_format::shown::Shown;
+use trace_protocol::BufferingMode;
 use trace_protocol::controller::{
     ProvisionerRequest, ProvisionerResponse, TaskEnd, TaskError, TaskFailure, TaskOptions, TaskRequest,
     TaskResponse, TaskStatus, Trigger, TriggerAction, Triggered,
@@ -89,6 +91,7 @@ fn begin(
     asked: &Recording,
 ) -> Result<(Connection, u64), Failure> {
     let mut connection = Connection::open()?;
+    Expected::new(&options.requested_categories).check_running(&mut connection)?;
     kernel::provide(&mut connection, &config, asked)?;
     let wait = Duration::from_millis(config.start_timeout_milliseconds) + Duration::from_secs(10);
     let request = TaskRequest::Start { config, options, file: Handle::new(file.into()) };
@@ -192,13 +195,13 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
         if options.no_verify_trace || task.requested_categories.is_empty() {
             std::fs::remove_file(&path).map_err(unreadable)?;
         } else {
-            verify::categories(&task.requested_categories, &path)?;
+            verify::categories(&task.requested_categories, &Expected::default(), Some(&path))?;
             std::fs::remove_file(&path).map_err(unreadable)?;
         }
         place = finished.place;
         path = finished.path.unwrap_or_default();
     } else if !options.no_verify_trace {
-        verify::categories(&task.requested_categories, &path)?;
+        verify::categories(&task.requested_categories, &Expected::default(), Some(&path))?;
     }
     let summary = summary::Summary {
         providers: &result.provider_stats,
@@ -232,12 +235,21 @@ pub fn status(options: &Machinery) -> Result<(), Failure> {
     }
 }
 
-/// Has everybody hand over what there is.
+/// Has programs hand over what they have recorded so far.
+//= docs/recording.md#in-the-background
 pub fn flush() -> Result<(), Failure> {
     let mut connection = Connection::find()?.ok_or_else(|| Failure::new(NONE_ACTIVE))?;
-    connection.check()?;
+    let mode = status_of(&mut connection)?.map(|status| status.config.buffering_mode);
     match ask(&mut connection, TaskRequest::Flush(ONLY), None)? {
-        TaskResponse::Flush(Ok(())) => Ok(()),
+        TaskResponse::Flush(Ok(())) => {
+            if let Some(mode) = mode.filter(|mode| *mode != BufferingMode::Streaming) {
+                say!(
+                    "trace: nothing to flush: a {mode} recording stays in the programs' buffers until trace \
+                     stop; trace snapshot copies it"
+                );
+            }
+            Ok(())
+        }
         TaskResponse::Flush(Err(failure)) => Err(failed("cannot flush", &failure)),
         _ => Err(another_answer()),
     }
@@ -342,6 +354,9 @@ fn text(status: &TaskStatus) -> String {
         }
     }
     text.push_str("Providers:\n");
+    if status.progress.is_empty() && status.ended.is_empty() {
+        text.push_str("- none\n");
+    }
     for provider in &status.progress {
         let damage = if provider.is_damaged { "; the buffer's counters are damaged" } else { "" };
         text.push_str(&format!(
@@ -352,6 +367,23 @@ fn text(status: &TaskStatus) -> String {
             provider.fill,
             provider.dropped
         ));
+    }
+    for provider in &status.ended {
+        let problem = match provider.problem.as_str() {
+            "" => String::new(),
+            problem => format!("; {}", Shown(problem)),
+        };
+        text.push_str(&format!(
+            "- {} (pid {}): {}, {} events, {} dropped{problem}\n",
+            Shown(&provider.name),
+            provider.pid,
+            Shown(&provider.disposition),
+            provider.events_archived.unwrap_or(0),
+            provider.records_dropped.unwrap_or(0),
+        ));
+    }
+    if status.ended_left_out > 0 {
+        text.push_str(&format!("- {} more that ended before these\n", status.ended_left_out));
     }
     text
 }
@@ -381,13 +413,23 @@ fn machine(status: &TaskStatus) -> serde_json::Value {
             "buffer_percent": provider.fill,
             "damaged": provider.is_damaged,
         })).collect::<Vec<_>>(),
+        "ended": status.ended.iter().map(|provider| json!({
+            "id": provider.id,
+            "name": provider.name,
+            "pid": provider.pid,
+            "end": provider.disposition,
+            "events": provider.events_archived,
+            "dropped": provider.records_dropped,
+            "problem": (!provider.problem.is_empty()).then_some(&provider.problem),
+        })).collect::<Vec<_>>(),
+        "ended_left_out": status.ended_left_out,
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trace_protocol::controller::{Alert, ProviderProgress, TraceConfig};
+    use trace_protocol::controller::{Alert, ProviderProgress, ProviderStats, TraceConfig};
 
     fn status() -> TaskStatus {
         TaskStatus {
@@ -418,6 +460,15 @@ mod tests {
                 is_damaged: false,
                 held: 0,
             }],
+            ended: vec![ProviderStats {
+                name: "early".to_owned(),
+                pid: 4444,
+                events_archived: Some(7),
+                records_dropped: Some(0),
+                disposition: "ended".to_owned(),
+                ..ProviderStats::default()
+            }],
+            ended_left_out: 0,
         }
     }
 
@@ -459,7 +510,21 @@ mod tests {
         - stall : Terminate
         Providers:
         - demo (pid 4343): 1000 records, buffer 62 %, 2 dropped
+        - early (pid 4444): ended, 7 events, 0 dropped
         ");
+        let refused = ProviderStats {
+            name: "old".to_owned(),
+            pid: 9,
+            disposition: "refused".to_owned(),
+            problem: "it speaks protocol 1".to_owned(),
+            ..ProviderStats::default()
+        };
+        let ended = TaskStatus { ended: vec![refused], ended_left_out: 3, progress: Vec::new(), ..status() };
+        let expected = "Providers:\n- old (pid 9): refused, 0 events, 0 dropped; it speaks protocol 1\n\
+                        - 3 more that ended before these\n";
+        assert!(text(&ended).ends_with(expected), "{}", text(&ended));
+        let none = TaskStatus { ended: Vec::new(), progress: Vec::new(), ..status() };
+        assert!(text(&none).ends_with("Providers:\n- none\n"), "{}", text(&none));
     }
 
     #[test]
@@ -468,7 +533,7 @@ mod tests {
         status.progress[0].is_damaged = true;
         let line =
             "- demo (pid 4343): 1000 records, buffer 62 %, 2 dropped; the buffer's counters are damaged\n";
-        assert!(text(&status).ends_with(line), "{}", text(&status));
+        assert!(text(&status).contains(line), "{}", text(&status));
         assert_eq!(machine(&status)["providers"][0]["damaged"], true);
     }
 

@@ -1,32 +1,84 @@
-//! Whether what was asked for was recorded.
+//! Whether the categories that were asked for exist, and whether they were recorded.
 
+use crate::connection::Connection;
 use crate::exit::Failure;
 use crate::input::open;
-use crate::progress;
 use crate::settings::categories::scope;
 use crate::stdio::say;
+use crate::{kernel, list, progress};
 use ktrace_provider::{categories, figures, probes};
 use std::collections::BTreeSet;
 use std::path::Path;
+use trace_format::shown::Shown;
+use trace_protocol::KnownCategories;
 use trace_reader::{Item, Reader};
 
-/// At most so many changes make another name a near one.
+/// At most so many changes make another name a near one, and one for so many characters.
 const NEAR: usize = 3;
+const CHARACTERS_OF_A_CHANGE: usize = 3;
 
-/// Points out requested categories that recorded nothing, with names that are like them.
-pub fn categories(requested: &[String], archive: &Path) -> Result<(), Failure> {
+/// The categories that were asked for, and those that programs know.
+#[derive(Default)]
+pub struct Expected {
+    wanted: Vec<String>,
+    known: BTreeSet<String>,
+}
+
+impl Expected {
+    /// Of the entries of `--categories`, those that programs announce.
+    pub fn new(requested: &[String]) -> Self {
+        let is_of_programs = |entry: &&str| is_checked(entry) && !kernel::is_ours(unscoped(entry));
+        let wanted = requested.iter().map(String::as_str).filter(is_of_programs);
+        Self { wanted: wanted.map(|entry| unscoped(entry).to_owned()).collect(), known: BTreeSet::new() }
+    }
+
+    /// There is nothing to compare.
+    pub fn is_empty(&self) -> bool {
+        self.wanted.is_empty()
+    }
+
+    /// Takes in what programs know.
+    pub fn add(&mut self, known: KnownCategories) {
+        self.known.extend(known.listed.into_iter().map(|category| category.name));
+    }
+
+    /// A warning for each category that no program knows, if programs announce any at all.
+    pub fn warnings(&self) -> Vec<String> {
+        let unknown = self.wanted.iter().filter(|entry| !is_found(entry, &self.known));
+        let unknown = unknown.filter(|_| !self.known.is_empty());
+        unknown
+            .map(|entry| {
+                let hint = hint(entry, &self.known);
+                format!("trace: warning: no running program knows the category {}{hint}", Shown(entry))
+            })
+            .collect()
+    }
+
+    /// Warns of those that no running program knows.
+    pub fn check_running(&mut self, connection: &mut Connection) -> Result<(), Failure> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        list::settled_providers(connection)?;
+        self.add(list::known_categories(connection)?);
+        self.warnings().iter().for_each(|warning| say!("{warning}"));
+        Ok(())
+    }
+}
+
+/// Reports requested categories that recorded nothing, with names that are like them. Without an archive
+/// there were no events.
+pub fn categories(requested: &[String], expected: &Expected, archive: Option<&Path>) -> Result<(), Failure> {
     let wanted: Vec<&str> = requested.iter().map(String::as_str).filter(|entry| is_checked(entry)).collect();
     if wanted.is_empty() {
         return Ok(());
     }
-    let found = found(archive)?;
+    let found = archive.map(found).transpose()?.unwrap_or_default();
+    let names: BTreeSet<String> = found.iter().chain(&expected.known).cloned().collect();
     for entry in wanted.iter().map(|entry| unscoped(entry)).filter(|entry| !is_found(entry, &found)) {
-        let mut text =
-            format!("trace: warning: category {entry} was asked for, and nothing of it was recorded");
-        if let Some(near) = nearest(entry, &found) {
-            text.push_str(&format!("; did you mean {near}?"));
-        }
-        say!("{text}");
+        let hint = hint(entry, &names);
+        let entry = Shown(entry);
+        say!("trace: warning: category {entry} was asked for, and nothing of it was recorded{hint}");
     }
     Ok(())
 }
@@ -65,11 +117,16 @@ fn is_below(category: &str, entry: &str) -> bool {
     category.strip_prefix(entry).is_some_and(|rest| rest.starts_with(':'))
 }
 
+/// What may have been meant, as the end of a sentence.
+fn hint(entry: &str, names: &BTreeSet<String>) -> String {
+    nearest(entry, names).map_or_else(String::new, |near| format!("; did you mean {}?", Shown(near)))
+}
+
 fn nearest<'a>(entry: &str, found: &'a BTreeSet<String>) -> Option<&'a str> {
     let entry = entry.trim_end_matches('*');
     let distance = |category: &&String| strsim::damerau_levenshtein(entry, category);
-    let near = found.iter().min_by_key(distance)?;
-    (distance(&near) <= NEAR.min(entry.chars().count() / 2)).then_some(near)
+    let near = found.iter().filter(|name| *name != entry).min_by_key(distance)?;
+    (distance(&near) <= NEAR.min(entry.chars().count() / CHARACTERS_OF_A_CHANGE)).then_some(near)
 }
 
 /// The categories of an archive.
@@ -114,6 +171,8 @@ mod tests {
         assert_eq!(nearest("nettcp", &found), Some("net:tcp"));
         assert_eq!(nearest("x", &found), None);
         assert_eq!(nearest("something", &found), None);
+        let found: BTreeSet<String> = ["trace", "render"].map(str::to_owned).into();
+        assert_eq!((nearest("frame", &found), nearest("rendr", &found)), (None, Some("render")));
         for entry in
             ["-app", "#default", "one/#default", "kernel:sched", "*", "kernel:tp:a:b", "kernel:uprobe:/a:1"]
         {

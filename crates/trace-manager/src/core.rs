@@ -15,7 +15,7 @@ use std::time::Duration;
 use trace_format::units::ProviderId;
 use trace_protocol::controller::{
     Alert, FlushError, ProviderInfo, ProviderStats, SessionState, SnapshotError, StartError, StartOptions,
-    StopError, StopOptions, StopResult, TraceConfig,
+    StopError, StopOptions, StopResult, TraceConfig, Untraced,
 };
 use trace_protocol::memory::MemoryDumps;
 use trace_protocol::{BufferDisposition, BufferingMode, FifoRequest, PacketError};
@@ -66,6 +66,17 @@ pub enum Event {
         uid: Uid,
         /// Its application has waited for its registration in vain, and has gone on.
         is_late: bool,
+    },
+    /// A provider wanted to register, and was refused.
+    ProviderRefused {
+        /// The name it gave itself.
+        name: String,
+        /// Its process.
+        pid: u64,
+        /// Its user.
+        uid: Uid,
+        /// Why, for people.
+        reason: String,
     },
     /// A provider's channel was closed, by itself or by its death: it is no longer registered.
     ProviderClosed {
@@ -214,6 +225,8 @@ pub enum Action {
         /// Its categories; none means all.
         categories: Vec<String>,
     },
+    /// Send GetKnownCategories, for the client of the session.
+    AskCategories(ProviderId),
     /// Send Start.
     StartTracee {
         /// Which one.
@@ -269,6 +282,8 @@ pub enum Action {
     ReplySnapshot(ClientId, Result<StopResult, SnapshotError>),
     /// Answer a WatchAlert.
     ReplyAlert(ClientId, Alert),
+    /// Report a provider that cannot be recorded to the client.
+    Untraced(ClientId, Untraced),
     /// Tell the client whom its Start or Stop waits for.
     Waiting(ClientId, Vec<String>),
     /// Tell the client of its session's new state.
@@ -325,6 +340,14 @@ impl Core {
                 }
                 // To the next session it is one that was there before.
                 self.providers.insert(provider, Provider { is_late: false, ..registered });
+            }
+            Event::ProviderRefused { name, pid, uid, reason } => {
+                let owner = self.owner;
+                self.with_session(|session, actions| {
+                    if session.uid().may_see(uid, owner) {
+                        session.handle_refused(name, pid, reason, actions);
+                    }
+                });
             }
             Event::ProviderClosed { provider, is_dead } => {
                 self.providers.remove(&provider);
@@ -455,6 +478,19 @@ impl Core {
     pub fn recording(&self, uid: Option<Uid>) -> Option<Vec<ProviderId>> {
         let session = self.session.as_ref();
         session.filter(|session| uid.is_none_or(|uid| uid.may_see(session.uid(), self.owner)))?.recording()
+    }
+
+    /// What became of the providers of the running session that do not take part any more.
+    #[must_use]
+    pub fn ended(&self) -> Vec<ProviderStats> {
+        self.session.as_ref().map(Session::ended).unwrap_or_default()
+    }
+
+    /// The client of the running session, if it wants to know the categories of its providers.
+    #[must_use]
+    pub fn wants_known_categories(&self) -> Option<ClientId> {
+        let session = self.session.as_ref()?;
+        session.wants_known_categories().then(|| session.client())
     }
 
     /// The dumps of memory that the running session wants again and again.

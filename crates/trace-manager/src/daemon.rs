@@ -306,8 +306,8 @@ impl Daemon {
                 self.providers.read_registration(number, is_started, &self.waits, &mut self.events);
             }
             Key::Provider(id) => {
-                if let Some(categories) = self.providers.read_channel(id, &self.waits, &mut self.events) {
-                    self.clients.handle_categories(id, categories);
+                if let Some(response) = self.providers.read_channel(id, &self.waits, &mut self.events) {
+                    self.clients.handle_answer(id, &response, self.core.wants_known_categories());
                 }
             }
             Key::Fifo(id) => self.providers.read_fifo(id, &self.waits, &mut self.events),
@@ -411,7 +411,8 @@ impl Daemon {
             }
             TaskRequest::Status => {
                 let progress = self.providers.progress(self.rate);
-                self.with_tasks(|tasks, wanted| tasks.status(asker, owner, progress, wanted));
+                let ended = self.core.ended();
+                self.with_tasks(|tasks, wanted| tasks.status(asker, owner, progress, ended, wanted));
             }
         }
     }
@@ -484,6 +485,7 @@ impl Daemon {
                     self.events.push_back(Event::TraceeFailed { provider, reason });
                 }
             }
+            Action::AskCategories(provider) => self.providers.ask_for_session(provider),
             Action::StartTracee { provider, disposition, additional_categories } => {
                 self.providers.start(provider, disposition, additional_categories);
             }
@@ -513,6 +515,9 @@ impl Daemon {
                 self.reply(client, SessionResponse::StopTracing(result));
             }
             Action::ReplyAlert(client, alert) => self.reply(client, SessionResponse::WatchAlert(alert)),
+            Action::Untraced(client, untraced) => {
+                self.reply(client, SessionResponse::OnUntraced(untraced));
+            }
             Action::Waiting(client, names) => {
                 self.reply(client, SessionResponse::OnWaiting(names));
             }

@@ -11,13 +11,12 @@ pub mod session;
 pub mod stats;
 pub mod task;
 
-pub use crate::provider::KnownCategory;
 pub use alert::Alert;
 pub use config::{ArchiveFile, ProviderSpec, TraceConfig};
 pub use progress::ProviderProgress;
 pub use session::{
     FlushError, SessionRequest, SessionResponse, SessionState, StartError, StartOptions, StopError,
-    StopOptions,
+    StopOptions, Untraced,
 };
 pub use stats::{Lost, ProviderStats, StopResult};
 pub use task::{
@@ -25,11 +24,12 @@ pub use task::{
     TriggerAction, Triggered,
 };
 
+use crate::categories::KnownCategories;
 use crate::error::{ProtocolError, check_limit};
-use crate::limits::{MAX_PROVIDER_NAME_BYTES, MAX_PROVIDERS};
+use crate::limits::{MAX_LISTED_PROVIDERS, MAX_PROVIDER_NAME_BYTES, MAX_PROVIDERS};
 use crate::memory::{MemoryDump, MemoryDumpLevel};
 use crate::message::{Encoded, Header, Message, Method, Txid, decode_header, decode_header_any_version};
-use crate::provider::{decode_refusal, known_categories, put_known_categories, refusal};
+use crate::provider::{decode_refusal, refusal};
 use crate::strict_enum::strict_enum;
 use crate::table::{Field, Table, TableWriter};
 
@@ -46,7 +46,10 @@ const SNAPSHOT_RESULT: Field = Field::new(2, "result");
 const DUMP_LEVEL: Field = Field::new(1, "level");
 const DUMP_ID: Field = Field::new(1, "dump");
 const DUMP_PROVIDERS: Field = Field::new(2, "providers");
+const DUMP_WRITTEN: Field = Field::new(3, "written");
 const PROVIDERS: Field = Field::new(1, "providers");
+const FURTHER_PROVIDERS: Field = Field::new(2, "further providers");
+const PROVIDERS_LEFT_OUT: Field = Field::new(3, "providers left out");
 const PROVIDER_ID: Field = Field::new(1, "id");
 const PROVIDER_PID: Field = Field::new(2, "pid");
 const PROVIDER_NAME: Field = Field::new(3, "provider name bytes");
@@ -86,10 +89,15 @@ pub enum ProvisionerRequest<H> {
 /// Manager → client, on the provisioner channel.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ProvisionerResponse {
-    /// Registered providers in order of their ids, at most 100.
-    Providers(Vec<ProviderInfo>),
-    /// Known categories, at most 5000.
-    KnownCategories(Vec<KnownCategory>),
+    /// Registered providers in order of their ids, at most [`MAX_LISTED_PROVIDERS`].
+    Providers {
+        /// Those that are listed.
+        listed: Vec<ProviderInfo>,
+        /// How many more are registered.
+        left_out: u32,
+    },
+    /// Known categories of all providers that the client may see.
+    KnownCategories(KnownCategories),
     /// Answer to [`ProvisionerRequest::TakeSnapshot`]: what was found in each buffer.
     TakeSnapshot(Result<StopResult, SnapshotError>),
     /// Answer to [`ProvisionerRequest::DumpMemory`]; none if nothing is being recorded.
@@ -183,16 +191,17 @@ impl<H> Message<H> for ProvisionerRequest<H> {
 impl<H> Message<H> for ProvisionerResponse {
     fn encode(self, txid: Txid) -> Result<Encoded<H>, ProtocolError> {
         let (method, table) = match self {
-            ProvisionerResponse::Providers(providers) => {
-                check_limit(PROVIDERS.name, MAX_PROVIDERS, providers.len())?;
-                let infos = providers.iter().map(ProviderInfo::encode).collect::<Result<Vec<_>, _>>()?;
+            ProvisionerResponse::Providers { listed, left_out } => {
+                check_limit(FURTHER_PROVIDERS.name, MAX_LISTED_PROVIDERS, listed.len())?;
+                let infos = listed.iter().map(ProviderInfo::encode).collect::<Result<Vec<_>, _>>()?;
                 let mut table = TableWriter::new(GET_PROVIDERS.name);
-                table.put_tables(PROVIDERS, infos)?;
+                put_in_two(&mut table, PROVIDERS, FURTHER_PROVIDERS, infos)?;
+                table.put_some(PROVIDERS_LEFT_OUT, Some(&left_out).filter(|count| **count > 0))?;
                 (GET_PROVIDERS, table)
             }
             ProvisionerResponse::KnownCategories(categories) => {
                 let mut table = TableWriter::new(GET_KNOWN_CATEGORIES.name);
-                put_known_categories(&mut table, &categories)?;
+                categories.put(&mut table)?;
                 (GET_KNOWN_CATEGORIES, table)
             }
             ProvisionerResponse::TakeSnapshot(result) => {
@@ -208,6 +217,7 @@ impl<H> Message<H> for ProvisionerResponse {
                 if let Some(dump) = dump {
                     table.put(DUMP_ID, &dump.id)?;
                     table.put(DUMP_PROVIDERS, &dump.providers)?;
+                    table.put_some(DUMP_WRITTEN, dump.written.as_ref())?;
                 }
                 (DUMP_MEMORY, table)
             }
@@ -238,15 +248,19 @@ impl<H> Message<H> for ProvisionerResponse {
         let [] = method.take_handles(handles)?;
         let table = Table::decode(method.name, body)?;
         let response = if method.ordinal == GET_PROVIDERS.ordinal {
-            let infos = table.tables(PROVIDERS)?;
-            check_limit(PROVIDERS.name, MAX_PROVIDERS, infos.len())?;
-            let providers = infos.iter().map(ProviderInfo::decode).collect::<Result<Vec<_>, _>>()?;
-            ProvisionerResponse::Providers(providers)
+            let infos = tables_in_two(&table, PROVIDERS, FURTHER_PROVIDERS, MAX_LISTED_PROVIDERS)?;
+            let listed = infos.iter().map(ProviderInfo::decode).collect::<Result<Vec<_>, _>>()?;
+            let left_out = table.find(PROVIDERS_LEFT_OUT)?.unwrap_or(0);
+            ProvisionerResponse::Providers { listed, left_out }
         } else if method.ordinal == GET_KNOWN_CATEGORIES.ordinal {
-            ProvisionerResponse::KnownCategories(known_categories(&table)?)
+            ProvisionerResponse::KnownCategories(KnownCategories::find(&table)?)
         } else if method.ordinal == DUMP_MEMORY.ordinal {
             ProvisionerResponse::DumpMemory(match table.find(DUMP_ID)? {
-                Some(id) => Some(MemoryDump { id, providers: table.require(DUMP_PROVIDERS)? }),
+                Some(id) => Some(MemoryDump {
+                    id,
+                    providers: table.require(DUMP_PROVIDERS)?,
+                    written: table.find(DUMP_WRITTEN)?,
+                }),
                 None => None,
             })
         } else {
@@ -281,6 +295,33 @@ impl ProviderInfo {
 fn is_about_tasks(bytes: &[u8]) -> Result<bool, ProtocolError> {
     let (header, _) = Header::decode(bytes)?;
     Ok(task::METHODS.iter().any(|method| method.ordinal == header.ordinal))
+}
+
+/// Adds a list of which releases before this one take the first [`MAX_PROVIDERS`]: the rest is a field of its
+/// own, which they skip.
+fn put_in_two(
+    table: &mut TableWriter,
+    first: Field,
+    further: Field,
+    mut entries: Vec<TableWriter>,
+) -> Result<(), ProtocolError> {
+    let rest = entries.split_off(entries.len().min(MAX_PROVIDERS));
+    table.put_tables(first, entries)?;
+    table.put_tables(further, rest)
+}
+
+/// The list that [`put_in_two`] has added, of at most `limit` entries.
+fn tables_in_two<'a>(
+    table: &Table<'a>,
+    first: Field,
+    further: Field,
+    limit: usize,
+) -> Result<Vec<Table<'a>>, ProtocolError> {
+    let mut entries = table.tables(first)?;
+    check_limit(first.name, MAX_PROVIDERS, entries.len())?;
+    entries.extend(table.tables(further)?);
+    check_limit(further.name, limit, entries.len())?;
+    Ok(entries)
 }
 
 /// A message without fields.

@@ -23,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 pub mod buffering;
+pub mod categories;
 pub mod controller;
 pub mod error;
 pub mod fifo;
@@ -36,6 +37,7 @@ mod table;
 pub mod version;
 
 pub use buffering::{BufferDisposition, BufferingMode};
+pub use categories::{KnownCategories, KnownCategory};
 pub use error::ProtocolError;
 pub use fifo::{FifoRequest, Packet, PacketError};
 pub use message::{Encoded, Header, Message, Txid};

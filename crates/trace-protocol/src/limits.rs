@@ -8,12 +8,19 @@ pub const MAX_PROVIDER_NAME_BYTES: usize = 100;
 pub const MAX_CATEGORIES: usize = 5000;
 /// Most known categories in one list.
 pub const MAX_KNOWN_CATEGORIES: usize = 5000;
+/// Most names of known categories that are not in the list.
+pub const MAX_UNLISTED_NAMES: usize = 10;
 /// Longest category name, in bytes.
 pub const MAX_CATEGORY_NAME_BYTES: usize = 100;
 /// Longest category description, in bytes.
 pub const MAX_CATEGORY_DESCRIPTION_BYTES: usize = 400;
-/// Most providers in the answer to `GetProviders`, and most provider-specific entries in a configuration.
+/// Most entries in the first list of the answer to `GetProviders`, and most provider-specific entries in a
+/// configuration.
 pub const MAX_PROVIDERS: usize = 100;
+/// Most providers in the answer to `GetProviders`, and in a report of progress, in both lists together.
+pub const MAX_LISTED_PROVIDERS: usize = 10_000;
+/// Most providers that have ended in the status of a task: the last ones.
+pub const MAX_ENDED_PROVIDERS: usize = 1000;
 /// Longest alert name, in bytes.
 pub const MAX_ALERT_NAME_BYTES: usize = 14;
 

@@ -39,4 +39,6 @@ pub struct MemoryDump {
     pub id: u64,
     /// How many programs were asked.
     pub providers: u32,
+    /// How many of them have written their values within a second. None where one of them cannot say so.
+    pub written: Option<u32>,
 }

@@ -4,11 +4,9 @@
 //! and FIFO.
 
 use crate::buffering::{BufferDisposition, BufferingMode};
+use crate::categories::KnownCategories;
 use crate::error::{ProtocolError, check_limit};
-use crate::limits::{
-    MAX_CATEGORY_DESCRIPTION_BYTES, MAX_CATEGORY_NAME_BYTES, MAX_KNOWN_CATEGORIES, MAX_REASON_BYTES,
-    MAX_TICK_SOURCE_BYTES, cut,
-};
+use crate::limits::{MAX_REASON_BYTES, MAX_TICK_SOURCE_BYTES, cut};
 use crate::memory::MemoryDumpLevel;
 use crate::message::{Encoded, Header, Message, Method, Txid, decode_header, decode_header_any_version};
 use crate::table::{Field, ListLimits, Table, TableWriter};
@@ -20,6 +18,7 @@ const TERMINATE: Method = Method::one_way("Terminate", 0x0204);
 const FLUSH: Method = Method::one_way("Flush", 0x0207);
 const DUMP_MEMORY: Method = Method::one_way("DumpMemory", 0x0208);
 const USE_PID_NAMESPACE: Method = Method::one_way("UsePidNamespace", 0x0209);
+const DUMPED_MEMORY: Method = Method::one_way("DumpedMemory", 0x020a);
 const KNOWN_CATEGORIES: Method = Method::two_way("GetKnownCategories", 0x0205);
 const REFUSED: Method = Method::one_way("Refused", 0x0206);
 
@@ -36,6 +35,8 @@ const ADDITIONAL_CATEGORIES: Field = Field::new(2, "additional_categories");
 
 const DUMP: Field = Field::new(1, "dump");
 const LEVEL: Field = Field::new(2, "level");
+const ANSWERS: Field = Field::new(3, "answers");
+const IS_WRITTEN: Field = Field::new(2, "is_written");
 
 const REASON: Field = Field::new(1, "reason bytes");
 
@@ -66,6 +67,9 @@ pub enum ProviderRequest<H> {
         dump: u64,
         /// How much it is to tell.
         level: MemoryDumpLevel,
+        /// The provider answers with [`ProviderResponse::DumpedMemory`]. Only for providers that have said
+        /// that they can.
+        answers: bool,
     },
     /// Number threads as the manager's pid namespace does. Only for providers of another one that have said
     /// that they understand it. Comes before Initialize. Handle: the namespace.
@@ -109,17 +113,15 @@ pub struct ProviderConfig<H> {
 /// Provider → manager.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProviderResponse {
-    /// Answer to [`ProviderRequest::GetKnownCategories`], at most 5000 entries.
-    KnownCategories(Vec<KnownCategory>),
-}
-
-/// A category somebody may want to enable.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct KnownCategory {
-    /// At most 100 bytes.
-    pub name: String,
-    /// At most 400 bytes.
-    pub description: String,
+    /// Answer to [`ProviderRequest::GetKnownCategories`].
+    KnownCategories(KnownCategories),
+    /// A memory dump was taken, if the request asked for an answer.
+    DumpedMemory {
+        /// Its number.
+        dump: u64,
+        /// The program has values to write, and its trace wants them.
+        is_written: bool,
+    },
 }
 
 impl<H> Message<H> for ProviderRequest<H> {
@@ -135,10 +137,11 @@ impl<H> Message<H> for ProviderRequest<H> {
             ProviderRequest::Stop => (STOP, TableWriter::new(STOP.name), Vec::new()),
             ProviderRequest::Terminate => (TERMINATE, TableWriter::new(TERMINATE.name), Vec::new()),
             ProviderRequest::Flush => (FLUSH, TableWriter::new(FLUSH.name), Vec::new()),
-            ProviderRequest::DumpMemory { dump, level } => {
+            ProviderRequest::DumpMemory { dump, level, answers } => {
                 let mut table = TableWriter::new(DUMP_MEMORY.name);
                 table.put(DUMP, &dump)?;
                 table.put(LEVEL, &level.value())?;
+                table.put_some(ANSWERS, answers.then_some(&true))?;
                 (DUMP_MEMORY, table, Vec::new())
             }
             ProviderRequest::UsePidNamespace { namespace } => {
@@ -189,6 +192,7 @@ impl<H> Message<H> for ProviderRequest<H> {
             ProviderRequest::DumpMemory {
                 dump: table.require(DUMP)?,
                 level: MemoryDumpLevel::from_value(table.require(LEVEL)?)?,
+                answers: table.find(ANSWERS)?.unwrap_or(false),
             }
         } else {
             ProviderRequest::GetKnownCategories
@@ -233,57 +237,36 @@ impl<H> ProviderConfig<H> {
 
 impl<H> Message<H> for ProviderResponse {
     fn encode(self, txid: Txid) -> Result<Encoded<H>, ProtocolError> {
-        let ProviderResponse::KnownCategories(categories) = self;
-        let mut table = TableWriter::new(KNOWN_CATEGORIES.name);
-        put_known_categories(&mut table, &categories)?;
-        KNOWN_CATEGORIES.encode(txid, table.finish()?, Vec::new())
+        let (method, table) = match self {
+            ProviderResponse::KnownCategories(categories) => {
+                let mut table = TableWriter::new(KNOWN_CATEGORIES.name);
+                categories.put(&mut table)?;
+                (KNOWN_CATEGORIES, table)
+            }
+            ProviderResponse::DumpedMemory { dump, is_written } => {
+                let mut table = TableWriter::new(DUMPED_MEMORY.name);
+                table.put(DUMP, &dump)?;
+                table.put(IS_WRITTEN, &is_written)?;
+                (DUMPED_MEMORY, table)
+            }
+        };
+        method.encode(txid, table.finish()?, Vec::new())
     }
 
     fn decode(bytes: &[u8], handles: Vec<H>) -> Result<(Txid, Self), ProtocolError> {
-        let (txid, method, body) = decode_header(bytes, "provider response", &[KNOWN_CATEGORIES])?;
+        let (txid, method, body) =
+            decode_header(bytes, "provider response", &[KNOWN_CATEGORIES, DUMPED_MEMORY])?;
         let [] = method.take_handles(handles)?;
         let table = Table::decode(method.name, body)?;
-        let categories = known_categories(&table)?;
-        Ok((txid, ProviderResponse::KnownCategories(categories)))
-    }
-}
-
-const KNOWN: Field = Field::new(1, "known categories");
-
-/// Adds the list of an answer to GetKnownCategories.
-pub(crate) fn put_known_categories(
-    table: &mut TableWriter,
-    categories: &[KnownCategory],
-) -> Result<(), ProtocolError> {
-    if categories.is_empty() {
-        return Ok(());
-    }
-    check_limit(KNOWN.name, MAX_KNOWN_CATEGORIES, categories.len())?;
-    let mut pairs = Vec::with_capacity(categories.len());
-    for category in categories {
-        category.check()?;
-        pairs.push((category.name.as_str(), category.description.as_str()));
-    }
-    table.put(KNOWN, &pairs)
-}
-
-/// The list of an answer to GetKnownCategories.
-pub(crate) fn known_categories(table: &Table<'_>) -> Result<Vec<KnownCategory>, ProtocolError> {
-    let pairs: Vec<(&str, &str)> = table.find(KNOWN)?.unwrap_or_default();
-    check_limit(KNOWN.name, MAX_KNOWN_CATEGORIES, pairs.len())?;
-    pairs
-        .into_iter()
-        .map(|(name, description)| {
-            let category = KnownCategory { name: name.to_owned(), description: description.to_owned() };
-            category.check().map(|()| category)
-        })
-        .collect()
-}
-
-impl KnownCategory {
-    fn check(&self) -> Result<(), ProtocolError> {
-        check_limit("category name bytes", MAX_CATEGORY_NAME_BYTES, self.name.len())?;
-        check_limit("category description bytes", MAX_CATEGORY_DESCRIPTION_BYTES, self.description.len())
+        let response = if method.ordinal == DUMPED_MEMORY.ordinal {
+            ProviderResponse::DumpedMemory {
+                dump: table.require(DUMP)?,
+                is_written: table.require(IS_WRITTEN)?,
+            }
+        } else {
+            ProviderResponse::KnownCategories(KnownCategories::find(&table)?)
+        };
+        Ok((txid, response))
     }
 }
 

@@ -23,6 +23,7 @@ const DUMPS_MEMORY: Field = Field::new(6, "dumps_memory");
 const PARENT: Field = Field::new(7, "parent");
 const RECORDS_ALERTS: Field = Field::new(8, "records_alerts");
 const NUMBERS_THREADS: Field = Field::new(9, "numbers_threads");
+const ANSWERS_DUMPS: Field = Field::new(10, "answers_dumps");
 
 const STATUS: Field = Field::new(1, "status");
 const STARTED: Field = Field::new(2, "started");
@@ -63,6 +64,9 @@ pub struct Registration<H> {
     /// [`ProviderRequest::UsePidNamespace`](crate::provider::ProviderRequest::UsePidNamespace). Older ones do
     /// not say so.
     pub numbers_threads: bool,
+    /// It answers a [`ProviderRequest::DumpMemory`](crate::provider::ProviderRequest::DumpMemory) that asks
+    /// for it. Older ones do not say so.
+    pub answers_dumps: bool,
 }
 
 /// In the runtime directory while every program that may register there is being recorded, or is about to be.
@@ -139,6 +143,7 @@ impl<H> Message<H> for RegistryRequest<H> {
         if registration.numbers_threads {
             table.put(NUMBERS_THREADS, &true)?;
         }
+        table.put_some(ANSWERS_DUMPS, registration.answers_dumps.then_some(&true))?;
         method.encode(txid, table.finish()?, vec![registration.provider])
     }
 
@@ -158,6 +163,7 @@ impl<H> Message<H> for RegistryRequest<H> {
             parent: table.find(PARENT)?,
             records_alerts: table.find(RECORDS_ALERTS)?.unwrap_or(false),
             numbers_threads: table.find(NUMBERS_THREADS)?.unwrap_or(false),
+            answers_dumps: table.find(ANSWERS_DUMPS)?.unwrap_or(false),
         };
         let request = if method.ordinal == REGISTER.ordinal {
             RegistryRequest::RegisterProvider(registration)

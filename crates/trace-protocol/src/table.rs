@@ -5,7 +5,7 @@
 //! table.
 
 use crate::error::{ProtocolError, check_limit};
-use crate::limits::{MAX_CATEGORIES, MAX_CATEGORY_NAME_BYTES};
+use crate::limits::{MAX_CATEGORIES, MAX_CATEGORY_NAME_BYTES, MAX_UNLISTED_NAMES};
 use serde::{Deserialize, Serialize};
 
 /// A field of a table: its number on the wire and its name in errors.
@@ -42,6 +42,14 @@ impl ListLimits {
     /// Providers that somebody waits for, with their processes.
     pub(crate) const WAITED_FOR: ListLimits =
         ListLimits { list: "providers waited for", entries: 100, entry: "provider bytes", bytes: 200 };
+
+    /// Names of categories that a list has no room for.
+    pub(crate) const UNLISTED: ListLimits = ListLimits {
+        list: "unlisted categories",
+        entries: MAX_UNLISTED_NAMES,
+        entry: "category name bytes",
+        bytes: MAX_CATEGORY_NAME_BYTES,
+    };
 
     fn check<S: AsRef<str>>(self, strings: &[S]) -> Result<(), ProtocolError> {
         check_limit(self.list, self.entries, strings.len())?;

@@ -6,6 +6,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use support::{Any, H, samples};
+use trace_protocol::categories::Unlisted;
 use trace_protocol::controller::*;
 use trace_protocol::memory::{MemoryDump, MemoryDumpLevel, MemoryDumps};
 use trace_protocol::provider::*;
@@ -51,6 +52,7 @@ fn registration() -> impl Strategy<Value = Registration<H>> {
             parent: (pid % 3 == 0).then_some(pid >> 1),
             records_alerts: pid % 5 == 0,
             numbers_threads: pid % 7 == 0,
+            answers_dumps: pid % 11 == 0,
         })
 }
 
@@ -79,7 +81,8 @@ fn provider_request() -> impl Strategy<Value = ProviderRequest<H>> {
         (disposition(), categories()).prop_map(|(buffer_disposition, additional_categories)| {
             ProviderRequest::Start { buffer_disposition, additional_categories }
         }),
-        (any::<u64>(), level()).prop_map(|(dump, level)| ProviderRequest::DumpMemory { dump, level }),
+        (any::<u64>(), level(), any::<bool>())
+            .prop_map(|(dump, level, answers)| ProviderRequest::DumpMemory { dump, level, answers }),
         any::<u32>().prop_map(|namespace| ProviderRequest::UsePidNamespace { namespace }),
         text(limits::MAX_REASON_BYTES).prop_map(|reason| ProviderRequest::Refused { reason }),
     ]
@@ -131,9 +134,20 @@ fn trace_config() -> impl Strategy<Value = TraceConfig> {
                 write_period_milliseconds,
                 keep_ended_bytes: write_period_milliseconds.unwrap_or(64 << 20),
                 thread_time: write_period_milliseconds.is_some(),
+                wants_untraced: write_period_milliseconds.is_none(),
+                wants_known_categories: metadata,
             }
         },
     )
+}
+
+fn known_categories() -> impl Strategy<Value = KnownCategories> {
+    let unlisted =
+        || (any::<u64>(), vec(text(100), 0..10)).prop_map(|(count, names)| Unlisted { count, names });
+    (vec((text(100), text(400)), 0..20), unlisted(), unlisted()).prop_map(|(list, beyond_limit, too_long)| {
+        let listed = list.into_iter().map(|(name, description)| KnownCategory { name, description });
+        KnownCategories { listed: listed.collect(), beyond_limit, too_long }
+    })
 }
 
 fn stats() -> impl Strategy<Value = ProviderStats> {
@@ -197,15 +211,11 @@ fn message() -> impl Strategy<Value = (Txid, Any)> {
             StopResult { provider_stats }
         )))),
         level().prop_map(|level| Any::ProvisionerRequest(ProvisionerRequest::DumpMemory(level))),
-        option::of(any::<(u64, u32)>()).prop_map(|dump| {
-            let dump = dump.map(|(id, providers)| MemoryDump { id, providers });
+        option::of(any::<(u64, u32, Option<u32>)>()).prop_map(|dump| {
+            let dump = dump.map(|(id, providers, written)| MemoryDump { id, providers, written });
             Any::ProvisionerResponse(ProvisionerResponse::DumpMemory(dump))
         }),
-        vec((text(100), text(400)), 0..20).prop_map(|list| {
-            let categories =
-                list.into_iter().map(|(name, description)| KnownCategory { name, description }).collect();
-            Any::ProviderResponse(ProviderResponse::KnownCategories(categories))
-        }),
+        known_categories().prop_map(|known| Any::ProviderResponse(ProviderResponse::KnownCategories(known))),
     ];
     let two_way = (1u32.., two_way).prop_map(|(txid, message)| (Txid(txid), message));
     prop_oneof![one_way, two_way]

@@ -1,20 +1,20 @@
 //! Messages too long for a channel travel in a VMO.
 
 use trace_protocol::limits::{MAX_MESSAGE_BYTES, MAX_SPILLED_BYTES};
-use trace_protocol::provider::{KnownCategory, ProviderResponse};
-use trace_protocol::{Encoded, Header, Message, ProtocolError, Txid};
+use trace_protocol::provider::ProviderResponse;
+use trace_protocol::{Encoded, Header, KnownCategories, KnownCategory, Message, ProtocolError, Txid};
 
 /// A handle of these tests: the content of a VMO.
 type Vmo = Vec<u8>;
 
 fn known(count: usize, description_bytes: usize) -> ProviderResponse {
-    let categories = (0..count)
+    let listed = (0..count)
         .map(|index| KnownCategory {
             name: format!("{index:0>100}"),
             description: "d".repeat(description_bytes),
         })
         .collect();
-    ProviderResponse::KnownCategories(categories)
+    ProviderResponse::KnownCategories(KnownCategories { listed, ..KnownCategories::default() })
 }
 
 fn store(bytes: &[u8]) -> Result<Vmo, ProtocolError> {

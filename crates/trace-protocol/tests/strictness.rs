@@ -148,6 +148,8 @@ fn missing_fields_of_a_client_take_their_defaults() {
                 write_period_milliseconds: None,
                 keep_ended_bytes: 64 << 20,
                 thread_time: false,
+                wants_untraced: false,
+                wants_known_categories: false,
             },
             output: 2,
         }
@@ -417,9 +419,10 @@ fn a_list_has_at_most_5000_categories_of_100_bytes() {
 #[test]
 fn known_categories_are_limited_in_number_and_length() {
     let make = |list: Vec<(String, String)>| {
-        let categories =
+        let listed =
             list.into_iter().map(|(name, description)| KnownCategory { name, description }).collect();
-        Any::ProviderResponse(ProviderResponse::KnownCategories(categories))
+        let known = KnownCategories { listed, ..KnownCategories::default() };
+        Any::ProviderResponse(ProviderResponse::KnownCategories(known))
     };
     let forge = |list: Vec<(String, String)>| message(0x0205, ANSWERED, &[(1, value(list))]);
     let lists: [(usize, PairsOfSize); 3] = [
@@ -434,24 +437,25 @@ fn known_categories_are_limited_in_number_and_length() {
 }
 
 #[test]
-fn at_most_100_providers_are_listed() {
+fn at_most_10_000_providers_are_listed() {
     let make = |size: usize| {
-        let providers = (0..size)
+        let listed = (0..size)
             .map(|id| ProviderInfo { id: u32::try_from(id).unwrap(), pid: 1, name: "p".to_owned() })
             .collect();
-        Any::ProvisionerResponse(ProvisionerResponse::Providers(providers))
+        Any::ProvisionerResponse(ProvisionerResponse::Providers { listed, left_out: 0 })
     };
-    let forge = |size: usize| {
-        let infos: Vec<Vec<u8>> = (0..size)
-            .map(|id| {
-                let id = u32::try_from(id).unwrap();
-                body(&[(1, value(id)), (2, value(1u64)), (3, value("p"))])
-            })
-            .collect();
-        message(0x0302, ANSWERED, &[(1, value(infos))])
+    let infos = |ids: std::ops::Range<usize>| -> Vec<Vec<u8>> {
+        let ids = ids.map(|id| u32::try_from(id).unwrap());
+        ids.map(|id| body(&[(1, value(id)), (2, value(1u64)), (3, value("p"))])).collect()
     };
-    check_limit(MAX_PROVIDERS, make, forge, ANSWERED);
-    assert_eq!(MAX_PROVIDERS, 100);
+    let forge =
+        |size: usize| message(0x0302, ANSWERED, &[(1, value(infos(0..100))), (2, value(infos(100..size)))]);
+    check_limit(MAX_LISTED_PROVIDERS, make, forge, ANSWERED);
+    assert_eq!((MAX_PROVIDERS, MAX_LISTED_PROVIDERS), (100, 10_000));
+    // Releases before take no more than 100 in the first list.
+    let too_many = message(0x0302, ANSWERED, &[(1, value(infos(0..101)))]);
+    let decoded = <ProvisionerResponse as Message<H>>::decode(&too_many, Vec::new());
+    assert!(matches!(decoded, Err(ProtocolError::Limit { limit: 100, found: 101, .. })), "{decoded:?}");
 }
 
 #[test]

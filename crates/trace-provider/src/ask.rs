@@ -4,7 +4,7 @@ use crate::callbacks;
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 use trace_engine::BufferMode;
-use trace_protocol::provider::KnownCategory;
+use trace_protocol::KnownCategory;
 use zx_sim::ticks::Clock;
 
 /// What the trace that this process is part of wants.

@@ -13,7 +13,8 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use trace_engine::{AlertHandler, WakeHandler, engine};
 use trace_format::shown::Shown;
-use trace_protocol::provider::{KnownCategory, ProviderConfig, ProviderRequest, ProviderResponse};
+use trace_protocol::provider::{ProviderConfig, ProviderRequest, ProviderResponse};
+use trace_protocol::{KnownCategories, KnownCategory};
 use trace_protocol::{Message, Txid};
 use zx_sim::{
     Channel, Error, Handle, PidNamespace, Signals, Vmo, WaitSet, WakeReceiver, WakeSender, debuglog,
@@ -416,9 +417,10 @@ impl Dispatcher {
                         session.flush();
                     }
                 }
-                ProviderRequest::DumpMemory { dump, level } => {
-                    if session.is_some() {
-                        memory_dump::take(dump, level);
+                ProviderRequest::DumpMemory { dump, level, answers } => {
+                    let is_written = session.is_some() && memory_dump::take(dump, level);
+                    if answers {
+                        answer(channel, ProviderResponse::DumpedMemory { dump, is_written }, Txid::ONE_WAY)?;
                     }
                 }
                 ProviderRequest::Terminate => self.end_session(session),
@@ -524,15 +526,12 @@ fn answer_categories(channel: &Channel, txid: Txid) -> Option<()> {
         .into_iter()
         .filter(|name| !is_described(name))
         .map(|name| KnownCategory { name, description: String::new() });
-    let mut categories: Vec<KnownCategory> = described.iter().cloned().chain(plain).collect();
-    categories.retain(|KnownCategory { name, description }| {
-        !name.is_empty()
-            && name.len() <= trace_protocol::limits::MAX_CATEGORY_NAME_BYTES
-            && description.len() <= trace_protocol::limits::MAX_CATEGORY_DESCRIPTION_BYTES
-    });
-    categories.sort_by(|one, other| one.name.cmp(&other.name));
-    categories.truncate(trace_protocol::limits::MAX_KNOWN_CATEGORIES);
-    let reply = Message::<Handle>::encode(ProviderResponse::KnownCategories(categories), txid).ok()?;
-    let reply = reply.spill(|bytes| Vmo::of_bytes("categories", bytes).map(Vmo::into_handle)).ok()?;
+    let categories = KnownCategories::of(described.iter().cloned().chain(plain));
+    answer(channel, ProviderResponse::KnownCategories(categories), txid)
+}
+
+fn answer(channel: &Channel, response: ProviderResponse, txid: Txid) -> Option<()> {
+    let reply = Message::<Handle>::encode(response, txid).ok()?;
+    let reply = reply.spill(|bytes| Vmo::of_bytes("answer", bytes).map(Vmo::into_handle)).ok()?;
     channel.write(&reply.bytes, reply.handles).ok()
 }

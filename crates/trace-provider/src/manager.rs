@@ -123,6 +123,7 @@ fn register_with(registry: Channel, name: &str, is_answer_wanted: bool) -> Optio
         buffer_header: VersionRange::only(trace_engine::BUFFER_VERSION),
         tick_source: ticks::source_name().to_owned(),
         dumps_memory: true,
+        answers_dumps: true,
         parent: fork::parent(),
         records_alerts: true,
         numbers_threads: true,

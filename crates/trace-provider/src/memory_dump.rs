@@ -57,19 +57,19 @@ impl MemoryDump {
     }
 }
 
-/// Asks all functions of this program, and writes down what they say, if the trace wants that.
-pub(crate) fn take(id: u64, level: MemoryDumpLevel) {
-    if raw::is_category_wanted(CATEGORY.as_bytes()) {
-        let _ = callbacks::run(move || ask_all(id, level));
-    }
+/// Asks all functions of this program, and writes their values, if the trace wants them. Whether values were
+/// written.
+pub(crate) fn take(id: u64, level: MemoryDumpLevel) -> bool {
+    raw::is_category_wanted(CATEGORY.as_bytes())
+        && callbacks::run(move || ask_all(id, level)).unwrap_or(false)
 }
 
-fn ask_all(id: u64, level: MemoryDumpLevel) {
+fn ask_all(id: u64, level: MemoryDumpLevel) -> bool {
     let mut dump = MemoryDump { id, level, values: Vec::new() };
     // Outside of the lock: a function may register another.
     let callbacks = CALLBACKS.lock().clone();
     if callbacks.is_empty() {
-        return;
+        return false;
     }
     let head = [("dump", ArgumentValue::Uint64(id)), ("level", ArgumentValue::String(text(level.text())))];
     write(NAME, EventKind::DurationBegin, &head);
@@ -78,6 +78,7 @@ fn ask_all(id: u64, level: MemoryDumpLevel) {
         write(name, EventKind::Counter { id: 0 }, &[("bytes", ArgumentValue::Uint64(*bytes))]);
     }
     write(NAME, EventKind::DurationEnd, &[]);
+    true
 }
 
 /// A text with its index, if it has one.

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trace_protocol::controller::{
-    KnownCategory, ProvisionerRequest, ProvisionerResponse, SessionRequest, SessionResponse, SnapshotError,
-    StartOptions, StopOptions, TraceConfig,
+    ProvisionerRequest, ProvisionerResponse, SessionRequest, SessionResponse, SnapshotError, StartOptions,
+    StopOptions, TraceConfig,
 };
 use trace_protocol::fifo::PACKET_BYTES;
 use trace_protocol::limits::{MAX_CATEGORY_DESCRIPTION_BYTES, MAX_KNOWN_CATEGORIES, MAX_UNANSWERED};
 use trace_protocol::provider::{ProviderRequest, ProviderResponse};
-use trace_protocol::{BufferingMode, Message, Txid};
+use trace_protocol::{BufferingMode, KnownCategories, KnownCategory, Message, Txid};
 use trace_tests::client::{Client, receive};
 use trace_tests::proxy::register;
 use trace_tests::sandbox::{Process, Sandbox};
@@ -131,8 +131,9 @@ fn answer_categories(channel: &Channel, txid: Txid) {
         let name = format!("category-{number:08}");
         KnownCategory { name, description: "x".repeat(MAX_CATEGORY_DESCRIPTION_BYTES) }
     };
-    let categories = (0..MAX_KNOWN_CATEGORIES).map(category).collect();
-    let answer = Message::<Handle>::encode(ProviderResponse::KnownCategories(categories), txid).unwrap();
+    let listed = (0..MAX_KNOWN_CATEGORIES).map(category).collect();
+    let known = KnownCategories { listed, ..KnownCategories::default() };
+    let answer = Message::<Handle>::encode(ProviderResponse::KnownCategories(known), txid).unwrap();
     let answer = answer.spill(|bytes| Vmo::of_bytes("answer", bytes).map(Vmo::into_handle)).unwrap();
     let _ = channel.write(&answer.bytes, answer.handles);
 }
@@ -158,7 +159,7 @@ fn questions_for_categories_wait_for_their_turn() {
     scene.assert_alive();
     let answer = receive::<ProvisionerResponse>(&askers[0].0);
     let Some(ProvisionerResponse::KnownCategories(categories)) = answer else { panic!("another answer") };
-    assert_eq!(categories.len(), MAX_KNOWN_CATEGORIES);
+    assert_eq!(categories.listed.len(), MAX_KNOWN_CATEGORIES);
     let grown = scene.peak_memory_kib() - before;
     assert!(grown < 64 << 10, "{grown} KiB");
 }
@@ -252,7 +253,7 @@ fn without_descriptors_the_manager_rests_and_serves_again() {
     drop(silent);
     let client = Client::connect(&scene.sandbox);
     let answer = client.ask(ProvisionerRequest::GetProviders);
-    assert_eq!(answer, ProvisionerResponse::Providers(Vec::new()));
+    assert_eq!(answer, ProvisionerResponse::Providers { listed: Vec::new(), left_out: 0 });
 }
 
 #[test]

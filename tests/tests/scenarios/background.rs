@@ -64,6 +64,11 @@ fn a_recording_outlives_whoever_started_it() {
         (&100.into(), &"night".into(), &sandbox.file("trace.fxt").to_str().unwrap().into())
     );
     assert_eq!((&found["remaining_ns"], &found["buffering_mode"]), (&Value::Null, &"streaming".into()));
+    let ended = format!(": ended, {} events, 0 dropped", 2 * 7 * 13);
+    wait_for("the ended program to be shown", || {
+        text(&succeeds(&sandbox, &["status"]).stdout).contains(&ended).then_some(())
+    });
+    assert_eq!(text(&succeeds(&sandbox, &["flush"]).stderr), "");
     let output = succeeds(&sandbox, &["stop"]);
     let said = text(&output.stderr);
     assert!(said.contains("category nothing was asked for, and nothing of it was recorded"), "{said}");
@@ -315,5 +320,18 @@ impl<'a> SmallDisk<'a> {
 impl Drop for SmallDisk<'_> {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("-l").arg(self.0).status();
+    }
+}
+
+//= docs/recording.md#in-the-background
+#[test]
+fn a_flush_says_where_there_is_nothing_to_hand_over() {
+    let sandbox = Sandbox::new();
+    for mode in ["oneshot", "circular"] {
+        succeeds(&sandbox, &["start", "--buffering-mode", mode]);
+        let said = text(&succeeds(&sandbox, &["flush"]).stderr);
+        let expected = format!("trace: nothing to flush: a {mode} recording stays in the programs' buffers");
+        assert!(said.starts_with(&expected), "{said}");
+        succeeds(&sandbox, &["stop", "--abort"]);
     }
 }

@@ -165,6 +165,7 @@ fn registration(provider: Channel) -> Registration<Handle> {
         parent: None,
         records_alerts: true,
         numbers_threads: false,
+        answers_dumps: false,
     }
 }
 

@@ -96,7 +96,7 @@ impl Scene {
     pub fn assert_alive(&mut self) {
         let begin = Instant::now();
         let answer = self.client.ask(ProvisionerRequest::GetProviders);
-        assert!(matches!(answer, ProvisionerResponse::Providers(_)), "{answer:?}");
+        assert!(matches!(answer, ProvisionerResponse::Providers { .. }), "{answer:?}");
         assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
         assert!(self.manager.is_running());
     }
@@ -327,13 +327,13 @@ fn whatever_comes_through_a_fifo_the_others_are_recorded() {
         let mut scene = Scene::new();
         let rogue = scene.sandbox.spawn("hostile", &["fifo", how]);
         wait_for("it to register", || {
-            let ProvisionerResponse::Providers(providers) =
+            let ProvisionerResponse::Providers { listed, .. } =
                 scene.client.ask(ProvisionerRequest::GetProviders)
             else {
                 panic!("another answer");
             };
             // The pid is that of the connection, not the one it claims.
-            providers.iter().any(|provider| provider.pid == u64::from(rogue.pid())).then_some(())
+            listed.iter().any(|provider| provider.pid == u64::from(rogue.pid())).then_some(())
         });
         let recording = scene.start(BufferingMode::Streaming);
         scene.run_honest(2);

@@ -108,7 +108,7 @@ fn a_manager_on_demand_does_not_leave_a_client_behind() {
             let Ok(channel) = zx_sim::Channel::connect(&path) else { continue };
             let client = trace_tests::client::Client(channel);
             let answer = client.ask(ProvisionerRequest::GetProviders);
-            assert_eq!(answer, ProvisionerResponse::Providers(Vec::new()));
+            assert_eq!(answer, ProvisionerResponse::Providers { listed: Vec::new(), left_out: 0 });
             served += 1;
         }
         assert_eq!(manager.finish().status.code(), Some(0));
@@ -140,7 +140,7 @@ fn an_idle_manager_is_not_woken() {
     let mut emit = sandbox.spawn("emit", &["1", "1", "--wait"]);
     emit.line();
     let listed = || match client.ask(ProvisionerRequest::GetProviders) {
-        ProvisionerResponse::Providers(providers) => (providers.len() == 1).then_some(()),
+        ProvisionerResponse::Providers { listed, .. } => (listed.len() == 1).then_some(()),
         other => panic!("{other:?}"),
     };
     wait_for("the program to register", listed);

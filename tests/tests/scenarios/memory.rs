@@ -68,8 +68,8 @@ fn programs_are_asked_all_at_one_moment_and_say_it_with_one_number() {
     let started = sandbox.trace(["start", "--categories", "memory_dump", "-o", "trace.fxt"]);
     assert!(started.status.success(), "{started:?}");
     for (arguments, answer) in [
-        (&["dump-memory"][..], "memory dump 1 of 3 programs\n"),
-        (&["dump-memory", "--detailed"], "memory dump 2 of 3 programs\n"),
+        (&["dump-memory"][..], "memory dump 1: written by 2 of 3 programs\n"),
+        (&["dump-memory", "--detailed"], "memory dump 2: written by 2 of 3 programs\n"),
     ] {
         let output = sandbox.trace(arguments);
         assert_eq!(String::from_utf8_lossy(&output.stdout), answer, "{output:?}");

@@ -113,6 +113,7 @@ fn register_in_vain(sandbox: &Sandbox) -> Channel {
         parent: None,
         records_alerts: true,
         numbers_threads: false,
+        answers_dumps: false,
     };
     let message = RegistryRequest::RegisterProvider(registration).encode(Txid::ONE_WAY).expect("it fits");
     registry.write(&message.bytes, message.handles).expect("the manager listens");

@@ -24,25 +24,77 @@ fn a_provider_of_an_unknown_version_is_told_so_and_the_log_says_it() {
     ] {
         let registry = Channel::connect(&sandbox.runtime_dir().join("registry")).unwrap();
         let (ours, theirs) = Channel::pair().unwrap();
-        let registration = Registration {
-            provider: theirs.into_handle(),
-            pid: 1,
-            name: "later".to_owned(),
-            protocol,
-            buffer_header,
-            tick_source: zx_sim::ticks::source().name().to_owned(),
-            dumps_memory: false,
-            parent: None,
-            records_alerts: true,
-            numbers_threads: false,
-        };
-        let message = RegistryRequest::RegisterProvider(registration).encode(Txid::ONE_WAY).unwrap();
+        let message = RegistryRequest::RegisterProvider(later(theirs, protocol, buffer_header))
+            .encode(Txid::ONE_WAY)
+            .unwrap();
         registry.write(&message.bytes, message.handles).unwrap();
         let request: ProviderRequest<Handle> = receive(&ours).unwrap();
         let ProviderRequest::Refused { reason } = request else { panic!("{request:?}") };
         assert_eq!(reason, sentence);
         let line = format!("provider \"later\" refused: {sentence}");
         wait_for("a line in the log", || manager.stderr_so_far().contains(&line).then_some(()));
+    }
+}
+
+/// The only program that wants to be recorded cannot be: that is reported while it runs, and is no success.
+//= docs/recording.md#programs-that-cannot-be-recorded
+//= docs/protocol.md#providers-that-cannot-be-recorded
+#[test]
+fn a_program_that_is_refused_is_reported_at_once() {
+    let sandbox = Sandbox::new();
+    let _manager = sandbox.spawn("trace", &["manager"]);
+    let _client = Client::connect(&sandbox);
+    let reason = "it speaks protocol 7 to 9, this manager 1";
+    let mut recording =
+        sandbox.spawn("trace", &["record", "-o", "t.fxt", "--", "sh", "-c", "echo ready && read _"]);
+    assert_eq!(recording.line(), "ready");
+    let _refused = refused(&sandbox);
+    let pid = std::process::id();
+    let line = format!("trace: warning: later (pid {pid}) is not recorded: {reason}\n");
+    wait_for("the warning", || recording.stderr_so_far().contains(&line).then_some(()));
+    recording.say("go");
+    let output = recording.finish();
+    assert_eq!(output.status.code(), Some(125), "{output:?}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains(&format!("trace: warning: later (pid {pid}): {reason}\n")), "{stderr}");
+
+    // Beside one that is recorded it is only a warning. The status of a recording in the background has it.
+    assert!(sandbox.trace(["start", "-o", "s.fxt"]).status.success());
+    let _refused = refused(&sandbox);
+    sandbox.spawn("emit", &["1", "1"]).succeed();
+    let status = wait_for("both to be reported", || {
+        let status = String::from_utf8(sandbox.trace(["status"]).stdout).expect("text");
+        (status.contains("- emit (pid ") && status.contains(", 14 events, ")).then_some(status)
+    });
+    let line = format!("- later (pid {pid}): refused, 0 events, 0 dropped; {reason}\n");
+    assert!(status.contains(&line), "{status}");
+    assert!(sandbox.trace(["stop"]).status.success());
+}
+
+/// Registers as a program of a later release does; its channel.
+fn refused(sandbox: &Sandbox) -> Channel {
+    let registry = Channel::connect(&sandbox.runtime_dir().join("registry")).unwrap();
+    let (ours, theirs) = Channel::pair().unwrap();
+    let protocol = VersionRange { min: 7, max: 9 };
+    let message = RegistryRequest::RegisterProvider(later(theirs, protocol, VersionRange::only(1)));
+    let message = message.encode(Txid::ONE_WAY).unwrap();
+    registry.write(&message.bytes, message.handles).unwrap();
+    ours
+}
+
+fn later(theirs: Channel, protocol: VersionRange, buffer_header: VersionRange) -> Registration<Handle> {
+    Registration {
+        provider: theirs.into_handle(),
+        pid: 1,
+        name: "later".to_owned(),
+        protocol,
+        buffer_header,
+        tick_source: zx_sim::ticks::source().name().to_owned(),
+        dumps_memory: false,
+        parent: None,
+        records_alerts: true,
+        numbers_threads: false,
+        answers_dumps: false,
     }
 }
 

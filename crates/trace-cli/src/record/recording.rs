@@ -7,6 +7,7 @@ use crate::command::RecordedCommand;
 use crate::connection::{Connection, Received, SessionChannel, system};
 use crate::exit::Failure;
 use crate::signals;
+use crate::verify::Expected;
 use signal_hook::consts::{SIGHUP, SIGTERM};
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -15,8 +16,9 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use trace_format::shown::Shown;
 use trace_manager::confirm::Confirmer;
-use trace_protocol::controller::{ProviderStats, SessionRequest, SessionResponse, TraceConfig};
+use trace_protocol::controller::{ProviderStats, SessionRequest, SessionResponse, TraceConfig, Untraced};
 use zx_sim::{Error, Event, ProcessFd, Signals, Socket, WaitSet};
 
 const KEY_SESSION: u64 = 0;
@@ -42,6 +44,8 @@ const PIPE_INTERVAL: Duration = Duration::from_millis(10);
 pub enum Happening {
     /// The manager said something.
     Response(SessionResponse),
+    /// Something about a program that the user should read at once.
+    Warning(String),
     /// The manager has closed the session: it is dead, or has refused; or the archive cannot be written any
     /// further.
     ManagerGone,
@@ -72,6 +76,10 @@ pub struct Recording<'a> {
     is_confirmer_full: bool,
     /// Of an archive that is not to be larger than it may be.
     limited: Option<Limited>,
+    /// The categories that were asked for, compared with those of programs.
+    expected: Expected,
+    /// That was done since the command was started.
+    was_compared: bool,
     /// Questions for progress whose answers have not come.
     unanswered: u32,
     command: Option<ProcessFd>,
@@ -98,6 +106,7 @@ impl<'a> Recording<'a> {
         config: TraceConfig,
         sink: Sink<'a>,
         max_bytes: Option<u64>,
+        expected: Expected,
     ) -> Result<Self, Failure> {
         let failed = |error: Error| system(&error);
         let (signals, writer) = Socket::pair().map_err(failed)?;
@@ -129,6 +138,8 @@ impl<'a> Recording<'a> {
             confirmed: 0,
             is_confirmer_full: false,
             limited: max_bytes.map(Limited::new),
+            expected,
+            was_compared: false,
             unanswered: 0,
             command: None,
             signals,
@@ -258,9 +269,7 @@ impl<'a> Recording<'a> {
         match session.receive()? {
             Received::Message(_, response) => {
                 self.silence = Duration::ZERO;
-                let is_progress = matches!(response, SessionResponse::Progress(_));
-                self.unanswered = self.unanswered.saturating_sub(u32::from(is_progress));
-                self.happened.push_back(Happening::Response(response));
+                self.take_response(response);
             }
             Received::Nothing => {}
             Received::Closed => {
@@ -269,6 +278,28 @@ impl<'a> Recording<'a> {
             }
         }
         Ok(())
+    }
+
+    fn take_response(&mut self, response: SessionResponse) {
+        let happening = match response {
+            SessionResponse::OnUntraced(Untraced { name, pid, reason }) => {
+                let (name, reason) = (Shown(&name), Shown(&reason));
+                Happening::Warning(format!("trace: warning: {name} (pid {pid}) is not recorded: {reason}"))
+            }
+            SessionResponse::OnKnownCategories(categories) => {
+                self.expected.add(categories);
+                // The first program that answers after the command was started is most often the command.
+                let is_first = self.command.is_some() && !std::mem::replace(&mut self.was_compared, true);
+                let warnings = if is_first { self.expected.warnings() } else { Vec::new() };
+                return self.happened.extend(warnings.into_iter().map(Happening::Warning));
+            }
+            response => {
+                let is_progress = matches!(response, SessionResponse::Progress(_));
+                self.unanswered = self.unanswered.saturating_sub(u32::from(is_progress));
+                Happening::Response(response)
+            }
+        };
+        self.happened.push_back(happening);
     }
 
     /// Takes what the archive's socket has into the file.
@@ -335,6 +366,11 @@ impl<'a> Recording<'a> {
     /// Bytes of the archive that have come.
     pub fn written(&self) -> u64 {
         self.written
+    }
+
+    /// The categories that were asked for, and those that programs know.
+    pub fn take_expected(&mut self) -> Expected {
+        std::mem::take(&mut self.expected)
     }
 
     /// From here on what was written is not thrown away, whatever happens.

@@ -12,6 +12,7 @@ use std::time::Duration;
 use trace_format::units::ProviderId;
 use trace_protocol::controller::{
     ProviderStats, SessionState, StartError, StartOptions, StopError, StopOptions, StopResult, TraceConfig,
+    Untraced,
 };
 use trace_protocol::limits::MAX_CATEGORIES;
 use trace_protocol::{BufferDisposition, BufferingMode, FifoRequest, PacketError};
@@ -28,6 +29,8 @@ const BROKE_PROTOCOL: &str = "broke the protocol";
 const ENDED_BEFORE_START: &str = "ended before its start";
 /// What is said of a provider whose application has gone on before it was known.
 const JOINED_LATE: &str = "it could not join in time: what it did before is not recorded";
+/// Disposition of a provider that was not registered.
+const REFUSED: &str = "refused";
 const MEGABYTE: u64 = 1 << 20;
 
 type Actions = VecDeque<Action>;
@@ -153,6 +156,9 @@ impl Session {
             mode: self.config.buffering_mode,
             categories,
         });
+        if self.config.wants_known_categories {
+            actions.push_back(Action::AskCategories(id));
+        }
         let state = match self.state {
             SessionState::Stopping | SessionState::Stopped => TraceeState::Stopped,
             _ => TraceeState::Initialized,
@@ -350,11 +356,37 @@ impl Session {
             tracee.is_gone = true;
             tracee.data = Data::None;
             tracee.disposition = "not traced";
-            self.stats.push_untraced(ProviderStats {
-                problem: reason,
-                ..stats_of(tracee, ProviderStats::default())
-            });
+            let stats = stats_of(tracee, ProviderStats { problem: reason, ..ProviderStats::default() });
+            self.report_untraced(stats, actions);
         }
+    }
+
+    /// A provider wanted to take part, and was refused before it was registered.
+    //= docs/protocol.md#providers-that-cannot-be-recorded
+    pub fn handle_refused(&mut self, name: String, pid: u64, reason: String, actions: &mut Actions) {
+        if self.state != SessionState::Terminating {
+            let disposition = REFUSED.to_owned();
+            let stats = ProviderStats { name, pid, disposition, problem: reason, ..ProviderStats::default() };
+            self.report_untraced(stats, actions);
+        }
+    }
+
+    /// Reports a provider that cannot be recorded, at once and in the answer to a Stop.
+    fn report_untraced(&mut self, stats: ProviderStats, actions: &mut Actions) {
+        if self.config.wants_untraced {
+            let (name, pid, reason) = (stats.name.clone(), stats.pid, stats.problem.clone());
+            actions.push_back(Action::Untraced(self.client, Untraced { name, pid, reason }));
+        }
+        self.stats.push_untraced(stats);
+    }
+
+    /// What became of providers that do not take part any more.
+    pub fn ended(&self) -> Vec<ProviderStats> {
+        self.stats.result(std::iter::empty()).provider_stats
+    }
+
+    pub fn wants_known_categories(&self) -> bool {
+        self.config.wants_known_categories
     }
 
     /// A part was read, as far as that was possible.

@@ -1,19 +1,22 @@
 //! The clients' side of the daemon: provisioner connections, session channels and queries.
 
+mod queries;
+
 use super::memory::Dumps;
 use super::providers::Providers;
 use super::task::Asker;
 use super::wire::{load, send};
 use super::{ACCEPTED_AT_ONCE, Key, client_id};
 use crate::core::{ClientId, Event, Uid};
+use queries::Query;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use trace_format::units::ProviderId;
 use trace_protocol::controller::{
-    KnownCategory, ProviderInfo, ProviderProgress, ProvisionerRequest, ProvisionerResponse, SessionRequest,
-    SessionResponse, SnapshotError, StopResult, TaskRequest, TaskResponse, TraceConfig,
+    ProviderInfo, ProviderProgress, ProvisionerRequest, ProvisionerResponse, SessionRequest, SessionResponse,
+    SnapshotError, StopResult, TaskRequest, TaskResponse, TraceConfig,
 };
-use trace_protocol::limits::{MAX_KNOWN_CATEGORIES, MAX_PROVIDERS, MAX_UNANSWERED};
+use trace_protocol::limits::{MAX_LISTED_PROVIDERS, MAX_UNANSWERED};
 use trace_protocol::{Encoded, Message, Txid};
 use zx_sim::{Channel, Error, Handle, Listener, Signals, Socket, WaitSet};
 
@@ -54,17 +57,11 @@ struct SessionChannel {
     alerts: VecDeque<Txid>,
     /// So are flushes, each at once.
     flushes: VecDeque<Txid>,
+    /// Names of the categories that the client was sent.
+    reported: BTreeSet<String>,
 }
 
-/// A question about categories that providers are still answering.
-struct Query {
-    asking: Asking,
-    waiting_for: BTreeSet<ProviderId>,
-    categories: BTreeSet<KnownCategory>,
-    deadline: Instant,
-}
-
-/// Somebody who wants to know which categories there are.
+/// A request that providers are asked about.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asking {
     connection: u32,
@@ -205,13 +202,18 @@ impl Clients {
                 self.initialize(wanted, asked.is_ending, waits, events);
             }
             Some((txid, ProvisionerRequest::GetProviders)) => {
-                let listed = asked.providers.into_iter().take(MAX_PROVIDERS).collect();
-                self.answer(number, txid, ProvisionerResponse::Providers(listed));
+                let mut listed = asked.providers;
+                let left_out = listed.split_off(listed.len().min(MAX_LISTED_PROVIDERS)).len();
+                let left_out = u32::try_from(left_out).unwrap_or(u32::MAX);
+                self.answer(number, txid, ProvisionerResponse::Providers { listed, left_out });
             }
             Some((txid, ProvisionerRequest::DumpMemory(level))) => {
+                let asking = Asking { connection: number, txid, uid: asked.uid };
                 let Asked { registered, recording, dumps, .. } = asked;
-                let dump = recording.map(|recording| dumps.take(registered, &recording, level));
-                self.answer(number, txid, ProvisionerResponse::DumpMemory(dump));
+                match recording.map(|recording| dumps.take(registered, &recording, level, true)) {
+                    Some(taken) => self.await_dump(asking, taken),
+                    None => self.answer(number, txid, ProvisionerResponse::DumpMemory(None)),
+                }
             }
             Some((txid, ProvisionerRequest::GetKnownCategories)) => {
                 self.waiting_queries.push_back(Asking { connection: number, txid, uid: asked.uid });
@@ -281,6 +283,7 @@ impl Clients {
             stops: Vec::new(),
             alerts: VecDeque::new(),
             flushes: VecDeque::new(),
+            reported: BTreeSet::new(),
         };
         self.sessions.insert(number, session);
         self.new_outputs.push_back(output);
@@ -394,68 +397,6 @@ impl Clients {
         let session = u32::try_from(client.0).ok().and_then(|number| self.sessions.remove(&number));
         if let Some(session) = session {
             let _ = waits.remove(&session.channel);
-        }
-    }
-
-    /// The next question about categories that providers are to be asked; first of a user who has none.
-    pub fn next_query(&mut self) -> Option<Asking> {
-        if self.queries.len() >= MAX_QUERIES {
-            return None;
-        }
-        let is_new = |asking: &Asking| self.queries.iter().all(|query| query.asking.uid != asking.uid);
-        let next = self.waiting_queries.iter().position(is_new).unwrap_or(0);
-        self.waiting_queries.remove(next)
-    }
-
-    /// Asks the providers that a user may see.
-    pub fn begin_query(&mut self, asking: &Asking, seen: &[ProviderInfo], registered: &mut Providers) {
-        let waiting_for = seen
-            .iter()
-            .map(|provider| ProviderId(provider.id))
-            .filter(|id| registered.ask_categories(*id, asking.txid))
-            .collect();
-        self.queries.push(Query {
-            asking: *asking,
-            waiting_for,
-            categories: BTreeSet::new(),
-            deadline: Instant::now() + CATEGORIES_WAIT,
-        });
-        self.finish_queries(Instant::now());
-    }
-
-    /// A provider has said which categories it has.
-    pub fn handle_categories(&mut self, provider: ProviderId, categories: Vec<KnownCategory>) {
-        for query in &mut self.queries {
-            if query.waiting_for.remove(&provider) {
-                let room = MAX_KNOWN_CATEGORIES.saturating_sub(query.categories.len());
-                let new = categories.iter().filter(|category| !query.categories.contains(category));
-                let new: Vec<_> = new.take(room).cloned().collect();
-                query.categories.extend(new);
-            }
-        }
-        self.finish_queries(Instant::now());
-    }
-
-    /// Answers the queries whose time is up.
-    pub fn expire_queries(&mut self, now: Instant) {
-        self.finish_queries(now);
-    }
-
-    /// When [`Clients::expire_queries`] is due.
-    pub fn next_deadline(&self) -> Option<Instant> {
-        self.queries.iter().map(|query| query.deadline).min()
-    }
-
-    fn finish_queries(&mut self, now: Instant) {
-        let (finished, waiting) = std::mem::take(&mut self.queries)
-            .into_iter()
-            .partition(|query| query.waiting_for.is_empty() || query.deadline <= now);
-        self.queries = waiting;
-        let finished: Vec<Query> = finished;
-        for query in finished {
-            let categories = query.categories.into_iter().collect();
-            let Asking { connection, txid, .. } = query.asking;
-            self.answer(connection, txid, ProvisionerResponse::KnownCategories(categories));
         }
     }
 

@@ -2,6 +2,7 @@
 //= docs/protocol.md#memory-dumps
 
 use super::providers::Providers;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use trace_format::units::ProviderId;
 use trace_protocol::memory::{MemoryDump, MemoryDumpLevel, MemoryDumps};
@@ -15,17 +16,35 @@ pub(super) struct Dumps {
     next: Option<Instant>,
 }
 
+/// A dump that providers were asked for.
+pub(super) struct Taken {
+    pub dump: MemoryDump,
+    /// Those that say when they have written it.
+    pub answering: BTreeSet<ProviderId>,
+}
+
 impl Dumps {
-    /// Asks those who record.
+    /// Asks the providers that record, and those that can to say when they have written it.
     pub fn take(
         &mut self,
         providers: &mut Providers,
         recording: &[ProviderId],
         level: MemoryDumpLevel,
-    ) -> MemoryDump {
+        answers: bool,
+    ) -> Taken {
         self.last += 1;
-        let asked = recording.iter().filter(|id| providers.dump_memory(**id, self.last, level)).count();
-        MemoryDump { id: self.last, providers: u32::try_from(asked).unwrap_or(u32::MAX) }
+        let mut answering = BTreeSet::new();
+        let mut asked = 0_u32;
+        let mut can_all_answer = answers;
+        for id in recording {
+            if let Some(can_answer) = providers.dump_memory(*id, self.last, level, answers) {
+                asked = asked.saturating_add(1);
+                can_all_answer &= can_answer;
+                answering.extend((can_answer && answers).then_some(*id));
+            }
+        }
+        let dump = MemoryDump { id: self.last, providers: asked, written: can_all_answer.then_some(0) };
+        Taken { dump, answering }
     }
 
     /// Takes the one that is due, if the session wants any.
@@ -44,7 +63,7 @@ impl Dumps {
         if due > now {
             return;
         }
-        self.take(providers, &recording().unwrap_or_default(), wanted.level);
+        self.take(providers, &recording().unwrap_or_default(), wanted.level, false);
         let interval = Duration::from_millis(wanted.interval_milliseconds.max(1));
         // On a grid; those that were missed are not made up for.
         let missed = (now - due).as_nanos() / interval.as_nanos();

@@ -22,18 +22,22 @@ use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use trace_format::buffer::BUFFER_VERSION;
 use trace_format::units::{Koid, ProviderId, Ticks, TicksPerSecond};
-use trace_protocol::controller::{KnownCategory, ProviderProgress, TraceConfig};
+use trace_protocol::controller::{ProviderProgress, TraceConfig};
 use trace_protocol::fifo::{FIFO_DEPTH, PACKET_BYTES};
 use trace_protocol::limits::{MAX_PROVIDER_NAME_BYTES, MAX_PROVIDERS_OF_A_USER};
 use trace_protocol::memory::MemoryDumpLevel;
 use trace_protocol::provider::{ProviderRequest, ProviderResponse};
 use trace_protocol::registry::{Registration, RegistryRequest, RegistryResponse, RegistryStatus};
-use trace_protocol::{BufferDisposition, BufferingMode, Encoded, FifoRequest, Message, Txid, VersionRange};
+use trace_protocol::{
+    BufferDisposition, BufferingMode, Encoded, FifoRequest, Message, ProtocolError, Txid, VersionRange,
+};
 use trace_reader::buffer::{self, Activity, BufferReader, Period, Usage};
 use zx_sim::ticks::{self, Clock};
 use zx_sim::{Channel, Error, Fifo, Handle, Listener, ProcessFd, RuntimeDir, Signals, Vmo, WaitSet};
 
 /// How long a connection may take to register.
+/// Of a session's requests whose answers nothing waits for.
+const SESSION_TXID: Txid = Txid(u32::MAX);
 const REGISTRATION_WAIT: Duration = Duration::from_secs(5);
 /// Connections that have not registered yet; then the oldest is given up.
 const MAX_SILENT: usize = 256;
@@ -91,6 +95,7 @@ struct Provider {
     tracee: Option<Tracee>,
     /// It understands requests for dumps of memory.
     dumps_memory: bool,
+    answers_dumps: bool,
     /// The process that it was forked from, if it says so.
     parent: Option<u64>,
     /// It records its alerts.
@@ -303,6 +308,8 @@ impl Providers {
         };
         if let Some((_, reason)) = refusal {
             log(&format!("provider \"{}\" refused: {reason}", registration.name));
+            let name = plain_name(&registration.name);
+            events.push_back(Event::ProviderRefused { name, pid, uid, reason: reason.clone() });
             send(&channel, ProviderRequest::Refused { reason }.encode(Txid::ONE_WAY));
             return;
         }
@@ -321,6 +328,7 @@ impl Providers {
             process: ProcessFd::open(process.pid).ok().map(Rc::new),
             tracee: None,
             dumps_memory: registration.dumps_memory,
+            answers_dumps: registration.answers_dumps,
             // It says so in its own pid namespace, which may be another.
             parent: registration.parent.filter(|_| registration.pid == pid),
             records_alerts: registration.records_alerts,
@@ -362,7 +370,7 @@ impl Providers {
         id: ProviderId,
         waits: &WaitSet,
         events: &mut VecDeque<Event>,
-    ) -> Option<Vec<KnownCategory>> {
+    ) -> Option<ProviderResponse> {
         let channel = self.providers.get(&id)?.channel.as_ref()?;
         let message = match channel.read() {
             Ok(message) => message,
@@ -376,7 +384,7 @@ impl Providers {
         let response =
             encoded.ok().and_then(|encoded| ProviderResponse::decode(&encoded.bytes, encoded.handles).ok());
         match response {
-            Some((_, ProviderResponse::KnownCategories(categories))) => Some(categories),
+            Some((_, response)) => Some(response),
             None => {
                 log(&format!("provider {} broke the protocol", id.0));
                 self.close(id, waits, events);
@@ -503,13 +511,19 @@ impl Providers {
         self.tell(id, ProviderRequest::Stop);
     }
 
-    /// Asks a provider for a dump of memory; false if it does not know what that is.
-    pub fn dump_memory(&mut self, id: ProviderId, dump: u64, level: MemoryDumpLevel) -> bool {
-        let knows = self.providers.get(&id).is_some_and(|provider| provider.dumps_memory);
-        if knows {
-            self.tell(id, ProviderRequest::DumpMemory { dump, level });
-        }
-        knows
+    /// Asks a provider for a dump of memory. Whether it can say that it has written it; none if it does not
+    /// know what a dump is.
+    pub fn dump_memory(
+        &mut self,
+        id: ProviderId,
+        dump: u64,
+        level: MemoryDumpLevel,
+        answers: bool,
+    ) -> Option<bool> {
+        let provider = self.providers.get(&id).filter(|provider| provider.dumps_memory)?;
+        let can_answer = provider.answers_dumps;
+        self.tell(id, ProviderRequest::DumpMemory { dump, level, answers: answers && can_answer });
+        Some(can_answer)
     }
 
     pub fn flush(&mut self, id: ProviderId) {
@@ -546,13 +560,18 @@ impl Providers {
         channel.is_some_and(|channel| send(channel, ProviderRequest::GetKnownCategories.encode(txid)))
     }
 
+    /// Asks a provider for its categories before it records, for the client of the session.
+    pub fn ask_for_session(&mut self, id: ProviderId) {
+        self.tell(id, ProviderRequest::GetKnownCategories);
+    }
+
     fn tell(&mut self, id: ProviderId, request: ProviderRequest<Handle>) {
         if let Some(unready) = self.unready.iter_mut().find(|unready| unready.id == id) {
             unready.next.push(Next::Tell(request));
             return;
         }
         if let Some(channel) = self.providers.get(&id).and_then(|provider| provider.channel.as_ref()) {
-            send(channel, request.encode(Txid::ONE_WAY));
+            send(channel, encoded(request));
         }
     }
 
@@ -659,6 +678,12 @@ impl Providers {
 
 fn peer(channel: &Channel) -> String {
     channel.peer().map_or_else(|_| "an unknown process".to_owned(), |peer| format!("pid {}", peer.pid))
+}
+
+/// A request of the session's. Nothing waits for the answer to one that has an answer.
+fn encoded(request: ProviderRequest<Handle>) -> Result<Encoded<Handle>, ProtocolError> {
+    let has_answer = matches!(request, ProviderRequest::GetKnownCategories);
+    request.encode(if has_answer { SESSION_TXID } else { Txid::ONE_WAY })
 }
 
 /// A provider's name without control characters. A refusal would leave a program untraced that has its name

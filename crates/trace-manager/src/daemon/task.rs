@@ -10,8 +10,8 @@ use spool::Spool;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use trace_protocol::Txid;
 use trace_protocol::controller::{
-    Alert, ProviderProgress, SessionResponse, StartOptions, StopOptions, StopResult, TaskEnd, TaskError,
-    TaskFailure, TaskOptions, TaskResponse, TaskStatus, TraceConfig, Triggered,
+    Alert, ProviderProgress, ProviderStats, SessionResponse, StartOptions, StopOptions, StopResult, TaskEnd,
+    TaskError, TaskFailure, TaskOptions, TaskResponse, TaskStatus, TraceConfig, Triggered,
 };
 use zx_sim::{Handle, Socket};
 
@@ -249,7 +249,14 @@ impl Tasks {
     }
 
     /// Says what is being recorded.
-    pub fn status(&mut self, asker: Asker, owner: Uid, progress: Vec<ProviderProgress>, wanted: &mut Wanted) {
+    pub fn status(
+        &mut self,
+        asker: Asker,
+        owner: Uid,
+        progress: Vec<ProviderProgress>,
+        ended: Vec<ProviderStats>,
+        wanted: &mut Wanted,
+    ) {
         let status = self.find(0, asker, owner).ok().map(|task| {
             let now = Instant::now();
             let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
@@ -262,6 +269,8 @@ impl Tasks {
                 pid: task.pid,
                 uid: task.uid.0,
                 progress,
+                ended,
+                ended_left_out: 0,
             })
         });
         wanted.answers.push((asker, TaskResponse::Status(status)));

@@ -23,6 +23,8 @@ const FILE: Field = Field::new(106, "file");
 const WRITE_PERIOD: Field = Field::new(107, "write_period_milliseconds");
 const KEEP_ENDED: Field = Field::new(108, "keep_ended_bytes");
 const THREAD_TIME: Field = Field::new(109, "thread_time");
+const WANTS_UNTRACED: Field = Field::new(110, "wants_untraced");
+const WANTS_CATEGORIES: Field = Field::new(111, "wants_known_categories");
 
 const SPEC_NAME: Field = Field::new(1, "provider name bytes");
 const SPEC_BUFFER_SIZE: Field = Field::new(2, "buffer_size_megabytes_hint");
@@ -73,6 +75,13 @@ pub struct TraceConfig {
     pub keep_ended_bytes: u64,
     /// Whether events of providers have the processor time of their thread as arguments. Default false.
     pub thread_time: bool,
+    /// Whether the client takes
+    /// [`SessionResponse::OnUntraced`](super::SessionResponse::OnUntraced). Default false.
+    pub wants_untraced: bool,
+    /// Whether the client takes
+    /// [`SessionResponse::OnKnownCategories`](super::SessionResponse::OnKnownCategories), for which each
+    /// provider is asked when it joins. Default false.
+    pub wants_known_categories: bool,
 }
 
 /// A file that an archive is written into.
@@ -115,6 +124,8 @@ impl Default for TraceConfig {
             write_period_milliseconds: None,
             keep_ended_bytes: 64 << 20,
             thread_time: false,
+            wants_untraced: false,
+            wants_known_categories: false,
         }
     }
 }
@@ -148,6 +159,8 @@ impl TraceConfig {
         let is_usual = self.keep_ended_bytes == TraceConfig::default().keep_ended_bytes;
         table.put_some(KEEP_ENDED, (!is_usual).then_some(&self.keep_ended_bytes))?;
         table.put_some(THREAD_TIME, self.thread_time.then_some(&true))?;
+        table.put_some(WANTS_UNTRACED, self.wants_untraced.then_some(&true))?;
+        table.put_some(WANTS_CATEGORIES, self.wants_known_categories.then_some(&true))?;
         Ok(table)
     }
 
@@ -188,6 +201,8 @@ impl TraceConfig {
             write_period_milliseconds: table.find(WRITE_PERIOD)?,
             keep_ended_bytes: table.find(KEEP_ENDED)?.unwrap_or(default.keep_ended_bytes),
             thread_time: table.find(THREAD_TIME)?.unwrap_or(default.thread_time),
+            wants_untraced: table.find(WANTS_UNTRACED)?.unwrap_or(default.wants_untraced),
+            wants_known_categories: table.find(WANTS_CATEGORIES)?.unwrap_or(default.wants_known_categories),
         })
     }
 }

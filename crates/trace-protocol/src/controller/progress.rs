@@ -1,10 +1,12 @@
 //! How far a recording is, for people who watch it.
 
+use super::{put_in_two, tables_in_two};
 use crate::error::{ProtocolError, check_limit};
-use crate::limits::{MAX_PROVIDER_NAME_BYTES, MAX_PROVIDERS};
+use crate::limits::{MAX_LISTED_PROVIDERS, MAX_PROVIDER_NAME_BYTES};
 use crate::table::{Field, Table, TableWriter};
 
 const PROVIDERS: Field = Field::new(1, "providers");
+const FURTHER_PROVIDERS: Field = Field::new(2, "further providers");
 const ID: Field = Field::new(1, "id");
 const NAME: Field = Field::new(2, "provider name bytes");
 const PID: Field = Field::new(3, "pid");
@@ -38,16 +40,15 @@ pub struct ProviderProgress {
     pub held: u64,
 }
 
-/// Adds a list of at most 100 providers; the rest is left out.
+/// Adds a list of at most [`MAX_LISTED_PROVIDERS`] providers; the rest is left out.
 pub(super) fn put(table: &mut TableWriter, providers: &[ProviderProgress]) -> Result<(), ProtocolError> {
-    let providers = providers.iter().take(MAX_PROVIDERS).map(ProviderProgress::encode);
-    table.put_tables(PROVIDERS, providers.collect::<Result<Vec<_>, _>>()?)
+    let providers = providers.iter().take(MAX_LISTED_PROVIDERS).map(ProviderProgress::encode);
+    put_in_two(table, PROVIDERS, FURTHER_PROVIDERS, providers.collect::<Result<Vec<_>, _>>()?)
 }
 
 /// The list that [`put`] has added.
 pub(super) fn find(table: &Table<'_>) -> Result<Vec<ProviderProgress>, ProtocolError> {
-    let providers = table.tables(PROVIDERS)?;
-    check_limit(PROVIDERS.name, MAX_PROVIDERS, providers.len())?;
+    let providers = tables_in_two(table, PROVIDERS, FURTHER_PROVIDERS, MAX_LISTED_PROVIDERS)?;
     providers.iter().map(ProviderProgress::decode).collect()
 }
 

@@ -4,7 +4,9 @@ use super::alert::Alert;
 use super::progress::{self, ProviderProgress};
 use super::stats::StopResult;
 use crate::buffering::BufferDisposition;
-use crate::error::ProtocolError;
+use crate::categories::KnownCategories;
+use crate::error::{ProtocolError, check_limit};
+use crate::limits::{MAX_PROVIDER_NAME_BYTES, MAX_REASON_BYTES, cut};
 use crate::message::{Encoded, Header, Message, Method, Txid, decode_header, decode_header_any_version};
 use crate::provider::{decode_refusal, refusal};
 use crate::strict_enum::strict_enum;
@@ -17,6 +19,8 @@ const FLUSH_BUFFERS: Method = Method::two_way("FlushBuffers", 0x0404);
 const GET_PROGRESS: Method = Method::two_way("GetProgress", 0x0405);
 const ON_SESSION_STATE_CHANGE: Method = Method::one_way("OnSessionStateChange", 0x0480);
 const ON_WAITING: Method = Method::one_way("OnWaiting", 0x0482);
+const ON_UNTRACED: Method = Method::one_way("OnUntraced", 0x0483);
+const ON_KNOWN_CATEGORIES: Method = Method::one_way("OnKnownCategories", 0x0484);
 const REFUSED: Method = Method::one_way("Refused", 0x0481);
 
 const DISPOSITION: Field = Field::new(1, "buffer_disposition");
@@ -27,6 +31,9 @@ const ERROR: Field = Field::new(1, "error");
 const RESULT: Field = Field::new(2, "result");
 const NAMES: Field = Field::new(1, "names");
 const STATE: Field = Field::new(1, "state");
+const UNTRACED_NAME: Field = Field::new(1, "provider name bytes");
+const UNTRACED_PID: Field = Field::new(2, "pid");
+const UNTRACED_REASON: Field = Field::new(3, "reason bytes");
 
 /// Client → manager.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,12 +91,28 @@ pub enum SessionResponse {
     /// Event: a Start or a Stop waits for these providers, for people: names with their processes. At most
     /// 100.
     OnWaiting(Vec<String>),
+    /// Event: a provider cannot be recorded. Only for clients whose configuration asks for it.
+    OnUntraced(Untraced),
+    /// Event: categories of providers that take part, each once. Only for clients whose configuration asks
+    /// for it.
+    OnKnownCategories(KnownCategories),
     /// Event: the session was refused or ends for a reason the client should show; the channel closes next.
     /// Decoded whatever its version.
     Refused {
         /// What was expected and what was found; cut at 1000 bytes.
         reason: String,
     },
+}
+
+/// A provider that cannot be recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Untraced {
+    /// Its name, at most 100 bytes.
+    pub name: String,
+    /// Process id.
+    pub pid: u64,
+    /// Why, in one sentence; cut at 1000 bytes.
+    pub reason: String,
 }
 
 strict_enum! {
@@ -247,6 +270,19 @@ impl<H> Message<H> for SessionResponse {
                 table.put_strings(NAMES, &names, ListLimits::WAITED_FOR)?;
                 (ON_WAITING, table)
             }
+            SessionResponse::OnUntraced(Untraced { name, pid, reason }) => {
+                check_limit(UNTRACED_NAME.name, MAX_PROVIDER_NAME_BYTES, name.len())?;
+                let mut table = TableWriter::new(ON_UNTRACED.name);
+                table.put(UNTRACED_NAME, &name)?;
+                table.put(UNTRACED_PID, &pid)?;
+                table.put(UNTRACED_REASON, cut(&reason, MAX_REASON_BYTES))?;
+                (ON_UNTRACED, table)
+            }
+            SessionResponse::OnKnownCategories(categories) => {
+                let mut table = TableWriter::new(ON_KNOWN_CATEGORIES.name);
+                categories.put(&mut table)?;
+                (ON_KNOWN_CATEGORIES, table)
+            }
             SessionResponse::Refused { reason } => (REFUSED, refusal(&reason)?),
         };
         method.encode(txid, table.finish()?, Vec::new())
@@ -269,6 +305,8 @@ impl<H> Message<H> for SessionResponse {
             GET_PROGRESS,
             ON_SESSION_STATE_CHANGE,
             ON_WAITING,
+            ON_UNTRACED,
+            ON_KNOWN_CATEGORIES,
         ];
         let (txid, method, body) = decode_header(bytes, PROTOCOL, &methods)?;
         let [] = method.take_handles(handles)?;
@@ -294,6 +332,14 @@ impl<H> Message<H> for SessionResponse {
             SessionResponse::Progress(progress::find(&table)?)
         } else if method.ordinal == ON_WAITING.ordinal {
             SessionResponse::OnWaiting(table.strings(NAMES, ListLimits::WAITED_FOR)?)
+        } else if method.ordinal == ON_UNTRACED.ordinal {
+            SessionResponse::OnUntraced(Untraced {
+                name: table.require_string(UNTRACED_NAME, MAX_PROVIDER_NAME_BYTES)?,
+                pid: table.require(UNTRACED_PID)?,
+                reason: table.require_string(UNTRACED_REASON, MAX_REASON_BYTES)?,
+            })
+        } else if method.ordinal == ON_KNOWN_CATEGORIES.ordinal {
+            SessionResponse::OnKnownCategories(KnownCategories::find(&table)?)
         } else {
             let state = SessionState::from_value(table.require(STATE)?)?;
             SessionResponse::OnSessionStateChange(state)

@@ -6,10 +6,11 @@
 use super::alert::Alert;
 use super::config::TraceConfig;
 use super::progress::{self, ProviderProgress};
-use super::stats::StopResult;
+use super::stats::{ProviderStats, StopResult};
 use crate::error::{ProtocolError, check_limit};
 use crate::limits::{
-    MAX_ALERT_NAME_BYTES, MAX_PATH_BYTES, MAX_REASON_BYTES, MAX_TASK_NAME_BYTES, MAX_TRIGGERS, cut,
+    MAX_ALERT_NAME_BYTES, MAX_ENDED_PROVIDERS, MAX_PATH_BYTES, MAX_REASON_BYTES, MAX_TASK_NAME_BYTES,
+    MAX_TRIGGERS, cut,
 };
 use crate::message::{Encoded, Message, Method, Txid, decode_header};
 use crate::strict_enum::strict_enum;
@@ -54,6 +55,8 @@ const STATUS_CONFIG: Field = Field::new(5, "config");
 const STATUS_PID: Field = Field::new(6, "pid");
 const STATUS_UID: Field = Field::new(7, "uid");
 const STATUS_PROGRESS: Field = Field::new(8, "progress");
+const STATUS_ENDED: Field = Field::new(9, "ended");
+const STATUS_ENDED_LEFT_OUT: Field = Field::new(10, "ended providers left out");
 
 /// Client → manager, on the provisioner channel.
 #[expect(clippy::large_enum_variant, reason = "one exists at a time")]
@@ -188,8 +191,12 @@ pub struct TaskStatus {
     pub pid: u32,
     /// The user who started it.
     pub uid: u32,
-    /// How far it is.
+    /// How far the providers are that take part.
     pub progress: Vec<ProviderProgress>,
+    /// What became of those that do not take part any more, or never did. Of more than 1000 the last.
+    pub ended: Vec<ProviderStats>,
+    /// How many of them are not in the list.
+    pub ended_left_out: u64,
 }
 
 impl<H> Message<H> for TaskRequest<H> {
@@ -329,6 +336,13 @@ impl TaskStatus {
         let mut progress = TableWriter::new("Progress");
         progress::put(&mut progress, &self.progress)?;
         table.put_table(STATUS_PROGRESS, progress)?;
+        let first = self.ended.len().saturating_sub(MAX_ENDED_PROVIDERS);
+        if let Some(last) = self.ended.get(first..).filter(|last| !last.is_empty()) {
+            let ended = StopResult { provider_stats: last.to_vec() };
+            table.put_table(STATUS_ENDED, ended.encode()?)?;
+        }
+        let left_out = self.ended_left_out.saturating_add(first as u64);
+        table.put_some(STATUS_ENDED_LEFT_OUT, Some(&left_out).filter(|count| **count > 0))?;
         Ok(table)
     }
 
@@ -342,6 +356,11 @@ impl TaskStatus {
             pid: table.require(STATUS_PID)?,
             uid: table.require(STATUS_UID)?,
             progress: progress::find(&table.table(STATUS_PROGRESS)?)?,
+            ended: match table.has(STATUS_ENDED) {
+                true => StopResult::decode(&table.table(STATUS_ENDED)?)?.provider_stats,
+                false => Vec::new(),
+            },
+            ended_left_out: table.find(STATUS_ENDED_LEFT_OUT)?.unwrap_or(0),
         })
     }
 }

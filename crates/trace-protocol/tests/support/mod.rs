@@ -2,6 +2,7 @@
 
 #![allow(dead_code)]
 
+use trace_protocol::categories::Unlisted;
 use trace_protocol::controller::*;
 use trace_protocol::provider::*;
 use trace_protocol::registry::*;
@@ -83,6 +84,7 @@ pub fn registration() -> Registration<H> {
         parent: None,
         records_alerts: false,
         numbers_threads: false,
+        answers_dumps: false,
     }
 }
 
@@ -137,6 +139,8 @@ pub fn trace_config() -> TraceConfig {
         write_period_milliseconds: None,
         keep_ended_bytes: 64 << 20,
         thread_time: false,
+        wants_untraced: false,
+        wants_known_categories: false,
     }
 }
 
@@ -152,6 +156,8 @@ fn confirmed_config() -> TraceConfig {
         write_period_milliseconds,
         keep_ended_bytes,
         thread_time: true,
+        wants_untraced: true,
+        wants_known_categories: true,
         ..TraceConfig::default()
     }
 }
@@ -219,13 +225,20 @@ fn progress() -> ProviderProgress {
     }
 }
 
-fn known_categories() -> Vec<KnownCategory> {
-    [("app", "the application"), ("net", "")]
-        .map(|(name, description)| KnownCategory {
-            name: name.to_owned(),
-            description: description.to_owned(),
-        })
-        .to_vec()
+pub fn known_categories() -> KnownCategories {
+    let listed = [("app", "the application"), ("net", "")].map(|(name, description)| KnownCategory {
+        name: name.to_owned(),
+        description: description.to_owned(),
+    });
+    KnownCategories { listed: listed.to_vec(), ..KnownCategories::default() }
+}
+
+pub fn unlisted_categories() -> KnownCategories {
+    KnownCategories {
+        beyond_limit: Unlisted { count: 12, names: vec!["zebra".to_owned()] },
+        too_long: Unlisted { count: 1, names: vec!["l".repeat(100)] },
+        ..known_categories()
+    }
 }
 
 fn one_way(name: &'static str, message: Any) -> Sample {
@@ -336,6 +349,8 @@ pub fn samples() -> Vec<Sample> {
                 pid: 4242,
                 uid: 1000,
                 progress: vec![progress()],
+                ended: vec![provider_stats()],
+                ended_left_out: 2,
             })))),
         ),
         two_way("status_none", task_response(TaskResponse::Status(None))),
@@ -345,10 +360,29 @@ pub fn samples() -> Vec<Sample> {
         two_way("get_known_categories", Any::ProvisionerRequest(ProvisionerRequest::GetKnownCategories)),
         two_way(
             "providers",
-            Any::ProvisionerResponse(ProvisionerResponse::Providers(vec![
-                ProviderInfo { id: 1, pid: 4242, name: "demo".to_owned() },
-                ProviderInfo { id: 2, pid: 4242, name: "demo".to_owned() },
-            ])),
+            Any::ProvisionerResponse(ProvisionerResponse::Providers {
+                listed: vec![
+                    ProviderInfo { id: 1, pid: 4242, name: "demo".to_owned() },
+                    ProviderInfo { id: 2, pid: 4242, name: "demo".to_owned() },
+                ],
+                left_out: 0,
+            }),
+        ),
+        two_way(
+            "known_categories_unlisted",
+            Any::ProvisionerResponse(ProvisionerResponse::KnownCategories(unlisted_categories())),
+        ),
+        one_way(
+            "on_known_categories",
+            Any::SessionResponse(SessionResponse::OnKnownCategories(known_categories())),
+        ),
+        one_way(
+            "on_untraced",
+            Any::SessionResponse(SessionResponse::OnUntraced(Untraced {
+                name: "demo".to_owned(),
+                pid: 4242,
+                reason: "it speaks another protocol".to_owned(),
+            })),
         ),
         two_way(
             "known_categories",

@@ -104,6 +104,31 @@ fn one_that_gets_no_buffer_is_named_and_not_waited_for() {
     assert_eq!(bench.core.providers(Uid::ROOT).len(), 2);
 }
 
+//= docs/protocol.md#providers-that-cannot-be-recorded
+//= docs/protocol.md#categories-of-a-session
+#[test]
+fn a_client_that_asks_for_it_gets_reports_of_single_providers() {
+    let mut bench = Bench::new();
+    bench.register(A);
+    let config = TraceConfig { wants_untraced: true, wants_known_categories: true, ..TraceConfig::default() };
+    let uid = Uid::ROOT;
+    let actions = bench.event(Event::Initialize { client: CLIENT, pid: 77, uid, config });
+    assert_eq!(actions[1..3], [initialize_of(A), Action::AskCategories(A)]);
+    assert_eq!(bench.core.wants_known_categories(), Some(CLIENT));
+    let untraced = |name: &str, pid, reason: &str| {
+        let (name, reason) = (name.to_owned(), reason.to_owned());
+        Action::Untraced(CLIENT, Untraced { name, pid, reason })
+    };
+    let refused = |uid| Event::ProviderRefused { name: "old".into(), pid: 9, uid, reason: "too old".into() };
+    assert_eq!(bench.event(refused(uid)), [untraced("old", 9, "too old")]);
+    let failed = bench.event(Event::TraceeFailed { provider: A, reason: "no room".to_owned() });
+    assert_eq!(failed, [untraced("provider-1", 1001, "no room"), Action::DropTracee(A)]);
+    let ended = bench.core.ended();
+    let ends: Vec<_> =
+        ended.iter().map(|stats| (&*stats.name, &*stats.disposition, &*stats.problem)).collect();
+    assert_eq!(ends, [("old", "refused", "too old"), ("provider-1", "not traced", "no room")]);
+}
+
 #[test]
 fn a_refusal_before_the_start_is_still_reported_after_it() {
     let mut bench = Bench::initialized(&[A]);

@@ -186,6 +186,8 @@ impl Ledger {
                 assert!(part.is_in_run && !part.is_terminated, "{provider:?} does not record");
                 part.is_told_to_stop = true;
             }
+            Action::AskCategories(provider) => assert!(self.parts.contains_key(provider)),
+            Action::Untraced(client, _) => assert_eq!(self.client, Some(*client)),
             Action::TerminateTracee(provider) => self.part(*provider).is_terminated = true,
             Action::Transfer { provider, part: Part::Rest { is_quiet } } => {
                 self.check_transfer(*provider, *is_quiet);
