@@ -61,7 +61,7 @@ fn main() {
         "trace-cmd record -q -B kernel_overhead -b 8192 -e sched_switch -e sched_waking -e sched_wakeup_new -o trace.dat",
     ));
     let ours = format!(
-        "{} record --categories kernel:sched --buffering-mode streaming --buffer-size 64MB -o trace.fxt --",
+        "{} record --categories kernel:sched --buffering-mode streaming --buffer-size 64MiB -o trace.fxt --",
         trace.display()
     );
     let recorder = |name, before| Recorder { name, before, seconds: Vec::new() };

@@ -9,6 +9,7 @@ mod scenarios {
     mod categories;
     mod checking;
     mod collection;
+    mod completing;
     mod converting;
     mod cut_off;
     mod descriptors;

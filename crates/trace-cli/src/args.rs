@@ -6,7 +6,9 @@ pub mod ktrace;
 pub mod record;
 pub mod values;
 
+use crate::completion;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::ArgValueCompleter;
 use format::Target;
 use record::Recording;
 use std::path::PathBuf;
@@ -38,8 +40,8 @@ pub enum Command {
   trace record -- ./app             until the program ends
   trace record --duration 5s        all running programs, for five seconds
   trace record --categories 'gfx,net:*,-net:noise' -o app.fxt.zst -- ./app
-  trace record --buffering-mode circular --buffer-size 64MB --trigger stall:stop
-  trace record --buffering-mode streaming --max-size 2GB -- ./app
+  trace record --buffering-mode circular --buffer-size 64MiB --trigger stall:stop
+  trace record --buffering-mode streaming --max-size 2GiB -- ./app
   trace record -o - -- ./app | trace dump -
 
 Ctrl-C once ends the recording and saves it; twice aborts it, and trace recover can still save it.
@@ -50,7 +52,7 @@ found, 126 if it cannot be executed; 125 if recording failed; 2 for a wrong comm
     Record(Box<Record>),
     /// Print the options that `record` would use, from the command line and all files, as TOML
     #[command(after_help = "Examples:
-  trace config --buffer-size 64MB > trace.toml
+  trace config --buffer-size 64MiB > trace.toml
   trace record --config trace.toml -- ./app
 
 Files: the one of --config; then $XDG_CONFIG_HOME/trace/config.toml and /etc/trace/config.toml.")]
@@ -59,7 +61,7 @@ Files: the one of --config; then $XDG_CONFIG_HOME/trace/config.toml and /etc/tra
     #[command(after_help = "Examples:
   trace start                       until trace stop
   trace start --duration 1h --buffering-mode streaming -o night.fxt
-  trace start --buffering-mode circular --buffer-size 64MB")]
+  trace start --buffering-mode circular --buffer-size 64MiB")]
     Start(Box<Start>),
     /// Stop the recording in the background and print its summary
     #[command(after_help = "Examples:
@@ -77,7 +79,7 @@ Files: the one of --config; then $XDG_CONFIG_HOME/trace/config.toml and /etc/tra
     Flush,
     /// Save the buffers of the running recording, which continues
     #[command(after_help = "Examples:
-  trace start --buffering-mode circular --buffer-size 64MB
+  trace start --buffering-mode circular --buffer-size 64MiB
   trace snapshot --last 10s -o stall.fxt")]
     Snapshot(Snapshot),
     /// Request a memory dump from the programs of the running recording
@@ -100,8 +102,8 @@ Files: the one of --config; then $XDG_CONFIG_HOME/trace/config.toml and /etc/tra
     ListCategoryGroups(Groups),
     /// Print the time as it is in traces, in microseconds
     #[command(after_help = "Examples:
-  trace time --once
-  trace time                        and then t for a time, q to quit")]
+  trace time
+  trace time --interactive          then t for a time, q to quit")]
     Time(Time),
     /// Compute the measurements of a test specification from a trace
     #[command(after_help = "Examples:
@@ -293,8 +295,11 @@ pub struct Groups {
 /// Options of `time`.
 #[derive(Debug, Args)]
 pub struct Time {
-    /// Print the time once and exit
+    /// Print the time for each `t` on stdin, until `q`
     #[arg(long)]
+    pub interactive: bool,
+    /// What is done without --interactive
+    #[arg(long, hide = true, conflicts_with = "interactive")]
     pub once: bool,
 }
 
@@ -311,7 +316,7 @@ pub struct Measure {
     #[arg(long, value_name = "NAME")]
     pub test_suite: Option<String>,
     /// The trace, plain or compressed with gzip or zstd; `-` is stdin
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", add = traces())]
     pub input: PathBuf,
 }
 
@@ -336,27 +341,27 @@ pub struct View {
     #[arg(long)]
     pub no_open: bool,
     /// The trace
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", add = traces())]
     pub input: PathBuf,
 }
 
 /// Options of `completions`.
 #[derive(Debug, Args)]
 pub struct Completions {
-    /// What the command is called
+    /// Name that the command is installed as
     #[arg(long, value_name = "NAME", default_value = "trace")]
     pub name: String,
-    /// The shell
+    /// The shell to write the script for
     pub shell: clap_complete::Shell,
 }
 
 /// Options of `man`.
 #[derive(Debug, Args)]
 pub struct Man {
-    /// What the command is called
+    /// Name that the command is installed as
     #[arg(long, value_name = "NAME", default_value = "trace")]
     pub name: String,
-    /// Where the pages go
+    /// Directory that the pages are written into
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
 }
@@ -378,7 +383,7 @@ pub struct Dump {
     #[arg(long)]
     pub raw: bool,
     /// The trace, plain or compressed with gzip or zstd; `-` is stdin
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", add = traces())]
     pub input: PathBuf,
 }
 
@@ -401,7 +406,7 @@ pub struct Check {
     #[arg(long, value_name = "MIB", default_value_t = trace_reader::reader::TABLE_BYTES >> 20, value_parser = whole_number)]
     pub table_size: usize,
     /// The trace, plain or compressed with gzip or zstd; `-` is stdin
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", add = traces())]
     pub input: PathBuf,
 }
 
@@ -427,7 +432,7 @@ pub struct Convert {
     #[arg(long)]
     pub strict: bool,
     /// The trace, plain or compressed with gzip or zstd; `-` is stdin
-    #[arg(value_name = "FILE", required_unless_present = "input_file")]
+    #[arg(value_name = "FILE", required_unless_present = "input_file", add = traces())]
     pub input: Option<PathBuf>,
     /// The output; `-` is stdout (default: the input's name with the format's suffix, or .tables)
     #[arg(value_name = "OUT")]
@@ -466,7 +471,7 @@ pub struct Query {
     #[arg(value_name = "SQL", required_unless_present = "schema")]
     pub sql: Option<String>,
     /// The trace, plain or compressed with gzip or zstd; `-` is stdin
-    #[arg(value_name = "TRACE")]
+    #[arg(value_name = "TRACE", add = traces())]
     pub trace: Option<String>,
 }
 
@@ -534,12 +539,17 @@ pub struct Manager {
     /// what root's manager does when TRACE_RUNTIME_DIR is not set
     #[arg(long, conflicts_with = "on_demand")]
     pub all_users: bool,
-    /// End when there was no client and no session for a while
+    /// Exit after being idle: without a client and without a recording
     #[arg(long)]
     pub on_demand: bool,
-    /// That while
+    /// Exit after being idle for this long (with --on-demand)
     #[arg(long, value_name = "TIME", default_value = "30s", requires = "on_demand")]
     pub idle_timeout: Span,
+}
+
+/// Completes names of traces.
+fn traces() -> ArgValueCompleter {
+    ArgValueCompleter::new(completion::traces)
 }
 
 /// A mistake in one line: what is wrong, and what would be right.
@@ -547,6 +557,8 @@ pub fn line(error: &clap::Error) -> String {
     let text = error.to_string();
     let lines: Vec<_> = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:")).collect();
     let joined = lines.iter().filter(|line| !line.is_empty()).copied().collect::<Vec<_>>().join("; ");
+    // What belongs behind a colon is on lines of its own.
+    let joined = joined.replace(":; ", ": ");
     let line = joined.strip_prefix("error: ").unwrap_or(&joined);
     line.strip_suffix("; For more information, try '--help'.").unwrap_or(line).to_owned()
 }
@@ -588,7 +600,7 @@ mod tests {
     /// Option, wrong value, and what is said of it beside both.
     #[test]
     fn a_wrong_value_is_named_with_its_option_and_what_would_be_right() {
-        let size = "expected whole mebibytes from 1 to 4096, such as 4, 64MB or 1GB";
+        let size = "expected a size from 1 to 4096 MiB, such as 4 (mebibytes), 64MiB or 1GiB";
         let time = "expected a time above 0, such as 10s, 500ms, 1.5 (seconds) or 2m";
         let modes = "[possible values: oneshot, circular, streaming]";
         let formats = "[possible values: fxt, catapult, chrome, perfetto, folded]";
@@ -596,13 +608,13 @@ mod tests {
         let table = [
             ("record", "--buffer-size", "0", size),
             ("record", "--buffer-size", "4kB", size),
-            ("record", "--provider-buffer-size", "app", "expected NAME:SIZE, such as app:64MB"),
+            ("record", "--provider-buffer-size", "app", "expected NAME:SIZE, such as app:64MiB"),
             ("record", "--provider-buffer-size", "app:big", size),
             ("record", "--buffering-mode", "ring", modes),
             ("record", "--duration", "soon", time),
             ("record", "--start-timeout", "0", time),
             ("record", "--stop-timeout", "-1", time),
-            ("record", "--max-size", "0", "expected a size above 0, such as 500 (mebibytes), 64KB or 2GB"),
+            ("record", "--max-size", "0", "expected a size above 0, such as 500 (mebibytes), 64KiB or 2GB"),
             ("record", "--trigger", "stall", "expected ALERT:ACTION, such as stall:stop"),
             ("record", "--trigger", "stall:go", "expected stop, snapshot or dump-memory"),
             ("record", "--categories", "a b", "no blanks or quotes, and * only at the end"),

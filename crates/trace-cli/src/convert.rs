@@ -9,7 +9,7 @@ use crate::exit::Failure;
 use crate::input::{self, ImportReport, is_stdin, open};
 use crate::output::{OutputFile, remove_on_signal};
 use crate::progress;
-use crate::stdio::{Stdout, say};
+use crate::stdio::{self, Stdout, say};
 use encoder::Encoder;
 use std::error::Error;
 use std::io::{self, BufReader, Write};
@@ -58,6 +58,9 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
         None if is_stdin(input) => PathBuf::from("-"),
         None => plain_name(input).with_extension(to.map_or(tables::SUFFIX, Format::suffix)),
     };
+    if output == Path::new("-") && to.is_some_and(Format::is_binary) && stdio::is_stdout_terminal() {
+        return Err(Failure::usage("stdout is a terminal; redirect it, or name a file"));
+    }
     let is_same = matches!((input.canonicalize(), output.canonicalize()), (Ok(a), Ok(b)) if a == b);
     if is_same {
         let name = output.display();

@@ -2,14 +2,16 @@
 //! definitions.
 
 use crate::args::{Cli, Completions, Man};
+use crate::completion;
 use crate::exit::Failure;
 use crate::stdio::{print_document, say};
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
+use std::path::Path;
 
 /// Prints a completion script.
 pub fn completions(options: &Completions) -> Result<(), Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(options.shell, &mut Cli::command(), &options.name, &mut script);
+    let script = completion::script(&options.shell.to_string(), &options.name);
+    let script = script.map_err(|error| Failure::new(format!("{}: {error}", options.shell)))?;
     print_document(&String::from_utf8_lossy(&script))
 }
 
@@ -19,7 +21,29 @@ pub fn man(options: &Man) -> Result<(), Failure> {
     let failed =
         |error: std::io::Error| Failure::new(format!("cannot write into {}: {error}", directory.display()));
     std::fs::create_dir_all(directory).map_err(failed)?;
-    clap_mangen::generate_to(Cli::command().name(options.name.clone()), directory).map_err(failed)?;
+    let mut command = Cli::command().name(options.name.clone()).bin_name(options.name.clone());
+    command.build();
+    write_page(&command, &options.name, directory).map_err(failed)?;
+    for command in
+        command.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help")
+    {
+        let title = format!("{}-{}", options.name, command.get_name());
+        write_page(command, &title, directory).map_err(failed)?;
+    }
     say!("trace: manual pages in {}", directory.display());
     Ok(())
+}
+
+fn write_page(command: &Command, title: &str, directory: &Path) -> std::io::Result<()> {
+    // The version of the tool alone: that of clap has a line for each protocol.
+    let page = clap_mangen::Man::new(command.clone())
+        .title(title.to_uppercase())
+        .section("1")
+        .source(concat!("trace ", env!("CARGO_PKG_VERSION")))
+        .manual("User Commands");
+    let mut text = Vec::new();
+    page.render(&mut text)?;
+    // An empty date is no argument to the generator, which would make the next one the date.
+    let text = String::from_utf8_lossy(&text).replacen(" 1  \"trace ", " 1 \"\" \"trace ", 1);
+    std::fs::write(directory.join(format!("{title}.1")), text)
 }

@@ -4,6 +4,7 @@
 mod args;
 mod check;
 mod command;
+mod completion;
 mod connection;
 mod convert;
 mod doctor;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> ExitCode {
+    completion::answer();
     if std::env::args_os().nth(1).is_some_and(|argument| argument == "doctor-provider") {
         doctor::self_trace::provide();
         return ExitCode::SUCCESS;

@@ -2,6 +2,7 @@
 //! one of them wins over what is said in a later one.
 
 pub mod categories;
+mod place;
 pub mod spec_file;
 
 use crate::args::record::Recording;
@@ -71,25 +72,12 @@ fn read(path: &Path, groups: &mut Groups) -> Result<Recording, Failure> {
     let failed =
         |why: String| Failure::usage(format!("{}: {}", path.display(), why.trim_end().replace('\n', "; ")));
     let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
-    // With line and column, which a table that was parsed before has lost.
-    let mut table: toml::Table = toml::from_str(&text).map_err(|error| failed(position(&text, &error)))?;
-    if let Some(found) = table.remove("category-groups") {
-        groups.add(found).map_err(failed)?;
-        let recording: Result<Recording, _> = table.try_into();
-        return recording.map_err(|error| failed(error.message().to_owned()));
-    }
-    toml::from_str(&text).map_err(|error| failed(position(&text, &error)))
-}
-
-/// An error with its line and column.
-fn position(text: &str, error: &toml::de::Error) -> String {
-    let Some(span) = error.span() else {
-        return error.message().to_owned();
+    let position = |error: toml::de::Error| {
+        failed(place::describe(&text, error.span().map(|span| span.start), error.message()))
     };
-    let before = &text[..span.start.min(text.len())];
-    let line = before.matches('\n').count() + 1;
-    let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1) + 1;
-    format!("line {line}, column {column}: {}", error.message())
+    let mut recording: Recording = toml::from_str(&text).map_err(position)?;
+    groups.add(std::mem::take(&mut recording.category_groups)).map_err(failed)?;
+    Ok(recording)
 }
 
 /// Options that cannot be meant together.
@@ -164,10 +152,14 @@ mod tests {
             assert_eq!(failure.code, crate::exit::USAGE);
             failure.text.replace(&config.display().to_string(), "FILE")
         };
-        assert!(failure("\nbuffer = 4").starts_with("FILE: line 2, column 1: unknown field `buffer`"));
-        assert!(failure("buffer-size = '4kB'").contains("line 1, column 15: expected whole mebibytes"));
+        assert!(failure("\nbuffer = 4").starts_with("FILE: line 2, column 1: unknown key buffer; the keys"));
+        assert!(failure("buffer-size = '4kB'").contains("line 1, column 15: expected a size from 1"));
         assert!(failure("duration = ").starts_with("FILE: line 1, column"));
-        assert!(failure("[category-groups]\nx = 5").contains("category-groups"));
+        assert!(failure("[category-groups]\nx = 5").starts_with("FILE: line 2, column 5: invalid type"));
+        let behind = failure("[category-groups]\nx = ['#a']\n");
+        assert_eq!(behind, "FILE: category-groups: x: \"#a\" is no category");
+        let near = failure("cooldown = '1s'\n\nbufering_mode = 'oneshot'\n[category-groups]\nx = ['a']\n");
+        assert_eq!(near, "FILE: line 3, column 1: unknown key bufering_mode; did you mean buffering-mode?");
         let missing = directory.path().join("missing.toml");
         let failure = Settings::resolve(Recording::default(), Some(&missing)).unwrap_err();
         assert!(failure.text.contains("No such file"), "{}", failure.text);

@@ -2,8 +2,10 @@
 
 mod advice;
 mod machine;
+mod rows;
 
 use crate::connection;
+use rows::COLUMNS;
 use trace_format::loss::LossCode;
 use trace_format::shown::Shown;
 use trace_protocol::controller::{Lost, ProviderStats};
@@ -34,14 +36,15 @@ pub fn is_untraced(provider: &ProviderStats) -> bool {
     matches!(provider.disposition.as_str(), "not traced" | "refused")
 }
 
-const COLUMNS: usize = 7;
+/// Programs that are named in a line.
+const MAX_LABELS: usize = 20;
 
 impl Summary<'_> {
     /// A line for each provider and one for all, with advice where something is missing.
     pub fn text(&self) -> String {
         let mut text = self.table();
-        for provider in self.providers {
-            if let Some(warning) = lost(provider) {
+        for group in rows::groups(self.providers) {
+            if let Some(warning) = lost(&group) {
                 text.push_str(&format!("trace: {warning}\n"));
             }
         }
@@ -50,9 +53,12 @@ impl Summary<'_> {
             let is_full = problem.starts_with("no room in");
             let advice = if is_full { format!("; {}", connection::advice()) } else { String::new() };
             let warning = console::style("warning").for_stderr().yellow();
-            let labels: Vec<String> = with_it.iter().map(|provider| label(provider)).collect();
+            let mut labels: Vec<String> =
+                with_it.iter().take(MAX_LABELS).map(|provider| rows::label(&[provider])).collect();
+            let more = with_it.len() - labels.len();
+            labels.extend((more > 0).then(|| format!("{more} more")));
             let count =
-                if labels.len() > 1 { format!("{} providers: ", labels.len()) } else { String::new() };
+                if with_it.len() > 1 { format!("{} providers: ", with_it.len()) } else { String::new() };
             let labels = labels.join(", ");
             text.push_str(&format!("trace: {warning}: {count}{labels}: {}{advice}\n", Shown(problem)));
         }
@@ -83,7 +89,8 @@ impl Summary<'_> {
             return format!("trace: no provider took part{why}\n");
         }
         let header = ["provider", "pid", "events", "bytes", "fill", "dropped", "end"].map(str::to_owned);
-        let rows: Vec<[String; COLUMNS]> = self.providers.iter().map(row).collect();
+        let groups = rows::groups(self.providers);
+        let rows: Vec<[String; COLUMNS]> = groups.iter().map(|group| rows::row(group)).collect();
         let width = |column: usize| {
             rows.iter().chain([&header]).map(|row| row[column].chars().count()).max().unwrap_or(0)
         };
@@ -135,41 +142,21 @@ fn problems(providers: &[ProviderStats]) -> Vec<(&str, Vec<&ProviderStats>)> {
     problems
 }
 
-/// What a provider lost, by reason; that a circular buffer has gone over its oldest is what it is for.
-fn lost(provider: &ProviderStats) -> Option<String> {
-    let dropped = provider.records_dropped.filter(|dropped| *dropped > 0)?;
-    let reasons: Vec<String> = provider
-        .losses
+/// What the programs of a row lost, by reason. What a circular buffer overwrites is not counted.
+fn lost(group: &[&ProviderStats]) -> Option<String> {
+    let dropped = rows::sum(group, |provider| provider.records_dropped).filter(|dropped| *dropped > 0)?;
+    let reasons: Vec<String> = rows::losses(group)
         .iter()
         .filter(|lost| advice::is_loss(lost))
         .map(|lost| format!("{} {}", lost.records, reason(*lost)))
         .collect();
     let reasons = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join(", ")) };
     let warning = console::style("warning").for_stderr().red();
-    Some(format!("{warning}: {} dropped {dropped} records{reasons}", label(provider)))
+    Some(format!("{warning}: {} dropped {dropped} records{reasons}", rows::label(group)))
 }
 
 fn reason(lost: Lost) -> String {
     LossCode(lost.reason).text().map_or_else(|| format!("reason {}", lost.reason), |text| format!("({text})"))
-}
-
-fn label(provider: &ProviderStats) -> String {
-    format!("{} (pid {})", Shown(&provider.name), provider.pid)
-}
-
-fn row(provider: &ProviderStats) -> [String; COLUMNS] {
-    let number = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
-    let durable = provider.percentage_durable_buffer_used.unwrap_or(0.0);
-    let fill = provider.percentage_rolling_buffer_used.map(|rolling| rolling.max(durable));
-    [
-        Shown(&provider.name).to_string(),
-        provider.pid.to_string(),
-        number(provider.events_archived),
-        number(provider.bytes_archived),
-        fill.map_or_else(|| "-".to_owned(), |percent| format!("{percent:.0} %")),
-        number(provider.records_dropped),
-        Shown(&provider.disposition).to_string(),
-    ]
 }
 
 #[cfg(test)]
@@ -215,8 +202,26 @@ mod tests {
         app        42    1000  16000  62 %        0  ended
         renderer   42    1000  16000  62 %     3000  ended
         trace: warning: renderer (pid 42) dropped 3000 records: 3000 (buffer full)
-        trace: nothing would have been lost with: --provider-buffer-size renderer:18MB
+        trace: nothing would have been lost with: --provider-buffer-size renderer:18MiB
         trace: 2000 events of 2 providers in t.fxt (33000 bytes)
+        ");
+    }
+
+    #[test]
+    fn many_programs_of_one_name_are_one_row() {
+        let mut providers: Vec<_> = (0..20).map(|pid| ProviderStats { pid, ..provider("cc", 0) }).collect();
+        assert_eq!(text(&providers).lines().count(), 22);
+        providers.insert(3, provider("make", 0));
+        let killed =
+            |disposition: &str| ProviderStats { disposition: disposition.into(), ..provider("cc", 3) };
+        providers.extend(["left", "killed by SIGKILL", "left", "exit status 2"].map(killed));
+        insta::assert_snapshot!(text(&providers), @r"
+        provider          pid  events   bytes  fill  dropped  end
+        cc        24 programs   24000  384000  62 %       12  20 ended, 2 left, 1 exit status 2, 1 otherwise
+        make               42    1000   16000  62 %        0  ended
+        trace: warning: cc (24 programs) dropped 12 records: 12 (buffer full)
+        trace: nothing would have been lost with: --provider-buffer-size cc:18MiB
+        trace: 25000 events of 25 providers in t.fxt (33000 bytes)
         ");
     }
 

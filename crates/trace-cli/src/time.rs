@@ -7,10 +7,10 @@ use crate::stdio::{print, say};
 use std::io::BufRead;
 use zx_sim::ticks::{self, Clock};
 
-/// Prints the time, once or whenever it is asked for.
+/// Prints the time, once or for each `t` on stdin.
 pub fn run(options: &Time) -> Result<(), Failure> {
     let clock = clock();
-    if options.once {
+    if !options.interactive {
         return print(&now(clock));
     }
     say!("trace: t prints the time in microseconds, as it is in traces; q quits");

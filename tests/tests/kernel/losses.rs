@@ -19,7 +19,7 @@ fn the_ledgers_overruns_are_tracefss() {
     let _alone = alone();
     let sandbox = Sandbox::new();
     // Its manager comes with the recording.
-    let kernel = sandbox.spawn("trace", &["ktrace", "--kernel-buffer-size", "16KB"]);
+    let kernel = sandbox.spawn("trace", &["ktrace", "--kernel-buffer-size", "16KiB"]);
     let writer = |cpu: u8| {
         format!("yes \"I|1|full\" | head -c 20000000 | taskset -c {cpu} tee {ROOT}/trace_marker > /dev/null")
     };
@@ -76,7 +76,7 @@ fn a_stream_loses_nothing_that_came_out_of_the_kernel() {
     native::program("gcc", &["busy.c"], &["-O1", "-pthread"], &program);
     let script = format!("echo begun; read go; {}; echo done; read end", program.display());
     let options =
-        ["record", "--buffering-mode", "streaming", "--provider-buffer-size", "ktrace_provider:1MB"];
+        ["record", "--buffering-mode", "streaming", "--provider-buffer-size", "ktrace_provider:1MiB"];
     let command = ["--categories", "kernel", "--", "sh", "-c", &script];
     let mut recording = sandbox.spawn("trace", &[&options[..], &command].concat());
     assert_eq!(recording.line(), "begun");

@@ -213,7 +213,7 @@ fn snapshots_of_a_circular_recording_have_the_last_seconds() {
 fn what_start_cannot_do_is_refused() {
     let sandbox = Sandbox::new();
     fails(&sandbox, &["start", "--", "app"], "start records what runs anyway");
-    fails(&sandbox, &["start", "--max-size", "1GB"], "--max-size is for trace record");
+    fails(&sandbox, &["start", "--max-size", "1GiB"], "--max-size is for trace record");
     fails(&sandbox, &["start", "-o", "x.json"], "trace stop -o converts it");
     fails(&sandbox, &["start", "-o", "missing/x.fxt"], "/missing: No such file");
     fs::write(sandbox.file("there.fxt"), "mine").unwrap();

@@ -251,7 +251,7 @@ fn three_processes_record_side_by_side() {
     let archive = Archive::read(&sandbox.file("demo.fxt"));
     let mut names: Vec<_> = archive.providers.values().cloned().collect();
     names.sort();
-    assert_eq!(names, ["demo-frontend", "demo-renderer", "demo-storage", "trace_manager"]);
+    assert_eq!(names, ["demo", "demo-renderer", "demo-storage", "trace_manager"]);
     let mut ids: Vec<_> = archive.providers.keys().collect();
     ids.sort();
     assert_eq!(ids, [&ProviderId(0), &ProviderId(1), &ProviderId(2), &ProviderId(3)]);

@@ -1,5 +1,6 @@
 //! Names of others reach no terminal as they are, whichever command prints them.
 
+use super::completing::completed;
 use rustix::process::Signal;
 use std::collections::BTreeSet;
 use std::fs;
@@ -65,14 +66,10 @@ impl Commands {
         assert!(self.names > before, "{arguments:?} prints no name: {output:?}");
     }
 
-    /// All commands that there are, by the script that completes them: it is made of the definitions of the
-    /// command line.
+    /// All commands that there are, as they are completed.
     fn all(&self) -> BTreeSet<String> {
-        let script = self.sandbox.trace(["completions", "bash"]).stdout;
-        let script = String::from_utf8(script).expect("a script");
-        let commands =
-            script.lines().filter_map(|line| line.trim().strip_prefix("trace,")?.strip_suffix(')'));
-        let commands: BTreeSet<String> = commands.map(str::to_owned).collect();
+        let mut commands = completed(&self.sandbox, &["trace", ""]);
+        commands.retain(|command| !command.starts_with('-'));
         assert!(commands.len() > 20 && commands.contains("list-providers"), "{commands:?}");
         commands
     }

@@ -173,7 +173,7 @@ fn the_flag_that_would_have_avoided_a_loss_avoids_it() {
     let stream = [path("stream"), "1", "100000", "0"];
     let record =
         |options: &[&str]| record(&sandbox, &[&["--buffering-mode", "oneshot"], options].concat(), &stream);
-    let output = record(&["--provider-buffer-size", "stream:1", "--buffer-size", "16MB"]);
+    let output = record(&["--provider-buffer-size", "stream:1", "--buffer-size", "16MiB"]);
     let said = stderr(&output);
     let row = said.lines().find(|line| line.starts_with("stream")).unwrap();
     assert!(row.contains("100 %"), "{said}");
@@ -248,9 +248,9 @@ fn enough_is_enough() {
     let sandbox = Sandbox::new();
     // A half lasts for seconds, which a busy machine has, too.
     let options =
-        ["--buffering-mode", "s", "--buffer-size", "4", "--max-size", "3MB", "--return-child-result=false"];
+        ["--buffering-mode", "s", "--buffer-size", "4", "--max-size", "3MiB", "--return-child-result=false"];
     let output = record(&sandbox, &options, &[path("stream"), "1", "100000000", "25000"]);
-    assert!(stderr(&output).contains("stopped: what was recorded has reached 3MB"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("stopped: what was recorded has reached 3MiB"), "{}", stderr(&output));
     let size = fs::metadata(sandbox.file("trace.fxt")).unwrap().len();
     assert!((2 << 20..=3 << 20).contains(&size), "{size}");
     let numbers: Vec<u64> =
@@ -265,7 +265,7 @@ fn enough_is_enough() {
 fn an_archive_is_never_larger_than_it_may_be() {
     for mode in ["oneshot", "circular", "streaming"] {
         let sandbox = Sandbox::new();
-        let options = ["--buffering-mode", mode, "--max-size", "64KB", "--return-child-result=false"];
+        let options = ["--buffering-mode", mode, "--max-size", "64KiB", "--return-child-result=false"];
         let output = record(&sandbox, &options, &[path("emit"), "1", "2000"]);
         let said = stderr(&output);
         let bytes = fs::read(sandbox.file("trace.fxt")).unwrap();
@@ -386,11 +386,11 @@ fn the_effective_configuration_is_a_configuration() {
     fs::write(sandbox.file("spec.json"), spec.replace("APP", path("emit"))).unwrap();
     fs::write(sandbox.file("a.toml"), "spec-file = 'spec.json'\noutput-file = 'a.fxt'\nbuffer-size = 3\n")
         .unwrap();
-    let output = sandbox.trace(["config", "--config", "a.toml", "--buffer-size", "5MB"]);
+    let output = sandbox.trace(["config", "--config", "a.toml", "--buffer-size", "5MiB"]);
     assert!(output.status.success(), "{output:?}");
     let effective = String::from_utf8(output.stdout).unwrap();
     for line in [
-        "buffer-size = \"5MB\"",
+        "buffer-size = \"5MiB\"",
         "output-file = \"a.fxt\"",
         "categories = [\"emit\"]",
         "spec-file = \"spec.json\"",
@@ -412,8 +412,12 @@ fn the_effective_configuration_is_a_configuration() {
         &sandbox,
         &["record", "--config", "c.toml"],
         2,
-        "c.toml: line 1, column 1: unknown field `bufer-size`",
+        "c.toml: line 1, column 1: unknown key bufer-size; did you mean buffer-size?",
     );
+    let spec = "// a test\n{ \"measure\": [\n  { \"type\": \"duration\", // of frames\n    \"event_nam\": \"x\" },\n] }";
+    fs::write(sandbox.file("d.json"), spec).unwrap();
+    let unknown = "d.json: line 4, column 5: unknown key event_nam; did you mean event_name?";
+    fails(&sandbox, &["record", "--spec-file", "d.json"], 2, unknown);
     fs::write(sandbox.file("d.json"), "{\"aps\": 1}").unwrap();
-    fails(&sandbox, &["record", "--spec-file", "d.json"], 2, "unknown field `aps`");
+    fails(&sandbox, &["record", "--spec-file", "d.json"], 2, "d.json: line 1, column 2: unknown key aps");
 }

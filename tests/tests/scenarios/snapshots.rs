@@ -269,7 +269,7 @@ fn numbers_of(archive: &Archive, program: &str) -> BTreeMap<u64, Vec<u64>> {
 fn of_ended_programs_so_much_is_kept() {
     let sandbox = Sandbox::new();
     let page = sandbox.file("page");
-    let options = ["--buffer-size", "16", "--keep-ended", "1MB", "--buffering-mode", "oneshot"];
+    let options = ["--buffer-size", "16", "--keep-ended", "1MiB", "--buffering-mode", "oneshot"];
     said(&sandbox.trace([&["start"][..], &options].concat()));
     // Each has used some 600 KiB: two are too many.
     for count in [3000, 3001] {
@@ -285,7 +285,7 @@ fn of_ended_programs_so_much_is_kept() {
     assert_eq!(given_up.count(), 1, "{said_of}");
     said(&sandbox.trace(["stop"]));
 
-    said(&sandbox.trace(["start", "-o", "none.fxt", "--keep-ended", "1KB"]));
+    said(&sandbox.trace(["start", "-o", "none.fxt", "--keep-ended", "1KiB"]));
     run_to_its_end(&sandbox, "stubborn", &["once"]);
     let said_of = said(&sandbox.trace(["snapshot", "-o", "none-kept.fxt"]));
     assert!(said_of.contains("): it is not kept, as --keep-ended has no room for it\n"), "{said_of}");

@@ -133,7 +133,7 @@ fn the_doctor_tries_everything_and_says_what_helps() {
 fn the_clock_is_that_of_traces() {
     let sandbox = Sandbox::new();
     succeeds(&sandbox, &["list-providers"]);
-    let now = || text(&succeeds(&sandbox, &["time", "--once"]).stdout).trim().parse::<f64>().unwrap();
+    let now = || text(&succeeds(&sandbox, &["time"]).stdout).trim().parse::<f64>().unwrap();
     let before = now();
     sandbox.record(&[], "emit", &["1", "1"]);
     let after = now();
@@ -141,7 +141,7 @@ fn the_clock_is_that_of_traces() {
         let micros = event.event.nanos().0 as f64 / 1e3;
         assert!((before..after).contains(&micros), "{before} {micros} {after}");
     }
-    let mut asked = sandbox.spawn("trace", &["time"]);
+    let mut asked = sandbox.spawn("trace", &["time", "--interactive"]);
     asked.say("t");
     let line = asked.line();
     assert!(line.split_once('.').is_some_and(|(_, places)| places.len() == 3), "{line}");
@@ -165,7 +165,7 @@ fn groups_completions_and_pages_come_from_one_place() {
     assert_eq!(groups["mine"][7], "h");
 
     for (shell, words) in
-        [("bash", "--provider-buffer-size"), ("zsh", "#compdef trace"), ("fish", "buffering-mode")]
+        [("bash", "-F _clap_complete_trace trace"), ("zsh", "#compdef trace"), ("fish", "--command trace")]
     {
         let script = text(&succeeds(&sandbox, &["completions", shell]).stdout);
         assert!(script.contains(words), "{shell}");
@@ -178,7 +178,15 @@ fn groups_completions_and_pages_come_from_one_place() {
     }
     succeeds(&sandbox, &["man", "pages"]);
     let page = fs::read_to_string(sandbox.file("pages/trace-record.1")).unwrap();
-    assert!(page.contains(".TH") && page.contains("buffer\\-size"), "{page}");
+    let version = env!("CARGO_PKG_VERSION");
+    let header = format!(".TH TRACE-RECORD 1 \"\" \"trace {version}\" \"User Commands\"");
+    assert!(page.replace("  ", " ").contains(&header) && page.contains("buffer\\-size"), "{page}");
+    for (arguments, what) in [(["man"], "<DIR>"), (["completions"], "<SHELL>")] {
+        let output = sandbox.trace(arguments);
+        let expected =
+            format!("trace: the following required arguments were not provided: {what}; see --help\n");
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), expected));
+    }
     let help = text(&succeeds(&sandbox, &["--help"]).stdout);
     let is_command =
         |line: &&str| line.starts_with("  ") && line.as_bytes().get(2).is_some_and(u8::is_ascii_lowercase);

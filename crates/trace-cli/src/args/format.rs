@@ -67,6 +67,11 @@ pub enum Compression {
 }
 
 impl Format {
+    /// No text.
+    pub fn is_binary(self) -> bool {
+        matches!(self, Format::Fxt | Format::Perfetto)
+    }
+
     /// The suffix of its files.
     pub fn suffix(self) -> &'static str {
         match self {

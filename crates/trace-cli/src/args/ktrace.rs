@@ -8,7 +8,7 @@ use ktrace_provider::profiler::{MAX_STACK_BYTES, STACK_BYTES};
 #[derive(Debug, Args)]
 pub struct Ktrace {
     /// Size of the kernel's own buffer for each CPU, from which it is read a hundred times a second
-    #[arg(long, value_name = "SIZE", default_value = "8MB")]
+    #[arg(long, value_name = "SIZE", default_value = "8MiB")]
     pub kernel_buffer_size: FileSize,
     /// How often figures of the system are sampled, such as 50ms
     #[arg(long, value_name = "TIME", default_value = "100ms")]

@@ -3,10 +3,13 @@
 
 use super::format::Format;
 use super::values::{BufferSize, CategoryList, FileSize, Mode, Pieces, ProviderBufferSize, Span, Trigger};
+use crate::completion;
 use clap::Args;
+use clap_complete::ArgValueCompleter;
 use ktrace_provider::profiler::MAX_STACK_BYTES;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// What is asked for of a recording.
@@ -16,7 +19,7 @@ pub struct Recording {
     /// Record only these categories, separated by commas (default: all). An entry is a name, a prefix ending
     /// in `*`, a group `#name`, or any of these for one program only: `program/name`. An entry that begins
     /// with `-` excludes categories
-    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true, add = ArgValueCompleter::new(completion::category_list))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub categories: Option<CategoryList>,
     /// Stop after this long, such as 10s, 500ms or 1.5
@@ -32,7 +35,7 @@ pub struct Recording {
     #[arg(long, value_name = "TIME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cooldown: Option<Span>,
-    /// Stop when the archive and the data in the buffers reach this size, such as 500MB. The archive never
+    /// Stop when the archive and the data in the buffers reach this size, such as 500MiB. The archive never
     /// becomes larger
     #[arg(long, value_name = "SIZE")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,12 +88,12 @@ pub struct Recording {
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fail_on_loss: Option<bool>,
-    /// Size of each program's buffer in MiB, or with a unit such as 64MB or 1GB (default: 4)
+    /// Size of each program's buffer in MiB, or with a unit such as 64MiB or 1GiB (default: 4)
     #[arg(long, value_name = "SIZE", help_heading = "Buffers")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer_size: Option<BufferSize>,
     /// Size of the buffers of programs of this name. May be repeated
-    #[arg(long, value_name = "NAME:SIZE", help_heading = "Buffers")]
+    #[arg(long, value_name = "NAME:SIZE", help_heading = "Buffers", add = ArgValueCompleter::new(completion::provider_names))]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub provider_buffer_size: Vec<ProviderBufferSize>,
     /// Select what a program does when its buffer is full: stop recording (oneshot), overwrite the oldest
@@ -99,7 +102,7 @@ pub struct Recording {
     #[arg(long, value_name = "MODE", value_enum, help_heading = "Buffers")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffering_mode: Option<Mode>,
-    /// Keep this much data of programs that have ended for snapshots, the newest first (default: 64MB)
+    /// Keep this much data of programs that have ended for snapshots, the newest first (default: 64MiB)
     #[arg(long, value_name = "SIZE", help_heading = "Buffers")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_ended: Option<FileSize>,
@@ -166,6 +169,10 @@ pub struct Recording {
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
+    /// The groups of categories of a configuration file, which are added to those of other files.
+    #[arg(skip)]
+    #[serde(skip_serializing)]
+    pub category_groups: BTreeMap<String, Vec<String>>,
 }
 
 /// A list of pieces is one list in a file.
@@ -188,6 +195,7 @@ macro_rules! over {
         Recording {
             $($option: $upper.$option.or($lower.$option),)+
             $($list: if $upper.$list.is_empty() { $lower.$list } else { $upper.$list },)+
+            category_groups: BTreeMap::new(),
         }
     };
 }
@@ -297,13 +305,13 @@ mod tests {
             duration = "500ms"
             trigger = ["stall:stop"]
             cooldown = "1s"
-            max-size = "2GB"
+            max-size = "2GiB"
             write-period = "200ms"
-            keep-ended = "128MB"
+            keep-ended = "128MiB"
             output-file = "x.fxt.zst"
             format = "fxt"
             buffer-size = 64
-            provider-buffer-size = ["app:128MB"]
+            provider-buffer-size = ["app:128MiB"]
             buffering-mode = "circular"
             sample-interval = "50ms"
             profile = 99
@@ -339,6 +347,6 @@ mod tests {
         let error = toml::from_str::<Recording>("buffersize = 4").unwrap_err().to_string();
         assert!(error.contains("unknown field `buffersize`"), "{error}");
         let error = toml::from_str::<Recording>("buffer-size = \"4 kB\"").unwrap_err().to_string();
-        assert!(error.contains("expected whole mebibytes"), "{error}");
+        assert!(error.contains("expected a size from 1 to 4096 MiB"), "{error}");
     }
 }

@@ -122,27 +122,42 @@ impl fmt::Display for Span {
     }
 }
 
+/// Bytes. `MB` is a million, `MiB` and `M` are 1 048 576, and so on; a bare number is mebibytes, as in
+/// Fuchsia.
+//= docs/recording.md#sizes
+fn bytes(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let (base, power): (u64, u32) = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "kb" => (1000, 1),
+        "k" | "kib" => (1024, 1),
+        "mb" => (1000, 2),
+        "" | "m" | "mib" => (1024, 2),
+        "gb" => (1000, 3),
+        "g" | "gib" => (1024, 3),
+        "tb" => (1000, 4),
+        "t" | "tib" => (1024, 4),
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(base.pow(power))
+}
+
 impl FromStr for BufferSize {
     type Err = String;
 
-    /// A bare number is mebibytes, as in Fuchsia; so is one with `MB`.
+    /// Buffers are whole mebibytes: others are rounded up.
     fn from_str(text: &str) -> Result<Self, String> {
-        let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-        let factor = match text[digits.len()..].to_ascii_lowercase().as_str() {
-            "" | "m" | "mb" | "mib" => Some(1),
-            "g" | "gb" | "gib" => Some(1024),
-            _ => None,
-        };
-        let size = digits.parse::<u32>().ok().zip(factor).and_then(|(size, factor)| size.checked_mul(factor));
-        size.filter(|size| (1..=MAX_BUFFER_MIB).contains(size)).map(Self).ok_or_else(|| {
-            format!("expected whole mebibytes from 1 to {MAX_BUFFER_MIB}, such as 4, 64MB or 1GB")
+        let is_small = text.contains(['k', 'K']);
+        let bytes = bytes(text).filter(|_| !is_small);
+        let mebibytes = bytes.and_then(|bytes| u32::try_from(bytes.div_ceil(1 << 20)).ok());
+        mebibytes.filter(|size| (1..=MAX_BUFFER_MIB).contains(size)).map(Self).ok_or_else(|| {
+            format!("expected a size from 1 to {MAX_BUFFER_MIB} MiB, such as 4 (mebibytes), 64MiB or 1GiB")
         })
     }
 }
 
 impl fmt::Display for BufferSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}MB", self.0)
+        write!(f, "{}MiB", self.0)
     }
 }
 
@@ -150,28 +165,21 @@ impl FromStr for FileSize {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-        let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
-            "k" | "kb" | "kib" => Some(10),
-            "" | "m" | "mb" | "mib" => Some(20),
-            "g" | "gb" | "gib" => Some(30),
-            "t" | "tb" | "tib" => Some(40),
-            _ => None,
-        };
-        let size =
-            digits.parse::<u64>().ok().zip(shift).and_then(|(size, shift)| size.checked_mul(1 << shift));
-        size.filter(|size| *size > 0)
+        bytes(text)
+            .filter(|size| *size > 0)
             .map(Self)
-            .ok_or_else(|| "expected a size above 0, such as 500 (mebibytes), 64KB or 2GB".to_owned())
+            .ok_or_else(|| "expected a size above 0, such as 500 (mebibytes), 64KiB or 2GB".to_owned())
     }
 }
 
 impl fmt::Display for FileSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_multiple_of(1 << 20) {
-            write!(f, "{}MB", self.0 >> 20)
-        } else {
-            write!(f, "{}KB", self.0.div_ceil(1 << 10))
+        let units = [("GiB", 1_u64 << 30), ("GB", 1_000_000_000), ("MiB", 1 << 20), ("MB", 1_000_000)];
+        let all = units.into_iter().chain([("KiB", 1 << 10), ("KB", 1000)]);
+        match all.into_iter().find(|(_, unit)| self.0.is_multiple_of(*unit)) {
+            Some((name, unit)) => write!(f, "{}{name}", self.0 / unit),
+            // Only sums of sizes are such.
+            None => write!(f, "{}KiB", self.0.div_ceil(1 << 10)),
         }
     }
 }
@@ -183,7 +191,7 @@ impl FromStr for ProviderBufferSize {
         let (name, size) = text
             .rsplit_once(':')
             .filter(|(name, _)| !name.is_empty())
-            .ok_or_else(|| "expected NAME:SIZE, such as app:64MB".to_owned())?;
+            .ok_or_else(|| "expected NAME:SIZE, such as app:64MiB".to_owned())?;
         if name.len() > MAX_PROVIDER_NAME_BYTES {
             return Err(format!("the name has {} bytes, at most {MAX_PROVIDER_NAME_BYTES}", name.len()));
         }
@@ -399,30 +407,42 @@ mod tests {
 
     #[test]
     fn buffer_sizes_are_mebibytes() {
-        for (text, expected) in
-            [("1", 1), ("64", 64), ("64MB", 64), ("3mib", 3), ("4g", 4096), ("1GiB", 1024)]
+        for (text, expected) in [("1", 1), ("64", 64), ("64MiB", 64), ("3m", 3), ("4g", 4096), ("1GiB", 1024)]
         {
             assert_eq!(text.parse(), Ok(BufferSize(expected)), "{text}");
         }
+        // Ten to the sixth, and rounded up.
+        assert_eq!(("64MB".parse(), "4GB".parse()), (Ok(BufferSize(62)), Ok(BufferSize(3815))));
         for text in ["", "0", "MB", "-1", "1.5", "4097", "5GB", "1kB", "1 MB", "99999999999"] {
-            let expected = "expected whole mebibytes from 1 to 4096, such as 4, 64MB or 1GB";
+            let expected = "expected a size from 1 to 4096 MiB, such as 4 (mebibytes), 64MiB or 1GiB";
             assert_eq!(wrong::<BufferSize>(text), expected, "{text}");
         }
     }
 
+    //= docs/recording.md#sizes
     #[test]
-    fn file_sizes_are_mebibytes_too() {
-        for (text, expected) in [("1", 1 << 20), ("64KB", 64 << 10), ("2GB", 2 << 30), ("1t", 1 << 40)] {
+    fn units_mean_what_they_say() {
+        for (text, expected, shown) in [
+            ("1", 1 << 20, "1MiB"),
+            ("64KB", 64_000, "64KB"),
+            ("64KiB", 64 << 10, "64KiB"),
+            ("2GB", 2_000_000_000, "2GB"),
+            ("2GiB", 2 << 30, "2GiB"),
+            ("1t", 1 << 40, "1024GiB"),
+            ("1500MB", 1_500_000_000, "1500MB"),
+        ] {
             assert_eq!(text.parse(), Ok(FileSize(expected)), "{text}");
+            assert_eq!(FileSize(expected).to_string(), shown);
+            assert_eq!(shown.parse(), Ok(FileSize(expected)), "{text}");
         }
-        for text in ["", "0", "KB", "1.5", "9999999999999TB"] {
+        for text in ["", "0", "KB", "1.5", "99999999999999TB"] {
             assert!(wrong::<FileSize>(text).starts_with("expected a size above 0"), "{text}");
         }
     }
 
     #[test]
     fn names_with_colons_are_split_at_the_last() {
-        let size: ProviderBufferSize = "a:b:64MB".parse().unwrap();
+        let size: ProviderBufferSize = "a:b:64MiB".parse().unwrap();
         assert_eq!((size.name.as_str(), size.size.0), ("a:b", 64));
         let trigger: Trigger = "a:b:snapshot".parse().unwrap();
         assert_eq!((trigger.alert.as_str(), trigger.action), ("a:b", Action::Snapshot));
@@ -430,9 +450,9 @@ mod tests {
         assert_eq!((trigger.to_string().as_str(), trigger.action), ("a:dump-memory", Action::DumpMemory));
         assert_eq!("x:terminate".parse::<Trigger>().unwrap().action, Action::Stop);
         for text in ["", "app", ":4"] {
-            assert_eq!(wrong::<ProviderBufferSize>(text), "expected NAME:SIZE, such as app:64MB");
+            assert_eq!(wrong::<ProviderBufferSize>(text), "expected NAME:SIZE, such as app:64MiB");
         }
-        assert!(wrong::<ProviderBufferSize>("app:x").starts_with("expected whole mebibytes"));
+        assert!(wrong::<ProviderBufferSize>("app:x").starts_with("expected a size from 1"));
         assert!(wrong::<ProviderBufferSize>(&format!("{}:4", "x".repeat(101))).contains("101 bytes"));
         for text in ["", "stall", ":stop"] {
             assert_eq!(wrong::<Trigger>(text), "expected ALERT:ACTION, such as stall:stop");

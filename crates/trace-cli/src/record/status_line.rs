@@ -57,7 +57,7 @@ impl StatusLine {
 fn line(elapsed: Duration, providers: &[ProviderProgress], rate: f64, archived: u64, mode: Mode) -> String {
     let sum = |of: fn(&ProviderProgress) -> u64| providers.iter().map(of).fold(0, u64::saturating_add);
     let dropped = sum(|provider| provider.dropped);
-    let megabytes = sum(|provider| provider.bytes).max(archived) as f64 / f64::from(1 << 20);
+    let mebibytes = sum(|provider| provider.bytes).max(archived) as f64 / f64::from(1 << 20);
     let fill = providers.iter().map(|provider| provider.fill).fold(0.0, f32::max);
     let count = providers.len();
     let noun = if count == 1 { "provider" } else { "providers" };
@@ -77,7 +77,7 @@ fn line(elapsed: Duration, providers: &[ProviderProgress], rate: f64, archived: 
         full => format!(" | {full} of {count} FULL, not recorded any more"),
     };
     format!(
-        "recording {elapsed}{full} | {count} {noun} | {} events/s | {megabytes:.1} MB | buffer {fill:.0} % | {lost}{damage}",
+        "recording {elapsed}{full} | {count} {noun} | {} events/s | {mebibytes:.1} MiB | buffer {fill:.0} % | {lost}{damage}",
         HumanCount(rate as u64)
     )
 }
@@ -99,11 +99,14 @@ mod tests {
         let providers = [provider(10, 0, 12.0), provider(20, 1234, 99.6)];
         let text = |mode| line(Duration::from_millis(2500), &providers, 12_345.6, 0, mode);
         let expected =
-            "recording 2.5 s | 2 providers | 12,345 events/s | 6.0 MB | buffer 100 % | 1,234 dropped";
+            "recording 2.5 s | 2 providers | 12,345 events/s | 6.0 MiB | buffer 100 % | 1,234 dropped";
         assert_eq!(text(Mode::Streaming), expected);
         let full = expected.replace(" | 2 p", " | 1 of 2 FULL, not recorded any more | 2 p");
         assert_eq!(text(Mode::Oneshot), full);
         let text = line(Duration::from_secs(61), &providers[..1], 0.0, 5 << 20, Mode::Oneshot);
-        assert_eq!(text, "recording 61 seconds | 1 provider | 0 events/s | 5.0 MB | buffer 12 % | 0 dropped");
+        assert_eq!(
+            text,
+            "recording 61 seconds | 1 provider | 0 events/s | 5.0 MiB | buffer 12 % | 0 dropped"
+        );
     }
 }

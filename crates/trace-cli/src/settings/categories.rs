@@ -34,11 +34,8 @@ impl Groups {
         Self(BTreeMap::from([("default".to_owned(), default.map(str::to_owned).to_vec())]))
     }
 
-    /// Adds those of a file: a table of lists.
-    pub fn add(&mut self, table: toml::Value) -> Result<(), String> {
-        let groups: BTreeMap<String, Vec<String>> = table
-            .try_into()
-            .map_err(|error: toml::de::Error| format!("category-groups: {}", error.message()))?;
+    /// Adds those of a file.
+    pub fn add(&mut self, groups: BTreeMap<String, Vec<String>>) -> Result<(), String> {
         for (name, entries) in groups {
             for entry in &entries {
                 if entry.starts_with(['#', '-']) || entry.contains('/') {
@@ -140,10 +137,14 @@ impl Plan {
 mod tests {
     use super::*;
 
+    fn group(name: &str, members: &[&str]) -> BTreeMap<String, Vec<String>> {
+        [(name.to_owned(), members.iter().map(ToString::to_string).collect())].into()
+    }
+
     fn plan(entries: &[&str]) -> Plan {
         let entries: Vec<_> = entries.iter().map(ToString::to_string).collect();
         let mut groups = Groups::built_in();
-        groups.add(toml::toml! { mine = ["a", "b*"] }.into()).unwrap();
+        groups.add(group("mine", &["a", "b*"])).unwrap();
         groups.plan(&entries).unwrap()
     }
 
@@ -180,8 +181,7 @@ mod tests {
     fn a_group_holds_categories_only() {
         let mut groups = Groups::built_in();
         for wrong in ["#other", "-x", "p/x", "a b"] {
-            let table = toml::Table::from_iter([("g".to_owned(), toml::Value::Array(vec![wrong.into()]))]);
-            assert!(groups.add(table.into()).is_err(), "{wrong}");
+            assert!(groups.add(group("g", &[wrong])).is_err(), "{wrong}");
         }
         let names: Vec<_> = groups.iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["default"]);

@@ -1,12 +1,12 @@
 //! Test specifications: JSON with comments that says what to record and what to measure of it.
 //= docs/measure.md#specification
 
+use super::place;
 use crate::args::record::Recording;
 use crate::args::values::{BufferSize, CategoryList, Mode, ProviderBufferSize, Span};
 use crate::exit::Failure;
 use crate::measure::Measurement;
 use crate::stdio::say;
-use jsonc_parser::ParseOptions;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -55,9 +55,13 @@ impl SpecFile {
     pub fn read(path: &Path) -> Result<Self, Failure> {
         let failed = |why: String| Failure::usage(format!("{}: {why}", path.display()));
         let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
-        let spec: Option<Self> = jsonc_parser::parse_to_serde_value(&text, &ParseOptions::default())
-            .map_err(|error| failed(error.to_string()))?;
-        let mut spec = spec.ok_or_else(|| failed("it is empty".to_owned()))?;
+        let plain = place::without_comments(&text).map_err(failed)?;
+        if plain.trim().is_empty() {
+            return Err(failed("it is empty".to_owned()));
+        }
+        let mut spec: Self = serde_json::from_str(&plain).map_err(|error| {
+            failed(place::describe(&plain, place::offset(&plain, &error), &place::message(&error)))
+        })?;
         spec.path = path.to_owned();
         spec.measure.iter().try_for_each(Measurement::check).map_err(failed)?;
         Ok(spec)

@@ -156,9 +156,9 @@ fn too_fast(provider: &ProviderStats, needed_bytes: u64) -> Option<String> {
             rate(written as f64)
         ),
         _ => format!(
-            "{label} would have needed a buffer of {} MB; --buffering-mode streaming loses nothing if its \
+            "{label} would have needed a buffer of {} MiB; --buffering-mode streaming loses nothing if its \
              {recorded:.0} MB/s can be written as they come",
-            needed_bytes >> 20
+            needed_bytes.div_ceil(1 << 20)
         ),
     })
 }
@@ -183,9 +183,11 @@ fn flags(providers: &[ProviderStats], needs: &[Need]) -> Option<String> {
     }
     let has_others = providers.iter().any(|provider| !sizes.contains_key(&*provider.name));
     if has_others && sizes.len() == 1 {
-        return sizes.first_key_value().map(|(name, size)| format!("--provider-buffer-size {name}:{size}MB"));
+        return sizes
+            .first_key_value()
+            .map(|(name, size)| format!("--provider-buffer-size {name}:{size}MiB"));
     }
-    sizes.values().max().map(|size| format!("--buffer-size {size}MB"))
+    sizes.values().max().map(|size| format!("--buffer-size {size}MiB"))
 }
 
 #[cfg(test)]
@@ -234,16 +236,16 @@ mod tests {
         assert_eq!(lines_of(&[provider("a", &[(LossReason::Full, 5)])]), [""; 0]);
         let a = full("a", LossReason::Full, 8 * MIB);
         // 10 MiB of slabs, their control area and the durable region.
-        assert_eq!(lines_of(std::slice::from_ref(&a)), enough("--buffer-size 11MB"));
-        assert_eq!(lines_of(&[a.clone(), provider("b", &[])]), enough("--provider-buffer-size a:11MB"));
+        assert_eq!(lines_of(std::slice::from_ref(&a)), enough("--buffer-size 11MiB"));
+        assert_eq!(lines_of(&[a.clone(), provider("b", &[])]), enough("--provider-buffer-size a:11MiB"));
         let b = full("b", LossReason::Full, 16 * MIB);
-        assert_eq!(lines_of(&[a, b]), enough("--buffer-size 22MB"));
+        assert_eq!(lines_of(&[a, b]), enough("--buffer-size 22MiB"));
         // Each half holds all of it.
         let stream = ProviderStats {
             buffering_mode: Some(BufferingMode::Streaming),
             ..full("s", LossReason::NotSaved, 8 * MIB)
         };
-        assert_eq!(lines_of(&[stream]), enough("--buffer-size 22MB"));
+        assert_eq!(lines_of(&[stream]), enough("--buffer-size 22MiB"));
     }
 
     //= docs/recording.md#advice
@@ -256,7 +258,7 @@ mod tests {
         let rates = "s (pid 42) recorded 100 MB/s, and 50 MB/s could be written: no buffer makes up for that";
         assert_eq!(lines_of(&[stream]), [rates]);
         let oneshot = full("a", LossReason::Full, 1600 * MIB);
-        let size = "a (pid 42) would have needed a buffer of 2000 MB; --buffering-mode streaming loses nothing \
+        let size = "a (pid 42) would have needed a buffer of 2000 MiB; --buffering-mode streaming loses nothing \
                     if its 100 MB/s can be written as they come";
         assert_eq!(lines_of(&[oneshot]), [size]);
     }
@@ -275,7 +277,7 @@ mod tests {
             ..provider("a", &losses)
         };
         let here = "the largest record that fits, of a (pid 42), is one of 28160 bytes in its buffer";
-        let flag = "nothing would have been lost with: --buffer-size 1MB";
+        let flag = "nothing would have been lost with: --buffer-size 1MiB";
         assert_eq!(lines_of(&[small]), [flag, here]);
     }
 
@@ -285,13 +287,13 @@ mod tests {
         let mut full = full("a", LossReason::Full, 8 * MIB);
         let nested = LossCode::from(LossReason::NestedTooDeep).0;
         full.losses.push(Lost { reason: nested, records: 3 });
-        let expected = "all but 3 of these records would have been kept with: --buffer-size 11MB";
+        let expected = "all but 3 of these records would have been kept with: --buffer-size 11MiB";
         assert_eq!(lines_of(&[full]), [expected]);
         let definitions = |bytes| ProviderStats {
             needed_durable_bytes: Some(bytes),
             ..provider("a", &[(LossReason::DefinitionRefused, 7)])
         };
-        assert_eq!(lines_of(&[definitions(500_000)]), enough("--buffer-size 8MB"));
+        assert_eq!(lines_of(&[definitions(500_000)]), enough("--buffer-size 8MiB"));
         let most = "definitions of a (pid 42) need 2000000 bytes; no buffer has more than 1048576 for them";
         assert_eq!(lines_of(&[definitions(2_000_000)]), [most]);
     }

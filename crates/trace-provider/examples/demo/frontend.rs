@@ -18,7 +18,7 @@ const DEPTH: usize = 2;
 
 /// Runs the demonstration.
 pub fn run() -> io::Result<()> {
-    let _provider = TraceProvider::new("demo-frontend");
+    let _provider = TraceProvider::new("demo");
     let directory = std::env::temp_dir().join(format!("trace-demo-{}", std::process::id()));
     std::fs::create_dir(&directory)?;
     let result = with_children(&directory.join("storage"));

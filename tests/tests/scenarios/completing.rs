@@ -1,0 +1,69 @@
+//! Completion of command lines.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+use trace_tests::Sandbox;
+use trace_tests::build::program;
+
+/// What the last word of a command line is completed to.
+pub fn completed(sandbox: &Sandbox, words: &[&str]) -> BTreeSet<String> {
+    let mut command = sandbox.command("trace");
+    command.env("TRACE_COMPLETE", "bash").env("_CLAP_IFS", "\n");
+    command.env("_CLAP_COMPLETE_INDEX", (words.len() - 1).to_string());
+    let output = command.arg("--").args(words).output().expect("trace runs");
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).expect("text").lines().map(str::to_owned).collect()
+}
+
+fn set(words: &[&str]) -> BTreeSet<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+//= docs/install.md#completion
+#[test]
+fn categories_programs_and_traces_are_completed() {
+    let sandbox = Sandbox::new();
+    // Without a manager, those of the kernel and groups; and none is started.
+    assert_eq!(
+        completed(&sandbox, &["trace", "record", "--categories", "kernel:sc"]),
+        set(&["kernel:sched"])
+    );
+    assert_eq!(completed(&sandbox, &["trace", "record", "--categories", "a,-#d"]), set(&["a,-#default"]));
+    assert_eq!(sandbox.manager_pid(), None);
+    let mut emit = sandbox.spawn("emit", &["1", "1", "--wait"]);
+    emit.line();
+    assert!(sandbox.trace(["list-providers"]).status.success());
+    assert_eq!(completed(&sandbox, &["trace", "start", "--categories", "em"]), set(&["emit"]));
+    assert_eq!(completed(&sandbox, &["trace", "record", "--categories", "x,ot"]), set(&["x,other"]));
+    assert_eq!(completed(&sandbox, &["trace", "record", "--provider-buffer-size", "e"]), set(&["emit:"]));
+    emit.succeed();
+    for name in ["a.fxt", "b.json.gz", "c.txt", "d.pftrace"] {
+        fs::write(sandbox.file(name), "").expect("a file");
+    }
+    fs::create_dir(sandbox.file("e")).expect("a directory");
+    let expected = set(&["a.fxt", "b.json.gz", "d.pftrace", "e/"]);
+    for command in ["check", "dump", "convert"] {
+        let mut found = completed(&sandbox, &["trace", command, ""]);
+        found.retain(|word| !word.starts_with('-'));
+        assert_eq!(found, expected, "{command}");
+    }
+}
+
+/// As bash does it.
+//= docs/install.md#completion
+#[test]
+fn the_script_works_in_bash() {
+    let sandbox = Sandbox::new();
+    let script = sandbox.trace(["completions", "bash"]).stdout;
+    fs::write(sandbox.file("completions"), script).expect("a file");
+    let directory = program("trace").parent().expect("a directory");
+    let line = "source ./completions && COMP_WORDS=(trace rec) COMP_CWORD=1 && \
+                _clap_complete_trace trace rec trace && echo \"${COMPREPLY[@]}\"";
+    let mut command = Command::new("bash");
+    command.current_dir(sandbox.work_dir()).env("TRACE_RUNTIME_DIR", sandbox.runtime_dir());
+    let path = format!("{}:{}", directory.display(), std::env::var("PATH").unwrap_or_default());
+    let output = command.env("PATH", path).args(["-c", line]).output().expect("bash runs");
+    let words = String::from_utf8(output.stdout).expect("text");
+    assert_eq!(words.split_whitespace().collect::<Vec<_>>(), ["record", "recover"], "{:?}", output.stderr);
+}
