@@ -2,6 +2,8 @@
 //!
 //! `forking NAME…` does these, one after the other, each with a child that it waits for:
 //!
+//! `forking --polled NAME…` has a provider without a thread.
+//!
 //! * `events`: the child records three events and exits without clean-up;
 //! * `silent`: the child records nothing;
 //! * `drop`: the child returns from `main`;
@@ -14,11 +16,16 @@
 
 use std::io::{Read, Write};
 use std::time::Instant;
-use trace_provider::{Scope, TraceProvider, instant};
+use trace_provider::{PolledProvider, Scope, TraceProvider, instant};
 
 fn main() {
-    let provider = TraceProvider::new("forking");
-    for what in std::env::args().skip(1) {
+    let mut names = std::env::args().skip(1).peekable();
+    let is_polled = names.next_if(|name| name == "--polled").is_some();
+    let provider = match is_polled {
+        true => Provider::Polled(Box::new(PolledProvider::new("forking").expect("descriptors"))),
+        false => Provider::Apart(TraceProvider::new("forking")),
+    };
+    for what in names {
         instant!("forking", "before", Scope::Thread, "pid" => std::process::id());
         match what.as_str() {
             "events" => in_child(|| (0..3_u32).for_each(child_event)),
@@ -60,6 +67,13 @@ fn main() {
         }
         instant!("forking", "after", Scope::Thread, "pid" => std::process::id());
     }
+}
+
+/// Held until the end.
+#[expect(dead_code, reason = "what it holds is dropped with it")]
+enum Provider {
+    Apart(TraceProvider),
+    Polled(Box<PolledProvider>),
 }
 
 fn child_event(number: u32) {

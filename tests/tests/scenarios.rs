@@ -35,6 +35,7 @@ mod scenarios {
     mod other_readers;
     mod packets;
     mod places;
+    mod polled;
     mod printing;
     mod privileges;
     mod querying;

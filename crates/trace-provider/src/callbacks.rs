@@ -6,6 +6,7 @@
 use crate::thread;
 use crossbeam_channel::{Sender, bounded, unbounded};
 use parking_lot::Mutex;
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -23,6 +24,26 @@ static IS_WANTED: AtomicBool = AtomicBool::new(false);
 /// In a forked child the lock may be held by a thread that does not exist there.
 const LOCK_WAIT: Duration = Duration::from_secs(1);
 
+thread_local! {
+    /// This thread is in [`run_here`].
+    static RUNS_HERE: Cell<bool> = const { Cell::new(false) };
+}
+/// The application runs its provider in a loop of its own.
+static NEEDS_NO_THREAD: AtomicBool = AtomicBool::new(false);
+
+/// From now on functions are only run within [`run_here`].
+pub(crate) fn need_no_thread() {
+    NEEDS_NO_THREAD.store(true, Ordering::Relaxed);
+}
+
+/// Has functions of the application run on this thread, meanwhile.
+pub(crate) fn run_here<T>(body: impl FnOnce() -> T) -> T {
+    RUNS_HERE.set(true);
+    let result = body();
+    RUNS_HERE.set(false);
+    result
+}
+
 /// A function was registered, by a thread of the application.
 pub(crate) fn want() {
     IS_WANTED.store(true, Ordering::Relaxed);
@@ -31,7 +52,7 @@ pub(crate) fn want() {
 
 /// Has the thread exist, if it is wanted. For threads of the application, whose descriptors the new one has.
 pub(crate) fn prepare() {
-    if !IS_WANTED.load(Ordering::Relaxed) {
+    if !IS_WANTED.load(Ordering::Relaxed) || NEEDS_NO_THREAD.load(Ordering::Relaxed) {
         return;
     }
     let pid = std::process::id();
@@ -48,6 +69,9 @@ pub(crate) fn prepare() {
 
 /// Runs something on the thread and waits for its end. None where there is no such thread.
 pub(crate) fn run<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    if RUNS_HERE.get() {
+        return Some(job());
+    }
     let (done, is_done) = bounded(1);
     let runner = RUNNER.try_lock_for(LOCK_WAIT)?;
     let own = runner.as_ref().filter(|runner| runner.pid == std::process::id())?;

@@ -1,24 +1,23 @@
-//! The provider's thread: finds a manager, does what it says, and finds the next one when it is gone.
+//! Finds a manager, does what it asks for, and finds the next one when it is gone: on a thread of the
+//! provider's, or a turn at a time in a loop of the application's.
 
-use crate::ask;
+mod orders;
+mod requests;
+
+use crate::fork::ClosedInChildren;
 use crate::manager::{self, Found, Line};
-use crate::memory_dump;
 use crate::session::Session;
 use crate::watch::Watch;
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::Sender;
+pub(crate) use orders::{Order, OrderReceiver, Orders};
 use std::cell::{Cell, RefCell};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
-use trace_engine::{AlertHandler, WakeHandler, engine};
+use trace_engine::engine;
 use trace_format::shown::Shown;
-use trace_protocol::provider::{ProviderConfig, ProviderRequest, ProviderResponse};
-use trace_protocol::{KnownCategories, KnownCategory};
-use trace_protocol::{Message, Txid};
-use zx_sim::{
-    Channel, Error, Handle, PidNamespace, Signals, Vmo, WaitSet, WakeReceiver, WakeSender, debuglog,
-};
+use zx_sim::{PidNamespace, Signals, WaitSet, WakeReceiver, debuglog};
 
 /// What the application may be waiting for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,65 +38,6 @@ pub(crate) enum Progress {
     GoneOn,
 }
 
-/// What the application wants of its provider's thread.
-#[derive(Debug)]
-pub(crate) enum Order {
-    /// Hand over what was recorded so far.
-    Flush,
-    /// Tell the manager.
-    Alert(String),
-    /// The application waits no longer for the answer to its registration.
-    GoOn,
-}
-
-/// The application's way to its provider's thread. Nothing here waits.
-#[derive(Clone, Debug)]
-pub(crate) struct Orders {
-    sender: Sender<Order>,
-    /// The provider is no longer wanted.
-    is_over: Arc<AtomicBool>,
-    /// A descriptor of the application's table, which only the application's threads drop.
-    waker: Weak<WakeSender>,
-}
-
-/// The other end of [`Orders`].
-pub(crate) struct OrderReceiver {
-    orders: Receiver<Order>,
-    is_over: Arc<AtomicBool>,
-}
-
-impl Orders {
-    /// Both ends.
-    pub fn new(waker: &Arc<WakeSender>) -> (Self, OrderReceiver) {
-        let (sender, orders) = crossbeam_channel::bounded(MAX_ORDERS);
-        let is_over = Arc::new(AtomicBool::new(false));
-        let sender = Self { sender, is_over: is_over.clone(), waker: Arc::downgrade(waker) };
-        (sender, OrderReceiver { orders, is_over })
-    }
-
-    /// Where orders pile up, because the thread has no time for them, the newest are dropped.
-    pub fn give(&self, order: Order) {
-        let _ = self.sender.try_send(order);
-        self.wake();
-    }
-
-    /// Ends the thread.
-    pub fn end(&self) {
-        self.is_over.store(true, Ordering::SeqCst);
-        self.wake();
-    }
-
-    /// The application drops the descriptor only when the thread has ended, and the trace with it: what is
-    /// upgraded here, inside an event, is not the last of it.
-    fn wake(&self) {
-        if let Some(waker) = self.waker.upgrade() {
-            waker.wake();
-        }
-    }
-}
-
-/// Orders that wait for the thread at most.
-const MAX_ORDERS: usize = 1024;
 /// When the application has closed the descriptor that wakes the thread, the thread looks this often whether
 /// there are orders.
 const ORDERS_INTERVAL: Duration = Duration::from_millis(50);
@@ -129,7 +69,7 @@ const KEY_FIFO: u64 = 2;
 const KEY_WATCH: u64 = 3;
 const KEY_ANSWER: u64 = 4;
 
-/// The state of the provider's thread.
+/// The state between two turns.
 pub(crate) struct Dispatcher {
     name: String,
     is_answer_wanted: bool,
@@ -149,6 +89,11 @@ pub(crate) struct Dispatcher {
     has_gone_on: Cell<bool>,
     /// The manager's, where that is not the one of this process.
     namespace: RefCell<Option<PidNamespace>>,
+    phase: Phase,
+    /// The last pause after a manager was lost.
+    pause: Duration,
+    /// Its descriptors are in the program's table, which forked children inherit.
+    is_shared: bool,
 }
 
 /// How long to wait before each further attempt to connect to a manager whose queue is full.
@@ -172,23 +117,58 @@ impl BusyPauses {
     }
 }
 
-/// Why following a manager ended.
-#[derive(PartialEq, Eq)]
-enum End {
-    /// The application dropped its provider.
-    Dropped,
-    /// The manager closed the channel or is dead.
-    ManagerGone,
+/// What the dispatcher is doing.
+enum Phase {
+    /// Nothing, until this time.
+    Pausing(Instant),
+    Looking(Search),
+    Following(Following),
+}
+
+/// Looking for a manager.
+struct Search {
+    retry_until: Instant,
+    busy: BusyPauses,
+    /// A manager listens, and takes in others first.
+    is_busy: bool,
+}
+
+/// Doing what a manager asks for. Guards stand before what they guard, so that they are dropped first.
+struct Following {
+    _guards: Vec<ClosedInChildren>,
+    session_guards: Vec<ClosedInChildren>,
+    session: Option<Session>,
+    line: Line,
+    since: Instant,
+}
+
+/// What follows a part of a turn.
+enum Step {
+    /// Wait for an object, or for this time.
+    Wait(Phase, Option<Instant>),
+    /// Go on at once.
+    Next(Phase),
+}
+
+/// What follows a turn.
+#[derive(Debug)]
+pub(crate) enum Turn {
+    /// Wait for an object, or for this time.
+    Wait(Option<Instant>),
+    /// The application has dropped its provider.
+    Over,
 }
 
 impl Dispatcher {
-    /// On a thread with descriptors of its own. None when it can have no more of them.
+    /// On a thread with descriptors of its own, unless they are shared. None when there can be no more of
+    /// them.
     pub fn new(
         name: String,
         is_answer_wanted: bool,
         progress: Sender<Progress>,
         (orders, received): (Orders, OrderReceiver),
         wakes: WakeReceiver,
+        is_shared: bool,
     ) -> Option<Self> {
         let waits = WaitSet::new().ok()?;
         waits.add(&wakes, KEY_WAKER, Signals::READABLE).ok()?;
@@ -208,36 +188,46 @@ impl Dispatcher {
             is_refused: Cell::new(false),
             has_gone_on: Cell::new(false),
             namespace: RefCell::new(None),
+            phase: Phase::Pausing(Instant::now()),
+            pause: Duration::ZERO,
+            is_shared,
         })
     }
 
     /// Until the provider is dropped.
     pub fn run(mut self) {
-        let mut pause = Duration::ZERO;
-        while self.pause(pause)
-            && let Some(line) = self.find_manager()
-        {
-            let begin = Instant::now();
-            if self.follow(line) == End::Dropped {
-                return;
-            }
-            pause = match (self.is_refused.take(), begin.elapsed() < SHORT_LINE) {
-                (true, _) => (pause * 2).clamp(REFUSED_PAUSE, LONGEST_PAUSE),
-                (false, true) => (pause * 2).clamp(SHORTEST_PAUSE, LONGEST_PAUSE),
-                (false, false) => Duration::ZERO,
-            };
+        let mut keys = Vec::new();
+        while let Turn::Wait(deadline) = self.turn(&keys) {
+            keys = self.wait(deadline);
         }
     }
 
-    /// Does nothing for a while but what the application wants. False when the provider is dropped.
-    fn pause(&self, pause: Duration) -> bool {
-        let until = Instant::now() + pause;
-        while Instant::now() < until {
-            if self.wait(Some(until)).contains(&KEY_WAKER) && self.obey(&mut None) {
-                return false;
+    /// Does what is due, and what the objects with these keys are ready for.
+    pub fn turn(&mut self, keys: &[u64]) -> Turn {
+        let mut phase = std::mem::replace(&mut self.phase, Phase::Pausing(Instant::now()));
+        if keys.contains(&KEY_WAKER) && self.obey(&mut phase) {
+            if let Phase::Following(following) = phase {
+                self.leave(following);
             }
+            return Turn::Over;
         }
-        true
+        let mut keys = keys;
+        loop {
+            let step = match phase {
+                Phase::Pausing(until) if Instant::now() < until => Step::Wait(phase, Some(until)),
+                Phase::Pausing(_) => self.begin_search(),
+                Phase::Looking(search) => self.search(search, keys),
+                Phase::Following(following) => self.follow(following, keys),
+            };
+            match step {
+                Step::Wait(phase, deadline) => {
+                    self.phase = phase;
+                    return Turn::Wait(deadline);
+                }
+                Step::Next(next) => phase = next,
+            }
+            keys = &[];
+        }
     }
 
     /// Says why nothing is recorded, once for each process: it would be the same again.
@@ -248,56 +238,55 @@ impl Dispatcher {
         }
     }
 
-    /// Waits for a manager and registers with it. None when the provider is dropped.
-    fn find_manager(&mut self) -> Option<Line> {
-        let mut retry_until = Instant::now();
-        let mut busy = BusyPauses::new();
+    fn begin_search(&mut self) -> Step {
         // Where a manager listens already, no watch is needed.
-        let mut found = self.register();
+        let found = self.register();
         // While the manager makes the buffer, or before there is one; it may take long.
         engine::prepare();
-        let line = loop {
-            let is_busy = matches!(found, Found::Busy);
-            let deadline = match found {
-                Found::Manager(line) => break Some(line),
-                Found::Busy => {
-                    // What changes in its directory is no reason to try it sooner.
-                    self.watch.iter_mut().for_each(Watch::rest);
-                    Some(Instant::now() + busy.next())
-                }
-                Found::Nobody => {
-                    busy = BusyPauses::new();
-                    // Others may have made one of them their own, or given it back.
-                    self.directories = manager::directories();
-                    // Watched before it is tried again, so that nothing that comes after is missed.
-                    let is_watched = self.watch();
-                    found = self.register();
-                    if !matches!(found, Found::Nobody) {
-                        continue;
-                    }
-                    let _ = self.progress.send(Progress::NoManager);
-                    let now = Instant::now();
-                    match is_watched {
-                        _ if now < retry_until => Some(now + RETRY_INTERVAL),
-                        true => None,
-                        false => Some(now + POLL_INTERVAL),
-                    }
-                }
-            };
-            let keys = self.wait(deadline);
-            if keys.contains(&KEY_WAKER) && self.obey(&mut None) {
-                break None;
-            }
-            if keys.contains(&KEY_WATCH) {
-                retry_until = Instant::now() + RETRY_SPAN;
-            }
-            // Without a manager the directories are looked for, and watched, first.
-            found = if is_busy { self.register() } else { Found::Nobody };
-        };
-        if let Some(watch) = &mut self.watch {
-            watch.rest();
+        let search = Search { retry_until: Instant::now(), busy: BusyPauses::new(), is_busy: false };
+        self.go_on_searching(search, found)
+    }
+
+    fn search(&mut self, mut search: Search, keys: &[u64]) -> Step {
+        if keys.contains(&KEY_WATCH) {
+            search.retry_until = Instant::now() + RETRY_SPAN;
         }
-        line
+        // Without a manager the directories are looked for, and watched, first.
+        let found = if search.is_busy { self.register() } else { Found::Nobody };
+        self.go_on_searching(search, found)
+    }
+
+    fn go_on_searching(&mut self, mut search: Search, found: Found) -> Step {
+        let mut found = found;
+        if matches!(found, Found::Nobody) {
+            search.busy = BusyPauses::new();
+            // Others may have made one of them their own, or given it back.
+            self.directories = manager::directories();
+            // Watched before it is tried again, so that nothing that comes after is missed.
+            let is_watched = self.watch();
+            found = self.register();
+            if matches!(found, Found::Nobody) {
+                let _ = self.progress.send(Progress::NoManager);
+                let now = Instant::now();
+                let deadline = match is_watched {
+                    _ if now < search.retry_until => Some(now + RETRY_INTERVAL),
+                    true => None,
+                    false => Some(now + POLL_INTERVAL),
+                };
+                search.is_busy = false;
+                return Step::Wait(Phase::Looking(search), deadline);
+            }
+        }
+        // What changes in a manager's directory is no reason to try it sooner.
+        self.watch.iter_mut().for_each(Watch::rest);
+        match found {
+            Found::Manager(line) => self.begin_following(line),
+            Found::Busy | Found::Nobody => {
+                search.is_busy = true;
+                let deadline = Instant::now() + search.busy.next();
+                Step::Wait(Phase::Looking(search), Some(deadline))
+            }
+        }
     }
 
     /// Registers with a manager, if one listens.
@@ -318,47 +307,76 @@ impl Dispatcher {
         self.watch.as_mut().is_some_and(|watch| watch.aim(&self.directories))
     }
 
-    /// Does what the manager says until it is gone.
-    fn follow(&self, mut line: Line) -> End {
+    fn begin_following(&mut self, mut line: Line) -> Step {
         let signals = Signals::READABLE | Signals::PEER_CLOSED;
         self.go_on(&mut line);
         let answer = line.answer.as_ref().map(|answer| (answer, KEY_ANSWER));
         let objects = answer.into_iter().chain([(&line.channel, KEY_CHANNEL)]);
-        for (object, key) in objects {
-            if self.waits.add(object, key, signals).is_err() {
-                return End::ManagerGone;
-            }
-        }
-        let mut session: Option<Session> = None;
-        let end = loop {
-            let deadline = session.as_mut().and_then(|session| session.service(self.is_deaf.get()));
-            let keys = self.wait(deadline);
-            if keys.contains(&KEY_WAKER) && self.obey(&mut session) {
-                break End::Dropped;
-            }
-            self.go_on(&mut line);
-            if keys.contains(&KEY_FIFO) && session.as_mut().is_some_and(|session| !session.read_fifo()) {
-                self.end_session(&mut session);
-            }
-            if keys.contains(&KEY_ANSWER)
-                && let Some(answer) = line.answer.take()
-            {
-                let _ = self.waits.remove(&answer);
-                // That a manager is gone, the channel says.
-                manager::read_answer(&answer)
-                    .into_iter()
-                    .for_each(|progress| drop(self.progress.send(progress)));
-            }
-            if keys.contains(&KEY_CHANNEL) && self.serve(&line.channel, &mut session).is_none() {
-                break End::ManagerGone;
-            }
+        let is_complete =
+            objects.into_iter().all(|(object, key)| self.waits.add(object, key, signals).is_ok());
+        let guards = self.guards(line.answer.iter().chain([&line.channel]).map(AsFd::as_fd));
+        let following = Following {
+            _guards: guards,
+            session_guards: Vec::new(),
+            session: None,
+            line,
+            since: Instant::now(),
         };
-        self.end_session(&mut session);
+        match is_complete {
+            true => Step::Next(Phase::Following(following)),
+            false => self.lose(following),
+        }
+    }
+
+    /// Does what the manager asks for.
+    fn follow(&mut self, mut following: Following, keys: &[u64]) -> Step {
+        let Following { line, session, .. } = &mut following;
+        self.go_on(line);
+        if keys.contains(&KEY_FIFO) && session.as_mut().is_some_and(|session| !session.read_fifo()) {
+            self.end_session(session);
+        }
+        if keys.contains(&KEY_ANSWER)
+            && let Some(answer) = line.answer.take()
+        {
+            let _ = self.waits.remove(&answer);
+            // That a manager is gone, the channel says.
+            manager::read_answer(&answer).into_iter().for_each(|progress| drop(self.progress.send(progress)));
+        }
+        if keys.contains(&KEY_CHANNEL) && self.serve(&line.channel, session).is_none() {
+            return self.lose(following);
+        }
+        following.session_guards.clear();
+        following.session_guards = self.guards(following.session.iter().flat_map(Session::descriptors));
+        let is_deaf = self.is_deaf.get();
+        let deadline = following.session.as_mut().and_then(|session| session.service(is_deaf));
+        Step::Wait(Phase::Following(following), deadline)
+    }
+
+    /// The manager has closed the channel, or is dead: looks for the next one, sooner or later.
+    fn lose(&mut self, following: Following) -> Step {
+        let is_short = following.since.elapsed() < SHORT_LINE;
+        self.leave(following);
+        self.pause = match (self.is_refused.take(), is_short) {
+            (true, _) => (self.pause * 2).clamp(REFUSED_PAUSE, LONGEST_PAUSE),
+            (false, true) => (self.pause * 2).clamp(SHORTEST_PAUSE, LONGEST_PAUSE),
+            (false, false) => Duration::ZERO,
+        };
+        Step::Next(Phase::Pausing(Instant::now() + self.pause))
+    }
+
+    /// Ends everything with a manager.
+    fn leave(&self, mut following: Following) {
+        self.end_session(&mut following.session);
         self.namespace.take();
+        let Following { line, .. } = &following;
         for object in line.answer.iter().chain([&line.channel]) {
             let _ = self.waits.remove(object);
         }
-        end
+    }
+
+    /// Has forked children close these, if they are in the program's own table.
+    fn guards<'a>(&self, objects: impl Iterator<Item = BorrowedFd<'a>>) -> Vec<ClosedInChildren> {
+        objects.filter(|_| self.is_shared).map(|object| ClosedInChildren::new(&object)).collect()
     }
 
     /// Lets the manager find nobody who waits for its answer, where the application has gone on.
@@ -373,13 +391,17 @@ impl Dispatcher {
     }
 
     /// Does what the application wants. True if that is to end.
-    fn obey(&self, session: &mut Option<Session>) -> bool {
+    fn obey(&self, phase: &mut Phase) -> bool {
         if !self.is_deaf.get() && !self.wakes.reset() {
             let _ = self.waits.remove(&self.wakes);
             self.is_deaf.set(true);
         }
         // What was wanted before the end is still done: an alert may be the last thing that a program says.
-        let is_over = self.received.is_over.load(Ordering::SeqCst);
+        let is_over = self.received.is_over();
+        let mut session = match phase {
+            Phase::Following(following) => following.session.as_mut(),
+            Phase::Pausing(_) | Phase::Looking(_) => None,
+        };
         for order in self.received.orders.try_iter() {
             match (order, session.as_mut()) {
                 (Order::Flush, Some(session)) => session.flush(),
@@ -389,98 +411,6 @@ impl Dispatcher {
             }
         }
         is_over
-    }
-
-    /// Serves all requests that have arrived. None when the manager is gone or broke the protocol.
-    fn serve(&self, channel: &Channel, session: &mut Option<Session>) -> Option<()> {
-        while let Some((txid, request)) = self.receive(channel, session)? {
-            match request {
-                ProviderRequest::Initialize { .. } | ProviderRequest::UsePidNamespace { .. } => {}
-                ProviderRequest::Start { buffer_disposition, additional_categories } => {
-                    let start =
-                        |session: &mut Session| session.start(buffer_disposition, &additional_categories);
-                    match session.as_mut().map(start) {
-                        Some(Ok(())) => drop(self.progress.send(Progress::Started)),
-                        Some(Err(reason)) => {
-                            self.print(&format!("not started: {reason}"));
-                        }
-                        None => {}
-                    }
-                }
-                ProviderRequest::Stop => {
-                    if let Some(session) = session {
-                        session.stop();
-                    }
-                }
-                ProviderRequest::Flush => {
-                    if let Some(session) = session {
-                        session.flush();
-                    }
-                }
-                ProviderRequest::DumpMemory { dump, level, answers } => {
-                    let is_written = session.is_some() && memory_dump::take(dump, level);
-                    if answers {
-                        answer(channel, ProviderResponse::DumpedMemory { dump, is_written }, Txid::ONE_WAY)?;
-                    }
-                }
-                ProviderRequest::Terminate => self.end_session(session),
-                ProviderRequest::GetKnownCategories => answer_categories(channel, txid)?,
-                ProviderRequest::Refused { reason } => {
-                    self.tell(&reason);
-                    self.is_refused.set(true);
-                    let _ = self.progress.send(Progress::Refused { reason });
-                }
-            }
-        }
-        Some(())
-    }
-
-    /// The next request, if one has arrived; one that brings descriptors is obeyed already. None when the
-    /// manager is gone or broke the protocol.
-    fn receive(
-        &self,
-        channel: &Channel,
-        session: &mut Option<Session>,
-    ) -> Option<Option<(Txid, ProviderRequest<Handle>)>> {
-        let message = match channel.read() {
-            Ok(message) => message,
-            Err(Error::ShouldWait) => return Some(None),
-            Err(_) => return None,
-        };
-        let encoded = trace_protocol::Encoded { bytes: message.bytes, handles: message.handles };
-        let encoded = encoded.unspill(load).ok()?;
-        let (txid, request) = ProviderRequest::decode(&encoded.bytes, encoded.handles).ok()?;
-        if let ProviderRequest::Initialize { config } = request {
-            self.initialize(session, config);
-            return self.receive(channel, session);
-        }
-        if let ProviderRequest::UsePidNamespace { namespace } = request {
-            if session.is_none() {
-                self.namespace.replace(PidNamespace::from_handle(namespace));
-            }
-            return self.receive(channel, session);
-        }
-        Some(Some((txid, request)))
-    }
-
-    fn initialize(&self, session: &mut Option<Session>, config: ProviderConfig<Handle>) {
-        if session.is_some() {
-            return;
-        }
-        let _ = self.progress.send(Progress::Initializing);
-        let orders = self.orders.clone();
-        let alert = AlertHandler::new(move |name| orders.give(Order::Alert(name.to_owned())));
-        let orders = self.orders.clone();
-        let wake = WakeHandler::new(move || orders.wake());
-        match Session::initialize(config, alert, wake, self.namespace.borrow().as_ref()) {
-            Ok(initialized) => {
-                let signals = Signals::READABLE | Signals::PEER_CLOSED;
-                if self.waits.add(initialized.fifo(), KEY_FIFO, signals).is_ok() {
-                    *session = Some(initialized);
-                }
-            }
-            Err(reason) => self.tell(&reason),
-        }
     }
 
     /// Says something on standard error, of this provider.
@@ -497,41 +427,21 @@ impl Dispatcher {
 
     /// The keys of what happened; empty at the deadline.
     fn wait(&self, deadline: Option<Instant>) -> Vec<u64> {
-        let mut events = Vec::new();
-        let is_deaf = self.is_deaf.get();
-        let look = is_deaf.then(|| Instant::now() + ORDERS_INTERVAL);
-        let _ = self.waits.wait(&mut events, deadline.into_iter().chain(look).min());
-        events.iter().map(|event| event.key).chain(is_deaf.then_some(KEY_WAKER)).collect()
+        let look = self.is_deaf.get().then(|| Instant::now() + ORDERS_INTERVAL);
+        let mut keys = self.ready(deadline.into_iter().chain(look).min());
+        keys.extend(self.is_deaf.get().then_some(KEY_WAKER));
+        keys
     }
-}
 
-/// Reads a message that travelled in a VMO.
-fn load(handle: Handle, length: usize) -> Result<Vec<u8>, LoadError> {
-    Ok(Vmo::from_sealed_handle(handle)?.to_bytes(length)?)
-}
+    /// The keys of objects that are ready, at the latest at the deadline.
+    pub fn ready(&self, deadline: Option<Instant>) -> Vec<u64> {
+        let mut events = Vec::new();
+        let _ = self.waits.wait(&mut events, deadline);
+        events.iter().map(|event| event.key).collect()
+    }
 
-/// Why a message in a VMO cannot be had; only that it cannot matters.
-#[derive(Debug, thiserror::Error)]
-enum LoadError {
-    #[error(transparent)]
-    Object(#[from] Error),
-    #[error(transparent)]
-    Protocol(#[from] trace_protocol::ProtocolError),
-}
-
-fn answer_categories(channel: &Channel, txid: Txid) -> Option<()> {
-    let described = ask::described_categories();
-    let is_described = |name: &str| described.iter().any(|category| category.name == name);
-    let plain = engine::known_categories()
-        .into_iter()
-        .filter(|name| !is_described(name))
-        .map(|name| KnownCategory { name, description: String::new() });
-    let categories = KnownCategories::of(described.iter().cloned().chain(plain));
-    answer(channel, ProviderResponse::KnownCategories(categories), txid)
-}
-
-fn answer(channel: &Channel, response: ProviderResponse, txid: Txid) -> Option<()> {
-    let reply = Message::<Handle>::encode(response, txid).ok()?;
-    let reply = reply.spill(|bytes| Vmo::of_bytes("answer", bytes).map(Vmo::into_handle)).ok()?;
-    channel.write(&reply.bytes, reply.handles).ok()
+    /// What all objects are waited for with.
+    pub fn waits(&self) -> &WaitSet {
+        &self.waits
+    }
 }

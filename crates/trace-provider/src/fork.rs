@@ -2,7 +2,8 @@
 //!
 //! The descriptors by which the manager watches a provider are in a table of the provider's thread, which no
 //! child inherits. Only the end that wakes this thread is in the program's table: a child closes it, so that
-//! the thread learns when the parent's is closed.
+//! the thread learns when the parent's is closed. Where the application runs the provider in a loop of its
+//! own, all of them are in the program's table, and a child closes them all.
 //!
 //! Invariants:
 //!
@@ -16,7 +17,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Once;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use trace_engine::engine;
-use zx_sim::WakeSender;
+use zx_sim::Identity;
 
 const FREE: i32 = -1;
 /// A place that somebody fills.
@@ -29,9 +30,9 @@ struct Place {
     inode: AtomicU64,
 }
 
-static PLACES: [Place; 16] =
+static PLACES: [Place; 64] =
     [const { Place { number: AtomicI32::new(FREE), device: AtomicU64::new(0), inode: AtomicU64::new(0) } };
-        16];
+        64];
 /// What the provider is called that was registered last.
 static NAME: AtomicPtr<String> = AtomicPtr::new(core::ptr::null_mut());
 
@@ -51,17 +52,19 @@ pub(crate) struct ClosedInChildren(Option<usize>);
 
 impl ClosedInChildren {
     /// To be dropped before the descriptor is closed.
-    pub fn new(sender: &WakeSender) -> Self {
+    pub fn new(object: &impl AsFd) -> Self {
+        let Some(identity) = Identity::of(object) else {
+            return Self(None);
+        };
         let take = |place: &Place| {
             place.number.compare_exchange(FREE, TAKEN, Ordering::AcqRel, Ordering::Relaxed).is_ok()
         };
         let index = PLACES.iter().position(take);
         if let Some(place) = index.map(|index| &PLACES[index]) {
-            let identity = sender.identity();
             place.device.store(identity.device, Ordering::Relaxed);
             place.inode.store(identity.inode, Ordering::Relaxed);
             // Release: who finds the number finds the rest.
-            place.number.store(sender.as_fd().as_raw_fd(), Ordering::Release);
+            place.number.store(object.as_fd().as_raw_fd(), Ordering::Release);
         }
         Self(index)
     }

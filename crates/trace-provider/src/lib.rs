@@ -11,6 +11,8 @@
 //! and off. An application that is not traced pays one load and one branch for each call site it passes. The
 //! thread keeps its descriptors in a table of its own: an application may close all that it does not know.
 //!
+//! [`PolledProvider`] is for applications that want no thread: their own loop does its work.
+//!
 //! A forked child is not recorded into its parent's buffer. It registers by itself, under the same name, when
 //! it records its first event; that event should not come from a signal handler. A child of `vfork` counts as
 //! its parent.
@@ -34,6 +36,7 @@ mod dispatcher;
 mod fork;
 mod manager;
 mod memory_dump;
+mod polled;
 mod provider;
 mod session;
 mod thread;
@@ -41,6 +44,7 @@ mod watch;
 
 pub use ask::{Category, Config, config, ticks_per_second};
 pub use memory_dump::{MemoryDump, on_memory_dump};
+pub use polled::PolledProvider;
 pub use provider::{Registration, TraceProvider};
 pub use trace_engine::{
     Id, Koid, ProcessKoid, Scope, ThreadKoid, ThreadState, Ticks, TraceFuture, TraceFutureExt, Track, debug,

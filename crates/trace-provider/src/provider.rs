@@ -18,17 +18,18 @@ use zx_sim::{WakeSender, debuglog};
 const RECORD_VARIABLE: &str = "TRACE_RECORD";
 /// How long a program that starts while a recording is announced waits for the first sign of a manager whose
 /// process is stopped.
-const FIRST_SIGN_WAIT: Duration = Duration::from_secs(1);
+pub(crate) const FIRST_SIGN_WAIT: Duration = Duration::from_secs(1);
 /// How long it waits for each next sign of its manager's, and for the first of one that is not stopped: the
 /// answer to its registration, its buffer, the start.
-const START_WAIT: Duration = Duration::from_secs(5);
+pub(crate) const START_WAIT: Duration = Duration::from_secs(5);
 /// How long an application that has given up waiting waits for its provider's thread to take note of that.
 const GO_ON_WAIT: Duration = Duration::from_millis(100);
 /// How long a synchronous registration waits for the manager's answer.
 const REGISTRATION_WAIT: Duration = Duration::from_secs(5);
 
 /// What is said of a program that has waited in vain.
-const LATE: &str = "the trace manager has not answered in time; events are not recorded until it does";
+pub(crate) const LATE: &str =
+    "the trace manager has not answered in time; events are not recorded until it does";
 
 /// A registration with the trace manager of this machine, for as long as it is alive.
 ///
@@ -211,7 +212,7 @@ impl Running {
         let (end, is_ended) = bounded(0);
         let way = (orders.clone(), received);
         let thread = thread::spawn_apart("trace-dispatch", wakes, move |wakes| {
-            if let Some(dispatcher) = Dispatcher::new(name, is_answer_wanted, progress, way, wakes) {
+            if let Some(dispatcher) = Dispatcher::new(name, is_answer_wanted, progress, way, wakes, false) {
                 dispatcher.run();
             }
             drop(end);
@@ -241,7 +242,7 @@ impl Drop for TraceProvider {
 }
 
 /// Whether this program, or one that it comes from, was started by `trace record`.
-fn is_below_record() -> bool {
+pub(crate) fn is_below_record() -> bool {
     zx_sim::environment::variable(RECORD_VARIABLE).is_some_and(|value| value == "1")
 }
 
@@ -260,13 +261,13 @@ fn wait_for_registration(progress: &Receiver<Progress>) -> Registration {
 }
 
 /// Whether this is the only thread of the process.
-fn has_one_thread() -> bool {
+pub(crate) fn has_one_thread() -> bool {
     // The directory has an entry for each thread, beside its own two.
     rustix::fs::stat("/proc/self/task").is_ok_and(|tasks| tasks.st_nlink == 3)
 }
 
 /// The name as the protocol takes it.
-fn provider_name(name: &str) -> String {
+pub(crate) fn provider_name(name: &str) -> String {
     let name = if name.is_empty() { zx_sim::process_name() } else { name.to_owned() };
     name[..name.floor_char_boundary(trace_protocol::limits::MAX_PROVIDER_NAME_BYTES)].to_owned()
 }

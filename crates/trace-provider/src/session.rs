@@ -3,6 +3,7 @@
 use crate::ask;
 use crate::buffer;
 use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 use trace_engine::engine::SaveRequest;
 use trace_engine::{
@@ -33,7 +34,7 @@ const MAX_UNSENT: usize = 64;
 pub(crate) struct Session {
     fifo: Fifo,
     /// Until this process has nothing to do with the buffer any more.
-    _live: LiveLock,
+    live: LiveLock,
     state: State,
     /// Recording has started, and the manager was not told because somebody in this process has not looked
     /// yet.
@@ -97,13 +98,12 @@ impl Session {
             thread_koids,
         };
         engine::initialize(buffer::region(mapping), mode, config).map_err(|error| error.to_string())?;
-        Ok(Self {
-            fifo,
-            _live: live,
-            state: State::Initialized,
-            start_is_pending: false,
-            unsent: VecDeque::new(),
-        })
+        Ok(Self { fifo, live, state: State::Initialized, start_is_pending: false, unsent: VecDeque::new() })
+    }
+
+    /// What is open while the session lasts.
+    pub fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
+        [self.fifo.as_fd(), self.live.as_fd()]
     }
 
     /// The FIFO, to wait for.

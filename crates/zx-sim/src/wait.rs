@@ -100,6 +100,13 @@ impl WaitSet {
     }
 }
 
+/// Readable while something is true of an object, so that another set can wait for this one.
+impl AsFd for WaitSet {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
 fn flags(signals: Signals) -> EventFlags {
     let mut flags = EventFlags::empty();
     flags.set(EventFlags::IN, signals.contains(Signals::READABLE));

@@ -1,0 +1,136 @@
+//! What the manager asks for.
+
+use super::{Dispatcher, KEY_FIFO, Progress};
+use crate::ask;
+use crate::dispatcher::orders::Order;
+use crate::memory_dump;
+use crate::session::Session;
+use trace_engine::{AlertHandler, WakeHandler, engine};
+use trace_protocol::provider::{ProviderConfig, ProviderRequest, ProviderResponse};
+use trace_protocol::{KnownCategories, KnownCategory, Message, Txid};
+use zx_sim::{Channel, Error, Handle, PidNamespace, Signals, Vmo};
+
+impl Dispatcher {
+    /// Serves all requests that have arrived. None when the manager is gone or broke the protocol.
+    pub(super) fn serve(&self, channel: &Channel, session: &mut Option<Session>) -> Option<()> {
+        while let Some((txid, request)) = self.receive(channel, session)? {
+            match request {
+                ProviderRequest::Initialize { .. } | ProviderRequest::UsePidNamespace { .. } => {}
+                ProviderRequest::Start { buffer_disposition, additional_categories } => {
+                    let start =
+                        |session: &mut Session| session.start(buffer_disposition, &additional_categories);
+                    match session.as_mut().map(start) {
+                        Some(Ok(())) => drop(self.progress.send(Progress::Started)),
+                        Some(Err(reason)) => {
+                            self.print(&format!("not started: {reason}"));
+                        }
+                        None => {}
+                    }
+                }
+                ProviderRequest::Stop => {
+                    if let Some(session) = session {
+                        session.stop();
+                    }
+                }
+                ProviderRequest::Flush => {
+                    if let Some(session) = session {
+                        session.flush();
+                    }
+                }
+                ProviderRequest::DumpMemory { dump, level, answers } => {
+                    let is_written = session.is_some() && memory_dump::take(dump, level);
+                    if answers {
+                        answer(channel, ProviderResponse::DumpedMemory { dump, is_written }, Txid::ONE_WAY)?;
+                    }
+                }
+                ProviderRequest::Terminate => self.end_session(session),
+                ProviderRequest::GetKnownCategories => answer_categories(channel, txid)?,
+                ProviderRequest::Refused { reason } => {
+                    self.tell(&reason);
+                    self.is_refused.set(true);
+                    let _ = self.progress.send(Progress::Refused { reason });
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// The next request, if one has arrived; one that brings descriptors is obeyed already. None when the
+    /// manager is gone or broke the protocol.
+    fn receive(
+        &self,
+        channel: &Channel,
+        session: &mut Option<Session>,
+    ) -> Option<Option<(Txid, ProviderRequest<Handle>)>> {
+        let message = match channel.read() {
+            Ok(message) => message,
+            Err(Error::ShouldWait) => return Some(None),
+            Err(_) => return None,
+        };
+        let encoded = trace_protocol::Encoded { bytes: message.bytes, handles: message.handles };
+        let encoded = encoded.unspill(load).ok()?;
+        let (txid, request) = ProviderRequest::decode(&encoded.bytes, encoded.handles).ok()?;
+        if let ProviderRequest::Initialize { config } = request {
+            self.initialize(session, config);
+            return self.receive(channel, session);
+        }
+        if let ProviderRequest::UsePidNamespace { namespace } = request {
+            if session.is_none() {
+                self.namespace.replace(PidNamespace::from_handle(namespace));
+            }
+            return self.receive(channel, session);
+        }
+        Some(Some((txid, request)))
+    }
+
+    fn initialize(&self, session: &mut Option<Session>, config: ProviderConfig<Handle>) {
+        if session.is_some() {
+            return;
+        }
+        let _ = self.progress.send(Progress::Initializing);
+        let orders = self.orders.clone();
+        let alert = AlertHandler::new(move |name| orders.give(Order::Alert(name.to_owned())));
+        let orders = self.orders.clone();
+        let wake = WakeHandler::new(move || orders.wake());
+        match Session::initialize(config, alert, wake, self.namespace.borrow().as_ref()) {
+            Ok(initialized) => {
+                let signals = Signals::READABLE | Signals::PEER_CLOSED;
+                if self.waits.add(initialized.fifo(), KEY_FIFO, signals).is_ok() {
+                    *session = Some(initialized);
+                }
+            }
+            Err(reason) => self.tell(&reason),
+        }
+    }
+}
+
+/// Reads a message that travelled in a VMO.
+fn load(handle: Handle, length: usize) -> Result<Vec<u8>, LoadError> {
+    Ok(Vmo::from_sealed_handle(handle)?.to_bytes(length)?)
+}
+
+/// Why a message in a VMO cannot be had; only that it cannot matters.
+#[derive(Debug, thiserror::Error)]
+enum LoadError {
+    #[error(transparent)]
+    Object(#[from] Error),
+    #[error(transparent)]
+    Protocol(#[from] trace_protocol::ProtocolError),
+}
+
+fn answer_categories(channel: &Channel, txid: Txid) -> Option<()> {
+    let described = ask::described_categories();
+    let is_described = |name: &str| described.iter().any(|category| category.name == name);
+    let plain = engine::known_categories()
+        .into_iter()
+        .filter(|name| !is_described(name))
+        .map(|name| KnownCategory { name, description: String::new() });
+    let categories = KnownCategories::of(described.iter().cloned().chain(plain));
+    answer(channel, ProviderResponse::KnownCategories(categories), txid)
+}
+
+fn answer(channel: &Channel, response: ProviderResponse, txid: Txid) -> Option<()> {
+    let reply = Message::<Handle>::encode(response, txid).ok()?;
+    let reply = reply.spill(|bytes| Vmo::of_bytes("answer", bytes).map(Vmo::into_handle)).ok()?;
+    channel.write(&reply.bytes, reply.handles).ok()
+}

@@ -1,0 +1,232 @@
+//! A provider in a loop of the application's, without a thread.
+
+use crate::ask::{self, Category};
+use crate::dispatcher::{Dispatcher, Order, Orders, Progress, Turn};
+use crate::fork::{self, ClosedInChildren};
+use crate::memory_dump::{self, MemoryDump};
+use crate::provider::{self, FIRST_SIGN_WAIT, LATE, START_WAIT};
+use crate::{callbacks, manager};
+use crossbeam_channel::{Receiver, unbounded};
+use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use trace_engine::engine;
+use trace_format::shown::Shown;
+use zx_sim::{Signals, WakeSender, debuglog};
+
+/// Turns of one [`PolledProvider::dispatch`], so that other tasks of the loop get theirs.
+const MAX_TURNS: usize = 16;
+/// Of the timer, among the objects that are waited for.
+const KEY_TIMER: u64 = u64::MAX;
+
+/// A registration with the trace manager whose work is done by the application's own loop.
+///
+/// Wait until [`as_fd`](AsFd::as_fd) is readable, together with everything else that the loop waits for, and
+/// call [`PolledProvider::dispatch`] then. While the loop does not, a recording neither starts nor ends here,
+/// and a streaming one loses what finds no room. Its descriptors stand in the program's table: the program
+/// must not close them, as [`TraceProvider`](crate::TraceProvider) permits. A forked child is recorded as
+/// with a `TraceProvider`, by a thread of its own.
+///
+/// ```no_run
+/// use std::os::fd::AsFd;
+/// use trace_provider::PolledProvider;
+/// # fn wait_until_readable(_: std::os::fd::BorrowedFd<'_>) {}
+///
+/// let mut provider = PolledProvider::new("my-app")?;
+/// loop {
+///     wait_until_readable(provider.as_fd());
+///     provider.dispatch();
+/// }
+/// # #[allow(unreachable_code)]
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// `examples/tokio_loop.rs` has it in a `tokio::io::unix::AsyncFd`.
+//= docs/ARCHITECTURE.md#providers-without-a-thread
+pub struct PolledProvider {
+    /// None while it is dropped.
+    running: Option<Running>,
+    /// The process that made it: a forked child has no registration of its parent's.
+    pid: u32,
+}
+
+struct Running {
+    dispatcher: Dispatcher,
+    progress: Receiver<Progress>,
+    orders: Orders,
+    timer: OwnedFd,
+    /// Before what it names, so that it is dropped first.
+    _closed_in_children: ClosedInChildren,
+    _waker: Arc<WakeSender>,
+}
+
+impl PolledProvider {
+    /// Registers. If a recording is running, this blocks until it has started here, as
+    /// [`TraceProvider::new`](crate::TraceProvider::new) does and no longer; else it returns at once.
+    ///
+    /// # Errors
+    /// The process has no descriptors left.
+    pub fn new(name: &str) -> io::Result<Self> {
+        let is_below_record = provider::is_below_record();
+        let first_wait = match manager::is_recording() {
+            true => Some(FIRST_SIGN_WAIT),
+            false => is_below_record.then_some(START_WAIT),
+        };
+        let name = provider::provider_name(name);
+        callbacks::need_no_thread();
+        fork::register_children_as(&name);
+        if provider::has_one_thread() {
+            engine::prepare();
+        }
+        let failed = |error: zx_sim::Error| io::Error::other(error.to_string());
+        let (waker, wakes) = zx_sim::wake_pair().map_err(failed)?;
+        let closed_in_children = ClosedInChildren::new(&waker);
+        let waker = Arc::new(waker);
+        let (orders, received) = Orders::new(&waker);
+        let (sender, progress) = unbounded();
+        let way = (orders.clone(), received);
+        let dispatcher = Dispatcher::new(name.clone(), is_below_record, sender, way, wakes, true);
+        let dispatcher = dispatcher.ok_or_else(|| io::Error::other("the process has no descriptors left"))?;
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        let timer = rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        dispatcher.waits().add(&timer, KEY_TIMER, Signals::READABLE).map_err(failed)?;
+        let mut running = Running {
+            dispatcher,
+            progress,
+            orders,
+            timer,
+            _closed_in_children: closed_in_children,
+            _waker: waker,
+        };
+        running.dispatch();
+        if let Some(first_wait) = first_wait {
+            running.wait_for_start(&name, first_wait);
+        }
+        Ok(Self { running: Some(running), pid: std::process::id() })
+    }
+
+    /// Does what is due, without waiting; except that a stop waits for threads that are inside an event, for
+    /// a second at most. May be called at any time.
+    pub fn dispatch(&mut self) {
+        if let Some(running) = self.running.as_mut().filter(|_| self.pid == std::process::id()) {
+            running.dispatch();
+        }
+    }
+
+    /// As [`TraceProvider::flush`](crate::TraceProvider::flush), with the next [`PolledProvider::dispatch`].
+    pub fn flush(&self) {
+        if let Some(running) = &self.running {
+            running.orders.give(Order::Flush);
+        }
+    }
+
+    /// As [`TraceProvider::describe_categories`](crate::TraceProvider::describe_categories). The function is
+    /// called by [`PolledProvider::dispatch`].
+    pub fn describe_categories(&self, describe: impl Fn() -> Vec<Category> + Send + Sync + 'static) {
+        ask::set_describe(Arc::new(describe));
+    }
+
+    /// As [`TraceProvider::on_memory_dump`](crate::TraceProvider::on_memory_dump). The function is called by
+    /// [`PolledProvider::dispatch`].
+    pub fn on_memory_dump(&self, dump: impl Fn(&mut MemoryDump) + Send + Sync + 'static) {
+        memory_dump::on_memory_dump(dump);
+    }
+}
+
+impl Running {
+    fn dispatch(&mut self) {
+        self.set_timer(None);
+        let Self { dispatcher, .. } = self;
+        let next = callbacks::run_here(|| {
+            for _ in 0..MAX_TURNS {
+                let keys = dispatcher.ready(Some(Instant::now()));
+                match dispatcher.turn(&keys) {
+                    Turn::Wait(deadline) if keys.is_empty() => return deadline,
+                    Turn::Wait(_) => {}
+                    Turn::Over => return None,
+                }
+            }
+            Some(Instant::now())
+        });
+        self.set_timer(next);
+    }
+
+    /// Has the descriptor become readable at this time, if nothing happens before.
+    fn set_timer(&self, deadline: Option<Instant>) {
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        // Nothing at all would be no time.
+        let left = left.map_or(Duration::ZERO, |left| left.max(Duration::from_nanos(1)));
+        let it_value = Timespec::try_from(left).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 });
+        let it_interval = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let value = Itimerspec { it_interval, it_value };
+        let _ = rustix::time::timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &value);
+    }
+
+    fn wait_for_start(&mut self, name: &str, first_wait: Duration) {
+        let begin = Instant::now();
+        let mut deadline = begin + first_wait;
+        loop {
+            for progress in self.progress.try_iter() {
+                match progress {
+                    Progress::Initializing | Progress::Registered { already_started: true } => {
+                        deadline = Instant::now() + START_WAIT;
+                    }
+                    Progress::Registered { already_started: false }
+                    | Progress::NotRecording
+                    | Progress::Started
+                    | Progress::NoManager
+                    | Progress::Refused { .. }
+                    | Progress::GoneOn => return,
+                }
+            }
+            if Instant::now() >= deadline {
+                // A manager that is only busy gives a sign sooner or later.
+                if deadline >= begin + START_WAIT || manager::is_stopped() {
+                    break;
+                }
+                deadline = begin + START_WAIT;
+            }
+            let _ = zx_sim::wait_one(self.dispatcher.waits(), Signals::READABLE, Some(deadline));
+            self.dispatch();
+        }
+        self.orders.give(Order::GoOn);
+        self.dispatch();
+        let text = format!("trace provider \"{name}\": {LATE}");
+        debuglog::write_for_process(&Shown(&text).to_string());
+    }
+}
+
+impl AsFd for PolledProvider {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.running.as_ref().expect("only drop takes it").dispatcher.waits().as_fd()
+    }
+}
+
+impl AsRawFd for PolledProvider {
+    fn as_raw_fd(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
+    }
+}
+
+impl std::fmt::Debug for PolledProvider {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PolledProvider").field("pid", &self.pid).finish_non_exhaustive()
+    }
+}
+
+impl Drop for PolledProvider {
+    fn drop(&mut self) {
+        let Some(mut running) = self.running.take() else {
+            return;
+        };
+        if self.pid == std::process::id() {
+            running.orders.end();
+            running.dispatch();
+        } else {
+            // Of a forked child's parent: its descriptors are closed here, and the engine is the child's own.
+            std::mem::forget(running);
+        }
+    }
+}
