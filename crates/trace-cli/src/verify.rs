@@ -145,7 +145,9 @@ fn found(archive: &Path) -> Result<BTreeSet<String>, Failure> {
         }
     }
     bar.finish_and_clear();
-    Ok(categories.into_iter().map(|name| String::from_utf8_lossy(&name).into_owned()).collect())
+    // Of an event that is in several, each of them.
+    let each = categories.iter().flat_map(|name| name.split(|byte| *byte == b','));
+    Ok(each.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
 }
 
 #[cfg(test)]

@@ -262,22 +262,36 @@ impl Context {
         if category.is_empty() {
             return false;
         }
-        let listed = match &self.config.categories {
-            Categories::Listed(listed) => listed,
-            Categories::Asked(is_wanted) => return is_wanted(category),
-        };
-        let is_excluded = excludes(listed, category) || excludes(additional, category);
-        let is_included =
-            includes(listed, category) || (!additional.is_empty() && includes(additional, category));
-        is_included && !is_excluded
+        match &self.config.categories {
+            Categories::Listed(listed) => selects(listed, additional, category),
+            Categories::Asked(is_wanted) => is_wanted(category),
+        }
     }
 }
+
+/// Whether lists select a category, which may be several with commas between them: then one is enough.
+//= docs/protocol.md#category-matching
+fn selects(listed: &[String], additional: &[String], category: &[u8]) -> bool {
+    category.split(|byte| *byte == b',').filter(|one| !one.is_empty()).any(|one| {
+        let is_excluded = excludes(listed, one) || excludes(additional, one);
+        let is_included = includes(listed, one) || (!additional.is_empty() && includes(additional, one));
+        is_included && !is_excluded
+    })
+}
+
+/// How the categories begin that only entries with the same beginning select.
+//= docs/protocol.md#category-matching
+const DISABLED_BY_DEFAULT: &str = "disabled-by-default-";
 
 /// Whether a list wants a category: one without entries wants everything, and so does one that only excludes.
 //= docs/protocol.md#category-matching
 fn includes(list: &[String], category: &[u8]) -> bool {
+    let is_disabled = category.starts_with(DISABLED_BY_DEFAULT.as_bytes());
     let mut wanted = list.iter().filter(|entry| !entry.starts_with('-')).peekable();
-    wanted.peek().is_none() || wanted.any(|entry| matches(entry, category))
+    if wanted.peek().is_none() {
+        return !is_disabled;
+    }
+    wanted.any(|entry| matches(entry, category) && (!is_disabled || entry.starts_with(DISABLED_BY_DEFAULT)))
 }
 
 /// Whether an entry behind a `-` matches a category, whatever else is in the list.
@@ -296,14 +310,14 @@ fn matches(entry: &str, category: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{excludes, includes};
+    use super::selects;
 
     //= docs/protocol.md#category-matching
     #[test]
     fn categories_match_by_name_or_prefix() {
         let matches = |list: &[&str], category: &str| {
             let list: Vec<_> = list.iter().map(ToString::to_string).collect();
-            includes(&list, category.as_bytes()) && !excludes(&list, category.as_bytes())
+            selects(&list, &[], category.as_bytes())
         };
         assert!(matches(&[], "anything"));
         assert!(matches(&["gfx"], "gfx"));
@@ -328,5 +342,25 @@ mod tests {
         assert!(!matches(&["a", "-a"], "a"));
         assert!(!matches(&["-*"], "a"));
         assert!(!matches(&["", "-a"], "b"));
+        // One of several is enough, by itself.
+        for list in [&["a"][..], &["b"], &["b*"], &["a", "-b"], &["-b"], &[]] {
+            assert!(matches(list, "a,b"), "{list:?}");
+        }
+        for list in [&["c"][..], &["a,b"], &["ab"], &["-a", "-b"], &["a", "-a"], &["-*"]] {
+            assert!(!matches(list, "a,b"), "{list:?}");
+        }
+        assert!(!matches(&[], ","));
+        // Only by name.
+        let disabled = "disabled-by-default-x";
+        for list in [&[disabled][..], &["disabled-by-default-*"], &["a", "disabled-by-default-x*"]] {
+            assert!(matches(list, disabled), "{list:?}");
+            assert!(matches(list, "b,disabled-by-default-x"), "{list:?}");
+        }
+        for list in [&[][..], &["*"], &["disabled*"], &["-a"], &[disabled, "-disabled-by-default-*"]] {
+            assert!(!matches(list, disabled), "{list:?}");
+        }
+        assert!(matches(&[], "a,disabled-by-default-x"));
+        assert!(selects(&["a".to_owned()], &[disabled.to_owned()], disabled.as_bytes()));
+        assert!(!selects(&[], &["a".to_owned()], disabled.as_bytes()));
     }
 }

@@ -473,12 +473,14 @@ pub fn state() -> State {
     State::ALL[STATE.load(Ordering::Relaxed) as usize]
 }
 
-/// The categories of all call sites of this executable, and of those that have enlisted: sorted, each once.
+/// The categories of all call sites of this executable, and of those that have enlisted: sorted, each once. Of
+/// a site that is in several categories, each of them.
 #[must_use]
 pub fn known_categories() -> Vec<String> {
     let mut categories = std::collections::BTreeSet::new();
     for_each_site(|site| {
-        categories.insert(String::from_utf8_lossy(site.category()).into_owned());
+        let each = site.category().split(|byte| *byte == b',');
+        categories.extend(each.map(|one| String::from_utf8_lossy(one).into_owned()));
     });
     categories.into_iter().collect()
 }
