@@ -16,6 +16,7 @@ use crate::instrumentation::RawSite;
 use crate::observers::Callback;
 use crate::provider::Provider;
 use core::ffi::{c_char, c_void};
+use trace_format::buffer::HEADER_BYTES;
 use trace_provider::MemoryDump;
 
 /// Declares the table and, in front of it, the functions with their names in C.
@@ -59,6 +60,7 @@ exports! {
         fn trace_acquire_prolonged_context() -> *const u64;
         fn trace_release_prolonged_context(context: *const u64);
         fn trace_engine_flush_category_cache() -> Status;
+        fn trace_context_snapshot_buffer_header_internal(context: *const u64, header: *mut [u64; HEADER_BYTES / 8]);
     }
     observers {
         fn trace_register_observer(event: u32) -> Status;

@@ -7,6 +7,7 @@ use core::ffi::c_char;
 use core::ptr;
 use trace_engine::engine::{self, State};
 use trace_engine::{hold, raw};
+use trace_format::buffer::HEADER_BYTES;
 
 const STOPPED: u32 = 0;
 const STARTED: u32 = 1;
@@ -137,6 +138,14 @@ pub unsafe extern "C" fn trace_release_prolonged_context(context: *const u64) {
     if !context.is_null() {
         hold::release_prolonged();
     }
+}
+
+pub unsafe extern "C" fn trace_context_snapshot_buffer_header_internal(
+    _context: *const u64,
+    header: *mut [u64; HEADER_BYTES / 8],
+) {
+    // SAFETY: C1.
+    unsafe { abi::put(header, engine::header_now().unwrap_or_default()) };
 }
 
 pub unsafe extern "C" fn trace_engine_flush_category_cache() -> Status {

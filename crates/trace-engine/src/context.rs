@@ -10,9 +10,12 @@ use crate::streaming::{Streaming, WakeHandler};
 use crate::strings::StringTable;
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::thread_koids::ThreadKoids;
+use core::ops::RangeInclusive;
 use parking_lot::Mutex;
 use std::sync::Arc;
-use trace_format::buffer::{BufferHeader, BufferMode, END_TS_NONE, FLAG_FINAL, Layout, WORD_BYTES, field};
+use trace_format::buffer::{
+    BufferHeader, BufferMode, END_TS_NONE, FLAG_FINAL, HEADER_BYTES, Layout, WORD_BYTES, field,
+};
 use trace_format::slab::{LossReason, SlabState, SlabWord};
 
 /// What the engine is told when a trace is initialized.
@@ -218,19 +221,41 @@ impl Context {
         }
     }
 
+    /// The wrapped count, and the halves whose ends the header does not have yet.
+    fn unfinished_halves(&self) -> (u64, RangeInclusive<u64>) {
+        let last = self.claims.ticket().saturating_sub(1).max(self.claims.half_start(0));
+        let wrapped = self.claims.half_of(last);
+        // What was handed over has its end already: a flush may have come before it was full.
+        let known = self.streaming.lock().handed_over_halves();
+        (wrapped, wrapped.saturating_sub(1).max(known)..=wrapped)
+    }
+
     /// Brings the header up to date after the last writer left.
     pub fn finalize(&self) {
         self.header(field::DURABLE_DATA_END).store(self.durable_bytes(), Ordering::Relaxed);
-        let last = self.claims.ticket().saturating_sub(1).max(self.claims.half_start(0));
-        let wrapped = self.claims.half_of(last);
+        let (wrapped, halves) = self.unfinished_halves();
         self.set_wrapped_count(wrapped);
-        // What was handed over has its end already: a flush may have come before it was full.
-        let known = self.streaming.lock().handed_over_halves();
-        for half in wrapped.saturating_sub(1).max(known)..=wrapped {
+        for half in halves {
             self.set_data_end(half, self.claims.claimed_in_half(half));
         }
         // Release: final values first.
         self.header(field::FLAGS).store(FLAG_FINAL, Ordering::Release);
+    }
+
+    /// The words of the header as they would be if recording ended now.
+    pub fn header_now(&self) -> [u64; HEADER_BYTES / 8] {
+        let mut words = core::array::from_fn(|index| self.header(index).load(Ordering::Relaxed));
+        if words[field::FLAGS] & FLAG_FINAL == 0 {
+            let (wrapped, halves) = self.unfinished_halves();
+            words[field::DURABLE_DATA_END] = self.durable_bytes();
+            words[field::VERSION] = BufferHeader::initial_words(&self.layout)[field::VERSION] | wrapped << 32;
+            for half in halves {
+                let place = half % u64::from(self.layout.mode.halves());
+                let bytes = self.claims.claimed_in_half(half) * self.layout.slab_bytes;
+                words[field::ROLLING_DATA_END + place as usize] = bytes;
+            }
+        }
+        words
     }
 
     /// Recording begins: until it ends the header is not final.

@@ -25,7 +25,7 @@ use crate::thread_time;
 use crate::write;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
-use trace_format::buffer::{BadBufferSize, BufferMode, Layout, field};
+use trace_format::buffer::{BadBufferSize, BufferMode, HEADER_BYTES, Layout, field};
 use zx_sim::ticks;
 
 /// What went wrong with a call of the dispatcher's.
@@ -140,6 +140,12 @@ pub fn epoch() -> u32 {
 pub fn records_refused() -> u64 {
     let lease = Lease::counted();
     lease.context().map_or(0, |context| context.header(field::RECORDS_DROPPED).load(Ordering::Relaxed))
+}
+
+/// The words of the buffer's header as they would be if recording ended now; none without a trace.
+#[must_use]
+pub fn header_now() -> Option<[u64; HEADER_BYTES / 8]> {
+    Lease::counted().context().map(Context::header_now)
 }
 
 /// The mode of the running trace.

@@ -21,8 +21,8 @@ const CXX_ONLY: [&str; 12] = [
     "trace-vthread/",
 ];
 /// As above, of older paths and what is for the other language only.
-const MORE_CXX_ONLY: [&str; 4] =
-    ["trace/observer.h", "trace-provider/handler.h", "lib/trace-engine/fields.h", "trace-engine/fields.h"];
+const MORE_CXX_ONLY: [&str; 3] =
+    ["trace/internal/string_traits.h", "trace/observer.h", "trace-provider/handler.h"];
 const C_ONLY: &str = "lib/trace/internal/arity.h";
 
 fn headers() -> Vec<String> {
@@ -180,6 +180,30 @@ fn arguments_are_declared_in_both_languages() {
     let includes = "#include <lib/trace-engine/context.h>\n#include <lib/trace-provider/provider.h>\n";
     for (compiler, standard) in standards() {
         let text = format!("{includes}{}", function(body));
+        native::check(&format!("{compiler} {standard}"), &compile(compiler, &text, &[standard]));
+    }
+}
+
+/// The names that Fuchsia's own header of arguments has.
+#[test]
+fn arguments_have_the_names_of_the_older_header() {
+    if !native::has_compilers("arguments_have_the_names_of_the_older_header") {
+        return;
+    }
+    let body = "trace_context_t* context = NULL;\n\
+                TRACE_INTERNAL_ALLOCATE_ARGS(args, \"n\", TA_INT32(1), \"s\", TA_STRING(\"x\"));\n\
+                TRACE_INTERNAL_INIT_ARGS(args, \"n\", TA_INT32(1), \"s\", TA_STRING(\"x\"));\n\
+                static_assert(TRACE_INTERNAL_NUM_ARGS(args) == 2, \"\");\n\
+                TRACE_INTERNAL_COMPLETE_ARGS(context, args, TRACE_INTERNAL_NUM_ARGS(args));\n\
+                TRACE_INTERNAL_DECLARE_ARGS(context, one, \"n\", TA_INT32(1));\n\
+                static_assert(TRACE_INTERNAL_NUM_ARGS(one) == TRACE_INTERNAL_COUNT_ARGS(\"n\", 1), \"\");\n\
+                TRACE_INTERNAL_COMPLETE_ARGS(context, one, TRACE_INTERNAL_NUM_ARGS(one));";
+    for (compiler, standard) in standards() {
+        let is_cxx = compiler.ends_with("++");
+        let more = "if (trace::internal::MakeArgumentValue(7).int32_value != 7) return;\n\
+                    static_assert(trace::internal::is_bool<const bool>::value, \"\");";
+        let body = if is_cxx { format!("{body}\n{more}") } else { body.to_owned() };
+        let text = format!("#include <trace/internal/event_args.h>\n{}", function(&body));
         native::check(&format!("{compiler} {standard}"), &compile(compiler, &text, &[standard]));
     }
 }

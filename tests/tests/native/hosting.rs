@@ -88,3 +88,54 @@ fn a_program_hosts_the_engine_itself() {
         }
     }
 }
+
+/// What `fields.cc` prints of the buffer it has recorded into.
+const FIELDS: &str = "\
+header 1 1 mode 0 wrapped 0 size 65536 dropped 0
+header 1 1 mode 0 wrapped 0 size 65536 dropped 0
+initialization 2
+object type 1 args 0
+object type 2 args 1
+thread 3 1
+string 2 1 fields
+string 2 2 first
+string 2 3 int
+string 2 4 uint
+string 2 5 yes
+string 2 6 text
+string 2 7 second
+string 2 8 large
+string 2 9 blob
+event 7 type 0 args 4 thread 1 1/2
+  arg 1 1 name 3 -7
+  arg 2 1 name 4 8
+  arg 9 1 name 5 1
+  arg 6 2 name 6 32773
+event 5 type 1 args 1 thread 1 1/7
+  arg 3 2 name 8 -9
+blob 3 type 1 size 10
+large 5 type 0 format 1 name 8
+log 4 thread 1 length 9
+switch 0 cpu 3 state 3 priorities 20 21
+";
+
+//= docs/buffer.md#header
+#[test]
+fn the_headers_name_the_fields_of_what_is_written() {
+    if !native::has_compilers("the_headers_name_the_fields_of_what_is_written") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let program = sandbox.file("fields");
+    for compiler in native::CXX {
+        for optimization in ["-O0", "-O2"] {
+            let flags = [&native::STRICT[..], &["-std=c++17", optimization, "-pthread"]].concat();
+            native::program(compiler, &["fields.cc"], &flags, &program);
+            let mut command = Command::new(&program);
+            let output =
+                command.env("TRACE_RUNTIME_DIR", sandbox.runtime_dir()).output().expect("the program runs");
+            native::check(compiler, &output);
+            assert_eq!(String::from_utf8_lossy(&output.stdout), FIELDS, "{compiler} {optimization}");
+        }
+    }
+}

@@ -33,17 +33,20 @@
 // For authors of macros of their own. Declares an array of arguments, whose names are not registered yet.
 // What is given has to live as long as the array.
 #define TRACE_DECLARE_ARGS(...) \
-  TRACE_INTERNAL_DECLARE_ARGS(TRACE_INTERNAL_PAIRS_BEHIND_2(__VA_ARGS__), __VA_ARGS__, ~)
-#define TRACE_INTERNAL_DECLARE_ARGS(n, context, variable_name, ...) \
-  TRACE_INTERNAL_DECLARE_ARGS_(n, context, variable_name, __VA_ARGS__)
-#define TRACE_INTERNAL_DECLARE_ARGS_(n, context, variable_name, ...)                                         \
-  enum { TRACE_INTERNAL_CAT(variable_name, _trace_internal_count) = n };                                     \
+  TRACE_INTERNAL_DECLARE_LIST(TRACE_INTERNAL_PAIRS_BEHIND_2(__VA_ARGS__), __VA_ARGS__, ~)
+#define TRACE_INTERNAL_DECLARE_LIST(n, context, variable_name, ...)                          \
+  enum { TRACE_INTERNAL_CAT(variable_name, _trace_internal_count) = n };                     \
+  trace_arg_t variable_name[TRACE_INTERNAL_CAT(variable_name, _trace_internal_count) == 0 ? 1 : \
+                            TRACE_INTERNAL_CAT(variable_name, _trace_internal_count)];       \
+  (void)(context);                                                                           \
+  TRACE_INTERNAL_FILL_LIST(n, variable_name, __VA_ARGS__)
+// Declares what is in the array, which lives as long.
+#define TRACE_INTERNAL_FILL_LIST(n, variable_name, ...) TRACE_INTERNAL_FILL_LIST_(n, variable_name, __VA_ARGS__)
+#define TRACE_INTERNAL_FILL_LIST_(n, variable_name, ...)                                                     \
   TRACE_INTERNAL_DECLARE_VALUES(TRACE_INTERNAL_CAT(variable_name, _trace_internal_values),                   \
                                 TRACE_INTERNAL_VALUES_##n(__VA_ARGS__));                                     \
   const char* const TRACE_INTERNAL_CAT(variable_name, _trace_internal_names)[] = {                           \
       TRACE_INTERNAL_NAMES_##n(__VA_ARGS__) ""};                                                             \
-  trace_arg_t variable_name[n + 1];                                                                          \
-  (void)(context);                                                                                           \
   trace_internal_declare_args(variable_name, TRACE_INTERNAL_CAT(variable_name, _trace_internal_names),       \
                               TRACE_INTERNAL_CAT(variable_name, _trace_internal_values) TRACE_INTERNAL_BEHIND_FIRST, n)
 
