@@ -8,6 +8,7 @@ mod native {
     mod hosting;
     mod installed;
     mod kinds;
+    mod known;
     mod memory;
     mod processes;
     mod programs;

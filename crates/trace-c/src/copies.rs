@@ -15,7 +15,9 @@
 
 use crate::exports::{TABLE, Table};
 use crate::layout;
+use crate::notes::{self, Note};
 use core::ffi::{c_int, c_void};
+use core::ops::ControlFlow;
 use core::ptr;
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicPtr, Ordering};
 use trace_format::mutants;
@@ -35,7 +37,7 @@ static COPY: Copy = Copy { is_first: AtomicBool::new(false), offset: AtomicIsize
 static FIRST: AtomicPtr<Copy> = AtomicPtr::new(ptr::null_mut());
 
 /// Type of the note: changes with anything that copies expect of each other.
-const NOTE_TYPE: u32 = 2;
+const NOTE_TYPE: u32 = 3;
 const NOTE_NAME: &[u8; 8] = b"tracecp\0";
 
 // Name size, description size, type, name, and the distance from the description to the copy.
@@ -47,7 +49,7 @@ core::arch::global_asm!(
     "trace_internal_note:",
     ".long 8",
     ".long 8",
-    ".long 2",
+    ".long 3",
     ".ascii \"tracecp\\0\"",
     ".quad {copy} - .",
     ".popsection",
@@ -79,11 +81,8 @@ extern "C" fn on_load() {
 static ON_LOAD: extern "C" fn() = on_load;
 
 fn set_up() -> &'static Copy {
-    let mut other: *const Copy = ptr::null();
-    // SAFETY: the callback keeps to its signature, and the data is alive during the call.
-    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut other).cast()) };
     // SAFETY: K1; it is pinned before anything is done with it.
-    let first = match unsafe { other.as_ref() } {
+    let first = match unsafe { find_first().as_ref() } {
         Some(other) if !mutants::is_on("each copy works for itself") && pin(other) => other,
         _ => {
             COPY.offset.store(layout::own_offset(is_in_executable(&COPY)), Ordering::Relaxed);
@@ -147,54 +146,25 @@ fn pin(copy: &'static Copy) -> bool {
     }
 }
 
-/// Looks for a note in one executable or library; stops where a copy is found that is the first.
-unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _size: usize, found: *mut c_void) -> c_int {
-    // SAFETY: the loader's own structures, valid during the call.
-    unsafe {
-        let headers = core::slice::from_raw_parts((*info).dlpi_phdr, usize::from((*info).dlpi_phnum));
-        for header in headers.iter().filter(|header| header.p_type == libc::PT_NOTE) {
-            let start = ((*info).dlpi_addr + header.p_vaddr) as usize as *const u8;
-            if let Some(copy) = find(start, header.p_memsz as usize, header.p_align as usize)
-                && (*copy).is_first.load(Ordering::Acquire)
-            {
-                found.cast::<*const Copy>().write(copy);
-                return 1;
-            }
-        }
-    }
-    0
+/// The copy that a note leads to.
+fn copy(note: Note<'_>) -> Option<*const Copy> {
+    let is_ours = note.note_type == NOTE_TYPE && note.name == NOTE_NAME;
+    let distance = i64::from_ne_bytes(note.description.try_into().ok().filter(|_| is_ours)?);
+    Some(note.description.as_ptr().wrapping_offset(distance as isize).cast())
 }
 
-/// The copy that a note among these leads to.
-///
-/// # Safety
-/// The bytes are a segment of notes.
-unsafe fn find(start: *const u8, bytes: usize, alignment: usize) -> Option<*const Copy> {
-    let align = |size: usize| size.next_multiple_of(if alignment == 8 { 8 } else { 4 });
-    let mut at = 0;
-    while at + 12 <= bytes {
-        // SAFETY: inside the segment.
-        let [name_size, size, note_type] = unsafe { start.add(at).cast::<[u32; 3]>().read_unaligned() };
-        let description = at + align(12 + name_size as usize);
-        let end = description.checked_add(align(size as usize))?;
-        if description + size as usize > bytes {
-            return None;
+/// The copy that works for the process already, if there is one.
+fn find_first() -> *const Copy {
+    let mut found = ptr::null();
+    notes::for_each(&mut |note| match copy(note) {
+        // SAFETY: K1; nothing is unloaded meanwhile.
+        Some(copy) if unsafe { &*copy }.is_first.load(Ordering::Acquire) => {
+            found = copy;
+            ControlFlow::Break(())
         }
-        // SAFETY: inside the segment by the checks above.
-        unsafe {
-            if note_type == NOTE_TYPE
-                && name_size as usize == NOTE_NAME.len()
-                && size == 8
-                && start.add(at + 12).cast::<[u8; 8]>().read() == *NOTE_NAME
-            {
-                let place = start.add(at + 12 + NOTE_NAME.len());
-                let distance = place.cast::<i64>().read_unaligned();
-                return Some(place.offset(distance as isize).cast());
-            }
-        }
-        at = end;
-    }
-    None
+        _ => ControlFlow::Continue(()),
+    });
+    found
 }
 
 /// Makes the linker take the note along.

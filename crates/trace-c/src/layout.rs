@@ -3,7 +3,7 @@
 //! Invariant **Y1**: the offset is that of the same thread-local in each thread of the process.
 #![allow(unsafe_code)]
 
-use crate::copies;
+use crate::{copies, known_categories};
 use core::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicIsize, Ordering};
 
@@ -43,6 +43,7 @@ pub fn publish(offset: isize) {
 pub fn set_up() {
     static DONE: std::sync::Once = std::sync::Once::new();
     DONE.call_once(|| {
+        known_categories::set_up();
         if copies::own_offset() != 0 {
             // SAFETY: blocks of the engine are never unmapped.
             trace_engine::mirror_current_thread(|block| unsafe { trace_thread_set(block.cast()) });

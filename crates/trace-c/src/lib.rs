@@ -16,6 +16,8 @@
 //! | `zircon` | clocks, handles, names of results |
 //! | `exports` | the list of all that is exported |
 //! | `copies` | several copies of this library in one process |
+//! | `known_categories` | the categories of sites that were not passed yet |
+//! | `notes` | the notes of what is loaded, which the two need |
 //!
 //! Every function may be called on every thread, at any time, also before anything was set up.
 #![deny(unsafe_code)]
@@ -30,8 +32,10 @@ mod events;
 mod exports;
 mod handler;
 mod instrumentation;
+mod known_categories;
 mod layout;
 mod memory_dump;
+mod notes;
 mod observers;
 mod provider;
 mod records;

@@ -479,15 +479,30 @@ pub fn state() -> State {
     State::ALL[STATE.load(Ordering::Relaxed) as usize]
 }
 
-/// The categories of all call sites of this executable, and of those that have enlisted: sorted, each once. Of
-/// a site that is in several categories, each of them.
+/// Calls a function with categories.
+pub type CategorySource = fn(&mut dyn FnMut(&[u8]));
+
+static CATEGORY_SOURCE: OnceLock<CategorySource> = OnceLock::new();
+
+/// Sets the source of categories whose sites the engine cannot find before they enlist. Only the first call
+/// in a process has an effect.
+pub fn set_category_source(source: CategorySource) {
+    let _ = CATEGORY_SOURCE.set(source);
+}
+
+/// The categories of all call sites of this executable, of those that have enlisted, and of
+/// [`set_category_source`]: sorted, each once. Of a site that is in several categories, each of them.
 #[must_use]
 pub fn known_categories() -> Vec<String> {
     let mut categories = std::collections::BTreeSet::new();
-    for_each_site(|site| {
-        let each = site.category().split(|byte| *byte == b',');
+    let mut add = |category: &[u8]| {
+        let each = category.split(|byte| *byte == b',');
         categories.extend(each.map(|one| String::from_utf8_lossy(one).into_owned()));
-    });
+    };
+    for_each_site(|site| add(site.category()));
+    if let Some(source) = CATEGORY_SOURCE.get() {
+        source(&mut add);
+    }
     categories.into_iter().collect()
 }
 

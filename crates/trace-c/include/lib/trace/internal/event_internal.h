@@ -21,11 +21,35 @@
   static trace_internal_site_t site = {TRACE_INTERNAL_ON | TRACE_INTERNAL_NEW, NULL, 0, NULL, 0, NULL, 0, NULL};     \
   static trace_internal_arg_name_t storage[n + 1]
 
+// Leaves a note of the category of a site, if it is a literal, by which the library knows it before the site
+// is passed: 8 bytes with an instruction that loads the address and never runs. The note is of the function's
+// group, if that has one: the linker keeps or drops both. See docs/c.md#known-categories.
+#if defined(__x86_64__) && !defined(__code_model_large__)
+#define TRACE_INTERNAL_NOTE(category)                                                                                 \
+  do {                                                                                                                \
+    if (__builtin_constant_p(category)) {                                                                             \
+      __asm__ volatile(                                                                                               \
+          ".pushsection .note.trace_categories, \"a?\", @note\n"                                                      \
+          ".balign 4\n"                                                                                               \
+          ".long 8, 8, 1\n"                                                                                           \
+          ".ascii \"tracect\\0\"\n"                                                                                   \
+          ".Ltrace_category_%=: {lea %0, %%rax|lea rax, %0}\n"                                                        \
+          ".skip 8 - (. - .Ltrace_category_%=), 0\n"                                                                  \
+          ".popsection"                                                                                               \
+          :                                                                                                           \
+          : "m"((category)[0]));                                                                                      \
+    }                                                                                                                 \
+  } while (0)
+#else
+#define TRACE_INTERNAL_NOTE(category) ((void)0)
+#endif
+
 // Sets `is_on` to whether the events of a site are recorded now, if it is new: then it has to enlist first.
 // `word` is the site's.
 #define TRACE_INTERNAL_CHECK(n, is_on, word, site, storage, category, name, ...)                                            \
   do {                                                                                                                \
     if (__builtin_expect(((word) & TRACE_INTERNAL_NEW) != 0, 0)) {                                                    \
+      TRACE_INTERNAL_NOTE(category);                                                                                  \
       const char* const trace_internal_names__[] = {TRACE_INTERNAL_NAMES_##n(__VA_ARGS__) ""};                        \
       const trace_internal_call_t trace_internal_call__ =                                                             \
           trace_internal_make_cold_call(&site, (category), (name), trace_internal_names__, storage);                  \

@@ -137,7 +137,7 @@ TRACE_INTERNAL_INLINE trace_internal_call_t trace_internal_make_call(trace_inter
 TRACE_INTERNAL_INLINE void* trace_internal_hide(const void* something) {
 #if defined(__x86_64__)
   void* address;
-  __asm__ volatile("lea %1, %0" : "=r"(address) : "m"(*(const char*)something));
+  __asm__ volatile("{lea %1, %0|lea %0, %1}" : "=r"(address) : "m"(*(const char*)something));
   return address;
 #else
   void* address = (void*)something;
@@ -167,7 +167,7 @@ TRACE_INTERNAL_INLINE trace_internal_call_t trace_internal_make_cold_call(trace_
 TRACE_INTERNAL_INLINE trace_internal_thread_t* trace_internal_thread(void) {
   trace_internal_thread_t* thread;
 #if defined(__x86_64__)
-  __asm__ volatile("movq %%fs:(%1), %0" : "=r"(thread) : "r"(TRACE_INTERNAL_LAYOUT.thread_offset));
+  __asm__ volatile("{movq %%fs:(%1), %0|mov %0, qword ptr fs:[%1]}" : "=r"(thread) : "r"(TRACE_INTERNAL_LAYOUT.thread_offset));
 #else
   char* pointer = (char*)__builtin_thread_pointer();
   thread = *(trace_internal_thread_t* volatile*)(pointer + TRACE_INTERNAL_LAYOUT.thread_offset);

@@ -1,0 +1,3 @@
+#include "known.h"
+
+int main(int argc, char** argv) { return wait(argc, argv); }
