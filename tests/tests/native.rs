@@ -3,6 +3,7 @@
 
 mod native {
     mod bindings;
+    mod chromium;
     mod copies;
     mod headers;
     mod hosting;

@@ -46,6 +46,7 @@ const NOT_SHIPPED: [&str; 3] = ["trace-tests", "trace-benches", "workspace-hack"
 const UNSAFE: [&str; 37] = [
     "crates/trace-c/src/abi.rs",
     "crates/trace-c/src/atrace.rs",
+    "crates/trace-c/src/chromium.rs",
     "crates/trace-c/src/context.rs",
     "crates/trace-c/src/copies.rs",
     "crates/trace-c/src/dispatcher.rs",

@@ -32,6 +32,19 @@ pub struct RawEvent {
     time: u64,
 }
 
+impl RawEvent {
+    /// The event, and its time if that is given. None of a type that does not exist.
+    pub fn get(&self) -> Option<(Event, Option<u64>)> {
+        let given = |has: u8, value| (has != 0).then_some(value);
+        let event = Event {
+            event_type: EventType::from_raw(self.event_type as u8)?,
+            start: given(self.has_start, self.start),
+            extra: given(self.has_extra, self.extra),
+        };
+        Some((event, given(self.has_time, self.time)))
+    }
+}
+
 unsafe extern "C" {
     fn __cxa_atexit(call: extern "C" fn(*mut c_void), argument: *mut c_void, module: *mut c_void) -> c_int;
 }
@@ -43,8 +56,8 @@ extern "C" fn on_unload(module: *mut c_void) {
 }
 
 /// A call, as slices.
-struct Described<'a> {
-    text: SiteText<'a>,
+pub struct Described<'a> {
+    pub text: SiteText<'a>,
     names: [&'a [u8]; MAX_ARGUMENTS],
     count: usize,
 }
@@ -52,7 +65,7 @@ struct Described<'a> {
 impl<'a> Described<'a> {
     /// # Safety
     /// C1, and `call` has so many names.
-    unsafe fn new(call: &Call, count: usize) -> Self {
+    pub unsafe fn new(call: &Call, count: usize) -> Self {
         let count = count.min(MAX_ARGUMENTS);
         let mut names: [&[u8]; MAX_ARGUMENTS] = [&[]; MAX_ARGUMENTS];
         // SAFETY: C1.
@@ -65,7 +78,7 @@ impl<'a> Described<'a> {
         }
     }
 
-    fn names(&self) -> &[&'a [u8]] {
+    pub fn names(&self) -> &[&'a [u8]] {
         &self.names[..self.count]
     }
 }
@@ -120,7 +133,11 @@ unsafe fn with_site(call: *const Call, count: usize, write: impl FnOnce(&Site)) 
 ///
 /// # Safety
 /// C1.
-unsafe fn with_values(values: *const ArgValue, count: usize, use_values: impl FnOnce(&[ArgumentValue<'_>])) {
+pub unsafe fn with_values(
+    values: *const ArgValue,
+    count: usize,
+    use_values: impl FnOnce(&[ArgumentValue<'_>]),
+) {
     let count = count.min(MAX_ARGUMENTS);
     let mut converted = [ArgumentValue::Null; MAX_ARGUMENTS];
     // SAFETY: C1.
@@ -158,18 +175,8 @@ pub unsafe extern "C" fn trace_internal_write_event(
     count: usize,
 ) {
     // SAFETY: C1.
-    let Some(event) = (unsafe { event.as_ref() }) else {
+    let Some((event, at)) = (unsafe { event.as_ref() }).and_then(RawEvent::get) else {
         return;
-    };
-    let Some(event_type) = EventType::from_raw(event.event_type as u8) else {
-        return;
-    };
-    let given = |has: u8, value| (has != 0).then_some(value);
-    let at = given(event.has_time, event.time);
-    let event = Event {
-        event_type,
-        start: given(event.has_start, event.start),
-        extra: given(event.has_extra, event.extra),
     };
     // SAFETY: C1; the macro's static.
     unsafe {

@@ -81,6 +81,11 @@ exports! {
         fn trace_internal_write_kernel_object(handle: u32, names: *const *const c_char, count: usize, values: *const ArgValue);
         fn trace_internal_time_based_id() -> u64;
     }
+    chromium {
+        fn trace_internal_write_copied_event(call: *const Call, event: *const RawEvent, thread: u64, values: *const ArgValue, count: usize);
+        fn trace_internal_ticks_at(monotonic_ns: i64) -> u64;
+        fn trace_internal_run_number() -> u32;
+    }
     context {
         fn trace_context_is_category_enabled(context: *mut Hold, category: *const c_char) -> bool;
         fn trace_context_is_category_bytestring_enabled(context: *mut Hold, bytes: *const u8, length: usize) -> bool;

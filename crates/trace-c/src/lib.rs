@@ -6,6 +6,7 @@
 //! | `atrace` | Android's markers |
 //! | `layout` | what a program carries of the engine |
 //! | `events` | what the macros call |
+//! | `chromium` | what macros with Chromium's names need beside |
 //! | `context`, `records` | records written by hand |
 //! | `instrumentation` | whether a trace runs, and acquiring it |
 //! | `observers` | who wants to know when it starts and stops |
@@ -25,6 +26,7 @@
 
 mod abi;
 mod atrace;
+mod chromium;
 mod context;
 mod copies;
 mod dispatcher;

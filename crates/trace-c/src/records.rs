@@ -43,7 +43,7 @@ pub fn encode(record: impl FnOnce(&mut Words) -> Result<(), EncodeError>) -> Opt
     encoded.is_ok().then_some(words.0)
 }
 
-fn write(record: &Record<'_>) {
+pub fn write(record: &Record<'_>) {
     if let Some(words) = encode(|sink| record.encode(sink)) {
         raw::write_record(&words);
     }

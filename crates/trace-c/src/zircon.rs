@@ -158,7 +158,7 @@ pub unsafe extern "C" fn zx_ticks_per_second() -> i64 {
     trace_provider::ticks_per_second() as i64
 }
 
-fn monotonic_nanos() -> i64 {
+pub fn monotonic_nanos() -> i64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the call fills the structure.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
