@@ -17,8 +17,14 @@
 #include <zircon/syscalls/object.h>
 #include <zircon/types.h>
 
+#if defined(__OPTIMIZE__)
 #define TRACE_INTERNAL_INLINE static inline __attribute__((__always_inline__, __unused__))
 #define TRACE_INTERNAL_INLINE_MEMBER inline __attribute__((__always_inline__))
+#else
+// Without optimization, a copy at every site makes compiling take ten times as long (docs/performance.md).
+#define TRACE_INTERNAL_INLINE static inline __attribute__((__unused__))
+#define TRACE_INTERNAL_INLINE_MEMBER inline __attribute__((__visibility__("hidden")))
+#endif
 
 #if !defined(__LP64__) || !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "trace events are written by 64-bit little-endian programs only"
