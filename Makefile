@@ -1,9 +1,10 @@
-# Installs the trace command with its manual, completions and the unit of the system-wide manager.
+# Installs the trace command with its manual, completions and the units of managers that systemd starts.
 #
 #   make install                          into /usr/local
 #   make install DESTDIR=stage PREFIX=/usr
 #   make install NAME=fxtrace             where another trace is a command already
-#   make uninstall
+#   make install DEBUGDIR=                without debug information, which else goes to PREFIX/lib/debug
+#   make uninstall                        with the same variables
 #   make install-c                        the libraries for C and C++, with their headers
 #   make uninstall-c
 #   make nightly                          mutations, kills, fuzzing and other campaigns
@@ -16,6 +17,7 @@ BASHDIR = $(PREFIX)/share/bash-completion/completions
 ZSHDIR = $(PREFIX)/share/zsh/site-functions
 FISHDIR = $(PREFIX)/share/fish/vendor_completions.d
 UNITDIR = $(PREFIX)/lib/systemd/system
+DEBUGDIR = $(PREFIX)/lib/debug
 TOOL = target/release/trace
 BUILD ?= cargo build --release --locked -p trace-cli
 
@@ -28,8 +30,16 @@ LIBRARIES_C = libtrace libtracereader
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 BUILD_C ?= cargo build --release --locked -p trace-c -p trace-reader-c
 OUTPUT_C ?= target/release
-FILL = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@VERSION@|$(VERSION)|'
+# The way from one directory to another, for files that may be moved together.
+RELATIVE = $(shell realpath -m --relative-to=$(1) $(2))
+FILL = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
+	-e 's|@VERSION@|$(VERSION)|' -e 's|@CMAKE_TO_LIB@|$(call RELATIVE,$(CMAKEDIR),$(LIBDIR))|' \
+	-e 's|@CMAKE_TO_INCLUDE@|$(call RELATIVE,$(CMAKEDIR),$(INCLUDEDIR))|'
 PACKAGING_C = crates/trace-c/packaging
+
+STRIP ?= strip
+OBJCOPY ?= objcopy
+INSTALL_STRIPPED = DESTDIR="$(DESTDIR)" STRIP="$(STRIP)" OBJCOPY="$(OBJCOPY)" packaging/install-stripped
 
 .PHONY: all nightly install uninstall install-c uninstall-c
 
@@ -41,7 +51,7 @@ nightly:
 	.ci/nightly
 
 install: all
-	install -D -m 755 $(TOOL) $(DESTDIR)$(BINDIR)/$(NAME)
+	$(INSTALL_STRIPPED) $(TOOL) $(BINDIR)/$(NAME) $(DEBUGDIR)
 	$(TOOL) man --name $(NAME) $(DESTDIR)$(MANDIR)
 	mkdir -p $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR) $(DESTDIR)$(UNITDIR)
 	$(TOOL) completions --name $(NAME) bash > $(DESTDIR)$(BASHDIR)/$(NAME)
@@ -54,14 +64,16 @@ uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/$(NAME) $(DESTDIR)$(MANDIR)/$(NAME).1 $(DESTDIR)$(MANDIR)/$(NAME)-*.1
 	rm -f $(DESTDIR)$(BASHDIR)/$(NAME) $(DESTDIR)$(ZSHDIR)/_$(NAME) $(DESTDIR)$(FISHDIR)/$(NAME).fish
 	rm -f $(DESTDIR)$(UNITDIR)/$(NAME)-manager.service
+	$(if $(DEBUGDIR),rm -f $(DESTDIR)$(DEBUGDIR)$(BINDIR)/$(NAME).debug)
 
 install-c:
 	$(BUILD_C)
 	for name in $(LIBRARIES_C); do \
-		install -D -m 755 $(OUTPUT_C)/$$name.so $(DESTDIR)$(LIBDIR)/$$name.so.$(VERSION) && \
+		$(INSTALL_STRIPPED) $(OUTPUT_C)/$$name.so $(LIBDIR)/$$name.so.$(VERSION) $(DEBUGDIR) && \
 		ln -sf $$name.so.$(VERSION) $(DESTDIR)$(LIBDIR)/$$name.so.0 && \
 		ln -sf $$name.so.0 $(DESTDIR)$(LIBDIR)/$$name.so && \
-		install -m 644 $(OUTPUT_C)/$$name.a $(DESTDIR)$(LIBDIR)/$$name.a || exit; \
+		install -m 644 $(OUTPUT_C)/$$name.a $(DESTDIR)$(LIBDIR)/$$name.a && \
+		$(STRIP) --strip-debug $(DESTDIR)$(LIBDIR)/$$name.a || exit; \
 	done
 	cd crates/trace-c/include && find . -name '*.h' -exec install -D -m 644 {} $(abspath $(DESTDIR)$(INCLUDEDIR))/{} \;
 	mkdir -p $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(CMAKEDIR)
@@ -76,4 +88,5 @@ uninstall-c:
 		rm -f $(DESTDIR)$(LIBDIR)/$$name.so* $(DESTDIR)$(LIBDIR)/$$name.a \
 			$(DESTDIR)$(LIBDIR)/pkgconfig/$$name.pc; \
 	done
+	$(if $(DEBUGDIR),rm -f $(LIBRARIES_C:%=$(DESTDIR)$(DEBUGDIR)$(LIBDIR)/%.so.*.debug))
 	rm -rf $(DESTDIR)$(CMAKEDIR) $(DESTDIR)$(INCLUDEDIR)

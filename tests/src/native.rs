@@ -53,7 +53,7 @@ pub fn library_dir() -> &'static Path {
 }
 
 /// What a static library needs beside itself.
-pub const STATIC_LIBRARIES: [&str; 5] = ["-lgcc_s", "-lpthread", "-ldl", "-lm", "-lrt"];
+pub const STATIC_LIBRARIES: [&str; 5] = ["-lgcc_eh", "-lpthread", "-ldl", "-lm", "-lrt"];
 
 /// Whether a test can compile anything; says so where it cannot.
 #[must_use]

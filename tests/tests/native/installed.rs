@@ -52,11 +52,66 @@ fn check_read(program: &Path, what: &str) {
     assert!(String::from_utf8_lossy(&output.stdout).contains(" - loss provider=1 "), "{what}: {output:?}");
 }
 
+/// A program without any shared library records, and another one reads.
+fn check_static(sandbox: &Sandbox, prefix: &Path) {
+    let link = |name: &str, library: &str, sources: &[PathBuf]| {
+        let program = sandbox.file(name);
+        let flags = pkg_config(prefix, library, &["--static", "--cflags", "--libs"]);
+        let mut gcc = Command::new("gcc");
+        gcc.args(sources).arg("-o").arg(&program).args(&flags).arg("-static");
+        native::check("gcc -static", &gcc.output().expect("gcc runs"));
+        let headers = text_of(Command::new("readelf").args(["-lW"]).arg(&program));
+        assert!(!headers.contains("INTERP"), "{name} has a loader: {headers}");
+        program
+    };
+    check_recorded(&link("recording_static", "libtrace", &sources()), "gcc -static");
+    check_read(&link("reading_static", "libtracereader", &[native::source("read.c")]), "gcc -static");
+}
+
+/// What is installed has no debug information, and a link to the file that has it.
+fn check_stripped(prefix: &Path) {
+    for (library, function) in
+        [("libtrace", "trace_provider_create_with_fdio"), ("libtracereader", "trace_reader_close")]
+    {
+        let name = format!("{library}.so.{}", env!("CARGO_PKG_VERSION"));
+        let path = prefix.join("lib").join(&name);
+        let sections = text_of(Command::new("readelf").args(["-SW"]).arg(&path));
+        assert!(!sections.contains(".debug_info") && !sections.contains(".symtab"), "{sections}");
+        let sections = text_of(
+            Command::new("readelf").args(["-SW"]).arg(prefix.join("lib").join(format!("{library}.a"))),
+        );
+        assert!(!sections.contains(".debug_info"), "{library}.a has debug information");
+
+        let symbols = text_of(Command::new("nm").arg("-D").arg(&path));
+        let symbol = symbols.lines().find(|line| line.ends_with(&format!(" T {function}")));
+        let address = symbol.unwrap_or_else(|| panic!("no {function}: {symbols}"));
+        let address = address.split(' ').next().expect("an address");
+        let line = || text_of(Command::new("addr2line").arg("-e").arg(&path).arg(address));
+        assert!(line().starts_with("??:"), "{name} knows lines by itself: {}", line());
+        // Where every debugger looks.
+        let mut below = prefix.join("lib/debug").into_os_string();
+        below.push(&path);
+        let debug = format!("{name}.debug");
+        let beside = prefix.join("lib").join(&debug);
+        fs::copy(PathBuf::from(below).with_file_name(&debug), &beside).expect("a debug file");
+        assert!(line().contains("/src/"), "{name}: {}", line());
+        fs::remove_file(beside).expect("a file");
+    }
+}
+
+fn text_of(command: &mut Command) -> String {
+    let output = command.output().expect("it runs");
+    native::check("a tool", &output);
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
 #[test]
 fn an_installed_library_is_found() {
     let test = "an_installed_library_is_found";
     if !native::has_compilers(test)
-        || !["pkg-config", "cmake", "make"].iter().all(|tool| native::has_tool(test, tool))
+        || !["pkg-config", "cmake", "make", "readelf", "addr2line"]
+            .iter()
+            .all(|tool| native::has_tool(test, tool))
     {
         return;
     }
@@ -80,6 +135,9 @@ fn an_installed_library_is_found() {
     gcc.arg(native::source("read.c")).arg("-o").arg(&program).args(&flags).arg(&rpath);
     native::check("gcc", &gcc.output().expect("gcc runs"));
     check_read(&program, "pkg-config");
+
+    check_static(&sandbox, &prefix);
+    check_stripped(&prefix);
 
     let project = sandbox.file("project");
     fs::create_dir(&project).expect("a directory");
