@@ -16,7 +16,9 @@ MANDIR = $(PREFIX)/share/man/man1
 BASHDIR = $(PREFIX)/share/bash-completion/completions
 ZSHDIR = $(PREFIX)/share/zsh/site-functions
 FISHDIR = $(PREFIX)/share/fish/vendor_completions.d
-UNITDIR = $(PREFIX)/lib/systemd/system
+# Of units of the system and of users.
+UNITDIR = $(PREFIX)/lib/systemd
+UNITS = $(foreach whose,system user,$(foreach kind,socket service,$(whose)/trace-manager.$(kind)))
 DEBUGDIR = $(PREFIX)/lib/debug
 TOOL = target/release/trace
 BUILD ?= cargo build --release --locked -p trace-cli
@@ -53,17 +55,19 @@ nightly:
 install: all
 	$(INSTALL_STRIPPED) $(TOOL) $(BINDIR)/$(NAME) $(DEBUGDIR)
 	$(TOOL) man --name $(NAME) $(DESTDIR)$(MANDIR)
-	mkdir -p $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR) $(DESTDIR)$(UNITDIR)
+	mkdir -p $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR) $(DESTDIR)$(UNITDIR)/system $(DESTDIR)$(UNITDIR)/user
 	$(TOOL) completions --name $(NAME) bash > $(DESTDIR)$(BASHDIR)/$(NAME)
 	$(TOOL) completions --name $(NAME) zsh > $(DESTDIR)$(ZSHDIR)/_$(NAME)
 	$(TOOL) completions --name $(NAME) fish > $(DESTDIR)$(FISHDIR)/$(NAME).fish
-	sed -e 's|@BINDIR@|$(BINDIR)|' -e 's|@NAME@|$(NAME)|' packaging/trace-manager.service \
-		> $(DESTDIR)$(UNITDIR)/$(NAME)-manager.service
+	for unit in $(UNITS); do \
+		sed -e 's|@BINDIR@|$(BINDIR)|' -e 's|@NAME@|$(NAME)|' packaging/systemd/$$unit \
+			> $(DESTDIR)$(UNITDIR)/$${unit%%/*}/$(NAME)-$${unit#*/trace-} || exit; \
+	done
 
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/$(NAME) $(DESTDIR)$(MANDIR)/$(NAME).1 $(DESTDIR)$(MANDIR)/$(NAME)-*.1
 	rm -f $(DESTDIR)$(BASHDIR)/$(NAME) $(DESTDIR)$(ZSHDIR)/_$(NAME) $(DESTDIR)$(FISHDIR)/$(NAME).fish
-	rm -f $(DESTDIR)$(UNITDIR)/$(NAME)-manager.service
+	rm -f $(foreach unit,$(UNITS),$(DESTDIR)$(UNITDIR)/$(subst /trace-,/$(NAME)-,$(unit)))
 	$(if $(DEBUGDIR),rm -f $(DESTDIR)$(DEBUGDIR)$(BINDIR)/$(NAME).debug)
 
 install-c:

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod scenarios {
+    mod activation;
     mod alerts;
     mod attacks;
     mod background;

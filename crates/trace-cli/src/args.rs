@@ -539,12 +539,12 @@ pub struct Manager {
     /// what root's manager does when TRACE_RUNTIME_DIR is not set
     #[arg(long, conflicts_with = "on_demand")]
     pub all_users: bool,
-    /// Exit after being idle: without a client and without a recording
+    /// Exit after being idle for a while, as a manager does that a client has started
     #[arg(long)]
     pub on_demand: bool,
-    /// Exit after being idle for this long (with --on-demand)
-    #[arg(long, value_name = "TIME", default_value = "30s", requires = "on_demand")]
-    pub idle_timeout: Span,
+    /// Exit after being idle for this long, without clients and sessions (default with --on-demand: 30s)
+    #[arg(long, value_name = "TIME")]
+    pub idle_timeout: Option<Span>,
 }
 
 /// Completes names of traces.

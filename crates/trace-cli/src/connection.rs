@@ -15,6 +15,8 @@ use zx_sim::{Channel, Error, Handle, RuntimeDir, Signals, Socket, Vmo, wait_one}
 /// Names the directory of the manager.
 pub const RUNTIME_VARIABLE: &str = "TRACE_RUNTIME_DIR";
 const RUNTIME_NAME: &str = "trace";
+/// The manager's socket for programs.
+const REGISTRY: &str = "registry";
 /// The manager's socket for clients.
 const PROVISIONER: &str = "provisioner";
 /// What a manager that was started on demand has to say.
@@ -68,7 +70,7 @@ pub fn advice() -> String {
 pub struct Connection {
     channel: Channel,
     directory: PathBuf,
-    /// This call started the manager.
+    /// This call started the manager, by itself or by connecting to the socket that starts it.
     pub is_new: bool,
     next_txid: u32,
 }
@@ -78,8 +80,10 @@ impl Connection {
     pub fn find() -> Result<Option<Self>, Failure> {
         let directories = directories();
         for directory in &directories {
+            // A socket that starts a manager is there without it, and only that one makes the other socket.
+            let is_running = directory.join(REGISTRY).exists();
             match connect(directory) {
-                Ok(Some(channel)) => return Ok(Some(Self::over(channel, directory, false))),
+                Ok(Some(channel)) => return Ok(Some(Self::over(channel, directory, !is_running))),
                 Ok(None) => {}
                 Err(error) if directories.len() == 1 => return Err(error),
                 // Another user has taken its name: there are other places.

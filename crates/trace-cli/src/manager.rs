@@ -4,7 +4,11 @@ use crate::args::Manager;
 use crate::connection;
 use crate::exit::{ALREADY_RUNNING, Failure};
 use rustix::fs::Mode;
+use std::time::Duration;
 use trace_manager::daemon::{self, Options};
+
+/// How long a manager that a client has started waits for the next one.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Runs the manager in the first runtime directory; root's, in the system's.
 pub fn run(options: &Manager) -> Result<(), Failure> {
@@ -32,7 +36,7 @@ pub fn run(options: &Manager) -> Result<(), Failure> {
         buffers_dir: (directory != first).then(|| first.clone()),
         is_for_all_users,
         on_demand: options.on_demand,
-        idle_timeout: options.idle_timeout.0,
+        idle_timeout: options.idle_timeout.map(|span| span.0).or(options.on_demand.then_some(IDLE_TIMEOUT)),
     })
     .map_err(|error| match error {
         daemon::Error::AlreadyRunning { .. } => Failure { code: ALREADY_RUNNING, text: error.to_string() },

@@ -3,6 +3,7 @@
 mod announcement;
 mod clients;
 mod ends;
+mod entrances;
 mod key;
 mod leaving;
 mod log;
@@ -18,6 +19,7 @@ use crate::archive::transfer::{self, Transfer};
 use crate::core::{Action, ClientId, Core, Event, Part, Uid};
 use announcement::Announcement;
 use clients::Clients;
+use entrances::Entrances;
 use key::Key;
 use log::log;
 use memory::Dumps;
@@ -35,9 +37,6 @@ use trace_protocol::controller::{ProviderStats, SessionResponse, SessionState, T
 use zx_sim::ticks::Clock;
 use zx_sim::{Handle, Listener, RuntimeDir, Signals, WaitSet};
 
-/// Sockets in the runtime directory, named after the protocol they speak.
-const REGISTRY: &str = "registry";
-const PROVISIONER: &str = "provisioner";
 /// Batches that are copied before the next look at everything else.
 const BATCHES_AT_ONCE: usize = 16;
 /// Connections that are taken in before the next look at everything else.
@@ -57,10 +56,10 @@ pub struct Options {
     pub buffers_dir: Option<PathBuf>,
     /// Every user's programs and clients are served, each client with what its user may see.
     pub is_for_all_users: bool,
-    /// A client started it: it ends by itself when nobody has needed it for a while.
+    /// A client started it: its log is a file that only it writes.
     pub on_demand: bool,
-    /// That while.
-    pub idle_timeout: Duration,
+    /// It ends by itself when it had no client and no session for so long.
+    pub idle_timeout: Option<Duration>,
 }
 
 /// Why the daemon cannot run.
@@ -118,29 +117,22 @@ pub fn run(options: Options) -> Result<(), Error> {
         log::own_file();
     }
     let clock = Clock::load_or_create(&options.runtime_dir).map_err(path(&options.runtime_dir))?;
-    let listen = |name: &str| {
-        let socket = options.runtime_dir.join(name);
-        let bind = if options.is_for_all_users { Listener::bind_for_all } else { Listener::bind };
-        bind(&socket).map_err(path(&socket))
-    };
-    let listeners = || Ok((listen(REGISTRY)?, listen(PROVISIONER)?));
     let buffers = match &options.buffers_dir {
         Some(directory) => RuntimeDir::open_or_create(directory).map_err(path(directory))?,
         None => runtime.duplicate().map_err(path(&options.runtime_dir))?,
     };
     let announcement = Announcement::new(runtime.duplicate().map_err(path(&options.runtime_dir))?);
-    let mut daemon = Daemon::new(&options, (buffers, announcement), clock, listeners()?)?;
+    let (entrances, registry, provisioner) = Entrances::open(&options)?;
+    let mut daemon = Daemon::new(&options, (buffers, announcement), clock, (registry, provisioner))?;
     loop {
         let end = daemon.run();
-        for name in [REGISTRY, PROVISIONER] {
-            // Not those of another manager, if somebody has put another directory in this one's place.
-            let _ = runtime.remove_file(name);
-        }
+        entrances.remove(&runtime);
         // Whoever has connected before that waits to be served; whoever comes after starts the next manager.
         if !matches!(end, Ok(End::Unneeded)) || !daemon.has_late_client() {
             return end.map(|_| ());
         }
-        daemon.listen(listeners()?)?;
+        let (registry, provisioner) = entrances.open_again()?;
+        daemon.listen(registry, provisioner)?;
     }
 }
 
@@ -148,7 +140,7 @@ pub fn run(options: Options) -> Result<(), Error> {
 enum End {
     /// A signal came.
     Signal,
-    /// It was started on demand, and nobody has needed it for a while.
+    /// Nobody has needed it for a while.
     Unneeded,
 }
 
@@ -205,7 +197,7 @@ impl Daemon {
         let owner = Uid(rustix::process::geteuid().as_raw());
         let daemon = Self {
             started: now,
-            idle_timeout: options.on_demand.then_some(options.idle_timeout),
+            idle_timeout: options.idle_timeout,
             idle_since: now,
             core: Core::new(owner),
             announcement,
@@ -231,9 +223,14 @@ impl Daemon {
         Ok(daemon)
     }
 
-    /// Listens with other sockets than before.
-    fn listen(&mut self, (registry, provisioner): (Listener, Listener)) -> Result<(), Error> {
-        (self.registry, self.provisioner) = (registry, provisioner);
+    /// Listens with other sockets than before; without another one for clients, with the same.
+    fn listen(&mut self, registry: Listener, provisioner: Option<Listener>) -> Result<(), Error> {
+        self.registry = registry;
+        match provisioner {
+            Some(provisioner) => self.provisioner = provisioner,
+            // It is watched again below.
+            None => drop(self.waits.remove(&self.provisioner)),
+        }
         self.watch_listeners()
     }
 

@@ -1,5 +1,6 @@
 //! Messages with handles between two processes.
 
+use crate::activation;
 use crate::error::{Error, Result};
 use crate::handle::{Handle, receive_handles};
 use crate::sys;
@@ -22,7 +23,7 @@ pub const MAX_MESSAGE_BYTES: usize = 65_536;
 pub const MAX_MESSAGE_HANDLES: usize = 64;
 /// Connections that wait to be accepted. With the kernel's most, 4096, an honest one waited for seconds
 /// behind those of a flood; behind so few it mostly waits for tenths of that, and tries a full queue again.
-const BACKLOG: i32 = 128;
+pub(crate) const BACKLOG: i32 = 128;
 
 /// One end of a channel.
 #[derive(Debug)]
@@ -211,6 +212,16 @@ impl Listener {
     /// As there.
     pub fn bind_for_all(path: &Path) -> Result<Self> {
         Self::bind_with(path, Some(0o666))
+    }
+
+    /// The listener at a path that this process was started with, by systemd's protocol for that
+    /// (`LISTEN_PID`, `LISTEN_FDS`). None if it was started with none.
+    ///
+    /// # Errors
+    /// It was started with something else, or with a socket of another path.
+    pub fn inherited(path: &Path) -> Result<Option<Self>> {
+        let socket = activation::socket(path)?;
+        Ok(socket.map(|socket| Self { socket, path: path.to_owned() }))
     }
 
     fn bind_with(path: &Path, mode: Option<u32>) -> Result<Self> {

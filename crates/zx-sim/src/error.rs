@@ -78,6 +78,12 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
+    /// A socket that the process was started with is not the one that is needed.
+    #[error("the socket that this process was started with listens at {}", found.display())]
+    ListensElsewhere {
+        /// Its path; empty if it has none.
+        found: PathBuf,
+    },
     /// The operating system refused.
     #[error("{what}: {error}")]
     Io {

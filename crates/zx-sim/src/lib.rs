@@ -20,6 +20,7 @@
 //! | [`ticks`] | one clock for all processes | the invariant TSC, or `CLOCK_MONOTONIC` |
 #![deny(unsafe_code)]
 
+mod activation;
 pub mod apart;
 pub mod channel;
 pub mod debuglog;

@@ -12,9 +12,7 @@ use crate::error::{Error, Result};
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl, opcode};
 use std::ffi::c_void;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
-#[cfg(test)]
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// Memory of what was sent on a socket and not yet read at the other end, in bytes.
 pub(crate) fn unread_by_peer(socket: &impl AsFd) -> Result<usize> {
@@ -83,6 +81,20 @@ pub(crate) fn number_in_namespace(namespace: &impl AsFd, thread: u32) -> Option<
 pub(crate) fn is_set_uid() -> bool {
     // SAFETY: a number in, a number out (S1).
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+/// A duplicate of what the process was started with under a number, if there is anything. What the process
+/// runs inherits neither.
+pub(crate) fn duplicate_inherited(number: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: numbers in, numbers out (S1).
+    let duplicate = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, number) };
+    if duplicate < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: as above; that descriptor's owner, if it has one, keeps it (S1).
+    unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
+    // SAFETY: the call has made it for us alone (S2).
+    Ok(unsafe { OwnedFd::from_raw_fd(duplicate) })
 }
 
 /// Has a number stand for a file, whatever it stood for before.
@@ -162,7 +174,6 @@ pub(crate) fn is_locked_by_another(file: &impl AsFd) -> io::Result<bool> {
 /// nanoseconds as (multiplier, shift), where the kernel offers it.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn perf_time_conversion() -> Option<(u32, u16)> {
-    use std::os::fd::{FromRawFd, OwnedFd};
     use std::sync::atomic::{Ordering, fence};
 
     const PERF_TYPE_SOFTWARE: u32 = 1;

@@ -1,0 +1,60 @@
+//! The two sockets of the runtime directory, named after the protocol they speak.
+
+use super::{Error, Options};
+use std::path::{Path, PathBuf};
+use zx_sim::{Listener, RuntimeDir};
+
+/// For programs.
+const REGISTRY: &str = "registry";
+/// For clients.
+const PROVISIONER: &str = "provisioner";
+
+/// Makes the sockets and removes them.
+///
+/// The one for clients may be another process's, that of a socket unit of systemd's: it was there before
+/// the manager, which a client's connection has started, and stays. Programs wait until there is a
+/// registry, as otherwise those that run would start the next manager whenever one has ended.
+//= docs/install.md#managers-that-systemd-starts
+pub(super) struct Entrances {
+    directory: PathBuf,
+    is_for_all_users: bool,
+    is_provisioner_inherited: bool,
+}
+
+impl Entrances {
+    /// Listens at both.
+    pub fn open(options: &Options) -> Result<(Self, Listener, Listener), Error> {
+        let path = options.runtime_dir.join(PROVISIONER);
+        let inherited = Listener::inherited(&path).map_err(|error| Error::Path { path, error })?;
+        let entrances = Self {
+            directory: options.runtime_dir.clone(),
+            is_for_all_users: options.is_for_all_users,
+            is_provisioner_inherited: inherited.is_some(),
+        };
+        let provisioner = inherited.map_or_else(|| entrances.listen(PROVISIONER), Ok)?;
+        let registry = entrances.listen(REGISTRY)?;
+        Ok((entrances, registry, provisioner))
+    }
+
+    /// Listens again at what was removed: always for programs, and for clients unless that socket has stayed.
+    pub fn open_again(&self) -> Result<(Listener, Option<Listener>), Error> {
+        let provisioner = if self.is_provisioner_inherited { None } else { Some(self.listen(PROVISIONER)?) };
+        Ok((self.listen(REGISTRY)?, provisioner))
+    }
+
+    /// Removes those that the manager has made; not those of another manager, if another directory has been
+    /// put in this one's place.
+    pub fn remove(&self, runtime: &RuntimeDir) {
+        let _ = runtime.remove_file(REGISTRY);
+        if !self.is_provisioner_inherited {
+            let _ = runtime.remove_file(PROVISIONER);
+        }
+    }
+
+    fn listen(&self, name: &str) -> Result<Listener, Error> {
+        let bind: fn(&Path) -> _ =
+            if self.is_for_all_users { Listener::bind_for_all } else { Listener::bind };
+        let path = self.directory.join(name);
+        bind(&path).map_err(|error| Error::Path { path, error })
+    }
+}
