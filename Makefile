@@ -7,6 +7,7 @@
 #   make uninstall                        with the same variables
 #   make install-c                        the libraries for C and C++, with their headers
 #   make uninstall-c
+#   make deb rpm                          packages, in target/packages
 #   make nightly                          mutations, kills, fuzzing and other campaigns
 
 PREFIX ?= /usr/local
@@ -43,7 +44,9 @@ STRIP ?= strip
 OBJCOPY ?= objcopy
 INSTALL_STRIPPED = DESTDIR="$(DESTDIR)" STRIP="$(STRIP)" OBJCOPY="$(OBJCOPY)" packaging/install-stripped
 
-.PHONY: all nightly install uninstall install-c uninstall-c
+PACKAGES = target/packages
+
+.PHONY: all nightly install uninstall install-c uninstall-c deb rpm
 
 all:
 	$(BUILD)
@@ -51,6 +54,11 @@ all:
 # What takes hours: see .ci/nightly.
 nightly:
 	.ci/nightly
+
+deb rpm:
+	$(BUILD)
+	$(BUILD_C)
+	NAME="$(NAME)" VERSION="$(VERSION)" MAKE="$(MAKE)" packaging/package $@ $(PACKAGES)
 
 install: all
 	$(INSTALL_STRIPPED) $(TOOL) $(BINDIR)/$(NAME) $(DEBUGDIR)
