@@ -7,6 +7,7 @@
 #   make uninstall                        with the same variables
 #   make install-c                        the libraries for C and C++, with their headers
 #   make uninstall-c
+#   make static                           one file that runs anywhere: target/static/trace
 #   make deb rpm                          packages, in target/packages
 #   make nightly                          mutations, kills, fuzzing and other campaigns
 
@@ -44,9 +45,12 @@ STRIP ?= strip
 OBJCOPY ?= objcopy
 INSTALL_STRIPPED = DESTDIR="$(DESTDIR)" STRIP="$(STRIP)" OBJCOPY="$(OBJCOPY)" packaging/install-stripped
 
+# Of `make static`. glibc's target does, too, for programs that look up no hosts or users by name.
+TARGET = $(shell uname -m)-unknown-linux-musl
+STATIC = target/static/trace
 PACKAGES = target/packages
 
-.PHONY: all nightly install uninstall install-c uninstall-c deb rpm
+.PHONY: all nightly install uninstall install-c uninstall-c static deb rpm
 
 all:
 	$(BUILD)
@@ -54,6 +58,17 @@ all:
 # What takes hours: see .ci/nightly.
 nightly:
 	.ci/nightly
+
+# rustc alone knows whether it has the target's standard library; cc looks for the compilers of C by these names.
+static:
+	@test -d "$$(rustc --print target-libdir --target $(TARGET))" || \
+		{ echo "make static: Rust's standard library for $(TARGET) is not installed: rustup target add $(TARGET)" >&2; exit 1; }
+	@case $(TARGET) in *-musl) \
+		test -n "$$CC_$(subst -,_,$(TARGET))$$TARGET_CC" || command -v musl-gcc $(TARGET:-unknown-linux-musl=)-linux-musl-gcc >/dev/null || \
+		{ echo "make static: no C compiler for musl: install musl-tools, or name one in CC_$(subst -,_,$(TARGET))" >&2; exit 1; };; \
+	esac
+	RUSTFLAGS="$$RUSTFLAGS -C target-feature=+crt-static" cargo build --release --locked -p trace-cli --target $(TARGET)
+	DESTDIR= STRIP="$(STRIP)" packaging/install-stripped target/$(TARGET)/release/trace $(STATIC)
 
 deb rpm:
 	$(BUILD)
