@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+/// The program that runs these tests, if they are of another processor.
+const RUNNER: &str = "TRACE_TEST_RUNNER";
 const IS_CHILD: &str = "TRACE_TEST_CHILD";
 
 /// Whether this is a process for this test alone; otherwise runs it in one.
@@ -13,7 +15,11 @@ pub(crate) fn is_own_process(test: &str) -> bool {
         return true;
     }
     let program = std::env::current_exe().expect("a path");
-    let output = Command::new(program).args(["--exact", test]).env(IS_CHILD, "1").output();
+    let mut command = Command::new(std::env::var_os(RUNNER).unwrap_or_else(|| program.clone().into()));
+    if std::env::var_os(RUNNER).is_some() {
+        command.arg(program);
+    }
+    let output = command.args(["--exact", test]).env(IS_CHILD, "1").output();
     let output = output.expect("it is started");
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
