@@ -7,6 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use trace_protocol::controller::{ProvisionerRequest, ProvisionerResponse};
 use trace_tests::build::{copy_program, program, workspace};
 use trace_tests::skip::skip;
 use trace_tests::{Archive, Sandbox, wait_for};
@@ -108,8 +109,11 @@ fn the_manager_is_the_peer_of_those_who_connect() {
     let path = sandbox.runtime_dir().join("provisioner");
     let mut manager = unit.start(manager(&sandbox, &[]));
     wait_for("the manager", || sandbox.runtime_dir().join("registry").exists().then_some(()));
-    let peer = zx_sim::Channel::connect(&path).unwrap().peer().unwrap();
-    assert_eq!(peer.pid, manager.id());
+    let client = trace_tests::client::Client(zx_sim::Channel::connect(&path).unwrap());
+    assert_eq!(client.0.peer().unwrap().pid, manager.id());
+    // From its first answer on it handles signals.
+    let answer = client.ask(ProvisionerRequest::GetProviders);
+    assert_eq!(answer, ProvisionerResponse::Providers(Vec::new()));
     trace_tests::sandbox::kill(manager.id(), rustix::process::Signal::TERM);
     assert!(manager.wait().unwrap().success());
     assert!(path.exists());
