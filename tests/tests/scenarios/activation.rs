@@ -113,7 +113,7 @@ fn the_manager_is_the_peer_of_those_who_connect() {
     assert_eq!(client.0.peer().unwrap().pid, manager.id());
     // From its first answer on it handles signals.
     let answer = client.ask(ProvisionerRequest::GetProviders);
-    assert_eq!(answer, ProvisionerResponse::Providers(Vec::new()));
+    assert_eq!(answer, ProvisionerResponse::Providers { listed: Vec::new(), left_out: 0 });
     trace_tests::sandbox::kill(manager.id(), rustix::process::Signal::TERM);
     assert!(manager.wait().unwrap().success());
     assert!(path.exists());
