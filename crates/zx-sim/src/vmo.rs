@@ -10,7 +10,7 @@ use crate::sys;
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{FallocateFlags, FileType, MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::io::{Errno, retry_on_intr};
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
@@ -176,7 +176,8 @@ impl Vmo {
         self.file.write_all_at(bytes, offset).map_err(|source| Error::io("cannot write a vmo", source))
     }
 
-    /// Gives the memory of a part back, as far as it is whole pages. All of it reads as zero from then on.
+    /// Gives the memory of a part back, as far as it is whole pages. All of it reads as zero from then on. A
+    /// handle that is [read-only](Vmo::into_read_only) opens the memory again for that.
     ///
     /// # Errors
     /// The file system has no holes.
@@ -186,9 +187,37 @@ impl Vmo {
         if part.is_empty() {
             return Ok(());
         }
+        let cannot = |source| Error::io("cannot open a vmo again", source);
+        let writable;
+        let file = if self.is_read_only() {
+            writable = self.reopened(OpenOptions::new().write(true)).map_err(cannot)?;
+            &writable
+        } else {
+            &self.file
+        };
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        rustix::fs::fallocate(&self.file, flags, part.start, part.end - part.start)
+        rustix::fs::fallocate(file, flags, part.start, part.end - part.start)
             .map_err(|source| Error::io("cannot give a vmo's memory back", source))
+    }
+
+    /// The same memory, by a handle that nothing can be written through. Without `/proc` it is the handle
+    /// itself.
+    #[must_use]
+    pub fn into_read_only(self) -> Self {
+        match self.reopened(OpenOptions::new().read(true)) {
+            Ok(file) => Self { file, path: self.path },
+            Err(_) => self,
+        }
+    }
+
+    fn is_read_only(&self) -> bool {
+        let flags = rustix::fs::fcntl_getfl(&self.file);
+        flags.is_ok_and(|flags| (flags & OFlags::ACCMODE).is_empty())
+    }
+
+    /// The same memory, opened again.
+    fn reopened(&self, options: &OpenOptions) -> std::io::Result<File> {
+        options.open(Path::new("/proc/thread-self/fd").join(self.file.as_raw_fd().to_string()))
     }
 
     /// Maps all of it, shared and writable, with all pages present.
@@ -211,9 +240,8 @@ impl Vmo {
     /// # Errors
     /// The memory cannot be opened again, or not be locked.
     pub fn lock_live(&self) -> Result<LiveLock> {
-        let own = Path::new("/proc/thread-self/fd").join(self.file.as_raw_fd().to_string());
         // Without /proc the handle itself carries the mark, and whoever else has the handle.
-        let file = File::open(own).or_else(|_| self.file.try_clone());
+        let file = self.reopened(OpenOptions::new().read(true)).or_else(|_| self.file.try_clone());
         let file = file.map_err(|source| Error::io("cannot open a vmo again", source))?;
         sys::lock_description(&file).map_err(|source| Error::io("cannot lock a vmo", source))?;
         Ok(LiveLock { file, taken_by: std::process::id() })

@@ -158,3 +158,31 @@ fn an_idle_manager_is_not_woken() {
     });
     drop(emit);
 }
+
+/// What a program records can be changed through its own descriptor only.
+//= docs/ARCHITECTURE.md#invariants-mostly-absences
+#[test]
+fn the_manager_can_only_read_buffers() {
+    let sandbox = Sandbox::new();
+    let manager = sandbox.spawn("trace", &["manager"]);
+    wait_for("the manager", || sandbox.runtime_dir().join("provisioner").exists().then_some(()));
+    let mut emit = sandbox.spawn("emit", &["1", "1", "--wait"]);
+    let _ = emit.line();
+    assert!(sandbox.trace(["start", "-o", "t.fxt"]).status.success());
+    let process = format!("/proc/{}", manager.pid());
+    let is_buffer = |number: &String| {
+        let target = std::fs::read_link(format!("{process}/fd/{number}")).unwrap_or_default();
+        target.to_string_lossy().contains("/session-") && target.ends_with("provider-1")
+    };
+    let numbers = std::fs::read_dir(format!("{process}/fd")).expect("its descriptors");
+    let numbers =
+        numbers.map(|entry| entry.expect("a descriptor").file_name().to_string_lossy().into_owned());
+    let buffers: Vec<String> = numbers.filter(is_buffer).collect();
+    assert_eq!(buffers.len(), 1, "{buffers:?}");
+    let facts = std::fs::read_to_string(format!("{process}/fdinfo/{}", buffers[0])).expect("its flags");
+    let flags = facts.lines().find_map(|line| line.strip_prefix("flags:")).expect("flags").trim();
+    let flags = i32::from_str_radix(flags, 8).expect("an octal number");
+    assert_eq!(flags & 3, 0, "{facts}");
+    assert!(sandbox.trace(["stop"]).status.success());
+    emit.succeed();
+}

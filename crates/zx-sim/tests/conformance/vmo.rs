@@ -317,3 +317,23 @@ fn signals_do_not_keep_a_vmo_from_being_made() {
     assert_eq!(receive_number(&child.channel), DONE);
     child.finish();
 }
+
+#[test]
+fn nothing_is_written_through_a_read_only_handle() {
+    let directory = directory();
+    let vmo = Vmo::create_in(directory.path(), "vmo", 2 * 4096).unwrap();
+    vmo.write_at(0, b"before").unwrap();
+    let writable = vmo.duplicate().unwrap();
+    let vmo = vmo.into_read_only();
+    assert_eq!(vmo.path(), Some(directory.path().join("vmo").as_path()));
+    assert!(matches!(vmo.write_at(0, b"no"), Err(Error::Io { .. })), "written");
+    writable.write_at(4096, b"behind").unwrap();
+    let mut bytes = [0; 6];
+    assert_eq!(vmo.read_at(4096, &mut bytes).unwrap(), 6);
+    assert_eq!(&bytes, b"behind");
+    // Memory is given back all the same, also when the file has no name any more.
+    std::fs::remove_file(directory.path().join("vmo")).unwrap();
+    vmo.discard(4096..2 * 4096).unwrap();
+    vmo.read_at(4096, &mut bytes).unwrap();
+    assert_eq!(bytes, [0; 6]);
+}

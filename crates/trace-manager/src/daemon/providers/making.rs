@@ -95,10 +95,12 @@ impl Providers {
         self.note(&Entry::Provider(facts));
         let provider = self.providers.get_mut(&id).ok_or("it is gone")?;
         let (ours, theirs) = Fifo::create(PACKET_BYTES, FIFO_DEPTH).map_err(text)?;
+        let own = vmo.duplicate().map_err(text)?.into_read_only();
         let request = ProviderRequest::Initialize {
             config: ProviderConfig {
                 buffering_mode: mode,
-                buffer: vmo.duplicate().map_err(text)?.into_handle(),
+                // The provider's is the only one that anything is written through.
+                buffer: vmo.into_handle(),
                 fifo: theirs.into_handle(),
                 categories,
                 buffer_header_version: BUFFER_VERSION,
@@ -119,7 +121,7 @@ impl Providers {
             send(channel, request.encode(Txid::ONE_WAY));
         }
         provider.tracee = Some(Tracee {
-            vmo,
+            vmo: own,
             size,
             mode,
             fifo: Some(ours),
