@@ -12,5 +12,6 @@ mod kernel {
     mod namespaces;
     mod probes;
     mod profiles;
+    mod retaining;
     mod switches;
 }

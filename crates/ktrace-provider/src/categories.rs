@@ -20,6 +20,10 @@ pub const META: &str = "kernel:meta";
 pub const ATRACE: &str = "atrace";
 /// Texts in `trace_marker` that are none of Android's.
 pub const PROBE: &str = "kernel:probe";
+/// No events, but those that the kernel's buffer holds since a recording before.
+pub const RETAIN: &str = "kernel:retain";
+/// What all of the kernel's categories begin with, as an entry of a list.
+pub const EACH: &str = "kernel:*";
 /// A single trace point: `kernel:tp:system:event`.
 pub const POINT: &str = "kernel:tp:";
 
@@ -93,6 +97,8 @@ pub struct Wanted {
     pub markers: bool,
     /// Other texts in there.
     pub texts: bool,
+    /// What the buffer holds since a recording before.
+    pub retains: bool,
 }
 
 impl Wanted {
@@ -102,6 +108,8 @@ impl Wanted {
         let has_all = is_wanted(ALL);
         let has = |name: &str| is_wanted(name) || (has_all && name != ATRACE && !excludes(listed, name));
         let mut wanted = Self { markers: is_wanted(ATRACE), texts: has(PROBE), ..Self::default() };
+        // As in Fuchsia: a recording of everything begins with an empty buffer.
+        wanted.retains = !has_all && listed.iter().any(|entry| entry == RETAIN);
         for group in GROUPS.iter().filter(|group| has(group.name)) {
             wanted.points.extend(group.points.iter().map(|point| (group.name, *point)));
         }

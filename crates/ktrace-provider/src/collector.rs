@@ -35,6 +35,13 @@ pub struct Collector {
     looked: Instant,
 }
 
+/// What the kernel goes on recording into its buffer between two recordings.
+//= docs/kernel.md#retained-events
+pub struct Retained {
+    wanted: Wanted,
+    instance: Instance,
+}
+
 impl Collector {
     /// Begins to record what is wanted. Single events that the kernel does not have are told, and left out.
     ///
@@ -45,14 +52,22 @@ impl Collector {
         clock: &'static str,
         buffer_kilobytes: u64,
         wanted: &Wanted,
+        retained: Option<Retained>,
     ) -> Result<Self, Error> {
         let layout = tracefs.page_layout()?;
-        let mut instance = Instance::create(tracefs, clock, buffer_kilobytes)?;
+        // One that records something else is removed first: its name is needed.
+        let retained = retained.filter(|retained| wanted.retains && retained.wanted == *wanted);
+        let mut instance = match retained {
+            Some(retained) => retained.instance,
+            None => Instance::create(tracefs, clock, buffer_kilobytes)?,
+        };
         let texts = Texts { markers: wanted.markers, others: wanted.texts };
         let mut decoder = Decoder::new(EngineRecords::new(), texts);
         enable_wanted(tracefs, &mut instance, &mut decoder, wanted);
         let now = ticks::now();
-        let losses = instance.cpus().map(|cpu| (cpu, CpuLosses::default(), now)).collect();
+        // What was overwritten between two recordings is missing in neither.
+        let losses =
+            instance.cpus().map(|cpu| (cpu, instance.losses(cpu).unwrap_or_default(), now)).collect();
         instance.set_tracing(true)?;
         for cpu in instance.cpus() {
             decoder.kernel.cpu(cpu);
@@ -99,8 +114,8 @@ impl Collector {
         Ok(has_more)
     }
 
-    /// Ends the recording, and takes the rest.
-    pub fn finish(mut self) {
+    /// Ends the recording, and takes the rest. If what comes then is to be retained, the kernel goes on.
+    pub fn finish(mut self, retained: Option<Wanted>) -> Option<Retained> {
         let ended = self.instance.set_tracing(false);
         let mut rest = || -> Result<(), Error> {
             while self.drain()? {}
@@ -120,6 +135,8 @@ impl Collector {
         if self.merge.damaged() > 0 {
             tell(&format!("{} pages of the kernel could not be read to their end", self.merge.damaged()));
         }
+        let retained = Retained { wanted: retained?, instance: self.instance };
+        retained.instance.set_tracing(true).ok().map(|()| retained)
     }
 
     /// Adds to the ledger what the kernel has lost since the last look.

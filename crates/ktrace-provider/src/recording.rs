@@ -2,7 +2,7 @@
 //! figures.
 
 use crate::categories::Wanted;
-use crate::collector::Collector;
+use crate::collector::{Collector, Retained};
 use crate::cpu_counters::CpuCounters;
 use crate::figures::{self, Figures};
 use crate::own::{self, OwnThreads};
@@ -18,7 +18,7 @@ const INTERVAL: Duration = Duration::from_millis(10);
 
 /// Where events come from.
 enum Events {
-    Tracefs(Box<Collector>),
+    Tracefs(Box<Collector>, Box<Wanted>),
     OwnThreads(Box<OwnThreads>),
 }
 
@@ -38,8 +38,9 @@ impl Recording {
         options: &Options,
         is_wanted: impl Fn(&str) -> bool,
         listed: &[String],
+        retained: Option<Retained>,
     ) -> Option<Self> {
-        let events = start_events(tracefs, options, &Wanted::new(&is_wanted, listed));
+        let events = start_events(tracefs, options, Wanted::new(&is_wanted, listed), retained);
         let wanted = figures::Wanted::new(&is_wanted);
         let figures =
             (!wanted.is_nothing()).then(|| Box::new(Figures::start(wanted, options.sample_interval)));
@@ -75,7 +76,7 @@ impl Recording {
             profiler.drain();
         }
         let has_more = match &mut self.events {
-            Some(Events::Tracefs(collector)) => collector.drain(),
+            Some(Events::Tracefs(collector, _)) => collector.drain(),
             Some(Events::OwnThreads(threads)) => {
                 threads.drain();
                 Ok(false)
@@ -92,14 +93,14 @@ impl Recording {
             }
             Err(error) => {
                 tell(&error.to_string());
-                self.finish_events();
+                drop(self.finish_events());
             }
         }
     }
 
-    /// Ends it, and takes the rest.
-    pub fn finish(mut self) {
-        self.finish_events();
+    /// Ends it, and takes the rest. What the kernel goes on recording is for the next one.
+    pub fn finish(mut self) -> Option<Retained> {
+        let retained = self.finish_events();
         if let Some(figures) = self.figures.take() {
             figures.finish();
         }
@@ -109,25 +110,45 @@ impl Recording {
         if let Some(profiler) = self.profiler.take() {
             profiler.finish();
         }
+        retained
     }
 
-    fn finish_events(&mut self) {
-        match self.events.take() {
-            Some(Events::Tracefs(collector)) => collector.finish(),
-            Some(Events::OwnThreads(threads)) => threads.finish(),
-            None => {}
+    fn finish_events(&mut self) -> Option<Retained> {
+        match self.events.take()? {
+            Events::Tracefs(collector, wanted) => {
+                collector.finish(Some(*wanted).filter(|wanted| wanted.retains))
+            }
+            Events::OwnThreads(threads) => {
+                threads.finish();
+                None
+            }
         }
     }
 }
 
-fn start_events(tracefs: &Result<Tracefs, Error>, options: &Options, wanted: &Wanted) -> Option<Events> {
+fn start_events(
+    tracefs: &Result<Tracefs, Error>,
+    options: &Options,
+    mut wanted: Wanted,
+    retained: Option<Retained>,
+) -> Option<Events> {
     if wanted.is_nothing() {
         return None;
     }
+    if wanted.retains && (options.is_on_demand || !wanted.probes.is_empty()) {
+        tell(match options.is_on_demand {
+            true => {
+                "kernel:retain: nothing is retained: this provider ends with the recording; run trace ktrace"
+            }
+            false => "kernel:retain: nothing is retained: probes are removed with their recording",
+        });
+        wanted.retains = false;
+    }
     let started = match tracefs {
         Ok(tracefs) => clock().and_then(|clock| {
-            let collector = Collector::start(tracefs, clock, options.buffer_kilobytes, wanted);
-            collector.map(|collector| Events::Tracefs(Box::new(collector))).map_err(|error| error.to_string())
+            let collector = Collector::start(tracefs, clock, options.buffer_kilobytes, &wanted, retained);
+            let collector = collector.map_err(|error| error.to_string())?;
+            Ok(Events::Tracefs(Box::new(collector), Box::new(wanted)))
         }),
         Err(error) if wanted.has_switches() && own::is_permitted() => {
             tell(&format!("{error}; without it only context switches of this user's programs are recorded"));

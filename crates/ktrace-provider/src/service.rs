@@ -1,6 +1,7 @@
 //! The process: registers, waits for recordings, and looks after one at a time.
 
-use crate::categories::{ALL, GROUPS};
+use crate::categories::{ALL, EACH, GROUPS, RETAIN};
+use crate::collector::Retained;
 use crate::profiler::Sampling;
 use crate::recording::Recording;
 use crate::tracefs::{Error, Tracefs};
@@ -131,7 +132,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
                 let _ = quit.send(());
             }
         });
-        let service = Service { tracefs, options: options.clone(), recording: None };
+        let service = Service { tracefs, options: options.clone(), recording: None, retained: None };
         let stop = Sender::clone(&over);
         let (finish, finished) = unbounded::<()>();
         let collecting = std::thread::Builder::new().name("ktrace".to_owned());
@@ -150,13 +151,18 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 }
 
 fn describe() -> Vec<(String, String)> {
-    let all = (ALL.to_owned(), "All of the kernel's categories".to_owned());
+    let special = [
+        (ALL, "All of the kernel's categories but atrace"),
+        (EACH, "The same"),
+        (RETAIN, "What the kernel's buffer holds since the recording before"),
+    ];
+    let special = special.map(|(name, description)| (name.to_owned(), description.to_owned()));
     let groups = GROUPS.iter().map(|group| (group.name.to_owned(), group.description.to_owned()));
     let figures = figures::CATEGORIES.map(|(name, description)| (name.to_owned(), description.to_owned()));
     let counters =
         cpu_counters::KINDS.iter().map(|kind| (kind.category.to_owned(), kind.description.to_owned()));
     let profile = (profiler::CATEGORY.to_owned(), "Samples of where threads are, with --profile".to_owned());
-    std::iter::once(all).chain(groups).chain(figures).chain(counters).chain([profile]).collect()
+    special.into_iter().chain(groups).chain(figures).chain(counters).chain([profile]).collect()
 }
 
 struct Service {
@@ -164,6 +170,8 @@ struct Service {
     tracefs: Result<Tracefs, Error>,
     options: Options,
     recording: Option<Recording>,
+    /// What the kernel records until the next recording.
+    retained: Option<Retained>,
 }
 
 impl Service {
@@ -208,7 +216,8 @@ impl Service {
         self.stop_collecting();
         let listed = trace_provider::config().map(|config| config.categories).unwrap_or_default();
         let is_wanted = |name: &str| raw::is_category_wanted(name.as_bytes());
-        self.recording = Recording::start(&self.tracefs, &self.options, is_wanted, &listed);
+        let retained = self.retained.take();
+        self.recording = Recording::start(&self.tracefs, &self.options, is_wanted, &listed, retained);
         match self.recording {
             Some(_) => IS_PENDING.store(false, Ordering::SeqCst),
             None => let_go(),
@@ -217,7 +226,7 @@ impl Service {
 
     fn stop_collecting(&mut self) {
         if let Some(recording) = self.recording.take() {
-            recording.finish();
+            self.retained = recording.finish();
         }
     }
 
