@@ -365,36 +365,19 @@ impl Destination {
             };
             conversion = convert::transform(archive.path(), Job::new(format, compression), &mut output)?;
         }
-        let mut finished = match place {
+        let (place, path) = match place {
             Place::File(file) => {
                 let path = file.finish()?;
-                let bytes = std::fs::metadata(&path).ok().map(|metadata| metadata.len());
-                let place = path.display().to_string();
-                let archive = Some(Archive::Result(path.clone()));
-                Finished { place, is_unchanged: false, path: Some(path), bytes, format, conversion, archive }
+                (path.display().to_string(), Some(path))
             }
-            Place::Stdout => {
-                let place = "stdout".to_owned();
-                Finished {
-                    place,
-                    is_unchanged: false,
-                    path: None,
-                    bytes: None,
-                    format,
-                    conversion,
-                    archive: None,
-                }
-            }
-            Place::Connection(_, place) => Finished {
-                place,
-                is_unchanged: false,
-                path: None,
-                bytes: None,
-                format,
-                conversion,
-                archive: None,
-            },
+            Place::Stdout => ("stdout".to_owned(), None),
+            Place::Connection(_, place) => (place, None),
         };
+        let bytes = path.as_ref().and_then(|path| std::fs::metadata(path).ok());
+        let bytes = bytes.map(|metadata| metadata.len());
+        let result = path.clone().map(Archive::Result);
+        let mut finished =
+            Finished { place, is_unchanged: false, path, bytes, format, conversion, archive: result };
         if let Some(mut archive) = archive {
             archive.remove_when_dropped();
             finished.archive = Some(Archive::Temporary(archive));
