@@ -408,7 +408,8 @@ impl Daemon {
             }
             TaskRequest::Status => {
                 let progress = self.providers.progress(self.rate);
-                let ended = self.core.ended();
+                let mut ended = self.core.ended();
+                self.providers.ends.name_now(&mut ended, Instant::now());
                 self.with_tasks(|tasks, wanted| tasks.status(asker, owner, progress, ended, wanted));
             }
         }

@@ -41,7 +41,7 @@ fn events_between_two_recordings_are_retained_if_both_ask_for_it() {
     assert_eq!(texts(&sandbox, "kernel:retain,kernel:probe,kernel:oom"), Vec::<String>::new());
     mark("again");
     assert_eq!(texts(&sandbox, "kernel:probe"), Vec::<String>::new());
-    mark("for nobody");
+    mark("unread");
     assert_eq!(texts(&sandbox, "kernel:retain,kernel:probe"), Vec::<String>::new());
 }
 

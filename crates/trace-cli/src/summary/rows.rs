@@ -35,7 +35,7 @@ pub(super) fn groups(providers: &[ProviderStats]) -> Vec<Group<'_>> {
     groups
 }
 
-/// Who a row is about.
+/// The programs of a row, in a warning.
 pub(super) fn label(group: &[&ProviderStats]) -> String {
     match group {
         [provider] => format!("{} (pid {})", Shown(&provider.name), provider.pid),

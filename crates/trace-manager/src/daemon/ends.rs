@@ -95,6 +95,20 @@ impl Ends {
         }
     }
 
+    /// Names the ends of all of these, as far as they are known now.
+    pub fn name_now(&mut self, all: &mut [ProviderStats], now: Instant) {
+        self.ends.values_mut().for_each(|end| end.look(now));
+        for stats in all {
+            match self.ends.get(&ProviderId(stats.id)) {
+                // Its provider was closed while it lived.
+                Some(End::Unknown { process, .. }) if stats.disposition == "left" && process.is_dead() => {
+                    stats.disposition = "ended".to_owned();
+                }
+                _ => self.name(stats),
+            }
+        }
+    }
+
     /// When to look again.
     pub fn next_deadline(&self) -> Option<Instant> {
         let untils = self.ends.values().filter_map(|end| match end {
@@ -132,12 +146,19 @@ mod tests {
         ends.hold(CLIENT, result("left"));
         let now = Instant::now();
         assert_eq!(ends.look(now), None, "it lives");
+        let named = |ends: &mut Ends| {
+            let mut stats = result("left").provider_stats;
+            ends.name_now(&mut stats, now);
+            stats.remove(0).disposition
+        };
+        assert_eq!(named(&mut ends), "left");
         drop(child.stdin.take());
         let begin = Instant::now();
         while !process.is_dead() {
             assert!(begin.elapsed() < Duration::from_secs(60));
         }
         assert_eq!(ends.look(now), None, "it is not reaped");
+        assert_eq!(named(&mut ends), "ended");
         child.wait().unwrap();
         if process.exit_status().is_none() {
             // An older kernel.
@@ -145,6 +166,7 @@ mod tests {
             return;
         }
         assert_eq!(ends.look(now), Some((CLIENT, result("exit status 3"))));
+        assert_eq!(named(&mut ends), "exit status 3");
         // What is known already is not less.
         ends.hold(CLIENT, result("stopped"));
         assert_eq!(ends.look(now), Some((CLIENT, result("stopped"))));
