@@ -38,7 +38,7 @@ mod symbols;
 mod testing;
 pub mod tracefs;
 
-pub use service::{Failure, NAME, Options, READY, run};
+pub use service::{Failure, NAME, Options, READY, category_names, run};
 
 /// Category of trace points that are wanted by their own name.
 pub const POINT_CATEGORY: &str = "kernel:tp";

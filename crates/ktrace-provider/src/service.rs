@@ -150,6 +150,11 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Names of the categories that there are on every machine.
+pub fn category_names() -> impl Iterator<Item = String> {
+    describe().into_iter().map(|(name, _)| name)
+}
+
 fn describe() -> Vec<(String, String)> {
     let special = [
         (ALL, "All of the kernel's categories but atrace"),

@@ -258,9 +258,10 @@ pub struct Snapshot {
     /// Save only the last part of this length, such as 10s
     #[arg(long, value_name = "TIME")]
     pub last: Option<Span>,
-    /// Write the trace to this file; its name selects the format, as with record
-    #[arg(long, short = 'o', value_name = "FILE", default_value = "snapshot.fxt")]
-    pub output_file: PathBuf,
+    /// Write the trace to this file; its name selects the format, as with record (default: snapshot.fxt, or
+    /// snapshot-1.fxt and so on if that exists)
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub output_file: Option<PathBuf>,
 }
 
 /// Options of commands that list something.

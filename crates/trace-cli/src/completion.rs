@@ -26,8 +26,43 @@ pub fn answer() {
     CompleteEnv::with_factory(Cli::command).var(VARIABLE).complete();
 }
 
+/// Bash splits words at colons and equals signs, which categories and options have: the script puts them
+/// together again, and takes away what stands before the last of them from the answers.
+const BASH: &str = r#"_trace_complete_NAME() {
+    local line=$COMP_LINE words=() current=0 i rest
+    for i in "${!COMP_WORDS[@]}"; do
+        rest=${line#"${line%%[![:blank:]]*}"}
+        if [[ $i == 0 || $rest != "$line" || -z $line ]]; then
+            words+=("${COMP_WORDS[i]}")
+        else
+            words[${#words[@]}-1]+=${COMP_WORDS[i]}
+        fi
+        line=${rest#"${COMP_WORDS[i]}"}
+        if [[ $i == "$COMP_CWORD" ]]; then
+            current=$((${#words[@]} - 1))
+            break
+        fi
+    done
+    local word=${words[current]} IFS=$'\013'
+    COMPREPLY=($(_CLAP_IFS="$IFS" _CLAP_COMPLETE_INDEX=$current VARIABLE=bash "NAME" -- "${words[@]}"))
+    local before=${word%"${word##*[:=]}"}
+    if [[ -n $before ]]; then
+        COMPREPLY=("${COMPREPLY[@]#"$before"}")
+    elif [[ ${#COMPREPLY[@]} -gt 0 && -e ${COMPREPLY[0]} ]]; then
+        compopt -o filenames 2> /dev/null
+    fi
+    if [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} =~ [=/:]$ ]]; then
+        compopt -o nospace 2> /dev/null
+    fi
+}
+complete -o bashdefault -F _trace_complete_NAME NAME
+"#;
+
 /// The script of a shell, for a command of this name.
 pub fn script(shell: &str, name: &str) -> io::Result<Vec<u8>> {
+    if shell == "bash" {
+        return Ok(BASH.replace("VARIABLE", VARIABLE).replace("NAME", name).into_bytes());
+    }
     let mut script = Vec::new();
     match Shells::builtins().completer(shell) {
         Some(completer) => completer.write_registration(VARIABLE, name, name, name, &mut script)?,

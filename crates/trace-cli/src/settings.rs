@@ -9,6 +9,7 @@ use crate::args::record::Recording;
 use crate::exit::Failure;
 use crate::stdio::say;
 use categories::Groups;
+use clap::Args;
 use spec_file::SpecFile;
 use std::path::{Path, PathBuf};
 
@@ -76,8 +77,18 @@ fn read(path: &Path, groups: &mut Groups) -> Result<Recording, Failure> {
         failed(place::describe(&text, error.span().map(|span| span.start), error.message()))
     };
     let mut recording: Recording = toml::from_str(&text).map_err(position)?;
-    groups.add(std::mem::take(&mut recording.category_groups)).map_err(failed)?;
+    let found = std::mem::take(&mut recording.category_groups);
+    if let Some(option) = found.keys().find(|name| is_option(name)) {
+        return Err(failed(format!("{option} is an option: it has to stand above [category-groups]")));
+    }
+    groups.add(found).map_err(failed)?;
     Ok(recording)
+}
+
+/// Whether `record` has an option of this name, which is likely to stand below a table by mistake.
+fn is_option(name: &str) -> bool {
+    let options = Recording::augment_args(clap::Command::new("record"));
+    options.get_arguments().any(|argument| argument.get_long() == Some(name))
 }
 
 /// Options that cannot be meant together.
@@ -156,6 +167,8 @@ mod tests {
         assert!(failure("buffer-size = '4kB'").contains("line 1, column 15: expected a size from 1"));
         assert!(failure("duration = ").starts_with("FILE: line 1, column"));
         assert!(failure("[category-groups]\nx = 5").starts_with("FILE: line 2, column 5: invalid type"));
+        let below = failure("[category-groups]\nmine = ['a']\ntrigger = ['stall:stop']\n");
+        assert_eq!(below, "FILE: trigger is an option: it has to stand above [category-groups]");
         let behind = failure("[category-groups]\nx = ['#a']\n");
         assert_eq!(behind, "FILE: category-groups: x: \"#a\" is no category");
         let near = failure("cooldown = '1s'\n\nbufering_mode = 'oneshot'\n[category-groups]\nx = ['a']\n");

@@ -1,7 +1,6 @@
 //! `trace snapshot`: what is in the buffers of the running recording, which goes on.
 
 use crate::args::Snapshot;
-use crate::args::record::Recording;
 use crate::connection::{Connection, system};
 use crate::exit::Failure;
 use crate::record::destination::Destination;
@@ -23,8 +22,7 @@ const CHUNK_BYTES: usize = 256 << 10;
 
 /// Saves a snapshot, perhaps only its end, and says which time it covers.
 pub fn run(options: &Snapshot) -> Result<(), Failure> {
-    let recording = Recording { output_file: Some(options.output_file.clone()), ..Recording::default() };
-    let mut destination = Destination::create(&recording)?;
+    let mut destination = Destination::create(options.output_file.clone(), "snapshot")?;
     let mut connection = Connection::find()?
         .ok_or_else(|| Failure::new("nothing is being recorded: no trace manager runs"))?;
     let mut whole = tempfile::tempfile()
@@ -45,13 +43,16 @@ pub fn run(options: &Snapshot) -> Result<(), Failure> {
         flushed.map_err(|error| Failure::new(format!("cannot write the snapshot: {error}")))?;
         coverage
     };
-    let finished = destination.finish()?;
+    let is_providers = |coverage: &&Coverage| stats.iter().any(|stats| stats.id == coverage.provider.0);
+    let events: u64 = coverage.iter().filter(is_providers).map(|coverage| coverage.events).sum();
+    let finished = if events > 0 { destination.finish()? } else { destination.finish_without_events()? };
     for line in describe(&stats, &coverage) {
         say!("{line}");
     }
-    let is_providers = |coverage: &&Coverage| stats.iter().any(|stats| stats.id == coverage.provider.0);
-    let events: u64 = coverage.iter().filter(is_providers).map(|coverage| coverage.events).sum();
-    say!("trace: {events} events in {}", finished.place);
+    match finished.is_unchanged {
+        true => say!("trace: {events} events; {} stays as it was", finished.place),
+        false => say!("trace: {events} events in {}", finished.place),
+    }
     Ok(())
 }
 

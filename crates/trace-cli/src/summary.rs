@@ -33,7 +33,7 @@ pub fn has_lost(provider: &ProviderStats) -> bool {
 
 /// A program that wanted to be recorded and could not be.
 pub fn is_untraced(provider: &ProviderStats) -> bool {
-    matches!(provider.disposition.as_str(), "not traced" | "refused")
+    matches!(provider.disposition.as_str(), "not traced" | "refused" | "did not start")
 }
 
 /// Programs that are named in a line.

@@ -115,7 +115,7 @@ fn create(named: Option<&Path>) -> Result<(File, PathBuf), Failure> {
             vec![path.to_owned()]
         }
         None => (0..MAX_DEFAULT_NAMES)
-            .map(|number| default_name(number, Format::Fxt, Compression::None))
+            .map(|number| default_name("trace", number, Format::Fxt, Compression::None))
             .collect(),
     };
     for name in &names {
@@ -157,9 +157,7 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
     // An unusable place is found out before the recording ends.
     let mut destination = None;
     if let Some(path) = &options.output_file {
-        let recording =
-            crate::args::record::Recording { output_file: Some(path.clone()), ..Default::default() };
-        destination = Some(Destination::create(&recording)?);
+        destination = Some(Destination::create(Some(path.clone()), "trace")?);
     }
     if let Some(remaining) = status.as_ref().and_then(|status| status.remaining_ns) {
         say!("trace: waiting for its end in {} s", seconds(remaining));

@@ -13,6 +13,8 @@ use trace_format::shown::Shown;
 use trace_protocol::KnownCategories;
 use trace_reader::{Item, Reader};
 
+/// Recorded by programs that register functions for it, which no call site announces.
+const MEMORY_DUMPS: &str = "memory_dump";
 /// At most so many changes make another name a near one, and one for so many characters.
 const NEAR: usize = 3;
 const CHARACTERS_OF_A_CHANGE: usize = 3;
@@ -29,7 +31,7 @@ impl Expected {
     pub fn new(requested: &[String]) -> Self {
         let is_of_programs = |entry: &&str| is_checked(entry) && !kernel::is_ours(unscoped(entry));
         let wanted = requested.iter().map(String::as_str).filter(is_of_programs);
-        Self { wanted: wanted.map(|entry| unscoped(entry).to_owned()).collect(), known: BTreeSet::new() }
+        Self { wanted: wanted.map(str::to_owned).collect(), known: BTreeSet::new() }
     }
 
     /// There is nothing to compare.
@@ -44,7 +46,7 @@ impl Expected {
 
     /// A warning for each category that no program knows, if programs announce any at all.
     pub fn warnings(&self) -> Vec<String> {
-        let unknown = self.wanted.iter().filter(|entry| !is_found(entry, &self.known));
+        let unknown = self.wanted.iter().filter(|entry| !is_found(unscoped(entry), &self.known));
         let unknown = unknown.filter(|_| !self.known.is_empty());
         unknown
             .map(|entry| {
@@ -75,7 +77,7 @@ pub fn categories(requested: &[String], expected: &Expected, archive: Option<&Pa
     }
     let found = archive.map(found).transpose()?.unwrap_or_default();
     let names: BTreeSet<String> = found.iter().chain(&expected.known).cloned().collect();
-    for entry in wanted.iter().map(|entry| unscoped(entry)).filter(|entry| !is_found(entry, &found)) {
+    for entry in wanted.iter().filter(|entry| !is_found(unscoped(entry), &found)) {
         let hint = hint(entry, &names);
         let entry = Shown(entry);
         say!("trace: warning: category {entry} was asked for, and nothing of it was recorded{hint}");
@@ -88,7 +90,8 @@ pub fn categories(requested: &[String], expected: &Expected, archive: Option<&Pa
 fn is_checked(entry: &str) -> bool {
     !entry.starts_with('-')
         && !unscoped(entry).starts_with('#')
-        && !["kernel:meta", "kernel:sched", figures::MEMORY_ALIAS, "*"].contains(&unscoped(entry))
+        && !["kernel:meta", "kernel:sched", categories::RETAIN, figures::MEMORY_ALIAS, MEMORY_DUMPS, "*"]
+            .contains(&unscoped(entry))
         && !is_single(unscoped(entry))
 }
 
@@ -119,12 +122,22 @@ fn is_below(category: &str, entry: &str) -> bool {
 
 /// What may have been meant, as the end of a sentence.
 fn hint(entry: &str, names: &BTreeSet<String>) -> String {
-    nearest(entry, names).map_or_else(String::new, |near| format!("; did you mean {}?", Shown(near)))
+    let (program, category) = scope(entry);
+    let fixed = ktrace_provider::category_names();
+    let names: BTreeSet<String> = names.iter().cloned().chain(fixed).collect();
+    match nearest(category, &names) {
+        Some(near) => {
+            let program = program.map_or_else(String::new, |program| format!("{program}/"));
+            format!("; did you mean {}?", Shown(&format!("{program}{near}")))
+        }
+        None => String::new(),
+    }
 }
 
 fn nearest<'a>(entry: &str, found: &'a BTreeSet<String>) -> Option<&'a str> {
     let entry = entry.trim_end_matches('*');
-    let distance = |category: &&String| strsim::damerau_levenshtein(entry, category);
+    let plain = entry.to_lowercase();
+    let distance = |category: &&String| strsim::damerau_levenshtein(&plain, &category.to_lowercase());
     let near = found.iter().filter(|name| *name != entry).min_by_key(distance)?;
     (distance(&near) <= NEAR.min(entry.chars().count() / CHARACTERS_OF_A_CHANGE)).then_some(near)
 }
@@ -175,6 +188,9 @@ mod tests {
         assert_eq!(nearest("something", &found), None);
         let found: BTreeSet<String> = ["trace", "render"].map(str::to_owned).into();
         assert_eq!((nearest("frame", &found), nearest("rendr", &found)), (None, Some("render")));
+        assert_eq!(nearest("Render", &found), Some("render"));
+        assert_eq!(hint("kernle:sched", &found), "; did you mean kernel:sched?");
+        assert_eq!(hint("one/rendr", &found), "; did you mean one/render?");
         for entry in
             ["-app", "#default", "one/#default", "kernel:sched", "*", "kernel:tp:a:b", "kernel:uprobe:/a:1"]
         {

@@ -31,7 +31,7 @@ fn a_misspelt_category_is_reported_before_running_programs_are_recorded() {
         let said = recording.stderr_so_far();
         said.contains("press Ctrl-C").then_some(said)
     });
-    let other = "trace: warning: no running program knows the category othr; did you mean other?";
+    let other = "trace: warning: no running program knows the category one/othr; did you mean one/other?";
     let warnings: Vec<&str> = said.lines().filter(|line| line.contains("knows the category")).collect();
     assert_eq!(warnings, [UNKNOWN, other], "{said}");
     assert!(said.find(other) < said.find("press Ctrl-C"), "{said}");

@@ -50,20 +50,40 @@ fn categories_programs_and_traces_are_completed() {
     }
 }
 
-/// As bash does it.
+/// As bash does it, which splits words at colons and equals signs.
 //= docs/install.md#completion
 #[test]
 fn the_script_works_in_bash() {
     let sandbox = Sandbox::new();
     let script = sandbox.trace(["completions", "bash"]).stdout;
     fs::write(sandbox.file("completions"), script).expect("a file");
+    fs::write(sandbox.file("my file.fxt"), "").expect("a file");
     let directory = program("trace").parent().expect("a directory");
-    let line = "source ./completions && COMP_WORDS=(trace rec) COMP_CWORD=1 && \
-                _clap_complete_trace trace rec trace && echo \"${COMPREPLY[@]}\"";
-    let mut command = Command::new("bash");
-    command.current_dir(sandbox.work_dir()).env("TRACE_RUNTIME_DIR", sandbox.runtime_dir());
-    let path = format!("{}:{}", directory.display(), std::env::var("PATH").unwrap_or_default());
-    let output = command.env("PATH", path).args(["-c", line]).output().expect("bash runs");
-    let words = String::from_utf8(output.stdout).expect("text");
-    assert_eq!(words.split_whitespace().collect::<Vec<_>>(), ["record", "recover"], "{:?}", output.stderr);
+    for (line, words, expected) in [
+        ("trace rec", "trace rec", "record|recover"),
+        ("trace record --categories kernel:sc", "trace record --categories kernel : sc", "sched"),
+        ("trace record --categories kernel:", "trace record --categories kernel :", "meta|sched"),
+        ("trace record --categories app,-kernel:sc", "trace record --categories app,-kernel : sc", "sched"),
+        ("trace record --buffering-mode=c", "trace record --buffering-mode = c", "circular"),
+        ("trace dump my", "trace dump my", "my file.fxt"),
+    ] {
+        let command_line = format!(
+            "source ./completions && COMP_LINE='{line}' && COMP_WORDS=({words}) && \
+             COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)) && _trace_complete_trace && \
+             printf '%s|' \"${{COMPREPLY[@]}}\""
+        );
+        let mut command = Command::new("bash");
+        command.current_dir(sandbox.work_dir()).env("TRACE_RUNTIME_DIR", sandbox.runtime_dir());
+        let path = format!("{}:{}", directory.display(), std::env::var("PATH").unwrap_or_default());
+        let output = command.env("PATH", path).args(["-c", &command_line]).output().expect("bash runs");
+        let found = String::from_utf8(output.stdout).expect("text");
+        let found: BTreeSet<String> = found.trim_end_matches('|').split('|').map(str::to_owned).collect();
+        let expected: BTreeSet<String> = expected.split('|').map(str::to_owned).collect();
+        if line.ends_with(':') {
+            assert!(found.is_superset(&expected), "{line}: {found:?}");
+            assert!(!found.iter().any(|word| word.starts_with('-')), "{line}: {found:?}");
+        } else {
+            assert_eq!(found, expected, "{line}");
+        }
+    }
 }

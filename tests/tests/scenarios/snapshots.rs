@@ -312,3 +312,24 @@ fn the_last_of_an_ended_program_is_before_its_end() {
     }
     said(&sandbox.trace(["stop"]));
 }
+
+//= docs/recording.md#in-the-background
+#[test]
+fn a_snapshot_without_a_name_replaces_nothing_and_an_empty_one_no_good_one() {
+    let sandbox = Sandbox::new();
+    let snapshot = |arguments: &[&str]| said(&sandbox.trace([&["snapshot"], arguments].concat()));
+    assert!(sandbox.trace(["start", "--buffering-mode", "oneshot", "-o", "a.fxt"]).status.success());
+    sandbox.spawn_recorded("emit", &["1", "1"]).succeed();
+    assert!(snapshot(&[]).ends_with("trace: 14 events in snapshot.fxt\n"));
+    assert!(snapshot(&[]).ends_with("trace: 14 events in snapshot-1.fxt\n"));
+    assert!(sandbox.trace(["stop"]).status.success());
+    assert!(sandbox.trace(["start", "--buffering-mode", "oneshot", "-o", "b.fxt"]).status.success());
+    let kept = std::fs::read(sandbox.file("snapshot.fxt")).expect("the snapshot");
+    assert!(snapshot(&["-o", "snapshot.fxt"]).ends_with("trace: 0 events; snapshot.fxt stays as it was\n"));
+    assert_eq!(std::fs::read(sandbox.file("snapshot.fxt")).expect("the snapshot"), kept);
+    let refused = sandbox.trace(["snapshot", "-o", "s.txt"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let reason = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(reason.ends_with("end the name in .fxt, .json or .pftrace\n"), "{reason}");
+    assert!(sandbox.trace(["stop", "--abort"]).status.success());
+}

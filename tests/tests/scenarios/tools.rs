@@ -165,7 +165,7 @@ fn groups_completions_and_pages_come_from_one_place() {
     assert_eq!(groups["mine"][7], "h");
 
     for (shell, words) in
-        [("bash", "-F _clap_complete_trace trace"), ("zsh", "#compdef trace"), ("fish", "--command trace")]
+        [("bash", "-F _trace_complete_trace trace"), ("zsh", "#compdef trace"), ("fish", "--command trace")]
     {
         let script = text(&succeeds(&sandbox, &["completions", shell]).stdout);
         assert!(script.contains(words), "{shell}");

@@ -75,8 +75,8 @@ impl Archive {
     }
 }
 
-/// Format and compression that are asked for.
-fn wanted(recording: &Recording, path: &Path) -> Result<(Format, Compression), Failure> {
+/// Format and compression that are asked for; `has_format` if the command has that option.
+fn wanted(recording: &Recording, path: &Path, has_format: bool) -> Result<(Format, Compression), Failure> {
     let (named, compression) = of_name(path);
     let conflict = |text: &str| Err(Failure::usage(text.to_owned()));
     let binary = recording.binary.map(|binary| if binary { Format::Fxt } else { Format::Catapult });
@@ -89,8 +89,9 @@ fn wanted(recording: &Recording, path: &Path) -> Result<(Format, Compression), F
     let format = match (format, unknown_ending(path)) {
         (Some(format), _) => format,
         (None, Some(ending)) => {
+            let advice = if has_format { ", or add --format" } else { "" };
             return conflict(&format!(
-                "-o {}: {ending} is no format of traces; end the name in .fxt, .json or .pftrace, or add --format",
+                "-o {}: {ending} is no format of traces; end the name in .fxt, .json or .pftrace{advice}",
                 path.display()
             ));
         }
@@ -123,14 +124,14 @@ fn unknown_ending(path: &Path) -> Option<String> {
 
 /// What the file of a recording is called for which no name is given, the Nth of them.
 //= docs/recording.md#where-the-trace-goes
-pub fn default_name(number: u32, format: Format, compression: Compression) -> PathBuf {
+pub fn default_name(stem: &str, number: u32, format: Format, compression: Compression) -> PathBuf {
     let number = if number == 0 { String::new() } else { format!("-{number}") };
     let compression = match compression {
         Compression::None => "",
         Compression::Gzip => ".gz",
         Compression::Zstd => ".zst",
     };
-    PathBuf::from(format!("trace{number}.{}{compression}", format.suffix()))
+    PathBuf::from(format!("{stem}{number}.{}{compression}", format.suffix()))
 }
 
 /// Where an archive is written as it comes.
@@ -199,24 +200,29 @@ fn has_no_reader(pipe: &impl AsFd) -> bool {
 }
 
 impl Destination {
-    /// Makes sure that it can be written to before anything is recorded.
-    pub fn create(recording: &Recording) -> Result<Self, Failure> {
-        Self::create_with(recording, OutputFile::create, |path| TemporaryFile::beside(path, ".fxt"))
+    /// Makes sure that it can be written to, for commands that have no options but a file's name. Without one
+    /// the file is named after `stem`.
+    pub fn create(output_file: Option<PathBuf>, stem: &str) -> Result<Self, Failure> {
+        let recording = Recording { output_file, ..Recording::default() };
+        Self::create_with(&recording, (stem, false), OutputFile::create, |path| {
+            TemporaryFile::beside(path, ".fxt")
+        })
     }
 
     /// The same for a recording, whose archive shows under a name of its own until the output is complete.
     //= docs/recording.md#while-it-is-recorded
     pub fn create_partial(recording: &Recording) -> Result<Self, Failure> {
-        Self::create_with(recording, OutputFile::create_partial, TemporaryFile::partial_of)
+        Self::create_with(recording, ("trace", true), OutputFile::create_partial, TemporaryFile::partial_of)
     }
 
     fn create_with(
         recording: &Recording,
+        (stem, has_format): (&str, bool),
         output: fn(&Path) -> Result<OutputFile, Failure>,
         archive: fn(&Path) -> Result<TemporaryFile, Failure>,
     ) -> Result<Self, Failure> {
         let named = recording.output_file.as_deref();
-        let (format, compression) = wanted(recording, named.unwrap_or(Path::new("-")))?;
+        let (format, compression) = wanted(recording, named.unwrap_or(Path::new("-")), has_format)?;
         let names: Vec<PathBuf> = match named {
             // As Fuchsia's does.
             Some(path)
@@ -227,7 +233,9 @@ impl Destination {
                 vec![PathBuf::from(format!("{}.gz", path.display()))]
             }
             Some(path) => vec![path.to_owned()],
-            None => (0..MAX_DEFAULT_NAMES).map(|number| default_name(number, format, compression)).collect(),
+            None => {
+                (0..MAX_DEFAULT_NAMES).map(|number| default_name(stem, number, format, compression)).collect()
+            }
         };
         // Where no name is given, no file is replaced.
         let mut free =
@@ -402,7 +410,7 @@ mod tests {
         let of = |name: &str, change: &dyn Fn(&mut Recording)| {
             let mut recording = Recording::default();
             change(&mut recording);
-            wanted(&recording, Path::new(name)).map_err(|failure| failure.text)
+            wanted(&recording, Path::new(name), true).map_err(|failure| failure.text)
         };
         let nothing = |_: &mut Recording| {};
         assert_eq!(of("a.json.gz", &nothing), Ok((Format::Catapult, Compression::Gzip)));

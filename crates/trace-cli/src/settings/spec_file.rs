@@ -55,7 +55,8 @@ impl SpecFile {
     pub fn read(path: &Path) -> Result<Self, Failure> {
         let failed = |why: String| Failure::usage(format!("{}: {why}", path.display()));
         let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
-        let plain = place::without_comments(&text).map_err(failed)?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let plain = place::without_comments(text).map_err(failed)?;
         if plain.trim().is_empty() {
             return Err(failed("it is empty".to_owned()));
         }

@@ -29,6 +29,8 @@ const BROKE_PROTOCOL: &str = "broke the protocol";
 const ENDED_BEFORE_START: &str = "ended before its start";
 /// What is said of a provider whose application has gone on before it was known.
 const JOINED_LATE: &str = "it could not join in time: what it did before is not recorded";
+/// Disposition of a provider that was given up before it had started.
+const NOT_STARTED: &str = "did not start";
 /// Disposition of a provider that was not registered.
 const REFUSED: &str = "refused";
 const MEGABYTE: u64 = 1 << 20;
@@ -455,9 +457,15 @@ impl Session {
         self.timer = None;
         match timer {
             Timer::Start(_) => {
+                let wait = self.config.start_timeout_milliseconds;
                 for tracee in self.tracees.values().filter(|tracee| !tracee.is_past_start()) {
                     let text = format!("{}: has not started in time", tracee.label());
                     actions.push_back(Action::Log(text));
+                    if self.config.wants_untraced {
+                        let reason = format!("it has not started within {wait} ms, and joins when it does");
+                        let (name, pid) = (tracee.name.clone(), tracee.pid);
+                        actions.push_back(Action::Untraced(self.client, Untraced { name, pid, reason }));
+                    }
                 }
                 self.answer_start(actions);
                 self.enter(SessionState::Started, actions);
@@ -508,7 +516,7 @@ impl Session {
             tracee.is_late = true;
             if tracee.data == Data::InBuffer {
                 if !tracee.is_quiet && tracee.disposition != BROKE_PROTOCOL {
-                    tracee.disposition = disposition;
+                    tracee.disposition = if tracee.has_started { disposition } else { NOT_STARTED };
                 }
                 late.push((tracee.id, tracee.is_quiet));
             }

@@ -129,6 +129,26 @@ fn a_client_that_asks_for_it_gets_reports_of_single_providers() {
     assert_eq!(ends, [("old", "refused", "too old"), ("provider-1", "not traced", "no room")]);
 }
 
+//= docs/protocol.md#providers-that-cannot-be-recorded
+#[test]
+fn a_provider_that_does_not_start_in_time_is_reported_and_never_stops() {
+    let mut bench = Bench::new();
+    bench.register(A);
+    let config =
+        TraceConfig { wants_untraced: true, start_timeout_milliseconds: 300, ..TraceConfig::default() };
+    bench.event(Event::Initialize { client: CLIENT, pid: 77, uid: Uid::ROOT, config });
+    bench.start();
+    let reason = "it has not started within 300 ms, and joins when it does".to_owned();
+    let untraced = Untraced { name: "provider-1".to_owned(), pid: 1001, reason };
+    let actions = bench.pass(Duration::from_millis(300));
+    assert_eq!(actions[0], Action::Untraced(CLIENT, untraced));
+    bench.stop(true);
+    let actions = bench.pass(Duration::from_secs(5));
+    assert!(actions.contains(&Action::Transfer { provider: A, part: Part::Rest { is_quiet: false } }));
+    let actions = bench.transferred(A);
+    assert!(actions.contains(&stop_reply(vec![entry(A, "did not start")])), "{actions:?}");
+}
+
 #[test]
 fn a_refusal_before_the_start_is_still_reported_after_it() {
     let mut bench = Bench::initialized(&[A]);
