@@ -87,7 +87,11 @@ const WRITERS: [(&str, &[&str]); 8] = [
     ),
     ("trace convert --to csv a.fxt tables", &["tables/slices.csv", "tables/logs.csv"]),
     ("trace measure --spec-file spec.json --benchmark-results-file r.json a.fxt", &["r.json"]),
-    ("rm -f s.fxt && trace start -o s.fxt && trace snapshot -o c.fxt && trace stop", &["s.fxt", "c.fxt"]),
+    (
+        "rm -f s.fxt && trace start --buffering-mode oneshot -o s.fxt && emit 1 1 && trace snapshot -o c.fxt && \
+         trace stop",
+        &["s.fxt", "c.fxt"],
+    ),
     ("rm -f s.fxt && trace start -o s.fxt && trace stop -o t.json", &["t.json"]),
 ];
 
