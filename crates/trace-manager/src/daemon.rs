@@ -140,7 +140,7 @@ pub fn run(options: Options) -> Result<(), Error> {
 enum End {
     /// A signal came.
     Signal,
-    /// Nobody has needed it for a while.
+    /// There was no client and no recording for a while.
     Unneeded,
 }
 
