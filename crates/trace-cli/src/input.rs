@@ -112,7 +112,7 @@ pub fn problem(error: &(dyn Error + 'static)) -> String {
         }
         next = error.source();
     }
-    trace_manager::problem(error)
+    trace_archive::problem(error)
 }
 
 fn import_problem(import: &ImportError) -> String {
@@ -122,8 +122,8 @@ fn import_problem(import: &ImportError) -> String {
     };
     // It has the place.
     match inner.and_then(|inner| inner.downcast_ref::<ReadError>()) {
-        Some(read) => trace_manager::problem(read),
-        None => trace_manager::problem(import),
+        Some(read) => trace_archive::problem(read),
+        None => trace_archive::problem(import),
     }
 }
 

@@ -11,9 +11,9 @@ use indicatif::HumanBytes;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
+use trace_archive::problem;
+use trace_archive::recovery::{ClientFile, Error, Leftover, Piece, Recovered, Session, session_directories};
 use trace_format::shown::Shown;
-use trace_manager::problem;
-use trace_manager::recovery::{ClientFile, Error, Leftover, Piece, Recovered, Session, session_directories};
 use trace_protocol::controller::ProviderStats;
 use trace_reader::Disorder;
 use trace_reader::check::{Limits, check};
@@ -53,7 +53,7 @@ pub fn waiting() -> Vec<Session> {
 /// All sessions in the places where there may be some, or below the one that was named.
 fn sessions(options: &Recover) -> Vec<Session> {
     match &options.directory {
-        Some(directory) => match Session::look(directory) {
+        Some(directory) => match Session::read(directory) {
             Ok(session) => vec![session],
             Err(_) => sessions_of(directory),
         },
@@ -63,7 +63,7 @@ fn sessions(options: &Recover) -> Vec<Session> {
 
 fn sessions_of(runtime: &Path) -> Vec<Session> {
     let directories = session_directories(runtime).unwrap_or_default();
-    directories.iter().filter_map(|directory| Session::look(directory).ok()).collect()
+    directories.iter().filter_map(|directory| Session::read(directory).ok()).collect()
 }
 
 fn looked(options: &Recover) -> String {
@@ -322,7 +322,7 @@ fn table(sessions: &[Session]) -> String {
 }
 
 fn delete(options: &Recover) -> Result<(), Failure> {
-    let is_named = options.directory.as_ref().is_some_and(|directory| Session::look(directory).is_ok());
+    let is_named = options.directory.as_ref().is_some_and(|directory| Session::read(directory).is_ok());
     let limit = Duration::from_secs(u64::from(options.older_than) * 24 * 60 * 60);
     let mut deleted = 0;
     for session in sessions(options) {

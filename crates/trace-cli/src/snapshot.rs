@@ -9,8 +9,8 @@ use std::error::Error as StdError;
 use std::fs::File;
 use std::io::{Seek, Write};
 use std::time::Duration;
+use trace_archive::problem;
 use trace_format::shown::Shown;
-use trace_manager::problem;
 use trace_protocol::controller::{
     ProviderStats, ProvisionerRequest, ProvisionerResponse, SnapshotError, StopResult,
 };

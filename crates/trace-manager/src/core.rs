@@ -12,6 +12,7 @@ mod tracee;
 use session::Session;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
+pub use trace_archive::transfer::Part;
 use trace_format::units::ProviderId;
 use trace_protocol::controller::{
     Alert, FlushError, ProviderInfo, ProviderStats, SessionState, SnapshotError, StartError, StartOptions,
@@ -177,23 +178,6 @@ pub enum Event {
     OutputFailed {
         /// Why, for people.
         reason: String,
-    },
-}
-
-/// What of a provider's buffer is to be copied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// A half that it has handed over while it streams.
-    Half {
-        /// The half's number.
-        wrapped_count: u32,
-        /// Bytes of durable data that it may refer to.
-        durable_data_end: u64,
-    },
-    /// Everything that was not copied before.
-    Rest {
-        /// Nobody writes into the buffer any more.
-        is_quiet: bool,
     },
 }
 

@@ -15,7 +15,6 @@ mod snapshot;
 mod task;
 mod wire;
 
-use crate::archive::transfer::{self, Transfer};
 use crate::core::{Action, ClientId, Core, Event, Part, Uid};
 use announcement::Announcement;
 use clients::Clients;
@@ -32,6 +31,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use task::{Asker, Tasks, Wanted};
+use trace_archive::transfer::{self, Transfer};
 use trace_format::units::{ProviderId, TicksPerSecond};
 use trace_protocol::controller::{ProviderStats, SessionResponse, SessionState, TaskRequest};
 use zx_sim::ticks::Clock;

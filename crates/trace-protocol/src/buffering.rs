@@ -2,12 +2,13 @@
 
 use crate::strict_enum::strict_enum;
 use std::fmt;
+use trace_format::buffer::BufferMode;
 
 strict_enum! {
     /// How a provider's buffer is used when it fills up.
     ///
     /// These are the numbers of the protocol, which count from 1. The header of the shared buffer counts the
-    /// same modes from 0; the two encodings are two types and are converted by name.
+    /// same modes from 0 ([`BufferMode`]); the two encodings are two types, converted with `From`.
     BufferingMode {
         /// Writing ends when the buffer is full.
         Oneshot = 1,
@@ -27,6 +28,26 @@ strict_enum! {
         ClearNondurable = 2,
         /// Go on behind what is there.
         Retain = 3,
+    }
+}
+
+impl From<BufferingMode> for BufferMode {
+    fn from(mode: BufferingMode) -> Self {
+        match mode {
+            BufferingMode::Oneshot => Self::Oneshot,
+            BufferingMode::Circular => Self::Circular,
+            BufferingMode::Streaming => Self::Streaming,
+        }
+    }
+}
+
+impl From<BufferMode> for BufferingMode {
+    fn from(mode: BufferMode) -> Self {
+        match mode {
+            BufferMode::Oneshot => Self::Oneshot,
+            BufferMode::Circular => Self::Circular,
+            BufferMode::Streaming => Self::Streaming,
+        }
     }
 }
 

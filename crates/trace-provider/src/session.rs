@@ -13,7 +13,7 @@ use trace_engine::{
 use trace_format::mutants;
 use trace_protocol::fifo::{FIFO_DEPTH, FIFO_VERSION, PACKET_BYTES};
 use trace_protocol::provider::ProviderConfig;
-use trace_protocol::{BufferDisposition, BufferingMode, FifoRequest};
+use trace_protocol::{BufferDisposition, FifoRequest};
 use zx_sim::{Fifo, Handle, LiveLock, PidNamespace, Signals, ThreadNumbers, Vmo};
 
 /// How long a stop waits for threads that are inside an event.
@@ -69,11 +69,7 @@ impl Session {
             let source = zx_sim::ticks::source().name();
             return Err(format!("the manager's clock is {}, this program's is {source}", config.tick_source));
         }
-        let mode = match config.buffering_mode {
-            BufferingMode::Oneshot => BufferMode::Oneshot,
-            BufferingMode::Circular => BufferMode::Circular,
-            BufferingMode::Streaming => BufferMode::Streaming,
-        };
+        let mode = BufferMode::from(config.buffering_mode);
         let fifo =
             Fifo::from_handle(config.fifo, PACKET_BYTES, FIFO_DEPTH).map_err(|error| error.to_string())?;
         let mapped = |error| format!("cannot map the buffer: {error}");

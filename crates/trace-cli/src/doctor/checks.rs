@@ -7,7 +7,7 @@ use indicatif::HumanBytes;
 use ktrace_provider::tracefs::Tracefs;
 use rustix::process::{Resource, getrlimit};
 use std::path::{Path, PathBuf};
-use trace_manager::recovery::Session;
+use trace_archive::recovery::Session;
 use zx_sim::{ProcessFd, RuntimeDir, Vmo};
 
 /// Descriptors that a manager of a hundred programs needs.

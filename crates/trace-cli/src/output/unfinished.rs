@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use trace_manager::confirm::name_of;
+use trace_archive::confirm::name_of;
 
 /// In the order in which they were made: a directory before what is in it.
 static ALL: Mutex<Vec<Arc<Entry>>> = Mutex::new(Vec::new());

@@ -16,8 +16,8 @@ use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use trace_archive::confirm::check_file;
 use trace_convert::Summary;
-use trace_manager::confirm::check_file;
 use trace_protocol::controller::ArchiveFile;
 use trace_protocol::limits::MAX_PATH_BYTES;
 

@@ -16,8 +16,8 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use trace_archive::confirm::Confirmer;
 use trace_format::shown::Shown;
-use trace_manager::confirm::Confirmer;
 use trace_protocol::controller::{ProviderStats, SessionRequest, SessionResponse, TraceConfig, Untraced};
 use zx_sim::{Error, Event, ProcessFd, Signals, Socket, WaitSet};
 

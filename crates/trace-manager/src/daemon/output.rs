@@ -6,9 +6,9 @@
 //! What the socket has taken may be lost with the client. One that confirms sends back how many bytes of the
 //! archive it has written, and only these count.
 
-use crate::archive::{self, facts};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
+use trace_archive::{framing, session_info};
 use trace_format::mutants;
 use trace_format::units::{ProviderId, TicksPerSecond};
 use trace_protocol::controller::TraceConfig;
@@ -80,16 +80,16 @@ impl Output {
     /// Queues what the archive begins with.
     pub fn begin(&mut self, config: &TraceConfig, rate: TicksPerSecond) {
         if self.has_metadata {
-            facts::begin(config, rate, &mut self.queue);
+            session_info::begin(config, rate, &mut self.queue);
         } else {
-            archive::magic(&mut self.queue);
+            framing::magic(&mut self.queue);
         }
     }
 
     /// Queues what the archive ends with; nothing comes after.
     pub fn end(&mut self) {
         if self.has_metadata {
-            facts::end(&mut self.queue);
+            session_info::end(&mut self.queue);
         }
         self.is_ended = true;
         self.begin_to_end();

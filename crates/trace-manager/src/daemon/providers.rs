@@ -10,17 +10,17 @@ use super::log::log;
 use super::session_dir::{Beginning, SessionDir};
 use super::wire::{load, send};
 use super::{ACCEPTED_AT_ONCE, Key};
-use crate::archive::facts::{Forked, RaisedAlert};
-use crate::archive::transfer::{BufferOf, Progress, Transfer, VmoSource, buffer_mode};
 use crate::core::{Event, Part, Uid};
-use crate::recovery::manifest::{Entry, OutputFacts, PartFacts, SessionFacts};
 use alerts::UnrecordedAlerts;
 use making::{Next, Unready};
 use snapshots::Kept;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use trace_format::buffer::BUFFER_VERSION;
+use trace_archive::manifest::{Entry, OutputFile, PartInfo, SessionInfo};
+use trace_archive::session_info::{Forked, RaisedAlert};
+use trace_archive::transfer::{Progress, ProviderBuffer, Transfer, VmoSource};
+use trace_format::buffer::{BUFFER_VERSION, BufferMode};
 use trace_format::units::{Koid, ProviderId, Ticks, TicksPerSecond};
 use trace_protocol::controller::{ProviderProgress, TraceConfig};
 use trace_protocol::fifo::{FIFO_DEPTH, PACKET_BYTES};
@@ -128,7 +128,7 @@ impl Tracee {
     fn usage(&self, rate: TicksPerSecond) -> Option<Usage> {
         let source = VmoSource(self.vmo.duplicate().ok()?);
         let part = buffer::Part::Rest(Activity::Live);
-        let mode = buffer_mode(self.mode);
+        let mode = BufferMode::from(self.mode);
         let mut reader = BufferReader::open(source, self.size, mode, rate, part).ok()?;
         reader.set_period(self.period());
         reader.usage(self.saved_halves).ok()
@@ -450,12 +450,12 @@ impl Providers {
 
     /// A session of a user's begins, whose archive begins with `head`.
     pub fn begin_session(&mut self, config: &TraceConfig, uid: Uid, head: Vec<u8>) {
-        let mode = buffer_mode(config.buffering_mode);
+        let mode = BufferMode::from(config.buffering_mode);
         let wall_clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         let wall_clock_ns = u64::try_from(wall_clock).unwrap_or(u64::MAX);
         let rate = self.clock.ticks_per_second;
-        let facts = SessionFacts::new(mode, rate, wall_clock_ns, config.command_line.clone());
-        let output = config.file.clone().filter(|_| config.confirms).map(|file| OutputFacts {
+        let facts = SessionInfo::new(mode, rate, wall_clock_ns, config.command_line.clone());
+        let output = config.file.clone().filter(|_| config.confirms).map(|file| OutputFile {
             path: file.path,
             device: file.device,
             inode: file.inode,
@@ -606,13 +606,14 @@ impl Providers {
         let (name, period) = (provider.name.clone(), Some(tracee.period()));
         let may_be_blank = !tracee.has_started;
         let is_accounted = true;
-        let buffer = BufferOf { id, name, size, mode, rate, is_accounted, period, may_be_blank, forked };
+        let buffer =
+            ProviderBuffer { id, name, size, mode, rate, is_accounted, period, may_be_blank, forked };
         let transfer = Transfer::new(buffer, tracee.progress.take().unwrap_or_default(), vmo, part);
         let half = match part {
             Part::Half { wrapped_count, .. } => Some(wrapped_count),
             Part::Rest { .. } => None,
         };
-        let part = PartFacts { half, begin, left: transfer.left().to_vec() };
+        let part = PartInfo { half, begin, left: transfer.left().to_vec() };
         self.note(&Entry::Part { provider: id.0, part });
         Ok(transfer)
     }

@@ -2,16 +2,16 @@
 //! process dies.
 
 use super::log::log;
-use crate::recovery::manifest::{Entry, OutputFacts, SessionFacts, Writer};
-use crate::recovery::{HEAD_FILE, LOCK_FILE, SESSION_PREFIX, give_up_oldest};
 use std::path::{Path, PathBuf};
+use trace_archive::manifest::{Entry, OutputFile, SessionInfo, Writer};
+use trace_archive::recovery::{HEAD_FILE, LOCK_FILE, SESSION_PREFIX, delete_expired};
 use zx_sim::{Error, Lock, Result, RuntimeDir};
 
 /// What a session's directory begins with.
 pub(super) struct Beginning {
-    pub facts: SessionFacts,
+    pub facts: SessionInfo,
     /// Where the archive goes, if that is a file.
-    pub output: Option<OutputFacts>,
+    pub output: Option<OutputFile>,
     /// What the archive begins with.
     pub head: Vec<u8>,
 }
@@ -79,7 +79,7 @@ impl SessionDir {
 /// Deletes what was left too long ago, beside everything else: giving pages back takes a while.
 fn bound_leftovers(runtime: PathBuf) {
     let thread = std::thread::Builder::new().name("trace-leftovers".to_owned());
-    if let Err(error) = thread.spawn(move || give_up_oldest(&runtime, log)) {
+    if let Err(error) = thread.spawn(move || delete_expired(&runtime, log)) {
         log(&format!("cannot look for leftover recordings: {error}"));
     }
 }

@@ -2,9 +2,9 @@
 
 use super::output::{Flushed, Output};
 use super::{Daemon, Key};
-use crate::archive::transfer::Transfer;
 use crate::core::{ClientId, Event};
 use std::collections::VecDeque;
+use trace_archive::transfer::Transfer;
 use trace_format::units::ProviderId;
 use trace_protocol::controller::{ProviderStats, SnapshotError, StopResult, TraceConfig};
 use zx_sim::WaitSet;

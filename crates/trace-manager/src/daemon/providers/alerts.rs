@@ -2,7 +2,7 @@
 //! the parts of providers.
 
 use super::Providers;
-use crate::archive::facts::{self, RaisedAlert};
+use trace_archive::session_info::{self, RaisedAlert};
 
 /// Alerts that wait for the end of a part; more are only counted.
 const MAX_WAITING: usize = 1000;
@@ -30,7 +30,7 @@ impl Providers {
     pub fn write_alerts(&mut self, out: &mut Vec<u8>) {
         let UnrecordedAlerts { waiting, left_out } = std::mem::take(&mut self.alerts);
         if self.has_metadata && !waiting.is_empty() {
-            facts::alerts(&waiting, left_out, out);
+            session_info::alerts(&waiting, left_out, out);
         }
     }
 }

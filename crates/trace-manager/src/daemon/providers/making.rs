@@ -2,13 +2,13 @@
 //! served meanwhile.
 
 use super::{Providers, Tracee};
-use crate::archive::transfer::Progress;
 use crate::core::Event;
 use crate::daemon::Key;
 use crate::daemon::session_dir::SessionDir;
 use crate::daemon::wire::send;
-use crate::recovery::manifest::{Entry, ProviderFacts};
 use std::collections::VecDeque;
+use trace_archive::manifest::{BufferInfo, Entry};
+use trace_archive::transfer::Progress;
 use trace_format::buffer::BUFFER_VERSION;
 use trace_format::units::ProviderId;
 use trace_protocol::fifo::{FIFO_DEPTH, PACKET_BYTES};
@@ -24,7 +24,7 @@ const BACKING_STEP_BYTES: u64 = 8 << 20;
 pub(super) struct Unready {
     pub id: ProviderId,
     backing: Backing,
-    facts: ProviderFacts,
+    facts: BufferInfo,
     mode: BufferingMode,
     categories: Vec<String>,
     /// Start and what comes after it, in order.
@@ -55,7 +55,7 @@ impl Providers {
             }
         };
         let provider = self.providers.get_mut(&id).ok_or("it is gone")?;
-        let facts = ProviderFacts {
+        let facts = BufferInfo {
             id: id.0,
             name: provider.name.clone(),
             pid: provider.pid,

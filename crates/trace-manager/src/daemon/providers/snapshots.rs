@@ -1,10 +1,10 @@
 //! What snapshots read: the buffers of programs that record, and of those that have ended meanwhile.
 
 use super::{Provider, Providers, Tracee};
-use crate::archive::facts::Forked;
-use crate::archive::transfer::{BufferOf, Progress, Transfer, VmoSource, buffer_mode};
 use crate::core::Part;
 use std::collections::VecDeque;
+use trace_archive::session_info::Forked;
+use trace_archive::transfer::{Progress, ProviderBuffer, Transfer, VmoSource};
 use trace_format::units::{ProviderId, TicksPerSecond};
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::ProviderStats;
@@ -63,7 +63,7 @@ impl Buffer {
     }
 
     fn reading(&self, who: &ProviderStats, vmo: Vmo, rate: TicksPerSecond) -> Reading {
-        let buffer = BufferOf {
+        let buffer = ProviderBuffer {
             id: ProviderId(who.id),
             name: who.name.clone(),
             size: self.size,
@@ -102,7 +102,7 @@ impl Ended {
         let unused = tracee.vmo.duplicate().ok().and_then(|vmo| {
             let part = buffer::Part::Rest(Activity::Quiet);
             let rate = TicksPerSecond(core::num::NonZeroU64::MIN);
-            let mode = buffer_mode(buffer.mode);
+            let mode = buffer.mode.into();
             BufferReader::open(VmoSource(vmo), buffer.size, mode, rate, part).ok()?.unused(definitions).ok()
         });
         let unused = unused.unwrap_or_default();

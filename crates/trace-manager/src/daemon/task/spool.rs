@@ -1,13 +1,13 @@
 //! Writes an archive into a file, in a thread of its own: a disk may take its time, and the manager waits for
 //! nobody.
 
-use crate::confirm::{Confirmer, check_file, name_of};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use trace_archive::confirm::{Confirmer, check_file, name_of};
 use trace_protocol::controller::ArchiveFile;
 use zx_sim::{Error, Handle, Signals, Socket, wait_one};
 

@@ -13,7 +13,7 @@ const SHARE: u64 = 4;
 /// too much of the file system. Says what it deletes. One that is in use, or whose programs still have their
 /// buffers, stays.
 //= docs/recovery.md#how-long-it-is-kept
-pub(crate) fn give_up_oldest(runtime: &Path, say: impl Fn(&str)) {
+pub fn delete_expired(runtime: &Path, say: impl Fn(&str)) {
     let room = rustix::fs::statvfs(runtime)
         .map_or(u64::MAX, |space| space.f_blocks.saturating_mul(space.f_frsize) / SHARE);
     give_up(runtime, room, SystemTime::now(), say);
@@ -23,7 +23,7 @@ fn give_up(runtime: &Path, room: u64, now: SystemTime, say: impl Fn(&str)) {
     let directories = session_directories(runtime).unwrap_or_default();
     let mut left: Vec<(Session, u64)> = directories
         .iter()
-        .filter_map(|directory| Session::look(directory).ok())
+        .filter_map(|directory| Session::read(directory).ok())
         .filter(|session| !session.has_manager())
         .map(|session| {
             let bytes = session.buffer_pieces().map(|piece| piece.bytes).sum();
@@ -54,7 +54,7 @@ fn give_up(runtime: &Path, room: u64, now: SystemTime, say: impl Fn(&str)) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recovery::manifest::{Entry, ProviderFacts, SessionFacts, Writer};
+    use crate::manifest::{BufferInfo, Entry, SessionInfo, Writer};
     use std::cell::RefCell;
     use std::os::unix::fs::DirBuilderExt;
     use std::time::UNIX_EPOCH;
@@ -67,12 +67,12 @@ mod tests {
         let directory = runtime.join(format!("session-{name}"));
         std::fs::DirBuilder::new().mode(0o700).create(&directory).unwrap();
         let began = u64::try_from(began.as_nanos()).unwrap();
-        let facts = SessionFacts::new(BufferMode::Oneshot, 1, began, Vec::new());
+        let info = SessionInfo::new(BufferMode::Oneshot, 1, began, Vec::new());
         let provider =
-            ProviderFacts { id: 1, name: name.to_owned(), pid: 7, bytes: 4096 * pages as u64, parent: None };
+            BufferInfo { id: 1, name: name.to_owned(), pid: 7, bytes: 4096 * pages as u64, parent: None };
         let mut writer = Writer::open(&directory).unwrap();
         for entry in [
-            Entry::Session(facts),
+            Entry::Session(info),
             Entry::Provider(provider),
             Entry::Started { provider: 1, retains: false },
             Entry::Ended,

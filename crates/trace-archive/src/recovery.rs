@@ -1,17 +1,16 @@
 //! What is left of sessions whose manager or client has died, and archives made of it.
 //!
-//! A session's directory holds the buffers, the beginning of the archive, and a [manifest]. The manager that
-//! runs the session holds a lock in it, and each program marks its buffer as in use; so what nobody holds is
-//! left over, and what is left over stays until somebody asks for it to be deleted.
+//! A session's directory holds the buffers, the beginning of the archive, and a [manifest](crate::manifest).
+//! The manager that runs the session holds a lock in it, and each program marks its buffer as in use; so what
+//! no process holds is left over, and stays until its deletion is asked for or it expires.
 
-mod bound;
-mod files;
 mod join;
-pub mod manifest;
+mod retention;
 
-pub(crate) use bound::give_up_oldest;
+use crate::files;
+use crate::manifest::{Buffer, Entry, Manifest, ManifestError, Writer};
 pub use join::ClientFile;
-use manifest::{Buffer, Entry, Manifest, ManifestError, Writer};
+pub use retention::delete_expired;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -20,11 +19,11 @@ use trace_protocol::controller::ProviderStats;
 use zx_sim::{Lock, ProcessFd, RuntimeDir, Vmo};
 
 /// Directories of sessions begin with it.
-pub(crate) const SESSION_PREFIX: &str = "session";
+pub const SESSION_PREFIX: &str = "session";
 /// What the archive began with.
-pub(crate) const HEAD_FILE: &str = "head.fxt";
-/// Held by the manager that runs the session, or by whoever recovers it.
-pub(crate) const LOCK_FILE: &str = "lock";
+pub const HEAD_FILE: &str = "head.fxt";
+/// Held by the manager that runs the session, or by the process that recovers it.
+pub const LOCK_FILE: &str = "lock";
 /// A process id has fewer digits.
 const MAX_LOCK_BYTES: u64 = 16;
 /// What `stat` counts blocks in.
@@ -39,7 +38,7 @@ pub struct Session {
     pub manifest: Manifest,
 }
 
-/// A session that ended without its manager having seen to it.
+/// A session whose manager ended without finishing it.
 #[derive(Debug)]
 pub struct Leftover {
     session: Session,
@@ -53,7 +52,7 @@ pub enum Error {
     /// The directory cannot be used.
     #[error(transparent)]
     Directory(#[from] zx_sim::Error),
-    /// A manager runs the session, or somebody recovers it right now.
+    /// A manager runs the session, or a process recovers it right now.
     #[error("{}: it is in use", directory.display())]
     InUse {
         /// The session's directory.
@@ -135,11 +134,11 @@ fn read_manifest(directory: &Path) -> Result<Manifest, Error> {
 }
 
 impl Session {
-    /// Looks at a session's directory.
+    /// Reads a session's directory.
     ///
     /// # Errors
     /// It is no session's.
-    pub fn look(directory: &Path) -> Result<Self, Error> {
+    pub fn read(directory: &Path) -> Result<Self, Error> {
         Ok(Self { directory: directory.to_owned(), manifest: read_manifest(directory)? })
     }
 
@@ -206,7 +205,7 @@ impl Session {
         !self.has_manager() && (self.unsaved().next().is_some() || has_file())
     }
 
-    /// The same, and nobody has made one.
+    /// The same, and no archive has been made.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         self.manifest.recovered.is_empty() && self.is_recoverable()
@@ -222,7 +221,7 @@ impl Session {
 }
 
 impl Leftover {
-    /// Takes a session's directory, so that nobody else does until this is dropped.
+    /// Takes a session's directory for this process, until this is dropped.
     ///
     /// # Errors
     /// It is no session's, or in use.
@@ -233,7 +232,7 @@ impl Leftover {
         let Some(lock) = own.lock(LOCK_FILE)? else {
             return Err(Error::InUse { directory: directory.to_owned() });
         };
-        Ok(Self { session: Session::look(directory)?, _lock: lock })
+        Ok(Self { session: Session::read(directory)?, _lock: lock })
     }
 
     /// What it is.
@@ -242,7 +241,7 @@ impl Leftover {
         &self.session
     }
 
-    /// Remembers that an archive was made, so that nobody is reminded any more.
+    /// Remembers that an archive was made, so that users are not reminded any more.
     ///
     /// # Errors
     /// The manifest cannot be written.

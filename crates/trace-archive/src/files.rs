@@ -6,14 +6,14 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-/// Opens a regular file to be read. A link is not followed, and a device or a FIFO holds nobody up.
-pub(super) fn open(path: &Path) -> io::Result<File> {
+/// Opens a regular file to be read. A link is not followed, and a device or a FIFO does not block.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
     open_at(CWD, path)
 }
 
-/// Deletes a regular file if it is the one that is meant. Its directory is opened first, so that whoever may
-/// rename directories meanwhile does not have another file deleted.
-pub(super) fn remove_if(path: &Path, is_meant: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
+/// Deletes a regular file if it is the one that is meant. Its directory is opened first, so that a process
+/// that renames directories meanwhile cannot have another file deleted.
+pub(crate) fn remove_if(path: &Path, is_meant: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
     let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::Error::other("it has no name"));
     };

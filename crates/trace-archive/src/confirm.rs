@@ -1,4 +1,4 @@
-//! Tells the manager how much of an archive is written.
+//! Confirms to the manager how much of an archive is written.
 
 use std::fs::File;
 use std::io;
@@ -6,16 +6,16 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use zx_sim::{Error, Socket};
 
-/// Whether a file still has what was written into it: somebody may have deleted it or made it shorter.
+/// Whether a file still has what was written into it: another process may have deleted or truncated it.
 ///
 /// # Errors
 /// What has happened to it.
 pub fn check_file(file: &File, written: u64) -> io::Result<()> {
-    let facts = file.metadata()?;
-    if facts.is_file() && facts.nlink() == 0 {
+    let metadata = file.metadata()?;
+    if metadata.is_file() && metadata.nlink() == 0 {
         return Err(io::Error::other("it was deleted while it was written"));
     }
-    if facts.is_file() && facts.len() < written {
+    if metadata.is_file() && metadata.len() < written {
         return Err(io::Error::other("it was made shorter while it was written"));
     }
     Ok(())
@@ -32,33 +32,33 @@ pub fn name_of(file: &File) -> Option<PathBuf> {
 #[derive(Debug, Default)]
 pub struct Confirmer {
     written: u64,
-    told: u64,
-    /// What is missing of the count that is being told.
+    reported: u64,
+    /// The bytes of the current count that the socket has not taken yet.
     rest: Vec<u8>,
 }
 
 impl Confirmer {
-    /// Says that so many bytes of the archive are written, unless that was said before. Nobody is waited for:
-    /// false if the manager has no room for it, so that it has to be said again when the socket is writable.
+    /// Confirms that so many bytes of the archive are written, unless that was confirmed before. Never
+    /// blocks: returns false if the socket is full; the caller tries again when it is writable.
     pub fn confirm(&mut self, socket: &Socket, written: u64) -> bool {
         self.written = written;
-        while !self.is_told() {
+        while !self.is_reported() {
             if self.rest.is_empty() {
-                self.told = self.written;
+                self.reported = self.written;
                 self.rest = self.written.to_le_bytes().to_vec();
             }
             match socket.write(&self.rest) {
                 Ok(sent) => drop(self.rest.drain(..sent)),
                 Err(Error::ShouldWait) => return false,
-                // One that is gone shows elsewhere.
+                // A closed socket is noticed by its reader.
                 Err(_) => return true,
             }
         }
         true
     }
 
-    fn is_told(&self) -> bool {
-        self.rest.is_empty() && self.told == self.written
+    fn is_reported(&self) -> bool {
+        self.rest.is_empty() && self.reported == self.written
     }
 }
 
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_count_is_told_once_and_whole() {
+    fn each_count_is_reported_once_and_whole() {
         let (ours, theirs) = Socket::pair().unwrap();
         let mut confirmer = Confirmer::default();
         for written in [8, 8, 300, 300] {

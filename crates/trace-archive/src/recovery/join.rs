@@ -1,12 +1,12 @@
 //! An archive of what a recording has left: the file that its client was writing, and behind it what is in
 //! the buffers alone.
 
-use super::manifest::{Buffer, OutputFacts};
-use super::{Error, HEAD_FILE, Leftover, Recovered, files};
-use crate::archive::facts::Forked;
-use crate::archive::transfer::{BufferOf, Progress, Transfer};
-use crate::archive::{self, facts};
-use crate::core::Part;
+use super::{Error, HEAD_FILE, Leftover, Recovered};
+use crate::manifest::{Buffer, OutputFile};
+use crate::session_info::Forked;
+use crate::transfer::Part;
+use crate::transfer::{Progress, ProviderBuffer, Transfer};
+use crate::{files, framing, session_info};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -14,7 +14,6 @@ use std::num::NonZeroU64;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use trace_format::buffer::BufferMode;
 use trace_format::units::{Koid, ProviderId, TicksPerSecond};
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::ProviderStats;
@@ -28,7 +27,7 @@ const MAX_HEAD_BYTES: u64 = 1 << 20;
 /// What became of the file that the client was writing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientFile {
-    /// Nobody knows of one: the archive went to a pipe, or an earlier release recorded it.
+    /// None is known: the archive went to a pipe, or an earlier release recorded it.
     Unknown,
     /// It is there; so many bytes of it are whole, and come first.
     Found {
@@ -54,7 +53,7 @@ impl Leftover {
     /// buffers alone. Each provider is reported when it is done. What was there stays there.
     ///
     /// # Errors
-    /// The archive cannot be written. A buffer that cannot be read is told of in its statistics.
+    /// The archive cannot be written. A buffer that cannot be read is reported in its statistics.
     //= docs/recovery.md#what-is-recovered
     pub fn recover(
         &self,
@@ -64,7 +63,7 @@ impl Leftover {
         let failed = |error| Error::Io { what: "cannot write the archive".to_owned(), error };
         let (client, file) = self.client_file();
         let head = self.head();
-        // Who recorded without metadata does not want it here either.
+        // A recording without metadata stays without it.
         let has_metadata = head.len() > 8;
         let mut joined = 0;
         match (&client, file) {
@@ -82,7 +81,7 @@ impl Leftover {
         }
         let mut bytes = Vec::new();
         if has_metadata {
-            facts::recovered(&mut bytes);
+            session_info::recovered(&mut bytes);
         }
         out.write_all(&bytes).map_err(failed)?;
         Ok(client)
@@ -95,7 +94,7 @@ impl Leftover {
         let read = files::open(&self.session.directory.join(HEAD_FILE))
             .and_then(|file| file.take(MAX_HEAD_BYTES).read_to_end(&mut head));
         let mut magic = Vec::new();
-        archive::magic(&mut magic);
+        framing::magic(&mut magic);
         let is_whole =
             || whole_records(&mut io::Cursor::new(&head)).is_ok_and(|end| end == head.len() as u64);
         if read.is_ok() && head.starts_with(&magic) && is_whole() { head } else { magic }
@@ -128,11 +127,11 @@ impl Leftover {
         joined: u64,
         out: &mut impl Write,
     ) -> io::Result<(ProviderStats, Option<String>)> {
-        let facts = &buffer.provider;
+        let info = &buffer.provider;
         let who = |disposition: &str, stats: ProviderStats| ProviderStats {
-            id: facts.id,
-            name: facts.name.clone(),
-            pid: facts.pid,
+            id: info.id,
+            name: info.name.clone(),
+            pid: info.pid,
             disposition: disposition.to_owned(),
             ..stats
         };
@@ -142,15 +141,15 @@ impl Leftover {
         }
         let so_far = last.map(|(_, so_far)| so_far).or(buffer.before.as_ref()).filter(|_| joined > 0);
         let all = |stats: ProviderStats| so_far.map_or(stats.clone(), |so_far| so_far.plus(stats));
-        let vmo = match Vmo::open(&self.session.directory.join(facts.file_name())) {
+        let vmo = match Vmo::open(&self.session.directory.join(info.file_name())) {
             Ok(vmo) => vmo,
             Err(_) if buffer.is_archived => {
                 return Ok((who("archived", ProviderStats::default()), None));
             }
             Err(error) => {
-                let problem = crate::problem::problem(&error);
+                let problem = crate::problem(&error);
                 let mut unknown = Vec::new();
-                archive::lost_without_number(ProviderId(facts.id), &facts.name, &mut unknown);
+                framing::lost_without_number(ProviderId(info.id), &info.name, &mut unknown);
                 out.write_all(&unknown)?;
                 let stats = ProviderStats { problem: problem.clone(), ..ProviderStats::default() };
                 return Ok((who("missing", all(stats)), Some(problem)));
@@ -158,23 +157,19 @@ impl Leftover {
         };
         let is_live = vmo.is_live().unwrap_or(true);
         let session = &self.session.manifest.session;
-        let mode = match session.mode() {
-            Some(BufferMode::Circular) => BufferingMode::Circular,
-            Some(BufferMode::Streaming) => BufferingMode::Streaming,
-            Some(BufferMode::Oneshot) | None => BufferingMode::Oneshot,
-        };
+        let mode = session.mode().map_or(BufferingMode::Oneshot, BufferingMode::from);
         let rate = TicksPerSecond(NonZeroU64::new(session.ticks_per_second).unwrap_or(NonZeroU64::MIN));
-        let of = BufferOf {
-            id: ProviderId(facts.id),
-            name: facts.name.clone(),
-            size: facts.bytes,
+        let of = ProviderBuffer {
+            id: ProviderId(info.id),
+            name: info.name.clone(),
+            size: info.bytes,
             mode,
             rate,
             // Without the client's file, the halves before are missing.
             is_accounted: mode != BufferingMode::Streaming || so_far.is_some() || buffer.saved.is_none(),
             period: period_since(session.wall_clock_ns),
             may_be_blank: true,
-            forked: facts.parent.map(|parent| Forked { process: Koid(facts.pid), parent: Koid(parent) }),
+            forked: info.parent.map(|parent| Forked { process: Koid(info.pid), parent: Koid(parent) }),
         };
         let progress = so_far.map_or_else(Progress::default, Progress::resume);
         let mut transfer = Transfer::new(of, progress, vmo, Part::Rest { is_quiet: !is_live });
@@ -193,7 +188,7 @@ impl Leftover {
                 let stats = transfer.into_stats().0;
                 let unread = (!is_complete).then(|| stats.problem.clone());
                 if unread.is_some() {
-                    archive::lost_without_number(ProviderId(facts.id), &facts.name, &mut batch);
+                    framing::lost_without_number(ProviderId(info.id), &info.name, &mut batch);
                     out.write_all(&batch)?;
                 }
                 return Ok((who(disposition, all(stats)), unread));
@@ -203,14 +198,14 @@ impl Leftover {
 }
 
 /// Opens the client's file, if it is the one that was written.
-pub(super) fn open_output(output: &OutputFacts) -> io::Result<File> {
+pub(super) fn open_output(output: &OutputFile) -> io::Result<File> {
     let file = files::open(Path::new(&output.path))?;
     is_output(output, &file)?;
     Ok(file)
 }
 
 /// Whether an open file is the one that was written.
-pub(super) fn is_output(output: &OutputFacts, file: &File) -> io::Result<()> {
+pub(super) fn is_output(output: &OutputFile, file: &File) -> io::Result<()> {
     let found = file.metadata()?;
     if (found.dev(), found.ino(), found.uid()) != (output.device, output.inode, output.uid) {
         return Err(io::Error::other("it is another file"));

@@ -1,10 +1,10 @@
-//! Who made this recording: a provider of the manager's own in the archive.
+//! How, where and when a session was recorded: a provider of the manager's own in the archive.
 //!
 //! Two instants of category `trace` on the manager's thread: `recording` when the trace starts and
 //! `recording_end` when it ends. Both carry the wall clock beside their tick, so that a viewer can place
 //! the trace in time.
 
-use crate::archive::{self, ByteSink};
+use crate::framing::{self, ByteSink};
 use std::time::{SystemTime, UNIX_EPOCH};
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::event::{Event, EventKind, Scope};
@@ -19,13 +19,13 @@ use trace_protocol::controller::TraceConfig;
 const OWN_ID: ProviderId = ProviderId(0);
 const OWN_NAME: &str = "trace_manager";
 const CATEGORY: &str = "trace";
-/// Longest text of a fact, in bytes.
+/// Longest text of an argument, in bytes.
 const MAX_TEXT_BYTES: usize = 4000;
 
-/// Queues the facts that are known when a trace begins.
+/// Appends what is known of the session when it begins.
 //= docs/protocol.md#the-managers-own-provider
-pub(crate) fn begin(config: &TraceConfig, rate: TicksPerSecond, out: &mut Vec<u8>) {
-    archive::provider_info(OWN_ID, OWN_NAME, out);
+pub fn begin(config: &TraceConfig, rate: TicksPerSecond, out: &mut Vec<u8>) {
+    framing::provider_info(OWN_ID, OWN_NAME, out);
     record(&Record::Initialization(Initialization { ticks_per_second: rate }), out);
     let process = Koid(zx_sim::process_koid());
     let thread = Koid(zx_sim::thread_koid());
@@ -58,33 +58,36 @@ const PARENT_ARGUMENT: &str = "parent";
 
 /// A provider's process, and the one that it was forked from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Forked {
+pub struct Forked {
+    /// The provider's process.
     pub process: Koid,
+    /// The process that it was forked from.
     pub parent: Koid,
 }
 
-/// Queues whose child a provider is. The process keeps the name that its own records give it.
+/// Appends whose child a provider is. The process keeps the name that its own records give it.
 //= docs/protocol.md#the-managers-own-provider
-pub(crate) fn forked(Forked { process, parent }: Forked, out: &mut Vec<u8>) {
-    archive::provider_section(OWN_ID, out);
+pub fn forked(Forked { process, parent }: Forked, out: &mut Vec<u8>) {
+    framing::provider_section(OWN_ID, out);
     let arguments = [argument(PARENT_ARGUMENT, ArgumentValue::Koid(parent))];
     object(TYPE_PROCESS, process, "", &arguments, out);
 }
 
 /// An alert of a program that does not record it itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RaisedAlert {
+pub struct RaisedAlert {
     /// When it arrived.
     pub at: Ticks,
     /// Whose it is.
     pub process: Koid,
+    /// The alert's name.
     pub name: String,
 }
 
-/// Queues alerts, and how many more there were.
+/// Appends alerts, and how many more there were.
 //= docs/format.md#alerts
-pub(crate) fn alerts(alerts: &[RaisedAlert], left_out: u64, out: &mut Vec<u8>) {
-    archive::provider_section(OWN_ID, out);
+pub fn alerts(alerts: &[RaisedAlert], left_out: u64, out: &mut Vec<u8>) {
+    framing::provider_section(OWN_ID, out);
     for RaisedAlert { at, process, name } in alerts {
         let arguments = [argument("name", text(name))];
         // The manager does not know the thread: a process's first one has the number of the process.
@@ -103,23 +106,23 @@ pub(crate) fn alerts(alerts: &[RaisedAlert], left_out: u64, out: &mut Vec<u8>) {
     }
 }
 
-/// Queues what is known when it ends.
-pub(crate) fn end(out: &mut Vec<u8>) {
-    archive::provider_section(OWN_ID, out);
+/// Appends what is known when the session ends.
+pub fn end(out: &mut Vec<u8>) {
+    framing::provider_section(OWN_ID, out);
     instant("recording_end", &[], out);
 }
 
-/// What is known when an archive was made of what a recording left.
-pub(crate) fn recovered(out: &mut Vec<u8>) {
-    archive::provider_section(OWN_ID, out);
+/// Appends that this archive was recovered.
+pub fn recovered(out: &mut Vec<u8>) {
+    framing::provider_section(OWN_ID, out);
     instant("recovered", &[argument("version", text(env!("CARGO_PKG_VERSION")))], out);
 }
 
 /// An instant now, with the wall clock as its last argument.
-fn instant(name: &str, facts: &[Argument<'_>], out: &mut Vec<u8>) {
+fn instant(name: &str, arguments: &[Argument<'_>], out: &mut Vec<u8>) {
     let nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     let timestamp = Ticks(zx_sim::ticks::now());
-    let mut arguments = facts.to_vec();
+    let mut arguments = arguments.to_vec();
     arguments
         .push(argument("wall_clock_ns", ArgumentValue::Uint64(u64::try_from(nanos).unwrap_or(u64::MAX))));
     let event = Event {
@@ -145,7 +148,7 @@ fn object(object_type: u8, koid: Koid, name: &str, arguments: &[Argument<'_>], o
 fn record(record: &Record<'_>, out: &mut Vec<u8>) {
     let start = out.len();
     if record.encode(&mut ByteSink(out)).is_err() {
-        debug_assert!(false, "facts are within the limits");
+        debug_assert!(false, "records are within the limits");
         out.truncate(start);
     }
 }

@@ -1,13 +1,12 @@
 //! Moves a provider's buffer into the archive, a batch at a time.
 
-use super::losses::{Losses, Told};
-use crate::archive;
-use crate::archive::facts::{self, Forked};
-use crate::core::Part;
-use crate::problem::problem;
+use crate::losses::{Losses, Reported};
+use crate::problem;
+use crate::session_info::Forked;
+use crate::{framing, session_info};
 use serde::{Deserialize, Serialize};
 use std::io;
-use trace_format::buffer::{BufferMode, HeaderError};
+use trace_format::buffer::HeaderError;
 use trace_format::loss::LedgerRecord;
 use trace_format::units::{ProviderId, Ticks, TicksPerSecond};
 use trace_protocol::BufferingMode;
@@ -15,8 +14,25 @@ use trace_protocol::controller::ProviderStats;
 use trace_reader::buffer::{self, Activity, Before, BufferError, BufferReader, Findings, Period, Source};
 use zx_sim::Vmo;
 
+/// What of a provider's buffer is to be copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// A half that it has handed over while it streams.
+    Half {
+        /// The half's number.
+        wrapped_count: u32,
+        /// Bytes of durable data that it may refer to.
+        durable_data_end: u64,
+    },
+    /// Everything that was not copied before.
+    Rest {
+        /// No program writes into the buffer any more.
+        is_quiet: bool,
+    },
+}
+
 /// A VMO that is read with `pread`: whatever its provider does to the file, a read is at worst short.
-pub(crate) struct VmoSource(pub Vmo);
+pub struct VmoSource(pub Vmo);
 
 impl Source for VmoSource {
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
@@ -24,27 +40,23 @@ impl Source for VmoSource {
     }
 }
 
-/// The buffer's own name of a mode.
-pub(crate) fn buffer_mode(mode: BufferingMode) -> BufferMode {
-    match mode {
-        BufferingMode::Oneshot => BufferMode::Oneshot,
-        BufferingMode::Circular => BufferMode::Circular,
-        BufferingMode::Streaming => BufferMode::Streaming,
-    }
-}
-
-/// Whose buffer it is, and how it was made.
+/// A provider's buffer, as the session made it.
 #[derive(Clone)]
-pub(crate) struct BufferOf {
+pub struct ProviderBuffer {
+    /// The provider's number in the archive.
     pub id: ProviderId,
+    /// Its name.
     pub name: String,
+    /// Size of the buffer in bytes.
     pub size: u64,
+    /// How the buffer is used.
     pub mode: BufferingMode,
+    /// Rate of its timestamps.
     pub rate: TicksPerSecond,
     /// What was recorded from the beginning of the session comes through one [`Progress`]: so it has to add
     /// up.
     pub is_accounted: bool,
-    /// When it was made and is read; none where that is not known, and what it says of itself is believed.
+    /// When it was made and is read; none where that is not known: then its own header is believed.
     pub period: Option<Period>,
     /// Its program may have ended before it wrote the header.
     pub may_be_blank: bool,
@@ -52,17 +64,17 @@ pub(crate) struct BufferOf {
     pub forked: Option<Forked>,
 }
 
-/// What is said of a provider whose buffer says what cannot be.
+/// The problem reported for a provider whose counters hold impossible values.
 const DAMAGED: &str = "the buffer's counters are damaged: how many records are missing is not known";
 
 /// What was read of a provider's buffer in a session, from one transfer to the next.
 #[derive(Default)]
-pub(crate) struct Progress {
+pub struct Progress {
     reader: Option<BufferReader<VmoSource>>,
     losses: Losses,
     /// The archive has the provider's name.
     is_announced: bool,
-    /// Refused records that the archive was told of with an event.
+    /// Refused records that the archive reports with an event.
     dropped: u64,
     /// Records that were read at the end of a run and are still in the buffer.
     kept: u64,
@@ -87,12 +99,13 @@ struct Found {
     bytes: u64,
 }
 
-/// What an archive holds of a provider up to the end of a part: enough for somebody else to go on.
+/// What an archive holds of a provider up to the end of a part: enough for another process to continue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SoFar {
     found: Found,
-    told: Told,
-    /// Refused records that the archive was told of with an event.
+    #[serde(rename = "told")]
+    reported: Reported,
+    /// Refused records that the archive reports with an event.
     dropped: u64,
     /// Records that are in the archive and in the buffer.
     kept: u64,
@@ -102,7 +115,7 @@ pub struct SoFar {
 
 impl SoFar {
     /// The same with what was found behind it.
-    pub(crate) fn plus(&self, stats: ProviderStats) -> ProviderStats {
+    pub fn plus(&self, stats: ProviderStats) -> ProviderStats {
         let sum = |before: u64, found: Option<u64>| Some(before.saturating_add(found.unwrap_or(0)));
         ProviderStats {
             events_archived: sum(self.found.events, stats.events_archived),
@@ -112,8 +125,8 @@ impl SoFar {
     }
 
     /// The provider is started again, in a buffer that is cleared.
-    pub(crate) fn clear(&mut self) {
-        self.told.clear(std::mem::take(&mut self.kept));
+    pub fn clear(&mut self) {
+        self.reported.clear(std::mem::take(&mut self.kept));
         (self.dropped, self.durable_bytes) = (0, 0);
     }
 }
@@ -152,12 +165,12 @@ impl Progress {
         self.reader.as_ref().map_or(0, BufferReader::durable_bytes)
     }
 
-    /// What somebody else needs to know to go on from here.
+    /// The state from which [`Progress::resume`] continues.
     pub fn so_far(&self) -> SoFar {
         let reader = self.reader.as_ref();
         SoFar {
             found: reader.map_or(self.before, |reader| self.before.plus(reader.findings())),
-            told: self.losses.told(),
+            reported: self.losses.reported(),
             dropped: self.dropped,
             kept: self.kept,
             durable_bytes: self.durable_bytes(),
@@ -167,7 +180,7 @@ impl Progress {
     /// Goes on from there.
     pub fn resume(so_far: &SoFar) -> Self {
         Self {
-            losses: Losses::resume(&so_far.told),
+            losses: Losses::resume(&so_far.reported),
             is_announced: true,
             dropped: so_far.dropped,
             kept: so_far.kept,
@@ -177,7 +190,7 @@ impl Progress {
     }
 
     /// How full the rolling region was when it was fullest. Of a stream it is known when it was full.
-    fn peak(&self, wrapped_count: u32, buffer: &BufferOf) -> Option<f32> {
+    fn peak(&self, wrapped_count: u32, buffer: &ProviderBuffer) -> Option<f32> {
         let is_full = wrapped_count > 0 || self.losses.dropped() > 0;
         match buffer.mode {
             BufferingMode::Streaming if self.losses.dropped() == 0 => None,
@@ -191,8 +204,8 @@ impl Progress {
 }
 
 /// A transfer under way.
-pub(crate) struct Transfer {
-    buffer: BufferOf,
+pub struct Transfer {
+    buffer: ProviderBuffer,
     progress: Progress,
     /// Its ledger is written behind it.
     adds_up: bool,
@@ -206,7 +219,7 @@ pub(crate) struct Transfer {
 
 impl Transfer {
     /// `vmo` is opened where the buffer was not read before.
-    pub fn new(buffer: BufferOf, mut progress: Progress, vmo: Vmo, part: Part) -> Self {
+    pub fn new(buffer: ProviderBuffer, mut progress: Progress, vmo: Vmo, part: Part) -> Self {
         let part = match part {
             Part::Half { wrapped_count, durable_data_end } => {
                 buffer::Part::Half { wrapped_count, durable_bytes: durable_data_end }
@@ -214,7 +227,7 @@ impl Transfer {
             Part::Rest { is_quiet: true } => buffer::Part::Rest(Activity::Quiet),
             Part::Rest { is_quiet: false } => buffer::Part::Rest(Activity::Live),
         };
-        let mode = buffer_mode(buffer.mode);
+        let mode = buffer.mode.into();
         let begun = match &mut progress.reader {
             Some(reader) => reader.begin(part),
             None => BufferReader::open(VmoSource(vmo), buffer.size, mode, buffer.rate, part)
@@ -244,15 +257,15 @@ impl Transfer {
         if !std::mem::replace(&mut self.is_begun, true) {
             let id = self.buffer.id;
             if std::mem::replace(&mut progress.is_announced, true) {
-                archive::provider_section(id, out);
+                framing::provider_section(id, out);
             } else {
-                self.buffer.forked.into_iter().for_each(|forked| facts::forked(forked, out));
-                archive::provider_info(id, &self.buffer.name, out);
+                self.buffer.forked.into_iter().for_each(|forked| session_info::forked(forked, out));
+                framing::provider_info(id, &self.buffer.name, out);
             }
             let dropped = progress.reader.as_ref().map_or(0, |reader| reader.header().records_dropped);
             if dropped > progress.dropped {
                 progress.dropped = dropped;
-                archive::buffer_filled_up(id, out);
+                framing::buffer_filled_up(id, out);
             }
         }
         let Some(reader) = progress.reader.as_mut().filter(|_| self.problem.is_empty()) else {
@@ -261,10 +274,10 @@ impl Transfer {
         let read = reader.read_batch(out).and_then(|goes_on| {
             if !goes_on {
                 let is_over = self.seen_before.is_some();
-                progress.losses.tell(self.buffer.id, reader, is_over, out)?;
+                progress.losses.report(self.buffer.id, reader, is_over, out)?;
                 if is_over && self.adds_up {
                     let found = progress.before.plus(reader.findings());
-                    progress.losses.tell_malformed(self.buffer.id, found.malformed, out);
+                    progress.losses.report_malformed(self.buffer.id, found.malformed, out);
                     let written = reader.written()?;
                     if written.is_damaged {
                         progress.losses.note_damage();
@@ -280,10 +293,10 @@ impl Transfer {
                     progress.generated = (!progress.losses.is_damaged()).then_some(generated);
                     // It would not add up.
                     if !progress.losses.is_damaged() {
-                        archive::ledger(ledger, out);
+                        framing::ledger(ledger, out);
                     }
                 }
-                progress.losses.tell_damage(self.buffer.id, out);
+                progress.losses.report_damage(self.buffer.id, out);
             }
             Ok(goes_on)
         });
@@ -381,7 +394,7 @@ impl Transfer {
 }
 
 /// What is said of a provider that has recorded nothing.
-pub(crate) fn nothing() -> ProviderStats {
+pub fn nothing() -> ProviderStats {
     ProviderStats {
         events_archived: Some(0),
         bytes_archived: Some(0),

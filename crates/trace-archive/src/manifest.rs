@@ -1,11 +1,11 @@
 //! The manifest of a session: what its buffers are and how far they were written into the archive, in a file
 //! beside them that is only ever appended to.
 //!
-//! A line is one JSON object, written with one call, so that whoever is killed leaves at most one line
-//! unfinished. Readers skip lines and fields they do not know.
+//! A line is one JSON object, written with one call, so that a manager that is killed leaves at most one
+//! line unfinished. Readers skip lines and fields they do not know.
 
-use super::files;
-use crate::archive::transfer::SoFar;
+use crate::files;
+use crate::transfer::SoFar;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -28,7 +28,7 @@ const GROWTH_BYTES: u64 = 4 << 20;
 /// What the buffers of a session have in common.
 //= docs/recovery.md#manifest
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SessionFacts {
+pub struct SessionInfo {
     version: u32,
     /// Process that ran the session.
     pub manager_pid: u32,
@@ -43,8 +43,8 @@ pub struct SessionFacts {
     pub command_line: Vec<String>,
 }
 
-impl SessionFacts {
-    /// The facts of a session that begins.
+impl SessionInfo {
+    /// Describes a session that begins.
     #[must_use]
     pub fn new(
         mode: BufferMode,
@@ -66,7 +66,7 @@ impl SessionFacts {
 
 /// One provider's buffer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProviderFacts {
+pub struct BufferInfo {
     /// Its number in the archive.
     pub id: u32,
     /// What it is called.
@@ -80,7 +80,7 @@ pub struct ProviderFacts {
     pub parent: Option<u64>,
 }
 
-impl ProviderFacts {
+impl BufferInfo {
     /// The buffer's file in the session's directory.
     #[must_use]
     pub fn file_name(&self) -> String {
@@ -90,7 +90,7 @@ impl ProviderFacts {
 
 /// The file that the client writes the archive into.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OutputFacts {
+pub struct OutputFile {
     /// Its absolute path, as the client said.
     pub path: String,
     /// The device it is on.
@@ -103,7 +103,7 @@ pub struct OutputFacts {
 
 /// A part of a provider's buffer in the archive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PartFacts {
+pub struct PartInfo {
     /// Its number, if it is a half; else it is all that was left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half: Option<u32>,
@@ -119,12 +119,12 @@ pub struct PartFacts {
 #[serde(rename_all = "snake_case")]
 pub enum Entry {
     /// The first line.
-    Session(SessionFacts),
+    Session(SessionInfo),
     /// Where the archive goes, if that is a file.
-    Output(OutputFacts),
+    Output(OutputFile),
     /// A buffer was made.
-    Provider(ProviderFacts),
-    /// A provider was told to start: what its buffer holds from here on is in no archive.
+    Provider(BufferInfo),
+    /// A provider was sent Start: what its buffer holds from here on is in no archive.
     Started {
         /// Its number.
         provider: u32,
@@ -137,7 +137,7 @@ pub enum Entry {
         /// Of this provider.
         provider: u32,
         /// What and where.
-        part: PartFacts,
+        part: PartInfo,
     },
     /// Its last bytes are about to be.
     End {
@@ -169,7 +169,7 @@ pub enum Entry {
     },
     /// The manager is done with the session, and not all of it is in the client's archive.
     Ended,
-    /// Somebody made an archive of what the session left.
+    /// An archive was made of what the session left.
     Recovered {
         /// Where it was written.
         file: String,
@@ -197,7 +197,7 @@ impl Writer {
         let bytes = file.metadata()?.len();
         let mut writer = Self { file, bytes, limit: bytes + GROWTH_BYTES };
         if bytes > 0 {
-            // Behind a line that somebody may have left unfinished.
+            // Behind a line that a process may have left unfinished.
             writer.write(b"\n")?;
         }
         Ok(writer)
@@ -211,8 +211,8 @@ impl Writer {
         self.write(&line(entry)?)
     }
 
-    /// Writes the manifest of this directory anew if it has grown large: whoever is killed meanwhile leaves
-    /// the old one or the new one.
+    /// Rewrites the manifest of this directory if it has grown large. A process that is killed meanwhile
+    /// leaves the old file or the new one.
     ///
     /// # Errors
     /// It cannot be read or written.
@@ -251,10 +251,10 @@ fn no_follow() -> i32 {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buffer {
     /// Whose it is.
-    pub provider: ProviderFacts,
+    pub provider: BufferInfo,
     /// All that it holds is written into the client's archive.
     pub is_archived: bool,
-    /// Its provider was told to start.
+    /// Its provider was sent Start.
     pub is_started: bool,
     /// The last half that is written, in streaming mode.
     pub saved: Option<u32>,
@@ -270,13 +270,13 @@ pub struct Buffer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// What it is, and where it begins.
-    pub facts: PartFacts,
+    pub info: PartInfo,
     /// Where it ends and what the archive holds with it; none while more of it was to come.
     pub end: Option<(u64, SoFar)>,
 }
 
 impl Buffer {
-    fn new(provider: ProviderFacts) -> Self {
+    fn new(provider: BufferInfo) -> Self {
         Self {
             provider,
             is_archived: false,
@@ -289,17 +289,17 @@ impl Buffer {
     }
 
     /// The parts that an archive of so many bytes holds to their end; the last of them is what counts.
-    pub fn last_part(&self, archive_bytes: u64) -> Option<(&PartFacts, &SoFar)> {
-        let ended = self.parts.iter().filter_map(|part| part.end.as_ref().map(|end| (&part.facts, end)));
+    pub fn last_part(&self, archive_bytes: u64) -> Option<(&PartInfo, &SoFar)> {
+        let ended = self.parts.iter().filter_map(|part| part.end.as_ref().map(|end| (&part.info, end)));
         ended
             .filter(|(_, (end, _))| *end <= archive_bytes)
-            .map(|(facts, (_, so_far))| (facts, so_far))
+            .map(|(info, (_, so_far))| (info, so_far))
             .next_back()
     }
 
     /// A half or the rest is written: what came before it is of no use any more.
     fn forget_before(&mut self, half: Option<u32>) {
-        let is_it = |part: &Part| part.facts.half == half && part.end.is_some();
+        let is_it = |part: &Part| part.info.half == half && part.end.is_some();
         if let Some(place) = self.parts.iter().rposition(is_it) {
             self.parts.drain(..place);
         }
@@ -311,15 +311,14 @@ impl Buffer {
         let mut entries = vec![Entry::Provider(self.provider.clone())];
         if let Some(so_far) = &self.before {
             // As if it had been written when it was.
-            entries
-                .push(Entry::Part { provider, part: PartFacts { half: None, begin: 0, left: Vec::new() } });
+            entries.push(Entry::Part { provider, part: PartInfo { half: None, begin: 0, left: Vec::new() } });
             entries.push(Entry::End { provider, end: 0, so_far: so_far.clone() });
         }
         if self.is_started {
             entries.push(Entry::Started { provider, retains: false });
         }
         for part in &self.parts {
-            entries.push(Entry::Part { provider, part: part.facts.clone() });
+            entries.push(Entry::Part { provider, part: part.info.clone() });
             if let Some((end, so_far)) = &part.end {
                 entries.push(Entry::End { provider, end: *end, so_far: so_far.clone() });
             }
@@ -335,9 +334,9 @@ impl Buffer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
     /// What all buffers have in common.
-    pub session: SessionFacts,
+    pub session: SessionInfo,
     /// Where the archive goes, if that is a file.
-    pub output: Option<OutputFacts>,
+    pub output: Option<OutputFile>,
     /// The buffers, by number.
     pub buffers: BTreeMap<u32, Buffer>,
     /// The session is over.
@@ -390,7 +389,7 @@ impl Manifest {
         }
         let mut manifest =
             Self { session, output: None, buffers: BTreeMap::new(), is_ended: false, recovered: Vec::new() };
-        entries.for_each(|entry| manifest.take_in(entry));
+        entries.for_each(|entry| manifest.apply(entry));
         Ok(manifest)
     }
 
@@ -414,7 +413,7 @@ impl Manifest {
     #[must_use]
     pub fn written_bytes(&self) -> u64 {
         let parts = self.buffers.values().flat_map(|buffer| &buffer.parts);
-        parts.map(|part| part.end.as_ref().map_or(part.facts.begin, |(end, _)| *end)).max().unwrap_or(0)
+        parts.map(|part| part.end.as_ref().map_or(part.info.begin, |(end, _)| *end)).max().unwrap_or(0)
     }
 
     /// Where the first part begins that an archive of so many bytes does not hold to its end; else all bytes.
@@ -422,11 +421,11 @@ impl Manifest {
     pub fn whole_parts(&self, archive_bytes: u64) -> u64 {
         let parts = self.buffers.values().flat_map(|buffer| &buffer.parts);
         let is_whole = |part: &&Part| part.end.as_ref().is_some_and(|(end, _)| *end <= archive_bytes);
-        let begins = parts.filter(|part| !is_whole(part)).map(|part| part.facts.begin);
+        let begins = parts.filter(|part| !is_whole(part)).map(|part| part.info.begin);
         begins.min().unwrap_or(archive_bytes).min(archive_bytes)
     }
 
-    fn take_in(&mut self, entry: Entry) {
+    fn apply(&mut self, entry: Entry) {
         let mut with = |provider: u32, change: &dyn Fn(&mut Buffer)| {
             self.buffers.get_mut(&provider).into_iter().for_each(change);
         };
@@ -452,7 +451,7 @@ impl Manifest {
                 }
             }),
             Entry::Part { provider, part } => with(provider, &|buffer| {
-                buffer.parts.push(Part { facts: part.clone(), end: None });
+                buffer.parts.push(Part { info: part.clone(), end: None });
             }),
             Entry::End { provider, end, so_far } => with(provider, &|buffer| {
                 if let Some(part) = buffer.parts.last_mut() {
@@ -478,17 +477,17 @@ impl Manifest {
 mod tests {
     use super::*;
 
-    fn facts() -> SessionFacts {
-        SessionFacts::new(BufferMode::Streaming, 1_000_000, 77, vec!["trace".into(), "record".into()])
+    fn info() -> SessionInfo {
+        SessionInfo::new(BufferMode::Streaming, 1_000_000, 77, vec!["trace".into(), "record".into()])
     }
 
-    fn provider(id: u32) -> ProviderFacts {
+    fn provider(id: u32) -> BufferInfo {
         let (name, pid) = (format!("app {id}"), 40 + u64::from(id));
-        ProviderFacts { id, name, pid, bytes: 1 << 20, parent: None }
+        BufferInfo { id, name, pid, bytes: 1 << 20, parent: None }
     }
 
-    fn part(half: Option<u32>, begin: u64) -> PartFacts {
-        PartFacts { half, begin, left: vec![begin] }
+    fn part(half: Option<u32>, begin: u64) -> PartInfo {
+        PartInfo { half, begin, left: vec![begin] }
     }
 
     /// Another for each number.
@@ -509,7 +508,7 @@ mod tests {
         let mut writer = Writer::open(directory.path()).unwrap();
         let (first, second) = (Entry::Provider(provider(1)), Entry::Provider(provider(2)));
         for entry in [
-            Entry::Session(facts()),
+            Entry::Session(info()),
             first,
             Entry::Started { provider: 1, retains: false },
             Entry::Part { provider: 1, part: part(Some(0), 40) },
@@ -532,18 +531,18 @@ mod tests {
             writer.append(&entry).unwrap();
         }
         let manifest = Manifest::read(directory.path()).unwrap();
-        assert_eq!(manifest.session, facts());
+        assert_eq!(manifest.session, info());
         assert!(manifest.is_ended && manifest.recovered.is_empty());
         assert_eq!(manifest.session.mode(), Some(BufferMode::Streaming));
-        let unfinished = Part { facts: part(Some(1), 420), end: None };
-        let saved = Part { facts: part(Some(0), 40), end: Some((420, so_far(9))) };
+        let unfinished = Part { info: part(Some(1), 420), end: None };
+        let saved = Part { info: part(Some(0), 40), end: Some((420, so_far(9))) };
         let one = Buffer {
             is_started: true,
             saved: Some(0),
             parts: vec![saved, unfinished],
             ..Buffer::new(provider(1))
         };
-        let rest = Part { facts: part(None, 500), end: Some((580, so_far(3))) };
+        let rest = Part { info: part(None, 500), end: Some((580, so_far(3))) };
         let two =
             Buffer { is_archived: true, is_started: true, parts: vec![rest], ..Buffer::new(provider(2)) };
         assert_eq!(manifest.buffers, BTreeMap::from([(1, one), (2, two)]));
@@ -552,7 +551,7 @@ mod tests {
     #[test]
     fn a_start_after_an_archive_counts_anew() {
         let bytes = lines(&[
-            Entry::Session(facts()),
+            Entry::Session(info()),
             Entry::Provider(provider(1)),
             Entry::Started { provider: 1, retains: false },
             Entry::Saving { provider: 1, half: 4 },
@@ -569,7 +568,7 @@ mod tests {
     #[test]
     fn a_file_holds_the_parts_that_end_in_it() {
         let entries = [
-            Entry::Session(facts()),
+            Entry::Session(info()),
             Entry::Provider(provider(1)),
             Entry::Provider(provider(2)),
             Entry::Part { provider: 1, part: part(Some(0), 40) },
@@ -593,7 +592,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut writer = Writer::open(directory.path()).unwrap();
         for entry in [
-            Entry::Session(facts()),
+            Entry::Session(info()),
             Entry::Provider(provider(1)),
             Entry::Started { provider: 1, retains: false },
             Entry::Part { provider: 1, part: part(None, 8) },
@@ -628,7 +627,7 @@ mod tests {
     #[test]
     fn an_unfinished_line_and_a_strange_one_are_skipped() {
         let entries = [
-            Entry::Session(facts()),
+            Entry::Session(info()),
             Entry::Provider(provider(1)),
             Entry::Started { provider: 1, retains: false },
         ];
@@ -639,7 +638,7 @@ mod tests {
         let manifest = Manifest::parse(&bytes).unwrap();
         assert_eq!(manifest.buffers.len(), 1);
         assert!(manifest.buffers[&1].is_started && !manifest.buffers[&1].is_archived);
-        // Whoever recovers goes on behind the line that a kill left unfinished.
+        // Recovery continues behind the line that a kill left unfinished.
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join(FILE), &bytes).unwrap();
         let mut writer = Writer::open(directory.path()).unwrap();
@@ -654,7 +653,7 @@ mod tests {
             Manifest::parse(&lines(&[Entry::Started { provider: 1, retains: false }])),
             Err(ManifestError::Empty)
         ));
-        let later = lines(&[Entry::Session(SessionFacts { version: 2, ..facts() })]);
+        let later = lines(&[Entry::Session(SessionInfo { version: 2, ..info() })]);
         assert!(matches!(Manifest::parse(&later), Err(ManifestError::Version { found: 2 })));
     }
 }

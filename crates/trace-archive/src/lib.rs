@@ -1,0 +1,28 @@
+//! What an archive is made of: framing records, the parts of each provider's buffer, losses and facts about
+//! the session; and the manifest from which an archive is recovered when manager and client are gone.
+//!
+//! | module | is |
+//! |---|---|
+//! | [`framing`] | the records that open an archive and each provider's part |
+//! | [`session_info`] | the manager's own provider: when, where and how the session was recorded |
+//! | [`transfer`] | moves a provider's buffer into an archive, a batch at a time |
+//! | [`losses`] | reports each record that a provider lost once, with reason and time |
+//! | [`manifest`] | the file beside the buffers that says what of them an archive has |
+//! | [`recovery`] | joins the client's file and the buffers into one archive |
+//! | [`confirm`] | the client's confirmations of what it has written |
+//!
+//! The manager, the `trace` command and recordings inside one process stand on it. It opens no socket and
+//! starts no thread.
+#![forbid(unsafe_code)]
+
+pub mod confirm;
+mod files;
+pub mod framing;
+pub mod losses;
+pub mod manifest;
+mod problem;
+pub mod recovery;
+pub mod session_info;
+pub mod transfer;
+
+pub use problem::problem;
