@@ -23,7 +23,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 use trace_protocol::controller::{
-    ProviderStats, SessionRequest, SessionResponse, StartOptions, StopOptions, StopResult, TraceConfig,
+    ProviderDisposition, ProviderStats, SessionRequest, SessionResponse, StartOptions, StopOptions,
+    StopResult, TraceConfig,
 };
 use trace_protocol::memory::{MemoryDumpLevel, MemoryDumps};
 use triggers::Triggers;
@@ -199,13 +200,16 @@ fn code_of(command: &mut RecordedCommand, end: End) -> u8 {
     exit::of_command(status)
 }
 
-/// Of its own child the client knows more than the manager, which sees only that something was closed.
+/// The client knows how its own child ended; the manager sees only that descriptors were closed.
 //= docs/recording.md#how-a-program-ended
 fn say_how_it_ended(stats: &mut [ProviderStats], pid: u64, status: ExitStatus, end: End) {
     // A command that drops its provider and then ends may or may not have received the Stop in between: that
     // is chance, so "stopped" is replaced too.
-    let is_over =
-        |word: &str| matches!(word, "ended" | "left") || word == "stopped" && end == End::CommandEnded;
+    let is_over = |disposition: &String| {
+        *disposition == ProviderDisposition::Ended
+            || *disposition == ProviderDisposition::Left
+            || *disposition == ProviderDisposition::Stopped && end == End::CommandEnded
+    };
     for stats in stats.iter_mut().filter(|stats| stats.pid == pid && is_over(&stats.disposition)) {
         stats.disposition = end_in_words(status);
     }

@@ -8,7 +8,7 @@ use crate::connection;
 use rows::COLUMNS;
 use trace_format::loss::LossCode;
 use trace_format::shown::Shown;
-use trace_protocol::controller::{Lost, ProviderStats};
+use trace_protocol::controller::{Lost, ProviderDisposition, ProviderStats};
 
 /// What was recorded.
 pub struct Summary<'a> {
@@ -33,7 +33,9 @@ pub fn has_lost(provider: &ProviderStats) -> bool {
 
 /// A program that wanted to be recorded and could not be.
 pub fn is_untraced(provider: &ProviderStats) -> bool {
-    matches!(provider.disposition.as_str(), "not traced" | "refused" | "did not start")
+    [ProviderDisposition::NotTraced, ProviderDisposition::Refused, ProviderDisposition::DidNotStart]
+        .iter()
+        .any(|untraced| provider.disposition == *untraced)
 }
 
 /// Programs that are named in a line.

@@ -52,6 +52,17 @@ pub enum Recorded {
 /// Time since the manager started.
 pub type Now = Duration;
 
+/// A provider's process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProcessState {
+    /// It has ended: no thread of it writes into its buffer any more.
+    Dead,
+    /// It has not ended, and can be watched.
+    Alive,
+    /// There is no descriptor that would say whether it has ended.
+    Unknown,
+}
+
 /// What happened outside.
 #[derive(Debug)]
 pub enum Event {
@@ -83,15 +94,20 @@ pub enum Event {
     ProviderClosed {
         /// Which one.
         provider: ProviderId,
-        /// Its process has ended, so nobody writes into its buffer any more.
-        is_dead: bool,
+        /// Its process, as it is now.
+        process: ProcessState,
     },
     /// A provider's FIFO was closed while its channel is open: it has left the session, and stays registered.
     FifoClosed {
         /// Which one.
         provider: ProviderId,
-        /// Its process has ended, so nobody writes into its buffer any more.
-        is_dead: bool,
+        /// Its process, as it is now.
+        process: ProcessState,
+    },
+    /// A process that was to be watched is dead.
+    ProcessDied {
+        /// Whose.
+        provider: ProviderId,
     },
     /// The buffer or FIFO for a provider could not be made.
     TraceeFailed {
@@ -242,6 +258,10 @@ pub enum Action {
         /// As in its request.
         durable_data_end: u64,
     },
+    /// Report [`Event::ProcessDied`] when the process of a provider is dead.
+    WatchProcess(ProviderId),
+    /// Its death is not waited for any more.
+    ForgetProcess(ProviderId),
     /// Forget a provider's buffer and FIFO, and delete the buffer.
     DropTracee(ProviderId),
     /// Forget them, and leave the buffer where it is: what it holds is in no archive.
@@ -333,12 +353,15 @@ impl Core {
                     }
                 });
             }
-            Event::ProviderClosed { provider, is_dead } => {
+            Event::ProviderClosed { provider, process } => {
                 self.providers.remove(&provider);
-                self.with_session(|session, _| session.handle_closed(provider, is_dead));
+                self.with_session(|session, actions| session.handle_closed(now, provider, process, actions));
             }
-            Event::FifoClosed { provider, is_dead } => {
-                self.with_session(|session, _| session.handle_closed(provider, is_dead));
+            Event::FifoClosed { provider, process } => {
+                self.with_session(|session, actions| session.handle_closed(now, provider, process, actions));
+            }
+            Event::ProcessDied { provider } => {
+                self.with_session(|session, actions| session.handle_death(provider, actions));
             }
             Event::TraceeFailed { provider, reason } => {
                 self.with_session(|session, actions| session.handle_failed(provider, reason, actions));
@@ -475,6 +498,12 @@ impl Core {
     pub fn wants_known_categories(&self) -> Option<ClientId> {
         let session = self.session.as_ref()?;
         session.wants_known_categories().then(|| session.client())
+    }
+
+    /// Halves of a provider's buffer that are saved since it was cleared.
+    #[must_use]
+    pub fn saved_halves(&self, provider: ProviderId) -> u64 {
+        self.session.as_ref().map_or(0, |session| session.saved_halves(provider))
     }
 
     /// The dumps of memory that the running session wants again and again.

@@ -1,11 +1,14 @@
 //! The daemon around the core: one loop that waits for sockets, FIFOs and timers.
 
+mod actions;
 mod announcement;
+mod archiving;
 mod clients;
+mod dying;
 mod ends;
 mod entrances;
+mod io;
 mod key;
-mod leaving;
 mod log;
 mod memory;
 mod output;
@@ -15,30 +18,28 @@ mod snapshot;
 mod task;
 mod wire;
 
-use crate::core::{Action, ClientId, Core, Event, Part, Uid};
+use crate::core::{ClientId, Core, Uid};
 use announcement::Announcement;
 use clients::Clients;
 use entrances::Entrances;
+use io::Io;
 use key::Key;
 use log::log;
 use memory::Dumps;
-use output::{Flushed, Output, Written};
-use providers::{Buffer, Providers};
+use output::Output;
+use providers::Providers;
 use snapshot::Snapshot;
-use std::collections::VecDeque;
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use task::{Asker, Tasks, Wanted};
-use trace_archive::transfer::{self, Transfer};
+use trace_archive::transfer::Transfer;
 use trace_format::units::{ProviderId, TicksPerSecond};
-use trace_protocol::controller::{ProviderStats, SessionResponse, SessionState, TaskRequest};
+use trace_protocol::controller::{SessionResponse, TaskRequest};
 use zx_sim::ticks::Clock;
-use zx_sim::{Handle, Listener, RuntimeDir, Signals, WaitSet};
+use zx_sim::{Handle, Listener, RuntimeDir, Signals};
 
-/// Batches that are copied before the next look at everything else.
-const BATCHES_AT_ONCE: usize = 16;
 /// Connections that are taken in before the next look at everything else.
 const ACCEPTED_AT_ONCE: usize = 64;
 /// How long nobody is taken in when there are no descriptors left.
@@ -151,8 +152,7 @@ struct Daemon {
     idle_since: Instant,
     core: Core,
     announcement: Announcement,
-    events: VecDeque<Event>,
-    waits: WaitSet,
+    io: Io,
     registry: Listener,
     provisioner: Listener,
     /// Nobody is taken in until then.
@@ -181,7 +181,7 @@ impl Daemon {
         (registry, provisioner): (Listener, Listener),
     ) -> Result<Self, Error> {
         let system = |what| move |error| Error::System { what, error };
-        let waits = WaitSet::new().map_err(system("cannot wait"))?;
+        let io = Io::new().map_err(system("cannot wait"))?;
         let (signals, signal_writer) = zx_sim::Socket::pair().map_err(system("cannot make a socket"))?;
         for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
             let writer = signal_writer.duplicate().map_err(system("cannot duplicate a socket"))?;
@@ -190,7 +190,7 @@ impl Daemon {
                 .map_err(system("cannot handle signals"))?;
         }
         let watch = |object: &dyn AsFd, key: Key| {
-            waits.add(&object.as_fd(), key.encode(), Signals::READABLE).map_err(system("cannot wait"))
+            io.waits.add(&object.as_fd(), key.encode(), Signals::READABLE).map_err(system("cannot wait"))
         };
         watch(&signals, Key::Signal)?;
         let now = Instant::now();
@@ -201,7 +201,6 @@ impl Daemon {
             idle_since: now,
             core: Core::new(owner),
             announcement,
-            events: VecDeque::new(),
             registry,
             provisioner,
             resting_until: None,
@@ -217,7 +216,7 @@ impl Daemon {
             owner,
             is_busy: false,
             rate: TicksPerSecond(NonZeroU64::new(clock.ticks_per_second).unwrap_or(NonZeroU64::MIN)),
-            waits,
+            io,
         };
         daemon.watch_listeners()?;
         Ok(daemon)
@@ -229,14 +228,14 @@ impl Daemon {
         match provisioner {
             Some(provisioner) => self.provisioner = provisioner,
             // It is watched again below.
-            None => drop(self.waits.remove(&self.provisioner)),
+            None => drop(self.io.waits.remove(&self.provisioner)),
         }
         self.watch_listeners()
     }
 
     fn watch_listeners(&self) -> Result<(), Error> {
         for (listener, key) in [(&self.registry, Key::Registry), (&self.provisioner, Key::Provisioner)] {
-            let added = self.waits.add(listener, key.encode(), Signals::READABLE);
+            let added = self.io.waits.add(listener, key.encode(), Signals::READABLE);
             added.map_err(|error| Error::System { what: "cannot wait", error })?;
         }
         Ok(())
@@ -244,7 +243,7 @@ impl Daemon {
 
     /// A client has connected that nobody has seen.
     fn has_late_client(&mut self) -> bool {
-        let _ = self.clients.accept(&self.provisioner, &self.waits);
+        let _ = self.clients.accept(&self.provisioner, &self.io);
         !self.clients.is_empty()
     }
 
@@ -264,7 +263,7 @@ impl Daemon {
                 return Ok(End::Unneeded);
             }
             let deadline = if self.is_busy { Some(Instant::now()) } else { self.deadline() };
-            let wait = self.waits.wait(&mut events, deadline);
+            let wait = self.io.waits.wait(&mut events, deadline);
             wait.map_err(|error| Error::System { what: "cannot wait", error })?;
             for event in &events {
                 let key = Key::decode(event.key);
@@ -279,7 +278,7 @@ impl Daemon {
             self.begin_queries();
             log::handle_time(now);
             self.listen_again(now);
-            self.providers.handle_time(now, &self.waits, &mut self.events);
+            self.providers.handle_time(now);
             self.answer_stop(now);
             self.with_tasks(|tasks, wanted| tasks.handle_time(now, wanted));
             if self.output_deadline().is_some_and(|deadline| deadline <= now) {
@@ -293,24 +292,24 @@ impl Daemon {
         match key {
             Key::Registry => {
                 let mut new = Vec::new();
-                let accepted = self.providers.accept(&self.registry, &self.waits, &mut new);
+                let accepted = self.providers.accept(&self.registry, &self.io, &mut new);
                 self.rest_unless(accepted);
                 // At once, before others who say nothing take their places.
                 new.into_iter().for_each(|number| self.handle_ready(Key::Registration(number)));
             }
             Key::Registration(number) => {
                 let is_started = |uid| self.core.is_started(uid);
-                self.providers.read_registration(number, is_started, &self.waits, &mut self.events);
+                self.providers.read_registration(number, is_started, &mut self.io);
             }
             Key::Provider(id) => {
-                if let Some(response) = self.providers.read_channel(id, &self.waits, &mut self.events) {
+                if let Some(response) = self.providers.read_channel(id, &mut self.io) {
                     self.clients.handle_answer(id, &response, self.core.wants_known_categories());
                 }
             }
-            Key::Fifo(id) => self.providers.read_fifo(id, &self.waits, &mut self.events),
-            Key::Process(id) => self.providers.leaving.settle(id, &self.waits, &mut self.events),
+            Key::Fifo(id) => self.providers.read_fifo(id, &mut self.io),
+            Key::Process(id) => self.providers.dying.handle_readable(id, &mut self.io),
             Key::Provisioner => {
-                let accepted = self.clients.accept(&self.provisioner, &self.waits);
+                let accepted = self.clients.accept(&self.provisioner, &self.io);
                 self.rest_unless(accepted);
             }
             Key::Client(number) => {
@@ -321,14 +320,14 @@ impl Daemon {
                 let registered = &mut self.providers;
                 let dumps = &mut self.dumps;
                 let asked = clients::Asked { uid, providers, is_ending, registered, recording, dumps };
-                let about_task = self.clients.read_provisioner(number, asked, &self.waits, &mut self.events);
+                let about_task = self.clients.read_provisioner(number, asked, &mut self.io);
                 if let Some((asker, request)) = about_task {
                     self.handle_task(asker, request);
                 }
             }
             Key::Session(number) => {
-                if let Some(txid) = self.clients.read_session(number, &mut self.events) {
-                    let progress = self.providers.progress(self.rate);
+                if let Some(txid) = self.clients.read_session(number, &mut self.io) {
+                    let progress = self.providers.progress(self.rate, |id| self.core.saved_halves(id));
                     self.clients.reply_progress(number, txid, progress);
                 }
             }
@@ -342,7 +341,7 @@ impl Daemon {
         if let Err(error) = accepted {
             log(&error.to_string());
             for listener in [&self.registry, &self.provisioner] {
-                let _ = self.waits.remove(listener);
+                let _ = self.io.waits.remove(listener);
             }
             self.resting_until = Some(Instant::now() + LISTENERS_REST);
         }
@@ -374,7 +373,7 @@ impl Daemon {
     fn with_tasks(&mut self, act: impl FnOnce(&mut Tasks, &mut Wanted)) {
         let mut wanted = Wanted::default();
         act(&mut self.tasks, &mut wanted);
-        self.events.extend(wanted.events);
+        self.io.events.extend(wanted.events);
         for (asker, response) in wanted.answers {
             self.clients.reply_task(asker, response);
         }
@@ -393,7 +392,7 @@ impl Daemon {
                 if let Some(output) = output {
                     self.clients.push_output(output);
                     if let Some(spool) = self.tasks.spool() {
-                        let _ = self.waits.add(spool, Key::Spool.encode(), Signals::READABLE);
+                        let _ = self.io.waits.add(spool, Key::Spool.encode(), Signals::READABLE);
                     }
                 }
             }
@@ -407,7 +406,7 @@ impl Daemon {
                 self.with_tasks(|tasks, wanted| tasks.flush(task, asker, owner, wanted));
             }
             TaskRequest::Status => {
-                let progress = self.providers.progress(self.rate);
+                let progress = self.providers.progress(self.rate, |id| self.core.saved_halves(id));
                 let mut ended = self.core.ended();
                 self.providers.ends.name_now(&mut ended, Instant::now());
                 self.with_tasks(|tasks, wanted| tasks.status(asker, owner, progress, ended, wanted));
@@ -434,16 +433,16 @@ impl Daemon {
     /// Does everything that can be done without waiting.
     fn work(&mut self) {
         loop {
-            self.core.handle_time(self.now());
-            while let Some(event) = self.events.pop_front() {
+            // What has happened counts before the time that it took the daemon to see it: it may have had to
+            // wait for a processor.
+            while let Some(event) = self.io.events.pop_front() {
                 self.core.handle_event(self.now(), event);
                 self.act_on_all();
             }
+            self.core.handle_time(self.now());
             self.act_on_all();
-            self.is_busy = self.pump()
-                | self.pump_snapshot()
-                | self.providers.make_buffers(&self.waits, &mut self.events);
-            if self.events.is_empty() {
+            self.is_busy = self.pump() | self.pump_snapshot() | self.providers.make_buffers(&mut self.io);
+            if self.io.events.is_empty() {
                 return;
             }
         }
@@ -455,199 +454,6 @@ impl Daemon {
         while let Some(action) = self.core.poll_action() {
             self.act(action);
         }
-    }
-
-    fn act(&mut self, action: Action) {
-        match action {
-            Action::RefuseClient { client, reason } => {
-                log(&format!("session refused: {reason}"));
-                drop(self.clients.take_output());
-                if client == task::CLIENT {
-                    self.with_tasks(|tasks, wanted| tasks.refused(reason, wanted));
-                    return;
-                }
-                self.clients.reply(client, SessionResponse::Refused { reason });
-                self.clients.close(client, &self.waits);
-            }
-            Action::BeginArchive { config, uid } => {
-                let Some(socket) = self.clients.take_output() else {
-                    return;
-                };
-                let mut output = Output::new(socket, &config, config.confirms);
-                output.begin(&config, self.rate);
-                self.providers.begin_session(&config, uid, output.queue().clone());
-                self.output = Some(output);
-            }
-            Action::InitializeTracee { provider, buffer_bytes, mode, categories } => {
-                if let Err(reason) = self.providers.initialize(provider, buffer_bytes, mode, categories) {
-                    self.events.push_back(Event::TraceeFailed { provider, reason });
-                }
-            }
-            Action::AskCategories(provider) => self.providers.ask_for_session(provider),
-            Action::StartTracee { provider, disposition, additional_categories } => {
-                self.providers.start(provider, disposition, additional_categories);
-            }
-            Action::StopTracee(provider) => self.providers.stop(provider),
-            Action::FlushTracee(provider) => self.providers.flush(provider),
-            Action::ReplyFlush(client, result) => {
-                self.reply(client, SessionResponse::FlushBuffers(result));
-            }
-            Action::TakeSnapshot { client, config, providers } => {
-                self.begin_snapshot(client, &config, &providers);
-            }
-            Action::ReplySnapshot(client, result) => self.clients.reply_snapshot(client, result),
-            Action::TerminateTracee(provider) => self.providers.terminate(provider),
-            Action::Transfer { provider, part } => self.begin_transfer(provider, part),
-            Action::SendSaved { provider, wrapped_count, durable_data_end } => {
-                self.providers.saved(provider, wrapped_count, durable_data_end);
-            }
-            Action::DropTracee(provider) => {
-                self.providers.drop_tracee(provider, Buffer::Deleted, &self.waits)
-            }
-            Action::LeaveBuffer(provider) => self.providers.drop_tracee(provider, Buffer::Left, &self.waits),
-            Action::ReplyStart(client, result) => {
-                self.reply(client, SessionResponse::StartTracing(result));
-            }
-            Action::ReplyStop(client, Ok(result)) => self.providers.ends.hold(client, result),
-            Action::ReplyStop(client, result) => {
-                self.reply(client, SessionResponse::StopTracing(result));
-            }
-            Action::ReplyAlert(client, alert) => self.reply(client, SessionResponse::WatchAlert(alert)),
-            Action::Untraced(client, untraced) => {
-                self.reply(client, SessionResponse::OnUntraced(untraced));
-            }
-            Action::Waiting(client, names) => {
-                self.reply(client, SessionResponse::OnWaiting(names));
-            }
-            Action::StateChanged(client, state) => {
-                if let Some(output) = self.output.as_mut().filter(|_| state == SessionState::Terminating) {
-                    output.begin_to_end();
-                }
-                if state == SessionState::Terminating {
-                    self.providers.end_snapshots();
-                }
-                self.reply(client, SessionResponse::OnSessionStateChange(state));
-            }
-            Action::EndSession { client, is_aborted } => {
-                self.clients.close(client, &self.waits);
-                self.providers.end_session();
-                match &mut self.output {
-                    Some(output) if !is_aborted => {
-                        self.providers.write_alerts(output.queue());
-                        output.end();
-                    }
-                    _ => self.end_output(false),
-                }
-            }
-            Action::Log(text) => log(&text),
-        }
-    }
-
-    fn begin_transfer(&mut self, provider: ProviderId, part: Part) {
-        let begin = self.output.as_mut().map_or(0, |output| {
-            self.providers.write_alerts(output.queue());
-            output.position()
-        });
-        match self.providers.begin_transfer(provider, self.rate, part, begin) {
-            Ok(transfer) => self.transfer = Some((provider, transfer)),
-            Err(problem) => {
-                let failed = |problem| ProviderStats { problem, ..ProviderStats::default() };
-                let stats = problem.map_or_else(transfer::nothing, failed);
-                self.events.push_back(Event::TransferFinished { provider, stats, is_complete: false });
-                if let (Part::Rest { .. }, Some(output)) = (part, &mut self.output) {
-                    output.end_part(Written { provider, is_archived: false });
-                }
-            }
-        }
-    }
-
-    /// Moves data from the buffers to the output for as long as the output takes it and nobody else had to
-    /// wait long. True if there is more to be moved at once.
-    fn pump(&mut self) -> bool {
-        for _ in 0..BATCHES_AT_ONCE {
-            let Some(output) = &mut self.output else {
-                return false;
-            };
-            let flushed = output.flush().and_then(|flushed| output.read_confirmations().map(|()| flushed));
-            let flushed = match flushed {
-                Ok(flushed) => flushed,
-                Err(reason) => {
-                    self.fail_output(reason);
-                    return false;
-                }
-            };
-            while let Some(Written { provider, is_archived }) = output.written_part() {
-                if is_archived {
-                    self.providers.note_archived(provider);
-                }
-                self.events.push_back(Event::PartWritten { provider });
-            }
-            if output.is_ended() && output.is_written() {
-                self.end_output(true);
-                return false;
-            }
-            let transfer = self.transfer.take_if(|_| flushed == Flushed::Drained);
-            let Some((provider, mut transfer)) = transfer else {
-                output.watch(&self.waits, Key::Output.encode(), flushed);
-                return false;
-            };
-            if transfer.poll(output.queue()) {
-                let (is_complete, is_rest) = (transfer.is_complete(), transfer.is_rest());
-                let (stats, progress) = transfer.into_stats();
-                self.providers.end_transfer(provider, progress, output.position());
-                self.events.push_back(Event::TransferFinished { provider, stats, is_complete });
-                // A half that could not be read is not given back.
-                if is_complete || is_rest {
-                    output.end_part(Written { provider, is_archived: is_complete && is_rest });
-                }
-            } else {
-                self.transfer = Some((provider, transfer));
-            }
-        }
-        true
-    }
-
-    /// The output takes no more, or the client says of it what cannot be.
-    fn fail_output(&mut self, reason: String) {
-        if self.core.has_session() {
-            self.events.push_back(Event::OutputFailed { reason });
-        } else {
-            log(&format!("an archive is not complete: {reason}"));
-        }
-        self.end_output(false);
-    }
-
-    /// Nothing more is written into the archive.
-    fn end_output(&mut self, is_written: bool) {
-        self.transfer = None;
-        // Before the client sees the end: nothing is left when it has ended.
-        self.providers.end_archive(is_written);
-        if let Some(mut output) = self.output.take() {
-            output.unwatch(&self.waits);
-        }
-    }
-
-    /// Has a stream of which nothing has come for a while written as far as it is.
-    //= docs/protocol.md#flush
-    fn flush_if_quiet(&mut self, now: Instant) {
-        let (Some(period), Some(output)) = (self.core.write_period(), &mut self.output) else {
-            self.next_flush = None;
-            return;
-        };
-        if self.next_flush.is_none_or(|next| next <= now) {
-            let is_quiet = output.grown() == 0;
-            if is_quiet && self.next_flush.is_some() {
-                self.core.flush();
-                self.act_on_all();
-            }
-            self.next_flush = Some(now + period);
-        }
-    }
-
-    /// When the client must have taken more: while it records it may take its time.
-    fn output_deadline(&self) -> Option<Instant> {
-        let output = self.output.as_ref()?;
-        (output.is_ended() || self.core.is_terminating()).then(|| output.deadline())
     }
 
     /// The next time something is due without anything happening outside.

@@ -6,6 +6,7 @@
 
 pub mod alert;
 pub mod config;
+pub mod disposition;
 pub mod progress;
 pub mod session;
 pub mod stats;
@@ -13,6 +14,7 @@ pub mod task;
 
 pub use alert::Alert;
 pub use config::{ArchiveFile, ProviderSpec, TraceConfig};
+pub use disposition::ProviderDisposition;
 pub use progress::ProviderProgress;
 pub use session::{
     FlushError, SessionRequest, SessionResponse, SessionState, StartError, StartOptions, StopError,

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trace_format::units::{Koid, ProviderId, TicksPerSecond};
 use trace_protocol::BufferingMode;
-use trace_protocol::controller::ProviderStats;
+use trace_protocol::controller::{ProviderDisposition, ProviderStats};
 use trace_reader::buffer::Period;
 use trace_reader::whole_records;
 use zx_sim::{Vmo, ticks};
@@ -128,23 +128,23 @@ impl Leftover {
         out: &mut impl Write,
     ) -> io::Result<(ProviderStats, Option<String>)> {
         let info = &buffer.provider;
-        let who = |disposition: &str, stats: ProviderStats| ProviderStats {
+        let who = |disposition: ProviderDisposition, stats: ProviderStats| ProviderStats {
             id: info.id,
             name: info.name.clone(),
             pid: info.pid,
-            disposition: disposition.to_owned(),
+            disposition: disposition.into(),
             ..stats
         };
         let last = buffer.last_part(joined).filter(|_| joined > 0);
         if let Some((_, so_far)) = last.filter(|(part, _)| part.half.is_none()) {
-            return Ok((who("archived", so_far.plus(ProviderStats::default())), None));
+            return Ok((who(ProviderDisposition::Archived, so_far.plus(ProviderStats::default())), None));
         }
         let so_far = last.map(|(_, so_far)| so_far).or(buffer.before.as_ref()).filter(|_| joined > 0);
         let all = |stats: ProviderStats| so_far.map_or(stats.clone(), |so_far| so_far.plus(stats));
         let vmo = match Vmo::open(&self.session.directory.join(info.file_name())) {
             Ok(vmo) => vmo,
             Err(_) if buffer.is_archived => {
-                return Ok((who("archived", ProviderStats::default()), None));
+                return Ok((who(ProviderDisposition::Archived, ProviderStats::default()), None));
             }
             Err(error) => {
                 let problem = crate::problem(&error);
@@ -152,7 +152,7 @@ impl Leftover {
                 framing::lost_without_number(ProviderId(info.id), &info.name, &mut unknown);
                 out.write_all(&unknown)?;
                 let stats = ProviderStats { problem: problem.clone(), ..ProviderStats::default() };
-                return Ok((who("missing", all(stats)), Some(problem)));
+                return Ok((who(ProviderDisposition::Missing, all(stats)), Some(problem)));
             }
         };
         let is_live = vmo.is_live().unwrap_or(true);
@@ -183,7 +183,10 @@ impl Leftover {
             out.write_all(&batch)?;
             batch.clear();
             if is_finished {
-                let disposition = if is_live { "still running" } else { "left" };
+                let disposition = match is_live {
+                    true => ProviderDisposition::StillRunning,
+                    false => ProviderDisposition::Left,
+                };
                 let is_complete = transfer.is_complete();
                 let stats = transfer.into_stats().0;
                 let unread = (!is_complete).then(|| stats.problem.clone());

@@ -1,7 +1,10 @@
 //! One session: from InitializeTracing until the last provider has given its buffer back.
 
 mod alerts;
-mod asked;
+mod closing;
+mod packets;
+mod queries;
+mod transfers;
 
 use super::stats::Stats;
 use super::tracee::{Data, Stream, Timer, Tracee, TraceeState};
@@ -10,29 +13,22 @@ use alerts::Alerts;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 use trace_format::units::ProviderId;
+use trace_protocol::BufferDisposition;
 use trace_protocol::controller::{
-    ProviderStats, SessionState, StartError, StartOptions, StopError, StopOptions, StopResult, TraceConfig,
-    Untraced,
+    ProviderDisposition, ProviderStats, SessionState, StartError, StartOptions, StopError, StopOptions,
+    StopResult, TraceConfig, Untraced,
 };
 use trace_protocol::limits::MAX_CATEGORIES;
-use trace_protocol::{BufferDisposition, BufferingMode, FifoRequest, PacketError};
+use transfers::HandedOver;
 
 /// How long providers may take to give their buffers back.
 const TERMINATE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a Start or Stop may take before the client is told whom it waits for.
+/// How long a Start or Stop may take before the client gets the names of the providers it waits for.
 const NOTICE_AFTER: Duration = Duration::from_secs(1);
-/// Names that are told then.
+/// Providers that are named then.
 const MAX_WAITED_FOR: usize = 10;
-/// Disposition of a provider that sent a packet it must not send.
-const BROKE_PROTOCOL: &str = "broke the protocol";
-/// Disposition of a provider that ended, or left, before it had started.
-const ENDED_BEFORE_START: &str = "ended before its start";
-/// What is said of a provider whose application has gone on before it was known.
+/// The problem of a provider whose application did not wait until it was registered.
 const JOINED_LATE: &str = "it could not join in time: what it did before is not recorded";
-/// Disposition of a provider that was given up before it had started.
-const NOT_STARTED: &str = "did not start";
-/// Disposition of a provider that was not registered.
-const REFUSED: &str = "refused";
 const MEGABYTE: u64 = 1 << 20;
 
 type Actions = VecDeque<Action>;
@@ -52,7 +48,7 @@ pub(super) struct Session {
     write_results: bool,
     is_aborted: bool,
     timer: Option<Timer>,
-    /// When the client is told whom it waits for.
+    /// When the client gets the names of the providers it waits for.
     notice: Option<Now>,
     is_start_pending: bool,
     is_stop_pending: bool,
@@ -63,14 +59,6 @@ pub(super) struct Session {
     handed_over: VecDeque<HandedOver>,
     stats: Stats,
     alerts: Alerts,
-}
-
-/// A part that is on its way into the archive.
-#[derive(Debug)]
-struct HandedOver {
-    provider: ProviderId,
-    part: Part,
-    stats: ProviderStats,
 }
 
 impl Session {
@@ -119,7 +107,11 @@ impl Session {
     }
 
     pub fn next_deadline(&self) -> Option<Now> {
-        self.timer.map(Timer::deadline).into_iter().chain(self.notice).min()
+        let dying = self.tracees.values().filter_map(|tracee| match tracee.state {
+            TraceeState::Dying { until } => Some(until),
+            _ => None,
+        });
+        dying.chain(self.timer.map(Timer::deadline)).chain(self.notice).min()
     }
 
     fn enter(&mut self, state: SessionState, actions: &mut Actions) {
@@ -196,7 +188,7 @@ impl Session {
                     }
                 };
                 start_tracee(tracee, disposition, &options.additional_categories, actions);
-            } else if !tracee.is_gone {
+            } else if tracee.state.is_connected() {
                 let text = format!("{}: not started, it is still {:?}", tracee.label(), tracee.state);
                 actions.push_back(Action::Log(text));
             }
@@ -215,21 +207,21 @@ impl Session {
         }
         self.answer_start(actions);
         self.write_results = options.write_results;
-        for tracee in self.tracees.values_mut().filter(|tracee| !tracee.is_gone) {
+        for tracee in self.tracees.values_mut() {
             match tracee.state {
                 TraceeState::Initialized => tracee.state = TraceeState::Stopped,
                 TraceeState::Starting | TraceeState::Started => {
                     tracee.state = TraceeState::Stopping;
                     actions.push_back(Action::StopTracee(tracee.id));
                 }
-                TraceeState::Stopping | TraceeState::Stopped | TraceeState::Terminating => {}
+                _ => {}
             }
         }
         if options.write_results {
-            // An earlier Stop left this data where it is, and no other word comes from these providers.
+            // An earlier Stop left this data where it is, and no further packet comes from these providers.
             let left = self.tracees.values().filter(|tracee| tracee.is_past_stop());
-            let left: Vec<_> = left.map(|tracee| (tracee.id, tracee.is_quiet)).collect();
-            self.queue_all(left);
+            let left: Vec<_> = left.map(|tracee| tracee.id).collect();
+            left.into_iter().for_each(|id| self.queue(id));
         }
         self.is_stop_pending = true;
         self.notice = Some(now + NOTICE_AFTER);
@@ -244,16 +236,15 @@ impl Session {
         }
         self.is_start_pending = false;
         self.is_stop_pending = false;
-        for tracee in self.tracees.values_mut().filter(|tracee| !tracee.is_gone) {
-            tracee.state = TraceeState::Terminating;
-            actions.push_back(Action::TerminateTracee(tracee.id));
+        for tracee in self.tracees.values_mut().filter(|tracee| tracee.state.is_connected()) {
+            tracee.terminate(actions);
         }
         self.notice = None;
         self.timer = Some(Timer::Terminate(now + TERMINATE_TIMEOUT));
         self.enter(SessionState::Terminating, actions);
     }
 
-    /// Ends the session because nobody takes its output.
+    /// Ends the session because its output takes no more.
     pub fn abort(&mut self, now: Now, reason: String, actions: &mut Actions) {
         if self.is_aborted {
             return;
@@ -277,112 +268,7 @@ impl Session {
         self.terminate(now, actions);
     }
 
-    /// A packet of a provider's; one that breaks the rules ends its part in the session.
-    //= docs/protocol.md#fifo-packets
-    pub fn handle_packet(
-        &mut self,
-        id: ProviderId,
-        packet: Result<FifoRequest, PacketError>,
-        actions: &mut Actions,
-    ) {
-        let Some(tracee) = self.tracees.get_mut(&id).filter(|tracee| !tracee.is_gone) else {
-            return;
-        };
-        tracee.has_started |= matches!(packet, Ok(FifoRequest::Started { .. }));
-        match (packet, tracee.state) {
-            (Ok(FifoRequest::Started { .. }), TraceeState::Starting) => tracee.state = TraceeState::Started,
-            (Ok(FifoRequest::Stopped), TraceeState::Stopping) => {
-                tracee.state = TraceeState::Stopped;
-                tracee.disposition = "stopped";
-                tracee.is_quiet = true;
-                // It may be started again.
-                tracee.is_late = false;
-                if self.write_results {
-                    self.queue(id, true);
-                }
-            }
-            (Ok(FifoRequest::Stopped), TraceeState::Terminating) => {
-                if tracee.disposition != BROKE_PROTOCOL {
-                    tracee.disposition = "stopped";
-                }
-                tracee.is_quiet = true;
-                self.queue(id, true);
-            }
-            // It leaves of its own accord: its channel closes next.
-            (Ok(FifoRequest::Stopped), TraceeState::Starting | TraceeState::Started) => {
-                tracee.is_quiet = true;
-            }
-            (Ok(FifoRequest::Alert { name }), _) => self.handle_alert(id, name, actions),
-            (
-                Ok(FifoRequest::SaveBuffer { wrapped_count, durable_data_end }),
-                TraceeState::Started | TraceeState::Stopping | TraceeState::Terminating,
-            ) if self.config.buffering_mode == BufferingMode::Streaming && tracee.data == Data::InBuffer => {
-                match tracee.stream.begin(wrapped_count, durable_data_end) {
-                    Ok(()) => {
-                        let part = Part::Half { wrapped_count, durable_data_end };
-                        self.transfers.push_back((id, part));
-                    }
-                    Err(problem) => break_off(tracee, &problem, actions),
-                }
-            }
-            (Ok(unexpected), state) => {
-                let text = format!("{}: unexpected {unexpected:?} while {state:?}", tracee.label());
-                actions.push_back(Action::Log(text));
-            }
-            (Err(error), _) => break_off(tracee, &format!("bad packet: {error}"), actions),
-        }
-    }
-
-    /// A provider is gone; what it committed is written at once.
-    //= docs/protocol.md#a-provider-that-dies
-    pub fn handle_closed(&mut self, id: ProviderId, is_dead: bool) {
-        let Some(tracee) = self.tracees.get_mut(&id).filter(|tracee| !tracee.is_gone) else {
-            return;
-        };
-        tracee.is_gone = true;
-        if tracee.data == Data::InBuffer {
-            if tracee.disposition == "recording" {
-                tracee.disposition = if is_dead { "ended" } else { "left" };
-            }
-            // Also after a Stop that did not ask for it: the buffer would be gone when it is asked for.
-            let is_quiet = is_dead || tracee.is_quiet;
-            self.queue(id, is_quiet);
-        }
-    }
-
-    /// A provider cannot take part.
-    pub fn handle_failed(&mut self, id: ProviderId, reason: String, actions: &mut Actions) {
-        // One that has gone meanwhile is being seen to.
-        if let Some(tracee) = self.tracees.get_mut(&id).filter(|tracee| !tracee.is_gone) {
-            actions.push_back(Action::Log(format!("{}: not traced: {reason}", tracee.label())));
-            tracee.is_gone = true;
-            tracee.data = Data::None;
-            tracee.disposition = "not traced";
-            let stats = stats_of(tracee, ProviderStats { problem: reason, ..ProviderStats::default() });
-            self.report_untraced(stats, actions);
-        }
-    }
-
-    /// A provider wanted to take part, and was refused before it was registered.
-    //= docs/protocol.md#providers-that-cannot-be-recorded
-    pub fn handle_refused(&mut self, name: String, pid: u64, reason: String, actions: &mut Actions) {
-        if self.state != SessionState::Terminating {
-            let disposition = REFUSED.to_owned();
-            let stats = ProviderStats { name, pid, disposition, problem: reason, ..ProviderStats::default() };
-            self.report_untraced(stats, actions);
-        }
-    }
-
-    /// Reports a provider that cannot be recorded, at once and in the answer to a Stop.
-    fn report_untraced(&mut self, stats: ProviderStats, actions: &mut Actions) {
-        if self.config.wants_untraced {
-            let (name, pid, reason) = (stats.name.clone(), stats.pid, stats.problem.clone());
-            actions.push_back(Action::Untraced(self.client, Untraced { name, pid, reason }));
-        }
-        self.stats.push_untraced(stats);
-    }
-
-    /// What became of providers that do not take part any more.
+    /// The dispositions of providers that take no part any more.
     pub fn ended(&self) -> Vec<ProviderStats> {
         self.stats.result(std::iter::empty()).provider_stats
     }
@@ -391,65 +277,11 @@ impl Session {
         self.config.wants_known_categories
     }
 
-    /// A part was read, as far as that was possible.
-    pub fn handle_transferred(
-        &mut self,
-        provider: ProviderId,
-        stats: ProviderStats,
-        is_complete: bool,
-        actions: &mut Actions,
-    ) {
-        let Some((_, part)) = self.transferring.take_if(|(transferring, _)| *transferring == provider) else {
-            actions
-                .push_back(Action::Log(format!("provider {}: transferred without being asked", provider.0)));
-            return;
-        };
-        let Some(tracee) = self.tracees.get_mut(&provider) else {
-            return;
-        };
-        match part {
-            Part::Rest { .. } => tracee.data = Data::HandedOver,
-            Part::Half { wrapped_count, .. } if !is_complete => {
-                // Saying "saved" would make the provider forget what nobody has.
-                tracee.stream.finish();
-                break_off(tracee, &format!("half {wrapped_count} {}", stats.problem), actions);
-                return;
-            }
-            Part::Half { .. } => {}
-        }
-        self.handed_over.push_back(HandedOver { provider, part, stats });
-    }
-
-    /// What was read first of all is written: whoever waits for that is told.
-    //= docs/protocol.md#confirmations
-    pub fn handle_written(&mut self, provider: ProviderId, actions: &mut Actions) {
-        let Some(HandedOver { part, stats, .. }) =
-            self.handed_over.pop_front_if(|handed_over| handed_over.provider == provider)
-        else {
-            actions.push_back(Action::Log(format!("provider {}: written without being read", provider.0)));
-            return;
-        };
-        let Some(tracee) = self.tracees.get_mut(&provider) else {
-            return;
-        };
-        match part {
-            Part::Rest { .. } => {
-                tracee.data = Data::Archived;
-                self.stats.push(stats_of(tracee, stats));
-            }
-            Part::Half { wrapped_count, durable_data_end } => {
-                tracee.stream.finish();
-                if !tracee.is_gone {
-                    actions.push_back(Action::SendSaved { provider, wrapped_count, durable_data_end });
-                }
-            }
-        }
-    }
-
     pub fn handle_time(&mut self, now: Now, actions: &mut Actions) {
+        self.settle_dying(now, actions);
         let is_timer_due = self.timer.is_some_and(|timer| timer.deadline() <= now);
         if self.notice.take_if(|notice| *notice <= now).is_some() && !is_timer_due {
-            self.tell_whom_it_waits_for(actions);
+            self.report_waiting(actions);
         }
         let Some(timer) = self.timer.filter(|timer| timer.deadline() <= now) else {
             return;
@@ -471,20 +303,24 @@ impl Session {
                 self.enter(SessionState::Started, actions);
             }
             Timer::Stop(_) => {
-                let late = self.give_up(|tracee| !tracee.is_past_stop(), "did not stop", actions);
+                self.settle_dying(Now::MAX, actions);
+                let disposition = ProviderDisposition::DidNotStop;
+                let late = self.give_up(|tracee| !tracee.is_past_stop(), disposition, actions);
                 if self.write_results {
-                    self.queue_all(late);
+                    late.into_iter().for_each(|id| self.queue(id));
                 }
             }
             Timer::Terminate(_) => {
-                let late = self.give_up(|tracee| !tracee.is_gone, "did not terminate", actions);
-                self.queue_all(late);
+                self.settle_dying(Now::MAX, actions);
+                let disposition = ProviderDisposition::DidNotTerminate;
+                let late = self.give_up(|tracee| tracee.state != TraceeState::Gone, disposition, actions);
+                late.into_iter().for_each(|id| self.queue(id));
             }
         }
     }
 
-    /// A person who waits wants to know what for.
-    fn tell_whom_it_waits_for(&self, actions: &mut Actions) {
+    /// Names the providers that the session waits for.
+    fn report_waiting(&self, actions: &mut Actions) {
         let is_past = match self.state {
             SessionState::Starting => Tracee::is_past_start,
             SessionState::Stopping => Tracee::is_past_stop,
@@ -503,45 +339,28 @@ impl Session {
         }
     }
 
-    /// Stops waiting for some providers; returns those with data, and whether they are quiet.
+    /// Stops waiting for some providers; returns them.
     fn give_up(
         &mut self,
         is_waited_for: fn(&Tracee) -> bool,
-        disposition: &'static str,
+        disposition: ProviderDisposition,
         actions: &mut Actions,
-    ) -> Vec<(ProviderId, bool)> {
+    ) -> Vec<ProviderId> {
         let mut late = Vec::new();
         for tracee in self.tracees.values_mut().filter(|tracee| is_waited_for(tracee)) {
-            actions.push_back(Action::Log(format!("{}: {disposition} in time", tracee.label())));
-            tracee.is_late = true;
+            actions.push_back(Action::Log(format!("{}: {} in time", tracee.label(), disposition.as_str())));
+            tracee.is_overdue = true;
             if tracee.data == Data::InBuffer {
-                if !tracee.is_quiet && tracee.disposition != BROKE_PROTOCOL {
-                    tracee.disposition = if tracee.has_started { disposition } else { NOT_STARTED };
+                if tracee.state.may_write() && tracee.disposition != ProviderDisposition::BrokeProtocol {
+                    tracee.disposition = match tracee.has_started {
+                        true => disposition,
+                        false => ProviderDisposition::DidNotStart,
+                    };
                 }
-                late.push((tracee.id, tracee.is_quiet));
+                late.push(tracee.id);
             }
         }
         late
-    }
-
-    fn queue_all(&mut self, tracees: Vec<(ProviderId, bool)>) {
-        for (id, is_quiet) in tracees {
-            self.queue(id, is_quiet);
-        }
-    }
-
-    /// Puts a provider's data in line for the archive, once. Not quiet: it may still be written while it is
-    /// read.
-    fn queue(&mut self, id: ProviderId, is_quiet: bool) {
-        let Some(tracee) = self.tracees.get_mut(&id).filter(|tracee| tracee.data == Data::InBuffer) else {
-            return;
-        };
-        if self.is_aborted {
-            tracee.data = Data::Left;
-        } else {
-            tracee.data = Data::Queued;
-            self.transfers.push_back((id, Part::Rest { is_quiet }));
-        }
     }
 
     fn answer_start(&mut self, actions: &mut Actions) {
@@ -584,7 +403,7 @@ impl Session {
         false
     }
 
-    /// Nobody is waited for, and no data is on its way to the archive.
+    /// The session waits for no provider, and no data is on its way to the archive.
     fn is_stopped(&self) -> bool {
         !self.is_writing() && self.tracees.values().all(Tracee::is_past_stop)
     }
@@ -594,18 +413,18 @@ impl Session {
         self.transferring.is_some() || !self.handed_over.is_empty()
     }
 
-    /// What a Stop is answered: an entry for each provider that took part, without figures where its data
+    /// What a Stop is answered: an entry for each provider that took part, without metrics where its data
     /// stays in the buffer.
     fn stop_result(&self) -> StopResult {
         let kept = self.tracees.values().filter(|tracee| tracee.data == Data::InBuffer);
         self.stats.result(kept.map(|tracee| stats_of(tracee, ProviderStats::default())))
     }
 
-    /// Forgets providers that nothing more comes from.
+    /// Forgets providers whose part in the session is over.
     fn drop_finished(&mut self, actions: &mut Actions) {
         let is_terminating = self.state == SessionState::Terminating;
         self.tracees.retain(|id, tracee| {
-            let is_over = tracee.is_gone || (is_terminating && tracee.is_late);
+            let is_over = tracee.state == TraceeState::Gone || (is_terminating && tracee.is_overdue);
             let is_finished = is_over && tracee.is_settled();
             if is_finished {
                 actions.push_back(match tracee.data {
@@ -626,8 +445,7 @@ fn start_tracee(
 ) {
     tracee.state = TraceeState::Starting;
     tracee.data = Data::InBuffer;
-    tracee.disposition = "recording";
-    tracee.is_quiet = false;
+    tracee.disposition = ProviderDisposition::Recording;
     tracee.has_started = false;
     if disposition != BufferDisposition::Retain {
         tracee.stream = Stream::default();
@@ -639,22 +457,12 @@ fn start_tracee(
     });
 }
 
-/// Ends the part in the session of a provider that broke the protocol.
-fn break_off(tracee: &mut Tracee, problem: &str, actions: &mut Actions) {
-    actions.push_back(Action::Log(format!("{}: {problem}; terminating it", tracee.label())));
-    if tracee.state != TraceeState::Terminating {
-        tracee.state = TraceeState::Terminating;
-        tracee.disposition = BROKE_PROTOCOL;
-        actions.push_back(Action::TerminateTracee(tracee.id));
-    }
-}
-
-/// What was found in a provider's buffer, with who it is and what became of it.
+/// What was found in a provider's buffer, with its name and what became of it.
 fn stats_of(tracee: &Tracee, stats: ProviderStats) -> ProviderStats {
-    let has_ended = matches!(tracee.disposition, "ended" | "left");
+    let has_ended = matches!(tracee.disposition, ProviderDisposition::Ended | ProviderDisposition::Left);
     let is_empty = stats.events_archived == Some(0) && stats.records_dropped == Some(0);
     let disposition = match has_ended && is_empty && !tracee.has_started {
-        true => ENDED_BEFORE_START,
+        true => ProviderDisposition::EndedBeforeStart,
         false => tracee.disposition,
     };
     let problem = match tracee.joins_late && stats.problem.is_empty() {
@@ -666,7 +474,7 @@ fn stats_of(tracee: &Tracee, stats: ProviderStats) -> ProviderStats {
         id: tracee.id.0,
         name: tracee.name.clone(),
         pid: tracee.pid,
-        disposition: disposition.to_owned(),
+        disposition: disposition.into(),
         ..stats
     }
 }

@@ -1,11 +1,11 @@
 //! What a Stop reports, gathered while providers come and go.
 
-use trace_protocol::controller::{ProviderStats, StopResult};
+use trace_protocol::controller::{ProviderDisposition, ProviderStats, StopResult};
 
 /// Most entries in the answer to a Stop. With every text at its longest the answer still fits into a message.
 const MAX_ENTRIES: usize = 2500;
 
-/// Figures of the providers of a run.
+/// Metrics of the providers of a run.
 ///
 /// A run of a build may see thousands of short-lived providers; beyond [`MAX_ENTRIES`] they are summed up in
 /// one entry, so that the answer can always be sent.
@@ -18,7 +18,7 @@ pub(super) struct Stats {
 }
 
 impl Stats {
-    /// Forgets the run before; who cannot take part is not forgotten.
+    /// Forgets the run before; providers that cannot take part are not forgotten.
     pub fn begin_run(&mut self) {
         self.run.clear();
     }
@@ -59,7 +59,7 @@ fn push_or_sum(entries: &mut Vec<ProviderStats>, stats: ProviderStats) {
         bytes_archived: sum(last.bytes_archived, stats.bytes_archived),
         malformed_records: sum(last.malformed_records, stats.malformed_records),
         records_generated: sum(last.records_generated, stats.records_generated),
-        disposition: "summed up".to_owned(),
+        disposition: ProviderDisposition::SummedUp.into(),
         ..ProviderStats::default()
     };
 }

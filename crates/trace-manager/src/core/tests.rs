@@ -22,7 +22,7 @@ struct Bench {
     now: Now,
     /// Lines the core wrote into the log.
     log: Vec<String>,
-    /// Whom the client was told that it waits for.
+    /// The providers that the client was reported to wait for.
     waited_for: Vec<String>,
 }
 
@@ -96,7 +96,7 @@ impl Bench {
         self.core.session.as_ref().map(Session::state)
     }
 
-    /// Tells the core what happened; returns what is to be done, without the lines of the log.
+    /// Has the core handle an event; returns its actions, without the lines of the log.
     fn event(&mut self, event: Event) -> Vec<Action> {
         self.core.handle_event(self.now, event);
         self.drain()
@@ -169,11 +169,17 @@ impl Bench {
     }
 
     fn dies(&mut self, provider: ProviderId) -> Vec<Action> {
-        self.event(Event::ProviderClosed { provider, is_dead: true })
+        self.event(Event::ProviderClosed { provider, process: ProcessState::Dead })
     }
 
+    /// It closes its FIFO, and its process cannot be watched.
     fn leaves(&mut self, provider: ProviderId) -> Vec<Action> {
-        self.event(Event::FifoClosed { provider, is_dead: false })
+        self.event(Event::FifoClosed { provider, process: ProcessState::Unknown })
+    }
+
+    /// It closes its FIFO, and its process is not dead yet.
+    fn closes(&mut self, provider: ProviderId) -> Vec<Action> {
+        self.event(Event::FifoClosed { provider, process: ProcessState::Alive })
     }
 }
 

@@ -1,7 +1,10 @@
 //! One provider in one session.
 
+use super::{Action, Now};
+use std::collections::VecDeque;
 use std::time::Duration;
 use trace_format::units::ProviderId;
+use trace_protocol::controller::ProviderDisposition;
 
 /// The state of a provider in a session.
 //= docs/protocol.md#tracee
@@ -9,16 +12,41 @@ use trace_format::units::ProviderId;
 pub(super) enum TraceeState {
     /// It has its buffer.
     Initialized,
-    /// It was told to start.
+    /// It was sent Start.
     Starting,
     /// It records.
     Started,
-    /// It was told to stop.
+    /// It was sent Stop.
     Stopping,
     /// It has stopped, or never started.
     Stopped,
-    /// It was told to give everything back.
+    /// It was sent Terminate while it recorded.
     Terminating,
+    /// It has stopped and its FIFO closes next: it was sent Terminate, or goes of its own accord.
+    Leaving,
+    /// It closed its FIFO or channel while it recorded. Until its process is dead, or this time has come, its
+    /// buffer is not read as if no thread wrote into it.
+    Dying {
+        /// When it is taken for a process that goes on.
+        until: Now,
+    },
+    /// It takes no part any more: its process is dead or it closed its FIFO.
+    Gone,
+}
+
+impl TraceeState {
+    /// A thread of the provider may write into its buffer.
+    pub fn may_write(self) -> bool {
+        match self {
+            Self::Starting | Self::Started | Self::Stopping | Self::Terminating | Self::Dying { .. } => true,
+            Self::Initialized | Self::Stopped | Self::Leaving | Self::Gone => false,
+        }
+    }
+
+    /// Its FIFO is open, as far as is known.
+    pub fn is_connected(self) -> bool {
+        !matches!(self, Self::Dying { .. } | Self::Gone)
+    }
 }
 
 /// Where the data of a run is.
@@ -46,15 +74,11 @@ pub(super) struct Tracee {
     pub pid: u64,
     pub state: TraceeState,
     pub data: Data,
-    /// Its process is dead or it closed its channel: nothing more comes from it.
-    pub is_gone: bool,
-    /// What became of it, in a word or two for people.
-    pub disposition: &'static str,
+    /// What became of it.
+    pub disposition: ProviderDisposition,
     /// It did not answer a Stop or a Terminate in time.
-    pub is_late: bool,
-    /// It has said that it stopped: until the next Start nobody writes into its buffer.
-    pub is_quiet: bool,
-    /// It has said that it was started, since it was last told to.
+    pub is_overdue: bool,
+    /// It has confirmed the last Start.
     pub has_started: bool,
     /// It has registered too late to be recorded from its first event on.
     pub joins_late: bool,
@@ -96,6 +120,11 @@ impl Stream {
         self.is_saving = false;
         self.next = self.next.wrapping_add(1);
     }
+
+    /// Halves that are saved since the buffer was cleared.
+    pub fn saved(&self) -> u32 {
+        self.next
+    }
 }
 
 impl Tracee {
@@ -106,32 +135,41 @@ impl Tracee {
             pid,
             state,
             data: Data::None,
-            is_gone: false,
-            disposition: "not started",
-            is_late: false,
-            is_quiet: false,
+            disposition: ProviderDisposition::NotStarted,
+            is_overdue: false,
             has_started: false,
             joins_late: false,
             stream: Stream::default(),
         }
     }
 
-    /// A Start would be obeyed, and clears nothing that is being read: a provider that is still busy with a
+    /// A Start would be followed, and clears nothing that is being read: a provider that is still busy with a
     /// Stop or Terminate ignores it, and one that stopped late may have handed over a half before.
     pub fn can_start(&self) -> bool {
-        !self.is_gone
-            && !self.stream.is_saving
-            && matches!(self.state, TraceeState::Initialized | TraceeState::Stopped)
+        !self.stream.is_saving && matches!(self.state, TraceeState::Initialized | TraceeState::Stopped)
     }
 
-    /// Nobody waits for it to start any more.
+    /// The session does not wait for it to start.
     pub fn is_past_start(&self) -> bool {
-        self.is_gone || !matches!(self.state, TraceeState::Initialized | TraceeState::Starting)
+        match self.state {
+            TraceeState::Initialized | TraceeState::Starting => false,
+            TraceeState::Leaving | TraceeState::Dying { .. } => self.has_started,
+            _ => true,
+        }
     }
 
-    /// Nobody waits for it to stop any more.
+    /// The session does not wait for it to stop.
     pub fn is_past_stop(&self) -> bool {
-        self.is_gone || self.is_late || self.state == TraceeState::Stopped
+        self.is_overdue || matches!(self.state, TraceeState::Stopped | TraceeState::Gone)
+    }
+
+    /// Asks it to give everything back.
+    pub fn terminate(&mut self, actions: &mut VecDeque<Action>) {
+        self.state = match self.state.may_write() {
+            true => TraceeState::Terminating,
+            false => TraceeState::Leaving,
+        };
+        actions.push_back(Action::TerminateTracee(self.id));
     }
 
     /// Its data is where it belongs.

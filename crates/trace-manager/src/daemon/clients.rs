@@ -2,6 +2,7 @@
 
 mod queries;
 
+use super::io::Io;
 use super::memory::Dumps;
 use super::providers::Providers;
 use super::task::Asker;
@@ -18,7 +19,7 @@ use trace_protocol::controller::{
 };
 use trace_protocol::limits::{MAX_LISTED_PROVIDERS, MAX_UNANSWERED};
 use trace_protocol::{Encoded, Message, Txid};
-use zx_sim::{Channel, Error, Handle, Listener, Signals, Socket, WaitSet};
+use zx_sim::{Channel, Error, Handle, Listener, Signals, Socket};
 
 /// Connections of clients; then the oldest that waits for nothing is closed. A session has a channel of its
 /// own.
@@ -129,7 +130,7 @@ impl Clients {
     ///
     /// # Errors
     /// There are no descriptors left.
-    pub fn accept(&mut self, provisioner: &Listener, waits: &WaitSet) -> zx_sim::Result<()> {
+    pub fn accept(&mut self, provisioner: &Listener, io: &Io) -> zx_sim::Result<()> {
         for _ in 0..ACCEPTED_AT_ONCE {
             let channel = match provisioner.accept() {
                 Err(Error::ShouldWait) => break,
@@ -140,9 +141,9 @@ impl Clients {
             };
             let number = self.number();
             let key = Key::Client(number).encode();
-            if waits.add(&channel, key, Signals::READABLE | Signals::PEER_CLOSED).is_ok() {
+            if io.waits.add(&channel, key, Signals::READABLE | Signals::PEER_CLOSED).is_ok() {
                 if self.provisioners.len() >= MAX_PROVISIONERS {
-                    self.close_idle(waits);
+                    self.close_idle(io);
                 }
                 self.provisioners.insert(number, (channel, Uid(peer.uid)));
                 self.silent.insert(number);
@@ -152,11 +153,11 @@ impl Clients {
     }
 
     /// Closes the oldest connection that has never asked for anything, or else that waits for no answer.
-    fn close_idle(&mut self, waits: &WaitSet) {
+    fn close_idle(&mut self, io: &Io) {
         let is_idle = |number: &u32| !self.waits(*number);
         let silent = self.silent.first().copied();
         if let Some(number) = silent.or_else(|| self.provisioners.keys().copied().find(is_idle)) {
-            self.close_provisioner(number, waits);
+            self.close_provisioner(number, io);
         }
     }
 
@@ -176,8 +177,7 @@ impl Clients {
         &mut self,
         number: u32,
         asked: Asked<'_>,
-        waits: &WaitSet,
-        events: &mut VecDeque<Event>,
+        io: &mut Io,
     ) -> Option<(Asker, TaskRequest<Handle>)> {
         let (channel, _) = self.provisioners.get(&number)?;
         let request = match channel.read() {
@@ -192,14 +192,14 @@ impl Clients {
         if self.unanswered(number) >= MAX_UNANSWERED {
             let reason = format!("{MAX_UNANSWERED} requests on this connection wait for their answers");
             self.answer(number, Txid::ONE_WAY, ProvisionerResponse::Refused { reason });
-            self.close_provisioner(number, waits);
+            self.close_provisioner(number, io);
             return None;
         }
         match request {
             Some((_, ProvisionerRequest::InitializeTracing { session, config, output })) => {
                 let pid = channel.peer().map_or(0, |peer| peer.pid);
                 let wanted = Wanted { session, output, config, pid, uid: asked.uid };
-                self.initialize(wanted, asked.is_ending, waits, events);
+                self.initialize(wanted, asked.is_ending, io);
             }
             Some((txid, ProvisionerRequest::GetProviders)) => {
                 let mut listed = asked.providers;
@@ -224,27 +224,27 @@ impl Clients {
                     let client = client_id(self.number());
                     let output = Some(output);
                     self.snapshots.push(WantedSnapshot { client, connection: number, txid, output });
-                    events.push_back(Event::Snapshot { client, uid: asked.uid });
+                    io.events.push_back(Event::Snapshot { client, uid: asked.uid });
                 }
                 // As with any other message that does not decode.
-                Err(_) => self.close_provisioner(number, waits),
+                Err(_) => self.close_provisioner(number, io),
             },
             Some((txid, ProvisionerRequest::Task(request))) => {
                 let pid = channel.peer().map_or(0, |peer| peer.pid);
                 self.asking.insert((number, txid.0));
                 return Some((Asker { connection: number, txid, pid, uid: asked.uid }, request));
             }
-            None => self.close_provisioner(number, waits),
+            None => self.close_provisioner(number, io),
         }
         None
     }
 
-    fn close_provisioner(&mut self, number: u32, waits: &WaitSet) {
+    fn close_provisioner(&mut self, number: u32, io: &Io) {
         self.silent.remove(&number);
         self.waiting_queries.retain(|asking| asking.connection != number);
         self.queries.retain(|query| query.asking.connection != number);
         if let Some((channel, _)) = self.provisioners.remove(&number) {
-            let _ = waits.remove(&channel);
+            let _ = io.waits.remove(&channel);
         }
     }
 
@@ -261,7 +261,7 @@ impl Clients {
         }
     }
 
-    fn initialize(&mut self, wanted: Wanted, is_ending: bool, waits: &WaitSet, events: &mut VecDeque<Event>) {
+    fn initialize(&mut self, wanted: Wanted, is_ending: bool, io: &mut Io) {
         let Wanted { session, output, config, pid, uid } = wanted;
         // A handle of the wrong kind closes both: the client sees that on its channel.
         let (Ok(channel), Ok(output)) = (Channel::from_handle(session), Socket::from_handle(output)) else {
@@ -274,7 +274,7 @@ impl Clients {
         }
         let number = self.number();
         let key = Key::Session(number).encode();
-        if waits.add(&channel, key, Signals::READABLE | Signals::PEER_CLOSED).is_err() {
+        if io.waits.add(&channel, key, Signals::READABLE | Signals::PEER_CLOSED).is_err() {
             return;
         }
         let session = SessionChannel {
@@ -287,7 +287,7 @@ impl Clients {
         };
         self.sessions.insert(number, session);
         self.new_outputs.push_back(output);
-        events.push_back(Event::Initialize { client: client_id(number), pid, uid, config });
+        io.events.push_back(Event::Initialize { client: client_id(number), pid, uid, config });
     }
 
     /// The output of the client whose InitializeTracing was just accepted or refused.
@@ -320,7 +320,7 @@ impl Clients {
     }
 
     /// Serves one request of a session channel; one for progress is for others to answer.
-    pub fn read_session(&mut self, number: u32, events: &mut VecDeque<Event>) -> Option<Txid> {
+    pub fn read_session(&mut self, number: u32, io: &mut Io) -> Option<Txid> {
         let session = self.sessions.get_mut(&number)?;
         let client = client_id(number);
         let request = match session.channel.read() {
@@ -334,31 +334,31 @@ impl Clients {
         match request {
             Some((txid, SessionRequest::StartTracing(options))) => {
                 session.starts.push(txid);
-                events.push_back(Event::Start { client, options });
+                io.events.push_back(Event::Start { client, options });
             }
             Some((txid, SessionRequest::StopTracing(options))) => {
                 session.stops.push(txid);
-                events.push_back(Event::Stop { client, options });
+                io.events.push_back(Event::Stop { client, options });
             }
             Some((_, SessionRequest::WatchAlert)) if session.alerts.len() == MAX_WATCHES => {
                 let reason = format!("{MAX_WATCHES} requests for an alert wait for their answers");
                 let refused = SessionResponse::Refused { reason };
                 send(&session.channel, Message::<Handle>::encode(refused, Txid::ONE_WAY));
                 self.sessions.remove(&number);
-                events.push_back(Event::ClientClosed { client });
+                io.events.push_back(Event::ClientClosed { client });
             }
             Some((txid, SessionRequest::WatchAlert)) => {
                 session.alerts.push_back(txid);
-                events.push_back(Event::WatchAlert { client });
+                io.events.push_back(Event::WatchAlert { client });
             }
             Some((txid, SessionRequest::FlushBuffers)) => {
                 session.flushes.push_back(txid);
-                events.push_back(Event::Flush { client });
+                io.events.push_back(Event::Flush { client });
             }
             Some((txid, SessionRequest::GetProgress)) => return Some(txid),
             None => {
                 self.sessions.remove(&number);
-                events.push_back(Event::ClientClosed { client });
+                io.events.push_back(Event::ClientClosed { client });
             }
         }
         None
@@ -393,10 +393,10 @@ impl Clients {
     }
 
     /// Closes a session channel.
-    pub fn close(&mut self, client: ClientId, waits: &WaitSet) {
+    pub fn close(&mut self, client: ClientId, io: &Io) {
         let session = u32::try_from(client.0).ok().and_then(|number| self.sessions.remove(&number));
         if let Some(session) = session {
-            let _ = waits.remove(&session.channel);
+            let _ = io.waits.remove(&session.channel);
         }
     }
 

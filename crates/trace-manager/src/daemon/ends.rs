@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use trace_format::units::ProviderId;
-use trace_protocol::controller::{ProviderStats, StopResult};
+use trace_protocol::controller::{ProviderDisposition, ProviderStats, StopResult};
 use zx_sim::ProcessFd;
 use zx_sim::process::end_in_words;
 
@@ -22,7 +22,7 @@ const INTERVAL: Duration = Duration::from_millis(10);
 const MOST: usize = 4096;
 
 /// The words that stand for "something was closed" until more is known.
-const CLOSED: [&str; 2] = ["ended", "left"];
+const CLOSED: [ProviderDisposition; 2] = [ProviderDisposition::Ended, ProviderDisposition::Left];
 
 enum End {
     Unknown { process: Rc<ProcessFd>, until: Instant },
@@ -37,6 +37,10 @@ pub(super) struct Ends {
     held: Option<(ClientId, StopResult)>,
 }
 
+fn is_closed(stats: &ProviderStats) -> bool {
+    CLOSED.iter().any(|disposition| stats.disposition == *disposition)
+}
+
 impl End {
     /// Looks what the system says; "left" of a program that lives, once its time is up.
     fn look(&mut self, now: Instant) {
@@ -46,8 +50,11 @@ impl End {
         if let Some(status) = process.exit_status() {
             *self = Self::Known(end_in_words(status));
         } else if *until <= now {
-            let word = if process.is_dead() { "ended" } else { "left" };
-            *self = Self::Known(word.to_owned());
+            let disposition = match process.is_dead() {
+                true => ProviderDisposition::Ended,
+                false => ProviderDisposition::Left,
+            };
+            *self = Self::Known(disposition.into());
         }
     }
 }
@@ -74,8 +81,7 @@ impl Ends {
     pub fn look(&mut self, now: Instant) -> Option<(ClientId, StopResult)> {
         self.ends.values_mut().for_each(|end| end.look(now));
         let is_unknown = |stats: &ProviderStats| {
-            CLOSED.contains(&&*stats.disposition)
-                && matches!(self.ends.get(&ProviderId(stats.id)), Some(End::Unknown { .. }))
+            is_closed(stats) && matches!(self.ends.get(&ProviderId(stats.id)), Some(End::Unknown { .. }))
         };
         let (_, result) = self.held.as_ref()?;
         if result.provider_stats.iter().any(is_unknown) {
@@ -89,7 +95,7 @@ impl Ends {
     /// Says how a program has ended, if that is known and no more is known already.
     pub fn name(&self, stats: &mut ProviderStats) {
         if let Some(End::Known(words)) = self.ends.get(&ProviderId(stats.id))
-            && CLOSED.contains(&&*stats.disposition)
+            && is_closed(stats)
         {
             stats.disposition.clone_from(words);
         }
@@ -101,8 +107,10 @@ impl Ends {
         for stats in all {
             match self.ends.get(&ProviderId(stats.id)) {
                 // Its provider was closed while it lived.
-                Some(End::Unknown { process, .. }) if stats.disposition == "left" && process.is_dead() => {
-                    stats.disposition = "ended".to_owned();
+                Some(End::Unknown { process, .. })
+                    if stats.disposition == ProviderDisposition::Left && process.is_dead() =>
+                {
+                    stats.disposition = ProviderDisposition::Ended.into();
                 }
                 _ => self.name(stats),
             }

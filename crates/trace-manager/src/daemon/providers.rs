@@ -2,45 +2,38 @@
 
 mod alerts;
 mod making;
+mod registration;
 mod snapshots;
 
+use super::dying::DyingProviders;
 use super::ends::Ends;
-use super::leaving::{End, Leaving};
+use super::io::Io;
 use super::log::log;
 use super::session_dir::{Beginning, SessionDir};
 use super::wire::{load, send};
-use super::{ACCEPTED_AT_ONCE, Key};
-use crate::core::{Event, Part, Uid};
+use crate::core::{Event, Part, ProcessState, Uid};
 use alerts::UnrecordedAlerts;
 use making::{Next, Unready};
 use snapshots::Kept;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use trace_archive::manifest::{Entry, OutputFile, PartInfo, SessionInfo};
 use trace_archive::session_info::{Forked, RaisedAlert};
 use trace_archive::transfer::{Progress, ProviderBuffer, Transfer, VmoSource};
-use trace_format::buffer::{BUFFER_VERSION, BufferMode};
+use trace_format::buffer::BufferMode;
 use trace_format::units::{Koid, ProviderId, Ticks, TicksPerSecond};
 use trace_protocol::controller::{ProviderProgress, TraceConfig};
 use trace_protocol::fifo::{FIFO_DEPTH, PACKET_BYTES};
-use trace_protocol::limits::{MAX_PROVIDER_NAME_BYTES, MAX_PROVIDERS_OF_A_USER};
 use trace_protocol::memory::MemoryDumpLevel;
 use trace_protocol::provider::{ProviderRequest, ProviderResponse};
-use trace_protocol::registry::{Registration, RegistryRequest, RegistryResponse, RegistryStatus};
-use trace_protocol::{
-    BufferDisposition, BufferingMode, Encoded, FifoRequest, Message, ProtocolError, Txid, VersionRange,
-};
+use trace_protocol::{BufferDisposition, BufferingMode, Encoded, FifoRequest, Message, ProtocolError, Txid};
 use trace_reader::buffer::{self, Activity, BufferReader, Period, Usage};
 use zx_sim::ticks::{self, Clock};
-use zx_sim::{Channel, Error, Fifo, Handle, Listener, ProcessFd, RuntimeDir, Signals, Vmo, WaitSet};
+use zx_sim::{Channel, Error, Fifo, Handle, ProcessFd, RuntimeDir, Vmo};
 
-/// How long a connection may take to register.
-/// Of a session's requests whose answers nothing waits for.
+/// Transaction of a session's requests whose answers nothing waits for.
 const SESSION_TXID: Txid = Txid(u32::MAX);
-const REGISTRATION_WAIT: Duration = Duration::from_secs(5);
-/// Connections that have not registered yet; then the oldest is given up.
-const MAX_SILENT: usize = 256;
 /// Packets that count though the provider's channel is closed: an honest one has no more of them unread.
 const MAX_LAST_PACKETS: usize = 2 * FIFO_DEPTH;
 
@@ -53,8 +46,7 @@ pub(super) struct Providers {
     registrations: BTreeMap<u32, (Channel, Instant)>,
     next_registration: u32,
     providers: BTreeMap<ProviderId, Provider>,
-    /// Those whose descriptors were just closed.
-    pub leaving: Leaving,
+    pub dying: DyingProviders,
     pub ends: Ends,
     next_id: u32,
     /// Made for the first buffer of a session.
@@ -112,10 +104,6 @@ struct Tracee {
     fifo: Option<Fifo>,
     /// None while a transfer has it.
     progress: Option<Progress>,
-    /// Halves that were given back since the buffer was cleared.
-    saved_halves: u64,
-    /// It was started, and has not said since that it has stopped.
-    may_write: bool,
     /// It has said that it was started, so there is a header in its buffer.
     has_started: bool,
     /// When its buffer was made, in ticks.
@@ -125,13 +113,13 @@ struct Tracee {
 }
 
 impl Tracee {
-    fn usage(&self, rate: TicksPerSecond) -> Option<Usage> {
+    fn usage(&self, rate: TicksPerSecond, saved_halves: u64) -> Option<Usage> {
         let source = VmoSource(self.vmo.duplicate().ok()?);
         let part = buffer::Part::Rest(Activity::Live);
         let mode = BufferMode::from(self.mode);
         let mut reader = BufferReader::open(source, self.size, mode, rate, part).ok()?;
         reader.set_period(self.period());
-        reader.usage(self.saved_halves).ok()
+        reader.usage(saved_halves).ok()
     }
 
     /// What its buffer may be about, if it is read now.
@@ -147,9 +135,13 @@ impl Tracee {
 }
 
 impl Provider {
-    /// Nobody writes into its buffer any more. A closed descriptor does not say so.
-    fn is_dead(&self) -> bool {
-        self.process.as_ref().is_some_and(|process| process.is_dead())
+    /// Its process as it is now. A closed descriptor does not say whether it has ended.
+    fn process(&self) -> ProcessState {
+        match &self.process {
+            Some(process) if process.is_dead() => ProcessState::Dead,
+            Some(_) => ProcessState::Alive,
+            None => ProcessState::Unknown,
+        }
     }
 
     /// Whose child it is, where that is to be said.
@@ -163,14 +155,13 @@ impl Provider {
         &mut self,
         id: ProviderId,
         alerts: &mut UnrecordedAlerts,
-        events: &mut VecDeque<Event>,
+        io: &mut Io,
     ) -> Option<zx_sim::Result<()>> {
         let tracee = self.tracee.as_mut()?;
         let mut bytes = [0; PACKET_BYTES];
         let read = tracee.fifo.as_ref()?.read(&mut bytes);
         if read.is_ok() {
             let packet = FifoRequest::from_provider(&bytes);
-            tracee.may_write &= !matches!(packet, Ok(FifoRequest::Stopped));
             tracee.has_started |= matches!(packet, Ok(FifoRequest::Started { .. }));
             if let Ok(FifoRequest::Alert { name }) = &packet
                 && !self.records_alerts
@@ -179,7 +170,7 @@ impl Provider {
                 let (at, process) = (Ticks(ticks::now()), Koid(self.pid));
                 alerts.add(RaisedAlert { at, process, name: name.clone() });
             }
-            events.push_back(Event::Packet { provider: id, packet });
+            io.events.push_back(Event::Packet { provider: id, packet });
         }
         Some(read)
     }
@@ -193,7 +184,7 @@ impl Providers {
             registrations: BTreeMap::new(),
             next_registration: 0,
             providers: BTreeMap::new(),
-            leaving: Leaving::default(),
+            dying: DyingProviders::default(),
             ends: Ends::default(),
             next_id: 1,
             session: None,
@@ -207,176 +198,20 @@ impl Providers {
         }
     }
 
-    /// Takes in connections that wait on the registry socket, and says their numbers: most have said what
-    /// they want already.
-    ///
-    /// # Errors
-    /// There are no descriptors left.
-    pub fn accept(&mut self, registry: &Listener, waits: &WaitSet, new: &mut Vec<u32>) -> zx_sim::Result<()> {
-        for _ in 0..ACCEPTED_AT_ONCE {
-            let channel = match registry.accept() {
-                Err(Error::ShouldWait) => break,
-                channel => channel?,
-            };
-            let number = self.next_registration;
-            self.next_registration = number.wrapping_add(1);
-            let key = Key::Registration(number).encode();
-            if waits.add(&channel, key, Signals::READABLE | Signals::PEER_CLOSED).is_ok() {
-                if self.registrations.len() == MAX_SILENT {
-                    self.registrations.pop_first();
-                }
-                self.registrations.insert(number, (channel, Instant::now() + REGISTRATION_WAIT));
-                new.push(number);
-            }
-        }
-        Ok(())
-    }
-
-    /// Gives connections up that have said nothing for too long, which leave the wait set when they are
-    /// closed; and waits no longer for processes that do not die.
-    pub fn handle_time(&mut self, now: Instant, waits: &WaitSet, events: &mut VecDeque<Event>) {
-        self.registrations.retain(|_, (_, deadline)| *deadline > now);
-        self.leaving.expire(now, waits, events);
-    }
-
     /// When [`Providers::handle_time`] is due.
     pub fn next_deadline(&self) -> Option<Instant> {
         let registration = self.registrations.first_key_value().map(|(_, (_, deadline))| *deadline);
-        let others = [self.leaving.next_deadline(), self.ends.next_deadline()];
-        registration.into_iter().chain(others.into_iter().flatten()).min()
-    }
-
-    /// Serves a connection's only message.
-    pub fn read_registration(
-        &mut self,
-        number: u32,
-        is_started: impl Fn(Uid) -> bool,
-        waits: &WaitSet,
-        events: &mut VecDeque<Event>,
-    ) {
-        let Some((registry, _)) = self.registrations.get(&number) else {
-            return;
-        };
-        let message = match registry.read() {
-            Err(Error::ShouldWait) => return,
-            message => message,
-        };
-        let _ = waits.remove(registry);
-        let Some((registry, _)) = self.registrations.remove(&number) else {
-            return;
-        };
-        let Ok(message) = message else {
-            return;
-        };
-        match RegistryRequest::decode(&message.bytes, message.handles) {
-            Ok((txid, request)) => self.register(&registry, txid, request, is_started, waits, events),
-            Err(error) => log(&format!("bad registration from {}: {error}", peer(&registry))),
-        }
-    }
-
-    fn register(
-        &mut self,
-        registry: &Channel,
-        txid: Txid,
-        request: RegistryRequest<Handle>,
-        is_started: impl Fn(Uid) -> bool,
-        waits: &WaitSet,
-        events: &mut VecDeque<Event>,
-    ) {
-        let registration = request.into_registration();
-        // The kernel knows whose connection it is, and which process's where that has a number here; the
-        // number in the message is what the peer calls itself in its own pid namespace.
-        let Ok(process) = registry.peer() else {
-            return;
-        };
-        let uid = Uid(process.uid);
-        let pid = if process.pid == 0 { registration.pid } else { u64::from(process.pid) };
-        let refusal = self.refusal(&registration, uid);
-        // Its application has gone on without the answer.
-        let mut is_late = false;
-        if txid != Txid::ONE_WAY {
-            let response = RegistryResponse {
-                status: refusal.as_ref().map_or(RegistryStatus::Ok, |(status, _)| *status),
-                started: refusal.is_none() && is_started(uid),
-                manager_version: VersionRange::PROTOCOL,
-            };
-            is_late = !send(registry, Message::<Handle>::encode(response, txid));
-        }
-        let Ok(channel) = Channel::from_handle(registration.provider) else {
-            log(&format!("bad registration from {}: its handle is no channel", peer(registry)));
-            return;
-        };
-        if let Some((_, reason)) = refusal {
-            log(&format!("provider \"{}\" refused: {reason}", registration.name));
-            let name = plain_name(&registration.name);
-            events.push_back(Event::ProviderRefused { name, pid, uid, reason: reason.clone() });
-            send(&channel, ProviderRequest::Refused { reason }.encode(Txid::ONE_WAY));
-            return;
-        }
-        let name = plain_name(&registration.name);
-        let id = ProviderId(self.next_id);
-        let key = Key::Provider(id).encode();
-        if waits.add(&channel, key, Signals::READABLE | Signals::PEER_CLOSED).is_err() {
-            return;
-        }
-        self.next_id += 1;
-        let provider = Provider {
-            name: name.clone(),
-            pid,
-            uid,
-            channel: Some(channel),
-            process: ProcessFd::open(process.pid).ok().map(Rc::new),
-            tracee: None,
-            dumps_memory: registration.dumps_memory,
-            answers_dumps: registration.answers_dumps,
-            // It says so in its own pid namespace, which may be another.
-            parent: registration.parent.filter(|_| registration.pid == pid),
-            records_alerts: registration.records_alerts,
-            is_elsewhere: registration.numbers_threads && making::is_elsewhere(process.pid, registration.pid),
-        };
-        self.providers.insert(id, provider);
-        events.push_back(Event::ProviderRegistered { provider: id, name, pid, uid, is_late });
-    }
-
-    /// Why a provider cannot be served.
-    fn refusal(&self, registration: &Registration<Handle>, uid: Uid) -> Option<(RegistryStatus, String)> {
-        let (ours, theirs) = (VersionRange::PROTOCOL, registration.protocol);
-        if ours.newest_common(theirs).is_none() {
-            let reason = format!("it speaks protocol {theirs}, this manager {ours}");
-            return Some((RegistryStatus::ProtocolVersion, reason));
-        }
-        let theirs = registration.buffer_header;
-        if theirs.newest_common(VersionRange::only(BUFFER_VERSION)).is_none() {
-            let reason = format!("it writes buffer header {theirs}, this manager reads {BUFFER_VERSION}");
-            return Some((RegistryStatus::BufferHeaderVersion, reason));
-        }
-        let (ours, theirs) = (self.clock.source.name(), registration.tick_source.as_str());
-        if ours != theirs && theirs != ticks::UNKNOWN {
-            let reason = format!("its clock is {theirs}, this manager's is {ours}");
-            return Some((RegistryStatus::TickSource, reason));
-        }
-        let is_theirs = |provider: &&Provider| provider.uid == uid;
-        if self.providers.values().filter(is_theirs).count() >= MAX_PROVIDERS_OF_A_USER {
-            let reason = format!("{MAX_PROVIDERS_OF_A_USER} programs of this user are registered already");
-            // Older programs know no other word for it; the reason comes on the provider's channel.
-            return Some((RegistryStatus::Ok, reason));
-        }
-        None
+        registration.into_iter().chain(self.ends.next_deadline()).min()
     }
 
     /// Reads a provider's channel: an answer about its categories, or its end.
-    pub fn read_channel(
-        &mut self,
-        id: ProviderId,
-        waits: &WaitSet,
-        events: &mut VecDeque<Event>,
-    ) -> Option<ProviderResponse> {
+    pub fn read_channel(&mut self, id: ProviderId, io: &mut Io) -> Option<ProviderResponse> {
         let channel = self.providers.get(&id)?.channel.as_ref()?;
         let message = match channel.read() {
             Ok(message) => message,
             Err(Error::ShouldWait) => return None,
             Err(_) => {
-                self.close(id, waits, events);
+                self.close(id, io);
                 return None;
             }
         };
@@ -387,18 +222,18 @@ impl Providers {
             Some((_, response)) => Some(response),
             None => {
                 log(&format!("provider {} broke the protocol", id.0));
-                self.close(id, waits, events);
+                self.close(id, io);
                 None
             }
         }
     }
 
     /// Reads one packet, so that a flood holds up nobody else; the FIFO's end counts only when it is empty.
-    pub fn read_fifo(&mut self, id: ProviderId, waits: &WaitSet, events: &mut VecDeque<Event>) {
+    pub fn read_fifo(&mut self, id: ProviderId, io: &mut Io) {
         let Some(provider) = self.providers.get_mut(&id) else {
             return;
         };
-        let Some(Err(error)) = provider.read_packet(id, &mut self.alerts, events) else {
+        let Some(Err(error)) = provider.read_packet(id, &mut self.alerts, io) else {
             return;
         };
         // The provider has left the session, and stays registered.
@@ -406,18 +241,19 @@ impl Providers {
             if let Some(tracee) = &mut provider.tracee {
                 tracee.close();
             }
-            self.leave(id, End::Session, waits, events);
+            io.events.push_back(Event::FifoClosed { provider: id, process: provider.process() });
+            self.leave(id);
         }
     }
 
     /// The provider is gone; its buffer stays until the core drops it.
-    fn close(&mut self, id: ProviderId, waits: &WaitSet, events: &mut VecDeque<Event>) {
+    fn close(&mut self, id: ProviderId, io: &mut Io) {
         let Some(provider) = self.providers.get_mut(&id) else {
             return;
         };
         // What it said before it left still counts.
         for _ in 0..MAX_LAST_PACKETS {
-            if !matches!(provider.read_packet(id, &mut self.alerts, events), Some(Ok(()))) {
+            if !matches!(provider.read_packet(id, &mut self.alerts, io), Some(Ok(()))) {
                 break;
             }
         }
@@ -426,25 +262,27 @@ impl Providers {
         if let Some(tracee) = &mut provider.tracee {
             tracee.close();
         }
-        self.leave(id, End::Registration, waits, events);
+        io.events.push_back(Event::ProviderClosed { provider: id, process: provider.process() });
+        self.leave(id);
     }
 
-    /// Something was closed. Whether the process dies makes a difference only where it may still write.
-    fn leave(&mut self, id: ProviderId, end: End, waits: &WaitSet, events: &mut VecDeque<Event>) {
+    /// A provider closed its FIFO, or its channel.
+    fn leave(&mut self, id: ProviderId) {
         let Some(provider) = self.providers.get(&id) else {
             return;
         };
         if provider.tracee.is_some() {
             self.ends.add(id, provider.process.clone());
-        }
-        if provider.tracee.as_ref().is_some_and(|tracee| tracee.may_write) {
-            self.leaving.add(id, end, provider.process.clone(), waits, events);
-        } else {
-            events.push_back(end.event(id, provider.is_dead()));
-        }
-        if provider.channel.is_none() && provider.tracee.is_none() {
+        } else if provider.channel.is_none() {
             self.providers.remove(&id);
             self.unready.retain(|unready| unready.id != id);
+        }
+    }
+
+    /// Reports the death of a provider's process.
+    pub fn watch_process(&mut self, id: ProviderId, io: &mut Io) {
+        if let Some(process) = self.providers.get(&id).and_then(|provider| provider.process.as_ref()) {
+            self.dying.watch(id, process, io);
         }
     }
 
@@ -492,17 +330,11 @@ impl Providers {
             return;
         }
         let tracee = self.providers.get_mut(&id).and_then(|provider| provider.tracee.as_mut());
-        if let Some(tracee) = tracee {
-            tracee.may_write = true;
-            if disposition != BufferDisposition::Retain {
-                tracee.saved_halves = 0;
-                if let Some(progress) = &mut tracee.progress {
-                    progress.clear(disposition == BufferDisposition::ClearEntire);
-                }
-            }
+        let retains = disposition == BufferDisposition::Retain;
+        if let Some(progress) = tracee.and_then(|tracee| tracee.progress.as_mut()).filter(|_| !retains) {
+            progress.clear(disposition == BufferDisposition::ClearEntire);
         }
         // Before it records anything.
-        let retains = disposition == BufferDisposition::Retain;
         self.note(&Entry::Started { provider: id.0, retains });
         self.tell(id, ProviderRequest::Start { buffer_disposition: disposition, additional_categories });
     }
@@ -531,10 +363,14 @@ impl Providers {
     }
 
     /// How far the providers of the session are; of one whose buffer cannot be read, that it is there.
-    pub fn progress(&self, rate: TicksPerSecond) -> Vec<ProviderProgress> {
+    pub fn progress(
+        &self,
+        rate: TicksPerSecond,
+        saved_halves: impl Fn(ProviderId) -> u64,
+    ) -> Vec<ProviderProgress> {
         let taking_part = self.providers.iter().filter_map(|(id, provider)| {
             let tracee = provider.tracee.as_ref()?;
-            let usage = tracee.usage(rate).unwrap_or_default();
+            let usage = tracee.usage(rate, saved_halves(*id)).unwrap_or_default();
             Some(ProviderProgress {
                 id: id.0,
                 name: provider.name.clone(),
@@ -583,7 +419,6 @@ impl Providers {
             && let Some(fifo) = &tracee.fifo
             && let Ok(packet) = (FifoRequest::BufferSaved { wrapped_count, durable_data_end }).encode()
         {
-            tracee.saved_halves += 1;
             // One save is under way at a time, so there is room unless the provider does not read at all.
             let _ = fifo.write(&packet);
         }
@@ -628,15 +463,15 @@ impl Providers {
     }
 
     /// Forgets a provider's part in the session.
-    pub fn drop_tracee(&mut self, id: ProviderId, buffer: Buffer, waits: &WaitSet) {
-        self.leaving.forget_session(id, waits);
+    pub fn drop_tracee(&mut self, id: ProviderId, buffer: Buffer, io: &Io) {
+        self.dying.forget(id, io);
         self.unready.retain(|unready| unready.id != id);
         let Some(provider) = self.providers.get_mut(&id) else {
             return;
         };
         if let Some(tracee) = provider.tracee.take() {
             if let Some(fifo) = &tracee.fifo {
-                let _ = waits.remove(fifo);
+                let _ = io.waits.remove(fifo);
             }
             match (buffer, &mut self.session) {
                 (Buffer::Left, Some(session)) => session.has_left = true,
@@ -677,23 +512,10 @@ impl Providers {
     }
 }
 
-fn peer(channel: &Channel) -> String {
-    channel.peer().map_or_else(|_| "an unknown process".to_owned(), |peer| format!("pid {}", peer.pid))
-}
-
 /// A request of the session's. Nothing waits for the answer to one that has an answer.
 fn encoded(request: ProviderRequest<Handle>) -> Result<Encoded<Handle>, ProtocolError> {
     let has_answer = matches!(request, ProviderRequest::GetKnownCategories);
     request.encode(if has_answer { SESSION_TXID } else { Txid::ONE_WAY })
-}
-
-/// A provider's name without control characters. A refusal would leave a program untraced that has its name
-/// from its user.
-//= docs/protocol.md#registry
-fn plain_name(name: &str) -> String {
-    let mut name = name.replace(char::is_control, "\u{fffd}");
-    name.truncate(name.floor_char_boundary(MAX_PROVIDER_NAME_BYTES));
-    name
 }
 
 #[cfg(test)]

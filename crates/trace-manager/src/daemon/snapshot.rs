@@ -88,13 +88,13 @@ impl Daemon {
     /// Copies a batch; true if there is more to be done at once.
     pub(super) fn pump_snapshot(&mut self) -> bool {
         let copied =
-            self.snapshot.as_mut().map(|snapshot| snapshot.pump(&self.waits, Key::Snapshot.encode()));
+            self.snapshot.as_mut().map(|snapshot| snapshot.pump(&self.io.waits, Key::Snapshot.encode()));
         match copied {
             None | Some(Copied::Blocked) => false,
             Some(Copied::Busy) => true,
             Some(Copied::Finished(result)) => {
                 self.snapshot = None;
-                self.events.push_back(Event::SnapshotFinished { result });
+                self.io.events.push_back(Event::SnapshotFinished { result });
                 true
             }
         }

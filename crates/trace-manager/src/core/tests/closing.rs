@@ -1,4 +1,4 @@
-//! Somebody goes: a provider, the client, the reader of the output.
+//! A provider, the client or the reader of the output goes.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn client_closed() -> Event {
 }
 
 fn output_failed() -> Event {
-    Event::OutputFailed { reason: "nobody reads".to_owned() }
+    Event::OutputFailed { reason: "no reader".to_owned() }
 }
 
 //= docs/protocol.md#a-provider-that-dies
@@ -54,6 +54,60 @@ fn a_closed_fifo_alone_does_not_make_a_buffer_quiet() {
         bench.stop(true),
         [entered(SessionState::Stopping), entered(SessionState::Stopped), stop_reply(vec![entry(A, "left")])]
     );
+}
+
+//= docs/protocol.md#a-provider-that-dies
+#[test]
+fn a_provider_that_closes_while_it_records_is_read_when_its_process_is_dead() {
+    let mut bench = Bench::started(&[A, B]);
+    assert_eq!(bench.closes(A), [Action::WatchProcess(A)]);
+    // Its channel closes too, while it is dying.
+    assert_eq!(bench.event(Event::ProviderClosed { provider: A, process: ProcessState::Alive }), []);
+    assert_eq!(bench.pass(Duration::from_millis(999)), []);
+    let died = || Event::ProcessDied { provider: A };
+    assert_eq!(bench.event(died()), [Action::ForgetProcess(A), transfer_of(A, true)]);
+    assert_eq!(bench.event(died()), []);
+    assert_eq!(bench.transferred(A), [Action::DropTracee(A)]);
+    // The next event may say so before the process is seen to be dead.
+    assert_eq!(bench.closes(B), [Action::WatchProcess(B)]);
+    assert_eq!(bench.dies(B), [Action::ForgetProcess(B), transfer_of(B, true)]);
+}
+
+//= docs/protocol.md#a-provider-that-dies
+#[test]
+fn a_process_that_goes_on_is_waited_for_one_second() {
+    let mut bench = Bench::started(&[A]);
+    assert_eq!(bench.closes(A), [Action::WatchProcess(A)]);
+    // A Stop waits for it, and sends it nothing.
+    assert_eq!(bench.stop(true), [entered(SessionState::Stopping)]);
+    assert_eq!(bench.pass(Duration::from_millis(999)), []);
+    assert_eq!(bench.pass(Duration::from_millis(1)), [Action::ForgetProcess(A), transfer_of(A, false)]);
+    assert_eq!(
+        bench.transferred(A),
+        [Action::DropTracee(A), entered(SessionState::Stopped), stop_reply(vec![entry(A, "left")])]
+    );
+}
+
+#[test]
+fn a_dying_provider_is_not_given_longer_than_the_stop() {
+    let config = TraceConfig { stop_timeout_milliseconds: 10, ..TraceConfig::default() };
+    let mut bench = Bench::started_with(&[A], config);
+    bench.closes(A);
+    bench.stop(true);
+    assert_eq!(bench.pass(Duration::from_millis(10)), [Action::ForgetProcess(A), transfer_of(A, false)]);
+    assert_eq!(
+        bench.transferred(A),
+        [Action::DropTracee(A), entered(SessionState::Stopped), stop_reply(vec![entry(A, "left")])]
+    );
+}
+
+#[test]
+fn a_provider_that_cannot_write_any_more_is_not_watched() {
+    // It has its buffer and was never started, or it has stopped.
+    let mut bench = Bench::initialized(&[A]);
+    assert_eq!(bench.closes(A), [Action::DropTracee(A)]);
+    let mut bench = Bench::stopped(&[A], false);
+    assert_eq!(bench.closes(A), [transfer_of(A, true)]);
 }
 
 #[test]
@@ -206,7 +260,7 @@ fn an_output_without_reader_aborts_a_stop() {
             entered(SessionState::Terminating)
         ]
     );
-    assert_eq!(bench.log, ["session aborted: nobody reads"]);
+    assert_eq!(bench.log, ["session aborted: no reader"]);
     assert_eq!(bench.event(output_failed()), []);
     // Nothing more is written.
     assert_eq!(bench.leaves(A), [Action::LeaveBuffer(A)]);

@@ -4,9 +4,9 @@
 use super::{Providers, Tracee};
 use crate::core::Event;
 use crate::daemon::Key;
+use crate::daemon::io::Io;
 use crate::daemon::session_dir::SessionDir;
 use crate::daemon::wire::send;
-use std::collections::VecDeque;
 use trace_archive::manifest::{BufferInfo, Entry};
 use trace_archive::transfer::Progress;
 use trace_format::buffer::BUFFER_VERSION;
@@ -15,7 +15,7 @@ use trace_protocol::fifo::{FIFO_DEPTH, PACKET_BYTES};
 use trace_protocol::provider::{ProviderConfig, ProviderRequest};
 use trace_protocol::{BufferDisposition, BufferingMode, Message, Txid};
 use zx_sim::ticks;
-use zx_sim::{Backing, Error, Fifo, Handle, PidNamespace, Signals, Vmo, WaitSet};
+use zx_sim::{Backing, Error, Fifo, Handle, PidNamespace, Signals, Vmo};
 
 /// How much of a buffer is backed before the next look at everything else.
 const BACKING_STEP_BYTES: u64 = 8 << 20;
@@ -69,7 +69,7 @@ impl Providers {
 
     /// Backs a part of the buffer whose turn it is, and sends Initialize when it is complete. True if there
     /// is more to be done at once.
-    pub fn make_buffers(&mut self, waits: &WaitSet, events: &mut VecDeque<Event>) -> bool {
+    pub fn make_buffers(&mut self, io: &mut Io) -> bool {
         let Some(unready) = self.unready.front_mut() else {
             return false;
         };
@@ -80,15 +80,15 @@ impl Providers {
         };
         if let Some(unready) = self.unready.pop_front() {
             let provider = unready.id;
-            if let Err(reason) = made.and_then(|vmo| self.hand_over(unready, vmo, waits)) {
-                events.push_back(Event::TraceeFailed { provider, reason });
+            if let Err(reason) = made.and_then(|vmo| self.hand_over(unready, vmo, io)) {
+                io.events.push_back(Event::TraceeFailed { provider, reason });
             }
         }
         !self.unready.is_empty()
     }
 
     /// Makes the FIFO and sends Initialize, and what comes behind it.
-    fn hand_over(&mut self, unready: Unready, vmo: Vmo, waits: &WaitSet) -> Result<(), String> {
+    fn hand_over(&mut self, unready: Unready, vmo: Vmo, io: &Io) -> Result<(), String> {
         let Unready { id, facts, mode, categories, next, .. } = unready;
         let text = |error: Error| error.to_string();
         let size = facts.bytes;
@@ -111,7 +111,7 @@ impl Providers {
             },
         };
         let key = Key::Fifo(id).encode();
-        waits.add(&ours, key, Signals::READABLE | Signals::PEER_CLOSED).map_err(text)?;
+        io.waits.add(&ours, key, Signals::READABLE | Signals::PEER_CLOSED).map_err(text)?;
         if let Some(channel) = &provider.channel {
             if provider.is_elsewhere
                 && let Some(namespace) = PidNamespace::of_this_process()
@@ -126,8 +126,6 @@ impl Providers {
             mode,
             fifo: Some(ours),
             progress: Some(Progress::default()),
-            saved_halves: 0,
-            may_write: false,
             has_started: false,
             made: ticks::now(),
             ended: None,
@@ -190,7 +188,7 @@ mod tests {
     #[test]
     fn a_large_buffer_is_made_in_steps_and_what_follows_waits_for_it() {
         let (_directory, mut providers, channels) = providers(2);
-        let (waits, mut events) = (WaitSet::new().unwrap(), VecDeque::new());
+        let mut io = Io::new().unwrap();
         for id in [ONE, TWO] {
             let size = 2 * BACKING_STEP_BYTES + 4096;
             providers.initialize(id, size, BufferingMode::Oneshot, Vec::new()).unwrap();
@@ -199,7 +197,7 @@ mod tests {
         }
         for step in 0..3 {
             assert!(request(&channels[0]).is_none(), "step {step}");
-            assert!(providers.make_buffers(&waits, &mut events));
+            assert!(providers.make_buffers(&mut io));
         }
         let Some(ProviderRequest::Initialize { config }) = request(&channels[0]) else {
             panic!("Initialize")
@@ -210,11 +208,10 @@ mod tests {
         };
         assert_eq!(additional_categories, ["more"]);
         assert!(matches!(request(&channels[0]), Some(ProviderRequest::Stop)));
-        assert!(providers.providers[&ONE].tracee.as_ref().is_some_and(|tracee| tracee.may_write));
         // The second is still to be made, and is not when its provider is forgotten.
-        providers.drop_tracee(TWO, super::super::Buffer::Deleted, &waits);
-        assert!(!providers.make_buffers(&waits, &mut events));
-        assert!(request(&channels[1]).is_none() && events.is_empty());
+        providers.drop_tracee(TWO, super::super::Buffer::Deleted, &io);
+        assert!(!providers.make_buffers(&mut io));
+        assert!(request(&channels[1]).is_none() && io.events.is_empty());
         let session = providers.session.as_ref().unwrap().path();
         let is_buffer = |name: &String| name.starts_with("provider-");
         let names = std::fs::read_dir(session).unwrap().map(|entry| entry.unwrap().file_name());
@@ -225,14 +222,16 @@ mod tests {
     #[test]
     fn a_buffer_that_cannot_be_made_is_told() {
         let (_directory, mut providers, _channels) = providers(1);
-        let (waits, mut events) = (WaitSet::new().unwrap(), VecDeque::new());
+        let mut io = Io::new().unwrap();
         let reason = providers.initialize(ONE, u64::MAX / 4, BufferingMode::Oneshot, Vec::new()).unwrap_err();
         assert!(reason.starts_with("no room in "), "{reason}");
         // A directory that is full before all of it is backed: its file is not left.
         providers.initialize(ONE, 4096, BufferingMode::Oneshot, Vec::new()).unwrap();
         providers.providers.clear();
-        assert!(!providers.make_buffers(&waits, &mut events));
-        let Some(Event::TraceeFailed { provider: ONE, reason }) = events.pop_front() else { panic!("told") };
+        assert!(!providers.make_buffers(&mut io));
+        let Some(Event::TraceeFailed { provider: ONE, reason }) = io.events.pop_front() else {
+            panic!("told")
+        };
         assert_eq!(reason, "it is gone");
     }
 }

@@ -1,13 +1,13 @@
 //! What snapshots read: the buffers of programs that record, and of those that have ended meanwhile.
 
 use super::{Provider, Providers, Tracee};
-use crate::core::Part;
+use crate::core::{Part, ProcessState};
 use std::collections::VecDeque;
 use trace_archive::session_info::Forked;
 use trace_archive::transfer::{Progress, ProviderBuffer, Transfer, VmoSource};
 use trace_format::units::{ProviderId, TicksPerSecond};
 use trace_protocol::BufferingMode;
-use trace_protocol::controller::ProviderStats;
+use trace_protocol::controller::{ProviderDisposition, ProviderStats};
 use trace_reader::buffer::{self, Activity, BufferReader, Period};
 use zx_sim::Vmo;
 
@@ -57,7 +57,7 @@ impl Buffer {
             mode: tracee.mode,
             period: tracee.period(),
             has_started: tracee.has_started,
-            is_quiet: provider.is_dead(),
+            is_quiet: provider.process() == ProcessState::Dead,
             forked: provider.forked(has_metadata),
         }
     }
@@ -80,12 +80,12 @@ impl Buffer {
     }
 }
 
-fn who(id: ProviderId, provider: &Provider, disposition: &str) -> ProviderStats {
+fn who(id: ProviderId, provider: &Provider, disposition: ProviderDisposition) -> ProviderStats {
     ProviderStats {
         id: id.0,
         name: provider.name.clone(),
         pid: provider.pid,
-        disposition: disposition.to_owned(),
+        disposition: disposition.into(),
         ..ProviderStats::default()
     }
 }
@@ -95,7 +95,7 @@ impl Ended {
     fn new(id: ProviderId, provider: &Provider, tracee: Tracee, has_metadata: bool) -> Self {
         let buffer = Buffer::of(provider, &tracee, has_metadata);
         let ended_ticks = Some(buffer.period.read);
-        let who = ProviderStats { ended_ticks, ..who(id, provider, "ended") };
+        let who = ProviderStats { ended_ticks, ..who(id, provider, ProviderDisposition::Ended) };
         // Those that were found when the buffer was read for the archive: who was killed has not said how
         // many there are.
         let definitions = tracee.progress.as_ref().map_or(u64::MAX, Progress::durable_bytes);
@@ -133,7 +133,7 @@ impl Kept {
     //= docs/protocol.md#snapshot
     pub fn add(&mut self, id: ProviderId, provider: &Provider, tracee: Tracee, has_metadata: bool) {
         if self.most_bytes == 0 {
-            return self.give_up(who(id, provider, "ended"), tracee.vmo);
+            return self.give_up(who(id, provider, ProviderDisposition::Ended), tracee.vmo);
         }
         self.ended.push_front(Ended::new(id, provider, tracee, has_metadata));
         while self.has_too_much() {
@@ -173,7 +173,10 @@ impl Providers {
     pub fn snapshot(&self, id: ProviderId, rate: TicksPerSecond) -> Option<Reading> {
         let provider = self.providers.get(&id)?;
         let tracee = provider.tracee.as_ref()?;
-        let disposition = if tracee.ended.is_some() { "ended" } else { "recording" };
+        let disposition = match tracee.ended {
+            Some(_) => ProviderDisposition::Ended,
+            None => ProviderDisposition::Recording,
+        };
         let who = ProviderStats { ended_ticks: tracee.ended, ..who(id, provider, disposition) };
         let vmo = tracee.vmo.duplicate().ok()?;
         Some(Buffer::of(provider, tracee, self.has_metadata).reading(&who, vmo, rate))
@@ -208,8 +211,6 @@ mod tests {
             mode: BufferingMode::Oneshot,
             fifo: None,
             progress: None,
-            saved_halves: 0,
-            may_write: false,
             has_started: true,
             made: 1,
             ended: Some(2),

@@ -1,6 +1,11 @@
 //! How many providers a user may have.
 
+use super::registration::plain_name;
 use super::*;
+use trace_format::buffer::BUFFER_VERSION;
+use trace_protocol::VersionRange;
+use trace_protocol::limits::MAX_PROVIDERS_OF_A_USER;
+use trace_protocol::registry::{Registration, RegistryStatus};
 
 /// A provider without a connection.
 pub(super) fn provider() -> Provider {

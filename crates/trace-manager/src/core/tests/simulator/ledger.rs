@@ -2,6 +2,7 @@
 
 use super::super::*;
 use std::collections::BTreeSet;
+use trace_protocol::controller::ProviderDisposition;
 
 /// What is known of a provider's part in the session.
 #[derive(Debug, Default)]
@@ -10,7 +11,11 @@ struct Share {
     is_unsaved: bool,
     /// It has said, since its last Start, that it stopped; or its process is dead.
     is_quiet: bool,
-    is_told_to_stop: bool,
+    /// It closed its FIFO or its channel.
+    is_closed: bool,
+    /// Its process's death is waited for.
+    is_watched: bool,
+    is_stop_sent: bool,
     is_terminated: bool,
     /// It was started in the present run.
     is_in_run: bool,
@@ -24,7 +29,7 @@ struct Share {
 
 /// How often the schedules came by.
 #[derive(Debug, Default)]
-pub struct Reached([(&'static str, u64); 22]);
+pub struct Reached([(&'static str, u64); 24]);
 
 impl Reached {
     pub fn add(&mut self, other: &Reached) {
@@ -99,14 +104,21 @@ impl Ledger {
                     self.is_stop_pending = true;
                 }
             }
-            Event::ProviderClosed { provider, is_dead } | Event::FifoClosed { provider, is_dead } => {
+            Event::ProviderClosed { provider, process } | Event::FifoClosed { provider, process } => {
                 if let Some(part) = self.parts.get_mut(provider) {
-                    part.is_quiet |= is_dead;
+                    part.is_quiet |= *process == ProcessState::Dead;
+                    part.is_closed = true;
                 }
+            }
+            Event::ProcessDied { provider } => {
+                if let Some(part) = self.parts.get_mut(provider) {
+                    part.is_quiet = true;
+                }
+                self.reached.count("death of a watched process", 1);
             }
             Event::Packet { provider, packet: Ok(FifoRequest::Stopped) } => {
                 if let Some(part) = self.parts.get_mut(provider) {
-                    part.is_quiet |= part.is_in_run || part.is_told_to_stop || part.is_terminated;
+                    part.is_quiet |= part.is_in_run || part.is_stop_sent || part.is_terminated;
                 }
             }
             Event::Packet { packet: Err(_), .. } => self.reached.count("bad packet", 1),
@@ -184,7 +196,7 @@ impl Ledger {
             Action::StopTracee(provider) => {
                 let part = self.part(*provider);
                 assert!(part.is_in_run && !part.is_terminated, "{provider:?} does not record");
-                part.is_told_to_stop = true;
+                part.is_stop_sent = true;
             }
             Action::AskCategories(provider) => assert!(self.parts.contains_key(provider)),
             Action::Untraced(client, _) => assert_eq!(self.client, Some(*client)),
@@ -231,11 +243,23 @@ impl Ledger {
                     assert!(std::mem::take(&mut self.is_copying), "none was taken");
                 }
             }
+            Action::WatchProcess(provider) => {
+                let part = self.part(*provider);
+                assert!(part.is_closed && part.is_unsaved && !part.is_quiet && !part.is_watched);
+                part.is_watched = true;
+            }
+            Action::ForgetProcess(provider) => {
+                let part = self.part(*provider);
+                assert!(std::mem::take(&mut part.is_watched), "{provider:?} is not watched");
+                let is_given_up = u64::from(!part.is_quiet);
+                self.reached.count("process that did not die in time", is_given_up);
+            }
             Action::DropTracee(provider) => {
                 assert_ne!(self.transferring, Some(*provider), "dropped while it is read");
                 assert!(!self.is_on_its_way(*provider), "dropped before it is written");
                 let part = self.parts.remove(provider).expect("the provider has a part in the session");
                 assert!(!part.is_unsaved, "{provider:?}: its data is lost");
+                assert!(!part.is_watched, "{provider:?}: its process is still watched");
             }
             Action::LeaveBuffer(provider) => {
                 assert!(self.is_output_broken, "{provider:?}: there is an archive for it");
@@ -287,6 +311,7 @@ impl Ledger {
         let part = self.part(provider);
         assert!(part.is_unsaved, "{provider:?} is written twice, or was never started");
         assert!(!is_quiet || part.is_quiet, "{provider:?} may still be written");
+        assert!(!part.is_watched, "{provider:?} is read before its process is dead");
         part.is_unsaved = false;
         self.transferring = Some(provider);
         self.reached.count(if is_quiet { "quiet transfer" } else { "live transfer" }, 1);
@@ -324,9 +349,15 @@ impl Ledger {
                     assert!(!part.is_unsaved || !self.asked_to_write, "{provider:?} is not written");
                     assert!(!part.is_in_run || unique.contains(&provider.0), "{provider:?} is not named");
                 }
-                let late = result.provider_stats.iter().filter(|stats| stats.disposition == "did not stop");
+                let late = result
+                    .provider_stats
+                    .iter()
+                    .filter(|stats| stats.disposition == ProviderDisposition::DidNotStop);
                 self.reached.count("did not stop", late.count() as u64);
-                let dead = result.provider_stats.iter().filter(|stats| stats.disposition == "ended");
+                let dead = result
+                    .provider_stats
+                    .iter()
+                    .filter(|stats| stats.disposition == ProviderDisposition::Ended);
                 self.reached.count("ended in a run", dead.count() as u64);
             }
         }

@@ -43,6 +43,8 @@ enum Incident {
     Written(u32),
     /// A half is given back on this FIFO.
     GivenBack(ProviderId, u32),
+    /// A watched process is dead.
+    Died(ProviderId),
     /// The shell has read the last byte of a snapshot.
     Copied,
 }
@@ -221,6 +223,7 @@ impl World {
                     process.half += 1;
                 }
             }
+            Incident::Died(provider) => self.tell(Event::ProcessDied { provider }),
             Incident::Copied => {
                 let result = Ok(StopResult { provider_stats: Vec::new() });
                 self.tell(Event::SnapshotFinished { result });
@@ -290,6 +293,15 @@ impl World {
                 Action::TakeSnapshot { .. } => {
                     let delay = self.random.delay();
                     self.later(delay, Incident::Copied);
+                }
+                // One that goes on does not die.
+                Action::WatchProcess(provider) if !self.processes.contains_key(&provider) => {
+                    let delay = self.random.delay();
+                    self.later(delay, Incident::Died(provider));
+                }
+                Action::ForgetProcess(provider) => {
+                    self.incidents
+                        .retain(|_, incident| !matches!(incident, Incident::Died(p) if *p == provider));
                 }
                 Action::DropTracee(provider) | Action::LeaveBuffer(provider) => {
                     if let Some(process) = self.processes.get_mut(&provider) {
@@ -367,7 +379,7 @@ impl World {
             let event = Event::Packet { provider, packet: Ok(FifoRequest::Stopped) };
             self.in_order(provider, fifo, delay, event);
         }
-        self.in_order(provider, fifo, delay, Event::FifoClosed { provider, is_dead: false });
+        self.in_order(provider, fifo, delay, Event::FifoClosed { provider, process: ProcessState::Alive });
     }
 
     fn do_something(&mut self) {
@@ -431,13 +443,20 @@ impl World {
         };
         let process = self.processes.remove(&provider);
         if process.is_some_and(|process| process.fifo.is_some()) && self.random.chance(40) {
-            let is_dead = self.random.chance(50);
-            self.tell(Event::FifoClosed { provider, is_dead });
+            let process = self.end_of_process();
+            self.tell(Event::FifoClosed { provider, process });
         }
-        let is_dead = self.random.chance(80);
+        let process = self.end_of_process();
         let delay = self.random.delay();
-        let event = Event::ProviderClosed { provider, is_dead };
+        let event = Event::ProviderClosed { provider, process };
         self.later(delay, Incident::Told(event));
+    }
+
+    /// What the shell sees of a process that closes its descriptors: a busy machine lets it die later.
+    fn end_of_process(&mut self) -> ProcessState {
+        self.random
+            .pick(&[ProcessState::Dead, ProcessState::Dead, ProcessState::Alive, ProcessState::Unknown])
+            .unwrap_or(ProcessState::Dead)
     }
 
     fn stall(&mut self) {

@@ -1,4 +1,4 @@
-//! What others want to know of a session, and have it do meanwhile.
+//! What clients and the daemon ask of a session while it runs.
 
 use super::{Actions, Session};
 use crate::core::Action;
@@ -10,7 +10,7 @@ use trace_protocol::controller::{FlushError, SessionState, TraceConfig};
 use trace_protocol::memory::MemoryDumps;
 
 impl Session {
-    /// Has everybody who records hand over what there is.
+    /// Asks all providers that record to hand over what they have.
     //= docs/protocol.md#flush
     pub fn handle_flush(&mut self, actions: &mut Actions) {
         let result = match self.state {
@@ -24,39 +24,42 @@ impl Session {
         };
         if result.is_ok() && self.config.buffering_mode == BufferingMode::Streaming {
             let recording = self.tracees.values();
-            let recording =
-                recording.filter(|tracee| !tracee.is_gone && tracee.state == TraceeState::Started);
+            let recording = recording.filter(|tracee| tracee.state == TraceeState::Started);
             actions.extend(recording.map(|tracee| Action::FlushTracee(tracee.id)));
         }
         actions.push_back(Action::ReplyFlush(self.client, result));
     }
 
-    /// Has everybody who streams hand over what there is, though nobody has asked.
+    /// Asks all providers that stream to hand over what they have.
     pub fn flush(&self, actions: &mut Actions) {
         let recording = self.recording().into_iter().flatten();
         actions.extend(recording.map(Action::FlushTracee));
     }
 
-    /// How often that is to happen while little does.
+    /// How often [`Session::flush`] is due while little is recorded.
     pub fn write_period(&self) -> Option<Duration> {
         let is_streaming = self.config.buffering_mode == BufferingMode::Streaming;
         let period = self.config.write_period_milliseconds.filter(|_| is_streaming);
         self.recording().and(period).map(|milliseconds| Duration::from_millis(milliseconds.max(1)))
     }
 
-    /// The dumps of memory that it wants again and again.
+    /// Halves of a provider's buffer that are saved since it was cleared.
+    pub fn saved_halves(&self, provider: ProviderId) -> u64 {
+        self.tracees.get(&provider).map_or(0, |tracee| u64::from(tracee.stream.saved()))
+    }
+
+    /// The periodic memory dumps that it wants.
     pub fn memory_dumps(&self) -> Option<MemoryDumps> {
         self.config.memory_dumps
     }
 
-    /// Who records; none while the session as a whole does not.
+    /// The providers that record; none while the session as a whole does not.
     pub fn recording(&self) -> Option<Vec<ProviderId>> {
-        let recording =
-            self.tracees.values().filter(|tracee| !tracee.is_gone && tracee.state == TraceeState::Started);
+        let recording = self.tracees.values().filter(|tracee| tracee.state == TraceeState::Started);
         (self.state == SessionState::Started).then(|| recording.map(|tracee| tracee.id).collect())
     }
 
-    /// Whose data is in their buffers now; none while there can be none.
+    /// The providers whose data is in their buffers; none while there can be none.
     //= docs/protocol.md#snapshot
     pub fn snapshot(&self) -> Option<(TraceConfig, Vec<ProviderId>)> {
         let is_running = matches!(

@@ -1,0 +1,92 @@
+//! Data on its way into the archive: in line, being read, handed over, written.
+
+use super::packets::break_off;
+use super::{Actions, Session, stats_of};
+use crate::core::tracee::Data;
+use crate::core::{Action, Part};
+use trace_format::units::ProviderId;
+use trace_protocol::controller::ProviderStats;
+
+/// A part that is on its way into the archive.
+#[derive(Debug)]
+pub(super) struct HandedOver {
+    provider: ProviderId,
+    part: Part,
+    stats: ProviderStats,
+}
+
+impl Session {
+    /// Puts a provider's data in line for the archive, once.
+    pub(super) fn queue(&mut self, id: ProviderId) {
+        let is_quiet = self.tracees.get(&id).is_some_and(|tracee| !tracee.state.may_write());
+        self.queue_as(id, is_quiet);
+    }
+
+    /// As [`Session::queue`]. If it is not quiet, it may be written while it is read.
+    pub(super) fn queue_as(&mut self, id: ProviderId, is_quiet: bool) {
+        let Some(tracee) = self.tracees.get_mut(&id).filter(|tracee| tracee.data == Data::InBuffer) else {
+            return;
+        };
+        if self.is_aborted {
+            tracee.data = Data::Left;
+        } else {
+            tracee.data = Data::Queued;
+            self.transfers.push_back((id, Part::Rest { is_quiet }));
+        }
+    }
+
+    /// A part was read, as far as that was possible.
+    pub fn handle_transferred(
+        &mut self,
+        provider: ProviderId,
+        stats: ProviderStats,
+        is_complete: bool,
+        actions: &mut Actions,
+    ) {
+        let Some((_, part)) = self.transferring.take_if(|(transferring, _)| *transferring == provider) else {
+            actions
+                .push_back(Action::Log(format!("provider {}: transferred without being asked", provider.0)));
+            return;
+        };
+        let Some(tracee) = self.tracees.get_mut(&provider) else {
+            return;
+        };
+        match part {
+            Part::Rest { .. } => tracee.data = Data::HandedOver,
+            Part::Half { wrapped_count, .. } if !is_complete => {
+                // BUFFER_SAVED would make the provider overwrite what no archive has.
+                tracee.stream.finish();
+                break_off(tracee, &format!("half {wrapped_count} {}", stats.problem), actions);
+                return;
+            }
+            Part::Half { .. } => {}
+        }
+        self.handed_over.push_back(HandedOver { provider, part, stats });
+    }
+
+    /// The part that was read first is written; a provider whose half it was gets it back.
+    //= docs/protocol.md#confirmations
+    pub fn handle_written(&mut self, provider: ProviderId, actions: &mut Actions) {
+        let Some(HandedOver { part, stats, .. }) =
+            self.handed_over.pop_front_if(|handed_over| handed_over.provider == provider)
+        else {
+            actions.push_back(Action::Log(format!("provider {}: written without being read", provider.0)));
+            return;
+        };
+        let Some(tracee) = self.tracees.get_mut(&provider) else {
+            return;
+        };
+        match part {
+            Part::Rest { .. } => {
+                tracee.data = Data::Archived;
+                self.stats.push(stats_of(tracee, stats));
+            }
+            Part::Half { wrapped_count, durable_data_end } => {
+                tracee.stream.finish();
+                if tracee.state.is_connected() {
+                    actions.push_back(Action::SendSaved { provider, wrapped_count, durable_data_end });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Does what the core decides.
+
+use super::log::log;
+use super::output::Output;
+use super::providers::Buffer;
+use super::{Daemon, task};
+use crate::core::{Action, Event};
+use trace_protocol::controller::{SessionResponse, SessionState};
+
+impl Daemon {
+    pub(super) fn act(&mut self, action: Action) {
+        match action {
+            Action::RefuseClient { client, reason } => {
+                log(&format!("session refused: {reason}"));
+                drop(self.clients.take_output());
+                if client == task::CLIENT {
+                    self.with_tasks(|tasks, wanted| tasks.refused(reason, wanted));
+                    return;
+                }
+                self.clients.reply(client, SessionResponse::Refused { reason });
+                self.clients.close(client, &self.io);
+            }
+            Action::BeginArchive { config, uid } => {
+                let Some(socket) = self.clients.take_output() else {
+                    return;
+                };
+                let mut output = Output::new(socket, &config, config.confirms);
+                output.begin(&config, self.rate);
+                self.providers.begin_session(&config, uid, output.queue().clone());
+                self.output = Some(output);
+            }
+            Action::InitializeTracee { provider, buffer_bytes, mode, categories } => {
+                if let Err(reason) = self.providers.initialize(provider, buffer_bytes, mode, categories) {
+                    self.io.events.push_back(Event::TraceeFailed { provider, reason });
+                }
+            }
+            Action::AskCategories(provider) => self.providers.ask_for_session(provider),
+            Action::StartTracee { provider, disposition, additional_categories } => {
+                self.providers.start(provider, disposition, additional_categories);
+            }
+            Action::StopTracee(provider) => self.providers.stop(provider),
+            Action::FlushTracee(provider) => self.providers.flush(provider),
+            Action::ReplyFlush(client, result) => {
+                self.reply(client, SessionResponse::FlushBuffers(result));
+            }
+            Action::TakeSnapshot { client, config, providers } => {
+                self.begin_snapshot(client, &config, &providers);
+            }
+            Action::ReplySnapshot(client, result) => self.clients.reply_snapshot(client, result),
+            Action::TerminateTracee(provider) => self.providers.terminate(provider),
+            Action::Transfer { provider, part } => self.begin_transfer(provider, part),
+            Action::SendSaved { provider, wrapped_count, durable_data_end } => {
+                self.providers.saved(provider, wrapped_count, durable_data_end);
+            }
+            Action::WatchProcess(provider) => self.providers.watch_process(provider, &mut self.io),
+            Action::ForgetProcess(provider) => self.providers.dying.forget(provider, &self.io),
+            Action::DropTracee(provider) => self.providers.drop_tracee(provider, Buffer::Deleted, &self.io),
+            Action::LeaveBuffer(provider) => self.providers.drop_tracee(provider, Buffer::Left, &self.io),
+            Action::ReplyStart(client, result) => {
+                self.reply(client, SessionResponse::StartTracing(result));
+            }
+            Action::ReplyStop(client, Ok(result)) => self.providers.ends.hold(client, result),
+            Action::ReplyStop(client, result) => {
+                self.reply(client, SessionResponse::StopTracing(result));
+            }
+            Action::ReplyAlert(client, alert) => self.reply(client, SessionResponse::WatchAlert(alert)),
+            Action::Untraced(client, untraced) => {
+                self.reply(client, SessionResponse::OnUntraced(untraced));
+            }
+            Action::Waiting(client, names) => {
+                self.reply(client, SessionResponse::OnWaiting(names));
+            }
+            Action::StateChanged(client, state) => {
+                if let Some(output) = self.output.as_mut().filter(|_| state == SessionState::Terminating) {
+                    output.begin_to_end();
+                }
+                if state == SessionState::Terminating {
+                    self.providers.end_snapshots();
+                }
+                self.reply(client, SessionResponse::OnSessionStateChange(state));
+            }
+            Action::EndSession { client, is_aborted } => {
+                self.clients.close(client, &self.io);
+                self.providers.end_session();
+                match &mut self.output {
+                    Some(output) if !is_aborted => {
+                        self.providers.write_alerts(output.queue());
+                        output.end();
+                    }
+                    _ => self.end_output(false),
+                }
+            }
+            Action::Log(text) => log(&text),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Moves parts of buffers into the archive, as fast as its reader takes them.
+
+use super::Daemon;
+use super::key::Key;
+use super::log::log;
+use super::output::{Flushed, Written};
+use crate::core::{Event, Part};
+use std::time::Instant;
+use trace_archive::transfer;
+use trace_format::units::ProviderId;
+use trace_protocol::controller::ProviderStats;
+
+/// Batches that are copied before the next look at everything else.
+const BATCHES_AT_ONCE: usize = 16;
+
+impl Daemon {
+    pub(super) fn begin_transfer(&mut self, provider: ProviderId, part: Part) {
+        let begin = self.output.as_mut().map_or(0, |output| {
+            self.providers.write_alerts(output.queue());
+            output.position()
+        });
+        match self.providers.begin_transfer(provider, self.rate, part, begin) {
+            Ok(transfer) => self.transfer = Some((provider, transfer)),
+            Err(problem) => {
+                let failed = |problem| ProviderStats { problem, ..ProviderStats::default() };
+                let stats = problem.map_or_else(transfer::nothing, failed);
+                self.io.events.push_back(Event::TransferFinished { provider, stats, is_complete: false });
+                if let (Part::Rest { .. }, Some(output)) = (part, &mut self.output) {
+                    output.end_part(Written { provider, is_archived: false });
+                }
+            }
+        }
+    }
+
+    /// Moves data from the buffers to the output for as long as the output takes it and nobody else had to
+    /// wait long. True if there is more to be moved at once.
+    pub(super) fn pump(&mut self) -> bool {
+        for _ in 0..BATCHES_AT_ONCE {
+            let Some(output) = &mut self.output else {
+                return false;
+            };
+            let flushed = output.flush().and_then(|flushed| output.read_confirmations().map(|()| flushed));
+            let flushed = match flushed {
+                Ok(flushed) => flushed,
+                Err(reason) => {
+                    self.fail_output(reason);
+                    return false;
+                }
+            };
+            while let Some(Written { provider, is_archived }) = output.written_part() {
+                if is_archived {
+                    self.providers.note_archived(provider);
+                }
+                self.io.events.push_back(Event::PartWritten { provider });
+            }
+            if output.is_ended() && output.is_written() {
+                self.end_output(true);
+                return false;
+            }
+            let transfer = self.transfer.take_if(|_| flushed == Flushed::Drained);
+            let Some((provider, mut transfer)) = transfer else {
+                output.watch(&self.io.waits, Key::Output.encode(), flushed);
+                return false;
+            };
+            if transfer.poll(output.queue()) {
+                let (is_complete, is_rest) = (transfer.is_complete(), transfer.is_rest());
+                let (stats, progress) = transfer.into_stats();
+                self.providers.end_transfer(provider, progress, output.position());
+                self.io.events.push_back(Event::TransferFinished { provider, stats, is_complete });
+                // A half that could not be read is not given back.
+                if is_complete || is_rest {
+                    output.end_part(Written { provider, is_archived: is_complete && is_rest });
+                }
+            } else {
+                self.transfer = Some((provider, transfer));
+            }
+        }
+        true
+    }
+
+    /// The output takes no more, or the client says of it what cannot be.
+    pub(super) fn fail_output(&mut self, reason: String) {
+        if self.core.has_session() {
+            self.io.events.push_back(Event::OutputFailed { reason });
+        } else {
+            log(&format!("an archive is not complete: {reason}"));
+        }
+        self.end_output(false);
+    }
+
+    /// Nothing more is written into the archive.
+    pub(super) fn end_output(&mut self, is_written: bool) {
+        self.transfer = None;
+        // Before the client sees the end: nothing is left when it has ended.
+        self.providers.end_archive(is_written);
+        if let Some(mut output) = self.output.take() {
+            output.unwatch(&self.io.waits);
+        }
+    }
+
+    /// Has a stream of which nothing has come for a while written as far as it is.
+    //= docs/protocol.md#flush
+    pub(super) fn flush_if_quiet(&mut self, now: Instant) {
+        let (Some(period), Some(output)) = (self.core.write_period(), &mut self.output) else {
+            self.next_flush = None;
+            return;
+        };
+        if self.next_flush.is_none_or(|next| next <= now) {
+            let is_quiet = output.grown() == 0;
+            if is_quiet && self.next_flush.is_some() {
+                self.core.flush();
+                self.act_on_all();
+            }
+            self.next_flush = Some(now + period);
+        }
+    }
+
+    /// When the client must have taken more: while it records it may take its time.
+    pub(super) fn output_deadline(&self) -> Option<Instant> {
+        let output = self.output.as_ref()?;
+        (output.is_ended() || self.core.is_terminating()).then(|| output.deadline())
+    }
+}

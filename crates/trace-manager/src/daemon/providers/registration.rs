@@ -1,0 +1,184 @@
+//! Connections to the registry: each sends one message and becomes a provider, or is refused.
+
+use super::{Provider, Providers, making};
+use crate::core::{Event, Uid};
+use crate::daemon::io::Io;
+use crate::daemon::log::log;
+use crate::daemon::wire::send;
+use crate::daemon::{ACCEPTED_AT_ONCE, Key};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use trace_format::buffer::BUFFER_VERSION;
+use trace_format::units::ProviderId;
+use trace_protocol::limits::{MAX_PROVIDER_NAME_BYTES, MAX_PROVIDERS_OF_A_USER};
+use trace_protocol::provider::ProviderRequest;
+use trace_protocol::registry::{Registration, RegistryRequest, RegistryResponse, RegistryStatus};
+use trace_protocol::{Message, Txid, VersionRange};
+use zx_sim::ticks;
+use zx_sim::{Channel, Error, Handle, Listener, ProcessFd, Signals};
+
+/// How long a connection may take to register.
+const REGISTRATION_WAIT: Duration = Duration::from_secs(5);
+/// Connections that have not registered yet; then the oldest is closed.
+const MAX_SILENT: usize = 256;
+
+impl Providers {
+    /// Accepts connections that wait on the registry socket, and returns their numbers: most have sent their
+    /// message already.
+    ///
+    /// # Errors
+    /// There are no descriptors left.
+    pub fn accept(&mut self, registry: &Listener, io: &Io, new: &mut Vec<u32>) -> zx_sim::Result<()> {
+        for _ in 0..ACCEPTED_AT_ONCE {
+            let channel = match registry.accept() {
+                Err(Error::ShouldWait) => break,
+                channel => channel?,
+            };
+            let number = self.next_registration;
+            self.next_registration = number.wrapping_add(1);
+            let key = Key::Registration(number).encode();
+            if io.waits.add(&channel, key, Signals::READABLE | Signals::PEER_CLOSED).is_ok() {
+                if self.registrations.len() == MAX_SILENT {
+                    self.registrations.pop_first();
+                }
+                self.registrations.insert(number, (channel, Instant::now() + REGISTRATION_WAIT));
+                new.push(number);
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes connections that have sent nothing for too long.
+    pub fn handle_time(&mut self, now: Instant) {
+        // Descriptors leave the wait set when they are closed.
+        self.registrations.retain(|_, (_, deadline)| *deadline > now);
+    }
+
+    /// Serves a connection's only message.
+    pub fn read_registration(&mut self, number: u32, is_started: impl Fn(Uid) -> bool, io: &mut Io) {
+        let Some((registry, _)) = self.registrations.get(&number) else {
+            return;
+        };
+        let message = match registry.read() {
+            Err(Error::ShouldWait) => return,
+            message => message,
+        };
+        let _ = io.waits.remove(registry);
+        let Some((registry, _)) = self.registrations.remove(&number) else {
+            return;
+        };
+        let Ok(message) = message else {
+            return;
+        };
+        match RegistryRequest::decode(&message.bytes, message.handles) {
+            Ok((txid, request)) => self.register(&registry, txid, request, is_started, io),
+            Err(error) => log(&format!("bad registration from {}: {error}", peer(&registry))),
+        }
+    }
+
+    fn register(
+        &mut self,
+        registry: &Channel,
+        txid: Txid,
+        request: RegistryRequest<Handle>,
+        is_started: impl Fn(Uid) -> bool,
+        io: &mut Io,
+    ) {
+        let registration = request.into_registration();
+        // The kernel knows whose connection it is, and which process's where that has a number here; the
+        // number in the message is what the peer calls itself in its own pid namespace.
+        let Ok(process) = registry.peer() else {
+            return;
+        };
+        let uid = Uid(process.uid);
+        let pid = if process.pid == 0 { registration.pid } else { u64::from(process.pid) };
+        let refusal = self.refusal(&registration, uid);
+        // Its application has gone on without the answer.
+        let mut is_late = false;
+        if txid != Txid::ONE_WAY {
+            let response = RegistryResponse {
+                status: refusal.as_ref().map_or(RegistryStatus::Ok, |(status, _)| *status),
+                started: refusal.is_none() && is_started(uid),
+                manager_version: VersionRange::PROTOCOL,
+            };
+            is_late = !send(registry, Message::<Handle>::encode(response, txid));
+        }
+        let Ok(channel) = Channel::from_handle(registration.provider) else {
+            log(&format!("bad registration from {}: its handle is no channel", peer(registry)));
+            return;
+        };
+        if let Some((_, reason)) = refusal {
+            log(&format!("provider \"{}\" refused: {reason}", registration.name));
+            let name = plain_name(&registration.name);
+            io.events.push_back(Event::ProviderRefused { name, pid, uid, reason: reason.clone() });
+            send(&channel, ProviderRequest::Refused { reason }.encode(Txid::ONE_WAY));
+            return;
+        }
+        let name = plain_name(&registration.name);
+        let id = ProviderId(self.next_id);
+        let key = Key::Provider(id).encode();
+        if io.waits.add(&channel, key, Signals::READABLE | Signals::PEER_CLOSED).is_err() {
+            return;
+        }
+        self.next_id += 1;
+        let provider = Provider {
+            name: name.clone(),
+            pid,
+            uid,
+            channel: Some(channel),
+            process: ProcessFd::open(process.pid).ok().map(Rc::new),
+            tracee: None,
+            dumps_memory: registration.dumps_memory,
+            answers_dumps: registration.answers_dumps,
+            // It says so in its own pid namespace, which may be another.
+            parent: registration.parent.filter(|_| registration.pid == pid),
+            records_alerts: registration.records_alerts,
+            is_elsewhere: registration.numbers_threads && making::is_elsewhere(process.pid, registration.pid),
+        };
+        self.providers.insert(id, provider);
+        io.events.push_back(Event::ProviderRegistered { provider: id, name, pid, uid, is_late });
+    }
+
+    /// Why a provider cannot be served.
+    pub(super) fn refusal(
+        &self,
+        registration: &Registration<Handle>,
+        uid: Uid,
+    ) -> Option<(RegistryStatus, String)> {
+        let (ours, theirs) = (VersionRange::PROTOCOL, registration.protocol);
+        if ours.newest_common(theirs).is_none() {
+            let reason = format!("it speaks protocol {theirs}, this manager {ours}");
+            return Some((RegistryStatus::ProtocolVersion, reason));
+        }
+        let theirs = registration.buffer_header;
+        if theirs.newest_common(VersionRange::only(BUFFER_VERSION)).is_none() {
+            let reason = format!("it writes buffer header {theirs}, this manager reads {BUFFER_VERSION}");
+            return Some((RegistryStatus::BufferHeaderVersion, reason));
+        }
+        let (ours, theirs) = (self.clock.source.name(), registration.tick_source.as_str());
+        if ours != theirs && theirs != ticks::UNKNOWN {
+            let reason = format!("its clock is {theirs}, this manager's is {ours}");
+            return Some((RegistryStatus::TickSource, reason));
+        }
+        let is_theirs = |provider: &&Provider| provider.uid == uid;
+        if self.providers.values().filter(is_theirs).count() >= MAX_PROVIDERS_OF_A_USER {
+            let reason = format!("{MAX_PROVIDERS_OF_A_USER} programs of this user are registered already");
+            // Older programs know no other word for it; the reason comes on the provider's channel.
+            return Some((RegistryStatus::Ok, reason));
+        }
+        None
+    }
+}
+
+fn peer(channel: &Channel) -> String {
+    channel.peer().map_or_else(|_| "an unknown process".to_owned(), |peer| format!("pid {}", peer.pid))
+}
+
+/// A provider's name without control characters. A refusal would leave a program untraced that has its name
+/// from its user.
+//= docs/protocol.md#registry
+pub(super) fn plain_name(name: &str) -> String {
+    let mut name = name.replace(char::is_control, "\u{fffd}");
+    name.truncate(name.floor_char_boundary(MAX_PROVIDER_NAME_BYTES));
+    name
+}
