@@ -3,6 +3,7 @@
 //! Each problem is made in a shell, which then runs that command and asks again.
 
 use super::places::state;
+use serde_json::Value;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ struct Shell<'a> {
 
 impl Shell<'_> {
     /// The doctor's findings, and the runtime directory that it has used.
-    fn findings(&self, script: &str) -> (serde_json::Value, PathBuf) {
+    fn findings(&self, script: &str) -> (Value, PathBuf) {
         let doctor = format!("{} doctor --no-self-trace --json", program("trace").display());
         let script = format!("{script}\necho \"$TRACE_RUNTIME_DIR\"\nexec {doctor}\n");
         let arguments = [self.prefix, &["sh", "-c", &script]].concat();
@@ -48,24 +49,31 @@ impl Shell<'_> {
 
     /// The one command that is named for a problem, which it solves.
     fn solved(&self, name: &str, problem: &str) -> String {
+        // What does not work on this machine anyway, as tracefs that is not mounted.
+        let (found, _) = self.findings("");
+        let before: Vec<_> = broken(&found).into_iter().map(|found| found["capability"].clone()).collect();
+        let is_new = |found: &&Value| !before.contains(&found["capability"]);
         let (found, _) = self.findings(problem);
-        let broken: Vec<_> =
-            found.as_array().unwrap().iter().filter(|found| found["works"] == false).collect();
-        let [broken] = broken[..] else { panic!("{name}: {broken:?}") };
-        assert_eq!(broken["capability"], name);
-        let fix = broken["fix"].as_str().unwrap_or_else(|| panic!("{broken}")).to_owned();
+        let broken_now: Vec<_> = broken(&found).into_iter().filter(is_new).collect();
+        let [broken_now] = broken_now[..] else { panic!("{name}: {broken_now:?}") };
+        assert_eq!(broken_now["capability"], name);
+        let fix = broken_now["fix"].as_str().unwrap_or_else(|| panic!("{broken_now}")).to_owned();
         for word in ["rm ", "chmod", "chown", "mode=", "paranoid"] {
             assert!(!fix.contains(word), "{fix}");
         }
         let (found, directory) = self.findings(&format!("{problem}\n{fix} > said\n"));
-        let broken: Vec<_> =
-            found.as_array().unwrap().iter().filter(|found| found["works"] == false).collect();
-        assert!(broken.is_empty(), "{fix}: {broken:?}");
+        let still: Vec<_> = broken(&found).into_iter().filter(is_new).collect();
+        assert!(still.is_empty(), "{fix}: {still:?}");
         if directory != self.sandbox.runtime_dir() {
             fs::remove_dir_all(directory).unwrap();
         }
         fix
     }
+}
+
+/// The findings of what does not work.
+fn broken(found: &Value) -> Vec<&Value> {
+    found.as_array().unwrap().iter().filter(|found| found["works"] == false).collect()
 }
 
 /// What `trace record` says where it does not begin.
