@@ -178,8 +178,7 @@ impl Collector {
 }
 
 fn send(channel: &Channel, message: Result<Encoded<Handle>, trace_protocol::ProtocolError>) {
-    let store = |bytes: &[u8]| Vmo::of_bytes("message", bytes).map(Vmo::into_handle);
-    let message = message.map(|message| message.spill(store)).expect("it fits").expect("a vmo");
+    let message = message.map(|message| message.spill(Vmo::store)).expect("it fits").expect("a vmo");
     match channel.write(&message.bytes, message.handles) {
         // What a manager has said before it closed can still be read.
         Ok(()) | Err(zx_sim::Error::PeerClosed) => {}

@@ -231,7 +231,11 @@ fn forward(bytes: &[u8], handles: Vec<Handle>, program: &Channel) -> Option<(Giv
 
 fn replace(config: ProviderConfig<Handle>) -> (ProviderConfig<Handle>, Given, Given) {
     let theirs = Given::of(config.fifo, config.buffer);
-    let buffer = Vmo::anonymous("buffer", theirs.buffer.size().expect("a size")).expect("memory");
+    let buffer = Vmo::of_bytes(
+        "buffer",
+        &vec![0; usize::try_from(theirs.buffer.size().expect("a size")).expect("an address")],
+    )
+    .expect("memory");
     let (fifo, programs_fifo) = Fifo::create(PACKET_BYTES, FIFO_DEPTH).expect("a fifo");
     let config = ProviderConfig {
         buffer: buffer.duplicate().expect("a descriptor").into_handle(),

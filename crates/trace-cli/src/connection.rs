@@ -221,8 +221,8 @@ fn protocol(error: &ProtocolError) -> Failure {
 
 fn send(channel: &Channel, message: Result<Encoded<Handle>, ProtocolError>) -> Result<(), Failure> {
     let message = message.map_err(|error| Failure::new(error.to_string()))?;
-    let store = |bytes: &[u8]| Vmo::of_bytes("message", bytes).map(Vmo::into_handle);
-    let message = message.spill(store).map_err(|error| system(&error))?;
+
+    let message = message.spill(Vmo::store).map_err(|error| system(&error))?;
     match channel.write(&message.bytes, message.handles) {
         Ok(()) => Ok(()),
         Err(Error::PeerClosed) => Err(Failure::new("the trace manager closed the connection")),
@@ -237,21 +237,10 @@ fn receive<T: Message<Handle>>(channel: &Channel) -> Result<Received<T>, Failure
         Err(Error::PeerClosed) => return Ok(Received::Closed),
         Err(error) => return Err(system(&error)),
     };
-    let load = |handle: Handle, length: usize| -> Result<Vec<u8>, LoadError> {
-        Ok(Vmo::from_sealed_handle(handle)?.to_bytes(length)?)
-    };
     let encoded = Encoded { bytes: message.bytes, handles: message.handles };
-    let encoded = encoded.unspill(load).map_err(|error| Failure::new(error.to_string()))?;
+    let encoded = encoded.unspill(Vmo::load).map_err(|error| protocol(&error))?;
     let (txid, message) = T::decode(&encoded.bytes, encoded.handles).map_err(|error| protocol(&error))?;
     Ok(Received::Message(txid, message))
-}
-
-#[derive(Debug, thiserror::Error)]
-enum LoadError {
-    #[error(transparent)]
-    Object(#[from] Error),
-    #[error(transparent)]
-    Protocol(#[from] ProtocolError),
 }
 
 /// A manager that listens in a directory, if there is one that may be trusted.

@@ -110,6 +110,12 @@ pub enum ProtocolError {
         /// What was found.
         found: u64,
     },
+    /// A message announced in a VMO cannot be read from it.
+    #[error("message in a vmo: {reason}")]
+    Unloadable {
+        /// What the VMO says.
+        reason: String,
+    },
     /// A message announced in a VMO is not the one the VMO holds.
     #[error("message in a vmo: expected {expected} bytes and the announced header, found {found} bytes")]
     SpilledMismatch {

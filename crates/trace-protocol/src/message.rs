@@ -3,6 +3,7 @@
 use crate::error::ProtocolError;
 use crate::limits::{MAX_MESSAGE_BYTES, MAX_SPILLED_BYTES};
 use crate::version::{OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION};
+use std::fmt;
 
 /// Set in the ordinal of a message whose bytes are in a VMO.
 const SPILLED: u16 = 0x8000;
@@ -110,34 +111,31 @@ impl<H> Encoded<H> {
     /// # Errors
     ///
     /// A [`ProtocolError`] for a stub that is malformed, lacks its handle, announces more than
-    /// [`MAX_SPILLED_BYTES`], or is not the header of what was loaded; whatever `load` reports.
-    pub fn unspill<E: From<ProtocolError>>(
+    /// [`MAX_SPILLED_BYTES`], is not the header of what was loaded, or cannot be loaded.
+    pub fn unspill<E: fmt::Display>(
         self,
         load: impl FnOnce(H, usize) -> Result<Vec<u8>, E>,
-    ) -> Result<Encoded<H>, E> {
+    ) -> Result<Encoded<H>, ProtocolError> {
         let Encoded { bytes, mut handles } = self;
         let (mut header, body) = Header::decode(&bytes)?;
         if header.ordinal & SPILLED == 0 {
             return Ok(Encoded { bytes, handles });
         }
         let Ok(length) = <[u8; 8]>::try_from(body) else {
-            return Err(E::from(ProtocolError::TooShort { expected: STUB_BYTES, found: bytes.len() }));
+            return Err(ProtocolError::TooShort { expected: STUB_BYTES, found: bytes.len() });
         };
         let announced = usize::try_from(u64::from_le_bytes(length)).unwrap_or(usize::MAX);
         if announced > MAX_SPILLED_BYTES {
-            return Err(E::from(ProtocolError::TooLong { limit: MAX_SPILLED_BYTES, found: announced }));
+            return Err(ProtocolError::TooLong { limit: MAX_SPILLED_BYTES, found: announced });
         }
         let Some(vmo) = handles.pop() else {
-            return Err(E::from(ProtocolError::HandleCount {
-                method: "message in a vmo",
-                expected: 1,
-                found: 0,
-            }));
+            return Err(ProtocolError::HandleCount { method: "message in a vmo", expected: 1, found: 0 });
         };
-        let loaded = load(vmo, announced)?;
+        let unloadable = |error: E| ProtocolError::Unloadable { reason: error.to_string() };
+        let loaded = load(vmo, announced).map_err(unloadable)?;
         header.ordinal &= !SPILLED;
         if loaded.len() != announced || !loaded.starts_with(&header.encode()) {
-            return Err(E::from(ProtocolError::SpilledMismatch { expected: announced, found: loaded.len() }));
+            return Err(ProtocolError::SpilledMismatch { expected: announced, found: loaded.len() });
         }
         Ok(Encoded { bytes: loaded, handles })
     }

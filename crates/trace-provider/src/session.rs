@@ -75,7 +75,7 @@ impl Session {
         let mapped = |error| format!("cannot map the buffer: {error}");
         let vmo = Vmo::from_handle(config.buffer).map_err(mapped)?;
         let live = if mutants::is_on("the buffer is not locked") {
-            Vmo::anonymous("another", 1).and_then(|vmo| vmo.lock_live()).map_err(mapped)?
+            Vmo::of_bytes("another", &[0]).and_then(|vmo| vmo.lock_live()).map_err(mapped)?
         } else {
             vmo.lock_live().map_err(mapped)?
         };

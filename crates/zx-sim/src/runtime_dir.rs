@@ -3,16 +3,9 @@
 use crate::environment;
 use crate::error::{Error, Result};
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
-use rustix::io::retry_on_intr;
 use std::io::{Read, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-
-/// The file that holds the last object koid that was given out, little endian.
-const KOIDS_FILE: &str = "koids";
-/// Pids and tids are below: the kernel's own limit is 2^22.
-const LARGEST_TASK_KOID: u64 = u32::MAX as u64;
 
 /// A directory that belongs to this user alone.
 #[derive(Debug)]
@@ -194,30 +187,6 @@ impl RuntimeDir {
         let mut text = String::new();
         std::fs::File::from(file).take(16).read_to_string(&mut text).ok()?;
         text.trim().parse().ok()
-    }
-
-    /// A number for an object that no other object of this directory has, and no process or thread.
-    ///
-    /// # Errors
-    /// The file that counts them cannot be used.
-    pub fn next_koid(&self) -> Result<u64> {
-        let path = self.path.join(KOIDS_FILE);
-        let failed = |source: std::io::Error| Error::io(format!("cannot use {}", path.display()), source);
-        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let file = rustix::fs::openat(&self.directory, KOIDS_FILE, flags, Mode::RUSR | Mode::WUSR)
-            .map_err(|source| failed(source.into()))?;
-        retry_on_intr(|| rustix::fs::flock(&file, FlockOperation::LockExclusive))
-            .map_err(|source| failed(source.into()))?;
-        let file = std::fs::File::from(file);
-        let mut last = [0; size_of::<u64>()];
-        let last = match file.read_exact_at(&mut last, 0) {
-            Ok(()) => u64::from_le_bytes(last),
-            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => 0,
-            Err(source) => return Err(failed(source)),
-        };
-        let next = last.max(LARGEST_TASK_KOID).wrapping_add(1);
-        file.write_all_at(&next.to_le_bytes(), 0).map_err(failed)?;
-        Ok(next)
     }
 
     /// Makes a new directory of mode 0700 in it, named after `prefix` and a number that is free.

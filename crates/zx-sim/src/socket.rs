@@ -3,7 +3,7 @@
 use crate::channel::{SEND, checked_socket, pair, receive};
 use crate::error::{Error, Result};
 use crate::handle::{Handle, receive_handles};
-use rustix::net::{RecvFlags, Shutdown, SocketType, sockopt};
+use rustix::net::{RecvFlags, SocketType, sockopt};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// What a writer may be ahead of its reader.
@@ -60,15 +60,6 @@ impl Socket {
         receive(|| receive_handles(&self.0, bytes, RecvFlags::empty()))
             .map(|(received, _)| received.bytes)
             .map_err(|source| Error::of_transfer("cannot read from a socket", source))
-    }
-
-    /// Says that nothing more will be written; reading goes on.
-    ///
-    /// # Errors
-    /// [`Error::PeerClosed`].
-    pub fn shutdown_write(&self) -> Result<()> {
-        rustix::net::shutdown(&self.0, Shutdown::Write)
-            .map_err(|source| Error::of_transfer("cannot shut a socket down", source))
     }
 
     /// A second handle of the same end.

@@ -1,8 +1,8 @@
 //! Memory of a fixed size that processes share.
 //!
-//! A VMO is a file that is backed in full before anyone writes: a sparse file on a full tmpfs would kill
-//! whoever touches it. It is read with `pread`, which is at worst short when the other side shrinks the file;
-//! mapping it is for the side that writes.
+//! A VMO is a file that is backed in full before anyone writes: a sparse file on a full tmpfs would kill the
+//! process that touches it. It is read with `pread`, which is at worst short when the other side shrinks the
+//! file; mapping it is for the side that writes.
 
 use crate::error::{Error, Result};
 use crate::handle::Handle;
@@ -39,10 +39,7 @@ impl Vmo {
     }
 
     /// Memory without a name, sealed against growing and shrinking.
-    ///
-    /// # Errors
-    /// The memory cannot be had.
-    pub fn anonymous(name: &str, size: u64) -> Result<Self> {
+    fn anonymous(name: &str, size: u64) -> Result<Self> {
         check_size(size)?;
         let failed = |source| Error::io("cannot make anonymous memory", source);
         let file = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
@@ -59,7 +56,7 @@ impl Vmo {
     /// It is not there, or no regular file.
     pub fn open(path: &Path) -> Result<Self> {
         let failed = |source| Error::io(format!("cannot open {}", path.display()), source);
-        // A device or a FIFO must not hold anybody up.
+        // A device or a FIFO must not block.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let file = rustix::fs::open(path, flags, Mode::empty()).map_err(failed)?;
         let stat = rustix::fs::fstat(&file).map_err(failed)?;
@@ -69,7 +66,7 @@ impl Vmo {
         Ok(Self { file: file.into(), path: Some(path.to_owned()) })
     }
 
-    /// Anonymous memory with contents, such as a message that is too long for a channel.
+    /// Memory without a name, sealed against growing and shrinking, with these contents.
     ///
     /// # Errors
     /// The memory cannot be had.
@@ -77,6 +74,22 @@ impl Vmo {
         let vmo = Self::anonymous(name, bytes.len() as u64)?;
         vmo.write_at(0, bytes)?;
         Ok(vmo)
+    }
+
+    /// A message that is too long for a channel, as the handle that travels in its place.
+    ///
+    /// # Errors
+    /// The memory cannot be had.
+    pub fn store(message: &[u8]) -> Result<Handle> {
+        Self::of_bytes("message", message).map(Self::into_handle)
+    }
+
+    /// The `length` bytes of a message that [`Vmo::store`] put into a handle; fewer where it is shorter.
+    ///
+    /// # Errors
+    /// The handle is anything else, or what the operating system says.
+    pub fn load(handle: Handle, length: usize) -> Result<Vec<u8>> {
+        Self::from_sealed_handle(handle)?.to_bytes(length)
     }
 
     /// The first `length` bytes; fewer where it is shorter.
@@ -90,8 +103,8 @@ impl Vmo {
         Ok(bytes)
     }
 
-    /// Takes a VMO out of a message of somebody who is trusted: it may be a file of any file system, and what
-    /// is done with it may take as long as that takes.
+    /// Takes a VMO out of a message of a trusted peer: it may be a file of any file system, and what is done
+    /// with it may take as long as that takes.
     ///
     /// # Errors
     /// The handle is no regular file.
@@ -99,8 +112,8 @@ impl Vmo {
         Self::from_handle_if(handle, |handle| handle.file().is_some())
     }
 
-    /// Takes a VMO out of a message that [`Vmo::anonymous`] or [`Vmo::of_bytes`] has made: nobody else is
-    /// waited for when it is read or closed.
+    /// Takes a VMO out of a message that [`Vmo::of_bytes`] has made: no other process can delay reading or
+    /// closing it.
     ///
     /// # Errors
     /// The handle is no memory without a name, or can become shorter.

@@ -134,7 +134,7 @@ fn answer_categories(channel: &Channel, txid: Txid) {
     let listed = (0..MAX_KNOWN_CATEGORIES).map(category).collect();
     let known = KnownCategories { listed, ..KnownCategories::default() };
     let answer = Message::<Handle>::encode(ProviderResponse::KnownCategories(known), txid).unwrap();
-    let answer = answer.spill(|bytes| Vmo::of_bytes("answer", bytes).map(Vmo::into_handle)).unwrap();
+    let answer = answer.spill(Vmo::store).unwrap();
     let _ = channel.write(&answer.bytes, answer.handles);
 }
 

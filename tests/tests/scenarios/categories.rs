@@ -74,7 +74,7 @@ fn answer(channel: &Channel, categories: KnownCategories) {
     assert!(matches!(request, ProviderRequest::GetKnownCategories), "{request:?}");
     let response = ProviderResponse::KnownCategories(categories);
     let message = Message::<Handle>::encode(response, txid).expect("within the limits");
-    let message = message.spill(|bytes| Vmo::of_bytes("answer", bytes).map(Vmo::into_handle)).expect("a VMO");
+    let message = message.spill(Vmo::store).expect("a VMO");
     channel.write(&message.bytes, message.handles).expect("the manager takes it");
 }
 

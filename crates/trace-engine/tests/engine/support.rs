@@ -99,7 +99,7 @@ impl Trace {
 
     /// On a shared mapping, as a provider has it.
     pub fn start_shared(bytes: usize) -> Self {
-        let vmo = zx_sim::Vmo::anonymous("test", bytes as u64).unwrap();
+        let vmo = zx_sim::Vmo::of_bytes("test", &vec![0; bytes]).unwrap();
         let mapping = vmo.map().unwrap();
         let (base, length) = (mapping.as_ptr(), mapping.len());
         // SAFETY: a mapping of so many bytes that its owner keeps, and that nothing refers to.

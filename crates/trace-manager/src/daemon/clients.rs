@@ -6,7 +6,7 @@ use super::io::Io;
 use super::memory::Dumps;
 use super::providers::Providers;
 use super::task::Asker;
-use super::wire::{load, send};
+use super::wire::send;
 use super::{ACCEPTED_AT_ONCE, Key, client_id};
 use crate::core::{ClientId, Event, Uid};
 use queries::Query;
@@ -19,7 +19,7 @@ use trace_protocol::controller::{
 };
 use trace_protocol::limits::{MAX_LISTED_PROVIDERS, MAX_UNANSWERED};
 use trace_protocol::{Encoded, Message, Txid};
-use zx_sim::{Channel, Error, Handle, Listener, Signals, Socket};
+use zx_sim::{Channel, Error, Handle, Listener, Signals, Socket, Vmo};
 
 /// Connections of clients; then the oldest that waits for nothing is closed. A session has a channel of its
 /// own.
@@ -183,7 +183,7 @@ impl Clients {
         let request = match channel.read() {
             Err(Error::ShouldWait) => return None,
             Ok(message) => Encoded { bytes: message.bytes, handles: message.handles }
-                .unspill(load)
+                .unspill(Vmo::load)
                 .ok()
                 .and_then(|encoded| ProvisionerRequest::decode(&encoded.bytes, encoded.handles).ok()),
             Err(_) => None,
@@ -326,7 +326,7 @@ impl Clients {
         let request = match session.channel.read() {
             Err(Error::ShouldWait) => return None,
             Ok(message) => Encoded { bytes: message.bytes, handles: message.handles }
-                .unspill(load)
+                .unspill(Vmo::load)
                 .ok()
                 .and_then(|encoded| SessionRequest::decode(&encoded.bytes, encoded.handles).ok()),
             Err(_) => None,

@@ -10,7 +10,7 @@ use super::ends::Ends;
 use super::io::Io;
 use super::log::log;
 use super::session_dir::{Beginning, SessionDir};
-use super::wire::{load, send};
+use super::wire::send;
 use crate::core::{Event, Part, ProcessState, Uid};
 use alerts::UnrecordedAlerts;
 use making::{Next, Unready};
@@ -215,7 +215,7 @@ impl Providers {
                 return None;
             }
         };
-        let encoded = Encoded { bytes: message.bytes, handles: message.handles }.unspill(load);
+        let encoded = Encoded { bytes: message.bytes, handles: message.handles }.unspill(Vmo::load);
         let response =
             encoded.ok().and_then(|encoded| ProviderResponse::decode(&encoded.bytes, encoded.handles).ok());
         match response {

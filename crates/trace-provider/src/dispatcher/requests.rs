@@ -68,7 +68,7 @@ impl Dispatcher {
             Err(_) => return None,
         };
         let encoded = trace_protocol::Encoded { bytes: message.bytes, handles: message.handles };
-        let encoded = encoded.unspill(load).ok()?;
+        let encoded = encoded.unspill(Vmo::load).ok()?;
         let (txid, request) = ProviderRequest::decode(&encoded.bytes, encoded.handles).ok()?;
         if let ProviderRequest::Initialize { config } = request {
             self.initialize(session, config);
@@ -104,20 +104,6 @@ impl Dispatcher {
     }
 }
 
-/// Reads a message that travelled in a VMO.
-fn load(handle: Handle, length: usize) -> Result<Vec<u8>, LoadError> {
-    Ok(Vmo::from_sealed_handle(handle)?.to_bytes(length)?)
-}
-
-/// Why a message in a VMO cannot be had; only that it cannot matters.
-#[derive(Debug, thiserror::Error)]
-enum LoadError {
-    #[error(transparent)]
-    Object(#[from] Error),
-    #[error(transparent)]
-    Protocol(#[from] trace_protocol::ProtocolError),
-}
-
 fn answer_categories(channel: &Channel, txid: Txid) -> Option<()> {
     let described = ask::described_categories();
     let is_described = |name: &str| described.iter().any(|category| category.name == name);
@@ -131,6 +117,6 @@ fn answer_categories(channel: &Channel, txid: Txid) -> Option<()> {
 
 fn answer(channel: &Channel, response: ProviderResponse, txid: Txid) -> Option<()> {
     let reply = Message::<Handle>::encode(response, txid).ok()?;
-    let reply = reply.spill(|bytes| Vmo::of_bytes("answer", bytes).map(Vmo::into_handle)).ok()?;
+    let reply = reply.spill(Vmo::store).ok()?;
     channel.write(&reply.bytes, reply.handles).ok()
 }

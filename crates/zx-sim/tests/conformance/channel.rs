@@ -89,7 +89,7 @@ fn every_kind_of_object_arrives_and_works() {
     let (inner, their_inner) = Channel::pair().unwrap();
     let (fifo, their_fifo) = Fifo::create(7, 4).unwrap();
     let (socket, their_socket) = Socket::pair().unwrap();
-    let vmo = Vmo::anonymous("test", 4096).unwrap();
+    let vmo = Vmo::of_bytes("test", &[0; 4096]).unwrap();
     let handles = vec![
         their_inner.into_handle(),
         their_fifo.into_handle(),
@@ -291,7 +291,7 @@ fn a_process_without_descriptors_to_spare_loses_a_message_and_leaks_nothing() {
 fn only_a_channel_is_taken_for_one() {
     let handles = [
         Socket::pair().unwrap().0.into_handle(),
-        Vmo::anonymous("test", 1).unwrap().into_handle(),
+        Vmo::of_bytes("test", &[0]).unwrap().into_handle(),
         Handle::new(
             rustix::net::socket(rustix::net::AddressFamily::UNIX, rustix::net::SocketType::DGRAM, None)
                 .unwrap(),

@@ -2,7 +2,6 @@
 
 use crate::child::{self, assert_error, receive_bytes, receive_number, send_number, sleep_until_killed};
 use crate::skip::skip;
-use std::collections::BTreeSet;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -160,28 +159,6 @@ fn a_lock_is_held_until_its_process_dies() {
     assert!(directory.lock("lock").unwrap().is_none());
     drop(lock);
     assert!(directory.lock("lock").unwrap().is_some());
-}
-
-#[test]
-fn no_koid_is_given_twice() {
-    const COUNT: usize = 5000;
-    let Some(child) = child::start(|channel| {
-        let directory = RuntimeDir::open_or_create(&receive_path(&channel)).unwrap();
-        let koids: Vec<u8> = (0..COUNT).flat_map(|_| directory.next_koid().unwrap().to_le_bytes()).collect();
-        channel.write(&koids, Vec::new()).unwrap();
-    }) else {
-        return;
-    };
-    let base = tempfile::tempdir().unwrap();
-    let directory = RuntimeDir::open_or_create(&base.path().join("run")).unwrap();
-    send_path(&child.channel, directory.path());
-    let ours: Vec<u64> = (0..COUNT).map(|_| directory.next_koid().unwrap()).collect();
-    let theirs = receive_bytes(&child.channel);
-    let theirs = theirs.chunks_exact(8).map(|koid| u64::from_le_bytes(koid.try_into().unwrap()));
-    let all: BTreeSet<u64> = ours.into_iter().chain(theirs).collect();
-    // All of them, and none that is a process or a thread.
-    assert!(all.into_iter().eq((1 << 32)..(1 << 32) + 2 * COUNT as u64));
-    child.finish();
 }
 
 /// What a child with an environment of its own finds.

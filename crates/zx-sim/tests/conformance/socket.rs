@@ -71,38 +71,6 @@ fn a_writer_that_is_too_fast_sees_it() {
 }
 
 #[test]
-fn one_direction_closes_and_the_other_stays_open() {
-    let Some(child) = child::start(|channel| {
-        let socket = Socket::from_handle(receive_handle(&channel)).unwrap();
-        assert_eq!(socket.write(b"question").unwrap(), 8);
-        socket.shutdown_write().unwrap();
-        assert_error(socket.write(b"more"), "the other end is closed");
-        let mut answer = Vec::new();
-        while !read_all(&socket, &mut answer) {
-            wait_for(&socket, Signals::READABLE);
-        }
-        assert_eq!(answer, b"answer");
-        assert_eq!(receive_bytes(&channel), b"done");
-    }) else {
-        return;
-    };
-    let (ours, theirs) = Socket::pair().unwrap();
-    send_handle(&child.channel, theirs.into_handle());
-    let mut question = Vec::new();
-    while !read_all(&ours, &mut question) {
-        wait_for(&ours, Signals::READABLE);
-    }
-    assert_eq!(question, b"question");
-    assert_eq!(ours.read(&mut [0; 8]).unwrap(), 0, "the end stays the end");
-    assert_eq!(signals_of(&ours), Signals::READABLE | Signals::WRITABLE, "half closed is not closed");
-    assert_eq!(ours.write(b"answer").unwrap(), 6);
-    ours.shutdown_write().unwrap();
-    child.channel.write(b"done", Vec::new()).unwrap();
-    child.finish();
-    wait_for(&ours, Signals::PEER_CLOSED);
-}
-
-#[test]
 fn a_killed_process_is_a_closed_peer() {
     let Some(mut child) = child::start(|channel| {
         let socket = Socket::from_handle(receive_handle(&channel)).unwrap();

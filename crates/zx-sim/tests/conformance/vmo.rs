@@ -69,7 +69,8 @@ fn what_one_process_writes_to_its_mapping_another_reads() {
         return;
     };
     let directory = directory();
-    let vmos = [Vmo::create_in(directory.path(), "vmo", 8192).unwrap(), Vmo::anonymous("vmo", 8192).unwrap()];
+    let vmos =
+        [Vmo::create_in(directory.path(), "vmo", 8192).unwrap(), Vmo::of_bytes("vmo", &[0; 8192]).unwrap()];
     for vmo in &vmos {
         vmo.write_at(100, &[42]).unwrap();
     }
@@ -87,7 +88,7 @@ fn what_one_process_writes_to_its_mapping_another_reads() {
 fn a_vmo_keeps_its_size() {
     let directory = directory();
     let named = Vmo::create_in(directory.path(), "vmo", 4096).unwrap();
-    let anonymous = Vmo::anonymous("vmo", 4096).unwrap();
+    let anonymous = Vmo::of_bytes("vmo", &[0; 4096]).unwrap();
     for vmo in [&named, &anonymous] {
         assert_error(vmo.write_at(4090, b"fits in"), "end of a vmo write is 4097, expected 0 to 4096");
         assert!(vmo.write_at(u64::MAX, b"x").is_err());
@@ -100,9 +101,9 @@ fn a_vmo_keeps_its_size() {
     let most = i64::MAX;
     for size in [0, u64::MAX] {
         let expected = format!("vmo size in bytes is {size}, expected 1 to {most}");
-        assert_error(Vmo::anonymous("vmo", size), &expected);
         assert_error(Vmo::create_in(directory.path(), "other", size), &expected);
     }
+    assert_error(Vmo::of_bytes("vmo", &[]), &format!("vmo size in bytes is 0, expected 1 to {most}"));
 }
 
 #[test]
@@ -285,9 +286,10 @@ fn a_vmo_that_cannot_be_backed_leaves_no_file_behind() {
 #[test]
 fn all_of_a_vmo_is_backed_in_advance() {
     let directory = directory();
-    for vmo in
-        [Vmo::create_in(directory.path(), "vmo", 3 * MIB).unwrap(), Vmo::anonymous("vmo", 3 * MIB).unwrap()]
-    {
+    for vmo in [
+        Vmo::create_in(directory.path(), "vmo", 3 * MIB).unwrap(),
+        Vmo::of_bytes("vmo", &vec![0; 3 * MIB as usize]).unwrap(),
+    ] {
         let stat = rustix::fs::fstat(&vmo).unwrap();
         assert_eq!(stat.st_size as u64, 3 * MIB);
         assert!(stat.st_blocks as u64 * 512 >= 3 * MIB, "{} blocks", stat.st_blocks);
@@ -308,7 +310,7 @@ fn signals_do_not_keep_a_vmo_from_being_made() {
         for _ in 0..4 {
             Vmo::create_in(directory.path(), "vmo", 64 * MIB).unwrap();
             std::fs::remove_file(directory.path().join("vmo")).unwrap();
-            Vmo::anonymous("vmo", 64 * MIB).unwrap();
+            Vmo::of_bytes("vmo", &vec![0; 64 * MIB as usize]).unwrap();
         }
         send_number(&channel, DONE);
     }) else {

@@ -206,7 +206,7 @@ mod tests {
     fn add(kept: &mut Kept, id: u32) {
         let size = 64 << 10;
         let tracee = Tracee {
-            vmo: Vmo::anonymous("buffer", size).unwrap(),
+            vmo: Vmo::of_bytes("buffer", &vec![0; size as usize]).unwrap(),
             size,
             mode: BufferingMode::Oneshot,
             fifo: None,
