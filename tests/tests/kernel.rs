@@ -5,9 +5,9 @@ mod kernel {
     mod access;
     mod categories;
     mod clocks;
-    mod figures;
     mod losses;
     mod markers;
+    mod metrics;
     mod names;
     mod namespaces;
     mod probes;

@@ -86,7 +86,7 @@ pub const GROUPS: [Group; 15] = [
 
 /// What a recording wants of the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct EventSelection {
     /// Trace points of the categories: category, then `system/event` or a system alone.
     pub points: Vec<(&'static str, &'static str)>,
     /// Single trace points, as `system/event`; the event may be `*`.
@@ -101,7 +101,7 @@ pub struct Wanted {
     pub retains: bool,
 }
 
-impl Wanted {
+impl EventSelection {
     /// What follows from categories: `is_wanted` judges names, `listed` are the entries of the recording's
     /// list.
     pub fn new(is_wanted: impl Fn(&str) -> bool, listed: &[String]) -> Self {
@@ -162,7 +162,7 @@ pub fn is_of_kernel(entry: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn wanted(listed: &[&str]) -> Wanted {
+    fn wanted(listed: &[&str]) -> EventSelection {
         let listed: Vec<String> = listed.iter().map(ToString::to_string).collect();
         let is_wanted = |name: &str| {
             let matches = |entry: &str| match entry.strip_suffix('*') {
@@ -171,7 +171,7 @@ mod tests {
             };
             listed.iter().any(|entry| matches(entry)) && !excludes(&listed, name)
         };
-        Wanted::new(is_wanted, &listed)
+        EventSelection::new(is_wanted, &listed)
     }
 
     fn categories(listed: &[&str]) -> Vec<&'static str> {
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(categories(&["kernel:meta"]), [META]);
         assert_eq!(categories(&["kernel:irq", "kernel:sched"]), ["kernel:sched", "kernel:irq", META]);
         assert_eq!(categories(&["kernel:sched", "-kernel:meta"]), ["kernel:sched"]);
-        assert_eq!(wanted(&["app"]), Wanted::default());
+        assert_eq!(wanted(&["app"]), EventSelection::default());
         assert!(wanted(&["app"]).is_nothing());
     }
 

@@ -1,6 +1,6 @@
 //! One recording of the kernel: from the instance's first page to its last.
 
-use crate::categories::{META, PROBE, Wanted};
+use crate::categories::{EventSelection, META, PROBE};
 use crate::decoder::{Decoder, Texts};
 use crate::format::Format;
 use crate::instance::{CpuLosses, Instance};
@@ -38,7 +38,7 @@ pub struct Collector {
 /// What the kernel goes on recording into its buffer between two recordings.
 //= docs/kernel.md#retained-events
 pub struct Retained {
-    wanted: Wanted,
+    wanted: EventSelection,
     instance: Instance,
 }
 
@@ -51,7 +51,7 @@ impl Collector {
         tracefs: &Tracefs,
         clock: &'static str,
         buffer_kilobytes: u64,
-        wanted: &Wanted,
+        wanted: &EventSelection,
         retained: Option<Retained>,
     ) -> Result<Self, Error> {
         let layout = tracefs.page_layout()?;
@@ -115,7 +115,7 @@ impl Collector {
     }
 
     /// Ends the recording, and takes the rest. If what comes then is to be retained, the kernel goes on.
-    pub fn finish(mut self, retained: Option<Wanted>) -> Option<Retained> {
+    pub fn finish(mut self, retained: Option<EventSelection>) -> Option<Retained> {
         let ended = self.instance.set_tracing(false);
         let mut rest = || -> Result<(), Error> {
             while self.drain()? {}
@@ -168,7 +168,7 @@ fn enable_wanted(
     tracefs: &Tracefs,
     instance: &mut Instance,
     decoder: &mut Decoder<EngineRecords>,
-    wanted: &Wanted,
+    wanted: &EventSelection,
 ) {
     let not_of_this_thread = format!("common_pid != {}", rustix::thread::gettid().as_raw_nonzero());
     let enable = |instance: &Instance, what: &str, point: &str, add: &mut dyn FnMut(&Format)| {

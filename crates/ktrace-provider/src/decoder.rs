@@ -1,9 +1,9 @@
 //! Turns the kernel's events into records.
 //= docs/kernel.md#records
 
-use crate::format::{Format, Kind, Place};
-use crate::meaning::{Head, Interrupt, Meaning, Task};
+use crate::format::{FieldLocation, Format, Kind};
 use crate::processes;
+use crate::semantics::{Head, Interrupt, Semantics, Task};
 use crate::symbols::Symbols;
 use foldhash::{HashMap, HashMapExt};
 use trace_format::argument::{Argument, ArgumentValue};
@@ -28,11 +28,11 @@ const RESIDENT: [&[u8]; 4] = [b"file", b"anon", b"swap", b"shmem"];
 
 /// An event that may come.
 struct Point {
-    meaning: Meaning,
+    semantics: Semantics,
     category: Box<[u8]>,
     name: Box<[u8]>,
     /// Its own fields, for an instant.
-    fields: Vec<(Box<[u8]>, Place)>,
+    fields: Vec<(Box<[u8]>, FieldLocation)>,
 }
 
 /// A handler that runs on a CPU.
@@ -92,28 +92,28 @@ impl<R: Records> Decoder<R> {
 
     /// From here on an event is known.
     pub fn add(&mut self, category: &str, format: &Format) {
-        self.add_named(category, &format.name, Meaning::of(format), format);
+        self.add_named(category, &format.name, Semantics::of(format), format);
     }
 
     /// As [`Decoder::add`], for an instant with its fields, whatever else it may mean.
     pub fn add_instant(&mut self, category: &str, name: &str, format: &Format) {
-        self.add_named(category, name, Meaning::Other, format);
+        self.add_named(category, name, Semantics::Other, format);
     }
 
-    fn add_named(&mut self, category: &str, name: &str, meaning: Meaning, format: &Format) {
+    fn add_named(&mut self, category: &str, name: &str, semantics: Semantics, format: &Format) {
         self.head = self.head.or_else(|| Head::of(format));
         let index = usize::from(format.id);
         if self.points.len() <= index {
             self.points.resize_with(index + 1, || None);
         }
         // What is named alone and belongs to a category, too, keeps its meaning.
-        if self.points[index].as_ref().is_some_and(|point| !matches!(point.meaning, Meaning::Other)) {
+        if self.points[index].as_ref().is_some_and(|point| !matches!(point.semantics, Semantics::Other)) {
             return;
         }
         let own = format.fields.iter().filter(|field| !field.name.starts_with("common_"));
         let fields = own.map(|field| (field.name.as_bytes().into(), field.place)).collect();
         let (category, name) = (category.as_bytes().into(), name.as_bytes().into());
-        self.points[index] = Some(Point { meaning, category, name, fields });
+        self.points[index] = Some(Point { semantics, category, name, fields });
     }
 
     /// Takes an event of a CPU. Events come in the order of their times.
@@ -132,26 +132,26 @@ impl<R: Records> Decoder<R> {
         };
         let tid = head.tid(payload);
         let kernel = &mut self.kernel;
-        match &point.meaning {
-            Meaning::Switch { outgoing, state, incoming } => {
+        match &point.semantics {
+            Semantics::Switch { outgoing, state, incoming } => {
                 let state = thread_state(state.unsigned(payload));
                 kernel.switch(at, cpu, &side(outgoing, payload), state, &side(incoming, payload));
             }
-            Meaning::Waking { woken, cpu } => {
+            Semantics::Waking { woken, cpu } => {
                 let waker = (!head.is_interrupt(payload)).then_some(tid);
                 kernel.waking(at, cpu.unsigned(payload) as u16, &side(woken, payload), waker);
             }
-            Meaning::NewTask { tid: new, name, flags } => {
+            Semantics::NewTask { tid: new, name, flags } => {
                 let new = new.unsigned(payload) as u32;
                 let creator = kernel.thread(tid).process.0 as u32;
                 let is_thread = flags.unsigned(payload) & CLONE_THREAD != 0;
                 kernel.belongs(new, if is_thread { creator } else { new });
                 kernel.rename(new, name.text(payload));
             }
-            Meaning::Rename { tid, name } => {
+            Semantics::Rename { tid, name } => {
                 kernel.rename(tid.unsigned(payload) as u32, name.text(payload));
             }
-            Meaning::Exec { tid, old, file } => {
+            Semantics::Exec { tid, old, file } => {
                 let (tid, old) = (tid.unsigned(payload) as u32, old.unsigned(payload) as u32);
                 if old != tid {
                     // Another thread than the first has taken its number.
@@ -163,9 +163,9 @@ impl<R: Records> Decoder<R> {
                 kernel.belongs(tid, tid);
                 kernel.name_process(tid, name);
             }
-            Meaning::Exit => self.end_all(at, tid),
-            Meaning::Free { tid } => kernel.forget(tid.unsigned(payload) as u32),
-            Meaning::InterruptBegin { kind, number, name } => {
+            Semantics::Exit => self.end_all(at, tid),
+            Semantics::Free { tid } => kernel.forget(tid.unsigned(payload) as u32),
+            Semantics::InterruptBegin { kind, number, name } => {
                 let number = number.unsigned(payload) as u32;
                 let name = name.map_or_else(|| soft_interrupt(number).as_bytes(), |name| name.text(payload));
                 let running = &mut self.running[index];
@@ -174,29 +174,29 @@ impl<R: Records> Decoder<R> {
                 }
                 running.push(Running { at, kind: *kind, number, name: name.into() });
             }
-            Meaning::InterruptEnd { kind, result } => {
+            Semantics::InterruptEnd { kind, result } => {
                 let result = result.map(|result| result.signed(payload) as i32);
                 self.end_interrupt(at, cpu, *kind, result);
             }
-            Meaning::CallBegin { number } => {
+            Semantics::CallBegin { number } => {
                 let call = Doing::Call(number.unsigned(payload));
                 self.begin(at, cpu, tid, call, &[]);
             }
-            Meaning::CallEnd => self.end(at, cpu, tid, |doing| matches!(doing, Doing::Call(_))),
-            Meaning::WorkBegin { function } => {
+            Semantics::CallEnd => self.end(at, cpu, tid, |doing| matches!(doing, Doing::Call(_))),
+            Semantics::WorkBegin { function } => {
                 let work = Doing::Work(function.unsigned(payload));
                 self.begin(at, cpu, tid, work, &[]);
             }
-            Meaning::WorkEnd => self.end(at, cpu, tid, |doing| matches!(doing, Doing::Work(_))),
-            Meaning::ContentionBegin { lock, flags } => {
+            Semantics::WorkEnd => self.end(at, cpu, tid, |doing| matches!(doing, Doing::Work(_))),
+            Semantics::ContentionBegin { lock, flags } => {
                 let arguments = [
                     argument(kernel, b"lock", ArgumentValue::Pointer(lock.unsigned(payload))),
                     argument(kernel, b"flags", ArgumentValue::Uint32(flags.unsigned(payload) as u32)),
                 ];
                 self.begin(at, cpu, tid, Doing::Contention, &arguments);
             }
-            Meaning::ContentionEnd => self.end(at, cpu, tid, |doing| doing == Doing::Contention),
-            Meaning::PageFault { address, ip, code } => {
+            Semantics::ContentionEnd => self.end(at, cpu, tid, |doing| doing == Doing::Contention),
+            Semantics::PageFault { address, ip, code } => {
                 let code = code.unsigned(payload);
                 let flags = fault_flags(code);
                 let arguments = [
@@ -207,7 +207,7 @@ impl<R: Records> Decoder<R> {
                 let thread = thread(kernel, cpu, tid);
                 kernel.writer.event(at, thread, VM, b"page_fault", INSTANT, &arguments);
             }
-            Meaning::Power { cpu, state } => {
+            Semantics::Power { cpu, state } => {
                 let cpu = cpu.unsigned(payload) as u16;
                 // Leaving the idle state is all bits set.
                 let state = i64::from(state.unsigned(payload) as u32 as i32);
@@ -216,7 +216,7 @@ impl<R: Records> Decoder<R> {
                 let kind = EventKind::Counter { id: cpu.into() };
                 kernel.writer.event(at, thread, POWER, &point.name, kind, &[value]);
             }
-            Meaning::Resident { is_current, member, bytes } => {
+            Semantics::Resident { is_current, member, bytes } => {
                 // Of another process nobody says which.
                 if let (1, Some(member)) =
                     (is_current.unsigned(payload), RESIDENT.get(member.unsigned(payload) as usize))
@@ -227,7 +227,7 @@ impl<R: Records> Decoder<R> {
                     kernel.writer.event(at, thread, MEMORY, b"rss", kind, &[value]);
                 }
             }
-            Meaning::Marker { text } => {
+            Semantics::Marker { text } => {
                 let text = text.text(payload);
                 let is_wanted = match Kernel::<R>::is_marker(text) {
                     true => self.texts.markers,
@@ -241,7 +241,7 @@ impl<R: Records> Decoder<R> {
                     kernel.marker(at, tid, text);
                 }
             }
-            Meaning::Other => {
+            Semantics::Other => {
                 let thread = thread(kernel, cpu, tid);
                 let fields = point.fields.iter().filter_map(|(name, place)| {
                     let value = value(kernel, *place, payload)?;
@@ -403,7 +403,7 @@ fn side<'a>(task: &Task, payload: &'a [u8]) -> Side<'a> {
 /// A field as an argument; none if it is of a kind that has none.
 fn value<'a>(
     kernel: &mut Kernel<impl Records>,
-    place: Place,
+    place: FieldLocation,
     payload: &'a [u8],
 ) -> Option<ArgumentValue<'a>> {
     Some(match place.kind {

@@ -19,12 +19,12 @@ pub struct Field {
     /// Its name.
     pub name: String,
     /// Where it is.
-    pub place: Place,
+    pub place: FieldLocation,
 }
 
 /// Where a field is in the payload, and what it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct FieldLocation {
     /// Where it begins.
     pub offset: u16,
     /// Its bytes; 0 for text that goes on to the payload's end.
@@ -68,7 +68,7 @@ impl Format {
 
     /// Where the field of a name is.
     #[must_use]
-    pub fn place(&self, name: &str) -> Option<Place> {
+    pub fn place(&self, name: &str) -> Option<FieldLocation> {
         self.fields.iter().find(|field| field.name == name).map(|field| field.place)
     }
 }
@@ -110,10 +110,10 @@ fn field(line: &str) -> Option<Field> {
     } else {
         Kind::Unsigned
     };
-    Some(Field { name: name.trim().to_owned(), place: Place { offset, size, kind } })
+    Some(Field { name: name.trim().to_owned(), place: FieldLocation { offset, size, kind } })
 }
 
-impl Place {
+impl FieldLocation {
     /// The field's bytes; none if the payload ends before.
     #[must_use]
     pub fn bytes<'a>(&self, payload: &'a [u8]) -> Option<&'a [u8]> {

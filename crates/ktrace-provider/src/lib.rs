@@ -9,7 +9,7 @@
 //! | [`categories`], [`probes`] | what is wanted |
 //! | [`decoder`] | what the events mean |
 //! | [`collector`], [`records`] | one recording, into this process's trace buffer |
-//! | [`figures`], [`cpu_counters`] | how busy the system is, from `/proc`; what is counted for each thread |
+//! | [`metrics`], [`cpu_counters`] | how busy the system is, from `/proc`; what is counted for each thread |
 //! | [`profiler`] | where threads are |
 //! | [`own`] | what can be recorded without rights |
 #![forbid(unsafe_code)]
@@ -19,12 +19,10 @@ pub mod categories;
 pub mod collector;
 pub mod cpu_counters;
 pub mod decoder;
-pub mod figures;
 pub mod format;
 pub mod instance;
-mod meaning;
 pub mod merge;
-pub mod own;
+pub mod metrics;
 pub mod page;
 mod perf;
 pub mod probes;
@@ -32,11 +30,13 @@ mod processes;
 pub mod profiler;
 mod recording;
 pub mod records;
+mod semantics;
 mod service;
 mod symbols;
 #[cfg(test)]
 mod testing;
 pub mod tracefs;
+pub mod unprivileged;
 
 pub use service::{Failure, NAME, Options, READY, category_names, run};
 

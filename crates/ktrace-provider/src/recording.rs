@@ -1,15 +1,15 @@
 //! What one recording takes from the kernel: its events, or what a user without rights may know of them, and
 //! figures.
 
-use crate::categories::Wanted;
+use crate::categories::EventSelection;
 use crate::collector::{Collector, Retained};
 use crate::cpu_counters::CpuCounters;
-use crate::figures::{self, Figures};
-use crate::own::{self, OwnThreads};
+use crate::metrics::{self, MetricsSampler};
 use crate::profiler::{self, Profiler};
 use crate::service::Options;
 use crate::tell;
 use crate::tracefs::{Error, Tracefs};
+use crate::unprivileged::{self, OwnThreads};
 use std::time::{Duration, Instant};
 use zx_sim::ticks::{self, Source};
 
@@ -18,7 +18,7 @@ const INTERVAL: Duration = Duration::from_millis(10);
 
 /// Where events come from.
 enum Events {
-    Tracefs(Box<Collector>, Box<Wanted>),
+    Tracefs(Box<Collector>, Box<EventSelection>),
     OwnThreads(Box<OwnThreads>),
 }
 
@@ -26,7 +26,7 @@ enum Events {
 pub struct Recording {
     events: Option<Events>,
     next: Instant,
-    figures: Option<Box<Figures>>,
+    metrics: Option<Box<MetricsSampler>>,
     counters: Option<Box<CpuCounters>>,
     profiler: Option<Box<Profiler>>,
 }
@@ -40,31 +40,31 @@ impl Recording {
         listed: &[String],
         retained: Option<Retained>,
     ) -> Option<Self> {
-        let events = start_events(tracefs, options, Wanted::new(&is_wanted, listed), retained);
-        let wanted = figures::Wanted::new(&is_wanted);
-        let figures =
-            (!wanted.is_nothing()).then(|| Box::new(Figures::start(wanted, options.sample_interval)));
+        let events = start_events(tracefs, options, EventSelection::new(&is_wanted, listed), retained);
+        let wanted = metrics::MetricSet::new(&is_wanted);
+        let metrics =
+            (!wanted.is_nothing()).then(|| Box::new(MetricsSampler::start(wanted, options.sample_interval)));
         let counters = CpuCounters::start(&is_wanted, options.sample_interval).map(Box::new);
         let sampling = options.sampling.filter(|_| is_wanted(profiler::CATEGORY));
         let profiler =
             sampling.map(|sampling| Box::new(Profiler::start(sampling, trace_provider::ticks_per_second())));
-        let is_anything = events.is_some() || figures.is_some() || counters.is_some() || profiler.is_some();
-        is_anything.then(|| Self { events, next: Instant::now(), figures, counters, profiler })
+        let is_anything = events.is_some() || metrics.is_some() || counters.is_some() || profiler.is_some();
+        is_anything.then(|| Self { events, next: Instant::now(), metrics, counters, profiler })
     }
 
     /// When something is to be done next.
     pub fn next(&self) -> Instant {
         let has_rings = self.events.is_some() || self.profiler.is_some();
         let events = has_rings.then_some(self.next);
-        let figures = self.figures.as_ref().map(|figures| figures.next());
+        let metrics = self.metrics.as_ref().map(|metrics| metrics.next());
         let counters = self.counters.as_ref().map(|counters| counters.next());
-        events.into_iter().chain(figures).chain(counters).min().unwrap_or(self.next)
+        events.into_iter().chain(metrics).chain(counters).min().unwrap_or(self.next)
     }
 
     /// Does what is due.
     pub fn serve(&mut self) {
-        if let Some(figures) = &mut self.figures {
-            figures.sample_if_due();
+        if let Some(metrics) = &mut self.metrics {
+            metrics.sample_if_due();
         }
         if let Some(counters) = &mut self.counters {
             counters.sample_if_due();
@@ -101,8 +101,8 @@ impl Recording {
     /// Ends it, and takes the rest. What the kernel goes on recording is for the next one.
     pub fn finish(mut self) -> Option<Retained> {
         let retained = self.finish_events();
-        if let Some(figures) = self.figures.take() {
-            figures.finish();
+        if let Some(metrics) = self.metrics.take() {
+            metrics.finish();
         }
         if let Some(counters) = self.counters.take() {
             counters.finish();
@@ -129,7 +129,7 @@ impl Recording {
 fn start_events(
     tracefs: &Result<Tracefs, Error>,
     options: &Options,
-    mut wanted: Wanted,
+    mut wanted: EventSelection,
     retained: Option<Retained>,
 ) -> Option<Events> {
     if wanted.is_nothing() {
@@ -150,7 +150,7 @@ fn start_events(
             let collector = collector.map_err(|error| error.to_string())?;
             Ok(Events::Tracefs(Box::new(collector), Box::new(wanted)))
         }),
-        Err(error) if wanted.has_switches() && own::is_permitted() => {
+        Err(error) if wanted.has_switches() && unprivileged::is_permitted() => {
             tell(&format!("{error}; without it only context switches of this user's programs are recorded"));
             let rate = trace_provider::ticks_per_second();
             Ok(Events::OwnThreads(Box::new(OwnThreads::start(rate))))

@@ -5,7 +5,7 @@ use crate::collector::Retained;
 use crate::profiler::Sampling;
 use crate::recording::Recording;
 use crate::tracefs::{Error, Tracefs};
-use crate::{cpu_counters, figures, profiler};
+use crate::{cpu_counters, metrics, profiler};
 use crossbeam_channel::{Receiver, Sender, select, unbounded};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -163,11 +163,11 @@ fn describe() -> Vec<(String, String)> {
     ];
     let special = special.map(|(name, description)| (name.to_owned(), description.to_owned()));
     let groups = GROUPS.iter().map(|group| (group.name.to_owned(), group.description.to_owned()));
-    let figures = figures::CATEGORIES.map(|(name, description)| (name.to_owned(), description.to_owned()));
+    let metrics = metrics::CATEGORIES.map(|(name, description)| (name.to_owned(), description.to_owned()));
     let counters =
         cpu_counters::KINDS.iter().map(|kind| (kind.category.to_owned(), kind.description.to_owned()));
     let profile = (profiler::CATEGORY.to_owned(), "Samples of where threads are, with --profile".to_owned());
-    special.into_iter().chain(groups).chain(figures).chain(counters).chain([profile]).collect()
+    special.into_iter().chain(groups).chain(metrics).chain(counters).chain([profile]).collect()
 }
 
 struct Service {

@@ -7,7 +7,7 @@ use crate::settings::categories::Groups;
 use clap::CommandFactory;
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 use clap_complete::env::{CompleteEnv, Shells};
-use ktrace_provider::{categories, figures};
+use ktrace_provider::{categories, metrics};
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
@@ -124,7 +124,7 @@ fn known_categories() -> Vec<(String, String)> {
     let of_kernel = categories::GROUPS.iter().map(|group| (group.name, group.description));
     all.extend(
         of_kernel
-            .chain(figures::CATEGORIES)
+            .chain(metrics::CATEGORIES)
             .map(|(name, description)| (name.to_owned(), description.to_owned())),
     );
     all.extend(Groups::built_in().iter().map(|(name, members)| (format!("#{name}"), members.join(", "))));

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use trace_convert::catapult::{self, Dialect};
 use trace_convert::{ConvertError, Filter, Stopped, Summary, folded, perfetto};
 use trace_reader::ReadError;
-use trace_reader::since::{Since, SinceError};
+use trace_reader::tail::{Tail, TailError};
 
 /// What is to be made of a trace.
 #[derive(Default)]
@@ -261,7 +261,7 @@ fn convert(input: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Convert
         }
         None => {
             // All of it.
-            let copied = Since::default().copy(reader, &mut encoder);
+            let copied = Tail::default().copy(reader, &mut encoder);
             copied
                 .map(|copied| stopped = copied.stopped)
                 .map(|()| None)
@@ -304,10 +304,10 @@ impl Problem {
         Self::Failure(Failure::new(format!("{}: {}", input::name(input), input::problem(error))))
     }
 
-    fn of_copy(input: &Path, error: SinceError) -> Self {
+    fn of_copy(input: &Path, error: TailError) -> Self {
         match error {
-            SinceError::Write(error) => Self::of_write(error),
-            SinceError::Read(error) => Self::of_input(input, &error),
+            TailError::Write(error) => Self::of_write(error),
+            TailError::Read(error) => Self::of_input(input, &error),
         }
     }
 }

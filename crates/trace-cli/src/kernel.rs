@@ -8,7 +8,7 @@ use crate::exit::Failure;
 use crate::list::settled_providers;
 use crate::stdio::say;
 use ktrace_provider::profiler::Sampling;
-use ktrace_provider::{NAME, Options, READY, categories, cpu_counters, figures, profiler};
+use ktrace_provider::{NAME, Options, READY, categories, cpu_counters, metrics, profiler};
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -107,7 +107,7 @@ pub fn provide(
 /// Whether an entry of a recording's list is for the kernel's provider.
 pub fn is_ours(entry: &str) -> bool {
     categories::is_of_kernel(entry)
-        || figures::is_figure(entry)
+        || metrics::is_metric(entry)
         || cpu_counters::is_counter(entry)
         || entry == profiler::CATEGORY
 }

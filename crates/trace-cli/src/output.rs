@@ -8,14 +8,14 @@
 //! meanwhile does not lead a file elsewhere.
 
 mod folder;
-mod place;
+mod resolve;
 mod unfinished;
 
 pub use folder::Folder;
 pub use unfinished::{Removing, remove_on_signal, remove_on_signal_saying};
 
 use crate::exit::Failure;
-use place::{Found, Place, is_trusted};
+use resolve::{Found, ResolvedPath, is_trusted};
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, fchmod, fchown, openat, statat};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
@@ -88,7 +88,7 @@ fn set_mode(file: &File, mode: Mode) {
 impl TemporaryFile {
     /// A new file in the directory of another.
     pub fn beside(path: &Path, suffix: &str) -> Result<Self, Failure> {
-        let place = Place::of_file(path).map_err(|why| cannot_write(path, why))?;
+        let place = ResolvedPath::of_file(path).map_err(|why| cannot_write(path, why))?;
         Self::create(&place.directory, suffix).map_err(|why| place.cannot_create(&why))
     }
 
@@ -122,7 +122,7 @@ impl TemporaryFile {
     /// `NAME.fxt`, or `NAME-1.partial.fxt` if that is taken.
     //= docs/recording.md#while-it-is-recorded
     pub fn partial_of(path: &Path) -> Result<Self, Failure> {
-        let place = Place::of_file(path).map_err(|why| cannot_write(path, why))?;
+        let place = ResolvedPath::of_file(path).map_err(|why| cannot_write(path, why))?;
         let made = Self::create_partial(&place.directory, &place.name);
         made.map_err(|why| place.cannot_create(&why))
     }
@@ -193,7 +193,7 @@ impl TemporaryFile {
 impl OutputFile {
     /// Makes the temporary file, so that an unusable place is found out before any work is done.
     pub fn create(path: &Path) -> Result<Self, Failure> {
-        let place = Place::of_file(path).map_err(|why| cannot_write(path, why))?;
+        let place = ResolvedPath::of_file(path).map_err(|why| cannot_write(path, why))?;
         let file = TemporaryFile::create(&place.directory, ".partial");
         let file = file.map_err(|why| place.cannot_create(&why))?;
         Ok(Self { file, path: place.path(), name: place.name, others: None })
@@ -201,7 +201,7 @@ impl OutputFile {
 
     /// An output whose name says, until it is complete, what it is.
     pub fn create_partial(path: &Path) -> Result<Self, Failure> {
-        let place = Place::of_file(path).map_err(|why| cannot_write(path, why))?;
+        let place = ResolvedPath::of_file(path).map_err(|why| cannot_write(path, why))?;
         let file = TemporaryFile::create_partial(&place.directory, &place.name);
         let file = file.map_err(|why| place.cannot_create(&why))?;
         Ok(Self { file, path: place.path(), name: place.name, others: None })
@@ -259,7 +259,7 @@ impl OutputFile {
 /// Makes a file under its own name, for the manager to write into, and says what it is called. None if the
 /// name is taken.
 pub fn create_new(path: &Path) -> Result<Option<(File, PathBuf)>, Failure> {
-    let place = Place::of_any(path).map_err(|why| cannot_write(path, why))?;
+    let place = ResolvedPath::of_any(path).map_err(|why| cannot_write(path, why))?;
     if place.found != Found::Nothing {
         return Ok(None);
     }

@@ -2,7 +2,7 @@
 //! one of them wins over what is said in a later one.
 
 pub mod categories;
-mod place;
+mod position;
 pub mod spec_file;
 
 use crate::args::record::Recording;
@@ -74,7 +74,7 @@ fn read(path: &Path, groups: &mut Groups) -> Result<Recording, Failure> {
         |why: String| Failure::usage(format!("{}: {}", path.display(), why.trim_end().replace('\n', "; ")));
     let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
     let position = |error: toml::de::Error| {
-        failed(place::describe(&text, error.span().map(|span| span.start), error.message()))
+        failed(position::describe(&text, error.span().map(|span| span.start), error.message()))
     };
     let mut recording: Recording = toml::from_str(&text).map_err(position)?;
     let found = std::mem::take(&mut recording.category_groups);

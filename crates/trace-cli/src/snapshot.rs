@@ -15,7 +15,7 @@ use trace_protocol::controller::{
     ProviderStats, ProvisionerRequest, ProvisionerResponse, SnapshotError, StopResult,
 };
 use trace_reader::item::ProviderId;
-use trace_reader::since::{Copied, Coverage, Since};
+use trace_reader::tail::{Copied, Coverage, Tail};
 use zx_sim::{Error, Signals, Socket, wait_one};
 
 const CHUNK_BYTES: usize = 256 << 10;
@@ -31,7 +31,7 @@ pub fn run(options: &Snapshot) -> Result<(), Failure> {
     let stats = take(&mut connection, &mut whole)?;
     whole.rewind().map_err(|error| Failure::new(format!("cannot read the snapshot: {error}")))?;
     let ended = stats.iter().filter_map(|stats| Some((ProviderId(stats.id), stats.ended_ticks?))).collect();
-    let since = Since { now, ended, last: options.last.map(|last| last.0) };
+    let since = Tail { now, ended, last: options.last.map(|last| last.0) };
     let coverage = {
         let mut sink = destination.sink();
         let coverage = since.copy(&whole, &mut sink);

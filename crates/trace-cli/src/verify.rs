@@ -6,7 +6,7 @@ use crate::input::open;
 use crate::settings::categories::scope;
 use crate::stdio::say;
 use crate::{kernel, list, progress};
-use ktrace_provider::{categories, figures, probes};
+use ktrace_provider::{categories, metrics, probes};
 use std::collections::BTreeSet;
 use std::path::Path;
 use trace_format::shown::Shown;
@@ -90,7 +90,7 @@ pub fn categories(requested: &[String], expected: &Expected, archive: Option<&Pa
 fn is_checked(entry: &str) -> bool {
     !entry.starts_with('-')
         && !unscoped(entry).starts_with('#')
-        && !["kernel:meta", "kernel:sched", categories::RETAIN, figures::MEMORY_ALIAS, MEMORY_DUMPS, "*"]
+        && !["kernel:meta", "kernel:sched", categories::RETAIN, metrics::MEMORY_ALIAS, MEMORY_DUMPS, "*"]
             .contains(&unscoped(entry))
         && !is_single(unscoped(entry))
 }
@@ -113,7 +113,7 @@ fn is_found(entry: &str, found: &BTreeSet<String>) -> bool {
 }
 
 fn stands_for_others(entry: &str) -> bool {
-    [categories::ALL, figures::ALL].contains(&entry)
+    [categories::ALL, metrics::ALL].contains(&entry)
 }
 
 fn is_below(category: &str, entry: &str) -> bool {

@@ -64,7 +64,7 @@ enum Symbols {
 
 /// Where an address is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct CodeLocation {
     /// The module, in [`Profile::module`].
     pub module: usize,
     /// As the module was linked.
@@ -106,11 +106,11 @@ impl Profile {
     }
 
     /// Where an address of a process is; none if nobody knows.
-    pub fn place(&self, process: Koid, address: u64) -> Option<Place> {
+    pub fn place(&self, process: Koid, address: u64) -> Option<CodeLocation> {
         let (start, mapping) = self.processes.get(&process)?.mappings.range(..=address).next_back()?;
         let within = address - start;
         (within < mapping.length)
-            .then(|| Place { module: mapping.module, address: mapping.linked_at.wrapping_add(within) })
+            .then(|| CodeLocation { module: mapping.module, address: mapping.linked_at.wrapping_add(within) })
     }
 
     /// A module of a place.
@@ -215,16 +215,16 @@ mod tests {
             profile.learn(PROCESS, &kind);
         }
         let place = |profile: &Profile, address| profile.place(PROCESS, address);
-        assert_eq!(place(&profile, 0x1fff), Some(Place { module: 0, address: 0x40_0fff }));
+        assert_eq!(place(&profile, 0x1fff), Some(CodeLocation { module: 0, address: 0x40_0fff }));
         assert_eq!(place(&profile, 0x4000), None);
         assert_eq!(place(&profile, 0xfff), None);
         assert_eq!(profile.place(Koid(8), 0x1fff), None);
         // Another file where the first was.
         profile.learn(PROCESS, &mmap(1, 0x2000, 0x1000, 0));
-        assert_eq!(place(&profile, 0x2001), Some(Place { module: 1, address: 1 }));
+        assert_eq!(place(&profile, 0x2001), Some(CodeLocation { module: 1, address: 1 }));
         assert_eq!(place(&profile, 0x1fff), None);
         profile.learn(PROCESS, &mmap(5, 0x2000, 0x1000, 0));
-        assert_eq!(place(&profile, 0x2001), Some(Place { module: 1, address: 1 }));
+        assert_eq!(place(&profile, 0x2001), Some(CodeLocation { module: 1, address: 1 }));
     }
 
     //= docs/perfetto.md#profiles

@@ -33,7 +33,7 @@ use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use task::{Asker, Tasks, Wanted};
+use task::{Effects, Requester, Tasks};
 use trace_archive::transfer::Transfer;
 use trace_format::units::{ProviderId, TicksPerSecond};
 use trace_protocol::controller::{SessionResponse, TaskRequest};
@@ -255,9 +255,9 @@ impl Daemon {
         let mut events = Vec::new();
         loop {
             self.work();
-            let wanted = self.core.memory_dumps();
+            let effects = self.core.memory_dumps();
             let recording = || self.core.recording(None);
-            self.dumps.take_if_due(Instant::now(), wanted, &mut self.providers, recording);
+            self.dumps.take_if_due(Instant::now(), effects, &mut self.providers, recording);
             self.flush_if_quiet(Instant::now());
             if self.is_unneeded() {
                 return Ok(End::Unneeded);
@@ -280,7 +280,7 @@ impl Daemon {
             self.listen_again(now);
             self.providers.handle_time(now);
             self.answer_stop(now);
-            self.with_tasks(|tasks, wanted| tasks.handle_time(now, wanted));
+            self.with_tasks(|tasks, effects| tasks.handle_time(now, effects));
             if self.output_deadline().is_some_and(|deadline| deadline <= now) {
                 self.fail_output("the client does not take the rest of its archive".to_owned());
             }
@@ -319,10 +319,11 @@ impl Daemon {
                 let recording = self.core.recording(Some(uid));
                 let registered = &mut self.providers;
                 let dumps = &mut self.dumps;
-                let asked = clients::Asked { uid, providers, is_ending, registered, recording, dumps };
-                let about_task = self.clients.read_provisioner(number, asked, &mut self.io);
-                if let Some((asker, request)) = about_task {
-                    self.handle_task(asker, request);
+                let context =
+                    clients::QueryContext { uid, providers, is_ending, registered, recording, dumps };
+                let about_task = self.clients.read_provisioner(number, context, &mut self.io);
+                if let Some((requester, request)) = about_task {
+                    self.handle_task(requester, request);
                 }
             }
             Key::Session(number) => {
@@ -370,24 +371,24 @@ impl Daemon {
     }
 
     /// Has tasks do something, and does what follows.
-    fn with_tasks(&mut self, act: impl FnOnce(&mut Tasks, &mut Wanted)) {
-        let mut wanted = Wanted::default();
-        act(&mut self.tasks, &mut wanted);
-        self.io.events.extend(wanted.events);
-        for (asker, response) in wanted.answers {
-            self.clients.reply_task(asker, response);
+    fn with_tasks(&mut self, act: impl FnOnce(&mut Tasks, &mut Effects)) {
+        let mut effects = Effects::default();
+        act(&mut self.tasks, &mut effects);
+        self.io.events.extend(effects.events);
+        for (requester, response) in effects.answers {
+            self.clients.reply_task(requester, response);
         }
     }
 
-    fn handle_task(&mut self, asker: Asker, request: TaskRequest<Handle>) {
+    fn handle_task(&mut self, requester: Requester, request: TaskRequest<Handle>) {
         let owner = self.owner;
         match request {
             TaskRequest::Start { config, options, file } => {
                 let mut output = None;
                 let is_ending = self.is_ending();
-                self.with_tasks(|tasks, wanted| match is_ending {
-                    true => tasks.refuse(asker, "the session before is still being read", wanted),
-                    false => output = tasks.start(asker, config, options, file, wanted),
+                self.with_tasks(|tasks, effects| match is_ending {
+                    true => tasks.refuse(requester, "the session before is still being read", effects),
+                    false => output = tasks.start(requester, config, options, file, effects),
                 });
                 if let Some(output) = output {
                     self.clients.push_output(output);
@@ -397,19 +398,19 @@ impl Daemon {
                 }
             }
             TaskRequest::End(task) => {
-                self.with_tasks(|tasks, wanted| tasks.end(task, asker, owner, wanted));
+                self.with_tasks(|tasks, effects| tasks.end(task, requester, owner, effects));
             }
             TaskRequest::Abort(task) => {
-                self.with_tasks(|tasks, wanted| tasks.abort(task, asker, owner, wanted));
+                self.with_tasks(|tasks, effects| tasks.abort(task, requester, owner, effects));
             }
             TaskRequest::Flush(task) => {
-                self.with_tasks(|tasks, wanted| tasks.flush(task, asker, owner, wanted));
+                self.with_tasks(|tasks, effects| tasks.flush(task, requester, owner, effects));
             }
             TaskRequest::Status => {
                 let progress = self.providers.progress(self.rate, |id| self.core.saved_halves(id));
                 let mut ended = self.core.ended();
                 self.providers.ends.name_now(&mut ended, Instant::now());
-                self.with_tasks(|tasks, wanted| tasks.status(asker, owner, progress, ended, wanted));
+                self.with_tasks(|tasks, effects| tasks.status(requester, owner, progress, ended, effects));
             }
         }
     }
@@ -424,7 +425,7 @@ impl Daemon {
     /// Says something to a client, which may be a task of ours.
     fn reply(&mut self, client: ClientId, response: SessionResponse) {
         if client == task::CLIENT {
-            self.with_tasks(|tasks, wanted| tasks.hear(response, wanted));
+            self.with_tasks(|tasks, effects| tasks.handle_response(response, effects));
         } else {
             self.clients.reply(client, response);
         }
@@ -476,7 +477,7 @@ impl Daemon {
         if self.core.has_session()
             || self.output.is_some()
             || self.tasks.is_busy()
-            || self.tasks.has_untold_end(now)
+            || self.tasks.has_unreported_end(now)
             || !self.clients.is_empty()
         {
             self.idle_since = now;

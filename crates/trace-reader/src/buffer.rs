@@ -8,8 +8,8 @@
 //! from the second, and only if the slab's word is the same before and after.
 
 mod accounts;
-mod common;
 mod durable;
+mod fast_path;
 mod plausible;
 mod validate;
 

@@ -11,7 +11,7 @@ use crate::reader::{Reader, TABLE_BYTES, Unknown};
 use crate::records::ReadError;
 use crate::warning::MAX_KEPT;
 use clocks::Clocks;
-use spans::{CROSSING, Place, Spans, Unmatched};
+use spans::{CROSSING, EventPosition, Spans, Unmatched};
 use std::collections::BTreeMap;
 use std::io::Read;
 use trace_format::event::EventKind;
@@ -390,13 +390,13 @@ impl Checker<'_> {
 
     fn finish(mut self) -> Report {
         let problems = &mut self.problems;
-        let unmatched = self.spans.finish(|Place { offset, provider }, (kind, text)| {
+        let unmatched = self.spans.finish(|EventPosition { offset, provider }, (kind, text)| {
             problems.add(kind, offset, provider, || text);
         });
         match unmatched {
             Ok(unmatched) => {
                 for unmatched in unmatched {
-                    let Unmatched { kind, count, place: Place { offset, provider }, .. } = unmatched;
+                    let Unmatched { kind, count, place: EventPosition { offset, provider }, .. } = unmatched;
                     self.problems.add_many(kind, count, offset, provider, || unmatched.text());
                 }
             }

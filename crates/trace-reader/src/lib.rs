@@ -34,11 +34,11 @@ mod names;
 pub mod reader;
 pub mod records;
 mod resume;
-pub mod since;
 pub mod sorter;
 mod tables;
+pub mod tail;
+mod truncate;
 pub mod warning;
-mod whole;
 
 pub use compressed::{Plain, is_suspicious};
 pub use disorder::{Disorder, OperationKey};
@@ -49,8 +49,8 @@ pub use names::Names;
 pub use reader::{ByType, Reader, Unknown};
 pub use records::{Gap, Leftover, RawRecord, ReadError, Records};
 pub use trace_format::buffer::BUFFER_VERSION;
+pub use truncate::complete_records_end;
 pub use warning::{Warning, WarningKind, Warnings};
-pub use whole::whole_records;
 
 /// Revision of the trace format that is read and written.
 pub const FORMAT_REVISION: &str = "0.1";

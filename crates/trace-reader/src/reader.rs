@@ -169,19 +169,19 @@ impl<I: Input> Reader<I> {
                 Ok(Some(self.resolver.known(record, raw)))
             }
             decoded => {
-                let odd = Odd::of(decoded, raw, self.resolver.payload_left);
-                if odd.is_suspicious()
+                let anomaly = Anomaly::of(decoded, raw, self.resolver.payload_left);
+                if anomaly.is_suspicious()
                     && let Some(bytes) = self.records.leave_damaged(found)
                 {
                     let gap = Gap { offset: Offset(raw.offset.0 + raw.earlier), bytes };
                     self.resolver.damage(gap);
                     return Ok(Some(self.resolver.damaged(gap)));
                 }
-                if let Odd::Longer(Record::Event(event)) = odd {
+                if let Anomaly::Longer(Record::Event(event)) = anomaly {
                     return Ok(Some(self.resolver.event(event, raw)));
                 }
-                self.resolver.apply_odd(&odd, raw);
-                Ok(Some(self.resolver.odd(odd, raw)))
+                self.resolver.apply_anomaly(&anomaly, raw);
+                Ok(Some(self.resolver.anomaly(anomaly, raw)))
             }
         }
     }
@@ -230,7 +230,7 @@ impl<I: Input> Reader<I> {
 }
 
 /// What is not simply a known record.
-enum Odd<'a> {
+enum Anomaly<'a> {
     /// A known record with more words than are known.
     Longer(Record<'a>),
     /// The first piece of a large blob.
@@ -243,7 +243,7 @@ enum Odd<'a> {
     Malformed(DecodeError),
 }
 
-impl<'a> Odd<'a> {
+impl<'a> Anomaly<'a> {
     fn of(decoded: Result<Record<'a>, DecodeError>, raw: RawRecord<'a>, payload_left: u64) -> Self {
         if raw.earlier > 0 {
             let left = usize::try_from(payload_left).unwrap_or(usize::MAX);

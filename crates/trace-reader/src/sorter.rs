@@ -19,7 +19,7 @@ const HEAD_BYTES: usize = 16;
 pub struct Sorter {
     bytes: Vec<u8>,
     /// Time and place of the records in memory.
-    index: Vec<Place>,
+    index: Vec<RecordPosition>,
     file: Option<File>,
     /// What is in the file, in order within itself.
     runs: Vec<Range<u64>>,
@@ -29,7 +29,7 @@ pub struct Sorter {
 }
 
 /// Time and place of a record.
-type Place = (u64, Range<u32>);
+type RecordPosition = (u64, Range<u32>);
 
 impl Default for Sorter {
     fn default() -> Self {
@@ -46,7 +46,7 @@ impl Sorter {
     /// Takes a record; the order of those of one time stays. What would be too much for memory moves to the
     /// file first; where that fails, [`Sorter::check`] has the error, and records are dropped.
     pub fn push(&mut self, at: u64, record: &[u8]) {
-        let new = record.len() + size_of::<Place>();
+        let new = record.len() + size_of::<RecordPosition>();
         let used = self.used_bytes();
         if used > 0 && used + new > self.run_bytes && self.error.is_none() {
             self.error = self.spill().err();
@@ -70,7 +70,7 @@ impl Sorter {
     }
 
     fn used_bytes(&self) -> usize {
-        self.bytes.len() + self.index.len() * size_of::<Place>()
+        self.bytes.len() + self.index.len() * size_of::<RecordPosition>()
     }
 
     /// The error of a move to the file.

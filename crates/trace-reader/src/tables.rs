@@ -214,20 +214,25 @@ pub(crate) struct Providers {
     current: Provider,
     others: HashMap<ProviderId, Provider>,
     /// Those that were never introduced and have defined nothing, of which there is nothing else to know.
-    strangers: HashSet<ProviderId>,
+    unknown_providers: HashSet<ProviderId>,
     pub budget: Budget,
 }
 
 /// What a provider takes besides its tables.
 const PROVIDER_BYTES: usize = 512;
 /// What a provider takes of which nothing is known.
-const STRANGER_BYTES: usize = 16;
+const UNKNOWN_PROVIDER_BYTES: usize = 16;
 
 impl Providers {
     /// Before any provider is introduced there is one without a name.
     pub fn new(budget_bytes: usize) -> Self {
         let current = Provider::new(ProviderId(0), b"");
-        Self { current, others: HashMap::new(), strangers: HashSet::new(), budget: Budget::new(budget_bytes) }
+        Self {
+            current,
+            others: HashMap::new(),
+            unknown_providers: HashSet::new(),
+            budget: Budget::new(budget_bytes),
+        }
     }
 
     /// Introduces a provider, with empty tables, and makes it current. False if there is no room to remember
@@ -250,7 +255,7 @@ impl Providers {
         if known.is_some() {
             self.budget.replace(PROVIDER_BYTES, 0);
         }
-        let is_known = known.is_some() || self.strangers.contains(&id);
+        let is_known = known.is_some() || self.unknown_providers.contains(&id);
         (is_known, self.replace(known.unwrap_or_else(|| Provider::new(id, b""))))
     }
 
@@ -261,8 +266,9 @@ impl Providers {
             return true;
         }
         if previous.is_stranger() {
-            return self.strangers.contains(&previous.id)
-                || self.budget.replace(0, STRANGER_BYTES) && self.strangers.insert(previous.id);
+            return self.unknown_providers.contains(&previous.id)
+                || self.budget.replace(0, UNKNOWN_PROVIDER_BYTES)
+                    && self.unknown_providers.insert(previous.id);
         }
         let is_kept = self.budget.replace(0, PROVIDER_BYTES);
         if is_kept {

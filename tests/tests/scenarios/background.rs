@@ -297,7 +297,7 @@ fn a_full_disk_ends_a_recording_with_whole_records() {
             (status == b"null\n").then_some(())
         });
         let bytes = fs::read(disk.join("s.fxt")).unwrap();
-        let whole = trace_reader::whole_records(&mut std::io::Cursor::new(&bytes)).unwrap();
+        let whole = trace_reader::complete_records_end(&mut std::io::Cursor::new(&bytes)).unwrap();
         assert_eq!(whole, bytes.len() as u64, "{mode}");
         fails(&sandbox, &["stop"], "No space left on device");
         succeeds(&sandbox, &["recover"]);

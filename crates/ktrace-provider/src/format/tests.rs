@@ -15,7 +15,7 @@ format:
 print fmt: \"prev_comm=%s prev_pid=%d\", REC->prev_comm, REC->prev_pid
 ";
 
-fn kind(line: &str) -> (String, Place) {
+fn kind(line: &str) -> (String, FieldLocation) {
     let field = field(line).unwrap_or_else(|| panic!("{line}"));
     (field.name, field.place)
 }
@@ -26,9 +26,9 @@ fn a_format_says_where_fields_are() {
     let format = Format::parse(SWITCH).unwrap();
     assert_eq!((format.name.as_str(), format.id, format.fields.len()), ("sched_switch", 372, 7));
     let place = |name| format.place(name).unwrap();
-    assert_eq!(place("common_pid"), Place { offset: 4, size: 4, kind: Kind::Signed });
-    assert_eq!(place("prev_comm"), Place { offset: 8, size: 16, kind: Kind::Text });
-    assert_eq!(place("prev_state"), Place { offset: 32, size: 8, kind: Kind::Signed });
+    assert_eq!(place("common_pid"), FieldLocation { offset: 4, size: 4, kind: Kind::Signed });
+    assert_eq!(place("prev_comm"), FieldLocation { offset: 8, size: 16, kind: Kind::Text });
+    assert_eq!(place("prev_state"), FieldLocation { offset: 32, size: 8, kind: Kind::Signed });
     assert_eq!(format.place("next_pid"), None);
     assert_eq!(Format::parse("name: x\nformat:\n"), None);
 }
@@ -59,7 +59,7 @@ fn every_kind_of_field_is_known() {
 //= docs/kernel.md#formats
 #[test]
 fn fields_are_read_where_they_are() {
-    let place = |offset, size, kind| Place { offset, size, kind };
+    let place = |offset, size, kind| FieldLocation { offset, size, kind };
     let payload = [0xff, 0xff, 0xff, 0xff, 0xfe, 0, 8, 0, 3, 0, b'a', b'b', 0, b'c'];
     assert_eq!(place(0, 4, Kind::Signed).signed(&payload), -1);
     assert_eq!(place(0, 4, Kind::Unsigned).signed(&payload), 0xffff_ffff);

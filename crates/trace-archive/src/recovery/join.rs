@@ -18,7 +18,7 @@ use trace_format::units::{Koid, ProviderId, TicksPerSecond};
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::{ProviderDisposition, ProviderStats};
 use trace_reader::buffer::Period;
-use trace_reader::whole_records;
+use trace_reader::complete_records_end;
 use zx_sim::{Vmo, ticks};
 
 /// The beginning of an archive is small.
@@ -96,7 +96,7 @@ impl Leftover {
         let mut magic = Vec::new();
         framing::magic(&mut magic);
         let is_whole =
-            || whole_records(&mut io::Cursor::new(&head)).is_ok_and(|end| end == head.len() as u64);
+            || complete_records_end(&mut io::Cursor::new(&head)).is_ok_and(|end| end == head.len() as u64);
         if read.is_ok() && head.starts_with(&magic) && is_whole() { head } else { magic }
     }
 
@@ -107,7 +107,7 @@ impl Leftover {
             return (ClientFile::Unknown, None);
         };
         let path = PathBuf::from(&output.path);
-        match open_output(output).and_then(|mut file| Ok((whole_records(&mut file)?, file))) {
+        match open_output(output).and_then(|mut file| Ok((complete_records_end(&mut file)?, file))) {
             Ok((whole, file)) => {
                 let bytes = manifest.whole_parts(whole);
                 (ClientFile::Found { path, bytes }, Some(file))

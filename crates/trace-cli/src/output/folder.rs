@@ -1,6 +1,6 @@
 //! A directory of files that appear when all of them are complete.
 
-use super::place::{Found, Place, PlaceError};
+use super::resolve::{Found, ResolveError, ResolvedPath};
 use super::unfinished::Unfinished;
 use super::{Directory, TemporaryFile};
 use rustix::fs::{AtFlags, Mode, OFlags, chmodat, mkdirat, openat};
@@ -31,7 +31,7 @@ impl Folder {
         let mut last = None;
         let parents: Vec<_> = path.ancestors().filter(|path| !path.as_os_str().is_empty()).collect();
         for path in parents.iter().rev() {
-            let place = Place::of_any(path).map_err(other)?;
+            let place = ResolvedPath::of_any(path).map_err(other)?;
             let directory = &place.directory.descriptor;
             match place.found {
                 Found::Directory => {}
@@ -45,7 +45,7 @@ impl Folder {
             }
             last = Some(place);
         }
-        let place = last.ok_or_else(|| other(PlaceError::NoName))?;
+        let place = last.ok_or_else(|| other(ResolveError::NoName))?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let descriptor = openat(&place.directory.descriptor, &place.name, flags, Mode::empty())?;
         let directory = Directory { descriptor: Arc::new(descriptor), path: place.path() };
@@ -70,6 +70,6 @@ impl Folder {
     }
 }
 
-fn other(error: PlaceError) -> io::Error {
+fn other(error: ResolveError) -> io::Error {
     io::Error::other(error)
 }

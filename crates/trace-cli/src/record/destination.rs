@@ -26,14 +26,14 @@ pub const MAX_DEFAULT_NAMES: u32 = 1000;
 
 /// Where a trace goes, and how.
 pub struct Destination {
-    place: Place,
+    place: Target,
     format: Format,
     compression: Compression,
     /// The archive as it comes, where it is not what is wanted in the end.
     archive: Option<TemporaryFile>,
 }
 
-enum Place {
+enum Target {
     File(OutputFile),
     Stdout,
     Connection(TcpStream, String),
@@ -249,19 +249,19 @@ impl Destination {
             if stdio::is_stdout_terminal() {
                 return Err(Failure::usage("-o -: stdout is a terminal; redirect it, or name a file"));
             }
-            (Place::Stdout, None)
+            (Target::Stdout, None)
         } else if let Some(address) = text.strip_prefix("tcp:") {
             let connection = TcpStream::connect(address);
             let connection =
                 connection.map_err(|error| Failure::new(format!("cannot connect to {address}: {error}")))?;
-            (Place::Connection(connection, address.to_owned()), None)
+            (Target::Connection(connection, address.to_owned()), None)
         } else {
             let make = if is_archive { output } else { OutputFile::create };
             let mut file = make(&path)?;
             if named.is_none() {
                 file.replace_nothing(free.collect());
             }
-            (Place::File(file), Some(path.as_path()))
+            (Target::File(file), Some(path.as_path()))
         };
         let archive = match (is_archive, beside) {
             (true, _) => None,
@@ -273,16 +273,16 @@ impl Destination {
 
     /// The trace is written to stdout, where nothing else may be.
     pub fn is_stdout(&self) -> bool {
-        matches!(self.place, Place::Stdout)
+        matches!(self.place, Target::Stdout)
     }
 
     /// Where the archive is written as it comes.
     pub fn sink(&mut self) -> Sink<'_> {
         match (&mut self.archive, &mut self.place) {
             (Some(archive), _) => Sink::File(archive),
-            (None, Place::File(file)) => Sink::File(file.unfinished()),
-            (None, Place::Stdout) => Sink::Stdout(Stdout),
-            (None, Place::Connection(connection, _)) => Sink::Connection(connection),
+            (None, Target::File(file)) => Sink::File(file.unfinished()),
+            (None, Target::Stdout) => Sink::Stdout(Stdout),
+            (None, Target::Connection(connection, _)) => Sink::Connection(connection),
         }
     }
 
@@ -290,8 +290,8 @@ impl Destination {
     fn archive(&mut self) -> Option<&mut TemporaryFile> {
         match (&mut self.archive, &mut self.place) {
             (Some(archive), _) => Some(archive),
-            (None, Place::File(file)) => Some(file.unfinished()),
-            (None, Place::Stdout | Place::Connection(..)) => None,
+            (None, Target::File(file)) => Some(file.unfinished()),
+            (None, Target::Stdout | Target::Connection(..)) => None,
         }
     }
 
@@ -314,15 +314,16 @@ impl Destination {
     pub fn keep(self) -> Result<Option<PathBuf>, Failure> {
         let archive = match (self.archive, self.place) {
             (Some(archive), _) => Some(archive),
-            (None, Place::File(file)) => Some(file.into_unfinished()),
-            (None, Place::Stdout | Place::Connection(..)) => None,
+            (None, Target::File(file)) => Some(file.into_unfinished()),
+            (None, Target::Stdout | Target::Connection(..)) => None,
         };
         let Some(mut archive) = archive else {
             return Ok(None);
         };
         let path = archive.path().to_owned();
         let file = archive.file();
-        let cut = trace_reader::whole_records(file).and_then(|bytes| file.set_len(bytes).map(|()| bytes));
+        let cut =
+            trace_reader::complete_records_end(file).and_then(|bytes| file.set_len(bytes).map(|()| bytes));
         match cut {
             Ok(0) => {
                 archive.discard();
@@ -350,11 +351,11 @@ impl Destination {
     //= docs/recording.md#where-the-trace-goes
     pub fn finish_without_events(self) -> Result<Finished, Failure> {
         match &self.place {
-            Place::File(file) if file.would_replace() => {}
+            Target::File(file) if file.would_replace() => {}
             _ => return self.finish(),
         }
         let Self { place, format, archive, .. } = self;
-        let Place::File(file) = place else { unreachable!("looked at above") };
+        let Target::File(file) = place else { unreachable!("looked at above") };
         let place = file.place().display().to_string();
         file.into_unfinished().discard();
         archive.into_iter().for_each(TemporaryFile::discard);
@@ -367,19 +368,19 @@ impl Destination {
         let mut conversion = None;
         if let Some(archive) = &archive {
             let mut output: Box<dyn Write> = match &mut place {
-                Place::File(file) => Box::new(file.file()),
-                Place::Stdout => Box::new(Stdout),
-                Place::Connection(connection, _) => Box::new(connection),
+                Target::File(file) => Box::new(file.file()),
+                Target::Stdout => Box::new(Stdout),
+                Target::Connection(connection, _) => Box::new(connection),
             };
             conversion = convert::transform(archive.path(), Job::new(format, compression), &mut output)?;
         }
         let (place, path) = match place {
-            Place::File(file) => {
+            Target::File(file) => {
                 let path = file.finish()?;
                 (path.display().to_string(), Some(path))
             }
-            Place::Stdout => ("stdout".to_owned(), None),
-            Place::Connection(_, place) => (place, None),
+            Target::Stdout => ("stdout".to_owned(), None),
+            Target::Connection(_, place) => (place, None),
         };
         let bytes = path.as_ref().and_then(|path| std::fs::metadata(path).ok());
         let bytes = bytes.map(|metadata| metadata.len());

@@ -1,7 +1,7 @@
 //! Test specifications: JSON with comments that says what to record and what to measure of it.
 //= docs/measure.md#specification
 
-use super::place;
+use super::position;
 use crate::args::record::Recording;
 use crate::args::values::{BufferSize, CategoryList, Mode, ProviderBufferSize, Span};
 use crate::exit::Failure;
@@ -56,12 +56,12 @@ impl SpecFile {
         let failed = |why: String| Failure::usage(format!("{}: {why}", path.display()));
         let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-        let plain = place::without_comments(text).map_err(failed)?;
+        let plain = position::without_comments(text).map_err(failed)?;
         if plain.trim().is_empty() {
             return Err(failed("it is empty".to_owned()));
         }
         let mut spec: Self = serde_json::from_str(&plain).map_err(|error| {
-            failed(place::describe(&plain, place::offset(&plain, &error), &place::message(&error)))
+            failed(position::describe(&plain, position::offset(&plain, &error), &position::message(&error)))
         })?;
         spec.path = path.to_owned();
         spec.measure.iter().try_for_each(Measurement::check).map_err(failed)?;

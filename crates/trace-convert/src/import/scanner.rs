@@ -11,7 +11,7 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Where something is, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct SourcePosition {
     pub line: u64,
     pub column: u64,
 }
@@ -22,7 +22,7 @@ pub(super) struct Scanner<R> {
     /// What is before it is done with.
     start: usize,
     is_at_end: bool,
-    place: Place,
+    place: SourcePosition,
 }
 
 /// How far a value goes.
@@ -34,12 +34,12 @@ enum Extent {
 
 impl<R: Read> Scanner<R> {
     pub fn new(input: R) -> Self {
-        let place = Place { line: 1, column: 1 };
+        let place = SourcePosition { line: 1, column: 1 };
         Self { input, buffer: Vec::new(), start: 0, is_at_end: false, place }
     }
 
     pub fn error(&self, problem: impl Into<String>) -> ImportError {
-        let Place { line, column } = self.place;
+        let SourcePosition { line, column } = self.place;
         ImportError::Syntax { line, column, problem: problem.into() }
     }
 
@@ -120,7 +120,7 @@ impl<R: Read> Scanner<R> {
     }
 
     /// The next value as text, with its place; none where the text ends before the value does.
-    pub fn value(&mut self) -> Result<Option<(Place, &[u8])>, ImportError> {
+    pub fn value(&mut self) -> Result<Option<(SourcePosition, &[u8])>, ImportError> {
         if self.peek()?.is_none() {
             return Ok(None);
         }
@@ -279,7 +279,7 @@ mod tests {
             let text = format!("\n {value},7");
             let mut scanner = Scanner::new(Trickle(text.as_bytes()));
             assert!(scanner.pass_value().unwrap(), "{value}");
-            assert_eq!(scanner.place, Place { line: 2, column: 2 + value.len() as u64 });
+            assert_eq!(scanner.place, SourcePosition { line: 2, column: 2 + value.len() as u64 });
             assert!(scanner.take(b',').unwrap(), "{value}");
         }
         let bytes = MAX_VALUE_BYTES + 2 * CHUNK_BYTES;

@@ -16,10 +16,10 @@ const MAX_DEPTH: usize = 1 << 16;
 const KEPT_DEPTH: usize = 64;
 
 /// What becomes of a record.
-pub(super) enum Fate {
+pub(super) enum Outcome {
     Kept,
     /// And why.
-    LeftOut(&'static str),
+    Dropped(&'static str),
 }
 
 /// A span's beginning: its process, and the references to category and name.
@@ -46,9 +46,9 @@ fn is_in_table(strings: [u8; 4]) -> bool {
 
 impl Timeline {
     /// Looks at the next record in the order of times.
-    pub fn finish(&mut self, record: &mut [u8]) -> Fate {
+    pub fn finish(&mut self, record: &mut [u8]) -> Outcome {
         if record.len() < EVENT_BYTES || record[0] & 0xf != RecordType::Event as u8 || record[3] != 0 {
-            return Fate::Kept;
+            return Outcome::Kept;
         }
         match EventType::from_raw(record[2] & 0xf) {
             Some(EventType::DurationBegin) => {
@@ -58,7 +58,7 @@ impl Timeline {
                 let spans = self.spans.get_mut(&part::<8>(record, 24));
                 let Some((spans, open)) = spans.and_then(|spans| spans.pop().map(|open| (spans, open)))
                 else {
-                    return Fate::LeftOut(END_WITHOUT_BEGIN);
+                    return Outcome::Dropped(END_WITHOUT_BEGIN);
                 };
                 self.open_spans -= 1;
                 if spans.is_empty() && spans.capacity() > KEPT_DEPTH {
@@ -99,7 +99,7 @@ impl Timeline {
             }
             _ => {}
         }
-        Fate::Kept
+        Outcome::Kept
     }
 
     /// Remembers a span's beginning, as far as there is room.

@@ -1,7 +1,7 @@
 //! Writes an archive: one provider, with a table of strings.
 
 use super::CUT_OFF;
-use super::timeline::{Fate, Timeline};
+use super::timeline::{Outcome, Timeline};
 use crate::{Summary, Unread};
 use foldhash::{HashMap, HashMapExt};
 use std::collections::BTreeMap;
@@ -199,8 +199,8 @@ impl<W: Write> Writer<W> {
         self.output.write_all(&self.bytes.0)?;
         if let Order::Sorted(sorter, mut timeline) = std::mem::replace(&mut self.order, Order::AsTheyAre) {
             sorter.finish(|record| match timeline.finish(record) {
-                Fate::Kept => self.output.write_all(record),
-                Fate::LeftOut(why) => {
+                Outcome::Kept => self.output.write_all(record),
+                Outcome::Dropped(why) => {
                     self.events -= 1;
                     *self.skipped.entry(why.to_owned()).or_default() += 1;
                     Ok(())
@@ -262,7 +262,7 @@ impl<W: Write> Records for Writer<W> {
         match &mut self.order {
             Order::AsTheyAre => {}
             Order::InTime(timeline) => {
-                if let Fate::LeftOut(why) = timeline.finish(encoded) {
+                if let Outcome::Dropped(why) = timeline.finish(encoded) {
                     self.bytes.0.truncate(start);
                     self.events -= 1;
                     self.skip(why);

@@ -161,7 +161,7 @@ impl Bench {
     }
 
     fn read(&mut self, provider: ProviderId) -> Vec<Action> {
-        self.event(Event::TransferFinished { provider, stats: figures(provider), is_complete: true })
+        self.event(Event::TransferFinished { provider, stats: metrics(provider), is_complete: true })
     }
 
     fn written(&mut self, provider: ProviderId) -> Vec<Action> {
@@ -188,13 +188,13 @@ fn started() -> FifoRequest {
 }
 
 /// What the shell says of a transfer; different for each provider.
-fn figures(provider: ProviderId) -> ProviderStats {
+fn metrics(provider: ProviderId) -> ProviderStats {
     ProviderStats { events_archived: Some(100 + u64::from(provider.0)), ..ProviderStats::default() }
 }
 
 /// The entry of a transferred provider in the answer to a Stop.
 fn entry(provider: ProviderId, disposition: &str) -> ProviderStats {
-    ProviderStats { events_archived: figures(provider).events_archived, ..bare_entry(provider, disposition) }
+    ProviderStats { events_archived: metrics(provider).events_archived, ..bare_entry(provider, disposition) }
 }
 
 /// The entry of a provider of which nothing was transferred.

@@ -14,7 +14,7 @@ impl Daemon {
                 log(&format!("session refused: {reason}"));
                 drop(self.clients.take_output());
                 if client == task::CLIENT {
-                    self.with_tasks(|tasks, wanted| tasks.refused(reason, wanted));
+                    self.with_tasks(|tasks, effects| tasks.refused(reason, effects));
                     return;
                 }
                 self.clients.reply(client, SessionResponse::Refused { reason });

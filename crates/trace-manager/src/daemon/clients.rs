@@ -5,7 +5,7 @@ mod queries;
 use super::io::Io;
 use super::memory::Dumps;
 use super::providers::Providers;
-use super::task::Asker;
+use super::task::Requester;
 use super::wire::send;
 use super::{ACCEPTED_AT_ONCE, Key, client_id};
 use crate::core::{ClientId, Event, Uid};
@@ -82,7 +82,7 @@ struct WantedSnapshot {
 }
 
 /// A session that somebody asks for.
-struct Wanted {
+struct NewSession {
     session: Handle,
     output: Handle,
     config: TraceConfig,
@@ -93,7 +93,7 @@ struct Wanted {
 }
 
 /// What a provisioner's request may concern.
-pub(super) struct Asked<'a> {
+pub(super) struct QueryContext<'a> {
     /// Who asks.
     pub uid: Uid,
     /// Those that this user may see.
@@ -176,9 +176,9 @@ impl Clients {
     pub fn read_provisioner(
         &mut self,
         number: u32,
-        asked: Asked<'_>,
+        context: QueryContext<'_>,
         io: &mut Io,
-    ) -> Option<(Asker, TaskRequest<Handle>)> {
+    ) -> Option<(Requester, TaskRequest<Handle>)> {
         let (channel, _) = self.provisioners.get(&number)?;
         let request = match channel.read() {
             Err(Error::ShouldWait) => return None,
@@ -198,25 +198,25 @@ impl Clients {
         match request {
             Some((_, ProvisionerRequest::InitializeTracing { session, config, output })) => {
                 let pid = channel.peer().map_or(0, |peer| peer.pid);
-                let wanted = Wanted { session, output, config, pid, uid: asked.uid };
-                self.initialize(wanted, asked.is_ending, io);
+                let new_session = NewSession { session, output, config, pid, uid: context.uid };
+                self.initialize(new_session, context.is_ending, io);
             }
             Some((txid, ProvisionerRequest::GetProviders)) => {
-                let mut listed = asked.providers;
+                let mut listed = context.providers;
                 let left_out = listed.split_off(listed.len().min(MAX_LISTED_PROVIDERS)).len();
                 let left_out = u32::try_from(left_out).unwrap_or(u32::MAX);
                 self.answer(number, txid, ProvisionerResponse::Providers { listed, left_out });
             }
             Some((txid, ProvisionerRequest::DumpMemory(level))) => {
-                let asking = Asking { connection: number, txid, uid: asked.uid };
-                let Asked { registered, recording, dumps, .. } = asked;
+                let asking = Asking { connection: number, txid, uid: context.uid };
+                let QueryContext { registered, recording, dumps, .. } = context;
                 match recording.map(|recording| dumps.take(registered, &recording, level, true)) {
                     Some(taken) => self.await_dump(asking, taken),
                     None => self.answer(number, txid, ProvisionerResponse::DumpMemory(None)),
                 }
             }
             Some((txid, ProvisionerRequest::GetKnownCategories)) => {
-                self.waiting_queries.push_back(Asking { connection: number, txid, uid: asked.uid });
+                self.waiting_queries.push_back(Asking { connection: number, txid, uid: context.uid });
             }
             Some((txid, ProvisionerRequest::TakeSnapshot { output })) => match Socket::from_handle(output) {
                 Ok(output) => {
@@ -224,7 +224,7 @@ impl Clients {
                     let client = client_id(self.number());
                     let output = Some(output);
                     self.snapshots.push(WantedSnapshot { client, connection: number, txid, output });
-                    io.events.push_back(Event::Snapshot { client, uid: asked.uid });
+                    io.events.push_back(Event::Snapshot { client, uid: context.uid });
                 }
                 // As with any other message that does not decode.
                 Err(_) => self.close_provisioner(number, io),
@@ -232,7 +232,7 @@ impl Clients {
             Some((txid, ProvisionerRequest::Task(request))) => {
                 let pid = channel.peer().map_or(0, |peer| peer.pid);
                 self.asking.insert((number, txid.0));
-                return Some((Asker { connection: number, txid, pid, uid: asked.uid }, request));
+                return Some((Requester { connection: number, txid, pid, uid: context.uid }, request));
             }
             None => self.close_provisioner(number, io),
         }
@@ -250,19 +250,19 @@ impl Clients {
 
     /// Where the snapshot goes that a client has asked for.
     pub fn take_snapshot_output(&mut self, client: ClientId) -> Option<Socket> {
-        self.snapshots.iter_mut().find(|wanted| wanted.client == client)?.output.take()
+        self.snapshots.iter_mut().find(|new_session| new_session.client == client)?.output.take()
     }
 
     /// Answers the one who asked for a snapshot.
     pub fn reply_snapshot(&mut self, client: ClientId, result: Result<StopResult, SnapshotError>) {
-        if let Some(place) = self.snapshots.iter().position(|wanted| wanted.client == client) {
+        if let Some(place) = self.snapshots.iter().position(|new_session| new_session.client == client) {
             let WantedSnapshot { connection, txid, .. } = self.snapshots.remove(place);
             self.answer(connection, txid, ProvisionerResponse::TakeSnapshot(result));
         }
     }
 
-    fn initialize(&mut self, wanted: Wanted, is_ending: bool, io: &mut Io) {
-        let Wanted { session, output, config, pid, uid } = wanted;
+    fn initialize(&mut self, new_session: NewSession, is_ending: bool, io: &mut Io) {
+        let NewSession { session, output, config, pid, uid } = new_session;
         // A handle of the wrong kind closes both: the client sees that on its channel.
         let (Ok(channel), Ok(output)) = (Channel::from_handle(session), Socket::from_handle(output)) else {
             return;
@@ -296,9 +296,9 @@ impl Clients {
     }
 
     /// Answers a request about a task.
-    pub fn reply_task(&mut self, asker: Asker, response: TaskResponse) {
-        self.asking.remove(&(asker.connection, asker.txid.0));
-        self.answer(asker.connection, asker.txid, ProvisionerResponse::Task(response));
+    pub fn reply_task(&mut self, requester: Requester, response: TaskResponse) {
+        self.asking.remove(&(requester.connection, requester.txid.0));
+        self.answer(requester.connection, requester.txid, ProvisionerResponse::Task(response));
     }
 
     /// Somebody waits for the answer of another process, or of ours, and is not to be closed.
@@ -310,7 +310,7 @@ impl Clients {
     fn unanswered(&self, number: u32) -> usize {
         self.queries.iter().filter(|query| query.asking.connection == number).count()
             + self.waiting_queries.iter().filter(|asking| asking.connection == number).count()
-            + self.snapshots.iter().filter(|wanted| wanted.connection == number).count()
+            + self.snapshots.iter().filter(|new_session| new_session.connection == number).count()
             + self.asking.range((number, 0)..=(number, u32::MAX)).count()
     }
 

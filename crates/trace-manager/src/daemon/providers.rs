@@ -336,11 +336,14 @@ impl Providers {
         }
         // Before it records anything.
         self.note(&Entry::Started { provider: id.0, retains });
-        self.tell(id, ProviderRequest::Start { buffer_disposition: disposition, additional_categories });
+        self.send_request(
+            id,
+            ProviderRequest::Start { buffer_disposition: disposition, additional_categories },
+        );
     }
 
     pub fn stop(&mut self, id: ProviderId) {
-        self.tell(id, ProviderRequest::Stop);
+        self.send_request(id, ProviderRequest::Stop);
     }
 
     /// Asks a provider for a dump of memory. Whether it can say that it has written it; none if it does not
@@ -354,12 +357,12 @@ impl Providers {
     ) -> Option<bool> {
         let provider = self.providers.get(&id).filter(|provider| provider.dumps_memory)?;
         let can_answer = provider.answers_dumps;
-        self.tell(id, ProviderRequest::DumpMemory { dump, level, answers: answers && can_answer });
+        self.send_request(id, ProviderRequest::DumpMemory { dump, level, answers: answers && can_answer });
         Some(can_answer)
     }
 
     pub fn flush(&mut self, id: ProviderId) {
-        self.tell(id, ProviderRequest::Flush);
+        self.send_request(id, ProviderRequest::Flush);
     }
 
     /// How far the providers of the session are; of one whose buffer cannot be read, that it is there.
@@ -387,7 +390,7 @@ impl Providers {
     }
 
     pub fn terminate(&mut self, id: ProviderId) {
-        self.tell(id, ProviderRequest::Terminate);
+        self.send_request(id, ProviderRequest::Terminate);
     }
 
     /// Asks a provider for its categories; false if it cannot be asked.
@@ -398,12 +401,12 @@ impl Providers {
 
     /// Asks a provider for its categories before it records, for the client of the session.
     pub fn ask_for_session(&mut self, id: ProviderId) {
-        self.tell(id, ProviderRequest::GetKnownCategories);
+        self.send_request(id, ProviderRequest::GetKnownCategories);
     }
 
-    fn tell(&mut self, id: ProviderId, request: ProviderRequest<Handle>) {
+    fn send_request(&mut self, id: ProviderId, request: ProviderRequest<Handle>) {
         if let Some(unready) = self.unready.iter_mut().find(|unready| unready.id == id) {
-            unready.next.push(Next::Tell(request));
+            unready.next.push(Next::Send(request));
             return;
         }
         if let Some(channel) = self.providers.get(&id).and_then(|provider| provider.channel.as_ref()) {

@@ -16,18 +16,18 @@ use trace_protocol::controller::{
 use zx_sim::{Handle, Socket};
 
 /// How long the end of a task that an alert has ended is kept for the one who asks.
-const UNTOLD_WAIT: Duration = Duration::from_hours(24);
+const UNREPORTED_WAIT: Duration = Duration::from_hours(24);
 /// How the core knows the task.
 pub(super) const CLIENT: ClientId = ClientId(u64::MAX);
 /// Number of a manager's first task.
 const FIRST_TASK: u64 = 100;
 
 /// An answer, and who waits for it.
-pub(super) type Answer = (Asker, TaskResponse);
+pub(super) type Answer = (Requester, TaskResponse);
 
 /// A request on a provisioner connection.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asker {
+pub(super) struct Requester {
     /// The connection.
     pub connection: u32,
     pub txid: Txid,
@@ -41,12 +41,12 @@ pub(super) struct Tasks {
     next: u64,
     current: Option<Task>,
     /// How the last one ended, if an alert has ended it while nobody waited for that.
-    untold: Option<Untold>,
+    unreported: Option<UnreportedEnd>,
 }
 
 /// The end of a task that nobody was told of.
 #[derive(Debug)]
-struct Untold {
+struct UnreportedEnd {
     id: u64,
     uid: Uid,
     end: Result<TaskEnd, TaskFailure>,
@@ -68,8 +68,8 @@ struct Task {
     /// What a Stop was answered.
     result: StopResult,
     /// Who waits for its end.
-    ending: Vec<Asker>,
-    aborting: Vec<Asker>,
+    ending: Vec<Requester>,
+    aborting: Vec<Requester>,
     /// The alert that has ended it.
     triggered: Option<Triggered>,
     /// Why it failed, if it did.
@@ -79,14 +79,14 @@ struct Task {
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     /// Who asked for it is answered when all providers record.
-    Starting(Asker),
+    Starting(Requester),
     Recording,
     Ending,
 }
 
 /// What is wanted of the rest of the manager.
 #[derive(Debug, Default)]
-pub(super) struct Wanted {
+pub(super) struct Effects {
     pub answers: Vec<Answer>,
     pub events: Vec<Event>,
 }
@@ -101,7 +101,7 @@ fn no_such_task() -> TaskFailure {
 
 impl Tasks {
     pub fn new() -> Self {
-        Self { next: FIRST_TASK, current: None, untold: None }
+        Self { next: FIRST_TASK, current: None, unreported: None }
     }
 
     /// There is one, or its file is still being written.
@@ -111,8 +111,8 @@ impl Tasks {
 
     /// An alert or an error has ended a task within the last day, and nobody was told of that.
     //= docs/protocol.md#tasks
-    pub fn has_untold_end(&self, now: Instant) -> bool {
-        self.untold.as_ref().is_some_and(|untold| now < untold.since + UNTOLD_WAIT)
+    pub fn has_unreported_end(&self, now: Instant) -> bool {
+        self.unreported.as_ref().is_some_and(|unreported| now < unreported.since + UNREPORTED_WAIT)
     }
 
     /// What becomes readable when the file is complete.
@@ -128,14 +128,14 @@ impl Tasks {
     /// Begins a task; the archive is to be written into the socket.
     pub fn start(
         &mut self,
-        asker: Asker,
+        requester: Requester,
         mut config: TraceConfig,
         options: TaskOptions,
         file: Handle,
-        wanted: &mut Wanted,
+        effects: &mut Effects,
     ) -> Option<Socket> {
         let mut refuse = |error, reason: String| {
-            wanted.answers.push((asker, TaskResponse::Start(Err(failure(error, reason)))));
+            effects.answers.push((requester, TaskResponse::Start(Err(failure(error, reason)))));
             None
         };
         if let Some(current) = &self.current {
@@ -153,21 +153,21 @@ impl Tasks {
         };
         // Whatever the client says of that: the file is written here.
         (config.confirms, config.file) = (true, Some(written));
-        wanted.events.push(Event::Initialize {
+        effects.events.push(Event::Initialize {
             client: CLIENT,
-            pid: asker.pid,
-            uid: asker.uid,
+            pid: requester.pid,
+            uid: requester.uid,
             config: config.clone(),
         });
-        wanted.events.push(Event::Start { client: CLIENT, options: StartOptions::default() });
+        effects.events.push(Event::Start { client: CLIENT, options: StartOptions::default() });
         self.current = Some(Task {
             id: self.next,
             options,
             config,
-            pid: asker.pid,
-            uid: asker.uid,
+            pid: requester.pid,
+            uid: requester.uid,
             spool,
-            phase: Phase::Starting(asker),
+            phase: Phase::Starting(requester),
             started: Instant::now(),
             deadline: None,
             result: StopResult { provider_stats: Vec::new() },
@@ -176,88 +176,89 @@ impl Tasks {
             triggered: None,
             failure: None,
         });
-        self.untold = None;
+        self.unreported = None;
         self.next += 1;
         Some(output)
     }
 
     /// A task that cannot be begun now.
-    pub fn refuse(&mut self, asker: Asker, reason: &str, wanted: &mut Wanted) {
+    pub fn refuse(&mut self, requester: Requester, reason: &str, effects: &mut Effects) {
         let failure = failure(TaskError::AlreadyStarted, reason);
-        wanted.answers.push((asker, TaskResponse::Start(Err(failure))));
+        effects.answers.push((requester, TaskResponse::Start(Err(failure))));
     }
 
     /// The core does not take it: somebody else records.
-    pub fn refused(&mut self, reason: String, wanted: &mut Wanted) {
-        if let Some(Task { phase: Phase::Starting(asker), .. }) = self.current.take() {
+    pub fn refused(&mut self, reason: String, effects: &mut Effects) {
+        if let Some(Task { phase: Phase::Starting(requester), .. }) = self.current.take() {
             let failure = failure(TaskError::AlreadyStarted, reason);
-            wanted.answers.push((asker, TaskResponse::Start(Err(failure))));
+            effects.answers.push((requester, TaskResponse::Start(Err(failure))));
         }
     }
 
-    fn find(&mut self, id: u64, asker: Asker, owner: Uid) -> Result<&mut Task, TaskFailure> {
+    fn find(&mut self, id: u64, requester: Requester, owner: Uid) -> Result<&mut Task, TaskFailure> {
         let is_meant = |task: &&mut Task| {
             (id == 0 || id == task.id)
-                && asker.uid.may_see(task.uid, owner)
+                && requester.uid.may_see(task.uid, owner)
                 && !matches!(task.phase, Phase::Starting(_))
         };
         self.current.as_mut().filter(is_meant).ok_or_else(no_such_task)
     }
 
     /// Ends a task, or waits for its end.
-    pub fn end(&mut self, id: u64, asker: Asker, owner: Uid, wanted: &mut Wanted) {
-        let is_meant =
-            |untold: &mut Untold| (id == 0 || id == untold.id) && asker.uid.may_see(untold.uid, owner);
+    pub fn end(&mut self, id: u64, requester: Requester, owner: Uid, effects: &mut Effects) {
+        let is_meant = |unreported: &mut UnreportedEnd| {
+            (id == 0 || id == unreported.id) && requester.uid.may_see(unreported.uid, owner)
+        };
         // While another is being started it has no end yet.
         if self.current.is_none()
-            && let Some(untold) = self.untold.take_if(is_meant)
+            && let Some(unreported) = self.unreported.take_if(is_meant)
         {
-            wanted.answers.push((asker, TaskResponse::End(untold.end)));
+            effects.answers.push((requester, TaskResponse::End(unreported.end)));
             return;
         }
-        match self.find(id, asker, owner) {
+        match self.find(id, requester, owner) {
             Ok(task) => {
-                task.ending.push(asker);
+                task.ending.push(requester);
                 // One that ends by itself is not cut short.
                 if task.deadline.is_none() {
-                    task.stop(wanted);
+                    task.stop(effects);
                 }
             }
-            Err(failure) => wanted.answers.push((asker, TaskResponse::End(Err(failure)))),
+            Err(failure) => effects.answers.push((requester, TaskResponse::End(Err(failure)))),
         }
     }
 
     /// Ends a task, whose file nobody wants.
-    pub fn abort(&mut self, id: u64, asker: Asker, owner: Uid, wanted: &mut Wanted) {
-        match self.find(id, asker, owner) {
+    pub fn abort(&mut self, id: u64, requester: Requester, owner: Uid, effects: &mut Effects) {
+        match self.find(id, requester, owner) {
             Ok(task) => {
-                task.aborting.push(asker);
+                task.aborting.push(requester);
                 task.spool.discard();
-                task.stop(wanted);
+                task.stop(effects);
             }
-            Err(failure) => wanted.answers.push((asker, TaskResponse::Abort(Err(failure)))),
+            Err(failure) => effects.answers.push((requester, TaskResponse::Abort(Err(failure)))),
         }
     }
 
     /// Has everybody hand over what there is.
-    pub fn flush(&mut self, id: u64, asker: Asker, owner: Uid, wanted: &mut Wanted) {
-        let result = self.find(id, asker, owner).map(|_| ());
+    pub fn flush(&mut self, id: u64, requester: Requester, owner: Uid, effects: &mut Effects) {
+        let result = self.find(id, requester, owner).map(|_| ());
         if result.is_ok() {
-            wanted.events.push(Event::Flush { client: CLIENT });
+            effects.events.push(Event::Flush { client: CLIENT });
         }
-        wanted.answers.push((asker, TaskResponse::Flush(result)));
+        effects.answers.push((requester, TaskResponse::Flush(result)));
     }
 
     /// Says what is being recorded.
     pub fn status(
         &mut self,
-        asker: Asker,
+        requester: Requester,
         owner: Uid,
         progress: Vec<ProviderProgress>,
         ended: Vec<ProviderStats>,
-        wanted: &mut Wanted,
+        effects: &mut Effects,
     ) {
-        let status = self.find(0, asker, owner).ok().map(|task| {
+        let status = self.find(0, requester, owner).ok().map(|task| {
             let now = Instant::now();
             let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
             Box::new(TaskStatus {
@@ -273,37 +274,37 @@ impl Tasks {
                 ended_left_out: 0,
             })
         });
-        wanted.answers.push((asker, TaskResponse::Status(status)));
+        effects.answers.push((requester, TaskResponse::Status(status)));
     }
 
     /// What the core says to the task.
-    pub fn hear(&mut self, response: SessionResponse, wanted: &mut Wanted) {
+    pub fn handle_response(&mut self, response: SessionResponse, effects: &mut Effects) {
         let Some(task) = &mut self.current else {
             return;
         };
         match (response, task.phase) {
-            (SessionResponse::StartTracing(Ok(())), Phase::Starting(asker)) => {
+            (SessionResponse::StartTracing(Ok(())), Phase::Starting(requester)) => {
                 task.phase = Phase::Recording;
                 task.started = Instant::now();
                 task.deadline =
                     task.options.duration_ns.map(|nanos| task.started + Duration::from_nanos(nanos));
                 if !task.options.triggers.is_empty() {
-                    wanted.events.push(Event::WatchAlert { client: CLIENT });
+                    effects.events.push(Event::WatchAlert { client: CLIENT });
                 }
-                wanted.answers.push((asker, TaskResponse::Start(Ok(task.id))));
+                effects.answers.push((requester, TaskResponse::Start(Ok(task.id))));
             }
-            (SessionResponse::StartTracing(Err(error)), Phase::Starting(asker)) => {
+            (SessionResponse::StartTracing(Err(error)), Phase::Starting(requester)) => {
                 let failure = failure(TaskError::Start, format!("{error:?}"));
-                wanted.answers.push((asker, TaskResponse::Start(Err(failure))));
+                effects.answers.push((requester, TaskResponse::Start(Err(failure))));
                 task.phase = Phase::Ending;
-                wanted.events.push(Event::ClientClosed { client: CLIENT });
+                effects.events.push(Event::ClientClosed { client: CLIENT });
             }
             (SessionResponse::StopTracing(result), _) => {
                 match result {
                     Ok(result) => task.result = result,
                     Err(error) => task.failure = Some(format!("it could not be stopped: {error:?}")),
                 }
-                wanted.events.push(Event::ClientClosed { client: CLIENT });
+                effects.events.push(Event::ClientClosed { client: CLIENT });
             }
             (SessionResponse::WatchAlert(alert), _) => {
                 if alert.dropped > 0 {
@@ -311,9 +312,9 @@ impl Tasks {
                     log(&format!("task {id}: {dropped} alerts came too fast, and were not looked at"));
                 }
                 if task.options.triggers.iter().any(|trigger| trigger.alert == alert.name) {
-                    task.end_by(alert, wanted);
+                    task.end_by(alert, effects);
                 } else {
-                    wanted.events.push(Event::WatchAlert { client: CLIENT });
+                    effects.events.push(Event::WatchAlert { client: CLIENT });
                 }
             }
             _ => {}
@@ -321,14 +322,14 @@ impl Tasks {
     }
 
     /// Ends a task whose time is over.
-    pub fn handle_time(&mut self, now: Instant, wanted: &mut Wanted) {
+    pub fn handle_time(&mut self, now: Instant, effects: &mut Effects) {
         if let Some(task) = self.current.as_mut().filter(|task| task.deadline.is_some_and(|at| at <= now)) {
-            task.stop(wanted);
+            task.stop(effects);
         }
     }
 
     /// The file is complete, or cannot be.
-    pub fn finish(&mut self, wanted: &mut Wanted) {
+    pub fn finish(&mut self, effects: &mut Effects) {
         let Some(mut task) = self.current.take() else {
             return;
         };
@@ -356,22 +357,24 @@ impl Tasks {
         let is_unexpected = task.triggered.is_some() || result.is_err();
         if is_unexpected && task.ending.is_empty() && !has_discarded {
             let (id, uid, end) = (task.id, task.uid, result.clone());
-            self.untold = Some(Untold { id, uid, end, since: Instant::now() });
+            self.unreported = Some(UnreportedEnd { id, uid, end, since: Instant::now() });
         }
-        for asker in task.ending {
+        for requester in task.ending {
             let result = match has_discarded {
                 true => Err(failure(TaskError::NoSuchTask, "the recording was thrown away")),
                 false => result.clone(),
             };
-            wanted.answers.push((asker, TaskResponse::End(result)));
+            effects.answers.push((requester, TaskResponse::End(result)));
         }
-        wanted.answers.extend(task.aborting.into_iter().map(|asker| (asker, TaskResponse::Abort(Ok(())))));
+        effects
+            .answers
+            .extend(task.aborting.into_iter().map(|requester| (requester, TaskResponse::Abort(Ok(())))));
     }
 }
 
 impl Task {
     /// An alert of its triggers was raised.
-    fn end_by(&mut self, alert: Alert, wanted: &mut Wanted) {
+    fn end_by(&mut self, alert: Alert, effects: &mut Effects) {
         // Only what comes first ends it.
         if matches!(self.phase, Phase::Ending) {
             return;
@@ -380,15 +383,15 @@ impl Task {
         let wall_clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let (elapsed_ns, wall_clock_ns) = (nanos(self.started.elapsed()), nanos(wall_clock));
         self.triggered = Some(Triggered { alert, elapsed_ns, wall_clock_ns });
-        self.stop(wanted);
+        self.stop(effects);
     }
 
     /// Once.
-    fn stop(&mut self, wanted: &mut Wanted) {
+    fn stop(&mut self, effects: &mut Effects) {
         if !matches!(self.phase, Phase::Ending) {
             self.phase = Phase::Ending;
             self.deadline = None;
-            wanted.events.push(Event::Stop { client: CLIENT, options: StopOptions { write_results: true } });
+            effects.events.push(Event::Stop { client: CLIENT, options: StopOptions { write_results: true } });
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Checks the records of one provider before they are handed on.
 
-use super::common::{self, Defined};
+use super::fast_path::{self, Defined};
 use trace_format::argument::{ArgumentValue, Arguments};
 use trace_format::error::DecodeError;
 use trace_format::event::EventKind;
@@ -104,7 +104,7 @@ impl Validator {
     #[inline]
     pub fn check_rolling(&self, record: &[u8]) -> Result<Option<u64>, Fault> {
         let defined = Defined { strings: &self.strings, threads: &self.threads };
-        match common::emitted_at(record, defined) {
+        match fast_path::emitted_at(record, defined) {
             Some(emitted_at) if self.is_initialized => Ok(Some(emitted_at)),
             _ => self.check_closely(record),
         }
@@ -289,7 +289,7 @@ mod tests {
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
             let validator = validator();
             let defined = Defined { strings: &validator.strings, threads: &validator.threads };
-            if let Some(emitted_at) = common::emitted_at(&bytes, defined) {
+            if let Some(emitted_at) = fast_path::emitted_at(&bytes, defined) {
                 prop_assert_eq!(validator.check_closely(&bytes), Ok(Some(emitted_at)));
             }
             prop_assert_eq!(validator.check_rolling(&bytes), validator.check_closely(&bytes));
@@ -302,7 +302,7 @@ mod tests {
         let defined = Defined { strings: &validator.strings, threads: &validator.threads };
         let emitted_at = |words: &[u64]| {
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-            common::emitted_at(&bytes, defined)
+            fast_path::emitted_at(&bytes, defined)
         };
         let header = |kind: u64, size: u64, arguments: u64| {
             4 | size << 4 | kind << 16 | arguments << 20 | 1 << 24 | 2 << 32 | 3 << 48

@@ -1,6 +1,6 @@
 //! Begins and ends of durations that wait until they can be sorted.
 
-use super::spans::Place;
+use super::spans::EventPosition;
 use crate::item::{Text, Thread};
 use crate::sorter::Sorter;
 use std::io;
@@ -13,7 +13,7 @@ const WORD_BYTES: usize = 8;
 pub(super) struct Late<'a> {
     pub is_end: bool,
     pub thread: Thread,
-    pub place: Place,
+    pub place: EventPosition,
     pub name: Text<'a>,
 }
 
@@ -35,7 +35,10 @@ impl<'a> Late<'a> {
         Some(Self {
             is_end: is_end != 0,
             thread: Thread { process: Koid(process), thread: Koid(thread) },
-            place: Place { offset: Offset(offset), provider: ProviderId(u32::try_from(provider).ok()?) },
+            place: EventPosition {
+                offset: Offset(offset),
+                provider: ProviderId(u32::try_from(provider).ok()?),
+            },
             name: Text(&bytes[5 * WORD_BYTES..]),
         })
     }

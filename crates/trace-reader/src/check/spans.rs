@@ -16,7 +16,7 @@ use trace_format::units::{Koid, Offset, ProviderId};
 
 /// Where something was begun, ended or passed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct EventPosition {
     pub offset: Offset,
     pub provider: ProviderId,
 }
@@ -38,9 +38,9 @@ struct Open {
     /// Begins or ends that have theirs elsewhere.
     joined: u32,
     steps: u32,
-    first_begin: Option<Place>,
-    first_end: Option<Place>,
-    first_step: Option<Place>,
+    first_begin: Option<EventPosition>,
+    first_end: Option<EventPosition>,
+    first_step: Option<EventPosition>,
 }
 
 /// Which parts belong together.
@@ -88,7 +88,7 @@ pub(super) struct Unmatched {
     /// How many share what tells them apart.
     pub count: u64,
     /// The first of them.
-    pub place: Place,
+    pub place: EventPosition,
     pub what: What,
 }
 
@@ -132,7 +132,7 @@ enum Part {
 pub(super) struct Spans<'a> {
     disorder: &'a Disorder,
     late: LateDurations,
-    durations: HashMap<Thread, Vec<Place>>,
+    durations: HashMap<Thread, Vec<EventPosition>>,
     asyncs: Operations,
     flows: Operations,
     /// Spans that are open.
@@ -162,7 +162,7 @@ impl<'a> Spans<'a> {
         if self.is_full {
             return None;
         }
-        let place = Place { offset, provider };
+        let place = EventPosition { offset, provider };
         let (operations, part, id) = match event.kind {
             EventKind::DurationBegin | EventKind::DurationEnd => {
                 let is_end = event.kind == EventKind::DurationEnd;
@@ -221,7 +221,7 @@ impl<'a> Spans<'a> {
     }
 
     /// What has no begin or no end, and remarks, in the order of the file.
-    pub fn finish(&mut self, mut found: impl FnMut(Place, Found)) -> io::Result<Vec<Unmatched>> {
+    pub fn finish(&mut self, mut found: impl FnMut(EventPosition, Found)) -> io::Result<Vec<Unmatched>> {
         let mut late = std::mem::take(&mut self.late);
         late.finish(|late| {
             let problem = if self.is_full { None } else { self.duration(&late) };
@@ -259,7 +259,7 @@ impl Operations {
         Self { scope, open: HashMap::new(), over: HashSet::new(), is_over_full: false }
     }
 
-    fn part(&mut self, event: &Event<'_>, id: u64, part: Part, place: Place) {
+    fn part(&mut self, event: &Event<'_>, id: u64, part: Part, place: EventPosition) {
         let process = event.thread.process;
         let (key, crossing) = match self.scope {
             Scope::Process => {
@@ -331,7 +331,7 @@ fn join_across_processes(open: &mut HashMap<Key, Open>, all: &mut Vec<Unmatched>
             .into_iter()
             .filter(|open| open.begins != open.ends)
             .partition(|open| open.begins > open.ends);
-        let place = |place: Option<Place>| place.map(|place| place.offset);
+        let place = |place: Option<EventPosition>| place.map(|place| place.offset);
         begun.sort_by_key(|open| place(open.first_begin));
         ended.sort_by_key(|open| place(open.first_end));
         for ended in &mut ended {

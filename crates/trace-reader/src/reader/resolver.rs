@@ -1,6 +1,6 @@
 //! What records mean: definitions are remembered, references are looked up.
 
-use super::{Odd, Unknown};
+use super::{Anomaly, Unknown};
 use crate::item::{self, Arguments, Event, Item, Resolved, Text, Thread, Time};
 use crate::names::Names;
 use crate::records::{Gap, RawRecord};
@@ -283,20 +283,20 @@ impl Resolver {
 
     /// As [`Resolver::apply`], for what is not simply a known record.
     #[cold]
-    pub fn apply_odd(&mut self, odd: &Odd<'_>, raw: RawRecord<'_>) {
-        match odd {
-            Odd::Longer(record) => self.apply(record),
-            Odd::Start(start) => {
+    pub fn apply_anomaly(&mut self, anomaly: &Anomaly<'_>, raw: RawRecord<'_>) {
+        match anomaly {
+            Anomaly::Longer(record) => self.apply(record),
+            Anomaly::Start(start) => {
                 self.payload_left = start.payload_bytes - start.blob.payload.len() as u64;
                 self.apply(&Record::Large(start.blob));
             }
-            Odd::Part(payload) => self.payload_left -= payload.len() as u64,
-            Odd::Unknown if raw.earlier > 0 => {}
-            Odd::Unknown => match raw.header().record_type_bits() {
+            Anomaly::Part(payload) => self.payload_left -= payload.len() as u64,
+            Anomaly::Unknown if raw.earlier > 0 => {}
+            Anomaly::Unknown => match raw.header().record_type_bits() {
                 0 => self.unknown.metadata.add(raw.header().0 >> 16),
                 number => self.unknown.records.add(number.into()),
             },
-            Odd::Malformed(error) => self.warn(WarningKind::Malformed(*error)),
+            Anomaly::Malformed(error) => self.warn(WarningKind::Malformed(*error)),
         }
     }
 
@@ -509,13 +509,13 @@ impl Resolver {
     }
 
     #[cold]
-    pub fn odd<'a>(&'a self, odd: Odd<'a>, raw: RawRecord<'a>) -> Resolved<'a> {
-        let item = match odd {
-            Odd::Longer(record) => return self.known(record, raw),
-            Odd::Start(start) => self.item(Record::Large(start.blob), raw),
-            Odd::Part(payload) => Item::LargeBlobPart { payload },
-            Odd::Unknown => Item::Unknown { header: raw.header(), size: raw.size },
-            Odd::Malformed(error) => Item::Malformed { header: raw.header(), error },
+    pub fn anomaly<'a>(&'a self, anomaly: Anomaly<'a>, raw: RawRecord<'a>) -> Resolved<'a> {
+        let item = match anomaly {
+            Anomaly::Longer(record) => return self.known(record, raw),
+            Anomaly::Start(start) => self.item(Record::Large(start.blob), raw),
+            Anomaly::Part(payload) => Item::LargeBlobPart { payload },
+            Anomaly::Unknown => Item::Unknown { header: raw.header(), size: raw.size },
+            Anomaly::Malformed(error) => Item::Malformed { header: raw.header(), error },
         };
         self.resolved(Offset(raw.offset.0 + raw.earlier), raw.bytes, item)
     }

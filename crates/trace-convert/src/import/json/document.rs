@@ -6,7 +6,7 @@ use super::entry::Importer;
 use super::mended::{MAX_MENDED_BYTES, mended};
 use super::other_files::ObjectMembers;
 use crate::import::ImportError;
-use crate::import::scanner::{Place, Scanner};
+use crate::import::scanner::{Scanner, SourcePosition};
 use serde_json::Value;
 use std::io::{Read, Write};
 
@@ -197,7 +197,7 @@ impl<'a, R: Read, W: Write> Document<'a, R, W> {
 }
 
 /// An error inside a value, at its place in the file.
-fn syntax_error(value: Place, text: &[u8], error: &serde_json::Error) -> ImportError {
+fn syntax_error(value: SourcePosition, text: &[u8], error: &serde_json::Error) -> ImportError {
     // Line and column within the value count from 1 and 0.
     let line = error.line().max(1) as u64;
     let column = error.column().max(1) as u64;

@@ -4,7 +4,7 @@
 use super::Importer;
 use super::koid;
 use super::sequence::{Names, Sequence, sequence};
-use super::tracks::{INSTRUCTIONS_NAME, Place, THREAD_TIME_NAME};
+use super::tracks::{INSTRUCTIONS_NAME, THREAD_TIME_NAME, TrackScope};
 use crate::import::writer::{FLOW, Writer};
 use crate::perfetto::messages::{
     DebugAnnotation, LegacyEvent, TYPE_COUNTER, TYPE_INSTANT, TYPE_SLICE_BEGIN, TYPE_SLICE_END, TrackEvent,
@@ -181,7 +181,7 @@ impl<W: Write> Importer<W> {
         // Track 0 is nobody's if an event asks for it, but older events belong to their sequence's thread.
         let is_older = event.track_uuid.is_none() || event.kind.is_none();
         let place = match sequence.thread.filter(|_| uuid == 0 && is_older) {
-            Some(thread) => Place::Thread(thread),
+            Some(thread) => TrackScope::Thread(thread),
             None => self.tracks.place(uuid),
         };
         let place = event.legacy_event.as_ref().map_or(place, |legacy| overridden(place, legacy));
@@ -217,11 +217,11 @@ impl<W: Write> Importer<W> {
             writer.event(at, place, category, name, kind, arguments);
         };
         let thread = place.thread();
-        let lane = matches!(place, Place::Lane(_) | Place::Process(_) | Place::Global);
+        let lane = matches!(place, TrackScope::Lane(_) | TrackScope::Process(_) | TrackScope::Global);
         let mut lost_flows = false;
         let begins_slice = match event.kind.unwrap_or(0) {
             TYPE_SLICE_BEGIN => !lane,
-            0 => matches!(phase, Some(b'B' | b'X')) && !matches!(place, Place::Lane(_)),
+            0 => matches!(phase, Some(b'B' | b'X')) && !matches!(place, TrackScope::Lane(_)),
             _ => false,
         };
         match event.kind.unwrap_or(0) {
@@ -280,7 +280,7 @@ impl<W: Write> Importer<W> {
     }
 
     /// What an event counts, on its own track or besides.
-    fn counters(&mut self, id: u32, at: u64, (uuid, place): (u64, Place), event: &TrackEvent) {
+    fn counters(&mut self, id: u32, at: u64, (uuid, place): (u64, TrackScope), event: &TrackEvent) {
         let Some(sequence) = sequence(&mut self.sequences, &mut self.room, id) else { return };
         let own = (event.kind == Some(TYPE_COUNTER)).then_some(uuid);
         let tracks = [&event.extra_counter_track_uuids, &sequence.counters];
@@ -364,7 +364,7 @@ fn metadata(
 fn legacy_event(
     write: &mut impl FnMut(Thread, u64, EventKind, &[Argument<'_>]),
     at: u64,
-    (uuid, place): (u64, Place),
+    (uuid, place): (u64, TrackScope),
     (event, legacy): (&TrackEvent, &LegacyEvent),
     arguments: &[Argument<'_>],
 ) -> Result<bool, char> {
@@ -385,11 +385,11 @@ fn legacy_event(
         b'X' => {
             let length = u64::try_from(legacy.duration_us.unwrap_or(0)).unwrap_or(0).saturating_mul(1000);
             let end = at.saturating_add(length);
-            if flows(event).next().is_none() && !matches!(place, Place::Lane(_)) {
+            if flows(event).next().is_none() && !matches!(place, TrackScope::Lane(_)) {
                 write(thread, at, EventKind::DurationComplete { end: Ticks(end) }, arguments);
                 return Ok(false);
             }
-            if matches!(place, Place::Lane(_)) {
+            if matches!(place, TrackScope::Lane(_)) {
                 write(thread, at, EventKind::AsyncBegin { id: uuid }, arguments);
                 write(thread, end, EventKind::AsyncEnd { id: uuid }, &[]);
                 return Ok(flows(event).next().is_some());
@@ -401,9 +401,9 @@ fn legacy_event(
         }
         b'I' | b'i' | b'R' => {
             let place = match legacy.instant_event_scope {
-                Some(SCOPE_GLOBAL) => Place::Global,
-                Some(SCOPE_PROCESS) => Place::Process(thread),
-                Some(SCOPE_THREAD) => Place::Thread(thread),
+                Some(SCOPE_GLOBAL) => TrackScope::Global,
+                Some(SCOPE_PROCESS) => TrackScope::Process(thread),
+                Some(SCOPE_THREAD) => TrackScope::Thread(thread),
                 _ => place,
             };
             return Ok(instant(write, at, (uuid, place), event, arguments));
@@ -425,19 +425,19 @@ fn legacy_event(
 fn instant(
     write: &mut impl FnMut(Thread, u64, EventKind, &[Argument<'_>]),
     at: u64,
-    (uuid, place): (u64, Place),
+    (uuid, place): (u64, TrackScope),
     event: &TrackEvent,
     arguments: &[Argument<'_>],
 ) -> bool {
     let thread = place.thread();
     let scope = match place {
-        Place::Lane(_) => {
+        TrackScope::Lane(_) => {
             write(thread, at, EventKind::AsyncInstant { id: uuid }, arguments);
             return flows(event).next().is_some();
         }
-        Place::Thread(_) => Scope::Thread,
-        Place::Process(_) => Scope::Process,
-        Place::Global => Scope::Global,
+        TrackScope::Thread(_) => Scope::Thread,
+        TrackScope::Process(_) => Scope::Process,
+        TrackScope::Global => Scope::Global,
     };
     if flows(event).next().is_none() {
         write(thread, at, EventKind::Instant { scope }, arguments);
@@ -450,12 +450,12 @@ fn instant(
 }
 
 /// Older events may say themselves whose they are.
-fn overridden(place: Place, legacy: &LegacyEvent) -> Place {
+fn overridden(place: TrackScope, legacy: &LegacyEvent) -> TrackScope {
     if legacy.pid_override.is_none() && legacy.tid_override.is_none() {
         return place;
     }
     let own = place.thread();
-    Place::Thread(Thread {
+    TrackScope::Thread(Thread {
         process: legacy.pid_override.map_or(own.process, koid),
         thread: legacy.tid_override.map_or(own.thread, koid),
     })

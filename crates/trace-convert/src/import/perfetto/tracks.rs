@@ -35,7 +35,7 @@ struct Track {
 
 /// Where events of a track are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum TrackScope {
     Thread(Thread),
     /// Its main thread.
     Process(Thread),
@@ -44,7 +44,7 @@ pub(super) enum Place {
     Lane(Thread),
 }
 
-impl Place {
+impl TrackScope {
     pub fn thread(self) -> Thread {
         match self {
             Self::Thread(thread) | Self::Process(thread) | Self::Lane(thread) => thread,
@@ -101,25 +101,25 @@ impl Tracks {
         }
     }
 
-    pub fn place(&self, uuid: u64) -> Place {
+    pub fn place(&self, uuid: u64) -> TrackScope {
         let Some(track) = self.tracks.get(&uuid) else {
-            return if uuid == 0 { Place::Global } else { Place::Lane(Thread::default()) };
+            return if uuid == 0 { TrackScope::Global } else { TrackScope::Lane(Thread::default()) };
         };
         if let Some(thread) = track.thread {
-            return Place::Thread(thread);
+            return TrackScope::Thread(thread);
         }
         if let Some(pid) = track.process {
-            return Place::Process(main_thread(pid));
+            return TrackScope::Process(main_thread(pid));
         }
         let mut parent = track.parent;
         for _ in 0..MAX_PARENTS {
             let Some(found) = parent.and_then(|parent| self.tracks.get(&parent)) else { break };
             if let Some(thread) = found.thread.or(found.process.map(main_thread)) {
-                return Place::Lane(thread);
+                return TrackScope::Lane(thread);
             }
             parent = found.parent;
         }
-        Place::Lane(Thread::default())
+        TrackScope::Lane(Thread::default())
     }
 
     pub fn name(&self, uuid: u64) -> Option<&str> {

@@ -174,12 +174,12 @@ fn who_ends_before_its_start_is_called_that() {
             bench.send(B, started());
         }
         bench.dies(B);
-        let figures = |events| ProviderStats {
+        let metrics = |events| ProviderStats {
             events_archived: Some(events),
             records_dropped: Some(0),
             ..ProviderStats::default()
         };
-        bench.event(Event::TransferFinished { provider: B, stats: figures(events), is_complete: true });
+        bench.event(Event::TransferFinished { provider: B, stats: metrics(events), is_complete: true });
         bench.written(B);
         bench.stop(true);
         bench.send(A, FifoRequest::Stopped);

@@ -296,7 +296,7 @@ fn thousands_of_providers_are_answered_for_in_one_message() {
     let last = result.provider_stats.last().unwrap();
     assert_eq!((last.name.as_str(), last.disposition.as_str()), ("further providers", "summed up"));
     let events: u64 = result.provider_stats.iter().filter_map(|stats| stats.events_archived).sum();
-    assert_eq!(events, 4000 + figures(A).events_archived.unwrap());
+    assert_eq!(events, 4000 + metrics(A).events_archived.unwrap());
     let response = SessionResponse::StopTracing(Ok(result.clone()));
     let encoded = Message::<u32>::encode(response, Txid(1)).unwrap();
     assert!(encoded.bytes.len() < trace_protocol::limits::MAX_SPILLED_BYTES);

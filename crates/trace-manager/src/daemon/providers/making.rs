@@ -34,7 +34,7 @@ pub(super) struct Unready {
 /// What a provider is told behind Initialize.
 pub(super) enum Next {
     Start(BufferDisposition, Vec<String>),
-    Tell(ProviderRequest<Handle>),
+    Send(ProviderRequest<Handle>),
 }
 
 impl Providers {
@@ -133,7 +133,7 @@ impl Providers {
         for next in next {
             match next {
                 Next::Start(disposition, categories) => self.start(id, disposition, categories),
-                Next::Tell(request) => self.tell(id, request),
+                Next::Send(request) => self.send_request(id, request),
             }
         }
         Ok(())

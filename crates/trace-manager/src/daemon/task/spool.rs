@@ -80,7 +80,7 @@ fn copy(
                     let written = check_file(&file, taken).and_then(|()| file.write_all(&chunk[..length]));
                     if written.is_err() {
                         // It ends with a whole record, as far as that can be made so.
-                        let whole = trace_reader::whole_records(&mut file);
+                        let whole = trace_reader::complete_records_end(&mut file);
                         let _ = whole.and_then(|bytes| file.set_len(bytes));
                     }
                     written?;

@@ -24,7 +24,7 @@ struct Share {
     /// What is being transferred: number and durable bytes.
     half: Option<(u32, u64)>,
     /// Transferred in full, and the provider was not told.
-    untold: Option<(u32, u64)>,
+    unconfirmed: Option<(u32, u64)>,
 }
 
 /// How often the schedules came by.
@@ -150,7 +150,7 @@ impl Ledger {
                     let part = self.part(*provider);
                     part.half = None;
                     part.next_half += 1;
-                    part.untold = Some(half);
+                    part.unconfirmed = Some(half);
                 }
             }
             Event::SnapshotFinished { .. } => assert!(self.is_copying, "nobody asked"),
@@ -210,15 +210,19 @@ impl Ledger {
                 let part = self.part(*provider);
                 assert!(part.is_unsaved, "{provider:?}: a half after the rest, or of nobody who records");
                 assert_eq!(*wrapped_count, part.next_half, "{provider:?}: twice, or one is missing");
-                assert_eq!(part.untold, None, "{provider:?}: it was not told of the one before");
+                assert_eq!(part.unconfirmed, None, "{provider:?}: it was not reported of the one before");
                 part.half = Some((*wrapped_count, *durable_data_end));
                 self.transferring = Some(*provider);
                 self.transferring_half = Some((*wrapped_count, *durable_data_end));
                 self.reached.count("half", 1);
             }
             Action::SendSaved { provider, wrapped_count, durable_data_end } => {
-                let told = self.part(*provider).untold.take();
-                assert_eq!(told, Some((*wrapped_count, *durable_data_end)), "{provider:?}: it is not saved");
+                let reported = self.part(*provider).unconfirmed.take();
+                assert_eq!(
+                    reported,
+                    Some((*wrapped_count, *durable_data_end)),
+                    "{provider:?}: it is not saved"
+                );
                 self.reached.count("half given back", 1);
             }
             Action::FlushTracee(provider) => {
@@ -288,7 +292,7 @@ impl Ledger {
     fn check_start(&mut self, provider: ProviderId, disposition: BufferDisposition) {
         let asked = self.asked_disposition;
         let part = self.part(provider);
-        assert!(!part.is_terminated, "{provider:?} was told to terminate");
+        assert!(!part.is_terminated, "{provider:?} was reported to terminate");
         if disposition == BufferDisposition::ClearEntire {
             let is_wanted = asked == Some(BufferDisposition::ClearEntire);
             assert!(!part.is_unsaved || is_wanted, "{provider:?}: its data would be cleared");

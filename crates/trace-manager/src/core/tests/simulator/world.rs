@@ -34,7 +34,7 @@ struct Process {
 /// Something that will happen.
 #[derive(Debug)]
 enum Incident {
-    Told(Event),
+    Event(Event),
     /// As told, if this FIFO is still open then.
     OnFifo(ProviderId, u32, Event),
     /// The shell has read the last byte of this transfer.
@@ -139,13 +139,13 @@ impl World {
         let client = self.ledger.client.expect("the client has the session");
         let options =
             StartOptions { buffer_disposition: BufferDisposition::Retain, ..StartOptions::default() };
-        self.tell(Event::Start { client, options });
+        self.handle(Event::Start { client, options });
         self.settle();
         assert_eq!(self.ledger.state(), Some(SessionState::Started));
         if self.is_streaming {
             self.stream_cleanly();
         }
-        self.tell(Event::Stop { client, options: StopOptions { write_results: true } });
+        self.handle(Event::Stop { client, options: StopOptions { write_results: true } });
         assert!(self.ledger.is_stop_pending);
         self.settle();
         assert_eq!(self.ledger.state(), Some(SessionState::Stopped));
@@ -203,7 +203,7 @@ impl World {
 
     fn happen(&mut self, incident: Incident) {
         match incident {
-            Incident::Told(event) => self.tell(event),
+            Incident::Event(event) => self.handle(event),
             Incident::OnFifo(provider, fifo, event) => {
                 let process = self.processes.get_mut(&provider);
                 if let Some(process) = process.filter(|process| process.fifo == Some(fifo)) {
@@ -211,7 +211,7 @@ impl World {
                         process.fifo = None;
                         process.activity = Activity::Idle;
                     }
-                    self.tell(event);
+                    self.handle(event);
                 }
             }
             Incident::GivenBack(provider, fifo) => {
@@ -223,10 +223,10 @@ impl World {
                     process.half += 1;
                 }
             }
-            Incident::Died(provider) => self.tell(Event::ProcessDied { provider }),
+            Incident::Died(provider) => self.handle(Event::ProcessDied { provider }),
             Incident::Copied => {
                 let result = Ok(StopResult { provider_stats: Vec::new() });
-                self.tell(Event::SnapshotFinished { result });
+                self.handle(Event::SnapshotFinished { result });
             }
             Incident::Transferred(transfer, provider) => {
                 if transfer == self.transfer && self.ledger.transferring == Some(provider) {
@@ -237,20 +237,20 @@ impl World {
                         let delay = self.random.delay();
                         self.later(delay, Incident::Written(self.session));
                     }
-                    self.tell(Event::TransferFinished { provider, stats, is_complete });
+                    self.handle(Event::TransferFinished { provider, stats, is_complete });
                 }
             }
             Incident::Written(session) => {
                 if session == self.session
                     && let Some(provider) = self.handed_over.pop_front()
                 {
-                    self.tell(Event::PartWritten { provider });
+                    self.handle(Event::PartWritten { provider });
                 }
             }
         }
     }
 
-    fn tell(&mut self, event: Event) {
+    fn handle(&mut self, event: Event) {
         self.history.push(format!("{:?} {event:?}", self.now));
         if let Event::OutputFailed { .. } = event {
             self.forget_handed_over();
@@ -328,7 +328,7 @@ impl World {
     fn initialize_tracee(&mut self, provider: ProviderId) {
         if self.has_faults && self.random.chance(5) {
             let event = Event::TraceeFailed { provider, reason: "no room".to_owned() };
-            self.later(Duration::ZERO, Incident::Told(event));
+            self.later(Duration::ZERO, Incident::Event(event));
             return;
         }
         if let Some(process) = self.processes.get_mut(&provider) {
@@ -390,7 +390,7 @@ impl World {
                 }
             }
             24 => self.flush(),
-            25 => self.tell(Event::Snapshot { client: ClientId(1000), uid: Uid::ROOT }),
+            25 => self.handle(Event::Snapshot { client: ClientId(1000), uid: Uid::ROOT }),
             0..=2 => self.register(),
             3..=4 => self.kill(),
             5 => self.stall(),
@@ -422,7 +422,7 @@ impl World {
         self.processes.insert(provider, process);
         let name = format!("provider-{}", provider.0 % 3);
         let uid = self.user();
-        self.tell(Event::ProviderRegistered {
+        self.handle(Event::ProviderRegistered {
             provider,
             name,
             pid: u64::from(provider.0),
@@ -444,12 +444,12 @@ impl World {
         let process = self.processes.remove(&provider);
         if process.is_some_and(|process| process.fifo.is_some()) && self.random.chance(40) {
             let process = self.end_of_process();
-            self.tell(Event::FifoClosed { provider, process });
+            self.handle(Event::FifoClosed { provider, process });
         }
         let process = self.end_of_process();
         let delay = self.random.delay();
         let event = Event::ProviderClosed { provider, process };
-        self.later(delay, Incident::Told(event));
+        self.later(delay, Incident::Event(event));
     }
 
     /// What the shell sees of a process that closes its descriptors: a busy machine lets it die later.
@@ -542,7 +542,7 @@ impl World {
             }
         };
         let uid = if self.has_faults { self.user() } else { Uid::ROOT };
-        self.tell(Event::Initialize { client, pid: 77, uid, config });
+        self.handle(Event::Initialize { client, pid: 77, uid, config });
     }
 
     fn user(&mut self) -> Uid {
@@ -559,41 +559,41 @@ impl World {
         let client = self.some_client();
         let disposition = self.random.pick(BufferDisposition::ALL).unwrap_or(BufferDisposition::Retain);
         let options = StartOptions { buffer_disposition: disposition, ..StartOptions::default() };
-        self.tell(Event::Start { client, options });
+        self.handle(Event::Start { client, options });
     }
 
     fn stop(&mut self) {
         let client = self.some_client();
         let options = StopOptions { write_results: self.random.chance(50) };
-        self.tell(Event::Stop { client, options });
+        self.handle(Event::Stop { client, options });
     }
 
     fn flush(&mut self) {
         let client = self.some_client();
-        self.tell(Event::Flush { client });
+        self.handle(Event::Flush { client });
     }
 
     fn watch_or_alert(&mut self) {
         let client = self.ledger.client.filter(|_| self.ledger.is_client_there);
         if self.random.chance(50) {
             if let Some(client) = client {
-                self.tell(Event::WatchAlert { client });
+                self.handle(Event::WatchAlert { client });
             }
         } else if let Some(provider) = self.random_provider() {
             let packet = Ok(FifoRequest::Alert { name: "alert".to_owned() });
-            self.tell(Event::Packet { provider, packet });
+            self.handle(Event::Packet { provider, packet });
         }
     }
 
     fn break_output(&mut self) {
         if self.ledger.client.is_some() && self.random.chance(30) {
-            self.tell(Event::OutputFailed { reason: "nobody reads".to_owned() });
+            self.handle(Event::OutputFailed { reason: "nobody reads".to_owned() });
         }
     }
 
     fn close_client(&mut self) {
         if let Some(client) = self.ledger.client.filter(|_| self.ledger.is_client_there) {
-            self.tell(Event::ClientClosed { client });
+            self.handle(Event::ClientClosed { client });
         }
     }
 }

@@ -30,7 +30,7 @@ pub(super) enum Found {
 
 /// Where something is, or is to be. Its name is no symbolic link.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ResolvedPath {
     pub directory: Directory,
     pub name: OsString,
     pub found: Found,
@@ -38,7 +38,7 @@ pub(super) struct Place {
 
 /// Why nothing can be written there.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum PlaceError {
+pub(super) enum ResolveError {
     #[error("it is a directory")]
     IsDirectory,
     #[error("it is not a regular file")]
@@ -80,28 +80,28 @@ fn steps(path: &Path) -> impl DoubleEndedIterator<Item = Step> {
 /// A path that is opened for nothing but to look at it, and what it leads to.
 const LOOK: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-impl Place {
+impl ResolvedPath {
     /// Where a file is to be: one may be there already, but nothing else.
-    pub fn of_file(path: &Path) -> Result<Self, PlaceError> {
+    pub fn of_file(path: &Path) -> Result<Self, ResolveError> {
         if path.as_os_str().as_bytes().ends_with(b"/") {
-            return Err(PlaceError::IsDirectory);
+            return Err(ResolveError::IsDirectory);
         }
         // A descriptor below /dev/fd has no place; what it is shows without one.
         if std::fs::metadata(path).is_ok_and(|facts| !facts.is_file() && !facts.is_dir()) {
-            return Err(PlaceError::NotRegular);
+            return Err(ResolveError::NotRegular);
         }
         let place = Self::of_any(path)?;
         match place.found {
             Found::Nothing | Found::File => Ok(place),
-            Found::Directory => Err(PlaceError::IsDirectory),
-            Found::Other => Err(PlaceError::NotRegular),
+            Found::Directory => Err(ResolveError::IsDirectory),
+            Found::Other => Err(ResolveError::NotRegular),
         }
     }
 
     /// Follows a path. All but its last part has to be there.
-    pub fn of_any(path: &Path) -> Result<Self, PlaceError> {
+    pub fn of_any(path: &Path) -> Result<Self, ResolveError> {
         if path.as_os_str().is_empty() {
-            return Err(PlaceError::NoName);
+            return Err(ResolveError::NoName);
         }
         let root = Path::new("/");
         let mut path_so_far = PathBuf::new();
@@ -120,7 +120,7 @@ impl Place {
             };
             let failed = |source: rustix::io::Errno| {
                 let path = if left.is_empty() { path_so_far.clone() } else { path_so_far.join(&name) };
-                PlaceError::Directory { path, error: source.into() }
+                ResolveError::Directory { path, error: source.into() }
             };
             let found = match openat(&directory, &name, LOOK, Mode::empty()) {
                 Ok(found) => found,
@@ -133,11 +133,11 @@ impl Place {
             match FileType::from_raw_mode(facts.st_mode) {
                 FileType::Symlink => {
                     if !is_trusted(facts.st_uid, &directory).map_err(failed)? {
-                        return Err(PlaceError::Link { path: path_so_far.join(name), owner: facts.st_uid });
+                        return Err(ResolveError::Link { path: path_so_far.join(name), owner: facts.st_uid });
                     }
                     links += 1;
                     if links > MAX_LINKS {
-                        return Err(PlaceError::Links(path.to_owned()));
+                        return Err(ResolveError::Links(path.to_owned()));
                     }
                     let target = readlinkat(&found, "", Vec::new()).map_err(failed)?;
                     let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
@@ -182,8 +182,8 @@ pub(super) fn is_trusted(owner: u32, directory: impl AsFd) -> rustix::io::Result
     Ok(owner == rustix::process::geteuid().as_raw() || owner == fstat(directory)?.st_uid)
 }
 
-fn open_directory(path: &Path, shown: &Path) -> Result<OwnedFd, PlaceError> {
+fn open_directory(path: &Path, shown: &Path) -> Result<OwnedFd, ResolveError> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     openat(CWD, path, flags, Mode::empty())
-        .map_err(|source| PlaceError::Directory { path: shown.to_owned(), error: source.into() })
+        .map_err(|source| ResolveError::Directory { path: shown.to_owned(), error: source.into() })
 }

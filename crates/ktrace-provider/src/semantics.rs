@@ -1,13 +1,13 @@
 //! What the kernel's events mean, as far as they mean something of their own; and where their fields are.
 
-use crate::format::{Format, Place};
+use crate::format::{FieldLocation, Format};
 
 /// What all events begin with.
 #[derive(Clone, Copy, Debug)]
 pub struct Head {
-    kind: Place,
-    flags: Place,
-    tid: Place,
+    kind: FieldLocation,
+    flags: FieldLocation,
+    tid: FieldLocation,
 }
 
 /// In a hard interrupt, in a soft one.
@@ -45,9 +45,9 @@ impl Head {
 /// A thread in an event.
 #[derive(Clone, Copy, Debug)]
 pub struct Task {
-    pub name: Place,
-    pub tid: Place,
-    pub prio: Place,
+    pub name: FieldLocation,
+    pub tid: FieldLocation,
+    pub prio: FieldLocation,
 }
 
 /// An interrupt's kind.
@@ -59,78 +59,78 @@ pub enum Interrupt {
 
 /// What an event means.
 #[derive(Clone, Debug)]
-pub enum Meaning {
+pub enum Semantics {
     Switch {
         outgoing: Task,
-        state: Place,
+        state: FieldLocation,
         incoming: Task,
     },
     Waking {
         woken: Task,
-        cpu: Place,
+        cpu: FieldLocation,
     },
     NewTask {
-        tid: Place,
-        name: Place,
-        flags: Place,
+        tid: FieldLocation,
+        name: FieldLocation,
+        flags: FieldLocation,
     },
     Rename {
-        tid: Place,
-        name: Place,
+        tid: FieldLocation,
+        name: FieldLocation,
     },
     Exec {
-        tid: Place,
-        old: Place,
-        file: Place,
+        tid: FieldLocation,
+        old: FieldLocation,
+        file: FieldLocation,
     },
     Exit,
     Free {
-        tid: Place,
+        tid: FieldLocation,
     },
     InterruptBegin {
         kind: Interrupt,
-        number: Place,
-        name: Option<Place>,
+        number: FieldLocation,
+        name: Option<FieldLocation>,
     },
     InterruptEnd {
         kind: Interrupt,
-        result: Option<Place>,
+        result: Option<FieldLocation>,
     },
     CallBegin {
-        number: Place,
+        number: FieldLocation,
     },
     CallEnd,
     PageFault {
-        address: Place,
-        ip: Place,
-        code: Place,
+        address: FieldLocation,
+        ip: FieldLocation,
+        code: FieldLocation,
     },
     Power {
-        cpu: Place,
-        state: Place,
+        cpu: FieldLocation,
+        state: FieldLocation,
     },
     WorkBegin {
-        function: Place,
+        function: FieldLocation,
     },
     WorkEnd,
     ContentionBegin {
-        lock: Place,
-        flags: Place,
+        lock: FieldLocation,
+        flags: FieldLocation,
     },
     ContentionEnd,
     Resident {
-        is_current: Place,
-        member: Place,
-        bytes: Place,
+        is_current: FieldLocation,
+        member: FieldLocation,
+        bytes: FieldLocation,
     },
     Marker {
-        text: Place,
+        text: FieldLocation,
     },
     /// None of its own: an instant with the fields.
     Other,
 }
 
-impl Meaning {
+impl Semantics {
     /// The meaning of an event with this format.
     pub fn of(format: &Format) -> Self {
         Self::known(format).unwrap_or(Self::Other)

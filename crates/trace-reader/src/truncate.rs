@@ -9,7 +9,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 ///
 /// # Errors
 /// The input cannot be read.
-pub fn whole_records(input: &mut (impl Read + Seek)) -> io::Result<u64> {
+pub fn complete_records_end(input: &mut (impl Read + Seek)) -> io::Result<u64> {
     let length = input.seek(SeekFrom::End(0))?;
     input.seek(SeekFrom::Start(0))?;
     let mut input = BufReader::with_capacity(BUFFER_BYTES, input);
@@ -45,13 +45,13 @@ mod tests {
         assert!(ends.len() > 10 && ends.last() == Some(&bytes.len()));
         for length in 0..=bytes.len() {
             let expected = ends.iter().rfind(|end| **end <= length).unwrap();
-            let whole = whole_records(&mut Cursor::new(&bytes[..length])).unwrap();
+            let whole = complete_records_end(&mut Cursor::new(&bytes[..length])).unwrap();
             assert_eq!(whole, *expected as u64, "cut at byte {length}");
         }
     }
 
     #[test]
     fn a_record_without_a_size_ends_it() {
-        assert_eq!(whole_records(&mut Cursor::new([0; 64])).unwrap(), 0);
+        assert_eq!(complete_records_end(&mut Cursor::new([0; 64])).unwrap(), 0);
     }
 }

@@ -29,7 +29,7 @@ const NET: &str = "system_metrics:net";
 
 /// The categories and what they show.
 pub const CATEGORIES: [(&str, &str); 8] = [
-    (ALL, "All figures of the system but pss"),
+    (ALL, "All metrics of the system but pss"),
     (CPU, "How busy each CPU is, load, and pressure"),
     (MEMORY, "Free and cached memory, page faults"),
     (MEMORY_ALIAS, "The same as system_metrics:memory"),
@@ -42,7 +42,7 @@ pub const CATEGORIES: [(&str, &str); 8] = [
 /// Which figures are wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "one for each category")]
-pub struct Wanted {
+pub struct MetricSet {
     /// How busy CPUs are.
     pub cpu: bool,
     /// Memory of the system.
@@ -57,7 +57,7 @@ pub struct Wanted {
     pub net: bool,
 }
 
-impl Wanted {
+impl MetricSet {
     /// What follows from categories.
     pub fn new(is_wanted: impl Fn(&str) -> bool) -> Self {
         let all = is_wanted(ALL);
@@ -81,13 +81,13 @@ impl Wanted {
 
 /// Whether an entry of a recording's list is for figures.
 #[must_use]
-pub fn is_figure(entry: &str) -> bool {
+pub fn is_metric(entry: &str) -> bool {
     entry == ALL || entry == MEMORY_ALIAS || entry.starts_with("system_metrics:")
 }
 
 /// Samples figures.
-pub struct Figures {
-    wanted: Wanted,
+pub struct MetricsSampler {
+    wanted: MetricSet,
     interval: Duration,
     next: Instant,
     kernel: Kernel<EngineRecords>,
@@ -105,14 +105,14 @@ pub struct Figures {
     at: u64,
 }
 
-impl Figures {
+impl MetricsSampler {
     /// Begins with a sample.
     #[must_use]
-    pub fn start(wanted: Wanted, interval: Duration) -> Self {
+    pub fn start(wanted: MetricSet, interval: Duration) -> Self {
         let koid = |number| Koid(u64::from(number));
         let thread = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
         let own = Thread { process: koid(std::process::id()), thread: koid(thread) };
-        let mut figures = Self {
+        let mut metrics = Self {
             wanted,
             interval,
             next: Instant::now(),
@@ -128,10 +128,10 @@ impl Figures {
             at: 0,
         };
         if wanted.processes || wanted.pss {
-            crate::processes::scan(&mut figures.kernel);
+            crate::processes::scan(&mut metrics.kernel);
         }
-        figures.sample_if_due();
-        figures
+        metrics.sample_if_due();
+        metrics
     }
 
     /// When the next sample is due.
@@ -310,14 +310,14 @@ mod tests {
     //= docs/kernel.md#figures
     #[test]
     fn all_is_all_but_what_is_costly() {
-        let wanted = |list: &[&str]| Wanted::new(|name| list.contains(&name));
-        let all = Wanted { cpu: true, memory: true, processes: true, pss: false, disk: true, net: true };
+        let wanted = |list: &[&str]| MetricSet::new(|name| list.contains(&name));
+        let all = MetricSet { cpu: true, memory: true, processes: true, pss: false, disk: true, net: true };
         assert_eq!(wanted(&[ALL]), all);
-        assert_eq!(wanted(&[ALL, PSS]), Wanted { pss: true, ..all });
-        assert_eq!(wanted(&[MEMORY_ALIAS]), Wanted { memory: true, ..Wanted::default() });
+        assert_eq!(wanted(&[ALL, PSS]), MetricSet { pss: true, ..all });
+        assert_eq!(wanted(&[MEMORY_ALIAS]), MetricSet { memory: true, ..MetricSet::default() });
         assert!(wanted(&["kernel"]).is_nothing());
         for (name, _) in CATEGORIES {
-            assert!(is_figure(name) && !wanted(&[name]).is_nothing(), "{name}");
+            assert!(is_metric(name) && !wanted(&[name]).is_nothing(), "{name}");
         }
     }
 }

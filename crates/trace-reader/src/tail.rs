@@ -10,7 +10,7 @@ use trace_format::units::{Ticks, TicksPerSecond};
 
 /// Which end is wanted.
 #[derive(Clone, Debug, Default)]
-pub struct Since {
+pub struct Tail {
     /// The time that counts as now, in the ticks of the archive.
     pub now: u64,
     /// The same for providers that have ended before.
@@ -44,7 +44,7 @@ pub struct Copied {
 
 /// Why a copy failed.
 #[derive(Debug, thiserror::Error)]
-pub enum SinceError {
+pub enum TailError {
     /// The input is no archive, or nothing could be read of it.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -57,12 +57,12 @@ fn span(ticks: u64, rate: TicksPerSecond) -> Duration {
     Duration::from_nanos(Ticks(ticks).to_nanos(rate).0)
 }
 
-impl Since {
+impl Tail {
     /// Copies an archive without events that ended before; definitions and everything else stay.
     ///
     /// # Errors
     /// The input is no archive, or the copy cannot be written.
-    pub fn copy(&self, input: impl Read, mut output: impl Write) -> Result<Copied, SinceError> {
+    pub fn copy(&self, input: impl Read, mut output: impl Write) -> Result<Copied, TailError> {
         let mut reader = Reader::new(input)?;
         let mut coverage: BTreeMap<ProviderId, Coverage> = BTreeMap::new();
         let mut has_content = false;
