@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use trace_tests::build::program;
+use trace_tests::build::{program, workspace};
 use trace_tests::{Archive, Sandbox, wait_for};
 
 fn path(name: &str) -> &'static str {
@@ -147,6 +147,26 @@ fn the_clock_is_that_of_traces() {
     assert!(line.split_once('.').is_some_and(|(_, places)| places.len() == 3), "{line}");
     asked.say("q");
     asked.succeed();
+}
+
+/// Between releases the commit stands behind the version, so that a report of a problem names what was run.
+#[test]
+fn the_version_names_the_commit_between_releases() {
+    let sandbox = Sandbox::new();
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).current_dir(workspace()).output().ok()?;
+        output.status.success().then(|| text(&output.stdout).trim().to_owned())
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    let commit = git(&["ls-files", "--error-unmatch", "Cargo.toml"])
+        .and_then(|_| git(&["tag", "--points-at", "HEAD"]))
+        .filter(|tags| tags.lines().all(|tag| tag != format!("v{version}")))
+        .and_then(|_| git(&["rev-parse", "--short=10", "HEAD"]))
+        .map(|commit| format!(" ({commit})"));
+    let shown = text(&succeeds(&sandbox, &["--version"]).stdout);
+    let lines: Vec<&str> = shown.lines().collect();
+    assert_eq!(lines[0], format!("trace {version}{}", commit.unwrap_or_default()));
+    assert_eq!(lines[1..], ["protocol 1", "buffer header 1", "format FXT 0.1"]);
 }
 
 #[test]
