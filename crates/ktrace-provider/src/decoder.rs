@@ -6,16 +6,12 @@ use crate::processes;
 use crate::semantics::{Head, Interrupt, Semantics, Task};
 use crate::symbols::Symbols;
 use foldhash::{HashMap, HashMapExt};
-use trace_format::argument::{Argument, ArgumentValue};
+use trace_format::argument::{Argument, ArgumentValue, MAX_ARGUMENTS};
 use trace_format::event::{EventKind, Scope};
 use trace_format::scheduling::ThreadState;
 use trace_format::units::{Thread, Ticks};
-use trace_linux::{IRQ, Kernel, META, POWER, Records, SYSCALL, Side, inline, soft_interrupt};
+use trace_linux::{CLONE_THREAD, IRQ, Kernel, META, POWER, Records, SYSCALL, Side, inline, soft_interrupt};
 
-/// A new task shares its creator's process.
-const CLONE_THREAD: u64 = 0x1_0000;
-/// Most arguments of an event of the format.
-const MAX_ARGUMENTS: usize = 15;
 /// Interrupts within each other, and what a thread waits for, that are believed; more are lost ends.
 const MAX_NESTED: usize = 16;
 const INSTANT: EventKind = EventKind::Instant { scope: Scope::Thread };

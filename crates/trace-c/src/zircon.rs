@@ -7,6 +7,7 @@ use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use trace_format::kernel_object::{TYPE_PROCESS, TYPE_THREAD};
 
 /// The handles of the process and of whichever thread uses it.
 const PROCESS_SELF: u32 = 1;
@@ -15,8 +16,6 @@ const THREAD_SELF: u32 = 2;
 const FIRST: u32 = 0x13;
 const STEP: u32 = 4;
 
-const TYPE_PROCESS: u8 = 1;
-const TYPE_THREAD: u8 = 2;
 const TYPE_CHANNEL: u8 = 4;
 const TYPE_EVENT: u8 = 5;
 

@@ -1,6 +1,5 @@
 //! The command that is recorded.
 
-use crate::connection::RUNTIME_VARIABLE;
 use crate::exit::{Failure, NOT_EXECUTABLE, NOT_FOUND};
 use crate::stdio;
 use rustix::process::{Pid, Signal, kill_process};
@@ -9,10 +8,8 @@ use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
+use trace_protocol::names::{RECORD_VARIABLE, RUNTIME_VARIABLE};
 use zx_sim::ProcessFd;
-
-/// Tells a provider that it is being recorded, so that it waits for its start.
-const RECORD_VARIABLE: &str = "TRACE_RECORD";
 
 /// A running command.
 #[derive(Debug)]

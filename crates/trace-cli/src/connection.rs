@@ -9,16 +9,10 @@ use std::time::{Duration, Instant};
 use trace_protocol::controller::{
     ProvisionerRequest, ProvisionerResponse, SessionRequest, SessionResponse, TraceConfig,
 };
+use trace_protocol::names::{PROVISIONER, REGISTRY, RUNTIME_NAME, RUNTIME_VARIABLE};
 use trace_protocol::{Encoded, Message, ProtocolError, Txid};
 use zx_sim::{Channel, Error, Handle, RuntimeDir, Signals, Socket, Vmo, wait_one};
 
-/// Names the directory of the manager.
-pub const RUNTIME_VARIABLE: &str = "TRACE_RUNTIME_DIR";
-const RUNTIME_NAME: &str = "trace";
-/// The manager's socket for programs.
-const REGISTRY: &str = "registry";
-/// The manager's socket for clients.
-const PROVISIONER: &str = "provisioner";
 /// What a manager that was started on demand has to say.
 const LOG: &str = "manager.log";
 /// How long a manager may take to start, on the busiest machine: one that cannot start says so.

@@ -3,7 +3,7 @@
 
 use crate::args::ktrace::Ktrace;
 use crate::args::record::Recording;
-use crate::connection::{Connection, RUNTIME_VARIABLE};
+use crate::connection::Connection;
 use crate::exit::Failure;
 use crate::list::settled_providers;
 use crate::stdio::say;
@@ -15,6 +15,7 @@ use std::path::Path;
 use std::process::{ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 use trace_protocol::controller::{ProviderSpec, ProvisionerRequest, ProvisionerResponse, TraceConfig};
+use trace_protocol::names::RUNTIME_VARIABLE;
 
 /// The kernel writes much more than a program: what its buffer has at least, in mebibytes.
 const BUFFER_MEGABYTES: u32 = 32;

@@ -17,6 +17,7 @@ mod kernel;
 mod list;
 mod manager;
 mod measure;
+mod near;
 mod output;
 mod progress;
 #[cfg(feature = "query")]

@@ -3,6 +3,7 @@
 use crate::connection::Connection;
 use crate::exit::Failure;
 use crate::input::open;
+use crate::near;
 use crate::settings::categories::scope;
 use crate::stdio::say;
 use crate::{kernel, list, progress};
@@ -15,9 +16,8 @@ use trace_reader::{Item, Reader};
 
 /// Recorded by programs that register functions for it, which no call site announces.
 const MEMORY_DUMPS: &str = "memory_dump";
-/// At most so many changes make another name a near one, and one for so many characters.
-const NEAR: usize = 3;
-const CHARACTERS_OF_A_CHANGE: usize = 3;
+/// Changes that make another category a near one.
+const MAX_CHANGES: usize = 3;
 
 /// The categories that were asked for, and those that programs know.
 #[derive(Default)]
@@ -136,10 +136,8 @@ fn hint(entry: &str, names: &BTreeSet<String>) -> String {
 
 fn nearest<'a>(entry: &str, found: &'a BTreeSet<String>) -> Option<&'a str> {
     let entry = entry.trim_end_matches('*');
-    let plain = entry.to_lowercase();
-    let distance = |category: &&String| strsim::damerau_levenshtein(&plain, &category.to_lowercase());
-    let near = found.iter().filter(|name| *name != entry).min_by_key(distance)?;
-    (distance(&near) <= NEAR.min(entry.chars().count() / CHARACTERS_OF_A_CHANGE)).then_some(near)
+    let others = found.iter().map(String::as_str).filter(|name| *name != entry);
+    near::nearest(entry, others, MAX_CHANGES, str::to_owned)
 }
 
 /// The categories of an archive.

@@ -10,13 +10,11 @@ use foldhash::HashMap;
 use std::collections::BTreeMap;
 use trace_format::profiler::ProfilerKind;
 use trace_format::units::Koid;
+use trace_linux::KERNEL_START;
 use trace_reader::Names;
 
 /// Functions that are remembered; then all are forgotten.
 const MAX_KNOWN: usize = 1 << 18;
-
-/// Addresses from here on are the kernel's.
-const KERNEL_START: u64 = 1 << 63;
 
 /// Whether an address is the kernel's.
 #[must_use]

@@ -4,11 +4,8 @@ use trace_format::argument::{Argument, ArgumentValue};
 use trace_format::event::EventKind;
 use trace_format::kernel_object::{PROCESS_ARGUMENT, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::record::Record;
-use trace_format::refs::StringRef;
+use trace_format::refs::{MAX_STRING_BYTES, StringRef};
 use trace_format::units::{Koid, Thread};
-
-/// Longest string of the format, in bytes.
-pub const MAX_STRING_BYTES: usize = 32_000;
 
 /// Takes records of one provider, and knows which strings have an index.
 pub trait Records {

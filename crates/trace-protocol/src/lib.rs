@@ -30,6 +30,7 @@ pub mod fifo;
 pub mod limits;
 pub mod memory;
 pub mod message;
+pub mod names;
 pub mod provider;
 pub mod registry;
 mod strict_enum;

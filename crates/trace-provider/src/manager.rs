@@ -5,6 +5,7 @@ use crate::fork;
 use rustix::fs::{Mode, OFlags};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use trace_protocol::names::{REGISTRY, RUNTIME_NAME, RUNTIME_VARIABLE};
 use trace_protocol::registry::{
     RECORDING_OF_ALL, Registration, RegistryRequest, RegistryResponse, RegistryStatus, recording_of,
 };
@@ -12,12 +13,6 @@ use trace_protocol::{Message, Txid, VersionRange};
 use zx_sim::environment::variable;
 use zx_sim::{Channel, Error, Handle, RuntimeDir, ticks};
 
-/// Names the directory of the manager to register with.
-const RUNTIME_VARIABLE: &str = "TRACE_RUNTIME_DIR";
-/// Last part of the runtime directories' names.
-const RUNTIME_NAME: &str = "trace";
-/// The manager's socket for providers.
-const REGISTRY: &str = "registry";
 /// The manager's line to this provider.
 pub(crate) struct Line {
     pub channel: Channel,

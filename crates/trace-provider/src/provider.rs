@@ -12,10 +12,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use trace_engine::engine;
 use trace_format::shown::Shown;
+use trace_protocol::names::RECORD_VARIABLE;
 use zx_sim::{WakeSender, debuglog};
 
-/// Set to `1` by `trace record` in the environment of its command, for managers that announce no recording.
-const RECORD_VARIABLE: &str = "TRACE_RECORD";
 /// How long a program that starts while a recording is announced waits for the first sign of a manager whose
 /// process is stopped.
 pub(crate) const FIRST_SIGN_WAIT: Duration = Duration::from_secs(1);

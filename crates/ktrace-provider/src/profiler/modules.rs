@@ -7,11 +7,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Arc;
 use trace_format::profiler::{FLAG_EXECUTABLE, FLAG_READABLE, MAX_MODULE_BYTES, ProfilerKind};
+use trace_linux::KERNEL_START;
 
 /// What the kernel is called as a module.
 const KERNEL_MODULE: &[u8] = b"[kernel.kallsyms]";
-/// Addresses from here on are the kernel's.
-const KERNEL_START: u64 = 1 << 63;
 
 /// A part of a file that is mapped to be executed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,12 +1,12 @@
 //! A recording of two programs of our own, of which one is killed: it has to have every event of both.
 
 use super::Finding;
-use crate::connection::RUNTIME_VARIABLE;
 use std::fs::{File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use trace_protocol::names::RUNTIME_VARIABLE;
 use trace_provider::{Scope, TraceProvider, category_enabled, instant};
 use trace_reader::{Item, Reader, Value};
 

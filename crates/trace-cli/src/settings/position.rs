@@ -1,12 +1,12 @@
 //! Errors in files that users write: where they are, and which key may have been meant.
 
+use crate::near;
 use jsonc_parser::tokens::Token;
 use jsonc_parser::{Scanner, ScannerOptions};
 use trace_format::shown::Shown;
 
-/// At most so many changes make another key a near one, and one for so many characters.
-const NEAR: usize = 4;
-const CHARACTERS_OF_A_CHANGE: usize = 3;
+/// Changes that make another key a near one.
+const MAX_CHANGES: usize = 4;
 /// What serde writes in front of a key that a structure does not have, and behind it.
 const UNKNOWN: &str = "unknown field `";
 const EXPECTED: &str = "`, expected ";
@@ -38,10 +38,8 @@ fn unknown_key(message: &str) -> Option<(&str, Vec<&str>)> {
 
 /// What may have been meant, as the end of a sentence; all that there is if nothing is like it.
 fn hint(key: &str, expected: &[&str]) -> String {
-    let plain = |text: &str| text.replace(['-', '_'], "").to_lowercase();
-    let distance = |known: &&&str| strsim::damerau_levenshtein(&plain(key), &plain(known));
-    let limit = NEAR.min(key.chars().count() / CHARACTERS_OF_A_CHANGE);
-    match expected.iter().min_by_key(distance).filter(|near| distance(near) <= limit) {
+    let plain = |text: &str| text.replace(['-', '_'], "");
+    match near::nearest(key, expected.iter().copied(), MAX_CHANGES, plain) {
         Some(near) => format!("; did you mean {near}?"),
         None => format!("; the keys are {}", expected.join(", ")),
     }

@@ -8,13 +8,10 @@ use super::{ImportError, LINE_BYTES};
 use crate::Summary;
 use line::{Event, Line, Parser};
 use std::io::{BufRead, BufReader, Read, Write};
-use trace_format::argument::{Argument, ArgumentValue};
+use trace_format::argument::{Argument, ArgumentValue, MAX_ARGUMENTS};
 use trace_format::event::{EventKind, Scope};
 use trace_format::scheduling::ThreadState;
 use trace_linux::{IRQ, Kernel, OTHER, POWER, Records, SYSCALL, inline};
-
-/// Most arguments of an event of the format.
-const MAX_ARGUMENTS: usize = 15;
 
 /// Whether a file begins as one of these texts do.
 #[must_use]

@@ -2,12 +2,8 @@
 
 use super::{Error, Options};
 use std::path::{Path, PathBuf};
+use trace_protocol::names::{PROVISIONER, REGISTRY};
 use zx_sim::{Listener, RuntimeDir};
-
-/// For programs.
-const REGISTRY: &str = "registry";
-/// For clients.
-const PROVISIONER: &str = "provisioner";
 
 /// Makes the sockets and removes them.
 ///

@@ -2,7 +2,7 @@
 //= docs/import.md#ftrace
 
 use regex::bytes::{Captures, Regex};
-use trace_linux::Side;
+use trace_linux::{CLONE_THREAD, Side};
 
 /// A line's head, and what stands behind it.
 #[derive(Debug, PartialEq)]
@@ -34,9 +34,6 @@ pub(super) enum Event<'a> {
     FrequencyLimits { cpu: u16, min: i64, max: i64 },
     Other { fields: Vec<(&'a [u8], &'a [u8])> },
 }
-
-/// A new task shares its creator's process.
-const CLONE_THREAD: u64 = 0x1_0000;
 
 pub(super) struct Parser {
     line: Regex,

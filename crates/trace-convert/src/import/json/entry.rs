@@ -14,14 +14,11 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 use std::io::Write;
-use trace_format::argument::{Argument, ArgumentValue};
+use trace_format::argument::{Argument, ArgumentValue, MAX_ARGUMENTS};
 use trace_format::event::{EventKind, Scope};
 use trace_format::units::{Koid, Ticks};
 use trace_linux::{Records, hash, inline};
 use trace_reader::Thread;
-
-/// Most arguments of an event of the format.
-const MAX_ARGUMENTS: usize = 15;
 
 /// The members that count, values as they are written; others are passed over.
 pub(super) struct Entry<'a> {

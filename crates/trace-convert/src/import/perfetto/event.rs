@@ -12,13 +12,12 @@ use crate::perfetto::messages::{
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::Write;
-use trace_format::argument::{Argument, ArgumentValue};
+use trace_format::argument::{Argument, ArgumentValue, MAX_ARGUMENTS};
 use trace_format::event::{EventKind, Scope};
 use trace_format::units::{Koid, Ticks};
 use trace_linux::{MAX_STRING_BYTES, Records, inline};
 use trace_reader::Thread;
 
-const MAX_ARGUMENTS: usize = 15;
 /// Values within values.
 const MAX_DEPTH: usize = 32;
 const SCOPE_GLOBAL: i32 = 1;

@@ -8,10 +8,8 @@ use std::io::Write;
 use trace_format::argument::{Argument, ArgumentValue};
 use trace_format::event::EventKind;
 use trace_format::scheduling::ThreadState;
-use trace_linux::{IRQ, POWER, Records, SYSCALL, Side, inline, soft_interrupt};
+use trace_linux::{CLONE_THREAD, IRQ, POWER, Records, SYSCALL, Side, inline, soft_interrupt};
 
-/// A new task shares its creator's process.
-const CLONE_THREAD: u64 = 0x1_0000;
 /// Flags of an event: in a hard or a soft interrupt.
 const IN_INTERRUPT: u32 = 8 | 16;
 /// Fields of an event that stand beside what it says: its time, its thread, and these flags.
