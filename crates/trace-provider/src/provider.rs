@@ -76,15 +76,14 @@ pub enum Registration {
 }
 
 impl TraceProvider {
-    /// Registers in the background. Infallible. Returns at once, unless a recording is running: then it
-    /// blocks until recording has started here, so that the first event is recorded. That takes some
-    /// milliseconds, more on a busy machine or where the buffer is large. It gives up when the manager gives
-    /// no sign for 5 s, or when its process is stopped and it has not answered for 1 s; the program then says
-    /// so on stderr, runs on, and is recorded from when the manager is ready. While nothing is recorded it
-    /// waits for no manager at all.
+    /// Registers in the background. Infallible. Returns immediately, unless a recording is running: then it
+    /// blocks until this process has joined it, so that the first event is recorded. That takes a few
+    /// milliseconds, more on a busy machine or with a large buffer. It gives up when the manager has not
+    /// responded for 5 s, or for 1 s if the manager's process is stopped; the program then says so on stderr,
+    /// runs on, and is recorded as soon as the manager is ready.
     ///
-    /// An application that starts before any manager is picked up when one starts. `name` is cut to 100
-    /// bytes; an empty name becomes that of the process.
+    /// A program that starts before any manager joins when one starts. `name` is cut to 100 bytes; an empty
+    /// name becomes that of the process.
     #[must_use = "the provider is unregistered when this is dropped"]
     pub fn new(name: &str) -> Self {
         let is_below_record = is_below_record();
@@ -194,7 +193,7 @@ impl TraceProvider {
 
     /// Asks for what was recorded so far to be handed to the manager: in streaming mode the half of the
     /// buffer that is in use, although it is not full. In other modes everything stays until the trace stops.
-    /// Waits for nobody.
+    /// Does not block.
     pub fn flush(&self) {
         if let Some(running) = &self.running {
             running.orders.give(Order::Flush);
