@@ -10,6 +10,7 @@ pub mod compiled;
 pub mod corpus;
 pub mod kernel;
 pub mod native;
+pub mod pages;
 pub mod perfetto;
 pub mod pftrace;
 pub mod proxy;

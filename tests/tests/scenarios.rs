@@ -35,6 +35,7 @@ mod scenarios {
     mod options;
     mod other_readers;
     mod packets;
+    mod pages;
     mod places;
     mod polled;
     mod printing;

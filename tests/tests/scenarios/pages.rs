@@ -1,0 +1,286 @@
+//! The commands of the documentation, as they stand there: each page is followed from its beginning to its
+//! end, and prints what it shows.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use trace_tests::build::{program, target_dir, workspace};
+use trace_tests::pages::{self, Block, Step};
+use trace_tests::{Sandbox, wait_for};
+
+/// Pages whose commands are run, and how many of their blocks say that they are not.
+const PAGES: [(&str, usize); 9] = [
+    ("CONTRIBUTING.md", 1),
+    ("README.md", 1),
+    ("docs/cookbook.md", 3),
+    ("docs/folded.md", 1),
+    ("docs/getting-started.md", 1),
+    ("docs/kernel.md", 2),
+    ("docs/tables.md", 1),
+    ("docs/testing.md", 4),
+    ("docs/troubleshooting.md", 1),
+];
+
+/// The commands that set everything up: the gate runs the first, and what runs this test the second.
+const SET_UP: [&str; 2] = ["cargo build --release --workspace --bins --examples", "cargo test --workspace"];
+
+/// Languages of blocks that are no commands: each of those has tests of its own, or is only shown.
+const OTHERS: [&str; 8] = ["c", "cmake", "json", "python", "rust", "text", "toml", "sql"];
+
+/// Marks the end of a command's output.
+const MARK: char = '\u{1}';
+
+/// A page's surroundings: its files, the tool, and what it has started.
+struct Reader {
+    sandbox: Sandbox,
+    groups: Vec<u32>,
+}
+
+impl Reader {
+    fn new() -> Self {
+        let sandbox = Sandbox::new();
+        let bin = sandbox.file("bin");
+        fs::create_dir(&bin).expect("a directory");
+        symlink(program("trace"), bin.join("trace")).expect("a link");
+        // Programs that pages record.
+        symlink(program("demo"), sandbox.file("app")).expect("a link");
+        let busy = format!("#!/bin/sh\nexec {} 1 100000 0\n", program("stream").display());
+        fs::write(sandbox.file("busy"), busy).expect("a script");
+        fs::set_permissions(sandbox.file("busy"), fs::Permissions::from_mode(0o755)).expect("a script");
+        // The packages of pages share what they depend on.
+        let target = target_dir().join("readme-app");
+        fs::create_dir_all(&target).expect("a directory");
+        symlink(target, sandbox.file("target")).expect("a link");
+        Self { sandbox, groups: Vec::new() }
+    }
+
+    /// A file that the page has its reader make.
+    fn write(&self, name: &str, text: &str) {
+        let path = self.sandbox.file(name);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+        let provider = workspace().join("crates/trace-provider");
+        let text = text.replace("path/to/trace-provider", provider.to_str().expect("UTF-8"));
+        fs::write(path, text).expect("a file");
+        if name == "Cargo.toml" {
+            // The same versions as the workspace has, which are there.
+            fs::copy(workspace().join("Cargo.lock"), self.sandbox.file("Cargo.lock")).expect("a file");
+        }
+    }
+
+    /// Runs a block's commands in one shell, and returns what each has printed, and its exit code.
+    fn run(&mut self, steps: &[Step]) -> Vec<(String, i32)> {
+        let mut script = "exec 2>&1\n".to_owned();
+        for step in steps {
+            script += &format!("{}\n", step.command);
+            script += &format!("status=$?; printf '\\n{MARK}%d\\n' $status; (exit $status)\n");
+        }
+        let output = self.sandbox.file(".output");
+        let mut command = Command::new("bash");
+        let paths = std::env::var("PATH").unwrap_or_default();
+        command
+            .args(["-c", &script])
+            .current_dir(self.sandbox.work_dir())
+            .env("PATH", format!("{}:{paths}", self.sandbox.file("bin").display()))
+            .env("TRACE_RUNTIME_DIR", self.sandbox.runtime_dir())
+            .env("XDG_CONFIG_HOME", self.sandbox.file(".config"))
+            .env("CARGO_NET_OFFLINE", "true")
+            .env("CARGO_TERM_QUIET", "true")
+            .env_remove("CARGO_TARGET_DIR")
+            .env_remove("TRACE_RECORD")
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(File::create(&output).expect("a file"));
+        let mut shell = command.spawn().expect("bash runs");
+        self.groups.push(shell.id());
+        // What compiles may take several times the usual deadline.
+        for _ in 0..10 {
+            let is_over = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                wait_for("the end of a block", || shell.try_wait().expect("it can be waited for"));
+            }));
+            if is_over.is_ok() {
+                break;
+            }
+        }
+        let text = String::from_utf8_lossy(&fs::read(&output).expect("the output")).into_owned();
+        let mut results = Vec::new();
+        let mut rest = text.as_str();
+        while let Some((printed, behind)) = rest.split_once(&format!("\n{MARK}")) {
+            let (code, behind) = behind.split_once('\n').expect("a line");
+            results.push((printed.to_owned(), code.parse().expect("a code")));
+            rest = behind;
+        }
+        assert_eq!(results.len(), steps.len(), "the shell has ended early: {text}");
+        results
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        for group in &self.groups {
+            if let Some(group) = i32::try_from(*group).ok().and_then(rustix::process::Pid::from_raw) {
+                let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+            }
+        }
+    }
+}
+
+/// Follows a page whose commands read a trace that is there already.
+fn follow_with_trace(page: &str) {
+    let mut reader = Reader::new();
+    reader.sandbox.record(&["-o", "trace.fxt"], "demo", &[]);
+    let output = reader.sandbox.trace(["convert", "--to", "catapult", "trace.fxt"]);
+    assert!(output.status.success(), "{output:?}");
+    follow_blocks(page, &mut reader);
+}
+
+fn follow(page: &str) {
+    follow_blocks(page, &mut Reader::new());
+}
+
+fn follow_blocks(page: &str, reader: &mut Reader) {
+    for block in pages::blocks(&pages::read(page)) {
+        if let Some(name) = block.file() {
+            reader.write(name, &block.text);
+        }
+        let is_set_up = page == "README.md" && SET_UP.iter().any(|command| block.text.starts_with(command));
+        let is_run = matches!(&*block.language, "console" | "sh") && block.not_run().is_none() && !is_set_up;
+        if !is_run {
+            continue;
+        }
+        follow_block(page, reader, &block);
+    }
+}
+
+fn follow_block(page: &str, reader: &mut Reader, block: &Block) {
+    let steps = block.steps();
+    let results = reader.run(&steps);
+    for (index, (step, (printed, code))) in steps.iter().zip(&results).enumerate() {
+        let place = format!("{page}, block at line {}: $ {}", block.line, step.command);
+        let is_asked = steps.get(index + 1).is_some_and(|next| next.command == "echo $?");
+        assert!(*code == 0 || is_asked, "{place}\nexit code {code}:\n{printed}");
+        let is_shown = step.shown.is_empty() || pages::is_shown(printed, &step.shown);
+        assert!(is_shown, "{place}\nprinted:\n{printed}\nthe page shows:\n{}", step.shown.join("\n"));
+    }
+}
+
+#[test]
+fn getting_started() {
+    follow("docs/getting-started.md");
+}
+
+#[test]
+fn cookbook() {
+    follow("docs/cookbook.md");
+}
+
+#[test]
+fn readme() {
+    follow("README.md");
+}
+
+#[test]
+fn troubleshooting() {
+    follow("docs/troubleshooting.md");
+}
+
+#[test]
+fn tables() {
+    follow_with_trace("docs/tables.md");
+}
+
+/// Every block of commands is run, or says why not.
+#[test]
+fn every_page_is_followed() {
+    for page in pages::all() {
+        let blocks = pages::blocks(&pages::read(&page));
+        for block in &blocks {
+            let is_known =
+                ["console", "sh"].contains(&&*block.language) || OTHERS.contains(&&*block.language);
+            assert!(is_known, "{page}:{}: a block of {:?}", block.line, block.language);
+        }
+        let commands = blocks.iter().filter(|block| ["console", "sh"].contains(&&*block.language));
+        let (not_run, run): (Vec<_>, Vec<_>) = commands.partition(|block| block.not_run().is_some());
+        let listed = PAGES.iter().find(|(path, _)| *path == page);
+        assert!(listed.is_some() || run.is_empty() && not_run.is_empty(), "no test follows {page}");
+        assert_eq!(not_run.len(), listed.map_or(0, |(_, count)| *count), "{page}: blocks that are not run");
+    }
+}
+
+/// Links to files of the repository, and to headings in them.
+#[test]
+fn links_lead_somewhere() {
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for page in pages::all() {
+        let directory = workspace().join(&page);
+        let directory = directory.parent().expect("a directory");
+        for link in pages::links(&pages::read(&page)) {
+            if link.contains("://") {
+                continue;
+            }
+            count += 1;
+            let (path, anchor) = link.split_once('#').unwrap_or((&link, ""));
+            let target = if path.is_empty() { workspace().join(&page) } else { directory.join(path) };
+            let has_anchor = || {
+                let text = fs::read_to_string(&target).unwrap_or_default();
+                pages::headings(&text).iter().any(|heading| pages::anchor(heading) == anchor)
+            };
+            if !target.exists() || !anchor.is_empty() && !has_anchor() {
+                wrong.push(format!("{page}: {link}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(count > 100, "{count}");
+}
+
+/// Commands in the text, between backticks: their options are those that `--help` lists.
+#[test]
+fn options_in_the_text_exist() {
+    let sandbox = Sandbox::new();
+    let help = |arguments: &[&str]| String::from_utf8(sandbox.trace(arguments).stdout).expect("UTF-8");
+    let mut known: BTreeMap<String, String> = BTreeMap::new();
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for page in pages::all() {
+        for span in pages::spans(&pages::read(&page)) {
+            let mut words = span.split_whitespace();
+            let Some(command) = words.next().filter(|first| *first == "trace").and_then(|_| words.next())
+            else {
+                continue;
+            };
+            if !command.starts_with(|letter: char| letter.is_ascii_lowercase()) {
+                continue;
+            }
+            let text = known.entry(command.to_owned()).or_insert_with(|| help(&[command, "--help"]));
+            count += 1;
+            if text.is_empty() {
+                wrong.push(format!("{page}: `{span}`: no such command"));
+            }
+            let options = words.take_while(|word| *word != "--").filter(|word| word.starts_with("--"));
+            for option in options.map(|option| option.split(['=', ',']).next().unwrap_or_default()) {
+                if !text.contains(option) {
+                    wrong.push(format!("{page}: `{span}`: no {option}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(count > 100, "{count}");
+}
+
+/// The guide for Rust has every macro.
+#[test]
+fn every_macro_is_described() {
+    let guide = pages::read("docs/rust.md");
+    let library = pages::read("crates/trace-provider/src/lib.rs");
+    let documentation = library.lines().take_while(|line| line.starts_with("//!"));
+    let text: String = documentation.flat_map(|line| [line, "\n"]).collect();
+    let macros: Vec<&str> =
+        text.split("[`").skip(1).filter_map(|rest| rest.split_once("!`]")).map(|(name, _)| name).collect();
+    assert!(macros.len() > 20, "{macros:?}");
+    let missing: Vec<_> = macros.iter().filter(|name| !guide.contains(&format!("{name}!"))).collect();
+    assert!(missing.is_empty(), "docs/rust.md lacks {missing:?}");
+}
