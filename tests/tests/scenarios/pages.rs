@@ -11,13 +11,15 @@ use trace_tests::pages::{self, Block, Step};
 use trace_tests::{Sandbox, wait_for};
 
 /// Pages whose commands are run, and how many of their blocks say that they are not.
-const PAGES: [(&str, usize); 9] = [
+const PAGES: [(&str, usize); 11] = [
     ("CONTRIBUTING.md", 1),
     ("README.md", 1),
     ("docs/cookbook.md", 3),
     ("docs/folded.md", 1),
     ("docs/getting-started.md", 1),
     ("docs/kernel.md", 2),
+    ("docs/measure.md", 0),
+    ("docs/recovery.md", 0),
     ("docs/tables.md", 1),
     ("docs/testing.md", 4),
     ("docs/troubleshooting.md", 1),
@@ -46,9 +48,11 @@ impl Reader {
         symlink(program("trace"), bin.join("trace")).expect("a link");
         // Programs that pages record.
         symlink(program("demo"), sandbox.file("app")).expect("a link");
-        let busy = format!("#!/bin/sh\nexec {} 1 100000 0\n", program("stream").display());
-        fs::write(sandbox.file("busy"), busy).expect("a script");
-        fs::set_permissions(sandbox.file("busy"), fs::Permissions::from_mode(0o755)).expect("a script");
+        for (name, arguments) in [("busy", "1 100000 0"), ("busy-for-long", "1 100000000 10000")] {
+            let script = format!("#!/bin/sh\nexec {} {arguments}\n", program("stream").display());
+            fs::write(sandbox.file(name), script).expect("a script");
+            fs::set_permissions(sandbox.file(name), fs::Permissions::from_mode(0o755)).expect("a script");
+        }
         // The packages of pages share what they depend on.
         let target = target_dir().join("readme-app");
         fs::create_dir_all(&target).expect("a directory");
@@ -183,6 +187,16 @@ fn readme() {
 #[test]
 fn troubleshooting() {
     follow("docs/troubleshooting.md");
+}
+
+#[test]
+fn recovery() {
+    follow("docs/recovery.md");
+}
+
+#[test]
+fn measure() {
+    follow_with_trace("docs/measure.md");
 }
 
 #[test]
