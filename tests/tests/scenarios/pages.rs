@@ -11,9 +11,10 @@ use trace_tests::pages::{self, Block, Step};
 use trace_tests::{Sandbox, wait_for};
 
 /// Pages whose commands are run, and how many of their blocks say that they are not.
-const PAGES: [(&str, usize); 11] = [
+const PAGES: [(&str, usize); 12] = [
     ("CONTRIBUTING.md", 1),
     ("README.md", 1),
+    ("docs/check.md", 0),
     ("docs/cookbook.md", 3),
     ("docs/folded.md", 1),
     ("docs/getting-started.md", 1),
@@ -192,6 +193,11 @@ fn troubleshooting() {
 #[test]
 fn recovery() {
     follow("docs/recovery.md");
+}
+
+#[test]
+fn check() {
+    follow_with_trace("docs/check.md");
 }
 
 #[test]

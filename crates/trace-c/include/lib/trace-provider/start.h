@@ -6,8 +6,9 @@
 
 __BEGIN_CDECLS
 
-// Joins the trace manager, with a thread of its own. Returns at once; while a recording is running, when this
-// process is being recorded.
+// Registers with the trace manager, on a thread of its own. Cannot fail. Returns immediately, unless a
+// recording is running: then it blocks until this process has joined it. That takes a few milliseconds; it
+// gives up when the manager does not respond for 5 s.
 void trace_provider_start(void);
 
 __END_CDECLS
