@@ -11,13 +11,14 @@ use trace_tests::pages::{self, Block, Step};
 use trace_tests::{Sandbox, wait_for};
 
 /// Pages whose commands are run, and how many of their blocks say that they are not.
-const PAGES: [(&str, usize); 13] = [
+const PAGES: [(&str, usize); 14] = [
     ("CONTRIBUTING.md", 1),
     ("README.md", 1),
     ("docs/check.md", 0),
     ("docs/cookbook.md", 3),
     ("docs/folded.md", 1),
     ("docs/getting-started.md", 1),
+    ("docs/import.md", 0),
     ("docs/install.md", 0),
     ("docs/kernel.md", 2),
     ("docs/measure.md", 0),
@@ -199,6 +200,11 @@ fn recovery() {
 #[test]
 fn check() {
     follow_with_trace("docs/check.md");
+}
+
+#[test]
+fn import() {
+    follow_with_trace("docs/import.md");
 }
 
 #[test]
