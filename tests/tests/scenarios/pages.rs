@@ -11,9 +11,10 @@ use trace_tests::pages::{self, Block, Step};
 use trace_tests::{Sandbox, wait_for};
 
 /// Pages whose commands are run, and how many of their blocks say that they are not.
-const PAGES: [(&str, usize); 14] = [
+const PAGES: [(&str, usize); 16] = [
     ("CONTRIBUTING.md", 1),
     ("README.md", 1),
+    ("docs/catapult.md", 0),
     ("docs/check.md", 0),
     ("docs/cookbook.md", 3),
     ("docs/folded.md", 1),
@@ -22,6 +23,7 @@ const PAGES: [(&str, usize); 14] = [
     ("docs/install.md", 0),
     ("docs/kernel.md", 2),
     ("docs/measure.md", 0),
+    ("docs/perfetto.md", 0),
     ("docs/recovery.md", 0),
     ("docs/tables.md", 1),
     ("docs/testing.md", 4),
@@ -205,6 +207,16 @@ fn check() {
 #[test]
 fn import() {
     follow_with_trace("docs/import.md");
+}
+
+#[test]
+fn perfetto() {
+    follow_with_trace("docs/perfetto.md");
+}
+
+#[test]
+fn catapult() {
+    follow_with_trace("docs/catapult.md");
 }
 
 #[test]
