@@ -1,8 +1,8 @@
-//! The example of `docs/bindings.md`, as it stands there.
+//! Examples of the pages in C and other languages, as they stand there.
 
 use super::programs::shown;
 use std::fs;
-use trace_tests::{Archive, Sandbox, build, native};
+use trace_tests::{Archive, Sandbox, build, native, pages};
 
 #[test]
 fn the_example_for_other_languages_is_recorded() {
@@ -27,4 +27,28 @@ fn the_example_for_other_languages_is_recorded() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "499500\n");
     let archive = Archive::read(&sandbox.file("trace.fxt"));
     assert_eq!(archive.events.iter().map(shown).collect::<Vec<_>>(), ["complete python/sum"]);
+}
+
+/// The first example of README and of `docs/c.md`, as it stands there.
+#[test]
+fn the_examples_for_c_are_recorded() {
+    let test = "the_examples_for_c_are_recorded";
+    if !native::has_compilers(test) {
+        return;
+    }
+    for page in ["README.md", "docs/c.md"] {
+        let block = pages::blocks(&pages::read(page)).into_iter().find(|block| block.language == "c");
+        let sandbox = Sandbox::new();
+        let (source, program) = (sandbox.file("main.c"), sandbox.file("a.out"));
+        fs::write(&source, block.expect("an example").text).expect("a file");
+        native::program("gcc", &[source.to_str().expect("UTF-8")], &native::STRICT, &program);
+        let output = sandbox.trace(["record", "--", program.to_str().expect("UTF-8")]);
+        native::check(page, &output);
+        let archive = Archive::read(&sandbox.file("trace.fxt"));
+        assert_eq!(
+            archive.events.iter().map(shown).collect::<Vec<_>>(),
+            ["complete app/main answer=42i32"],
+            "{page}"
+        );
+    }
 }
