@@ -29,7 +29,7 @@ fn send(channel: &Channel, request: ProvisionerRequest<Handle>, txid: Txid) -> z
 }
 
 /// The flag that keeps a write from waiting is one of the open file, which a peer that made it still has.
-//= docs/protocol.md#what-nobody-may-do
+//= docs/protocol.md#what-no-peer-can-do
 #[test]
 fn a_client_that_has_the_manager_wait_is_not_waited_for() {
     let mut scene = Scene::new();
@@ -416,7 +416,7 @@ fn attack_time() -> Duration {
     Duration::from_secs(seconds.unwrap_or(5))
 }
 
-//= docs/protocol.md#what-nobody-may-do
+//= docs/protocol.md#what-no-peer-can-do
 #[test]
 fn under_every_attack_at_once_an_honest_recording_is_complete() {
     let mut scene = Scene::new();

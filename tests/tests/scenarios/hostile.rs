@@ -157,7 +157,7 @@ fn parts(archive: &[u8]) -> BTreeMap<u64, Vec<u8>> {
 
 /// Beside one that scribbles, the part of each honest program is what the manager makes of what that program
 /// gave it to read, alone.
-//= docs/protocol.md#what-nobody-may-do
+//= docs/protocol.md#what-no-peer-can-do
 #[test]
 fn an_honest_part_is_made_of_its_own_providers_data_alone() {
     const LONG: u64 = 15_000;
@@ -232,7 +232,7 @@ fn an_honest_part_is_made_of_its_own_providers_data_alone() {
     }
 }
 
-//= docs/protocol.md#what-nobody-may-do
+//= docs/protocol.md#what-no-peer-can-do
 #[test]
 fn a_provider_that_scribbles_over_its_buffer_harms_itself_alone() {
     for mode in [BufferingMode::Oneshot, BufferingMode::Circular, BufferingMode::Streaming] {

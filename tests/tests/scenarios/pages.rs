@@ -328,3 +328,32 @@ fn every_macro_is_described() {
     let missing: Vec<_> = macros.iter().filter(|name| !guide.contains(&format!("{name}!"))).collect();
     assert!(missing.is_empty(), "docs/rust.md lacks {missing:?}");
 }
+
+/// Subjects that hide who acts, and words for which the pages have another one.
+#[test]
+fn words_of_the_pages_are_those_of_the_glossary() {
+    const WORDS: [&str; 9] = [
+        "whoever",
+        "somebody",
+        "nobody",
+        "anybody",
+        "everybody",
+        "told",
+        "time line",
+        "trace point",
+        "stranger",
+    ];
+    let mut found = Vec::new();
+    for page in pages::all().into_iter().chain(["CHANGELOG.md".to_owned()]) {
+        let text = pages::read(&page);
+        let words: Vec<String> = text
+            .split(|letter: char| !letter.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .map(str::to_lowercase)
+            .collect();
+        let text = format!(" {} ", words.join(" "));
+        let uses = WORDS.iter().filter(|word| text.contains(&format!(" {word} ")));
+        found.extend(uses.map(|word| format!("{page}: {word}")));
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
