@@ -95,6 +95,7 @@ impl Reader {
             .env("TRACE_RUNTIME_DIR", self.sandbox.runtime_dir())
             .env("XDG_CONFIG_HOME", self.sandbox.file(".config"))
             .env("CARGO_NET_OFFLINE", "true")
+            .env("CARGO_INCREMENTAL", "0")
             .env("CARGO_TERM_QUIET", "true")
             .env_remove("CARGO_TARGET_DIR")
             .env_remove("TRACE_RECORD")
