@@ -17,74 +17,51 @@
 #![deny(unsafe_code)]
 #![warn(clippy::disallowed_types)]
 
-mod alert;
-pub mod args;
-mod async_scope;
-mod block;
-mod claim;
-mod context;
-mod durable;
-mod duration_scope;
-pub mod engine;
-pub mod enlisted;
-mod future;
-pub mod hold;
-mod id;
-mod loss;
-mod macros;
+mod api;
+mod buffer;
 #[cfg(test)]
 mod own_process;
-mod own_slab;
-pub mod raw;
-mod recall;
-mod record_writer;
-mod records;
-mod region;
-mod render;
-mod rests;
-mod retire;
-mod run;
-mod section;
+mod record;
+mod session;
 mod site;
-mod site_word;
-mod slabs;
-mod streaming;
-mod strings;
+mod slab;
 mod sync;
 mod sys;
-mod thread_koids;
-mod thread_time;
-mod track;
-mod write;
+mod thread;
 
-pub use alert::{AlertHandler, MAX_ALERT_BYTES};
-pub use async_scope::AsyncScope;
-pub use block::{mirror_current_thread, update_mirror};
-pub use context::{AskCategory, Categories, Config, Disposition};
-pub use duration_scope::DurationScope;
-pub use future::{TraceFuture, TraceFutureArgs, TraceFutureExt};
-pub use id::Id;
-pub use region::{HeapWords, Region};
-pub use render::{MAX_RENDERED_BYTES, Rendered, debug, display};
+pub use api::async_scope::AsyncScope;
+pub use api::duration_scope::DurationScope;
+pub use api::future::{TraceFuture, TraceFutureArgs, TraceFutureExt};
+pub use api::id::Id;
+pub use api::track::{Track, TrackScope};
+pub use buffer::region::{HeapWords, Region};
+pub use record::alert::{AlertHandler, MAX_ALERT_BYTES};
+pub use record::arguments as args;
+pub use record::raw;
+pub use record::rendering::{MAX_RENDERED_BYTES, Rendered, debug, display};
+pub use record::write::{Event, write_event, write_event_at};
+pub use session::context::{AskCategory, Categories, Config, Disposition};
+pub use session::engine;
+pub use session::thread_koids::ThreadKoids;
+pub use session::trace_ref as hold;
+pub use site::dynamic_sites as enlisted;
 pub use site::{ArgName, Site};
-pub use streaming::WakeHandler;
-pub use thread_koids::ThreadKoids;
+pub use slab::streaming::WakeHandler;
+pub use thread::block::{mirror_current_thread, update_mirror};
 pub use trace_format::buffer::{BUFFER_VERSION, BufferMode};
 pub use trace_format::event::{EventType, Scope};
 pub use trace_format::scheduling::ThreadState;
 pub use trace_format::units::{Koid, ProcessKoid, ThreadKoid, Ticks};
-pub use track::{Track, TrackScope};
-pub use write::{Event, write_event, write_event_at};
 
 #[doc(hidden)]
-pub use alert::send_alert;
+pub use record::alert::send_alert;
 #[doc(hidden)]
-pub use records::{
+pub use record::other_records::{
     write_attachment, write_blob, write_context_switch, write_instaflow, write_kernel_object,
     write_large_blob, write_thread_wakeup, write_virtual, write_virtual_at,
 };
 #[doc(hidden)]
-pub use render::write_formatted_log;
+pub use record::rendering::write_formatted_log;
 
 /// Whether a trace is being recorded. Of a category, [`category_enabled!`] tells.
 #[must_use]
@@ -102,7 +79,11 @@ pub fn nonce() -> u64 {
 #[inline]
 #[must_use]
 pub fn now() -> Ticks {
-    Ticks(if thread_time::is_wanted() { thread_time::begin() } else { write::stamp() })
+    Ticks(if record::processor_time::is_wanted() {
+        record::processor_time::begin()
+    } else {
+        record::write::stamp()
+    })
 }
 
 /// The word behind an instant's arguments: none for the thread, which readers assume.

@@ -1,14 +1,18 @@
 //! Call sites: one static per use of a macro, which the engine switches on and off.
 //!
 //! Their layout is that of C: programs in C and C++ have the same sites, which enlist when they are first
-//! passed (see `enlisted`). It may not change without the name of the symbol that says which layout this is.
+//! passed (see `dynamic_sites`). It may not change without the name of the symbol that says which layout this is.
 //!
 //! Invariant **P1**: pointer and length of each text and of the list of arguments come from a slice that
 //! lives at least as long as the site; they change no more once the site can be reached from here.
 #![allow(unsafe_code)]
 
-use crate::site_word::SiteWord;
-pub(crate) use crate::site_word::{FAST, ON};
+pub mod dynamic_sites;
+pub(crate) mod section;
+pub(crate) mod word;
+
+use crate::site::word::SiteWord;
+pub(crate) use crate::site::word::{FAST, ON};
 use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 /// Longest category or name, in bytes.

@@ -106,11 +106,11 @@ pub(crate) fn map_wiped_on_fork(bytes: usize) -> *mut u8 {
 static EXIT_KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
 
 extern "C" fn on_thread_exit(value: *mut libc::c_void) {
-    crate::block::on_thread_exit(value.addr());
+    crate::thread::block::on_thread_exit(value.addr());
 }
 
 extern "C" fn on_fork_in_child() {
-    crate::engine::on_fork_in_child();
+    crate::session::engine::on_fork_in_child();
 }
 
 /// Installs the notices of exiting threads and of forked children, once for the process.
@@ -139,8 +139,8 @@ pub(crate) fn request_exit_notice(value: usize) {
 mod tests {
     use super::*;
     use crate::own_process::is_own_process;
-    use crate::retire::fence_all_threads;
     use crate::site::Site;
+    use crate::slab::retirement::fence_all_threads;
 
     // SAFETY: a site among the others.
     #[unsafe(link_section = "trace_sites_1")]
@@ -180,7 +180,7 @@ mod tests {
         fence_all_threads();
         assert!(SITE.is_on());
         assert_eq!(SITE.published(), None, "its events go the way with a fence");
-        assert!(!crate::engine::has_membarrier(), "no site is published any more");
+        assert!(!crate::session::engine::has_membarrier(), "no site is published any more");
         SITE.publish(1, 2);
         fence_all_threads();
         assert_eq!(SITE.published(), None, "whoever was about to publish it is told");

@@ -2,12 +2,15 @@
 //!
 //! `SHUTTLE_ITERATIONS` says how many, 1000 if nothing is said.
 
-#[path = "../../src/claim.rs"]
+#[path = "../../src/slab/allocator.rs"]
 #[expect(dead_code, reason = "not all of it is played through")]
 mod claim;
-#[path = "../../src/own_slab.rs"]
+#[path = "../../src/thread/open_slab.rs"]
 #[expect(dead_code, reason = "not all of it is played through")]
 mod own_slab;
+mod slab {
+    pub(crate) use crate::claim as allocator;
+}
 mod sync {
     pub use shuttle::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
     pub use shuttle::thread;

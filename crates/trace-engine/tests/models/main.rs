@@ -2,24 +2,27 @@
 //!
 //! The modules are the engine's own files, compiled against loom's atomics. What loom cannot know is the
 //! asymmetric fence (`membarrier`): here every event has a full one, as where the kernel has none. The other
-//! is shown by a test in `src/retire.rs`.
+//! is shown by a test in `src/slab/retirement.rs`.
 
-#[path = "../../src/claim.rs"]
+#[path = "../../src/slab/allocator.rs"]
 #[expect(dead_code, reason = "not all of it is modelled")]
 mod claim;
-#[path = "../../src/own_slab.rs"]
+#[path = "../../src/thread/open_slab.rs"]
 #[expect(dead_code, reason = "not all of it is modelled")]
 mod own_slab;
 mod recalls;
-#[path = "../../src/rests.rs"]
+#[path = "../../src/slab/free_list.rs"]
 #[expect(dead_code, reason = "not all of it is modelled")]
 mod rests;
 mod rounds;
-#[path = "../../src/site_word.rs"]
+#[path = "../../src/site/word.rs"]
 #[expect(dead_code, reason = "not all of it is modelled")]
 mod site_word;
 mod sites;
 mod streams;
+mod slab {
+    pub(crate) use crate::claim as allocator;
+}
 mod sync {
     pub use loom::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
     pub use loom::thread;

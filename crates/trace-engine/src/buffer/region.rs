@@ -1,0 +1,169 @@
+//! The memory of a buffer, as words that another process may read or write at any time.
+//!
+//! Invariants:
+//!
+//! * **R1** `base` is valid for reads and writes of `bytes` bytes as long as the region exists; its owner
+//!   travels with it.
+//! * **R2** `base` is aligned to 8 bytes and `bytes` is a multiple of 8.
+//! * **R3** The memory is only ever touched through atomics: other threads and other processes may store
+//!   there at any time.
+#![allow(unsafe_code)]
+
+use crate::buffer::record_writer::RecordWriter;
+use crate::sync::{AtomicU64, Ordering};
+use core::any::Any;
+use core::ptr::NonNull;
+
+/// Memory that the engine writes a trace into.
+pub struct Region {
+    base: NonNull<AtomicU64>,
+    bytes: usize,
+    /// Whole pages of a mapping, which anonymous memory can be put over.
+    is_mapping: bool,
+    _owner: Box<dyn Any + Send + Sync>,
+}
+
+// SAFETY: the memory is accessed through atomics only (R3) and stays valid wherever the region goes (R1).
+unsafe impl Send for Region {}
+// SAFETY: as above; shared access is what atomics are for (R3).
+unsafe impl Sync for Region {}
+
+impl Region {
+    /// Takes over a mapping of shared memory. `owner` keeps it mapped and is dropped with the region.
+    ///
+    /// # Safety
+    /// `base` must be the page-aligned start of a mapping of `bytes` bytes, readable and writable, that
+    /// lives as long as `owner`; nothing else in this process may hold references into it.
+    ///
+    /// # Panics
+    /// If `base` is not page-aligned.
+    pub unsafe fn from_mapping(base: *mut u8, bytes: usize, owner: Box<dyn Any + Send + Sync>) -> Self {
+        assert!(base.addr().is_multiple_of(4096), "a mapping begins at a page");
+        let base = NonNull::new(base.cast()).expect("a mapping has an address");
+        Self { base, bytes: bytes & !7, is_mapping: true, _owner: owner }
+    }
+
+    /// Takes memory of the caller's, which it gets back when `owner` is dropped.
+    ///
+    /// # Safety
+    /// `base` is valid for reads and writes of `bytes` bytes for as long as `owner` lives, and nothing else
+    /// in this process writes there meanwhile.
+    ///
+    /// # Panics
+    /// If `base` is not aligned to 8 bytes.
+    pub unsafe fn from_memory(base: *mut u8, bytes: usize, owner: Box<dyn Any + Send + Sync>) -> Self {
+        assert!(base.addr().is_multiple_of(8), "a buffer is made of words");
+        let base = NonNull::<AtomicU64>::new(base.cast()).expect("memory has an address");
+        // Addresses of records are made of numbers.
+        base.as_ptr().expose_provenance();
+        Self { base, bytes: bytes & !7, is_mapping: false, _owner: owner }
+    }
+
+    /// A region of ordinary zeroed memory, for tests and measurements without a second process.
+    ///
+    /// The memory is shared with whoever holds the returned words.
+    #[must_use]
+    pub fn on_heap(bytes: usize) -> (Self, HeapWords) {
+        let words: std::sync::Arc<[AtomicU64]> = (0..bytes / 8).map(|_| AtomicU64::new(0)).collect();
+        let base = NonNull::from(&words[0]);
+        let region =
+            Self { base, bytes: words.len() * 8, is_mapping: false, _owner: Box::new(words.clone()) };
+        (region, HeapWords(words))
+    }
+
+    /// Size in bytes.
+    #[must_use]
+    pub fn len_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The word at a byte offset.
+    ///
+    /// # Panics
+    /// If the offset is not a multiple of 8 inside the region: a mistake of ours, not of a stranger.
+    #[inline]
+    pub(crate) fn word(&self, offset: u64) -> &AtomicU64 {
+        let offset = usize::try_from(offset).expect("offsets fit a word");
+        assert!(offset.is_multiple_of(8) && offset < self.bytes, "word {offset} of {}", self.bytes);
+        // SAFETY: in bounds and aligned by the check above (R1, R2); others may store here (R3).
+        unsafe { self.base.add(offset / 8).as_ref() }
+    }
+
+    /// Address of a byte offset.
+    pub(crate) fn address(&self, offset: u64) -> usize {
+        self.base.as_ptr().addr() + usize::try_from(offset).expect("offsets fit a word")
+    }
+
+    /// Stores zeros, word by word, in a range of byte offsets.
+    ///
+    /// # Panics
+    /// If the range is not made of words inside the region.
+    pub(crate) fn zero(&self, range: core::ops::Range<u64>) {
+        if range.is_empty() {
+            return;
+        }
+        let first = self.word(range.start);
+        let _ = self.word(range.end - 8);
+        let words = (range.end - range.start) as usize / 8;
+        // SAFETY: from the first to the last word of the range by the checks above (R1, R2).
+        let words = unsafe { core::slice::from_raw_parts(first, words) };
+        for word in words {
+            word.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Stores zeros everywhere.
+    pub fn clear(&self) {
+        self.zero(0..self.bytes as u64);
+    }
+
+    /// A writer for a record of `words` words that were reserved at a byte offset.
+    ///
+    /// # Panics
+    /// If the record is not inside the region.
+    pub(crate) fn record(&self, offset: u64, words: usize) -> RecordWriter<'_> {
+        let _ = self.word(offset + (words as u64 - 1) * 8);
+        // SAFETY: inside the region (R1, R2), which the writer borrows.
+        unsafe { RecordWriter::new(self.address(offset), words) }
+    }
+
+    /// Makes every later store go to private memory of this process, in place. Heap regions stay as they
+    /// are.
+    pub(crate) fn detach(&self) {
+        if !self.is_mapping {
+            return;
+        }
+        // SAFETY: the range is a mapping of ours (R1); a private anonymous one at the same address keeps
+        // every word valid, and nobody relies on what the words hold (R3).
+        unsafe {
+            libc::mmap(
+                self.base.as_ptr().cast(),
+                self.bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED,
+                -1,
+                0,
+            );
+        }
+    }
+}
+
+/// The words of a heap region, to look at what the engine wrote.
+#[derive(Clone)]
+pub struct HeapWords(std::sync::Arc<[AtomicU64]>);
+
+impl HeapWords {
+    /// Copies bytes as they are now.
+    ///
+    /// # Panics
+    /// If they are not whole words inside the region.
+    pub fn read_at(&self, offset: usize, bytes: &mut [u8]) {
+        assert!(offset.is_multiple_of(8), "byte {offset} begins no word");
+        let (chunks, rest) = bytes.as_chunks_mut::<8>();
+        assert!(rest.is_empty(), "{} bytes are no whole words", rest.len());
+        let words = &self.0[offset / 8..][..chunks.len()];
+        for (chunk, word) in chunks.iter_mut().zip(words) {
+            *chunk = word.load(Ordering::Acquire).to_le_bytes();
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Writing records: arguments, the hot path of an event, the slow path, and records that are no events.
+
+pub(crate) mod alert;
+pub mod arguments;
+pub(crate) mod other_records;
+pub(crate) mod processor_time;
+pub mod raw;
+pub(crate) mod rendering;
+pub(crate) mod write;

@@ -1,0 +1,207 @@
+//! Records that are not events: messages, blobs, objects, and what a scheduler does. They go the slow path of
+//! events, which waits for no lock.
+
+use crate::buffer::record_writer::RecordWriter;
+use crate::record::arguments::{Inline, Interned, Values};
+use crate::record::write::{Event, Miss, Place, Strings, stamp, with_place, write_event_at};
+use crate::site::Site;
+use trace_format::event::EventType;
+use trace_format::large::{self, FORMAT_ATTACHMENT, FORMAT_EVENT};
+use trace_format::record::MAX_RECORD_WORDS;
+use trace_format::refs::{MAX_STRING_BYTES, inline_string_ref, truncate};
+use trace_format::scheduling::{ThreadState, context_switch_header, thread_wakeup_header};
+use trace_format::units::Koid;
+use trace_format::{blob, kernel_object, log};
+
+/// A message at this moment. Longer ones than 32 000 bytes are cut where a character ends.
+#[doc(hidden)]
+pub fn write_log(site: &Site, message: &str) {
+    let message = truncate(message, MAX_STRING_BYTES).as_bytes();
+    with_place(site, None, |place, now| {
+        let words = 2 + place.thread_words() + message.len().div_ceil(8);
+        let header = log::header(words as u64, message.len() as u16, place.thread_ref());
+        place.put(words, MAX_RECORD_WORDS, now, header, |record| {
+            record.word(now);
+            place.write_thread(record);
+            record.bytes(message);
+        })
+    });
+}
+
+/// Bytes with the site's name, without time and thread.
+#[doc(hidden)]
+pub fn write_blob(site: &Site, blob_type: u8, payload: &[u8]) {
+    with_place(site, None, |place, now| {
+        let name = place.strings(site).name;
+        let words = 1 + name.words() + payload.len().div_ceil(8);
+        if words > MAX_RECORD_WORDS {
+            return Err(place.too_large(words as u64 * 8, true));
+        }
+        let header = blob::header(words as u64, name.reference(), payload.len() as u16, blob_type);
+        place.put(words, MAX_RECORD_WORDS, now, header, |record| {
+            name.write(record);
+            record.bytes(payload);
+        })
+    });
+}
+
+/// A large blob with a time, a thread and arguments.
+#[doc(hidden)]
+pub fn write_large_blob<V: Values>(site: &Site, payload: &[u8], values: &V) {
+    with_place(site, None, |place, now| {
+        let strings = place.strings(site);
+        let fixed = 4 + strings.inline_words + place.thread_words() + values.words();
+        put_large(place, now, FORMAT_EVENT, fixed, payload, |record| {
+            let (category, name) = (strings.category.reference(), strings.name.reference());
+            record.word(large::references(category, name, values.count() as u64, place.thread_ref()));
+            strings.write(record);
+            record.word(now);
+            place.write_thread(record);
+            write_values(site, &strings, values, record);
+        })
+    });
+}
+
+/// A large blob without these.
+#[doc(hidden)]
+pub fn write_attachment(site: &Site, payload: &[u8]) {
+    with_place(site, None, |place, now| {
+        let strings = place.strings(site);
+        put_large(place, now, FORMAT_ATTACHMENT, 3 + strings.inline_words, payload, |record| {
+            let (category, name) = (strings.category.reference(), strings.name.reference());
+            record.word(large::references(category, name, 0, 0));
+            strings.write(record);
+        })
+    });
+}
+
+/// Writes a large blob: `fixed` words with header and length, then the payload.
+fn put_large(
+    place: &Place<'_>,
+    now: u64,
+    format: u64,
+    fixed: usize,
+    payload: &[u8],
+    write: impl FnOnce(&mut RecordWriter),
+) -> Result<(), Miss> {
+    let words = fixed + payload.len().div_ceil(8);
+    place.put(words, usize::MAX, now, large::header(words as u64, format), |record| {
+        write(record);
+        record.word(payload.len() as u64);
+        record.bytes(payload);
+    })
+}
+
+/// Says what a koid stands for.
+#[doc(hidden)]
+pub fn write_kernel_object<V: Values>(site: &Site, object_type: u8, koid: Koid, name: &str, values: &V) {
+    let name = truncate(name, MAX_STRING_BYTES).as_bytes();
+    with_place(site, None, |place, now| {
+        let strings = place.strings(site);
+        let words = 2 + name.len().div_ceil(8) + values.words() + argument_words(site, &strings);
+        let reference = inline_string_ref(name.len());
+        let header = kernel_object::header(words as u64, object_type, reference, values.count() as u64);
+        place.put(words, MAX_RECORD_WORDS, now, header, |record| {
+            record.word(koid.0);
+            record.bytes(name);
+            write_values(site, &strings, values, record);
+        })
+    });
+}
+
+/// A CPU, real or of a runtime that schedules by itself, goes over from one thread to another.
+#[doc(hidden)]
+pub fn write_context_switch<V: Values>(
+    site: &Site,
+    cpu: u16,
+    outgoing_state: ThreadState,
+    outgoing: Koid,
+    incoming: Koid,
+    values: &V,
+) {
+    with_place(site, None, |place, now| {
+        let strings = place.strings(site);
+        let words = 4 + values.words() + argument_words(site, &strings);
+        // The field has four bits.
+        let state = ThreadState(outgoing_state.0 & 15);
+        let header = context_switch_header(words as u64, cpu, state, values.count() as u64);
+        place.put(words, MAX_RECORD_WORDS, now, header, |record| {
+            record.word(now);
+            record.word(outgoing.0);
+            record.word(incoming.0);
+            write_values(site, &strings, values, record);
+        })
+    });
+}
+
+/// A thread becomes ready to run.
+#[doc(hidden)]
+pub fn write_thread_wakeup<V: Values>(site: &Site, cpu: u16, thread: Koid, values: &V) {
+    with_place(site, None, |place, now| {
+        let strings = place.strings(site);
+        let words = 3 + values.words() + argument_words(site, &strings);
+        let header = thread_wakeup_header(words as u64, cpu, values.count() as u64);
+        place.put(words, MAX_RECORD_WORDS, now, header, |record| {
+            record.word(now);
+            record.word(thread.0);
+            write_values(site, &strings, values, record);
+        })
+    });
+}
+
+/// An event of a virtual thread: its koid is `2^63 | id`.
+#[doc(hidden)]
+pub fn write_virtual<V: Values>(site: &Site, thread: (&str, u64), event: Event, values: &V) {
+    write_virtual_at(site, thread, event, values, None);
+}
+
+/// As [`write_virtual`], at a moment that the caller chooses.
+#[doc(hidden)]
+pub fn write_virtual_at<V: Values>(
+    site: &Site,
+    thread: (&str, u64),
+    event: Event,
+    values: &V,
+    at: Option<u64>,
+) {
+    with_place(site, at, |place, now| {
+        let (name, id) = thread;
+        let koids = place.virtual_thread(id, name);
+        let strings = place.strings(site);
+        let words = event.words(values) + strings.inline_words + koids.len();
+        let header = strings.event_header(&event, words, values.count(), 0);
+        place.put(words, MAX_RECORD_WORDS, now, header, |record| {
+            event.write_timestamp(now, record);
+            koids.into_iter().for_each(|koid| record.word(koid));
+            strings.write(record);
+            event.write_tail_of(site, &strings, now, values, record);
+        })
+    });
+}
+
+/// A step of a flow in a duration of its own, all at one moment.
+#[doc(hidden)]
+#[inline(always)]
+pub fn write_instaflow<V: Values>(step: &Site, flow: &Site, flow_type: EventType, id: u64, values: &V) {
+    let at = Some(stamp());
+    let event = |event_type, extra| Event { event_type, start: None, extra };
+    write_event_at(step, event(EventType::DurationBegin, None), values, at);
+    write_event_at(flow, event(flow_type, Some(id)), values, at);
+    write_event_at(step, event(EventType::DurationEnd, None), values, at);
+}
+
+/// Words of the arguments' names, if these are inline.
+fn argument_words(site: &Site, strings: &Strings<'_>) -> usize {
+    if !strings.arguments_inline {
+        return 0;
+    }
+    site.arguments().iter().map(|argument| argument.text().len().div_ceil(8)).sum()
+}
+
+fn write_values<V: Values>(site: &Site, strings: &Strings<'_>, values: &V, record: &mut RecordWriter) {
+    if strings.arguments_inline {
+        values.write(0, &Inline(site.arguments()), record);
+    } else {
+        values.write(0, &Interned(site.arguments()), record);
+    }
+}

@@ -1,0 +1,80 @@
+mod left;
+
+use super::*;
+use crate::own_process::is_own_process;
+use std::sync::Arc;
+
+const BYTES: usize = 256 << 10;
+
+/// Tells that the memory of a trace is the caller's again.
+struct Owner(Arc<AtomicBool>);
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Begins a stream in memory that is never freed; says when the engine has let go of it.
+fn begin() -> Arc<AtomicBool> {
+    let is_free = Arc::new(AtomicBool::new(false));
+    let memory = Box::leak(vec![0_u64; BYTES / 8].into_boxed_slice());
+    // SAFETY: words that nobody else has.
+    let region =
+        unsafe { Region::from_memory(memory.as_mut_ptr().cast(), BYTES, Box::new(Owner(is_free.clone()))) };
+    initialize(region, BufferMode::Streaming, Config::new(1, "test", 1_000_000_000)).unwrap();
+    start(Disposition::Retain, &[]).unwrap();
+    is_free
+}
+
+fn later() -> Instant {
+    Instant::now() + Duration::from_secs(60)
+}
+
+/// One test, as there is one engine, and in a process of its own: a trace takes what threads have, also those
+/// of other tests.
+#[test]
+fn a_trace_lives_as_long_as_what_was_given_out_of_it() {
+    if !is_own_process("session::engine::tests::a_trace_lives_as_long_as_what_was_given_out_of_it") {
+        return;
+    }
+    let is_free = begin();
+    terminate(later()).unwrap();
+    assert!(is_free.load(Ordering::SeqCst), "nobody has it");
+
+    // Whoever ends it waits for what another thread does with it.
+    let is_free = begin();
+    let lease = Lease::counted();
+    let context = lease.context().unwrap();
+    let ended = std::thread::spawn(|| terminate(later()));
+    while !CONTEXT.load(Ordering::SeqCst).is_null() {
+        std::thread::yield_now();
+    }
+    assert_eq!(flush(), Err(Error::NotStreaming), "there is no trace any more");
+    assert_eq!(context.layout.mode, BufferMode::Streaming);
+    context.streaming.lock().flush();
+    assert!(!is_free.load(Ordering::SeqCst) && !ended.is_finished());
+    drop(lease);
+    ended.join().unwrap().unwrap();
+    assert!(is_free.load(Ordering::SeqCst));
+
+    // For so long; then it stays where it is.
+    let is_free = begin();
+    let lease = Lease::counted();
+    let context = lease.context().unwrap();
+    terminate(Instant::now()).unwrap();
+    context.streaming.lock().flush();
+    drop(lease);
+    assert!(!is_free.load(Ordering::SeqCst));
+    assert_eq!(state(), State::Idle);
+
+    // The same of a thread that counts as inside an event.
+    let is_free = begin();
+    let lease = Lease::of_thread();
+    let context = lease.context().unwrap();
+    let ended = std::thread::spawn(|| terminate(Instant::now()));
+    ended.join().unwrap().unwrap();
+    assert_eq!(context.layout.mode, BufferMode::Streaming);
+    drop(lease);
+    assert!(!is_free.load(Ordering::SeqCst));
+}

@@ -1,0 +1,227 @@
+//! Call sites that enlist when they are first passed: those of C and C++, which no section holds.
+//!
+//! The memory of such a site is zero but for its word, which says that it is on and new. Whoever passes it
+//! first says what it is and puts it on the list of its module, which is the executable or a library; from
+//! there on it is like any other. A library takes its sites away when it is unloaded: from then on, they stay
+//! on without being on a list, and each of their events is judged by itself.
+//!
+//! Invariants:
+//!
+//! * **N1** A site that is not new has its texts, and stays where it is until its module leaves.
+//! * **N2** A list is only walked and emptied by whoever holds the lock; sites come at any time.
+#![allow(unsafe_code)]
+
+use crate::session::engine::Lease;
+use crate::site::word::NEW;
+use crate::site::{ArgName, Site};
+use crate::sync::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use core::ptr;
+use trace_format::mutants;
+
+/// Modules that have sites on lists.
+const MAX_MODULES: usize = 512;
+
+/// An executable or a library.
+struct Module {
+    /// What tells it from others; 0 in a place that is free.
+    handle: AtomicUsize,
+    sites: AtomicPtr<Site>,
+    /// Whether it will say when it leaves.
+    is_watched: AtomicBool,
+}
+
+static MODULES: [Module; MAX_MODULES] = [const {
+    Module {
+        handle: AtomicUsize::new(0),
+        sites: AtomicPtr::new(ptr::null_mut()),
+        is_watched: AtomicBool::new(false),
+    }
+}; MAX_MODULES];
+
+/// Behind the last site of a list: a site that is on one has a next.
+const END: *mut Site = ptr::without_provenance_mut(64);
+
+/// True while lists are walked or emptied. A flag to spin on: a lock with a queue could be left in any state
+/// in a forked child.
+static IS_HELD: AtomicBool = AtomicBool::new(false);
+
+struct Held;
+
+fn hold() -> Held {
+    while IS_HELD.swap(true, Ordering::Acquire) {
+        std::thread::yield_now();
+    }
+    Held
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        IS_HELD.store(false, Ordering::Release);
+    }
+}
+
+/// What a site is, as the macro says it: texts of at most 32 000 bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct SiteText<'a> {
+    /// The category.
+    pub category: &'a [u8],
+    /// The event's name.
+    pub name: &'a [u8],
+}
+
+/// What became of a new site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Enlisting {
+    /// It is on a list: as any other from now on.
+    Listed {
+        /// The caller has to see to it that [`leave`] is called with the module's handle when it is unloaded.
+        watch_module: bool,
+    },
+    /// Another thread is about to do that, or there are too many modules, or the module has left: each event
+    /// is judged by itself.
+    Unlisted,
+}
+
+/// Puts a site on the list of its module, if it is new. `handle` is a number of the module's own.
+///
+/// # Safety
+/// `site` is a site of this layout that stays where it is until the module leaves, as do the texts, the names
+/// and, at `storage`, memory for as many arguments.
+pub unsafe fn enlist(
+    site: *mut Site,
+    text: SiteText<'_>,
+    names: &[&[u8]],
+    storage: *mut ArgName,
+    handle: usize,
+) -> Enlisting {
+    // SAFETY: the word is an atomic that nobody moves.
+    let word = unsafe { &(*site).word };
+    if !word.take_new() {
+        return if word.load() & NEW == 0 {
+            Enlisting::Listed { watch_module: false }
+        } else {
+            Enlisting::Unlisted
+        };
+    }
+    let Some(module) = module(handle) else {
+        return Enlisting::Unlisted;
+    };
+    // SAFETY: the word is this thread's to finish, so nobody else looks at the rest (N1); the storage is the
+    // site's.
+    unsafe {
+        for (index, name) in names.iter().enumerate() {
+            storage.add(index).write(ArgName::of_bytes(name));
+        }
+        Site::describe(site, text.category, text.name, core::slice::from_raw_parts(storage, names.len()));
+    }
+    // SAFETY: it is complete now, and only its word and its link change from here on.
+    let site = unsafe { &*site };
+    // A stop waits for this thread before it switches sites off for the last time.
+    let lease = Lease::of_thread();
+    let is_wanted = lease.wants(text.category);
+    site.word.finish_new(is_wanted && !mutants::is_on("a new site is off"));
+    let link = ptr::from_ref(site).cast_mut();
+    let mut head = module.sites.load(Ordering::Relaxed);
+    loop {
+        site.next.store(if head.is_null() { END } else { head }, Ordering::Relaxed);
+        // SeqCst: one order with the beginning of a run and the walk that switches sites on.
+        match module.sites.compare_exchange_weak(head, link, Ordering::SeqCst, Ordering::Relaxed) {
+            Ok(_) => break,
+            Err(now) => head = now,
+        }
+    }
+    // A run that began or ended meanwhile may have missed the site.
+    if lease.wants(text.category) != is_wanted {
+        site.word.correct(!is_wanted);
+    }
+    drop(lease);
+    Enlisting::Listed { watch_module: !module.is_watched.swap(true, Ordering::Relaxed) }
+}
+
+/// The place of a module, which it takes if it has none yet.
+fn module(handle: usize) -> Option<&'static Module> {
+    MODULES.iter().find(|module| {
+        let taken = module.handle.compare_exchange(0, handle, Ordering::AcqRel, Ordering::Acquire);
+        taken.is_ok() || taken == Err(handle)
+    })
+}
+
+/// Calls a function with each site from this one on. For whoever holds the lock.
+fn walk(first: *mut Site, call: &mut impl FnMut(&Site)) {
+    let mut next = first;
+    while !next.is_null() && !ptr::eq(next, END) {
+        // SAFETY: sites on a list are complete and stay until it is emptied, for which one must hold the lock
+        // (N1, N2).
+        let site = unsafe { &*next };
+        next = site.next.load(Ordering::Relaxed);
+        call(site);
+    }
+}
+
+/// Calls a function with each site on a list.
+pub(crate) fn for_each(mut call: impl FnMut(&Site)) {
+    let _held = hold();
+    for module in MODULES.iter().take_while(|module| module.handle.load(Ordering::Acquire) != 0) {
+        walk(module.sites.load(Ordering::SeqCst), &mut call);
+    }
+}
+
+/// A module is about to be unloaded: nothing refers to its sites any more. Those of its events that come yet
+/// are judged one by one.
+pub fn leave(handle: usize) {
+    let _held = hold();
+    let Some(module) = MODULES.iter().find(|module| module.handle.load(Ordering::Acquire) == handle) else {
+        return;
+    };
+    walk(module.sites.swap(ptr::null_mut(), Ordering::SeqCst), &mut |site: &Site| site.word.unlist());
+    module.is_watched.store(false, Ordering::Relaxed);
+}
+
+/// In a forked child: whoever held the lock does not exist here.
+pub(crate) fn release_in_child() {
+    IS_HELD.store(false, Ordering::Relaxed);
+}
+
+/// Calls a function with a site that is on no list and always on, for one event that was judged already. The
+/// site ends with the call:
+///
+/// ```compile_fail,E0521
+/// # use trace_engine::{Site, enlisted::{SiteText, with_unlisted}};
+/// let mut kept: Option<&'static Site> = None;
+/// with_unlisted(SiteText { category: b"c", name: b"n" }, &[], |site| kept = Some(site));
+/// ```
+///
+/// and so do its texts:
+///
+/// ```compile_fail,E0521
+/// # use trace_engine::enlisted::{SiteText, with_unlisted};
+/// let mut kept: &'static [u8] = b"";
+/// with_unlisted(SiteText { category: b"c", name: b"n" }, &[], |site| kept = site.name());
+/// ```
+pub fn with_unlisted(text: SiteText<'_>, names: &[&[u8]], call: impl FnOnce(&Site)) {
+    let mut arguments = [const { ArgName::new("") }; MAX_ARGUMENTS];
+    let arguments = &mut arguments[..names.len().min(MAX_ARGUMENTS)];
+    for (argument, name) in arguments.iter_mut().zip(names) {
+        // SAFETY: the names outlive the call, and nobody keeps the argument.
+        *argument = unsafe { ArgName::of_bytes(name) };
+    }
+    let mut site = Site::always_on();
+    // SAFETY: the site is this function's alone, and what it is told of outlives the call.
+    unsafe { Site::describe(&raw mut site, text.category, text.name, arguments) };
+    call(&site);
+}
+
+/// Whether a site has been told of just these strings: by where they are, or else by their bytes.
+pub fn is_described_by(site: &Site, text: SiteText<'_>, names: &[&[u8]]) -> bool {
+    let is_same = |known: &[u8], text: &[u8]| {
+        core::ptr::eq(known, text) || known == text || mutants::is_on("all names are those of the site")
+    };
+    let arguments = site.arguments();
+    is_same(site.category(), text.category)
+        && is_same(site.name(), text.name)
+        && arguments.len() == names.len()
+        && arguments.iter().zip(names).all(|(argument, name)| is_same(argument.text(), name))
+}
+
+/// Arguments of an event at most.
+pub const MAX_ARGUMENTS: usize = 15;
