@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use trace_benches::{Cost, table};
 use trace_engine::{
-    BufferMode, Config, Disposition, HeapWords, Region, Scope, duration, duration_begin, engine, instant, raw,
+    BufferMode, Config, Disposition, HeapWords, Region, Scope, duration, duration_begin, engine, ffi, instant,
 };
 use zx_sim::ticks;
 
@@ -47,13 +47,13 @@ fn event(cost: &mut Cost, events: u64, emit: impl Fn(u64)) {
 
 /// Gives the calling thread its index, and leaves no room for any other definition.
 fn fill_definitions() {
-    raw::current_thread().expect("a trace runs");
+    ffi::current_thread().expect("a trace runs");
     for number in 0_u64.. {
-        let length = raw::durable_room().min(4000) as usize;
+        let length = ffi::durable_room().min(4000) as usize;
         if length < 16 {
             break;
         }
-        raw::string_index(format!("{number:0width$}", width = length - 8).as_bytes()).expect("there is room");
+        ffi::string_index(format!("{number:0width$}", width = length - 8).as_bytes()).expect("there is room");
     }
 }
 

@@ -11,7 +11,7 @@ use crate::records::EngineRecords;
 use crate::tracefs::{Error, Tracefs};
 use crate::{POINT_CATEGORY, processes, tell};
 use std::time::{Duration, Instant};
-use trace_engine::raw;
+use trace_engine::ffi;
 use trace_format::slab::LossReason;
 use zx_sim::ticks;
 
@@ -155,7 +155,7 @@ impl Collector {
             ];
             for (reason, count, before) in grown {
                 if count > before {
-                    raw::add_losses(reason, count - before, *since, now);
+                    ffi::add_losses(reason, count - before, *since, now);
                 }
             }
             (*before, *since) = (losses, now);

@@ -20,7 +20,7 @@ use perf_event::{Builder, SampleFlag};
 use sample::{Item, REGISTERS, Sample, What};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
-use trace_engine::raw;
+use trace_engine::ffi;
 use trace_format::profiler::{Frames, MAX_FRAMES, Profiler as ProfilerRecord, ProfilerKind};
 use trace_format::record::Record;
 use trace_format::refs::ThreadRef;
@@ -205,7 +205,7 @@ impl Profiler {
                 }
             }
             What::Exit => {}
-            What::Lost(count) => raw::add_losses(LossReason::KernelOverrun, count, at, at),
+            What::Lost(count) => ffi::add_losses(LossReason::KernelOverrun, count, at, at),
         }
     }
 

@@ -4,7 +4,7 @@ use foldhash::{HashMap, HashMapExt};
 use std::time::Duration;
 use trace_engine::BufferMode;
 use trace_engine::engine::{self, State};
-use trace_engine::raw::{self, Put};
+use trace_engine::ffi::{self, WriteResult};
 use trace_format::argument::{Argument, Arguments};
 use trace_format::event::{Event, EventKind};
 use trace_format::kernel_object::KernelObject;
@@ -43,7 +43,7 @@ impl EngineRecords {
             words: Box::new([0; MAX_RECORD_WORDS]),
             are_names_durable: engine::mode() == Some(BufferMode::Circular),
             since_look: 0,
-            has_room: raw::durable_room() > ROOM_LEFT_BYTES,
+            has_room: ffi::durable_room() > ROOM_LEFT_BYTES,
         }
     }
 
@@ -51,7 +51,7 @@ impl EngineRecords {
         self.since_look += 1;
         if self.since_look >= 16 {
             self.since_look = 0;
-            self.has_room = raw::durable_room() > ROOM_LEFT_BYTES;
+            self.has_room = ffi::durable_room() > ROOM_LEFT_BYTES;
         }
         self.has_room
     }
@@ -62,7 +62,7 @@ impl EngineRecords {
         if self.are_names_durable && self.has_room() {
             let mut sink = SliceSink::new(&mut self.words[..]);
             if record.encode(&mut sink).is_ok() && !sink.is_overrun() {
-                raw::write_durable_record(sink.words());
+                ffi::write_durable_record(sink.words());
             }
             return;
         }
@@ -73,14 +73,14 @@ impl EngineRecords {
     fn write(&mut self, record: &Record<'_>) -> bool {
         let mut sink = SliceSink::new(&mut self.words[..]);
         if record.encode(&mut sink).is_err() || sink.is_overrun() {
-            raw::count_too_large();
+            ffi::count_too_large();
             return false;
         }
         let words = sink.words();
         // While it stops, and waits for what is held here, room is still made; once it has ended, no more.
-        while raw::try_write_record(words) == Put::NotYet {
+        while ffi::try_write_record(words) == WriteResult::NotYet {
             if !matches!(engine::state(), State::Started | State::Stopping) {
-                raw::write_record(words);
+                ffi::write_record(words);
                 break;
             }
             std::thread::sleep(RETRY_INTERVAL);
@@ -107,7 +107,7 @@ impl Records for EngineRecords {
             Some(known) => *known,
             None => {
                 let has_room = self.has_room();
-                let index = has_room.then(|| raw::string_index(text)).flatten().and_then(StringIndex::new);
+                let index = has_room.then(|| ffi::string_index(text)).flatten().and_then(StringIndex::new);
                 if self.strings.len() < MAX_STRINGS {
                     self.strings.insert(text.into(), index);
                 }

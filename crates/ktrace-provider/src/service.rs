@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trace_engine::engine::{self, Observer, State};
-use trace_engine::{hold, raw};
+use trace_engine::ffi::{self, TraceRef};
 use trace_provider::{Registration, TraceProvider};
 
 /// The provider's name, which is that of Fuchsia's.
@@ -84,7 +84,7 @@ fn on_change(state: State) {
     let order = match state {
         State::Started => {
             IS_PENDING.store(true, Ordering::SeqCst);
-            IS_HELD.store(hold::acquire_prolonged(), Ordering::SeqCst);
+            IS_HELD.store(TraceRef::acquire_prolonged().map(TraceRef::leak).is_some(), Ordering::SeqCst);
             Order::Start
         }
         State::Stopping => Order::Stop,
@@ -98,7 +98,7 @@ fn on_change(state: State) {
 fn let_go() {
     IS_PENDING.store(false, Ordering::SeqCst);
     if IS_HELD.swap(false, Ordering::SeqCst) {
-        hold::release_prolonged();
+        drop(TraceRef::from_leaked_prolonged());
     }
 }
 
@@ -220,7 +220,7 @@ impl Service {
     fn start(&mut self) {
         self.stop_collecting();
         let listed = trace_provider::config().map(|config| config.categories).unwrap_or_default();
-        let is_wanted = |name: &str| raw::is_category_wanted(name.as_bytes());
+        let is_wanted = |name: &str| ffi::is_category_wanted(name.as_bytes());
         let retained = self.retained.take();
         self.recording = Recording::start(&self.tracefs, &self.options, is_wanted, &listed, retained);
         match self.recording {

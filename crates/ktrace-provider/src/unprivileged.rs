@@ -9,7 +9,7 @@ use crate::processes;
 use crate::records::EngineRecords;
 use perf_event::Builder;
 use perf_event::events::Software;
-use trace_engine::raw;
+use trace_engine::ffi;
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::event::EventKind;
 use trace_format::record::Record;
@@ -157,7 +157,7 @@ impl Item {
                 let arguments = [Argument { name, value: count_value }];
                 let kind = EventKind::DurationComplete { end: Ticks(at) };
                 kernel.writer.event(at, cpu, META, b"drop_stats", kind, &arguments);
-                raw::add_losses(LossReason::KernelOverrun, count, at, at);
+                ffi::add_losses(LossReason::KernelOverrun, count, at, at);
             }
         }
     }

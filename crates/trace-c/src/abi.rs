@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 
 use core::ffi::{CStr, c_char, c_void};
-use trace_engine::raw::ThreadPlace;
+use trace_engine::ffi::ThreadPlace;
 use trace_format::argument::ArgumentValue;
 use trace_format::refs::{self, MAX_STRING_BYTES};
 use trace_format::units::{Koid, ProcessKoid, StringIndex, ThreadIndex, ThreadKoid};

@@ -6,8 +6,8 @@ use crate::abi::ArgValue;
 use crate::events::{Call, Described, RawEvent, with_values};
 use crate::{records, zircon};
 use parking_lot::Mutex;
-use trace_engine::enlisted::{self, MAX_ARGUMENTS};
-use trace_engine::{Scope, engine, raw};
+use trace_engine::ffi::{self, MAX_ARGUMENTS};
+use trace_engine::{Scope, engine};
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::event::{Event, EventKind, EventType};
 use trace_format::record::Record;
@@ -29,14 +29,14 @@ pub unsafe extern "C" fn trace_internal_write_copied_event(
     };
     // SAFETY: C1.
     let described = unsafe { Described::new(call, count) };
-    let (Some((event, at)), true) = (event.get(), raw::is_category_wanted(described.text.category)) else {
+    let (Some((event, at)), true) = (event.get(), ffi::is_category_wanted(described.text.category)) else {
         return;
     };
     // SAFETY: C1.
     unsafe {
         with_values(values, count, |values| {
             if thread == 0 || thread == zircon::thread_koid() {
-                enlisted::with_unlisted(described.text, described.names(), |site| {
+                ffi::with_unlisted(described.text, described.names(), |site| {
                     trace_engine::write_event_at(site, event, &values, at);
                 });
             } else {
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn trace_internal_write_copied_event(
             }
         });
     }
-    trace_engine::update_mirror();
+    trace_engine::ffi::update_mirror();
 }
 
 /// As a record of its own, with the thread's ids in it.
@@ -77,7 +77,7 @@ fn write_elsewhere(
 }
 
 fn reference(text: &[u8]) -> StringRef<'_> {
-    match raw::string_index(text) {
+    match ffi::string_index(text) {
         Some(0) => StringRef::Empty,
         Some(index) => StringIndex::new(index).map_or(StringRef::Empty, StringRef::Index),
         None => StringRef::Inline(text),

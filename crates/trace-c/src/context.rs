@@ -1,6 +1,6 @@
 //! An acquired trace, and what is registered in it. What is written into it is in `records`.
 //!
-//! Invariant **D1**: a context comes from `Hold::leak` and is alive until `Hold::finish`.
+//! Invariant **D1**: a context comes from `TraceContext::leak` and is alive until `TraceContext::finish`.
 #![allow(unsafe_code)]
 
 use crate::abi::{self, Arg, StringRef, ThreadRef};
@@ -8,8 +8,8 @@ use crate::records::{encode, inline, string, write_thread_info};
 use core::ffi::{c_char, c_void};
 use core::ptr;
 use parking_lot::Mutex;
-use trace_engine::enlisted::MAX_ARGUMENTS;
-use trace_engine::{BufferMode, engine, raw};
+use trace_engine::ffi::{self, MAX_ARGUMENTS, TraceRef};
+use trace_engine::{BufferMode, engine};
 use trace_format::blob::Blob;
 use trace_format::record::{Record, RecordHeader, RecordType};
 
@@ -21,7 +21,9 @@ const MAX_LARGE_BYTES: usize = 1 << 18;
 const VIRTUAL: u64 = 1 << 63;
 
 /// `trace_context_t`: an acquired trace.
-pub struct Hold {
+pub struct TraceContext {
+    /// Released after what is pending was written.
+    _trace: TraceRef,
     /// Records that the caller fills before it releases the trace.
     pending: Mutex<Vec<Pending>>,
     /// Texts that have no index, and that references to are good until the trace is released.
@@ -33,19 +35,20 @@ struct Pending {
     is_durable: bool,
 }
 
-impl Hold {
-    pub fn leak() -> *mut Self {
-        Box::into_raw(Box::new(Self { pending: Mutex::new(Vec::new()), copies: Mutex::new(Vec::new()) }))
+impl TraceContext {
+    pub fn leak(trace: TraceRef) -> *mut Self {
+        let (pending, copies) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+        Box::into_raw(Box::new(Self { _trace: trace, pending, copies }))
     }
 
-    /// Writes what the caller has filled.
+    /// Writes what the caller has filled, and releases the trace.
     ///
     /// # Safety
     /// D1, and nobody uses the context any more.
     pub unsafe fn finish(context: *mut Self) {
         // SAFETY: D1.
-        let hold = unsafe { Box::from_raw(context) };
-        for pending in hold.pending.into_inner() {
+        let context = unsafe { Box::from_raw(context) };
+        for pending in std::mem::take(&mut *context.pending.lock()) {
             let is_whole = pending.words.first().is_some_and(|header| {
                 let header = RecordHeader(*header);
                 // The size of a large record stands elsewhere.
@@ -53,15 +56,15 @@ impl Hold {
             });
             match (is_whole, pending.is_durable) {
                 (false, _) => {}
-                (true, false) => raw::write_record(&pending.words),
-                (true, true) => drop(raw::write_durable_record(&pending.words)),
+                (true, false) => ffi::write_record(&pending.words),
+                (true, true) => drop(ffi::write_durable_record(&pending.words)),
             }
         }
     }
 
     /// The reference of a text that the caller may change or free at once.
     fn register_copy(&self, text: &[u8]) -> StringRef {
-        let index = raw::string_index(text);
+        let index = ffi::string_index(text);
         if index.is_some() {
             return StringRef::new(index, text);
         }
@@ -79,36 +82,39 @@ impl Hold {
     }
 }
 
-pub unsafe extern "C" fn trace_context_is_category_enabled(_: *mut Hold, category: *const c_char) -> bool {
+pub unsafe extern "C" fn trace_context_is_category_enabled(
+    _: *mut TraceContext,
+    category: *const c_char,
+) -> bool {
     // SAFETY: C1.
-    raw::is_category_wanted(unsafe { abi::text(category) })
+    ffi::is_category_wanted(unsafe { abi::text(category) })
 }
 
 pub unsafe extern "C" fn trace_context_is_category_bytestring_enabled(
-    _: *mut Hold,
+    _: *mut TraceContext,
     bytes: *const u8,
     length: usize,
 ) -> bool {
     // SAFETY: C1.
-    raw::is_category_wanted(unsafe { abi::bytes(bytes, length) })
+    ffi::is_category_wanted(unsafe { abi::bytes(bytes, length) })
 }
 
 /// # Safety
 /// C1.
 unsafe fn register(text: &[u8], out: *mut StringRef) {
     // SAFETY: C1.
-    unsafe { abi::put(out, StringRef::new(raw::string_index(text), text)) };
+    unsafe { abi::put(out, StringRef::new(ffi::string_index(text), text)) };
 }
 
 /// # Safety
 /// C1, D1.
-unsafe fn register_copy(context: *const Hold, text: &[u8], out: *mut StringRef) {
+unsafe fn register_copy(context: *const TraceContext, text: &[u8], out: *mut StringRef) {
     // SAFETY: D1; C1.
     unsafe { abi::put(out, (*context).register_copy(text)) };
 }
 
 pub unsafe extern "C" fn trace_context_register_string_copy(
-    context: *mut Hold,
+    context: *mut TraceContext,
     string: *const c_char,
     length: usize,
     out: *mut StringRef,
@@ -118,7 +124,7 @@ pub unsafe extern "C" fn trace_context_register_string_copy(
 }
 
 pub unsafe extern "C" fn trace_context_register_string_literal(
-    _: *mut Hold,
+    _: *mut TraceContext,
     string: *const c_char,
     out: *mut StringRef,
 ) {
@@ -127,7 +133,7 @@ pub unsafe extern "C" fn trace_context_register_string_literal(
 }
 
 pub unsafe extern "C" fn trace_context_register_bytestring(
-    context: *mut Hold,
+    context: *mut TraceContext,
     bytes: *const u8,
     length: usize,
     out: *mut StringRef,
@@ -139,7 +145,7 @@ pub unsafe extern "C" fn trace_context_register_bytestring(
 /// # Safety
 /// C1.
 unsafe fn register_category(text: &[u8], out: *mut StringRef) -> bool {
-    let is_wanted = raw::is_category_wanted(text);
+    let is_wanted = ffi::is_category_wanted(text);
     if is_wanted {
         // SAFETY: C1.
         unsafe { register(text, out) };
@@ -148,7 +154,7 @@ unsafe fn register_category(text: &[u8], out: *mut StringRef) -> bool {
 }
 
 pub unsafe extern "C" fn trace_context_register_category_literal(
-    _: *mut Hold,
+    _: *mut TraceContext,
     category: *const c_char,
     out: *mut StringRef,
 ) -> bool {
@@ -157,7 +163,7 @@ pub unsafe extern "C" fn trace_context_register_category_literal(
 }
 
 pub unsafe extern "C" fn trace_context_register_category_bytestring(
-    _: *mut Hold,
+    _: *mut TraceContext,
     bytes: *const u8,
     length: usize,
     out: *mut StringRef,
@@ -166,8 +172,8 @@ pub unsafe extern "C" fn trace_context_register_category_bytestring(
     unsafe { register_category(abi::bytes(bytes, length), out) }
 }
 
-pub unsafe extern "C" fn trace_context_register_current_thread(_: *mut Hold, out: *mut ThreadRef) {
-    let place = raw::current_thread().map_or(ThreadRef::inline(0, 0), ThreadRef::from);
+pub unsafe extern "C" fn trace_context_register_current_thread(_: *mut TraceContext, out: *mut ThreadRef) {
+    let place = ffi::current_thread().map_or(ThreadRef::inline(0, 0), ThreadRef::from);
     // SAFETY: C1.
     unsafe { abi::put(out, place) };
 }
@@ -176,7 +182,7 @@ pub unsafe extern "C" fn trace_context_register_current_thread(_: *mut Hold, out
 /// C1.
 unsafe fn register_vthread(process: u64, name: &[u8], id: u64, out: *mut ThreadRef) {
     let place = if process == 0 || process == zx_sim::process_koid() {
-        raw::virtual_thread(id, &String::from_utf8_lossy(name)).map(ThreadRef::from)
+        ffi::virtual_thread(id, &String::from_utf8_lossy(name)).map(ThreadRef::from)
     } else {
         write_thread_info(process, id | VIRTUAL, inline(name));
         None
@@ -186,7 +192,7 @@ unsafe fn register_vthread(process: u64, name: &[u8], id: u64, out: *mut ThreadR
 }
 
 pub unsafe extern "C" fn trace_context_register_vthread(
-    _: *mut Hold,
+    _: *mut TraceContext,
     process: u64,
     name: *const c_char,
     id: u64,
@@ -197,7 +203,7 @@ pub unsafe extern "C" fn trace_context_register_vthread(
 }
 
 pub unsafe extern "C" fn trace_context_register_vthread_by_ref(
-    _: *mut Hold,
+    _: *mut TraceContext,
     process: u64,
     name: *const StringRef,
     id: u64,
@@ -218,7 +224,7 @@ pub unsafe extern "C" fn trace_context_register_vthread_by_ref(
 }
 
 pub unsafe extern "C" fn trace_context_register_thread(
-    _: *mut Hold,
+    _: *mut TraceContext,
     process: u64,
     thread: u64,
     out: *mut ThreadRef,
@@ -228,7 +234,7 @@ pub unsafe extern "C" fn trace_context_register_thread(
 }
 
 pub unsafe extern "C" fn trace_context_begin_write_blob_record(
-    context: *mut Hold,
+    context: *mut TraceContext,
     blob_type: u32,
     name: *const StringRef,
     size: usize,
@@ -250,22 +256,26 @@ pub unsafe extern "C" fn trace_context_begin_write_blob_record(
 }
 
 fn send_alert(name: &[u8]) {
-    raw::send_alert(&String::from_utf8_lossy(name));
+    ffi::send_alert(&String::from_utf8_lossy(name));
 }
 
-pub unsafe extern "C" fn trace_context_send_alert(_: *mut Hold, name: *const c_char) {
+pub unsafe extern "C" fn trace_context_send_alert(_: *mut TraceContext, name: *const c_char) {
     // SAFETY: C1.
     send_alert(unsafe { abi::text(name) });
 }
 
-pub unsafe extern "C" fn trace_context_send_alert_bytestring(_: *mut Hold, name: *const u8, length: usize) {
+pub unsafe extern "C" fn trace_context_send_alert_bytestring(
+    _: *mut TraceContext,
+    name: *const u8,
+    length: usize,
+) {
     // SAFETY: C1.
     send_alert(unsafe { abi::bytes(name, length) });
 }
 
 /// # Safety
 /// D1.
-unsafe fn allocate(context: *mut Hold, bytes: usize, is_durable: bool) -> *mut c_void {
+unsafe fn allocate(context: *mut TraceContext, bytes: usize, is_durable: bool) -> *mut c_void {
     // SAFETY: D1.
     match unsafe { context.as_ref() } {
         Some(context) if bytes != 0 && bytes.is_multiple_of(8) && bytes <= MAX_LARGE_BYTES => {
@@ -275,17 +285,20 @@ unsafe fn allocate(context: *mut Hold, bytes: usize, is_durable: bool) -> *mut c
     }
 }
 
-pub unsafe extern "C" fn trace_context_alloc_record(context: *mut Hold, bytes: usize) -> *mut c_void {
+pub unsafe extern "C" fn trace_context_alloc_record(context: *mut TraceContext, bytes: usize) -> *mut c_void {
     // SAFETY: D1.
     unsafe { allocate(context, bytes, false) }
 }
 
-pub unsafe extern "C" fn trace_context_alloc_durable_record(context: *mut Hold, bytes: usize) -> *mut c_void {
+pub unsafe extern "C" fn trace_context_alloc_durable_record(
+    context: *mut TraceContext,
+    bytes: usize,
+) -> *mut c_void {
     // SAFETY: D1.
     unsafe { allocate(context, bytes, true) }
 }
 
-pub unsafe extern "C" fn trace_context_get_buffering_mode(_: *const Hold) -> u32 {
+pub unsafe extern "C" fn trace_context_get_buffering_mode(_: *const TraceContext) -> u32 {
     match engine::mode() {
         None | Some(BufferMode::Oneshot) => 0,
         Some(BufferMode::Circular) => 1,
@@ -293,7 +306,7 @@ pub unsafe extern "C" fn trace_context_get_buffering_mode(_: *const Hold) -> u32
     }
 }
 
-pub unsafe extern "C" fn trace_internal_complete_args(_: *mut Hold, args: *mut Arg, count: usize) {
+pub unsafe extern "C" fn trace_internal_complete_args(_: *mut TraceContext, args: *mut Arg, count: usize) {
     if args.is_null() {
         return;
     }
@@ -302,7 +315,7 @@ pub unsafe extern "C" fn trace_internal_complete_args(_: *mut Hold, args: *mut A
         unsafe {
             let argument = &mut *args.add(index);
             let name = abi::text(argument.name.inline_string);
-            argument.name = StringRef::new(raw::string_index(name), name);
+            argument.name = StringRef::new(ffi::string_index(name), name);
         }
     }
 }

@@ -4,8 +4,8 @@
 use crate::abi::{self, ArgValue};
 use crate::{instrumentation, layout, records, zircon};
 use core::ffi::{c_char, c_int, c_void};
-use trace_engine::enlisted::{self, Enlisting, MAX_ARGUMENTS, SiteText};
-use trace_engine::{ArgName, Event, EventType, Koid, Site, raw};
+use trace_engine::ffi::{self, MAX_ARGUMENTS, Registration, SiteText};
+use trace_engine::{ArgName, Event, EventType, Koid, Site};
 use trace_format::argument::ArgumentValue;
 use trace_format::mutants;
 
@@ -51,7 +51,7 @@ unsafe extern "C" {
 
 extern "C" fn on_unload(module: *mut c_void) {
     if !mutants::is_on("sites of an unloaded library stay") {
-        enlisted::leave(module.addr());
+        ffi::unregister_module(module.addr());
     }
 }
 
@@ -87,13 +87,13 @@ impl<'a> Described<'a> {
 ///
 /// # Safety
 /// C1, and the site and what it is described by stay until its module is unloaded.
-unsafe fn enlist(call: &Call, described: &Described<'_>) -> Enlisting {
+unsafe fn enlist(call: &Call, described: &Described<'_>) -> Registration {
     layout::set_up();
     let module = call.module.addr();
     // SAFETY: a static of the caller's, of this layout.
     let enlisting =
-        unsafe { enlisted::enlist(call.site, described.text, described.names(), call.storage, module) };
-    if enlisting == (Enlisting::Listed { watch_module: true }) {
+        unsafe { ffi::register_site(call.site, described.text, described.names(), call.storage, module) };
+    if enlisting == (Registration::Listed { watch_module: true }) {
         // SAFETY: the function lives as long as the process, or as this library, which those that use it keep
         // loaded.
         unsafe { __cxa_atexit(on_unload, call.module, call.module) };
@@ -114,18 +114,18 @@ unsafe fn with_site(call: *const Call, count: usize, write: impl FnOnce(&Site)) 
     // SAFETY: C1.
     let described = unsafe { Described::new(call, count) };
     // SAFETY: the caller's.
-    if let Enlisting::Listed { .. } = unsafe { enlist(call, &described) } {
+    if let Registration::Listed { .. } = unsafe { enlist(call, &described) } {
         // SAFETY: it is complete, and stays until its module is unloaded, which it is not during a call.
         let site = unsafe { &*call.site };
-        if enlisted::is_described_by(site, described.text, described.names()) {
+        if ffi::is_described_by(site, described.text, described.names()) {
             if site.is_on() {
                 write(site);
             }
             return;
         }
     }
-    if raw::is_category_wanted(described.text.category) {
-        enlisted::with_unlisted(described.text, described.names(), write);
+    if ffi::is_category_wanted(described.text.category) {
+        ffi::with_unlisted(described.text, described.names(), write);
     }
 }
 
@@ -163,8 +163,8 @@ pub unsafe extern "C" fn trace_internal_is_on(call: *const Call, count: usize) -
     // SAFETY: C1; the macro's static.
     match unsafe { enlist(call, &described) } {
         // SAFETY: it is complete.
-        Enlisting::Listed { .. } => unsafe { &*call.site }.is_on(),
-        Enlisting::Unlisted => raw::is_category_wanted(described.text.category),
+        Registration::Listed { .. } => unsafe { &*call.site }.is_on(),
+        Registration::Unlisted => ffi::is_category_wanted(described.text.category),
     }
 }
 
@@ -185,7 +185,7 @@ pub unsafe extern "C" fn trace_internal_write_event(
         });
     }
     // A thread that had its block before this library was there.
-    trace_engine::update_mirror();
+    trace_engine::ffi::update_mirror();
 }
 
 pub unsafe extern "C" fn trace_internal_write_blob_event(
@@ -273,7 +273,7 @@ pub unsafe extern "C" fn trace_internal_write_blob(
             return;
         };
         let text = SiteText { category: b"", name };
-        enlisted::with_unlisted(text, &[], |site| trace_engine::write_blob(site, blob_type, blob));
+        ffi::with_unlisted(text, &[], |site| trace_engine::write_blob(site, blob_type, blob));
     }
 }
 
@@ -300,7 +300,7 @@ pub unsafe extern "C" fn trace_internal_write_kernel_object(
     // SAFETY: C1; nothing but the names of the call is looked at.
     unsafe {
         let described = Described::new(&call, count);
-        enlisted::with_unlisted(described.text, described.names(), |site| {
+        ffi::with_unlisted(described.text, described.names(), |site| {
             with_values(values, described.count, |values| {
                 let koid = Koid(object.koid);
                 trace_engine::write_kernel_object(site, object.object_type, koid, &object.name, &values);

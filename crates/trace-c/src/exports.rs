@@ -7,7 +7,7 @@
 #![allow(non_snake_case, reason = "names that Android has given")]
 
 use crate::abi::{Arg, ArgValue, Status, StringRef, ThreadRef};
-use crate::context::Hold;
+use crate::context::TraceContext;
 use crate::copies;
 use crate::dispatcher::{Config, Loop};
 use crate::events::{Call, RawEvent};
@@ -51,12 +51,12 @@ exports! {
         fn trace_state() -> u32;
         fn trace_is_category_enabled(category: *const c_char) -> bool;
         fn trace_is_category_bytestring_enabled(bytes: *const u8, length: usize) -> bool;
-        fn trace_acquire_context() -> *mut Hold;
-        fn trace_acquire_context_for_category(category: *const c_char, out: *mut StringRef) -> *mut Hold;
-        fn trace_acquire_context_for_category_cached(category: *const c_char, site: *mut RawSite, out: *mut StringRef) -> *mut Hold;
-        fn trace_acquire_context_for_category_bytestring(bytes: *const u8, length: usize, out: *mut StringRef) -> *mut Hold;
-        fn trace_acquire_context_for_category_bytestring_cached(bytes: *const u8, length: usize, site: *mut RawSite, out: *mut StringRef) -> *mut Hold;
-        fn trace_release_context(context: *mut Hold);
+        fn trace_acquire_context() -> *mut TraceContext;
+        fn trace_acquire_context_for_category(category: *const c_char, out: *mut StringRef) -> *mut TraceContext;
+        fn trace_acquire_context_for_category_cached(category: *const c_char, site: *mut RawSite, out: *mut StringRef) -> *mut TraceContext;
+        fn trace_acquire_context_for_category_bytestring(bytes: *const u8, length: usize, out: *mut StringRef) -> *mut TraceContext;
+        fn trace_acquire_context_for_category_bytestring_cached(bytes: *const u8, length: usize, site: *mut RawSite, out: *mut StringRef) -> *mut TraceContext;
+        fn trace_release_context(context: *mut TraceContext);
         fn trace_acquire_prolonged_context() -> *const u64;
         fn trace_release_prolonged_context(context: *const u64);
         fn trace_engine_flush_category_cache() -> Status;
@@ -87,48 +87,48 @@ exports! {
         fn trace_internal_run_number() -> u32;
     }
     context {
-        fn trace_context_is_category_enabled(context: *mut Hold, category: *const c_char) -> bool;
-        fn trace_context_is_category_bytestring_enabled(context: *mut Hold, bytes: *const u8, length: usize) -> bool;
-        fn trace_context_register_string_copy(context: *mut Hold, string: *const c_char, length: usize, out: *mut StringRef);
-        fn trace_context_register_string_literal(context: *mut Hold, string: *const c_char, out: *mut StringRef);
-        fn trace_context_register_bytestring(context: *mut Hold, bytes: *const u8, length: usize, out: *mut StringRef);
-        fn trace_context_register_category_literal(context: *mut Hold, category: *const c_char, out: *mut StringRef) -> bool;
-        fn trace_context_register_category_bytestring(context: *mut Hold, bytes: *const u8, length: usize, out: *mut StringRef) -> bool;
-        fn trace_context_register_current_thread(context: *mut Hold, out: *mut ThreadRef);
-        fn trace_context_register_vthread(context: *mut Hold, process: u64, name: *const c_char, id: u64, out: *mut ThreadRef);
-        fn trace_context_register_vthread_by_ref(context: *mut Hold, process: u64, name: *const StringRef, id: u64, out: *mut ThreadRef);
-        fn trace_context_register_thread(context: *mut Hold, process: u64, thread: u64, out: *mut ThreadRef);
-        fn trace_context_begin_write_blob_record(context: *mut Hold, blob_type: u32, name: *const StringRef, size: usize) -> *mut c_void;
-        fn trace_context_send_alert(context: *mut Hold, name: *const c_char);
-        fn trace_context_send_alert_bytestring(context: *mut Hold, name: *const u8, length: usize);
-        fn trace_context_alloc_record(context: *mut Hold, bytes: usize) -> *mut c_void;
-        fn trace_context_alloc_durable_record(context: *mut Hold, bytes: usize) -> *mut c_void;
-        fn trace_context_get_buffering_mode(context: *const Hold) -> u32;
-        fn trace_internal_complete_args(context: *mut Hold, args: *mut Arg, count: usize);
+        fn trace_context_is_category_enabled(context: *mut TraceContext, category: *const c_char) -> bool;
+        fn trace_context_is_category_bytestring_enabled(context: *mut TraceContext, bytes: *const u8, length: usize) -> bool;
+        fn trace_context_register_string_copy(context: *mut TraceContext, string: *const c_char, length: usize, out: *mut StringRef);
+        fn trace_context_register_string_literal(context: *mut TraceContext, string: *const c_char, out: *mut StringRef);
+        fn trace_context_register_bytestring(context: *mut TraceContext, bytes: *const u8, length: usize, out: *mut StringRef);
+        fn trace_context_register_category_literal(context: *mut TraceContext, category: *const c_char, out: *mut StringRef) -> bool;
+        fn trace_context_register_category_bytestring(context: *mut TraceContext, bytes: *const u8, length: usize, out: *mut StringRef) -> bool;
+        fn trace_context_register_current_thread(context: *mut TraceContext, out: *mut ThreadRef);
+        fn trace_context_register_vthread(context: *mut TraceContext, process: u64, name: *const c_char, id: u64, out: *mut ThreadRef);
+        fn trace_context_register_vthread_by_ref(context: *mut TraceContext, process: u64, name: *const StringRef, id: u64, out: *mut ThreadRef);
+        fn trace_context_register_thread(context: *mut TraceContext, process: u64, thread: u64, out: *mut ThreadRef);
+        fn trace_context_begin_write_blob_record(context: *mut TraceContext, blob_type: u32, name: *const StringRef, size: usize) -> *mut c_void;
+        fn trace_context_send_alert(context: *mut TraceContext, name: *const c_char);
+        fn trace_context_send_alert_bytestring(context: *mut TraceContext, name: *const u8, length: usize);
+        fn trace_context_alloc_record(context: *mut TraceContext, bytes: usize) -> *mut c_void;
+        fn trace_context_alloc_durable_record(context: *mut TraceContext, bytes: usize) -> *mut c_void;
+        fn trace_context_get_buffering_mode(context: *const TraceContext) -> u32;
+        fn trace_internal_complete_args(context: *mut TraceContext, args: *mut Arg, count: usize);
     }
     records {
-        fn trace_context_write_blob_record(context: *mut Hold, blob_type: u32, name: *const StringRef, blob: *const c_void, size: usize);
-        fn trace_context_write_kernel_object_record_for_handle(context: *mut Hold, handle: u32, args: *const Arg, count: usize);
-        fn trace_context_write_process_info_record(context: *mut Hold, koid: u64, name: *const StringRef);
-        fn trace_context_write_thread_info_record(context: *mut Hold, process: u64, koid: u64, name: *const StringRef);
-        fn trace_context_write_context_switch_record(context: *mut Hold, time: i64, cpu: u32, state: u32, outgoing: *const ThreadRef, incoming: *const ThreadRef, outgoing_priority: u32, incoming_priority: u32);
-        fn trace_context_write_log_record(context: *mut Hold, time: i64, thread: *const ThreadRef, message: *const c_char, length: usize);
-        fn trace_context_write_instant_event_record(context: *mut Hold, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, scope: u32, args: *const Arg, count: usize);
-        fn trace_context_write_counter_event_record(context: *mut Hold, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, id: Id, args: *const Arg, count: usize);
-        fn trace_context_write_duration_event_record(context: *mut Hold, start: i64, end: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, args: *const Arg, count: usize);
-        fn trace_context_write_duration_begin_event_record(context: *mut Hold, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, args: *const Arg, count: usize);
-        fn trace_context_write_duration_end_event_record(context: *mut Hold, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, args: *const Arg, count: usize);
-        fn trace_context_write_async_begin_event_record(context: *mut Hold, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, id: Id, args: *const Arg, count: usize);
-        fn trace_context_write_async_instant_event_record(context: *mut Hold, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, id: Id, args: *const Arg, count: usize);
-        fn trace_context_write_async_end_event_record(context: *mut Hold, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, id: Id, args: *const Arg, count: usize);
-        fn trace_context_write_flow_begin_event_record(context: *mut Hold, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, id: Id, args: *const Arg, count: usize);
-        fn trace_context_write_flow_step_event_record(context: *mut Hold, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, id: Id, args: *const Arg, count: usize);
-        fn trace_context_write_flow_end_event_record(context: *mut Hold, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, id: Id, args: *const Arg, count: usize);
-        fn trace_context_write_blob_event_record(context: *mut Hold, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, blob: *const c_void, size: usize, args: *const Arg, count: usize);
-        fn trace_context_write_blob_attachment_record(context: *mut Hold, category: *const StringRef, name: *const StringRef, blob: *const c_void, size: usize);
-        fn trace_context_write_initialization_record(context: *mut Hold, rate: i64);
-        fn trace_context_write_string_record(context: *mut Hold, index: u16, string: *const c_char, length: usize);
-        fn trace_context_write_thread_record(context: *mut Hold, index: u32, process: u64, thread: u64);
+        fn trace_context_write_blob_record(context: *mut TraceContext, blob_type: u32, name: *const StringRef, blob: *const c_void, size: usize);
+        fn trace_context_write_kernel_object_record_for_handle(context: *mut TraceContext, handle: u32, args: *const Arg, count: usize);
+        fn trace_context_write_process_info_record(context: *mut TraceContext, koid: u64, name: *const StringRef);
+        fn trace_context_write_thread_info_record(context: *mut TraceContext, process: u64, koid: u64, name: *const StringRef);
+        fn trace_context_write_context_switch_record(context: *mut TraceContext, time: i64, cpu: u32, state: u32, outgoing: *const ThreadRef, incoming: *const ThreadRef, outgoing_priority: u32, incoming_priority: u32);
+        fn trace_context_write_log_record(context: *mut TraceContext, time: i64, thread: *const ThreadRef, message: *const c_char, length: usize);
+        fn trace_context_write_instant_event_record(context: *mut TraceContext, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, scope: u32, args: *const Arg, count: usize);
+        fn trace_context_write_counter_event_record(context: *mut TraceContext, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, id: Id, args: *const Arg, count: usize);
+        fn trace_context_write_duration_event_record(context: *mut TraceContext, start: i64, end: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, args: *const Arg, count: usize);
+        fn trace_context_write_duration_begin_event_record(context: *mut TraceContext, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, args: *const Arg, count: usize);
+        fn trace_context_write_duration_end_event_record(context: *mut TraceContext, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, args: *const Arg, count: usize);
+        fn trace_context_write_async_begin_event_record(context: *mut TraceContext, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, id: Id, args: *const Arg, count: usize);
+        fn trace_context_write_async_instant_event_record(context: *mut TraceContext, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, id: Id, args: *const Arg, count: usize);
+        fn trace_context_write_async_end_event_record(context: *mut TraceContext, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, id: Id, args: *const Arg, count: usize);
+        fn trace_context_write_flow_begin_event_record(context: *mut TraceContext, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, id: Id, args: *const Arg, count: usize);
+        fn trace_context_write_flow_step_event_record(context: *mut TraceContext, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, id: Id, args: *const Arg, count: usize);
+        fn trace_context_write_flow_end_event_record(context: *mut TraceContext, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, id: Id, args: *const Arg, count: usize);
+        fn trace_context_write_blob_event_record(context: *mut TraceContext, time: i64, thread: *const ThreadRef, category: *const StringRef, name: *const StringRef, blob: *const c_void, size: usize, args: *const Arg, count: usize);
+        fn trace_context_write_blob_attachment_record(context: *mut TraceContext, category: *const StringRef, name: *const StringRef, blob: *const c_void, size: usize);
+        fn trace_context_write_initialization_record(context: *mut TraceContext, rate: i64);
+        fn trace_context_write_string_record(context: *mut TraceContext, index: u16, string: *const c_char, length: usize);
+        fn trace_context_write_thread_record(context: *mut TraceContext, index: u32, process: u64, thread: u64);
     }
     handler {
         fn trace_engine_initialize(dispatcher: *mut Loop, handler: *mut Handler, mode: u32, buffer: *mut c_void, bytes: usize) -> Status;

@@ -12,7 +12,8 @@ use std::ffi::CString;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trace_engine::engine::{self, Error, SaveRequest, State};
-use trace_engine::{AlertHandler, BufferMode, Categories, Config, Disposition, Region, hold};
+use trace_engine::ffi::TraceRef;
+use trace_engine::{AlertHandler, BufferMode, Categories, Config, Disposition, Region};
 
 /// How long a stop waits for threads inside an event.
 const STOP_WAIT: Duration = Duration::from_secs(1);
@@ -219,7 +220,7 @@ fn stop(disposition: Status) {
 
 /// On the dispatcher: goes on with a stop when nobody holds the trace any more.
 fn finish_stop() {
-    if hold::is_prolonged() && !is_abandoned() {
+    if TraceRef::is_prolonged() && !is_abandoned() {
         post(INTERVAL, finish_stop);
         return;
     }
@@ -279,7 +280,7 @@ pub fn on_dispatcher_shutdown(dispatcher: &Arc<Shared>) {
         _ => return,
     }
     let deadline = Instant::now() + STOP_WAIT;
-    while hold::is_prolonged() && Instant::now() < deadline {
+    while TraceRef::is_prolonged() && Instant::now() < deadline {
         std::thread::sleep(INTERVAL);
     }
     let _ = engine::begin_stop();

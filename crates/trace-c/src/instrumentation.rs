@@ -2,11 +2,11 @@
 #![allow(unsafe_code)]
 
 use crate::abi::{self, ERR_BAD_STATE, OK, Status, StringRef};
-use crate::context::Hold;
+use crate::context::TraceContext;
 use core::ffi::c_char;
 use core::ptr;
 use trace_engine::engine::{self, State};
-use trace_engine::{hold, raw};
+use trace_engine::ffi::{self, TraceRef};
 use trace_format::buffer::HEADER_BYTES;
 
 const STOPPED: u32 = 0;
@@ -19,7 +19,7 @@ pub struct RawSite {
     state: core::sync::atomic::AtomicUsize,
 }
 
-/// Handed out for prolonged holds, which are only counted.
+/// Handed out for prolonged references, which are only counted.
 static PROLONGED: u64 = 0;
 
 pub fn nonce() -> u64 {
@@ -40,34 +40,30 @@ pub unsafe extern "C" fn trace_state() -> u32 {
 
 pub unsafe extern "C" fn trace_is_category_enabled(category: *const c_char) -> bool {
     // SAFETY: C1.
-    raw::is_category_wanted(unsafe { abi::text(category) })
+    ffi::is_category_wanted(unsafe { abi::text(category) })
 }
 
 pub unsafe extern "C" fn trace_is_category_bytestring_enabled(bytes: *const u8, length: usize) -> bool {
     // SAFETY: C1.
-    raw::is_category_wanted(unsafe { abi::bytes(bytes, length) })
+    ffi::is_category_wanted(unsafe { abi::bytes(bytes, length) })
 }
 
-pub unsafe extern "C" fn trace_acquire_context() -> *mut Hold {
-    if hold::acquire() { Hold::leak() } else { ptr::null_mut() }
+pub unsafe extern "C" fn trace_acquire_context() -> *mut TraceContext {
+    TraceRef::acquire().map_or(ptr::null_mut(), TraceContext::leak)
 }
 
 /// Acquires the trace for a category, and stores its reference.
-unsafe fn acquire_for(category: &[u8], out: *mut StringRef) -> *mut Hold {
-    if !hold::acquire() {
+unsafe fn acquire_for(category: &[u8], out: *mut StringRef) -> *mut TraceContext {
+    let Some(trace) = TraceRef::acquire().filter(|_| ffi::is_category_wanted(category)) else {
         return ptr::null_mut();
-    }
-    if !raw::is_category_wanted(category) {
-        hold::release();
-        return ptr::null_mut();
-    }
+    };
     // SAFETY: C1.
-    unsafe { abi::put(out, StringRef::new(raw::string_index(category), category)) };
-    Hold::leak()
+    unsafe { abi::put(out, StringRef::new(ffi::string_index(category), category)) };
+    TraceContext::leak(trace)
 }
 
 /// As [`acquire_for`], with a memory for what is not wanted.
-unsafe fn acquire_cached(category: &[u8], site: *mut RawSite, out: *mut StringRef) -> *mut Hold {
+unsafe fn acquire_cached(category: &[u8], site: *mut RawSite, out: *mut StringRef) -> *mut TraceContext {
     use core::sync::atomic::Ordering;
     // Before the look at the category, so that what is remembered is never too new.
     let unwanted = (engine::epoch() as usize) << 2 | 1;
@@ -89,7 +85,7 @@ unsafe fn acquire_cached(category: &[u8], site: *mut RawSite, out: *mut StringRe
 pub unsafe extern "C" fn trace_acquire_context_for_category(
     category: *const c_char,
     out: *mut StringRef,
-) -> *mut Hold {
+) -> *mut TraceContext {
     // SAFETY: C1.
     unsafe { acquire_for(abi::text(category), out) }
 }
@@ -98,7 +94,7 @@ pub unsafe extern "C" fn trace_acquire_context_for_category_cached(
     category: *const c_char,
     site: *mut RawSite,
     out: *mut StringRef,
-) -> *mut Hold {
+) -> *mut TraceContext {
     // SAFETY: C1.
     unsafe { acquire_cached(abi::text(category), site, out) }
 }
@@ -107,7 +103,7 @@ pub unsafe extern "C" fn trace_acquire_context_for_category_bytestring(
     bytes: *const u8,
     length: usize,
     out: *mut StringRef,
-) -> *mut Hold {
+) -> *mut TraceContext {
     // SAFETY: C1.
     unsafe { acquire_for(abi::bytes(bytes, length), out) }
 }
@@ -117,26 +113,28 @@ pub unsafe extern "C" fn trace_acquire_context_for_category_bytestring_cached(
     length: usize,
     site: *mut RawSite,
     out: *mut StringRef,
-) -> *mut Hold {
+) -> *mut TraceContext {
     // SAFETY: C1.
     unsafe { acquire_cached(abi::bytes(bytes, length), site, out) }
 }
 
-pub unsafe extern "C" fn trace_release_context(context: *mut Hold) {
+pub unsafe extern "C" fn trace_release_context(context: *mut TraceContext) {
     if !context.is_null() {
         // SAFETY: of one of the functions above, and released once.
-        unsafe { Hold::finish(context) };
-        hold::release();
+        unsafe { TraceContext::finish(context) };
     }
 }
 
 pub unsafe extern "C" fn trace_acquire_prolonged_context() -> *const u64 {
-    if hold::acquire_prolonged() { &raw const PROLONGED } else { ptr::null() }
+    TraceRef::acquire_prolonged().map_or(ptr::null(), |trace| {
+        trace.leak();
+        &raw const PROLONGED
+    })
 }
 
 pub unsafe extern "C" fn trace_release_prolonged_context(context: *const u64) {
     if !context.is_null() {
-        hold::release_prolonged();
+        drop(TraceRef::from_leaked_prolonged());
     }
 }
 

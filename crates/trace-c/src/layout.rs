@@ -46,7 +46,7 @@ pub fn set_up() {
         known_categories::set_up();
         if copies::own_offset() != 0 {
             // SAFETY: blocks of the engine are never unmapped.
-            trace_engine::mirror_current_thread(|block| unsafe { trace_thread_set(block.cast()) });
+            trace_engine::ffi::mirror_current_thread(|block| unsafe { trace_thread_set(block.cast()) });
         }
     });
 }

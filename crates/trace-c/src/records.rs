@@ -2,11 +2,11 @@
 #![allow(unsafe_code)]
 
 use crate::abi::{self, Arg, StringRef, ThreadRef};
-use crate::context::Hold;
+use crate::context::TraceContext;
 use crate::zircon;
 use core::ffi::{c_char, c_void};
-use trace_engine::enlisted::MAX_ARGUMENTS;
-use trace_engine::{Scope, ThreadState, raw};
+use trace_engine::ffi::{self, MAX_ARGUMENTS};
+use trace_engine::{Scope, ThreadState};
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::blob::Blob;
 use trace_format::error::EncodeError;
@@ -38,27 +38,27 @@ pub fn encode(record: impl FnOnce(&mut Words) -> Result<(), EncodeError>) -> Opt
     let mut words = Words::default();
     let encoded = record(&mut words);
     if encoded.is_err() {
-        raw::count_too_large();
+        ffi::count_too_large();
     }
     encoded.is_ok().then_some(words.0)
 }
 
 pub fn write(record: &Record<'_>) {
     if let Some(words) = encode(|sink| record.encode(sink)) {
-        raw::write_record(&words);
+        ffi::write_record(&words);
     }
 }
 
 /// Where nothing overwrites it.
 pub fn define(record: &Record<'_>) {
     if let Some(words) = encode(|sink| record.encode(sink)) {
-        raw::write_durable_record(&words);
+        ffi::write_durable_record(&words);
     }
 }
 
 fn write_large(blob: &LargeBlob<'_>) {
     if let Some(words) = encode(|sink| blob.encode(sink)) {
-        raw::write_record(&words);
+        ffi::write_record(&words);
     }
 }
 
@@ -124,7 +124,7 @@ impl Given {
 }
 
 pub unsafe extern "C" fn trace_context_write_blob_record(
-    _: *mut Hold,
+    _: *mut TraceContext,
     blob_type: u32,
     name: *const StringRef,
     payload: *const c_void,
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn trace_context_write_blob_record(
 }
 
 pub unsafe extern "C" fn trace_context_write_kernel_object_record_for_handle(
-    _: *mut Hold,
+    _: *mut TraceContext,
     handle: u32,
     args: *const Arg,
     count: usize,
@@ -192,7 +192,7 @@ pub fn write_thread_info(process: u64, koid: u64, name: refs::StringRef<'_>) {
 }
 
 pub unsafe extern "C" fn trace_context_write_process_info_record(
-    _: *mut Hold,
+    _: *mut TraceContext,
     koid: u64,
     name: *const StringRef,
 ) {
@@ -201,7 +201,7 @@ pub unsafe extern "C" fn trace_context_write_process_info_record(
 }
 
 pub unsafe extern "C" fn trace_context_write_thread_info_record(
-    _: *mut Hold,
+    _: *mut TraceContext,
     process: u64,
     koid: u64,
     name: *const StringRef,
@@ -211,7 +211,7 @@ pub unsafe extern "C" fn trace_context_write_thread_info_record(
 }
 
 pub unsafe extern "C" fn trace_context_write_context_switch_record(
-    _: *mut Hold,
+    _: *mut TraceContext,
     time: i64,
     cpu: u32,
     outgoing_state: u32,
@@ -236,7 +236,7 @@ pub unsafe extern "C" fn trace_context_write_context_switch_record(
 }
 
 pub unsafe extern "C" fn trace_context_write_log_record(
-    _: *mut Hold,
+    _: *mut TraceContext,
     time: i64,
     thread_ref: *const ThreadRef,
     message: *const c_char,
@@ -248,7 +248,7 @@ pub unsafe extern "C" fn trace_context_write_log_record(
 }
 
 pub unsafe extern "C" fn trace_context_write_instant_event_record(
-    _: *mut Hold,
+    _: *mut TraceContext,
     time: i64,
     thread: *const ThreadRef,
     category: *const StringRef,
@@ -263,7 +263,7 @@ pub unsafe extern "C" fn trace_context_write_instant_event_record(
 }
 
 pub unsafe extern "C" fn trace_context_write_duration_event_record(
-    _: *mut Hold,
+    _: *mut TraceContext,
     time: i64,
     end: i64,
     thread: *const ThreadRef,
@@ -280,7 +280,7 @@ pub unsafe extern "C" fn trace_context_write_duration_event_record(
 macro_rules! plain_events {
     ($($function:ident: $type:ident;)*) => {
         $(pub unsafe extern "C" fn $function(
-            _: *mut Hold,
+            _: *mut TraceContext,
             time: i64,
             thread: *const ThreadRef,
             category: *const StringRef,
@@ -302,7 +302,7 @@ plain_events! {
 macro_rules! events_with_id {
     ($($function:ident: $type:ident;)*) => {
         $(pub unsafe extern "C" fn $function(
-            _: *mut Hold,
+            _: *mut TraceContext,
             time: i64,
             thread: *const ThreadRef,
             category: *const StringRef,
@@ -328,7 +328,7 @@ events_with_id! {
 }
 
 pub unsafe extern "C" fn trace_context_write_blob_event_record(
-    _: *mut Hold,
+    _: *mut TraceContext,
     time: i64,
     thread_ref: *const ThreadRef,
     category: *const StringRef,
@@ -350,7 +350,7 @@ pub unsafe extern "C" fn trace_context_write_blob_event_record(
 }
 
 pub unsafe extern "C" fn trace_context_write_blob_attachment_record(
-    _: *mut Hold,
+    _: *mut TraceContext,
     category: *const StringRef,
     name: *const StringRef,
     payload: *const c_void,
@@ -361,14 +361,17 @@ pub unsafe extern "C" fn trace_context_write_blob_attachment_record(
     write_large(&LargeBlob { category, name, event: None, payload });
 }
 
-pub unsafe extern "C" fn trace_context_write_initialization_record(_: *mut Hold, ticks_per_second: i64) {
+pub unsafe extern "C" fn trace_context_write_initialization_record(
+    _: *mut TraceContext,
+    ticks_per_second: i64,
+) {
     if let Some(ticks_per_second) = TicksPerSecond::new(ticks_per_second as u64) {
         define(&Record::Initialization(Initialization { ticks_per_second }));
     }
 }
 
 pub unsafe extern "C" fn trace_context_write_string_record(
-    _: *mut Hold,
+    _: *mut TraceContext,
     index: u16,
     text: *const c_char,
     length: usize,
@@ -382,7 +385,7 @@ pub unsafe extern "C" fn trace_context_write_string_record(
 }
 
 pub unsafe extern "C" fn trace_context_write_thread_record(
-    _: *mut Hold,
+    _: *mut TraceContext,
     index: u32,
     process: u64,
     thread: u64,

@@ -7,7 +7,7 @@
 //! | `site`, `site_word`, `section` | call sites, and how all of them are found |
 //! | `write` | the hot path of an event and the slow path behind it |
 //! | `block` | what a thread owns, and whether it is inside an event |
-//! | `claim`, `own_slab`, `slabs`, `rests` | slabs, and a thread's way into one and out of it |
+//! | `claim`, `own_slab`, `slabs`, `free_list` | slabs, and a thread's way into one and out of it |
 //! | `durable`, `strings` | definitions and string indices |
 //! | `retire`, `streaming` | the dispatcher: taking slabs back, handing halves over |
 //! | `loss` | counting what is not kept |
@@ -19,6 +19,8 @@
 
 mod api;
 mod buffer;
+#[doc(hidden)]
+pub mod ffi;
 #[cfg(test)]
 mod own_process;
 mod record;
@@ -37,17 +39,13 @@ pub use api::track::{Track, TrackScope};
 pub use buffer::region::{HeapWords, Region};
 pub use record::alert::{AlertHandler, MAX_ALERT_BYTES};
 pub use record::arguments as args;
-pub use record::raw;
 pub use record::rendering::{MAX_RENDERED_BYTES, Rendered, debug, display};
 pub use record::write::{Event, write_event, write_event_at};
 pub use session::context::{AskCategory, Categories, Config, Disposition};
 pub use session::engine;
 pub use session::thread_koids::ThreadKoids;
-pub use session::trace_ref as hold;
-pub use site::dynamic_sites as enlisted;
 pub use site::{ArgName, Site};
 pub use slab::streaming::WakeHandler;
-pub use thread::block::{mirror_current_thread, update_mirror};
 pub use trace_format::buffer::{BUFFER_VERSION, BufferMode};
 pub use trace_format::event::{EventType, Scope};
 pub use trace_format::scheduling::ThreadState;

@@ -4,6 +4,6 @@ pub(crate) mod alert;
 pub mod arguments;
 pub(crate) mod other_records;
 pub(crate) mod processor_time;
-pub mod raw;
+pub(crate) mod raw;
 pub(crate) mod rendering;
 pub(crate) mod write;

@@ -4,4 +4,4 @@ pub(crate) mod context;
 pub mod engine;
 pub(crate) mod run;
 pub(crate) mod thread_koids;
-pub mod trace_ref;
+pub(crate) mod trace_ref;

@@ -7,7 +7,7 @@
 //! lives at least as long as the site; they change no more once the site can be reached from here.
 #![allow(unsafe_code)]
 
-pub mod dynamic_sites;
+pub(crate) mod dynamic_sites;
 pub(crate) mod section;
 pub(crate) mod word;
 
@@ -219,7 +219,7 @@ impl Site {
     }
 
     /// Whether the site has enlisted: then its fast way is not this crate's.
-    pub(crate) fn is_enlisted(&self) -> bool {
+    pub(crate) fn is_dynamic(&self) -> bool {
         !self.next.load(Ordering::Relaxed).is_null()
     }
 

@@ -10,10 +10,10 @@ pub(crate) mod retirement;
 pub(crate) mod streaming;
 
 use crate::session::context::Context;
-use crate::slab::allocator::{Claims, Refusal, SlabWords};
-use crate::slab::free_list::Rest;
+use crate::slab::allocator::{Refusal, SlabAllocator, SlabWords};
+use crate::slab::free_list::Leftover;
 use crate::sync::{AtomicU64, Ordering, fence};
-use crate::thread::block::{OwnSlab, ThreadBlock};
+use crate::thread::block::{OpenSlab, ThreadBlock};
 use trace_format::buffer::BufferMode;
 use trace_format::slab::{LossReason, SlabState, SlabWord, Tally};
 
@@ -47,7 +47,7 @@ impl Context {
     pub fn claim_slab(
         &self,
         block: &ThreadBlock,
-        own: &OwnSlab,
+        own: &OpenSlab,
         bytes: u64,
         timestamp: u64,
     ) -> Result<(), Refusal> {
@@ -55,7 +55,7 @@ impl Context {
             return Ok(());
         }
         let is_first = own.had_slab.swap(1, Ordering::Relaxed) == 0;
-        if is_first && self.claim_rest(block, own, bytes)? {
+        if is_first && self.claim_leftover(block, own, bytes)? {
             return Ok(());
         }
         loop {
@@ -69,7 +69,7 @@ impl Context {
                 Err(refusal) => return Err(refusal),
             };
             self.open(claim.slab, claim.ticket, 1, self.layout.slab_bytes, timestamp);
-            if self.own(block, own, Rest { slab: claim.slab, used_bytes: 0, events: 0 })? {
+            if self.own(block, own, Leftover { slab: claim.slab, used_bytes: 0, events: 0 })? {
                 return Ok(());
             }
         }
@@ -78,33 +78,33 @@ impl Context {
     /// Lets a thread go on in its own slab, if there is room for `bytes`; closes the slab otherwise. A slab
     /// that a recall has only revoked would be closed nearly empty, and in a circular buffer written over.
     //= docs/buffer.md#recall
-    fn keep_slab(&self, block: &ThreadBlock, own: &OwnSlab, bytes: u64) -> Result<bool, Refusal> {
-        let Some(rest) = self.take_own(own) else {
+    fn keep_slab(&self, block: &ThreadBlock, own: &OpenSlab, bytes: u64) -> Result<bool, Refusal> {
+        let Some(leftover) = self.take_own(own) else {
             return Ok(false);
         };
         let last = block.latest.load(Ordering::Relaxed);
-        let has_room = u64::from(rest.used_bytes) + bytes <= self.layout.slab_bytes;
+        let has_room = u64::from(leftover.used_bytes) + bytes <= self.layout.slab_bytes;
         if has_room && self.layout.mode != BufferMode::Streaming {
-            return self.own(block, own, rest);
+            return self.own(block, own, leftover);
         }
-        self.close_used(rest, last);
+        self.close_used(leftover, last);
         Ok(false)
     }
 
     /// For the owner: takes its slab out; none if there is none, or another was faster.
-    fn take_own(&self, own: &OwnSlab) -> Option<Rest> {
+    fn take_own(&self, own: &OpenSlab) -> Option<Leftover> {
         let slab = own.take()?;
         let used = own.cursor.load(Ordering::Relaxed) - self.region.address(self.layout.slab(slab));
         let events = own.events.load(Ordering::Relaxed);
-        Some(Rest { slab, used_bytes: used as u32, events: events as u32 })
+        Some(Leftover { slab, used_bytes: used as u32, events: events as u32 })
     }
 
     /// Gives a thread what another has left of its slab, if there is one with room for `bytes`.
-    pub fn claim_rest(&self, block: &ThreadBlock, own: &OwnSlab, bytes: u64) -> Result<bool, Refusal> {
-        while let Some(rest) = self.rests.pop() {
-            if u64::from(rest.used_bytes) + bytes > self.layout.slab_bytes {
-                self.close_rest(rest);
-            } else if self.own(block, own, rest)? {
+    pub fn claim_leftover(&self, block: &ThreadBlock, own: &OpenSlab, bytes: u64) -> Result<bool, Refusal> {
+        while let Some(leftover) = self.free_list.pop() {
+            if u64::from(leftover.used_bytes) + bytes > self.layout.slab_bytes {
+                self.close_leftover(leftover);
+            } else if self.own(block, own, leftover)? {
                 return Ok(true);
             }
         }
@@ -112,8 +112,8 @@ impl Context {
     }
 
     /// Makes a slab a thread's own; false if it was taken back meanwhile.
-    fn own(&self, block: &ThreadBlock, own: &OwnSlab, rest: Rest) -> Result<bool, Refusal> {
-        let Rest { slab, used_bytes, events } = rest;
+    fn own(&self, block: &ThreadBlock, own: &OpenSlab, leftover: Leftover) -> Result<bool, Refusal> {
+        let Leftover { slab, used_bytes, events } = leftover;
         let start = self.region.address(self.layout.slab(slab));
         let (cursor, end) = (start + used_bytes as usize, start + self.layout.slab_bytes as usize);
         let sequence = self.word_of(slab).sequence();
@@ -124,7 +124,7 @@ impl Context {
         is_kept
     }
 
-    /// Claims a run for one record larger than a slab, which has to be closed by [`Context::close_run`] after
+    /// SlabAllocator a run for one record larger than a slab, which has to be closed by [`Context::close_run`] after
     /// the record was committed. Returns the first slab.
     pub fn claim_run(&self, bytes: u64, timestamp: u64) -> Result<u32, Refusal> {
         let run = bytes.div_ceil(self.layout.slab_bytes) as u32;
@@ -134,7 +134,7 @@ impl Context {
             let claim = taken?;
             // Either the dispatcher finds the run in use when it looks for what stays behind, or the look
             // behind the fence finds that the half was taken back.
-            Claims::fence();
+            SlabAllocator::fence();
             let is_kept = self.claims.recheck(claim.ticket + 1);
             if is_kept == Ok(true) {
                 self.open(claim.slab, claim.ticket, run, bytes, timestamp);
@@ -224,21 +224,21 @@ impl Context {
     }
 
     /// Leaves a slab that has no room any more, or must not be written behind.
-    pub fn close_slab(&self, block: &ThreadBlock, own: &OwnSlab) {
-        if let Some(rest) = self.take_own(own) {
-            self.close_used(rest, block.latest.load(Ordering::Relaxed));
+    pub fn close_slab(&self, block: &ThreadBlock, own: &OpenSlab) {
+        if let Some(leftover) = self.take_own(own) {
+            self.close_used(leftover, block.latest.load(Ordering::Relaxed));
         }
     }
 
     /// Closes a slab whose last record is of this time.
-    fn close_used(&self, rest: Rest, last: u64) {
-        self.store_tally(rest.slab, u64::from(rest.events), last);
-        self.close(rest.slab);
+    fn close_used(&self, leftover: Leftover, last: u64) {
+        self.store_tally(leftover.slab, u64::from(leftover.events), last);
+        self.close(leftover.slab);
     }
 
     /// For the dispatcher: closes the slab of a thread that has nothing of it left to write to, if it is one
     /// of those wanted.
-    pub fn close_for(&self, block: &ThreadBlock, own: &OwnSlab, is_wanted: impl Fn(u32) -> bool) {
+    pub fn close_for(&self, block: &ThreadBlock, own: &OpenSlab, is_wanted: impl Fn(u32) -> bool) {
         let last = block.latest.load(Ordering::Relaxed);
         if let Some((slab, events)) = own.take_for(is_wanted) {
             self.store_tally(slab, events, last);
@@ -248,29 +248,29 @@ impl Context {
 
     /// Leaves a slab for good and lets the next claim have the rest of it, unless the beginning of a record
     /// may stand there, of an event that was left by a jump.
-    pub fn leave_slab(&self, block: &ThreadBlock, own: &OwnSlab, may_have_beginning: bool) {
-        let Some(rest) = self.take_own(own) else {
+    pub fn leave_slab(&self, block: &ThreadBlock, own: &OpenSlab, may_have_beginning: bool) {
+        let Some(leftover) = self.take_own(own) else {
             return;
         };
         let last = block.latest.load(Ordering::Relaxed);
         // Where a stop or the dispatcher has revoked it, nobody closes it any more.
-        let is_kept = self.claims.recheck(self.word_of(rest.slab).sequence()) == Ok(true);
-        if is_kept && !may_have_beginning && u64::from(rest.used_bytes) + 16 <= self.layout.slab_bytes {
-            self.leave_rest(rest, last);
+        let is_kept = self.claims.recheck(self.word_of(leftover.slab).sequence()) == Ok(true);
+        if is_kept && !may_have_beginning && u64::from(leftover.used_bytes) + 16 <= self.layout.slab_bytes {
+            self.release_leftover(leftover, last);
         } else {
-            self.close_used(rest, last);
+            self.close_used(leftover, last);
         }
     }
 
     /// Leaves the rest of a slab to others, behind a record of this time.
-    pub fn leave_rest(&self, rest: Rest, last: u64) {
+    pub fn release_leftover(&self, leftover: Leftover, last: u64) {
         // It stays open: a reader that finds it after a crash counts what is in it, and its tally must not.
-        self.store_tally(rest.slab, 0, last);
-        self.rests.push(rest);
+        self.store_tally(leftover.slab, 0, last);
+        self.free_list.push(leftover);
     }
 
     /// Closes a slab that an ended thread has left.
-    pub fn close_rest(&self, rest: Rest) {
-        self.close_used(rest, self.tally(rest.slab).last);
+    pub fn close_leftover(&self, leftover: Leftover) {
+        self.close_used(leftover, self.tally(leftover.slab).last);
     }
 }

@@ -3,7 +3,7 @@
 use crate::callbacks;
 use parking_lot::Mutex;
 use std::sync::Arc;
-use trace_engine::raw::{self, ThreadPlace};
+use trace_engine::ffi::{self, ThreadPlace};
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::event::{Event, EventKind};
 use trace_format::refs::{MAX_STRING_BYTES, StringRef, ThreadRef, truncate};
@@ -60,7 +60,7 @@ impl MemoryDump {
 /// Asks all functions of this program, and writes their values, if the trace wants them. Whether values were
 /// written.
 pub(crate) fn take(id: u64, level: MemoryDumpLevel) -> bool {
-    raw::is_category_wanted(CATEGORY.as_bytes())
+    ffi::is_category_wanted(CATEGORY.as_bytes())
         && callbacks::run(move || ask_all(id, level)).unwrap_or(false)
 }
 
@@ -84,7 +84,7 @@ fn ask_all(id: u64, level: MemoryDumpLevel) -> bool {
 /// A text with its index, if it has one.
 fn text(text: &str) -> StringRef<'_> {
     let text = truncate(text, MAX_STRING_BYTES);
-    let index = raw::string_index(text.as_bytes());
+    let index = ffi::string_index(text.as_bytes());
     match index {
         Some(index) => StringIndex::new(index).map_or(StringRef::Empty, StringRef::Index),
         None => StringRef::inline(text),
@@ -93,7 +93,7 @@ fn text(text: &str) -> StringRef<'_> {
 
 /// Writes an event of the calling thread.
 fn write(name: &str, kind: EventKind, values: &[(&str, ArgumentValue<'_>)]) {
-    let thread = match raw::current_thread() {
+    let thread = match ffi::current_thread() {
         Some(ThreadPlace::Index(index)) => ThreadIndex::new(index).map(ThreadRef::Index),
         Some(ThreadPlace::Inline(process, thread)) => Some(ThreadRef::Inline { process, thread }),
         None => None,
@@ -114,8 +114,8 @@ fn write(name: &str, kind: EventKind, values: &[(&str, ArgumentValue<'_>)]) {
     let mut words = vec![0; MAX_WORDS];
     let mut sink = SliceSink::new(&mut words);
     if event.encode(&mut sink).is_ok() && !sink.is_overrun() {
-        raw::write_record(sink.words());
+        ffi::write_record(sink.words());
     } else {
-        raw::count_too_large();
+        ffi::count_too_large();
     }
 }

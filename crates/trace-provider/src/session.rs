@@ -6,9 +6,10 @@ use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 use trace_engine::engine::SaveRequest;
+use trace_engine::ffi::TraceRef;
 use trace_engine::{
     AlertHandler, BUFFER_VERSION, BufferMode, Categories, Config, Disposition, ThreadKoids, WakeHandler,
-    engine, hold,
+    engine,
 };
 use trace_format::mutants;
 use trace_protocol::fifo::{FIFO_DEPTH, FIFO_VERSION, PACKET_BYTES};
@@ -190,7 +191,7 @@ impl Session {
     /// Waits for those who hold the trace to write the rest of what they have; while streaming that may be
     /// more than has room.
     fn serve_holders(&mut self, deadline: Instant) {
-        while hold::is_prolonged() && Instant::now() < deadline {
+        while TraceRef::is_prolonged() && Instant::now() < deadline {
             let _ = self.service(true);
             let soon = (Instant::now() + HOLDER_INTERVAL).min(deadline);
             let answered = zx_sim::wait_one(&self.fifo, Signals::READABLE, Some(soon));

@@ -53,13 +53,13 @@ impl RecordWriter<'_> {
     /// Stores bytes, padded with zeros to a whole word.
     #[inline(always)]
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
-        let (chunks, rest) = bytes.as_chunks::<8>();
+        let (chunks, leftover) = bytes.as_chunks::<8>();
         for chunk in chunks {
             self.word(u64::from_le_bytes(*chunk));
         }
-        if !rest.is_empty() {
+        if !leftover.is_empty() {
             let mut last = [0; 8];
-            last[..rest.len()].copy_from_slice(rest);
+            last[..leftover.len()].copy_from_slice(leftover);
             self.word(u64::from_le_bytes(last));
         }
     }

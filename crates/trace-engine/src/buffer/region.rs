@@ -159,8 +159,8 @@ impl HeapWords {
     /// If they are not whole words inside the region.
     pub fn read_at(&self, offset: usize, bytes: &mut [u8]) {
         assert!(offset.is_multiple_of(8), "byte {offset} begins no word");
-        let (chunks, rest) = bytes.as_chunks_mut::<8>();
-        assert!(rest.is_empty(), "{} bytes are no whole words", rest.len());
+        let (chunks, leftover) = bytes.as_chunks_mut::<8>();
+        assert!(leftover.is_empty(), "{} bytes are no whole words", leftover.len());
         let words = &self.0[offset / 8..][..chunks.len()];
         for (chunk, word) in chunks.iter_mut().zip(words) {
             *chunk = word.load(Ordering::Acquire).to_le_bytes();

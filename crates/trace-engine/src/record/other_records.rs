@@ -3,7 +3,7 @@
 
 use crate::buffer::record_writer::RecordWriter;
 use crate::record::arguments::{Inline, Interned, Values};
-use crate::record::write::{Event, Miss, Place, Strings, stamp, with_place, write_event_at};
+use crate::record::write::{Event, EventWriter, Strings, WriteError, stamp, with_writer, write_event_at};
 use crate::site::Site;
 use trace_format::event::EventType;
 use trace_format::large::{self, FORMAT_ATTACHMENT, FORMAT_EVENT};
@@ -17,12 +17,12 @@ use trace_format::{blob, kernel_object, log};
 #[doc(hidden)]
 pub fn write_log(site: &Site, message: &str) {
     let message = truncate(message, MAX_STRING_BYTES).as_bytes();
-    with_place(site, None, |place, now| {
-        let words = 2 + place.thread_words() + message.len().div_ceil(8);
-        let header = log::header(words as u64, message.len() as u16, place.thread_ref());
-        place.put(words, MAX_RECORD_WORDS, now, header, |record| {
+    with_writer(site, None, |writer, now| {
+        let words = 2 + writer.thread_words() + message.len().div_ceil(8);
+        let header = log::header(words as u64, message.len() as u16, writer.thread_ref());
+        writer.put(words, MAX_RECORD_WORDS, now, header, |record| {
             record.word(now);
-            place.write_thread(record);
+            writer.write_thread(record);
             record.bytes(message);
         })
     });
@@ -31,14 +31,14 @@ pub fn write_log(site: &Site, message: &str) {
 /// Bytes with the site's name, without time and thread.
 #[doc(hidden)]
 pub fn write_blob(site: &Site, blob_type: u8, payload: &[u8]) {
-    with_place(site, None, |place, now| {
-        let name = place.strings(site).name;
+    with_writer(site, None, |writer, now| {
+        let name = writer.strings(site).name;
         let words = 1 + name.words() + payload.len().div_ceil(8);
         if words > MAX_RECORD_WORDS {
-            return Err(place.too_large(words as u64 * 8, true));
+            return Err(writer.too_large(words as u64 * 8, true));
         }
         let header = blob::header(words as u64, name.reference(), payload.len() as u16, blob_type);
-        place.put(words, MAX_RECORD_WORDS, now, header, |record| {
+        writer.put(words, MAX_RECORD_WORDS, now, header, |record| {
             name.write(record);
             record.bytes(payload);
         })
@@ -48,15 +48,15 @@ pub fn write_blob(site: &Site, blob_type: u8, payload: &[u8]) {
 /// A large blob with a time, a thread and arguments.
 #[doc(hidden)]
 pub fn write_large_blob<V: Values>(site: &Site, payload: &[u8], values: &V) {
-    with_place(site, None, |place, now| {
-        let strings = place.strings(site);
-        let fixed = 4 + strings.inline_words + place.thread_words() + values.words();
-        put_large(place, now, FORMAT_EVENT, fixed, payload, |record| {
+    with_writer(site, None, |writer, now| {
+        let strings = writer.strings(site);
+        let fixed = 4 + strings.inline_words + writer.thread_words() + values.words();
+        put_large(writer, now, FORMAT_EVENT, fixed, payload, |record| {
             let (category, name) = (strings.category.reference(), strings.name.reference());
-            record.word(large::references(category, name, values.count() as u64, place.thread_ref()));
+            record.word(large::references(category, name, values.count() as u64, writer.thread_ref()));
             strings.write(record);
             record.word(now);
-            place.write_thread(record);
+            writer.write_thread(record);
             write_values(site, &strings, values, record);
         })
     });
@@ -65,9 +65,9 @@ pub fn write_large_blob<V: Values>(site: &Site, payload: &[u8], values: &V) {
 /// A large blob without these.
 #[doc(hidden)]
 pub fn write_attachment(site: &Site, payload: &[u8]) {
-    with_place(site, None, |place, now| {
-        let strings = place.strings(site);
-        put_large(place, now, FORMAT_ATTACHMENT, 3 + strings.inline_words, payload, |record| {
+    with_writer(site, None, |writer, now| {
+        let strings = writer.strings(site);
+        put_large(writer, now, FORMAT_ATTACHMENT, 3 + strings.inline_words, payload, |record| {
             let (category, name) = (strings.category.reference(), strings.name.reference());
             record.word(large::references(category, name, 0, 0));
             strings.write(record);
@@ -77,15 +77,15 @@ pub fn write_attachment(site: &Site, payload: &[u8]) {
 
 /// Writes a large blob: `fixed` words with header and length, then the payload.
 fn put_large(
-    place: &Place<'_>,
+    writer: &EventWriter<'_>,
     now: u64,
     format: u64,
     fixed: usize,
     payload: &[u8],
     write: impl FnOnce(&mut RecordWriter),
-) -> Result<(), Miss> {
+) -> Result<(), WriteError> {
     let words = fixed + payload.len().div_ceil(8);
-    place.put(words, usize::MAX, now, large::header(words as u64, format), |record| {
+    writer.put(words, usize::MAX, now, large::header(words as u64, format), |record| {
         write(record);
         record.word(payload.len() as u64);
         record.bytes(payload);
@@ -96,12 +96,12 @@ fn put_large(
 #[doc(hidden)]
 pub fn write_kernel_object<V: Values>(site: &Site, object_type: u8, koid: Koid, name: &str, values: &V) {
     let name = truncate(name, MAX_STRING_BYTES).as_bytes();
-    with_place(site, None, |place, now| {
-        let strings = place.strings(site);
+    with_writer(site, None, |writer, now| {
+        let strings = writer.strings(site);
         let words = 2 + name.len().div_ceil(8) + values.words() + argument_words(site, &strings);
         let reference = inline_string_ref(name.len());
         let header = kernel_object::header(words as u64, object_type, reference, values.count() as u64);
-        place.put(words, MAX_RECORD_WORDS, now, header, |record| {
+        writer.put(words, MAX_RECORD_WORDS, now, header, |record| {
             record.word(koid.0);
             record.bytes(name);
             write_values(site, &strings, values, record);
@@ -119,13 +119,13 @@ pub fn write_context_switch<V: Values>(
     incoming: Koid,
     values: &V,
 ) {
-    with_place(site, None, |place, now| {
-        let strings = place.strings(site);
+    with_writer(site, None, |writer, now| {
+        let strings = writer.strings(site);
         let words = 4 + values.words() + argument_words(site, &strings);
         // The field has four bits.
         let state = ThreadState(outgoing_state.0 & 15);
         let header = context_switch_header(words as u64, cpu, state, values.count() as u64);
-        place.put(words, MAX_RECORD_WORDS, now, header, |record| {
+        writer.put(words, MAX_RECORD_WORDS, now, header, |record| {
             record.word(now);
             record.word(outgoing.0);
             record.word(incoming.0);
@@ -137,11 +137,11 @@ pub fn write_context_switch<V: Values>(
 /// A thread becomes ready to run.
 #[doc(hidden)]
 pub fn write_thread_wakeup<V: Values>(site: &Site, cpu: u16, thread: Koid, values: &V) {
-    with_place(site, None, |place, now| {
-        let strings = place.strings(site);
+    with_writer(site, None, |writer, now| {
+        let strings = writer.strings(site);
         let words = 3 + values.words() + argument_words(site, &strings);
         let header = thread_wakeup_header(words as u64, cpu, values.count() as u64);
-        place.put(words, MAX_RECORD_WORDS, now, header, |record| {
+        writer.put(words, MAX_RECORD_WORDS, now, header, |record| {
             record.word(now);
             record.word(thread.0);
             write_values(site, &strings, values, record);
@@ -164,13 +164,13 @@ pub fn write_virtual_at<V: Values>(
     values: &V,
     at: Option<u64>,
 ) {
-    with_place(site, at, |place, now| {
+    with_writer(site, at, |writer, now| {
         let (name, id) = thread;
-        let koids = place.virtual_thread(id, name);
-        let strings = place.strings(site);
+        let koids = writer.virtual_thread(id, name);
+        let strings = writer.strings(site);
         let words = event.words(values) + strings.inline_words + koids.len();
         let header = strings.event_header(&event, words, values.count(), 0);
-        place.put(words, MAX_RECORD_WORDS, now, header, |record| {
+        writer.put(words, MAX_RECORD_WORDS, now, header, |record| {
             event.write_timestamp(now, record);
             koids.into_iter().for_each(|koid| record.word(koid));
             strings.write(record);

@@ -4,7 +4,7 @@
 //! All of it is for a running trace and does nothing without one.
 
 use crate::buffer::durable::Text;
-use crate::record::write::{Miss, Place, with_place};
+use crate::record::write::{EventWriter, WriteError, with_writer};
 use crate::session::context::Context;
 use crate::session::engine::{self, Lease};
 use crate::site::Site;
@@ -22,8 +22,8 @@ pub fn write_record(words: &[u64]) {
     };
     let is_large = RecordHeader(*header).record_type() == Some(RecordType::Large);
     let limit = if is_large { usize::MAX } else { MAX_RECORD_WORDS };
-    with_place(&DECIDED, None, |place, now| {
-        place.put(words.len(), limit, now, *header, |record| {
+    with_writer(&DECIDED, None, |writer, now| {
+        writer.put(words.len(), limit, now, *header, |record| {
             payload.iter().for_each(|word| record.word(*word));
         })
     });
@@ -31,7 +31,7 @@ pub fn write_record(words: &[u64]) {
 
 /// What became of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Put {
+pub enum WriteResult {
     /// It is written, or it never can be, and is counted as lost.
     Done,
     /// What came before it has not been taken out of the buffer yet: there will be room.
@@ -43,18 +43,18 @@ pub enum Put {
 /// As [`write_record`], but a record that only comes too early is not lost: the caller has it, and can try
 /// again.
 #[must_use]
-pub fn try_write_record(words: &[u64]) -> Put {
-    let put = core::cell::Cell::new(Put::NoTrace);
+pub fn try_write_record(words: &[u64]) -> WriteResult {
+    let put = core::cell::Cell::new(WriteResult::NoTrace);
     let Some((header, payload)) = words.split_first() else {
-        return Put::Done;
+        return WriteResult::Done;
     };
-    with_place(&DECIDED, None, |place, now| {
-        put.set(Put::Done);
-        let written = place.put(words.len(), MAX_RECORD_WORDS, now, *header, |record| {
+    with_writer(&DECIDED, None, |writer, now| {
+        put.set(WriteResult::Done);
+        let written = writer.put(words.len(), MAX_RECORD_WORDS, now, *header, |record| {
             payload.iter().for_each(|word| record.word(*word));
         });
-        if matches!(written, Err(Miss::Lost(LossReason::NotSaved | LossReason::NotRetired))) {
-            put.set(Put::NotYet);
+        if matches!(written, Err(WriteError::Lost(LossReason::NotSaved | LossReason::NotRetired))) {
+            put.set(WriteResult::NotYet);
             return Ok(());
         }
         written
@@ -81,7 +81,7 @@ pub fn durable_room() -> u64 {
 
 /// Counts a record as lost that is larger than one may be.
 pub fn count_too_large() {
-    with_place(&DECIDED, None, |place, _| Err(place.too_large(MAX_RECORD_WORDS as u64 * 8, true)));
+    with_writer(&DECIDED, None, |writer, _| Err(writer.too_large(MAX_RECORD_WORDS as u64 * 8, true)));
 }
 
 /// Writes one record into the durable region, which keeps it whatever happens to the events; false if it has
@@ -91,8 +91,8 @@ pub fn write_durable_record(words: &[u64]) -> bool {
         return false;
     };
     let is_written = core::cell::Cell::new(false);
-    with_place(&DECIDED, None, |place, _| {
-        place.define(words.len(), *header, |record| payload.iter().for_each(|word| record.word(*word)))?;
+    with_writer(&DECIDED, None, |writer, _| {
+        writer.define(words.len(), *header, |record| payload.iter().for_each(|word| record.word(*word)))?;
         is_written.set(true);
         Ok(())
     });
@@ -103,8 +103,8 @@ pub fn write_durable_record(words: &[u64]) -> bool {
 #[must_use]
 pub fn string_index(text: &[u8]) -> Option<u16> {
     let index = core::cell::Cell::new(None);
-    with_place(&DECIDED, None, |place, _| {
-        if let Text::Index(found) = place.intern(text) {
+    with_writer(&DECIDED, None, |writer, _| {
+        if let Text::Index(found) = writer.intern(text) {
             index.set(Some(found));
         }
         Ok(())
@@ -125,8 +125,8 @@ pub enum ThreadPlace {
 #[must_use]
 pub fn current_thread() -> Option<ThreadPlace> {
     let found = core::cell::Cell::new(None);
-    with_place(&DECIDED, None, |place: &Place<'_>, _| {
-        found.set(Some(place.thread()));
+    with_writer(&DECIDED, None, |writer: &EventWriter<'_>, _| {
+        found.set(Some(writer.thread()));
         Ok(())
     });
     found.get()
@@ -140,8 +140,8 @@ pub(crate) const fn inline(process: u64, thread: u64) -> ThreadPlace {
 #[must_use]
 pub fn virtual_thread(id: u64, name: &str) -> Option<ThreadPlace> {
     let found = core::cell::Cell::new(None);
-    with_place(&DECIDED, None, |place, _| {
-        let [process, thread] = place.virtual_thread(id, name);
+    with_writer(&DECIDED, None, |writer, _| {
+        let [process, thread] = writer.virtual_thread(id, name);
         found.set(Some(inline(process, thread)));
         Ok(())
     });

@@ -18,7 +18,7 @@ use crate::site::{FAST, ON, Site};
 use crate::slab::allocator::Refusal;
 use crate::sync::{Ordering, compiler_fence, fence};
 use crate::sys;
-use crate::thread::block::{self, Acquired, DEPTHS, OwnSlab, ThreadBlock};
+use crate::thread::block::{self, Acquired, DEPTHS, OpenSlab, ThreadBlock};
 use trace_format::buffer::MAX_BUFFERED_RECORD_BYTES;
 use trace_format::event::{self, EventType};
 use trace_format::record::MAX_RECORD_WORDS;
@@ -146,19 +146,19 @@ pub fn stamp() -> u64 {
 #[inline(never)]
 fn write_slowly<V: Values>(site: &Site, event: Event, values: &V, at: Option<u64>) {
     let ended = processor_time::end(event.event_type);
-    with_place(site, at, |place, now| {
-        let strings = place.strings(site);
-        let times = place.thread_times(&event, ended, values.count());
-        let mut words = event.words(values) + strings.inline_words + place.thread_words();
+    with_writer(site, at, |writer, now| {
+        let strings = writer.strings(site);
+        let times = writer.thread_times(&event, ended, values.count());
+        let mut words = event.words(values) + strings.inline_words + writer.thread_words();
         let mut arguments = values.count();
         if let Some(times) = &times {
             words += times.words();
             arguments += times.count();
         }
-        let header = strings.event_header(&event, words, arguments, place.thread_ref());
-        place.put(words, MAX_RECORD_WORDS, now, header, |record| {
+        let header = strings.event_header(&event, words, arguments, writer.thread_ref());
+        writer.put(words, MAX_RECORD_WORDS, now, header, |record| {
             event.write_timestamp(now, record);
-            place.write_thread(record);
+            writer.write_thread(record);
             strings.write(record);
             strings.write_arguments(site, values, record);
             if let Some(times) = &times {
@@ -170,7 +170,7 @@ fn write_slowly<V: Values>(site: &Site, event: Event, values: &V, at: Option<u64
 }
 
 /// Why a record was not written.
-pub(crate) enum Miss {
+pub(crate) enum WriteError {
     /// It is lost, and counted here.
     Lost(LossReason),
     /// Recording has ended, and whoever found that has counted it.
@@ -179,17 +179,21 @@ pub(crate) enum Miss {
 
 /// Writes a record with the running trace, if the site is still on, and counts it if it is lost. A record
 /// that comes after the stop is not lost: it was never part of the trace.
-pub(crate) fn with_place(site: &Site, at: Option<u64>, write: impl Fn(&Place<'_>, u64) -> Result<(), Miss>) {
-    if !try_with_place(site, at, &write) && engine::is_first_of_child() {
-        try_with_place(site, at, &write);
+pub(crate) fn with_writer(
+    site: &Site,
+    at: Option<u64>,
+    write: impl Fn(&EventWriter<'_>, u64) -> Result<(), WriteError>,
+) {
+    if !try_with_writer(site, at, &write) && engine::is_first_of_child() {
+        try_with_writer(site, at, &write);
     }
 }
 
-/// As [`with_place`]; false if no trace runs.
-fn try_with_place(
+/// As [`with_writer`]; false if no trace runs.
+fn try_with_writer(
     site: &Site,
     at: Option<u64>,
-    write: &impl Fn(&Place<'_>, u64) -> Result<(), Miss>,
+    write: &impl Fn(&EventWriter<'_>, u64) -> Result<(), WriteError>,
 ) -> bool {
     let Some(acquired) = block::acquire() else {
         return true;
@@ -204,8 +208,8 @@ fn try_with_place(
     let context = lease.context();
     if let Some(context) = context
         && site.load() & ON != 0
-        && let Err(Miss::Lost(reason)) =
-            Place::of(context, block, is_own).and_then(|place| write(&place, now))
+        && let Err(WriteError::Lost(reason)) =
+            EventWriter::of(context, block, is_own).and_then(|writer| write(&writer, now))
     {
         context.count_loss(reason, now);
     }
@@ -243,24 +247,24 @@ pub(crate) fn leave(block: &ThreadBlock) {
 }
 
 /// Where a thread writes its next record.
-pub(crate) struct Place<'a> {
+pub(crate) struct EventWriter<'a> {
     context: &'a Context,
     block: &'a ThreadBlock,
-    own: &'a OwnSlab,
+    own: &'a OpenSlab,
     /// The thread's reference, where it stands in an event's header; 0 for an inline one.
     thread_bits: u64,
 }
 
-impl<'a> Place<'a> {
-    fn of(context: &'a Context, block: &'a ThreadBlock, is_own: bool) -> Result<Self, Miss> {
+impl<'a> EventWriter<'a> {
+    fn of(context: &'a Context, block: &'a ThreadBlock, is_own: bool) -> Result<Self, WriteError> {
         let nested = block.depth.load(Ordering::Relaxed) as usize;
         let generation = context.generation.load(Ordering::Relaxed);
         if block.generation.load(Ordering::Relaxed) != generation {
             if nested > 0 {
                 // The interrupted event is about to do this.
-                return Err(Miss::Lost(LossReason::NestedTooDeep));
+                return Err(WriteError::Lost(LossReason::NestedTooDeep));
             }
-            block.slabs.iter().for_each(OwnSlab::clear);
+            block.slabs.iter().for_each(OpenSlab::clear);
             block.thread_bits.store(0, Ordering::Relaxed);
             let koid = context.config.thread_koids.of(block.owner.load(Ordering::Relaxed));
             block.koid.store(koid, Ordering::Relaxed);
@@ -272,7 +276,7 @@ impl<'a> Place<'a> {
         let thread_bits = block.thread_bits.load(Ordering::Relaxed);
         let depth = nested + usize::from(thread_bits == 0);
         let Some(own) = block.slabs.get(depth).filter(|_| depth < DEPTHS) else {
-            return Err(Miss::Lost(LossReason::NestedTooDeep));
+            return Err(WriteError::Lost(LossReason::NestedTooDeep));
         };
         Ok(Self { context, block, own, thread_bits })
     }
@@ -324,9 +328,9 @@ impl<'a> Place<'a> {
         words: usize,
         header: u64,
         write: impl FnOnce(&mut RecordWriter),
-    ) -> Result<(), Miss> {
+    ) -> Result<(), WriteError> {
         let written = self.context.write_durable(words, header, write);
-        written.map(|_| ()).map_err(|DurableFull| Miss::Lost(LossReason::DefinitionRefused))
+        written.map(|_| ()).map_err(|DurableFull| WriteError::Lost(LossReason::DefinitionRefused))
     }
 
     /// How the thread stands in records.
@@ -355,9 +359,9 @@ impl<'a> Place<'a> {
     }
 
     /// A record that cannot be written, because of the format or of this buffer.
-    pub(crate) fn too_large(&self, bytes: u64, is_for_format: bool) -> Miss {
+    pub(crate) fn too_large(&self, bytes: u64, is_for_format: bool) -> WriteError {
         self.context.note_too_large(bytes, is_for_format);
-        Miss::Lost(LossReason::TooLarge)
+        WriteError::Lost(LossReason::TooLarge)
     }
 
     /// Writes a record of so many words, all of which but the header `write` has to write.
@@ -368,7 +372,7 @@ impl<'a> Place<'a> {
         now: u64,
         header: u64,
         write: impl FnOnce(&mut RecordWriter),
-    ) -> Result<(), Miss> {
+    ) -> Result<(), WriteError> {
         let Self { context, block, own, .. } = *self;
         let bytes = words as u64 * 8;
         let is_for_format = words > limit_words || bytes > MAX_BUFFERED_RECORD_BYTES;
@@ -377,23 +381,23 @@ impl<'a> Place<'a> {
         }
         let lost = |reason| {
             context.add_short_record(reason, bytes);
-            Miss::Lost(reason)
+            WriteError::Lost(reason)
         };
         let refused = |refusal| match refusal {
             Refusal::Full | Refusal::AllClaimed => {
                 context.add_short_record(LossReason::Full, bytes);
                 context.refuse();
-                Miss::Ended
+                WriteError::Ended
             }
             Refusal::AllInUse => {
                 // Slabs of its own would have been enough.
                 let slab = context.layout.slab_bytes;
                 context.add_short(LossReason::Full, bytes.next_multiple_of(slab) + slab);
-                Miss::Lost(LossReason::Full)
+                WriteError::Lost(LossReason::Full)
             }
             Refusal::NotSaved => lost(LossReason::NotSaved),
             Refusal::NotRetired => lost(LossReason::NotRetired),
-            Refusal::Stopped => Miss::Ended,
+            Refusal::Stopped => WriteError::Ended,
         };
         if bytes > context.layout.slab_bytes {
             let slab = context.claim_run(bytes, now).map_err(refused)?;
@@ -485,7 +489,7 @@ impl<'a> Strings<'a> {
             if !context.config.thread_time
                 && engine::has_membarrier()
                 // Programs in other languages know no other clock, and find their blocks in one way.
-                && (!site.is_enlisted() || block::has_mirror() && ticks::source() != Source::Monotonic)
+                && (!site.is_dynamic() || block::has_mirror() && ticks::source() != Source::Monotonic)
             {
                 site.publish(category, name);
             }

@@ -6,8 +6,8 @@ use crate::buffer::strings::StringTable;
 use crate::record::alert::AlertHandler;
 use crate::session::run::Run;
 use crate::session::thread_koids::ThreadKoids;
-use crate::slab::allocator::{Claims, SlabWords};
-use crate::slab::free_list::Rests;
+use crate::slab::allocator::{SlabAllocator, SlabWords};
+use crate::slab::free_list::FreeList;
 use crate::slab::streaming::{Streaming, WakeHandler};
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use core::ops::RangeInclusive;
@@ -111,10 +111,10 @@ pub(crate) struct Context {
     pub config: Config,
     /// The set of definitions in the durable region: differs from every other of the process; never 0.
     pub generation: AtomicU64,
-    pub claims: Claims,
+    pub claims: SlabAllocator,
     /// What is wanted beside what the configuration says.
     pub run: Run,
-    pub rests: Rests,
+    pub free_list: FreeList,
     /// Threads that may have taken a rest from another and not left it to others yet.
     pub recalling: AtomicU32,
     /// The number of the thread that the next to look for such a rest begins with.
@@ -137,9 +137,9 @@ impl Context {
     /// Lays the buffer out: header, initialization record, name of the process.
     pub fn new(region: Region, layout: Layout, config: Config) -> Self {
         let context = Self {
-            claims: Claims::new(layout.mode, layout.slabs_per_half),
+            claims: SlabAllocator::new(layout.mode, layout.slabs_per_half),
             run: Run::default(),
-            rests: Rests::new(layout.slab_count()),
+            free_list: FreeList::new(layout.slab_count()),
             recalling: AtomicU32::new(0),
             recall_from: AtomicUsize::new(0),
             floor_sequence: AtomicU64::new(0),
@@ -199,7 +199,7 @@ impl Context {
         for slab in 0..self.layout.slab_count() {
             self.slab_word(slab).store(SlabWord::EMPTY.0, Ordering::Relaxed);
         }
-        self.rests.clear();
+        self.free_list.clear();
         self.header(field::END_TS).store(END_TS_NONE, Ordering::Relaxed);
         self.header(field::RECORDS_DROPPED).store(0, Ordering::Relaxed);
         (0..2).for_each(|half| self.header(field::ROLLING_DATA_END + half).store(0, Ordering::Relaxed));

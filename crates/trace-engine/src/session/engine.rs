@@ -122,7 +122,7 @@ pub fn is_start_pending() -> bool {
     OBSERVER.get().is_some_and(|observer| (observer.is_start_pending)())
 }
 
-fn tell_observer() {
+fn report_state() {
     if let Some(observer) = OBSERVER.get() {
         (observer.on_change)(state());
     }
@@ -258,15 +258,9 @@ impl Drop for Lease {
     }
 }
 
-/// Waits until no lease is counted. 0, or 1 where some are.
+/// Waits until no lease is counted. 0, or 1 where the deadline passes first.
 fn wait_for_leases(deadline: Instant) -> usize {
-    while LEASES.load(Ordering::SeqCst) != 0 {
-        if Instant::now() >= deadline {
-            return 1;
-        }
-        std::thread::sleep(Duration::from_micros(20));
-    }
-    0
+    trace_ref::wait_for_zero(&LEASES, deadline)
 }
 
 /// Whether the dispatcher can fence all threads, so that writers need not fence themselves.
@@ -335,7 +329,7 @@ pub fn start(disposition: Disposition, additional_categories: &[String]) -> Resu
         });
     }
     end_change(State::Started);
-    tell_observer();
+    report_state();
     Ok(())
 }
 
@@ -371,7 +365,7 @@ pub fn stop(deadline: Instant) -> Result<Stopped, Error> {
 /// The engine is not started.
 pub fn begin_stop() -> Result<(), Error> {
     begin_change_to(State::Stopping, State::Started)?;
-    tell_observer();
+    report_state();
     Ok(())
 }
 
@@ -402,7 +396,7 @@ pub fn finish_stop(deadline: Instant) -> Result<Stopped, Error> {
     }
     EPOCH.fetch_add(1, Ordering::SeqCst);
     end_change(State::Stopped);
-    tell_observer();
+    report_state();
     Ok(Stopped { stragglers })
 }
 

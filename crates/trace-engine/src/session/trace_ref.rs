@@ -1,7 +1,7 @@
-//! Who holds on to the running trace beyond single events: to write several records, or to write later.
+//! References on the running trace beyond single events: to write several records, or to write later.
 //!
-//! Two counters. A hold *to write* is short, and keeps the buffer where it is: nothing is taken back before
-//! it has gone. A *prolonged* one keeps a stop from happening: events are recorded until the last has gone.
+//! Two counters. A reference *to write* is short-lived, and keeps the buffer where it is: nothing is retired
+//! before it is dropped. A *prolonged* one delays a stop: events are recorded until the last is dropped.
 
 use crate::session::engine;
 use crate::sync::{AtomicU32, Ordering};
@@ -10,57 +10,66 @@ use std::time::{Duration, Instant};
 static WRITING: AtomicU32 = AtomicU32::new(0);
 static PROLONGED: AtomicU32 = AtomicU32::new(0);
 
-/// Holds the running trace to write to it; false if none runs. Each true one is to be given back with
-/// [`release`].
-#[must_use]
-pub fn acquire() -> bool {
-    take(&WRITING)
-}
+/// A counted reference on the running trace. Dropping it gives it back.
+#[derive(Debug)]
+#[must_use = "the reference is given back when this is dropped"]
+pub struct TraceRef(&'static AtomicU32);
 
-/// Gives back what [`acquire`] took.
-pub fn release() {
-    give_back(&WRITING);
-}
-
-/// Holds the running trace so that it does not stop; false if none runs. Each true one is to be given back
-/// with [`release_prolonged`].
-#[must_use]
-pub fn acquire_prolonged() -> bool {
-    take(&PROLONGED)
-}
-
-/// Gives back what [`acquire_prolonged`] took.
-pub fn release_prolonged() {
-    give_back(&PROLONGED);
-}
-
-fn take(holds: &AtomicU32) -> bool {
-    // SeqCst: one order with the end of a run and the look at the counter behind it.
-    holds.fetch_add(1, Ordering::SeqCst);
-    let runs = engine::is_running();
-    if !runs {
-        give_back(holds);
+impl TraceRef {
+    /// References the running trace, to write to it; none if no trace runs.
+    pub fn acquire() -> Option<Self> {
+        Self::take(&WRITING)
     }
-    runs
+
+    /// References the running trace so that it does not stop; none if no trace runs.
+    pub fn acquire_prolonged() -> Option<Self> {
+        Self::take(&PROLONGED)
+    }
+
+    fn take(count: &'static AtomicU32) -> Option<Self> {
+        // SeqCst: one order with the end of a run and the look at the counter behind it.
+        count.fetch_add(1, Ordering::SeqCst);
+        let reference = Self(count);
+        engine::is_running().then_some(reference)
+    }
+
+    /// Keeps the reference without a value, until [`TraceRef::from_leaked_prolonged`] takes it over.
+    pub fn leak(self) {
+        core::mem::forget(self);
+    }
+
+    /// Takes over a prolonged reference that was leaked. To be called once for each of them.
+    pub const fn from_leaked_prolonged() -> Self {
+        Self(&PROLONGED)
+    }
+
+    /// Whether there are prolonged references.
+    #[must_use]
+    pub fn is_prolonged() -> bool {
+        PROLONGED.load(Ordering::SeqCst) != 0
+    }
 }
 
-/// As often as it was taken: what a child inherited from its parent, and gives back, was forgotten.
-fn give_back(holds: &AtomicU32) {
-    let _ = holds.try_update(Ordering::SeqCst, Ordering::SeqCst, |holds| holds.checked_sub(1));
+impl Drop for TraceRef {
+    fn drop(&mut self) {
+        // A forked child drops references that it inherited: they are not counted there.
+        let _ = self.0.try_update(Ordering::SeqCst, Ordering::SeqCst, |count| count.checked_sub(1));
+    }
 }
 
-/// Waits until nobody holds the trace to write. 0, or 1 where somebody does not let go.
+/// Waits until there are no references to write. 0, or 1 where the deadline passes first.
 pub(crate) fn wait_for_writing(deadline: Instant) -> usize {
-    wait(&WRITING, deadline)
+    wait_for_zero(&WRITING, deadline)
 }
 
-/// Waits until nobody keeps the trace from stopping. 0, or 1 where somebody does not let go.
+/// Waits until there are no prolonged references. 0, or 1 where the deadline passes first.
 pub(crate) fn wait_for_prolonged(deadline: Instant) -> usize {
-    wait(&PROLONGED, deadline)
+    wait_for_zero(&PROLONGED, deadline)
 }
 
-fn wait(holds: &AtomicU32, deadline: Instant) -> usize {
-    while holds.load(Ordering::SeqCst) != 0 {
+/// Waits until a counter is zero. 0, or 1 where the deadline passes first.
+pub(crate) fn wait_for_zero(count: &AtomicU32, deadline: Instant) -> usize {
+    while count.load(Ordering::SeqCst) != 0 {
         if Instant::now() >= deadline {
             return 1;
         }
@@ -69,13 +78,7 @@ fn wait(holds: &AtomicU32, deadline: Instant) -> usize {
     0
 }
 
-/// Whether anybody keeps the trace from stopping.
-#[must_use]
-pub fn is_prolonged() -> bool {
-    PROLONGED.load(Ordering::SeqCst) != 0
-}
-
-/// In a forked child: what its parent's threads held is nothing to it.
+/// In a forked child: references of the parent's threads do not count.
 pub(crate) fn forget_in_child() {
     WRITING.store(0, Ordering::Relaxed);
     PROLONGED.store(0, Ordering::Relaxed);

@@ -14,7 +14,7 @@
 use crate::session::engine::Lease;
 use crate::site::word::NEW;
 use crate::site::{ArgName, Site};
-use crate::sync::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use crate::sync::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, SpinLock};
 use core::ptr;
 use trace_format::mutants;
 
@@ -41,24 +41,8 @@ static MODULES: [Module; MAX_MODULES] = [const {
 /// Behind the last site of a list: a site that is on one has a next.
 const END: *mut Site = ptr::without_provenance_mut(64);
 
-/// True while lists are walked or emptied. A flag to spin on: a lock with a queue could be left in any state
-/// in a forked child.
-static IS_HELD: AtomicBool = AtomicBool::new(false);
-
-struct Held;
-
-fn hold() -> Held {
-    while IS_HELD.swap(true, Ordering::Acquire) {
-        std::thread::yield_now();
-    }
-    Held
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        IS_HELD.store(false, Ordering::Release);
-    }
-}
+/// Held while lists are walked or emptied.
+static LISTS: SpinLock = SpinLock::new();
 
 /// What a site is, as the macro says it: texts of at most 32 000 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -71,10 +55,10 @@ pub struct SiteText<'a> {
 
 /// What became of a new site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Enlisting {
+pub enum Registration {
     /// It is on a list: as any other from now on.
     Listed {
-        /// The caller has to see to it that [`leave`] is called with the module's handle when it is unloaded.
+        /// The caller has to see to it that [`unregister_module`] is called with the module's handle when it is unloaded.
         watch_module: bool,
     },
     /// Another thread is about to do that, or there are too many modules, or the module has left: each event
@@ -87,24 +71,24 @@ pub enum Enlisting {
 /// # Safety
 /// `site` is a site of this layout that stays where it is until the module leaves, as do the texts, the names
 /// and, at `storage`, memory for as many arguments.
-pub unsafe fn enlist(
+pub unsafe fn register_site(
     site: *mut Site,
     text: SiteText<'_>,
     names: &[&[u8]],
     storage: *mut ArgName,
     handle: usize,
-) -> Enlisting {
+) -> Registration {
     // SAFETY: the word is an atomic that nobody moves.
     let word = unsafe { &(*site).word };
     if !word.take_new() {
         return if word.load() & NEW == 0 {
-            Enlisting::Listed { watch_module: false }
+            Registration::Listed { watch_module: false }
         } else {
-            Enlisting::Unlisted
+            Registration::Unlisted
         };
     }
     let Some(module) = module(handle) else {
-        return Enlisting::Unlisted;
+        return Registration::Unlisted;
     };
     // SAFETY: the word is this thread's to finish, so nobody else looks at the rest (N1); the storage is the
     // site's.
@@ -135,7 +119,7 @@ pub unsafe fn enlist(
         site.word.correct(!is_wanted);
     }
     drop(lease);
-    Enlisting::Listed { watch_module: !module.is_watched.swap(true, Ordering::Relaxed) }
+    Registration::Listed { watch_module: !module.is_watched.swap(true, Ordering::Relaxed) }
 }
 
 /// The place of a module, which it takes if it has none yet.
@@ -160,7 +144,7 @@ fn walk(first: *mut Site, call: &mut impl FnMut(&Site)) {
 
 /// Calls a function with each site on a list.
 pub(crate) fn for_each(mut call: impl FnMut(&Site)) {
-    let _held = hold();
+    let _lists = LISTS.lock();
     for module in MODULES.iter().take_while(|module| module.handle.load(Ordering::Acquire) != 0) {
         walk(module.sites.load(Ordering::SeqCst), &mut call);
     }
@@ -168,8 +152,8 @@ pub(crate) fn for_each(mut call: impl FnMut(&Site)) {
 
 /// A module is about to be unloaded: nothing refers to its sites any more. Those of its events that come yet
 /// are judged one by one.
-pub fn leave(handle: usize) {
-    let _held = hold();
+pub fn unregister_module(handle: usize) {
+    let _lists = LISTS.lock();
     let Some(module) = MODULES.iter().find(|module| module.handle.load(Ordering::Acquire) == handle) else {
         return;
     };
@@ -177,16 +161,16 @@ pub fn leave(handle: usize) {
     module.is_watched.store(false, Ordering::Relaxed);
 }
 
-/// In a forked child: whoever held the lock does not exist here.
+/// In a forked child: the thread that held the lock does not exist here.
 pub(crate) fn release_in_child() {
-    IS_HELD.store(false, Ordering::Relaxed);
+    LISTS.release_in_child();
 }
 
 /// Calls a function with a site that is on no list and always on, for one event that was judged already. The
 /// site ends with the call:
 ///
 /// ```compile_fail,E0521
-/// # use trace_engine::{Site, enlisted::{SiteText, with_unlisted}};
+/// # use trace_engine::{Site, ffi::{SiteText, with_unlisted}};
 /// let mut kept: Option<&'static Site> = None;
 /// with_unlisted(SiteText { category: b"c", name: b"n" }, &[], |site| kept = Some(site));
 /// ```
@@ -194,7 +178,7 @@ pub(crate) fn release_in_child() {
 /// and so do its texts:
 ///
 /// ```compile_fail,E0521
-/// # use trace_engine::enlisted::{SiteText, with_unlisted};
+/// # use trace_engine::ffi::{SiteText, with_unlisted};
 /// let mut kept: &'static [u8] = b"";
 /// with_unlisted(SiteText { category: b"c", name: b"n" }, &[], |site| kept = site.name());
 /// ```

@@ -65,7 +65,7 @@ pub(crate) struct Claim {
 }
 
 /// Which slabs are taken.
-pub(crate) struct Claims {
+pub(crate) struct SlabAllocator {
     state: AtomicU64,
     /// Tickets from here on are not given out.
     limit: AtomicU64,
@@ -84,7 +84,7 @@ pub(crate) struct Claims {
     slabs_per_half: u32,
 }
 
-impl Claims {
+impl SlabAllocator {
     pub fn new(mode: BufferMode, slabs_per_half: u32) -> Self {
         let slab_count = slabs_per_half * mode.halves();
         let claims = Self {
@@ -148,7 +148,7 @@ impl Claims {
         self.state.fetch_or(FULL, Ordering::SeqCst);
     }
 
-    /// Refuses all further claims because the trace ends. Claims under way notice before they are used.
+    /// Refuses all further claims because the trace ends. SlabAllocator under way notice before they are used.
     pub fn stop(&self) {
         self.state.fetch_or(STOPPED, Ordering::SeqCst);
     }
@@ -358,7 +358,7 @@ impl Claims {
         claimed.min(u64::from(self.slabs_per_half))
     }
 
-    /// A full fence between a store of the caller's and [`Claims::recheck`].
+    /// A full fence between a store of the caller's and [`SlabAllocator::recheck`].
     pub fn fence() {
         fence(Ordering::SeqCst);
     }

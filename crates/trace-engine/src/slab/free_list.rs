@@ -4,7 +4,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// A slab that an ended thread has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rest {
+pub(crate) struct Leftover {
     pub slab: u32,
     pub used_bytes: u32,
     /// Records that were written into it, which its tally does not count yet.
@@ -21,20 +21,20 @@ struct Link {
 }
 
 /// A stack of slabs, linked by number.
-pub(crate) struct Rests {
+pub(crate) struct FreeList {
     /// Tag (32 bits), slab number plus one (32 bits).
     top: AtomicU64,
     /// By slab.
     links: Box<[Link]>,
 }
 
-impl Rests {
+impl FreeList {
     pub fn new(slab_count: u32) -> Self {
         Self { top: AtomicU64::new(0), links: (0..slab_count).map(|_| Link::default()).collect() }
     }
 
-    pub fn push(&self, rest: Rest) {
-        let Rest { slab, used_bytes, events } = rest;
+    pub fn push(&self, leftover: Leftover) {
+        let Leftover { slab, used_bytes, events } = leftover;
         let link = &self.links[slab as usize];
         link.used_bytes.store(used_bytes, Ordering::Relaxed);
         link.events.store(events, Ordering::Relaxed);
@@ -55,7 +55,7 @@ impl Rests {
         while self.pop().is_some() {}
     }
 
-    pub fn pop(&self) -> Option<Rest> {
+    pub fn pop(&self) -> Option<Leftover> {
         let mut top = self.top.load(Ordering::Acquire);
         loop {
             let slab = (top as u32).checked_sub(1)?;
@@ -64,7 +64,7 @@ impl Rests {
             let new = (top >> 32).wrapping_add(1) << 32 | u64::from(link.next.load(Ordering::Relaxed));
             match self.top.compare_exchange_weak(top, new, Ordering::Acquire, Ordering::Acquire) {
                 Ok(_) => {
-                    return Some(Rest {
+                    return Some(Leftover {
                         slab,
                         used_bytes: link.used_bytes.load(Ordering::Relaxed),
                         events: link.events.load(Ordering::Relaxed),

@@ -1,7 +1,7 @@
 //! Taking back what idle threads have left of their slabs, where another thread would be refused.
 //!
 //! Each thread has a slab of its own, and few threads fill theirs at once: a thousand threads that write an
-//! event now and then pin a buffer of megabytes. So before a thread is refused, it takes the unused rests
+//! event now and then pin a buffer of megabytes. So before a thread is refused, it takes the unused free_list
 //! from those that are outside of their events. To their owners that looks as if the dispatcher had done it:
 //! they find their slab gone at their next event, and claim anew.
 //!
@@ -11,11 +11,11 @@
 
 use crate::session::context::Context;
 use crate::slab::allocator::Refusal;
-use crate::slab::free_list::Rest;
+use crate::slab::free_list::Leftover;
 use crate::sync::{Ordering, fence};
 use crate::sys;
 use crate::thread::block::{self, ThreadBlock};
-use crate::thread::open_slab::{OwnSlab, Ownership};
+use crate::thread::open_slab::{OpenSlab, Ownership};
 
 /// Threads that are looked at between one fence and the next.
 const BATCH: usize = 64;
@@ -26,21 +26,21 @@ const LEAST_BYTES: u64 = 64;
 const MAX_PASSES: u32 = 1000;
 
 /// A slab that was taken from under its thread.
-type Revoked = (&'static ThreadBlock, &'static OwnSlab, Ownership);
+type Revoked = (&'static ThreadBlock, &'static OpenSlab, Ownership);
 
 impl Context {
     /// Gives a thread what an idle thread has left of its slab, if there is one with room for `bytes`.
     //= docs/buffer.md#recall
-    pub fn claim_recalled(&self, block: &ThreadBlock, own: &OwnSlab, bytes: u64) -> Result<bool, Refusal> {
+    pub fn claim_recalled(&self, block: &ThreadBlock, own: &OpenSlab, bytes: u64) -> Result<bool, Refusal> {
         for _ in 0..MAX_PASSES {
-            if self.claim_rest(block, own, bytes)? {
+            if self.claim_leftover(block, own, bytes)? {
                 return Ok(true);
             }
             if !self.recall(bytes.max(LEAST_BYTES)) {
                 // SeqCst: one order with the exchange that takes a slab out: its rest is on the stack, or is
                 // counted.
                 if self.recalling.load(Ordering::SeqCst) == 0 {
-                    return self.claim_rest(block, own, bytes);
+                    return self.claim_leftover(block, own, bytes);
                 }
                 std::thread::yield_now();
             }
@@ -48,7 +48,7 @@ impl Context {
         Ok(false)
     }
 
-    /// Leaves rests of at least so many bytes of idle threads to other claims; false if there are none.
+    /// Leaves free_list of at least so many bytes of idle threads to other claims; false if there are none.
     fn recall(&self, bytes: u64) -> bool {
         // Behind those that were looked at last: otherwise a few slabs take what all refused threads write,
         // and are full while the others are nearly empty.
@@ -98,14 +98,14 @@ impl Context {
 
     /// Leaves what a thread has not used of its slab to others, if the thread is still outside of its events
     /// and neither it nor another pass has taken the slab out meanwhile.
-    fn leave_idle(&self, block: &ThreadBlock, own: &OwnSlab, ownership: Ownership) -> bool {
+    fn leave_idle(&self, block: &ThreadBlock, own: &OpenSlab, ownership: Ownership) -> bool {
         let last = block.latest.load(Ordering::Relaxed);
         self.recalling.fetch_add(1, Ordering::SeqCst);
         let idle = own.take_outside(&block.counter, ownership);
         if let Some(idle) = idle {
             let used = idle.cursor - self.region.address(self.layout.slab(idle.slab));
-            self.leave_rest(
-                Rest { slab: idle.slab, used_bytes: used as u32, events: idle.events as u32 },
+            self.release_leftover(
+                Leftover { slab: idle.slab, used_bytes: used as u32, events: idle.events as u32 },
                 last,
             );
         }
@@ -164,7 +164,11 @@ mod tests {
             context.leave_slab(block, own, false);
             assert!(!context.leave_idle(block, own, ownership), "{mode:?}: it has left");
             assert!(context.is_in_use(slab), "{mode:?}");
-            assert_eq!(context.rests.pop(), Some(Rest { slab, used_bytes: 64, events: 2 }), "{mode:?}");
+            assert_eq!(
+                context.free_list.pop(),
+                Some(Leftover { slab, used_bytes: 64, events: 2 }),
+                "{mode:?}"
+            );
             block::give_back(block);
         }
     }

@@ -25,8 +25,8 @@ pub(crate) fn retire_all(context: &Context, deadline: Instant) -> usize {
     // A thread that was taking a slab set `end` once more and noticed.
     block::all().for_each(ThreadBlock::revoke);
     close_slabs(context, &stragglers, |_| true);
-    while let Some(rest) = context.rests.pop() {
-        context.close_rest(rest);
+    while let Some(leftover) = context.free_list.pop() {
+        context.close_leftover(leftover);
     }
     stragglers.len()
 }
@@ -46,7 +46,7 @@ pub(crate) fn retire_half(context: &Context, half: u64, patience: Duration) -> V
     let stragglers = wait_until_out(Instant::now() + patience);
     revoke();
     close_slabs(context, &stragglers, |slab| slabs.contains(&slab));
-    close_rests(context);
+    close_leftovers(context);
     // Whoever was about to close a slab of its own has done so after this.
     fence_all_threads();
     wait_until_out(Instant::now() + patience);
@@ -77,16 +77,16 @@ fn close_slabs(context: &Context, stragglers: &[&'static ThreadBlock], is_wanted
 }
 
 /// Closes what ended threads have left of a half that is taken back.
-fn close_rests(context: &Context) {
+fn close_leftovers(context: &Context) {
     let mut kept = Vec::new();
-    while let Some(rest) = context.rests.pop() {
-        if context.claims.is_retired(context.word_of(rest.slab).sequence()) {
-            context.close_rest(rest);
+    while let Some(leftover) = context.free_list.pop() {
+        if context.claims.is_retired(context.word_of(leftover.slab).sequence()) {
+            context.close_leftover(leftover);
         } else {
-            kept.push(rest);
+            kept.push(leftover);
         }
     }
-    kept.into_iter().for_each(|rest| context.rests.push(rest));
+    kept.into_iter().for_each(|leftover| context.free_list.push(leftover));
 }
 
 /// Waits until each thread's counter was even or differs from its first odd value. Returns those of which

@@ -16,7 +16,7 @@ use crate::record::processor_time::Begins;
 use crate::session::engine;
 use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::sys;
-pub(crate) use crate::thread::open_slab::OwnSlab;
+pub(crate) use crate::thread::open_slab::OpenSlab;
 use core::cell::Cell;
 use std::sync::OnceLock;
 use zx_sim::ticks;
@@ -40,7 +40,7 @@ pub(crate) struct ThreadBlock {
     /// The last timestamp given out on the thread, in ticks.
     pub latest: AtomicU64,
     /// By depth; threads without an index begin at 1, so that the hot path never has space for them.
-    pub slabs: [OwnSlab; DEPTHS],
+    pub slabs: [OpenSlab; DEPTHS],
     /// How many events of this thread are under way beyond the first.
     pub depth: AtomicU32,
     /// Thread id of the owner; 0 when free.
@@ -60,8 +60,8 @@ pub(crate) struct ThreadBlock {
 }
 
 /// A thread's slab before it has one.
-const fn no_slab() -> OwnSlab {
-    OwnSlab {
+const fn no_slab() -> OpenSlab {
+    OpenSlab {
         cursor: AtomicUsize::new(0),
         end: AtomicUsize::new(0),
         events: AtomicU64::new(0),
@@ -126,7 +126,7 @@ impl ThreadBlock {
     }
 
     /// The slab of its ordinary events.
-    pub fn ordinary_slab(&self) -> &OwnSlab {
+    pub fn ordinary_slab(&self) -> &OpenSlab {
         &self.slabs[usize::from(self.thread_bits.load(Ordering::Relaxed) == 0)]
     }
 
@@ -185,9 +185,9 @@ const _: () = {
     assert!(offset_of!(ThreadBlock, counter) == 0 && offset_of!(ThreadBlock, thread_bits) == 8);
     assert!(offset_of!(ThreadBlock, latest) == 16 && offset_of!(ThreadBlock, slabs) == 24);
     assert!(
-        offset_of!(OwnSlab, cursor) == 0
-            && offset_of!(OwnSlab, end) == 8
-            && offset_of!(OwnSlab, events) == 16
+        offset_of!(OpenSlab, cursor) == 0
+            && offset_of!(OpenSlab, end) == 8
+            && offset_of!(OpenSlab, events) == 16
     );
 };
 
@@ -286,7 +286,7 @@ pub(crate) fn borrow(thread_id: u32) -> Option<&'static ThreadBlock> {
 pub(crate) fn give_back(block: &'static ThreadBlock) {
     block.generation.store(0, Ordering::Relaxed);
     block.thread_bits.store(0, Ordering::Relaxed);
-    block.slabs.iter().for_each(OwnSlab::clear);
+    block.slabs.iter().for_each(OpenSlab::clear);
     block.is_replaced.store(0, Ordering::Relaxed);
     block.left_counted.store(0, Ordering::Relaxed);
     // Release: pairs with the Acquire in `borrow`.
@@ -413,7 +413,7 @@ mod tests {
 
     #[test]
     fn what_the_hot_path_touches_is_in_one_cache_line() {
-        assert!(core::mem::offset_of!(ThreadBlock, slabs) + size_of::<OwnSlab>() <= 64);
+        assert!(core::mem::offset_of!(ThreadBlock, slabs) + size_of::<OpenSlab>() <= 64);
         assert_eq!(align_of::<ThreadBlock>(), 128);
     }
 }

@@ -5,12 +5,12 @@
 //! comes with a count of the slabs that the thread had: a thread that closes its slab and gets the same one
 //! again has another number, so that no exchange that was prepared before takes the new one.
 
-use crate::slab::allocator::{Claims, Refusal};
+use crate::slab::allocator::{Refusal, SlabAllocator};
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// The piece of the buffer that one thread writes into at one depth.
 #[repr(C)]
-pub(crate) struct OwnSlab {
+pub(crate) struct OpenSlab {
     /// Address of the next record.
     pub cursor: AtomicUsize,
     /// Address behind the slab; 0 when there is none or it was revoked.
@@ -51,14 +51,14 @@ pub(crate) struct Idle {
     pub events: u64,
 }
 
-impl OwnSlab {
+impl OpenSlab {
     /// Makes a slab of this sequence the thread's own, with room from the beginning of `space` to its end,
     /// behind so many records. If that is false it was taken back meanwhile, or the trace was stopped: then
     /// it has to be closed.
     //= docs/buffer.md#claiming
     pub fn begin(
         &self,
-        claims: &Claims,
+        claims: &SlabAllocator,
         slab: u32,
         sequence: u64,
         events: u64,
@@ -73,7 +73,7 @@ impl OwnSlab {
         self.ownership.store(Ownership::new(slab, turns).0, Ordering::Release);
         // Either the dispatcher sees this `end` when it clears them, or the look behind the fence sees what
         // it did.
-        Claims::fence();
+        SlabAllocator::fence();
         let is_kept = claims.recheck(sequence);
         if is_kept != Ok(true) {
             self.end.store(0, Ordering::Relaxed);
@@ -101,7 +101,7 @@ impl OwnSlab {
     }
 
     /// For a thread that finds no room of its own: takes the space away from one that is outside of its
-    /// events. What is left of it may be taken behind a fence on all threads, by [`OwnSlab::take_outside`].
+    /// events. What is left of it may be taken behind a fence on all threads, by [`OpenSlab::take_outside`].
     //= docs/buffer.md#recall
     pub fn revoke_idle(&self) -> Ownership {
         let ownership = self.ownership();

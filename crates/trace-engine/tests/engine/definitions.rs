@@ -1,7 +1,7 @@
 //! A durable region that is full: what has no definition stands in the records themselves.
 
 use crate::support::{Trace, kinds};
-use trace_engine::{BufferMode, Disposition, Scope, engine, instant, raw, vthread_duration_begin};
+use trace_engine::{BufferMode, Disposition, Scope, engine, ffi, instant, vthread_duration_begin};
 use trace_format::slab::LossReason;
 
 const MODES: [BufferMode; 3] = [BufferMode::Oneshot, BufferMode::Circular, BufferMode::Streaming];
@@ -9,10 +9,10 @@ const MODES: [BufferMode; 3] = [BufferMode::Oneshot, BufferMode::Circular, Buffe
 /// Fills the durable region but for less than 16 bytes.
 fn fill() {
     let mut number = 0;
-    while raw::durable_room() >= 16 {
-        let length = (raw::durable_room() - 8).min(400) as usize;
+    while ffi::durable_room() >= 16 {
+        let length = (ffi::durable_room() - 8).min(400) as usize;
         let text = format!("{number:0length$}");
-        assert!(raw::string_index(text.as_bytes()).is_some(), "there is room for it");
+        assert!(ffi::string_index(text.as_bytes()).is_some(), "there is room for it");
         number += 1;
     }
 }
@@ -72,7 +72,7 @@ fn a_site_has_the_right_strings_without_room_and_with_it_again() {
         for (disposition, first_kept) in [(Disposition::Retain, 0), (Disposition::ClearEntire, 3)] {
             let mut trace = Trace::start_in(mode, 64 << 10);
             for text in ["cat", "known", "n", "m"] {
-                assert!(raw::string_index(text.as_bytes()).is_some());
+                assert!(ffi::string_index(text.as_bytes()).is_some());
             }
             fill();
             (0..3).for_each(mixed);
@@ -128,12 +128,12 @@ fn names_of_virtual_threads_that_find_no_room_cost_no_event() {
 #[test]
 fn a_definition_that_is_too_long_takes_no_room_from_shorter_ones() {
     let trace = Trace::start(64 << 10, &[]);
-    let room = raw::durable_room();
+    let room = ffi::durable_room();
     let long = vec![b'x'; room as usize];
-    assert_eq!(raw::string_index(&long), None);
-    assert_eq!(raw::durable_room(), room - 80, "the calling thread has its name and its index");
-    assert!(raw::string_index(b"short").is_some());
-    assert_eq!(raw::durable_room(), room - 80 - 16);
+    assert_eq!(ffi::string_index(&long), None);
+    assert_eq!(ffi::durable_room(), room - 80, "the calling thread has its name and its index");
+    assert!(ffi::string_index(b"short").is_some());
+    assert_eq!(ffi::durable_room(), room - 80 - 16);
     assert_eq!(trace.stop().dropped(), 0);
 }
 
@@ -147,7 +147,7 @@ fn a_definition_of_the_programs_own_that_finds_no_room_is_counted() {
         fill();
         // A string record with index 30 000.
         let header = 2 | 3 << 4 | 30_000 << 16 | 9 << 32;
-        assert!(!raw::write_durable_record(&[header, 1, 2]));
+        assert!(!ffi::write_durable_record(&[header, 1, 2]));
         instant!("cat", "before", Scope::Thread);
         let read = trace.stop();
         assert_eq!(kinds(&read), ["instant t cat/before"; 2], "{mode:?}");
@@ -171,10 +171,10 @@ fn what_was_short_is_counted_once() {
     assert_eq!(trace.spare_word(LossReason::DurableFull), 24 + 16);
     // A site remembers that its texts found no room; the table does so for all others.
     instant!("twelve bytes", "five.", Scope::Thread);
-    assert_eq!(raw::string_index(b"twelve bytes"), None);
+    assert_eq!(ffi::string_index(b"twelve bytes"), None);
     assert_eq!(trace.spare_word(LossReason::DurableFull), 24 + 16);
     let record = [2 | 3 << 4 | 30_000 << 16 | 9 << 32, 1, 2];
-    assert!(!raw::write_durable_record(&record));
+    assert!(!ffi::write_durable_record(&record));
     assert_eq!(trace.spare_word(LossReason::DurableFull), 24 + 16 + 24);
     std::thread::Builder::new()
         .name("eight by".to_owned())
@@ -208,9 +208,9 @@ fn what_records_were_short_of_is_kept() {
     let pad = vec![0_u8; 20_000];
     instant!("cat", "large", Scope::Thread, "pad" => pad.as_slice());
     assert_eq!(trace.spare_word(LossReason::TooLarge), 0);
-    raw::write_record(&vec![8 << 4 | 15; layout.max_record_bytes() as usize / 8 + 1]);
+    ffi::write_record(&vec![8 << 4 | 15; layout.max_record_bytes() as usize / 8 + 1]);
     assert_eq!(trace.spare_word(LossReason::TooLarge), layout.max_record_bytes() + 8);
-    raw::count_too_large();
+    ffi::count_too_large();
     assert_eq!(trace.spare_word(LossReason::TooLarge) >> 63, 1);
     let read = trace.stop();
     assert_eq!(read.events.len(), kept - 1);

@@ -29,10 +29,10 @@ mod sync {
 }
 mod world;
 
-use claim::{Claims, Refusal, SlabWords};
+use claim::{Refusal, SlabAllocator, SlabWords};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
-use rests::{Rest, Rests};
+use rests::{FreeList, Leftover};
 use sync::{AtomicU32, AtomicU64, Ordering, thread};
 use trace_format::buffer::BufferMode;
 use trace_format::slab::{SlabState, SlabWord};
@@ -95,9 +95,9 @@ impl SlabWords for Memory {
 #[test]
 fn no_two_threads_have_one_slab_of_a_ring() {
     loom::model(|| {
-        let claims = Arc::new(Claims::new(BufferMode::Circular, 1));
+        let claims = Arc::new(SlabAllocator::new(BufferMode::Circular, 1));
         let memory = Arc::new(Memory::new(2));
-        let work = |claims: &Claims, memory: &Memory| {
+        let work = |claims: &SlabAllocator, memory: &Memory| {
             for _ in 0..2 {
                 match claims.take(memory, 1, |slab, _| memory.write(slab, 0)) {
                     Ok(claim) => {
@@ -120,7 +120,7 @@ fn no_two_threads_have_one_slab_of_a_ring() {
 #[test]
 fn a_run_is_taken_whole_or_given_back() {
     loom::model(|| {
-        let claims = Arc::new(Claims::new(BufferMode::Circular, 2));
+        let claims = Arc::new(SlabAllocator::new(BufferMode::Circular, 2));
         let memory = Arc::new(Memory::new(4));
         let (other_claims, other_memory) = (claims.clone(), memory.clone());
         let other = thread::spawn(move || {
@@ -141,20 +141,20 @@ fn a_run_is_taken_whole_or_given_back() {
 }
 
 /// A slab with so many bytes of records of 16.
-fn rest(slab: u32, used_bytes: u32) -> Rest {
-    Rest { slab, used_bytes, events: used_bytes / 16 }
+fn rest(slab: u32, used_bytes: u32) -> Leftover {
+    Leftover { slab, used_bytes, events: used_bytes / 16 }
 }
 
 /// Two threads end and two begin: no rest is given to two, and none vanishes.
 #[test]
 fn a_rest_goes_to_one_thread() {
     loom::model(|| {
-        let rests = Arc::new(Rests::new(2));
+        let rests = Arc::new(FreeList::new(2));
         let memory = Arc::new(Memory::new(2));
         rests.push(rest(0, 16));
         let taken = Arc::new(AtomicU32::new(0));
-        let work = |rests: &Rests, memory: &Memory, taken: &AtomicU32| {
-            if let Some(Rest { slab, used_bytes, .. }) = rests.pop() {
+        let work = |rests: &FreeList, memory: &Memory, taken: &AtomicU32| {
+            if let Some(Leftover { slab, used_bytes, .. }) = rests.pop() {
                 memory.write(slab, u64::from(used_bytes));
                 taken.fetch_add(1, Ordering::Relaxed);
                 rests.push(rest(slab, used_bytes + 16));

@@ -1,6 +1,6 @@
 //! A thread that finds no room takes what an idle one has left.
 
-use crate::rests::{Rest, Rests};
+use crate::rests::{FreeList, Leftover};
 use crate::sync::{AtomicU32, Ordering, fence, thread};
 use crate::world::{World, address};
 use loom::sync::Arc;
@@ -9,7 +9,7 @@ use trace_format::buffer::BufferMode;
 /// The writers of a buffer with one slab, and what was left of it.
 struct Full {
     world: World,
-    rests: Rests,
+    rests: FreeList,
     /// Events that found a place.
     written: AtomicU32,
 }
@@ -17,7 +17,7 @@ struct Full {
 impl Full {
     fn new(threads: usize) -> Self {
         let world = World::new(BufferMode::Oneshot, 1, threads);
-        Self { world, rests: Rests::new(1), written: AtomicU32::new(0) }
+        Self { world, rests: FreeList::new(1), written: AtomicU32::new(0) }
     }
 
     /// An event of a thread that has the slab, or claims it while it is free.
@@ -55,7 +55,7 @@ impl Full {
             fence(Ordering::SeqCst);
             if let Some(idle) = block.own.take_outside(&block.counter, ownership) {
                 let used_bytes = (idle.cursor - address(idle.slab)) as u32;
-                self.rests.push(Rest { slab: idle.slab, used_bytes, events: idle.events as u32 });
+                self.rests.push(Leftover { slab: idle.slab, used_bytes, events: idle.events as u32 });
             }
         }
     }
@@ -71,7 +71,7 @@ impl Full {
             );
             self.world.memory.write(rest.slab, u64::from(rest.events) + 1);
             self.written.fetch_add(1, Ordering::Relaxed);
-            self.rests.push(Rest { events: rest.events + 1, ..rest });
+            self.rests.push(Leftover { events: rest.events + 1, ..rest });
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A thread that is held up between its ticket and the exchange on the slab's word, while others go round.
 
 use crate::Memory;
-use crate::claim::{Claim, Claims, Refusal, SlabWords};
+use crate::claim::{Claim, Refusal, SlabAllocator, SlabWords};
 use crate::sync::{AtomicU64, Ordering, thread};
 use loom::sync::Arc;
 use std::cell::RefCell;
@@ -27,9 +27,9 @@ impl SlabWords for HeldUp<'_> {
     }
 }
 
-/// Claims a single slab of a thread that is held up.
+/// SlabAllocator a single slab of a thread that is held up.
 fn take_late<'a>(
-    claims: &'a Claims,
+    claims: &'a SlabAllocator,
     memory: &'a Memory,
     meanwhile: impl FnOnce() + 'a,
 ) -> Result<Claim, Refusal> {
@@ -38,7 +38,7 @@ fn take_late<'a>(
 }
 
 /// One slab, a record with the number of its sequence, and out again.
-fn write(claims: &Claims, memory: &Memory) -> Result<u64, Refusal> {
+fn write(claims: &SlabAllocator, memory: &Memory) -> Result<u64, Refusal> {
     let claim = claims.take(memory, 1, |slab, _| memory.write(slab, 0))?;
     memory.open(claim.slab, claim.ticket + 1);
     memory.write(claim.slab, claim.ticket + 1);
@@ -55,7 +55,7 @@ fn word(memory: &Memory, slab: u32) -> SlabWord {
 #[test]
 fn a_late_thread_of_a_stream_takes_nothing_that_was_written_since() {
     loom::model(|| {
-        let claims = Claims::new(BufferMode::Streaming, 1);
+        let claims = SlabAllocator::new(BufferMode::Streaming, 1);
         let memory = Memory::new(2);
         let late = take_late(&claims, &memory, || {
             assert_eq!(write(&claims, &memory), Ok(2));
@@ -74,7 +74,7 @@ fn a_late_thread_of_a_stream_takes_nothing_that_was_written_since() {
 #[test]
 fn a_late_thread_of_a_ring_comes_behind_what_was_written_since() {
     loom::model(|| {
-        let claims = Claims::new(BufferMode::Circular, 1);
+        let claims = SlabAllocator::new(BufferMode::Circular, 1);
         let memory = Memory::new(2);
         let late = take_late(&claims, &memory, || {
             for sequence in 2..=4 {
@@ -92,7 +92,7 @@ fn a_late_thread_of_a_ring_comes_behind_what_was_written_since() {
 #[test]
 fn a_late_thread_does_not_take_what_a_later_run_gave_back() {
     loom::model(|| {
-        let claims = Claims::new(BufferMode::Circular, 2);
+        let claims = SlabAllocator::new(BufferMode::Circular, 2);
         let memory = Memory::new(4);
         let late = take_late(&claims, &memory, || {
             let held = claims.take(&memory, 1, |slab, _| memory.write(slab, 0)).unwrap();
@@ -118,7 +118,7 @@ fn no_claim_takes_what_is_newer_than_its_ticket() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(|| {
-        let claims = Arc::new(Claims::new(BufferMode::Streaming, 1));
+        let claims = Arc::new(SlabAllocator::new(BufferMode::Streaming, 1));
         let memory = Arc::new(Memory::new(2));
         let (other_claims, other_memory) = (claims.clone(), memory.clone());
         let late = thread::spawn(move || write(&other_claims, &other_memory));

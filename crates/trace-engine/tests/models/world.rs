@@ -2,8 +2,8 @@
 //! its own files.
 
 use crate::Memory;
-use crate::claim::{Claims, Refusal, SlabWords};
-use crate::own_slab::OwnSlab;
+use crate::claim::{Refusal, SlabAllocator, SlabWords};
+use crate::own_slab::OpenSlab;
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence, thread};
 use trace_format::buffer::BufferMode;
 use trace_format::slab::SlabWord;
@@ -16,12 +16,12 @@ pub fn address(slab: u32) -> usize {
 /// A thread as the dispatcher sees it.
 pub struct Block {
     pub counter: AtomicU64,
-    pub own: OwnSlab,
+    pub own: OpenSlab,
 }
 
 /// What writers and the dispatcher share.
 pub struct World {
-    pub claims: Claims,
+    pub claims: SlabAllocator,
     pub memory: Memory,
     pub blocks: Vec<Block>,
     pub is_on: AtomicU32,
@@ -33,7 +33,7 @@ impl World {
     pub fn new(mode: BufferMode, slabs_per_half: u32, threads: usize) -> Self {
         let block = || Block {
             counter: AtomicU64::new(0),
-            own: OwnSlab {
+            own: OpenSlab {
                 cursor: AtomicUsize::new(0),
                 end: AtomicUsize::new(0),
                 events: AtomicU64::new(0),
@@ -43,7 +43,7 @@ impl World {
             },
         };
         Self {
-            claims: Claims::new(mode, slabs_per_half),
+            claims: SlabAllocator::new(mode, slabs_per_half),
             memory: Memory::new(slabs_per_half * mode.halves()),
             blocks: (0..threads).map(|_| block()).collect(),
             is_on: AtomicU32::new(1),
@@ -67,7 +67,7 @@ impl World {
         result
     }
 
-    fn write_inside(&self, own: &OwnSlab) -> Result<(), Refusal> {
+    fn write_inside(&self, own: &OpenSlab) -> Result<(), Refusal> {
         while own.end.load(Ordering::Relaxed) == 0 {
             let events = own.events.load(Ordering::Relaxed);
             let left = own.take();
