@@ -45,7 +45,7 @@ const EDGES: [(&str, &[&str]); 14] = [
 const NOT_SHIPPED: [&str; 3] = ["trace-tests", "trace-benches", "workspace-hack"];
 
 /// The only files with unsafe code.
-const UNSAFE: [&str; 38] = [
+const UNSAFE: [&str; 41] = [
     "crates/trace-c/src/abi.rs",
     "crates/trace-c/src/atrace.rs",
     "crates/trace-c/src/chromium.rs",
@@ -67,14 +67,17 @@ const UNSAFE: [&str; 38] = [
     "crates/trace-engine/src/api/macros.rs",
     "crates/trace-engine/src/buffer/record_writer.rs",
     "crates/trace-engine/src/buffer/region.rs",
-    "crates/trace-engine/src/record/write.rs",
+    "crates/trace-engine/src/ffi.rs",
+    "crates/trace-engine/src/record/event_writer.rs",
+    "crates/trace-engine/src/record/hot_path.rs",
     "crates/trace-engine/src/session/engine.rs",
+    "crates/trace-engine/src/session/lease.rs",
     "crates/trace-engine/src/session/run.rs",
     "crates/trace-engine/src/site.rs",
     "crates/trace-engine/src/site/dynamic_sites.rs",
     "crates/trace-engine/src/site/section.rs",
     "crates/trace-engine/src/sys.rs",
-    "crates/trace-engine/src/thread/block.rs",
+    "crates/trace-engine/src/thread/registry.rs",
     "crates/trace-provider/examples/tokio_loop.rs",
     "crates/trace-provider/src/buffer.rs",
     "crates/trace-provider/src/fork.rs",
@@ -178,6 +181,51 @@ fn crates_depend_on_each_other_in_one_direction() {
     let unknown: Vec<_> =
         known.iter().filter(|name| !ours.contains(*name) && !NOT_SHIPPED.contains(name)).collect();
     assert!(unknown.is_empty(), "no edges are set down for {unknown:?}");
+}
+
+/// The rooms of the engine: each uses only those in front of it, but for those that stand beside it.
+const ROOMS: [(&str, &[&str]); 10] = [
+    ("sync", &[]),
+    ("sys", &[]),
+    ("site", &[]),
+    ("thread", &["site"]),
+    ("buffer", &["site", "thread"]),
+    ("slab", &[]),
+    ("session", &[]),
+    ("record", &[]),
+    ("api", &[]),
+    ("ffi", &["api"]),
+];
+
+#[test]
+fn rooms_of_the_engine_use_each_other_in_one_direction() {
+    let root = "crates/trace-engine/src/";
+    let mut seen = BTreeSet::new();
+    let files = files(&["rs"]);
+    for (path, text) in files.iter().filter(|(path, _)| path.starts_with(root)) {
+        let name = path[root.len()..].split(['/', '.']).next().expect("a name");
+        let Some(place) = ROOMS.iter().position(|(room, _)| *room == name) else {
+            assert!(["lib", "own_process"].contains(&name), "{path} is in no room");
+            continue;
+        };
+        seen.insert(name);
+        if is_test_code(path) {
+            continue;
+        }
+        let code = text.split("mod tests {").next().unwrap_or_default();
+        let code = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+        for (number, line) in code.enumerate() {
+            for used in line.split("crate::").skip(1).filter(|_| !line.contains("$crate::")) {
+                let used = used.split(|byte: char| !byte.is_alphanumeric() && byte != '_').next();
+                let (room, not) = ROOMS[place];
+                let is_below = ROOMS[..=place].iter().any(|(below, _)| Some(*below) == used);
+                let is_allowed = is_below && !not.iter().any(|not| Some(*not) == used);
+                let is_room = ROOMS.iter().any(|(room, _)| Some(*room) == used);
+                assert!(is_allowed || !is_room, "{path}, line {number} of code: {room} uses {used:?}");
+            }
+        }
+    }
+    assert_eq!(seen.len(), ROOMS.len(), "a room is empty: {seen:?}");
 }
 
 #[test]

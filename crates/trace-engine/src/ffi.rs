@@ -1,12 +1,36 @@
 //! What the library for C and providers that assemble records themselves need: sites without a section,
 //! records word by word, references on the running trace, and the thread's control block.
+#![allow(unsafe_code)]
 
 pub use crate::record::raw::{
     ThreadPlace, WriteResult, add_losses, count_too_large, current_thread, durable_room, is_category_wanted,
     send_alert, string_index, try_write_record, virtual_thread, write_durable_record, write_record,
 };
+use crate::session;
+use crate::session::lease::Lease;
 pub use crate::session::trace_ref::TraceRef;
 pub use crate::site::dynamic_sites::{
-    MAX_ARGUMENTS, Registration, SiteText, is_described_by, register_site, unregister_module, with_unlisted,
+    MAX_ARGUMENTS, Registration, SiteText, is_described_by, unregister_module, with_unlisted,
 };
-pub use crate::thread::block::{mirror_current_thread, update_mirror};
+use crate::site::{ArgName, Site, dynamic_sites};
+pub use crate::thread::registry::{mirror_current_thread, update_mirror};
+
+/// Registers a site of a program in another language, if it is new. `handle` is a number of its module's own.
+///
+/// # Safety
+/// `site` is a site of this layout that stays where it is until the module is unregistered, as do the texts,
+/// the names and, at `storage`, memory for as many arguments.
+pub unsafe fn register_site(
+    site: *mut Site,
+    text: SiteText<'_>,
+    names: &[&[u8]],
+    storage: *mut ArgName,
+    handle: usize,
+) -> Registration {
+    let judge = || {
+        let lease = Lease::of_thread();
+        move |category: &[u8]| session::wants(&lease, category)
+    };
+    // SAFETY: the caller's.
+    unsafe { dynamic_sites::register(site, text, names, storage, handle, judge) }
+}

@@ -1,21 +1,26 @@
 //! The lock-free writer of trace records: call sites, macros, and the engine that owns a buffer.
 //!
-//! | module | is |
+//! | room | holds |
 //! |---|---|
-//! | [`engine`] | initialize, start, stop, terminate: what a provider's dispatcher calls |
-//! | [`Region`] | the memory of a buffer |
-//! | `site`, `site_word`, `section` | call sites, and how all of them are found |
-//! | `write` | the hot path of an event and the slow path behind it |
-//! | `block` | what a thread owns, and whether it is inside an event |
-//! | `claim`, `own_slab`, `slabs`, `free_list` | slabs, and a thread's way into one and out of it |
-//! | `durable`, `strings` | definitions and string indices |
-//! | `retire`, `streaming` | the dispatcher: taking slabs back, handing halves over |
-//! | `loss` | counting what is not kept |
-//! | [`enlisted`], [`raw`], [`hold`] | what other languages need: sites without a section, records by hand |
+//! | `api` | what instrumented code uses: macros, guards, tracks, futures, ids |
+//! | [`ffi`] | what other languages need: sites without a section, records by hand, references on a trace |
+//! | `record` | arguments, the hot path of an event, the slow writer, records that are no events, rendering |
+//! | `session` | a trace: [`engine`] starts and stops it; its context, references on it, and forked children |
+//! | `slab` | a slab's life: allocator, free list, recall, retirement, streams of halves |
+//! | `buffer` | the shared memory: region, durable region, definitions, the ledger of losses |
+//! | `thread` | a thread's control block and the slab that it has open |
+//! | `site` | call sites: their words, and how all of them are found |
+//! | `sys`, `sync` | system calls; atomics and locks |
+//!
+//! A room uses only what stands below it in this table; `api` does not use `ffi`, and `buffer` and `thread` do
+//! not use each other. The tidy test checks that.
 //!
 //! Applications use it through `trace-provider`, which re-exports the macros.
 #![deny(unsafe_code)]
 #![warn(clippy::disallowed_types)]
+
+#[macro_use]
+mod sync;
 
 mod api;
 mod buffer;
@@ -27,7 +32,6 @@ mod record;
 mod session;
 mod site;
 mod slab;
-mod sync;
 mod sys;
 mod thread;
 
@@ -37,13 +41,13 @@ pub use api::future::{TraceFuture, TraceFutureArgs, TraceFutureExt};
 pub use api::id::Id;
 pub use api::track::{Track, TrackScope};
 pub use buffer::region::{HeapWords, Region};
-pub use record::alert::{AlertHandler, MAX_ALERT_BYTES};
+pub use record::alert::MAX_ALERT_BYTES;
 pub use record::arguments as args;
+pub use record::event::Event;
+pub use record::hot_path::{write_event, write_event_at};
 pub use record::rendering::{MAX_RENDERED_BYTES, Rendered, debug, display};
-pub use record::write::{Event, write_event, write_event_at};
-pub use session::context::{AskCategory, Categories, Config, Disposition};
+pub use session::config::{AlertHandler, AskCategory, Categories, Config, Disposition, ThreadKoids};
 pub use session::engine;
-pub use session::thread_koids::ThreadKoids;
 pub use site::{ArgName, Site};
 pub use slab::streaming::WakeHandler;
 pub use trace_format::buffer::{BUFFER_VERSION, BufferMode};
@@ -61,7 +65,7 @@ pub use record::other_records::{
 #[doc(hidden)]
 pub use record::rendering::write_formatted_log;
 
-/// Whether a trace is being recorded. Of a category, [`category_enabled!`] tells.
+/// Whether a trace is being recorded. [`category_enabled!`] says that of a category.
 #[must_use]
 pub fn is_enabled() -> bool {
     !cfg!(feature = "off") && engine::state() == engine::State::Started
@@ -77,11 +81,7 @@ pub fn nonce() -> u64 {
 #[inline]
 #[must_use]
 pub fn now() -> Ticks {
-    Ticks(if record::processor_time::is_wanted() {
-        record::processor_time::begin()
-    } else {
-        record::write::stamp()
-    })
+    Ticks(record::processor_time::now())
 }
 
 /// The word behind an instant's arguments: none for the thread, which readers assume.

@@ -2,8 +2,12 @@
 
 pub(crate) mod alert;
 pub mod arguments;
+pub(crate) mod event;
+pub(crate) mod event_writer;
+pub(crate) mod hot_path;
 pub(crate) mod other_records;
 pub(crate) mod processor_time;
 pub(crate) mod raw;
 pub(crate) mod rendering;
-pub(crate) mod write;
+pub(crate) mod site_strings;
+pub(crate) mod slow_path;

@@ -1,7 +1,8 @@
 //! Call sites: one static per use of a macro, which the engine switches on and off.
 //!
-//! Their layout is that of C: programs in C and C++ have the same sites, which enlist when they are first
-//! passed (see `dynamic_sites`). It may not change without the name of the symbol that says which layout this is.
+//! Their layout is that of C: programs in C and C++ have the same sites, which are registered when they are
+//! first passed (see `dynamic_sites`). It may not change without the name of the symbol that says which layout
+//! this is.
 //!
 //! Invariant **P1**: pointer and length of each text and of the list of arguments come from a slice that
 //! lives at least as long as the site; they change no more once the site can be reached from here.
@@ -13,7 +14,13 @@ pub(crate) mod word;
 
 use crate::site::word::SiteWord;
 pub(crate) use crate::site::word::{FAST, ON};
-use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicPtr, AtomicU32, Ordering};
+
+/// Calls a function with all call sites: those that the linker laid out, and those that were registered.
+pub(crate) fn for_each(mut call: impl FnMut(&Site)) {
+    section::sites().iter().for_each(&mut call);
+    dynamic_sites::for_each(call);
+}
 
 /// Longest category or name, in bytes.
 const MAX_NAME_BYTES: usize = 32_000;
@@ -89,13 +96,13 @@ impl SiteText {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Site {
-    pub(crate) word: SiteWord,
+    word: SiteWord,
     category: SiteText,
     name: SiteText,
     arguments: *const ArgName,
     argument_count: usize,
     /// The next of those that enlisted.
-    pub(crate) next: AtomicPtr<Site>,
+    next: AtomicPtr<Site>,
 }
 
 // What programs in C carry.
@@ -140,7 +147,7 @@ impl Site {
     pub const fn new(category: &'static str, name: &'static str, arguments: &'static [ArgName]) -> Self {
         assert!(arguments.len() <= 15, "an event has at most 15 arguments");
         Self {
-            word: SiteWord(AtomicU64::new(0)),
+            word: SiteWord::new(0),
             category: SiteText::new(category),
             name: SiteText::new(name),
             arguments: arguments.as_ptr(),
@@ -152,14 +159,14 @@ impl Site {
     /// A site for what is decided elsewhere.
     pub(crate) const fn always_on() -> Self {
         let mut site = Self::new("", "", &[]);
-        site.word = SiteWord(AtomicU64::new(ON));
+        site.word = SiteWord::new(ON);
         site
     }
 
     /// Says what a site is whose memory holds nothing but its word.
     ///
     /// # Safety
-    /// `site` is such a site, and only the caller looks at anything but its word; all that it is told of
+    /// `site` is such a site, and only the caller looks at anything but its word; what it is described by
     /// lives as long as the site (P1).
     pub(crate) unsafe fn describe(site: *mut Self, category: &[u8], name: &[u8], arguments: &[ArgName]) {
         // SAFETY: fields of a site that is the caller's alone.

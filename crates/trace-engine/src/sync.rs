@@ -5,6 +5,11 @@
 //! `clippy.toml`.
 #![allow(clippy::disallowed_types, reason = "the one place that may name them")]
 
+/// A function that is `const`, but in models: values of loom's types are made at run time.
+macro_rules! const_unless_loom {
+    ($(#[$meta:meta])* $visibility:vis fn $($rest:tt)*) => { $(#[$meta])* $visibility const fn $($rest)* };
+}
+
 pub(crate) use core::sync::atomic::{Ordering, compiler_fence, fence};
 
 pub(crate) type AtomicBool = core::sync::atomic::AtomicBool;
@@ -45,3 +50,5 @@ impl Drop for SpinGuard<'_> {
         self.0.0.store(false, Ordering::Release);
     }
 }
+
+pub(crate) type Mutex<T> = parking_lot::Mutex<T>;

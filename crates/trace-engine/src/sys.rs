@@ -105,20 +105,15 @@ pub(crate) fn map_wiped_on_fork(bytes: usize) -> *mut u8 {
 /// Key of the exit notice, once [`install_notices`] made it.
 static EXIT_KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
 
-extern "C" fn on_thread_exit(value: *mut libc::c_void) {
-    crate::thread::block::on_thread_exit(value.addr());
-}
-
-extern "C" fn on_fork_in_child() {
-    crate::session::engine::on_fork_in_child();
-}
-
-/// Installs the notices of exiting threads and of forked children, once for the process.
-pub(crate) fn install_notices() {
+/// Installs the notices of exiting threads and of forked children, once for the process. Neither function may
+/// unwind.
+pub(crate) fn install_notices(
+    on_thread_exit: extern "C" fn(*mut libc::c_void),
+    on_fork_in_child: extern "C" fn(),
+) {
     EXIT_KEY.get_or_init(|| {
         let mut key = 0;
-        // SAFETY: both functions are `extern "C"`, never unwind and live as long as the process; `key` is
-        // ours to fill (S1).
+        // SAFETY: both functions are `extern "C"` and live as long as the process; `key` is ours to fill (S1).
         unsafe {
             libc::pthread_key_create(&raw mut key, Some(on_thread_exit));
             libc::pthread_atfork(None, None, Some(on_fork_in_child));
@@ -132,57 +127,5 @@ pub(crate) fn request_exit_notice(value: usize) {
     if let Some(key) = EXIT_KEY.get() {
         // SAFETY: the key exists; the value is never dereferenced by the C library (S1).
         unsafe { libc::pthread_setspecific(*key, core::ptr::without_provenance(value)) };
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::own_process::is_own_process;
-    use crate::site::Site;
-    use crate::slab::retirement::fence_all_threads;
-
-    // SAFETY: a site among the others.
-    #[unsafe(link_section = "trace_sites_1")]
-    static SITE: Site = Site::new("cat", "fence", &[]);
-
-    /// Lets `membarrier` fail from now on.
-    fn refuse_membarrier() {
-        let jump = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
-        let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
-        let filter = [
-            statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0),
-            libc::sock_filter { code: jump, jt: 0, jf: 1, k: libc::SYS_membarrier as u32 },
-            statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
-            statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW),
-        ];
-        let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
-        // SAFETY: a filter of four instructions, which the kernel copies (S1).
-        unsafe {
-            assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-            assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program), 0);
-        }
-    }
-
-    //= docs/buffer.md#retiring
-    #[test]
-    fn where_the_fence_is_refused_later_writers_fence_themselves() {
-        // What is found out holds for the whole process.
-        if !is_own_process("sys::tests::where_the_fence_is_refused_later_writers_fence_themselves") {
-            return;
-        }
-        assert!(register_membarrier(), "the kernel has no membarrier");
-        SITE.switch_on();
-        SITE.publish(1, 2);
-        fence_all_threads();
-        assert_eq!(SITE.published(), Some((1, 2)), "the dispatcher fences its thread");
-        refuse_membarrier();
-        fence_all_threads();
-        assert!(SITE.is_on());
-        assert_eq!(SITE.published(), None, "its events go the way with a fence");
-        assert!(!crate::session::engine::has_membarrier(), "no site is published any more");
-        SITE.publish(1, 2);
-        fence_all_threads();
-        assert_eq!(SITE.published(), None, "whoever was about to publish it is told");
     }
 }

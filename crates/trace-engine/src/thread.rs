@@ -1,4 +1,7 @@
-//! What the engine knows of each thread: its control block and the slabs that it writes into.
+//! What the engine knows of each thread: its control block, the slabs that it writes into, and durations that
+//! it has begun.
 
+pub(crate) mod begins;
 pub(crate) mod block;
 pub(crate) mod open_slab;
+pub(crate) mod registry;

@@ -1,6 +1,7 @@
 //! The guard behind `async_enter!`.
 
-use crate::record::write::{Event, write_event};
+use crate::record::event::Event;
+use crate::record::hot_path::write_event;
 use crate::site::Site;
 use trace_format::event::EventType;
 

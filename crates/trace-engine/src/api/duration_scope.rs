@@ -1,10 +1,11 @@
 //! The guard behind `duration!`.
 
 use crate::record::arguments::Values;
+use crate::record::event::Event;
+use crate::record::hot_path::write_event;
 use crate::record::processor_time;
-use crate::record::write::{Event, write_event};
 use crate::site::{Site, SiteState};
-use crate::thread::block;
+use crate::thread::registry;
 use trace_format::event::EventType;
 
 /// Writes a complete duration when it is dropped, if the site is still on.
@@ -20,7 +21,7 @@ impl<V: Values> DurationScope<V> {
     /// Begins now, at a site that was found like this.
     #[inline(always)]
     pub fn begin(site: &'static Site, state: SiteState, values: V) -> Self {
-        let start = if state.is_fast() { block::current().stamp() } else { processor_time::begin() };
+        let start = if state.is_fast() { registry::current().stamp() } else { processor_time::begin() };
         Self { site, start, values }
     }
 }

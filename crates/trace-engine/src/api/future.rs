@@ -2,7 +2,8 @@
 
 use crate::api::id::Id;
 use crate::record::arguments::{IntoValue, Values};
-use crate::record::write::{Event, stamp, write_event_at};
+use crate::record::event::Event;
+use crate::record::hot_path::{stamp, write_event_at};
 use crate::site::Site;
 use core::future::Future;
 use core::pin::Pin;

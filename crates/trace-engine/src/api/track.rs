@@ -2,11 +2,11 @@
 
 use crate::api::id::Id;
 use crate::record::arguments::Values;
+use crate::record::event::Event;
 use crate::record::other_records::write_virtual;
-use crate::record::write::Event;
 use crate::site::Site;
 use crate::sync::{AtomicU64, Ordering};
-use crate::thread::block;
+use crate::thread::registry;
 use trace_format::event::EventType;
 
 /// Above the ids of threads, and within the 32 bits that Perfetto's reader keeps.
@@ -66,7 +66,7 @@ pub struct TrackScope<V: Values> {
 impl<V: Values> TrackScope<V> {
     /// Begins now.
     pub fn begin(site: &'static Site, track: &'static Track, values: V) -> Self {
-        Self { site, track, start: block::current().stamp(), values }
+        Self { site, track, start: registry::current().stamp(), values }
     }
 }
 

@@ -1,18 +1,16 @@
 //! Counting what is not kept, in the shared buffer, so that the figures outlive the process.
 
-use crate::session::context::Context;
+use crate::buffer::Buffer;
 use crate::sync::{AtomicU64, Ordering};
-use crate::thread::block::ThreadBlock;
 use trace_format::buffer::{WORD_BYTES, field};
 use trace_format::slab::{Gap, LossReason, TOO_LARGE_FOR_FORMAT};
-use zx_sim::ticks;
 
-impl Context {
-    /// Counts a record that was refused.
+impl Buffer {
+    /// Counts a record that was refused, while this half was to be given out.
     //= docs/buffer.md#loss-ledger
-    pub fn count_loss(&self, reason: LossReason, timestamp: u64) {
+    pub fn count_loss(&self, reason: LossReason, timestamp: u64, half: impl FnOnce() -> u64) {
         self.add_refused(reason, 1, timestamp, timestamp);
-        if let Some(offset) = self.gap_of(reason) {
+        if let Some(offset) = self.gap_of(reason, half) {
             self.add(offset, 1, timestamp, timestamp);
         }
     }
@@ -35,11 +33,10 @@ impl Context {
         latest.fetch_max(last, Ordering::Relaxed);
     }
 
-    /// Counts events that a thread has left by jumps.
+    /// Counts events that a thread has left by jumps, the latest at this time.
     //= docs/buffer.md#events-that-are-left
-    pub fn count_left(&self, block: &ThreadBlock, count: u32) {
+    pub fn count_left(&self, count: u32, latest: u64) {
         if count > 0 {
-            let latest = block.latest.load(Ordering::Relaxed);
             self.add_refused(LossReason::LeftByJump, u64::from(count), latest, latest);
         }
     }
@@ -63,7 +60,7 @@ impl Context {
     }
 
     /// The last word of the ledger's entry for a reason.
-    pub fn spare_word(&self, reason: LossReason) -> &AtomicU64 {
+    pub(super) fn spare_word(&self, reason: LossReason) -> &AtomicU64 {
         self.region.word(self.layout.loss_entry(reason) + 3 * WORD_BYTES)
     }
 
@@ -71,14 +68,13 @@ impl Context {
         [0, 1, 2].map(|word| self.region.word(offset + word * WORD_BYTES))
     }
 
-    /// The entry of the gap that a refusal now belongs to, while streaming: there is one for each half that
+    /// The entry of the gap that a refusal belongs to, while streaming: there is one for each half that
     /// writers could not have, and each of the two reasons.
-    fn gap_of(&self, reason: LossReason) -> Option<u64> {
+    fn gap_of(&self, reason: LossReason, half: impl FnOnce() -> u64) -> Option<u64> {
         if !matches!(reason, LossReason::NotSaved | LossReason::NotRetired) {
             return None;
         }
-        let half = self.claims.half_of(self.claims.ticket());
-        self.gap_entry(half, reason)
+        self.gap_entry(half(), reason)
     }
 
     fn gap_entry(&self, half: u64, reason: LossReason) -> Option<u64> {
@@ -87,7 +83,7 @@ impl Context {
         Some(self.layout.gap(2 * pair + u32::from(reason == LossReason::NotRetired)))
     }
 
-    /// Prepares the gaps in front of a half, which nobody has been refused yet.
+    /// Prepares the gaps in front of a half, of which no record was refused yet.
     pub fn begin_gaps(&self, half: u64) {
         for reason in [LossReason::NotSaved, LossReason::NotRetired] {
             if let Some(offset) = self.gap_entry(half, reason) {
@@ -98,17 +94,6 @@ impl Context {
                 self.region.word(offset + 3 * WORD_BYTES).store(key, Ordering::Relaxed);
             }
         }
-    }
-
-    /// Ends recording for the whole provider: what is kept is a prefix in time, up to the earliest
-    /// refusal. An event that is refused happened when it was refused: a thread that slept between its
-    /// event's beginning and the refusal takes nothing away from those that were recorded meanwhile.
-    //= docs/buffer.md#the-end-of-a-oneshot-buffer
-    pub fn refuse(&self) {
-        let timestamp = ticks::now();
-        self.header(field::END_TS).fetch_min(timestamp, Ordering::Relaxed);
-        self.claims.set_full();
-        self.count_loss(LossReason::Full, timestamp);
     }
 }
 

@@ -2,40 +2,18 @@
 //! Each is an event of the trace as well.
 
 use crate::record::arguments::IntoValue;
-use crate::record::write::{Event, write_event};
-use crate::session::engine::{self, Lease};
+use crate::record::event::Event;
+use crate::record::hot_path::write_event;
+use crate::session::config::AlertHandler;
+use crate::session::fork;
+use crate::session::lease::Lease;
 use crate::site::dynamic_sites::{SiteText, with_unlisted};
 use crate::site::{ON, Site};
 use crate::{EventType, Scope, scope_word};
-use std::sync::Arc;
 use trace_format::refs::truncate;
 
 /// Longest name of an alert, in bytes; longer ones are cut where a character ends.
 pub const MAX_ALERT_BYTES: usize = 14;
-
-/// Who is told of an alert, on the thread that raises it.
-#[derive(Clone)]
-pub struct AlertHandler(Arc<dyn Fn(&str) + Send + Sync>);
-
-impl AlertHandler {
-    /// A handler that calls a function.
-    pub fn new(tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(tell))
-    }
-}
-
-impl Default for AlertHandler {
-    /// Nobody is told.
-    fn default() -> Self {
-        Self::new(|_| ())
-    }
-}
-
-impl core::fmt::Debug for AlertHandler {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str("AlertHandler")
-    }
-}
 
 /// What an alert is called in the trace.
 //= docs/format.md#alerts
@@ -43,25 +21,25 @@ const EVENT: SiteText<'_> = SiteText { category: b"trace", name: b"alert" };
 /// The argument of this event that has the alert's name.
 const NAME_ARGUMENT: &[u8] = b"name";
 
-/// Records an alert and tells the running trace's handler, if the site is on.
+/// Records an alert and calls the running trace's handler, if the site is on.
 #[doc(hidden)]
 pub fn send_alert(site: &Site, name: &str) {
     let handler =
-        handler_if_on(site).or_else(|| engine::is_first_of_child().then(|| handler_if_on(site)).flatten());
-    let Some(AlertHandler(tell)) = handler else {
+        handler_if_on(site).or_else(|| fork::is_first_of_child().then(|| handler_if_on(site)).flatten());
+    let Some(handler) = handler else {
         return;
     };
     let name = truncate(name, MAX_ALERT_BYTES);
-    // The event is written first, because the recording may end as soon as the manager hears of the alert.
+    // The event is written first, because the recording may end as soon as the manager gets the alert.
     write(name);
-    tell(name);
+    handler.report(name);
 }
 
 /// The running trace's handler, which lives longer than the trace: it may take its time.
 fn handler_if_on(site: &Site) -> Option<AlertHandler> {
     let lease = Lease::of_thread();
     let context = lease.context().filter(|_| site.load() & ON != 0);
-    context.map(|context| context.config.alert.clone())
+    context.map(|context| context.config().alert.clone())
 }
 
 /// Records the alert on this thread, whether the trace wants the event's category or not.

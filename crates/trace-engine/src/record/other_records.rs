@@ -3,7 +3,10 @@
 
 use crate::buffer::record_writer::RecordWriter;
 use crate::record::arguments::{Inline, Interned, Values};
-use crate::record::write::{Event, EventWriter, Strings, WriteError, stamp, with_writer, write_event_at};
+use crate::record::event::Event;
+use crate::record::event_writer::{EventWriter, WriteError, with_writer};
+use crate::record::hot_path::{stamp, write_event_at};
+use crate::record::site_strings::SiteStrings;
 use crate::site::Site;
 use trace_format::event::EventType;
 use trace_format::large::{self, FORMAT_ATTACHMENT, FORMAT_EVENT};
@@ -191,14 +194,14 @@ pub fn write_instaflow<V: Values>(step: &Site, flow: &Site, flow_type: EventType
 }
 
 /// Words of the arguments' names, if these are inline.
-fn argument_words(site: &Site, strings: &Strings<'_>) -> usize {
+fn argument_words(site: &Site, strings: &SiteStrings<'_>) -> usize {
     if !strings.arguments_inline {
         return 0;
     }
     site.arguments().iter().map(|argument| argument.text().len().div_ceil(8)).sum()
 }
 
-fn write_values<V: Values>(site: &Site, strings: &Strings<'_>, values: &V, record: &mut RecordWriter) {
+fn write_values<V: Values>(site: &Site, strings: &SiteStrings<'_>, values: &V, record: &mut RecordWriter) {
     if strings.arguments_inline {
         values.write(0, &Inline(site.arguments()), record);
     } else {

@@ -3,22 +3,16 @@
 //! Such a recording publishes no site, so that every event takes the slow path. The slow path also begins the
 //! durations of such sites: it remembers the thread's time then under the timestamp of the begin, which no
 //! other moment of the thread has.
-//!
-//! A thread's own events use [`Begins`] one after the other. A handler that interrupts one of these uses
-//! further entries and leaves them again; if it jumps away, times are missing, and never wrong, because
-//! entries are found by their timestamps.
 
-use crate::buffer::durable::Text;
+use crate::buffer::definitions::Text;
 use crate::buffer::record_writer::RecordWriter;
 use crate::record::arguments::{Names, Values};
-use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::sys;
-use crate::thread::block::{self, Acquired};
+use crate::thread::begins::{self, Begins};
+use crate::thread::registry::{self, Acquired};
 use trace_format::argument::ArgumentValue;
 use trace_format::event::EventType;
 
-/// How deep durations of a thread may be nested to have times. Of deeper ones the innermost have them.
-const MAX_DEPTH: usize = 32;
 /// Most arguments of an event, by the format.
 const MAX_ARGUMENTS: usize = 15;
 
@@ -27,75 +21,24 @@ const THREAD_TS: &[u8] = b"thread_ts";
 /// The argument with the processor time that passed during a complete duration, in nanoseconds.
 const THREAD_DUR: &[u8] = b"thread_dur";
 
-/// Whether the present trace asks for times.
-static IS_WANTED: AtomicBool = AtomicBool::new(false);
-
-/// Sets whether the trace that begins asks for times. Durations that are open may have none.
-pub(crate) fn set_wanted(is_wanted: bool) {
-    IS_WANTED.store(is_wanted, Ordering::Relaxed);
-}
-
-/// Whether begins of durations are to be remembered.
+/// A moment of this thread, later than all it has taken before, at which a duration may begin.
 #[inline]
-pub(crate) fn is_wanted() -> bool {
-    IS_WANTED.load(Ordering::Relaxed)
-}
-
-/// The durations of a thread that have begun on the slow path: their timestamps, and the thread's time then.
-/// All zero is a valid beginning.
-pub(crate) struct Begins {
-    /// How many there are; the last of them are kept.
-    depth: AtomicU64,
-    entries: [[AtomicU64; 2]; MAX_DEPTH],
-}
-
-impl Begins {
-    pub const fn new() -> Self {
-        Self {
-            depth: AtomicU64::new(0),
-            entries: [const { [AtomicU64::new(0), AtomicU64::new(0)] }; MAX_DEPTH],
-        }
-    }
-
-    fn entry(&self, number: u64) -> &[AtomicU64; 2] {
-        &self.entries[number as usize % MAX_DEPTH]
-    }
-
-    fn push(&self, start: u64, time: u64) {
-        let depth = self.depth.load(Ordering::Relaxed);
-        let [entry_start, entry_time] = self.entry(depth);
-        entry_time.store(time, Ordering::Relaxed);
-        entry_start.store(start, Ordering::Relaxed);
-        self.depth.store(depth.wrapping_add(1), Ordering::Relaxed);
-    }
-
-    /// The thread's time at a begin. It and what began after it are forgotten.
-    fn take(&self, start: u64) -> Option<u64> {
-        let depth = self.depth.load(Ordering::Relaxed);
-        let latest = || (1..=MAX_DEPTH as u64).map(|back| depth.wrapping_sub(back));
-        let is_it = |number: &u64| self.entry(*number)[0].load(Ordering::Relaxed) == start;
-        let found = latest().find(is_it)?;
-        let time = self.entry(found)[1].load(Ordering::Relaxed);
-        latest().take_while(|number| *number != found).chain([found]).for_each(|number| {
-            self.entry(number)[0].store(0, Ordering::Relaxed);
-        });
-        self.depth.store(found, Ordering::Relaxed);
-        Some(time)
-    }
+pub(crate) fn now() -> u64 {
+    if begins::is_wanted() { begin() } else { registry::current().stamp() }
 }
 
 /// A moment of this thread at which a duration begins, where its site was not found fast.
 #[cold]
 #[inline(never)]
 pub(crate) fn begin() -> u64 {
-    if is_wanted()
-        && let Some(Acquired::Own(block)) = block::acquire()
+    if begins::is_wanted()
+        && let Some(Acquired::Own(block)) = registry::acquire()
     {
         let start = block.stamp();
-        block.begins.push(start, sys::thread_time());
+        block.begins().push(start, sys::thread_time());
         return start;
     }
-    block::current().stamp()
+    registry::current().stamp()
 }
 
 /// The thread's time at an event that ends a duration; none for other events and in recordings without times.
@@ -105,7 +48,7 @@ pub(crate) fn begin() -> u64 {
 #[inline]
 pub(crate) fn end(event_type: EventType) -> Option<u64> {
     let is_end = matches!(event_type, EventType::DurationComplete | EventType::DurationEnd);
-    (is_wanted() && is_end).then(sys::thread_time)
+    (begins::is_wanted() && is_end).then(sys::thread_time)
 }
 
 /// The times of one event.
@@ -187,23 +130,6 @@ impl Names for NamedTimes<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_begin_is_found_by_its_moment_and_forgotten_with_what_began_later() {
-        let begins = Begins::new();
-        for number in 1..=40 {
-            begins.push(number * 10, number);
-        }
-        assert_eq!(begins.take(390), Some(39), "400 was left by a jump");
-        assert_eq!(begins.take(400), None);
-        assert_eq!(begins.take(390), None);
-        begins.push(500, 50);
-        assert_eq!(begins.take(500), Some(50));
-        // The deepest 32 of 40 were kept.
-        assert_eq!(begins.take(80), None);
-        assert_eq!(begins.take(90), Some(9));
-        assert_eq!(begins.take(100), None);
-    }
 
     #[test]
     fn an_event_that_is_full_has_no_times() {

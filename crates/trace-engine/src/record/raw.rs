@@ -1,19 +1,23 @@
-//! Records that somebody else puts together, word by word: for those who generate instrumentation, and for
-//! other languages.
+//! Records that the caller assembles, word by word: for generated instrumentation, and for other languages.
 //!
 //! All of it is for a running trace and does nothing without one.
 
-use crate::buffer::durable::Text;
-use crate::record::write::{EventWriter, WriteError, with_writer};
-use crate::session::context::Context;
-use crate::session::engine::{self, Lease};
+use crate::buffer::definitions::Text;
+use crate::record::event_writer::{EventWriter, WriteError, with_writer};
+use crate::session;
+use crate::session::lease::Lease;
 use crate::site::Site;
 use trace_format::record::{MAX_RECORD_WORDS, RecordHeader, RecordType};
 use trace_format::slab::LossReason;
 use trace_format::units::{Koid, ProcessKoid, ThreadKoid};
 
-/// Stands for what was decided elsewhere: it is always on.
+/// Stands for records that were decided on elsewhere: it is always on.
 static DECIDED: Site = Site::always_on();
+
+/// As [`with_writer`], for a record that was decided on: none where it is not written, for whatever reason.
+fn write<R>(write: impl Fn(&EventWriter<'_>, u64) -> Result<R, WriteError>) -> Option<R> {
+    with_writer(&DECIDED, None, write)?.ok()
+}
 
 /// Writes one record: its header first, and no more words than that says. Counted as lost if it has no room.
 pub fn write_record(words: &[u64]) {
@@ -22,14 +26,14 @@ pub fn write_record(words: &[u64]) {
     };
     let is_large = RecordHeader(*header).record_type() == Some(RecordType::Large);
     let limit = if is_large { usize::MAX } else { MAX_RECORD_WORDS };
-    with_writer(&DECIDED, None, |writer, now| {
+    write(|writer, now| {
         writer.put(words.len(), limit, now, *header, |record| {
             payload.iter().for_each(|word| record.word(*word));
         })
     });
 }
 
-/// What became of a record.
+/// The result of [`try_write_record`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteResult {
     /// It is written, or it never can be, and is counted as lost.
@@ -44,29 +48,26 @@ pub enum WriteResult {
 /// again.
 #[must_use]
 pub fn try_write_record(words: &[u64]) -> WriteResult {
-    let put = core::cell::Cell::new(WriteResult::NoTrace);
     let Some((header, payload)) = words.split_first() else {
         return WriteResult::Done;
     };
-    with_writer(&DECIDED, None, |writer, now| {
-        put.set(WriteResult::Done);
+    let written = with_writer(&DECIDED, None, |writer, now| {
         let written = writer.put(words.len(), MAX_RECORD_WORDS, now, *header, |record| {
             payload.iter().for_each(|word| record.word(*word));
         });
-        if matches!(written, Err(WriteError::Lost(LossReason::NotSaved | LossReason::NotRetired))) {
-            put.set(WriteResult::NotYet);
-            return Ok(());
+        match written {
+            Err(WriteError::Lost(LossReason::NotSaved | LossReason::NotRetired)) => Ok(WriteResult::NotYet),
+            written => written.map(|()| WriteResult::Done),
         }
-        written
     });
-    put.get()
+    written.map_or(WriteResult::NoTrace, |written| written.unwrap_or(WriteResult::Done))
 }
 
 /// Adds records to the ledger that were lost before they came to this process, and when the first and the
 /// last of them were.
 pub fn add_losses(reason: LossReason, count: u64, first: u64, last: u64) {
     if let Some(context) = Lease::of_thread().context() {
-        context.add_refused(reason, count, first, last);
+        context.buffer().add_refused(reason, count, first, last);
     }
 }
 
@@ -74,14 +75,12 @@ pub fn add_losses(reason: LossReason, count: u64, first: u64, last: u64) {
 /// no trace runs.
 #[must_use]
 pub fn durable_room() -> u64 {
-    let lease = Lease::of_thread();
-    let room = |context: &Context| context.layout.durable_bytes.saturating_sub(context.durable_bytes());
-    lease.context().map_or(0, room)
+    Lease::of_thread().context().map_or(0, |context| context.buffer().durable_room())
 }
 
 /// Counts a record as lost that is larger than one may be.
 pub fn count_too_large() {
-    with_writer(&DECIDED, None, |writer, _| Err(writer.too_large(MAX_RECORD_WORDS as u64 * 8, true)));
+    write::<()>(|writer, _| Err(writer.too_large(MAX_RECORD_WORDS as u64 * 8, true)));
 }
 
 /// Writes one record into the durable region, which keeps it whatever happens to the events; false if it has
@@ -90,26 +89,19 @@ pub fn write_durable_record(words: &[u64]) -> bool {
     let Some((header, payload)) = words.split_first() else {
         return false;
     };
-    let is_written = core::cell::Cell::new(false);
-    with_writer(&DECIDED, None, |writer, _| {
-        writer.define(words.len(), *header, |record| payload.iter().for_each(|word| record.word(*word)))?;
-        is_written.set(true);
-        Ok(())
+    let written = write(|writer, _| {
+        writer.define(words.len(), *header, |record| payload.iter().for_each(|word| record.word(*word)))
     });
-    is_written.get()
+    written.is_some()
 }
 
 /// The index of a text; none where it has to be written inline. The empty text has index 0.
 #[must_use]
 pub fn string_index(text: &[u8]) -> Option<u16> {
-    let index = core::cell::Cell::new(None);
-    with_writer(&DECIDED, None, |writer, _| {
-        if let Text::Index(found) = writer.intern(text) {
-            index.set(Some(found));
-        }
-        Ok(())
-    });
-    index.get()
+    match write(|writer, _| Ok(writer.intern(text)))? {
+        Text::Index(index) => Some(index),
+        Text::Inline(_) => None,
+    }
 }
 
 /// How a thread stands in records.
@@ -121,34 +113,31 @@ pub enum ThreadPlace {
     Inline(ProcessKoid, ThreadKoid),
 }
 
+impl ThreadPlace {
+    const fn inline(process: u64, thread: u64) -> Self {
+        Self::Inline(ProcessKoid(Koid(process)), ThreadKoid(Koid(thread)))
+    }
+}
+
 /// The calling thread, which is named if it was not yet. None if no trace runs.
 #[must_use]
 pub fn current_thread() -> Option<ThreadPlace> {
-    let found = core::cell::Cell::new(None);
-    with_writer(&DECIDED, None, |writer: &EventWriter<'_>, _| {
-        found.set(Some(writer.thread()));
-        Ok(())
-    });
-    found.get()
-}
-
-pub(crate) const fn inline(process: u64, thread: u64) -> ThreadPlace {
-    ThreadPlace::Inline(ProcessKoid(Koid(process)), ThreadKoid(Koid(thread)))
+    write(|writer, _| {
+        Ok(match writer.thread_index() {
+            Ok(index) => ThreadPlace::Index(index),
+            Err([process, thread]) => ThreadPlace::inline(process, thread),
+        })
+    })
 }
 
 /// Names a virtual thread of this process, and says what it is. None if no trace runs.
 #[must_use]
 pub fn virtual_thread(id: u64, name: &str) -> Option<ThreadPlace> {
-    let found = core::cell::Cell::new(None);
-    with_writer(&DECIDED, None, |writer, _| {
-        let [process, thread] = writer.virtual_thread(id, name);
-        found.set(Some(inline(process, thread)));
-        Ok(())
-    });
-    found.get()
+    let [process, thread] = write(|writer, _| Ok(writer.virtual_thread(id, name)))?;
+    Some(ThreadPlace::inline(process, thread))
 }
 
-/// Records an alert and tells the running trace's handler of it.
+/// Records an alert and calls the running trace's handler with it.
 pub fn send_alert(name: &str) {
     crate::record::alert::send_alert(&DECIDED, name);
 }
@@ -156,5 +145,5 @@ pub fn send_alert(name: &str) {
 /// Whether the present run wants a category.
 #[must_use]
 pub fn is_category_wanted(category: &[u8]) -> bool {
-    engine::is_wanted(category)
+    session::is_wanted(category)
 }

@@ -3,7 +3,7 @@
 //! Two counters. A reference *to write* is short-lived, and keeps the buffer where it is: nothing is retired
 //! before it is dropped. A *prolonged* one delays a stop: events are recorded until the last is dropped.
 
-use crate::session::engine;
+use crate::session::lease;
 use crate::sync::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,7 @@ impl TraceRef {
         // SeqCst: one order with the end of a run and the look at the counter behind it.
         count.fetch_add(1, Ordering::SeqCst);
         let reference = Self(count);
-        engine::is_running().then_some(reference)
+        lease::is_running().then_some(reference)
     }
 
     /// Keeps the reference without a value, until [`TraceRef::from_leaked_prolonged`] takes it over.

@@ -11,7 +11,6 @@
 //! * **N2** A list is only walked and emptied by whoever holds the lock; sites come at any time.
 #![allow(unsafe_code)]
 
-use crate::session::engine::Lease;
 use crate::site::word::NEW;
 use crate::site::{ArgName, Site};
 use crate::sync::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, SpinLock};
@@ -58,7 +57,7 @@ pub struct SiteText<'a> {
 pub enum Registration {
     /// It is on a list: as any other from now on.
     Listed {
-        /// The caller has to see to it that [`unregister_module`] is called with the module's handle when it is unloaded.
+        /// The caller has to call [`unregister_module`] with the module's handle when it is unloaded.
         watch_module: bool,
     },
     /// Another thread is about to do that, or there are too many modules, or the module has left: each event
@@ -66,17 +65,20 @@ pub enum Registration {
     Unlisted,
 }
 
-/// Puts a site on the list of its module, if it is new. `handle` is a number of the module's own.
+/// Puts a site on the list of its module, if it is new. `handle` is a number of the module's own. `judge` is
+/// called once for a new site, and returns a function that says whether the present run wants a category: as
+/// long as that exists, a stop waits.
 ///
 /// # Safety
 /// `site` is a site of this layout that stays where it is until the module leaves, as do the texts, the names
 /// and, at `storage`, memory for as many arguments.
-pub unsafe fn register_site(
+pub(crate) unsafe fn register<W: Fn(&[u8]) -> bool>(
     site: *mut Site,
     text: SiteText<'_>,
     names: &[&[u8]],
     storage: *mut ArgName,
     handle: usize,
+    judge: impl FnOnce() -> W,
 ) -> Registration {
     // SAFETY: the word is an atomic that nobody moves.
     let word = unsafe { &(*site).word };
@@ -90,7 +92,7 @@ pub unsafe fn register_site(
     let Some(module) = module(handle) else {
         return Registration::Unlisted;
     };
-    // SAFETY: the word is this thread's to finish, so nobody else looks at the rest (N1); the storage is the
+    // SAFETY: the word is this thread's to finish, so no other thread looks at the rest (N1); the storage is the
     // site's.
     unsafe {
         for (index, name) in names.iter().enumerate() {
@@ -101,8 +103,8 @@ pub unsafe fn register_site(
     // SAFETY: it is complete now, and only its word and its link change from here on.
     let site = unsafe { &*site };
     // A stop waits for this thread before it switches sites off for the last time.
-    let lease = Lease::of_thread();
-    let is_wanted = lease.wants(text.category);
+    let wants = judge();
+    let is_wanted = wants(text.category);
     site.word.finish_new(is_wanted && !mutants::is_on("a new site is off"));
     let link = ptr::from_ref(site).cast_mut();
     let mut head = module.sites.load(Ordering::Relaxed);
@@ -115,10 +117,10 @@ pub unsafe fn register_site(
         }
     }
     // A run that began or ended meanwhile may have missed the site.
-    if lease.wants(text.category) != is_wanted {
+    if wants(text.category) != is_wanted {
         site.word.correct(!is_wanted);
     }
-    drop(lease);
+    drop(wants);
     Registration::Listed { watch_module: !module.is_watched.swap(true, Ordering::Relaxed) }
 }
 

@@ -27,9 +27,16 @@ pub(crate) const SETTLED: u64 = 16;
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct SiteWord(pub(crate) AtomicU64);
+pub(crate) struct SiteWord(AtomicU64);
 
 impl SiteWord {
+    const_unless_loom! {
+        /// A word that says this.
+        pub fn new(word: u64) -> Self {
+            Self(AtomicU64::new(word))
+        }
+    }
+
     /// Whether the site is on, for somebody who will look again before it counts.
     #[inline(always)]
     pub fn is_on(&self) -> bool {

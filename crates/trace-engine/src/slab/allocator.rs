@@ -357,9 +357,4 @@ impl SlabAllocator {
         let claimed = self.ticket().saturating_sub(self.half_start(half));
         claimed.min(u64::from(self.slabs_per_half))
     }
-
-    /// A full fence between a store of the caller's and [`SlabAllocator::recheck`].
-    pub fn fence() {
-        fence(Ordering::SeqCst);
-    }
 }

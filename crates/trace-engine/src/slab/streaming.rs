@@ -1,11 +1,11 @@
 //! The dispatcher's part of streaming: halves go out when they are full and come back when they were saved.
 
-use crate::session::context::Context;
-use crate::slab::retirement::retire_half;
-use crate::sync::Ordering;
+use crate::buffer::HalfUsage;
+use crate::slab::Slabs;
+use crate::sync::Mutex;
+use core::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use trace_format::buffer::field;
 
 /// How long a thread that is inside an event may hold a half up; then it keeps its slab, which is saved
 /// later.
@@ -17,8 +17,8 @@ const MAX_POLL: Duration = Duration::from_millis(1);
 /// … and this often, if nothing happens, while it is.
 const IDLE_POLL: Duration = Duration::from_millis(100);
 
-/// Who is woken when half of a stream is full that was idle before, by the thread that finds it so, inside
-/// its event: it must not wait, allocate, or do what a signal handler may not.
+/// Wakes the dispatcher when half of a stream is full that was idle before. It is called by the thread that
+/// finds it full, inside its event: it must not wait, allocate, or do what a signal handler may not.
 #[derive(Clone, Default)]
 pub struct WakeHandler(Option<Arc<dyn Fn() + Send + Sync>>);
 
@@ -26,6 +26,16 @@ impl WakeHandler {
     /// A handler that calls a function.
     pub fn new(wake: impl Fn() + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(wake)))
+    }
+
+    pub(super) fn is_set(&self) -> bool {
+        self.0.is_some()
+    }
+
+    pub(super) fn wake(&self) {
+        if let Some(wake) = &self.0 {
+            wake();
+        }
     }
 }
 
@@ -53,9 +63,15 @@ pub struct Service {
     pub poll_after: Duration,
 }
 
-/// How far the stream of halves is.
+/// The stream of halves: what was handed over so far.
 #[derive(Debug, Default)]
 pub(crate) struct Streaming {
+    progress: Mutex<Progress>,
+}
+
+/// How far the stream of halves is.
+#[derive(Debug, Default)]
+struct Progress {
     /// The next half to be handed over.
     next: u64,
     outstanding: Option<SaveRequest>,
@@ -72,29 +88,77 @@ pub(crate) struct Streaming {
 }
 
 impl Streaming {
-    /// The buffer was cleared: halves count from 0 again.
-    pub fn restart(&mut self) {
-        *self = Self::default();
+    /// Counts what is about to be cleared and was not saved. Halves count from 0 again.
+    pub fn clear(&self, slabs: &Slabs) {
+        let mut progress = self.progress.lock();
+        slabs.count_cleared(progress.next, |slab| progress.is_left_behind(slab));
+        *progress = Progress::default();
     }
 
-    /// Halves that were handed over, saved or not.
-    pub fn handed_over_halves(&self) -> u64 {
-        self.next + u64::from(self.outstanding.is_some())
-    }
-
-    /// Halves that were saved.
-    pub fn saved_halves(&self) -> u64 {
-        self.next
-    }
-
-    /// Whether a slab stayed with a thread when its half was handed over, and was not saved since.
-    pub fn is_left_behind(&self, slab: u32) -> bool {
-        self.left_behind.contains(&slab) || self.coming_back.contains(&slab)
+    /// The wrapped count, and the halves whose ends the header does not have yet.
+    pub fn unfinished_halves(&self, slabs: &Slabs) -> (u64, RangeInclusive<u64>) {
+        let wrapped = slabs.last_half();
+        // What was handed over has its end already: a flush may have come before it was full.
+        let known = self.progress.lock().handed_over_halves();
+        (wrapped, wrapped.saturating_sub(1).max(known)..=wrapped)
     }
 
     /// The half in use is to be handed over although it is not full.
-    pub fn flush(&mut self) {
-        self.wants_flush = true;
+    pub fn flush(&self) {
+        self.progress.lock().wants_flush = true;
+    }
+
+    /// Hands the next half over if it is full or a flush was asked for, and no other half is being saved.
+    //= docs/buffer.md#streaming
+    pub fn service(&self, slabs: &Slabs) -> Service {
+        let mut progress = self.progress.lock();
+        let mut save = None;
+        let slabs_per_half = slabs.layout().slabs_per_half;
+        let longest = if slabs.wake.is_set() { IDLE_POLL } else { MAX_POLL };
+        let poll_after = progress.poll_after(slabs.allocator.ticket(), slabs_per_half, longest);
+        slabs.allocator.begin_watch();
+        if progress.outstanding.is_none() {
+            let may_sleep = poll_after > MAX_POLL;
+            let half = progress.next;
+            let wants_flush = std::mem::take(&mut progress.wants_flush);
+            if slabs.is_due(half, may_sleep, wants_flush) {
+                slabs.allocator.begin_watch();
+                let claimed = slabs.allocator.skip_rest_of_half(half);
+                // What is skipped was not written.
+                progress.last_look = Some((Instant::now(), slabs.allocator.ticket()));
+                save = Some(progress.hand_over(slabs, HalfUsage { half, claimed }));
+            }
+        }
+        Service { save, poll_after }
+    }
+
+    /// Takes a saved half back. False if it is not the one that was handed over last.
+    pub fn take_back(&self, slabs: &Slabs, saved: SaveRequest) -> bool {
+        let mut progress = self.progress.lock();
+        if progress.outstanding != Some(saved) {
+            return false;
+        }
+        progress.outstanding = None;
+        let half = progress.next;
+        progress.next += 1;
+        for slab in std::mem::take(&mut progress.coming_back) {
+            slabs.allocator.set_left_behind(slab, false);
+        }
+        slabs.buffer().begin_gaps(half + 3);
+        slabs.allocator.release_half(half);
+        true
+    }
+}
+
+impl Progress {
+    /// Halves that were handed over, saved or not.
+    fn handed_over_halves(&self) -> u64 {
+        self.next + u64::from(self.outstanding.is_some())
+    }
+
+    /// Whether a slab stayed with a thread when its half was handed over, and was not saved since.
+    fn is_left_behind(&self, slab: u32) -> bool {
+        self.left_behind.contains(&slab) || self.coming_back.contains(&slab)
     }
 
     /// When to look again: four times while half of the buffer fills, at the rate since the last look; where
@@ -113,82 +177,51 @@ impl Streaming {
         self.last_poll = wanted.min(self.last_poll * 4).clamp(MIN_POLL, longest);
         self.last_poll
     }
-}
 
-impl Context {
-    /// Hands the next half over if it is full or a flush was asked for, and no other half is being saved.
-    //= docs/buffer.md#streaming
-    pub fn service(&self) -> Service {
-        let mut streaming = self.streaming.lock();
-        let mut save = None;
-        let slabs_per_half = self.layout.slabs_per_half;
-        let longest = if self.config.wake.0.is_some() { IDLE_POLL } else { MAX_POLL };
-        let poll_after = streaming.poll_after(self.claims.ticket(), slabs_per_half, longest);
-        self.claims.begin_watch();
-        if streaming.outstanding.is_none() {
-            if poll_after > MAX_POLL {
-                self.claims.end_watch();
-            }
-            let half = streaming.next;
-            let claimed = self.claims.claimed_in_half(half);
-            let is_full = claimed == u64::from(slabs_per_half);
-            let is_flushed = std::mem::take(&mut streaming.wants_flush) && claimed > 0;
-            if is_full || is_flushed {
-                self.claims.begin_watch();
-                let claimed = self.claims.skip_rest_of_half(half);
-                // What is skipped was not written.
-                streaming.last_look = Some((Instant::now(), self.claims.ticket()));
-                save = Some(self.hand_over(&mut streaming, half, claimed));
-            }
-        }
-        Service { save, poll_after }
-    }
-
-    /// Wakes the dispatcher if it sleeps and a half is full. For threads that have taken tickets.
-    pub fn wake_dispatcher(&self) {
-        if let WakeHandler(Some(wake)) = &self.config.wake
-            && self.claims.is_wake_due()
-        {
-            wake();
-        }
-    }
-
-    fn hand_over(&self, streaming: &mut Streaming, half: u64, claimed: u64) -> SaveRequest {
+    fn hand_over(&mut self, slabs: &Slabs, usage: HalfUsage) -> SaveRequest {
+        let half = usage.half;
         // Before the half is retired: a slab that comes back while this happens is for the next time.
         let (still_out, back) =
-            std::mem::take(&mut streaming.left_behind).into_iter().partition(|slab| self.is_in_use(*slab));
-        streaming.left_behind = still_out;
-        streaming.coming_back = back;
-        for slab in retire_half(self, half, PATIENCE) {
-            self.claims.set_left_behind(slab, true);
-            if !streaming.left_behind.contains(&slab) {
-                streaming.left_behind.push(slab);
+            std::mem::take(&mut self.left_behind).into_iter().partition(|slab| slabs.is_in_use(*slab));
+        self.left_behind = still_out;
+        self.coming_back = back;
+        for slab in slabs.retire_half(half, PATIENCE) {
+            slabs.allocator.set_left_behind(slab, true);
+            if !self.left_behind.contains(&slab) {
+                self.left_behind.push(slab);
             }
         }
+        let buffer = slabs.buffer();
         // All definitions that the half's records use were committed before their threads were seen outside.
-        let request = SaveRequest { wrapped_count: half as u32, durable_bytes: self.durable_bytes() };
-        self.set_wrapped_count(half);
-        self.set_data_end(half, claimed);
-        self.header(field::DURABLE_DATA_END).store(request.durable_bytes, Ordering::Release);
-        self.claims.hand_over_half(half);
-        streaming.outstanding = Some(request);
+        let request = SaveRequest { wrapped_count: half as u32, durable_bytes: buffer.durable_bytes() };
+        buffer.set_wrapped_count(half);
+        buffer.set_data_end(usage);
+        buffer.set_durable_end(request.durable_bytes);
+        slabs.allocator.hand_over_half(half);
+        self.outstanding = Some(request);
         request
     }
+}
 
-    /// Takes a saved half back. False if it is not the one that was handed over last.
-    pub fn take_back(&self, saved: SaveRequest) -> bool {
-        let mut streaming = self.streaming.lock();
-        if streaming.outstanding != Some(saved) {
-            return false;
+impl Slabs {
+    /// The half of the last ticket.
+    fn last_half(&self) -> u64 {
+        let last = self.allocator.ticket().saturating_sub(1).max(self.allocator.half_start(0));
+        self.allocator.half_of(last)
+    }
+
+    /// How much of a half was claimed so far.
+    pub fn usage_of(&self, half: u64) -> HalfUsage {
+        HalfUsage { half, claimed: self.allocator.claimed_in_half(half) }
+    }
+
+    /// Whether a half is to be handed over: it is full, or is to be flushed and not empty. If the dispatcher
+    /// may sleep after this look, the thread that fills the half later wakes it.
+    fn is_due(&self, half: u64, may_sleep: bool, wants_flush: bool) -> bool {
+        if may_sleep {
+            self.allocator.end_watch();
         }
-        streaming.outstanding = None;
-        let half = streaming.next;
-        streaming.next += 1;
-        for slab in std::mem::take(&mut streaming.coming_back) {
-            self.claims.set_left_behind(slab, false);
-        }
-        self.begin_gaps(half + 3);
-        self.claims.release_half(half);
-        true
+        let claimed = self.allocator.claimed_in_half(half);
+        claimed == u64::from(self.layout().slabs_per_half) || wants_flush && claimed > 0
     }
 }

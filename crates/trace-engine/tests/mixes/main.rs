@@ -2,15 +2,16 @@
 //!
 //! `SHUTTLE_ITERATIONS` says how many, 1000 if nothing is said.
 
+macro_rules! const_unless_loom {
+    ($($function:tt)*) => { $($function)* };
+}
+
 #[path = "../../src/slab/allocator.rs"]
 #[expect(dead_code, reason = "not all of it is played through")]
 mod claim;
 #[path = "../../src/thread/open_slab.rs"]
 #[expect(dead_code, reason = "not all of it is played through")]
 mod own_slab;
-mod slab {
-    pub(crate) use crate::claim as allocator;
-}
 mod sync {
     pub use shuttle::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
     pub use shuttle::thread;
@@ -99,7 +100,7 @@ fn a_stream_of_many_halves_loses_nothing_that_was_accepted() {
                             }
                             if number % 3 == 2 {
                                 // The slab is full.
-                                world.blocks[writer].own.end.store(0, Ordering::SeqCst);
+                                world.blocks[writer].own.revoke();
                             }
                         }
                         accepted

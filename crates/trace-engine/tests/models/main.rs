@@ -4,6 +4,10 @@
 //! asymmetric fence (`membarrier`): here every event has a full one, as where the kernel has none. The other
 //! is shown by a test in `src/slab/retirement.rs`.
 
+macro_rules! const_unless_loom {
+    ($($function:tt)*) => { $($function)* };
+}
+
 #[path = "../../src/slab/allocator.rs"]
 #[expect(dead_code, reason = "not all of it is modelled")]
 mod claim;
@@ -20,9 +24,6 @@ mod rounds;
 mod site_word;
 mod sites;
 mod streams;
-mod slab {
-    pub(crate) use crate::claim as allocator;
-}
 mod sync {
     pub use loom::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
     pub use loom::thread;

@@ -37,10 +37,11 @@ impl Full {
             && let Some(rest) = self.rests.pop()
         {
             let (events, start) = (u64::from(rest.events), address(rest.slab));
-            let begun = block.own.begin(&self.world.claims, rest.slab, 1, events, start..start + 100);
+            let begun =
+                block.own.begin(rest.slab, events, start..start + 100, || self.world.claims.recheck(1));
             assert_eq!(begun, Ok(true));
             self.world.memory.write(rest.slab, events + 1);
-            block.own.events.store(events + 1, Ordering::Relaxed);
+            block.own.count_event();
             self.written.fetch_add(1, Ordering::Relaxed);
         }
         block.counter.store(counter + 2, Ordering::Release);
@@ -53,7 +54,9 @@ impl Full {
             let ownership = block.own.revoke_idle();
             // Both halves: of the thread that is looked at, every event has its own.
             fence(Ordering::SeqCst);
-            if let Some(idle) = block.own.take_outside(&block.counter, ownership) {
+            if let Some(idle) =
+                block.own.take_outside(block.counter.load(Ordering::Acquire) & 1 == 0, ownership)
+            {
                 let used_bytes = (idle.cursor - address(idle.slab)) as u32;
                 self.rests.push(Leftover { slab: idle.slab, used_bytes, events: idle.events as u32 });
             }

@@ -19,7 +19,7 @@ struct World {
 impl World {
     fn new() -> Self {
         Self {
-            site: SiteWord(AtomicU64::new(ON)),
+            site: SiteWord::new(ON),
             definition: UnsafeCell::new(0),
             trace: AtomicU64::new(1),
             counters: [AtomicU64::new(0), AtomicU64::new(0)],

@@ -43,11 +43,11 @@ fn a_saved_half_is_used_again() {
         let world = Arc::new(World::new(BufferMode::Streaming, 1, 1));
         // Both halves are given out.
         world.write(0).unwrap();
-        world.blocks[0].own.end.store(0, Ordering::Relaxed);
+        world.blocks[0].own.revoke();
         world.write(0).unwrap();
         let writer = world.clone();
         let writing = thread::spawn(move || {
-            writer.blocks[0].own.end.store(0, Ordering::Relaxed);
+            writer.blocks[0].own.revoke();
             writer.write(0)
         });
         let end = address(0) + 100;
@@ -107,7 +107,7 @@ fn a_cleared_buffer_has_nothing_of_the_run_before() {
         let own = &world.blocks[0].own;
         let has_slab = own.ownership().slab();
         for slab in 0..2 {
-            let events = if has_slab == Some(slab) { own.events.load(Ordering::Relaxed) } else { 0 };
+            let events = if has_slab == Some(slab) { own.events() } else { 0 };
             assert_eq!(world.memory.read(slab), events);
             assert_eq!(world.memory.is_in_use(slab), has_slab == Some(slab));
         }

@@ -4,7 +4,7 @@
 use crate::Memory;
 use crate::claim::{Refusal, SlabAllocator, SlabWords};
 use crate::own_slab::OpenSlab;
-use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence, thread};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, fence, thread};
 use trace_format::buffer::BufferMode;
 use trace_format::slab::SlabWord;
 
@@ -31,17 +31,7 @@ pub struct World {
 
 impl World {
     pub fn new(mode: BufferMode, slabs_per_half: u32, threads: usize) -> Self {
-        let block = || Block {
-            counter: AtomicU64::new(0),
-            own: OpenSlab {
-                cursor: AtomicUsize::new(0),
-                end: AtomicUsize::new(0),
-                events: AtomicU64::new(0),
-                ownership: AtomicU64::new(0),
-                had_slab: AtomicU32::new(0),
-                turns: AtomicU32::new(0),
-            },
-        };
+        let block = || Block { counter: AtomicU64::new(0), own: OpenSlab::new() };
         Self {
             claims: SlabAllocator::new(mode, slabs_per_half),
             memory: Memory::new(slabs_per_half * mode.halves()),
@@ -68,16 +58,16 @@ impl World {
     }
 
     fn write_inside(&self, own: &OpenSlab) -> Result<(), Refusal> {
-        while own.end.load(Ordering::Relaxed) == 0 {
-            let events = own.events.load(Ordering::Relaxed);
-            let left = own.take();
+        while own.end() == 0 {
+            let events = own.events();
+            let left = own.take().map(|taken| taken.slab);
             // As the engine: what a recall has only revoked is not closed.
             if let Some(slab) = left.filter(|_| self.goes_on) {
                 let start = address(slab);
                 let sequence = SlabWord(self.memory.slab_word(slab).load(Ordering::Relaxed)).sequence();
-                let is_kept = own.begin(&self.claims, slab, sequence, events, start..start + 100);
+                let is_kept = own.begin(slab, events, start..start + 100, || self.claims.recheck(sequence));
                 if is_kept != Ok(true) {
-                    self.close(own.take());
+                    self.close(own.take().map(|taken| taken.slab));
                     is_kept?;
                 }
                 continue;
@@ -86,16 +76,17 @@ impl World {
             let claim = self.claims.take(&self.memory, 1, |slab, _| self.memory.write(slab, 0))?;
             self.memory.open(claim.slab, claim.ticket + 1);
             let start = address(claim.slab);
-            let is_kept = own.begin(&self.claims, claim.slab, claim.ticket + 1, 0, start..start + 100);
+            let is_kept =
+                own.begin(claim.slab, 0, start..start + 100, || self.claims.recheck(claim.ticket + 1));
             if is_kept != Ok(true) {
-                self.close(own.take());
+                self.close(own.take().map(|taken| taken.slab));
                 is_kept?;
             }
         }
-        let slab = (own.cursor.load(Ordering::Relaxed) / 100 - 1) as u32;
-        let events = own.events.load(Ordering::Relaxed) + 1;
+        let slab = (own.cursor() / 100 - 1) as u32;
+        let events = own.events() + 1;
         self.memory.write(slab, events);
-        own.events.store(events, Ordering::Relaxed);
+        own.count_event();
         Ok(())
     }
 
@@ -121,8 +112,8 @@ impl World {
     pub fn clear(&self) {
         self.wait_until_out();
         for block in &self.blocks {
-            block.own.end.store(0, Ordering::Relaxed);
-            block.own.ownership.store(0, Ordering::SeqCst);
+            block.own.revoke();
+            block.own.disown();
         }
         self.wait_until_out();
         self.claims.clear();
@@ -141,7 +132,7 @@ impl World {
         self.wait_until_out();
         revoke();
         for block in &self.blocks {
-            self.close(block.own.take_for(&is_wanted).map(|(slab, _)| slab));
+            self.close(block.own.take_for(&is_wanted).map(|taken| taken.slab));
         }
         self.wait_until_out();
     }

@@ -2,6 +2,7 @@ mod left;
 
 use super::*;
 use crate::own_process::is_own_process;
+use crate::sync::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 const BYTES: usize = 256 << 10;
@@ -47,12 +48,12 @@ fn a_trace_lives_as_long_as_what_was_given_out_of_it() {
     let lease = Lease::counted();
     let context = lease.context().unwrap();
     let ended = std::thread::spawn(|| terminate(later()));
-    while !CONTEXT.load(Ordering::SeqCst).is_null() {
+    while lease::has_context() {
         std::thread::yield_now();
     }
     assert_eq!(flush(), Err(Error::NotStreaming), "there is no trace any more");
-    assert_eq!(context.layout.mode, BufferMode::Streaming);
-    context.streaming.lock().flush();
+    assert_eq!(context.buffer().layout().mode, BufferMode::Streaming);
+    context.streaming().flush();
     assert!(!is_free.load(Ordering::SeqCst) && !ended.is_finished());
     drop(lease);
     ended.join().unwrap().unwrap();
@@ -63,7 +64,7 @@ fn a_trace_lives_as_long_as_what_was_given_out_of_it() {
     let lease = Lease::counted();
     let context = lease.context().unwrap();
     terminate(Instant::now()).unwrap();
-    context.streaming.lock().flush();
+    context.streaming().flush();
     drop(lease);
     assert!(!is_free.load(Ordering::SeqCst));
     assert_eq!(state(), State::Idle);
@@ -74,7 +75,7 @@ fn a_trace_lives_as_long_as_what_was_given_out_of_it() {
     let context = lease.context().unwrap();
     let ended = std::thread::spawn(|| terminate(Instant::now()));
     ended.join().unwrap().unwrap();
-    assert_eq!(context.layout.mode, BufferMode::Streaming);
+    assert_eq!(context.buffer().layout().mode, BufferMode::Streaming);
     drop(lease);
     assert!(!is_free.load(Ordering::SeqCst));
 }

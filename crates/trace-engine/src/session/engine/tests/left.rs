@@ -3,10 +3,12 @@
 use super::later;
 use crate::buffer::region::Region;
 use crate::own_process::is_own_process;
-use crate::record::write::{self, Event, write_event};
+use crate::record::event::Event;
+use crate::record::hot_path::write_event;
 use crate::session::engine::{self, Disposition};
 use crate::site::Site;
-use crate::thread::block::{self, Acquired, ThreadBlock};
+use crate::thread::block::ThreadBlock;
+use crate::thread::registry::{self, Acquired};
 use crate::{BufferMode, Config};
 use std::num::NonZeroU64;
 use std::sync::mpsc::channel;
@@ -28,8 +30,8 @@ fn write() {
 
 /// Begins an event and leaves it.
 fn jump_out() -> &'static ThreadBlock {
-    let Some(Acquired::Own(block)) = block::acquire() else { panic!("no block") };
-    write::enter(block);
+    let Some(Acquired::Own(block)) = registry::acquire() else { panic!("no block") };
+    block.enter();
     block
 }
 
@@ -53,8 +55,8 @@ fn a_thread_that_leaves_events_by_jumps_goes_on_writing() {
             assert_eq!(blocks[0].events_under_way(), 4);
             for _ in 0..10 {
                 write();
-                assert!(!core::ptr::eq(block::current(), blocks[0]));
-                assert_eq!(block::current().events_under_way(), 0);
+                assert!(!core::ptr::eq(registry::current(), blocks[0]));
+                assert_eq!(registry::current().events_under_way(), 0);
             }
             assert!(blocks[0].is_replaced());
         }
@@ -73,7 +75,7 @@ fn a_thread_that_leaves_events_by_jumps_goes_on_writing() {
     assert_eq!(engine::stop(later()).unwrap().stragglers, 3);
     end.send(()).unwrap();
     thread.join().unwrap();
-    assert!(block::all().all(ThreadBlock::is_outside), "they have ended with their threads");
+    assert!(registry::all().all(ThreadBlock::is_outside), "they have ended with their threads");
     engine::terminate(later()).unwrap();
     let mut bytes = vec![0; BYTES];
     words.read_at(0, &mut bytes);

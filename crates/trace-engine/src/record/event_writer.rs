@@ -1,0 +1,253 @@
+//! The writer of the slow path: finds room for a record of any kind, and writes it.
+#![allow(unsafe_code)]
+
+use crate::buffer::definitions::Text;
+use crate::buffer::durable::DurableFull;
+use crate::buffer::record_writer::RecordWriter;
+use crate::record::event::Event;
+use crate::record::processor_time::{NamedTimes, ThreadTimes};
+use crate::record::site_strings::SiteStrings;
+use crate::session::context::Context;
+use crate::session::lease::Lease;
+use crate::session::{fork, thread_exit};
+use crate::site::{ON, Site};
+use crate::slab::allocator::Refusal;
+use crate::sys;
+use crate::thread::block::ThreadBlock;
+use crate::thread::open_slab::OpenSlab;
+use crate::thread::registry::{self, Acquired};
+use trace_format::buffer::MAX_BUFFERED_RECORD_BYTES;
+use trace_format::slab::LossReason;
+
+/// What tells the koids of virtual threads from those of the kernel.
+//= docs/format.md#koids
+const VIRTUAL: u64 = 1 << 63;
+
+/// Why a record was not written.
+pub(crate) enum WriteError {
+    /// It is lost, and counted.
+    Lost(LossReason),
+    /// Recording has ended; if the record is lost, it is counted already.
+    Ended,
+}
+
+/// The running trace has nothing to do with a record as there is none.
+struct NoTrace;
+
+/// Writes a record with the running trace, and counts it if it is lost. None if no trace runs, or the site is
+/// off: a record that comes after the stop is not lost, as it was never part of the trace.
+pub(crate) fn with_writer<R>(
+    site: &Site,
+    at: Option<u64>,
+    write: impl Fn(&EventWriter<'_>, u64) -> Result<R, WriteError>,
+) -> Option<Result<R, WriteError>> {
+    match try_with_writer(site, at, &write) {
+        Ok(result) => result,
+        Err(NoTrace) if fork::is_first_of_child() => try_with_writer(site, at, &write).unwrap_or(None),
+        Err(NoTrace) => None,
+    }
+}
+
+fn try_with_writer<R>(
+    site: &Site,
+    at: Option<u64>,
+    write: &impl Fn(&EventWriter<'_>, u64) -> Result<R, WriteError>,
+) -> Result<Option<Result<R, WriteError>>, NoTrace> {
+    let Some(acquired) = registry::acquire() else {
+        return Ok(None);
+    };
+    let (block, is_own) = match acquired {
+        Acquired::Own(block) => (block, true),
+        Acquired::Borrowed(block) => (block, false),
+    };
+    // Before anything is registered, which takes time.
+    let now = at.unwrap_or_else(|| block.stamp());
+    let lease = Lease::inside(block);
+    let written = lease.context().map(|context| {
+        if site.load() & ON == 0 {
+            return None;
+        }
+        let result = EventWriter::of(context, block, is_own).and_then(|writer| write(&writer, now));
+        if let Err(WriteError::Lost(reason)) = &result {
+            context.slabs().count_loss(*reason, now);
+        }
+        Some(result)
+    });
+    drop(lease);
+    if !is_own {
+        thread_exit::leave_slabs(block);
+        block.free();
+    }
+    written.ok_or(NoTrace)
+}
+
+/// Writes the next record of a thread.
+pub(crate) struct EventWriter<'a> {
+    context: &'a Context,
+    block: &'a ThreadBlock,
+    own: &'a OpenSlab,
+    /// The thread's reference, where it stands in an event's header; 0 for an inline one.
+    thread_bits: u64,
+}
+
+impl<'a> EventWriter<'a> {
+    fn of(context: &'a Context, block: &'a ThreadBlock, is_own: bool) -> Result<Self, WriteError> {
+        let generation = context.buffer().generation();
+        if block.generation() != generation {
+            if block.nested() > 0 {
+                // The interrupted event is about to do this.
+                return Err(WriteError::Lost(LossReason::NestedTooDeep));
+            }
+            let koid = context.config().thread_koids.of(block.owner());
+            block.join(generation, koid);
+            if is_own && let Some(index) = context.definitions().register_thread(context.buffer(), koid) {
+                block.set_thread_index(index);
+            }
+        }
+        let thread_bits = block.thread_bits();
+        let own = block.present_slab().ok_or(WriteError::Lost(LossReason::NestedTooDeep))?;
+        Ok(Self { context, block, own, thread_bits })
+    }
+
+    /// How the site's strings stand in the record.
+    pub(crate) fn strings<'s>(&self, site: &'s Site) -> SiteStrings<'s> {
+        SiteStrings::of(self.context, site)
+    }
+
+    /// Names a virtual thread; its process and its koid.
+    pub(crate) fn virtual_thread(&self, id: u64, name: &str) -> [u64; 2] {
+        let koid = id | VIRTUAL;
+        self.context.definitions().name_virtual_thread(self.context.buffer(), koid, name);
+        [self.context.config().process, koid]
+    }
+
+    /// The text's reference.
+    pub(crate) fn intern<'t>(&self, text: &'t [u8]) -> Text<'t> {
+        self.context.definitions().intern(self.context.buffer(), text)
+    }
+
+    /// The thread's processor time at an event, if the recording asks for it.
+    #[inline]
+    pub(super) fn thread_times(
+        &self,
+        event: &Event,
+        ended: Option<u64>,
+        arguments: usize,
+    ) -> Option<NamedTimes<'static>> {
+        if self.context.config().thread_time { self.find_thread_times(event, ended, arguments) } else { None }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_thread_times(
+        &self,
+        event: &Event,
+        ended: Option<u64>,
+        arguments: usize,
+    ) -> Option<NamedTimes<'static>> {
+        let now = ended.unwrap_or_else(sys::thread_time);
+        let times = ThreadTimes::of(self.block.begins(), event.event_type, event.start, now, arguments)?;
+        Some(times.named(|text| self.intern(text)))
+    }
+
+    /// Writes a record that the events need, and that cannot stand in them.
+    pub(crate) fn define(
+        &self,
+        words: usize,
+        header: u64,
+        write: impl FnOnce(&mut RecordWriter),
+    ) -> Result<(), WriteError> {
+        let written = self.context.buffer().write_durable(words, header, write);
+        written.map(|_| ()).map_err(|DurableFull| WriteError::Lost(LossReason::DefinitionRefused))
+    }
+
+    /// The thread's index, or process and thread where it has none.
+    pub(crate) fn thread_index(&self) -> Result<u8, [u64; 2]> {
+        match self.thread_ref() {
+            0 => Err([self.context.config().process, self.block.koid()]),
+            index => Ok(index),
+        }
+    }
+
+    /// The eight bits of the thread's reference.
+    pub(crate) fn thread_ref(&self) -> u8 {
+        (self.thread_bits >> 24) as u8
+    }
+
+    /// Words of the thread in the body of the record.
+    pub(crate) fn thread_words(&self) -> usize {
+        if self.thread_bits == 0 { 2 } else { 0 }
+    }
+
+    pub(crate) fn write_thread(&self, record: &mut RecordWriter) {
+        if self.thread_bits == 0 {
+            record.word(self.context.config().process);
+            record.word(self.block.koid());
+        }
+    }
+
+    /// A record that cannot be written, because of the format or of this buffer.
+    pub(crate) fn too_large(&self, bytes: u64, is_for_format: bool) -> WriteError {
+        self.context.buffer().note_too_large(bytes, is_for_format);
+        WriteError::Lost(LossReason::TooLarge)
+    }
+
+    /// Writes a record of so many words, all of which but the header `write` has to write.
+    pub(crate) fn put(
+        &self,
+        words: usize,
+        limit_words: usize,
+        now: u64,
+        header: u64,
+        write: impl FnOnce(&mut RecordWriter),
+    ) -> Result<(), WriteError> {
+        let Self { context, block, own, .. } = *self;
+        let (slabs, buffer) = (context.slabs(), context.buffer());
+        let bytes = words as u64 * 8;
+        let is_for_format = words > limit_words || bytes > MAX_BUFFERED_RECORD_BYTES;
+        if is_for_format || bytes > buffer.layout().max_record_bytes() {
+            return Err(self.too_large(bytes, is_for_format));
+        }
+        let lost = |reason| {
+            buffer.add_short_record(reason, bytes);
+            WriteError::Lost(reason)
+        };
+        let refused = |refusal| match refusal {
+            Refusal::Full | Refusal::AllClaimed => {
+                buffer.add_short_record(LossReason::Full, bytes);
+                slabs.refuse();
+                WriteError::Ended
+            }
+            Refusal::AllInUse => {
+                // Slabs of its own would have been enough.
+                let slab = buffer.layout().slab_bytes;
+                buffer.add_short(LossReason::Full, bytes.next_multiple_of(slab) + slab);
+                WriteError::Lost(LossReason::Full)
+            }
+            Refusal::NotSaved => lost(LossReason::NotSaved),
+            Refusal::NotRetired => lost(LossReason::NotRetired),
+            Refusal::Stopped => WriteError::Ended,
+        };
+        if bytes > buffer.layout().slab_bytes {
+            let slab = slabs.claim_run(bytes, now).map_err(refused)?;
+            let mut record = buffer.record_in_run(slab, words);
+            write(&mut record);
+            record.commit(header);
+            slabs.close_run(slab, now);
+            // What comes after it is behind it in the order of the slabs, too.
+            slabs.close_slab(block, own);
+            return Ok(());
+        }
+        if own.cursor() + words * 8 > own.end() {
+            slabs.claim_slab(block, own, bytes, now).map_err(refused)?;
+        }
+        let cursor = own.cursor();
+        // SAFETY: below `end` of this thread's slab (H1).
+        let mut record = unsafe { RecordWriter::new(cursor, words) };
+        write(&mut record);
+        own.count_event();
+        record.commit(header);
+        own.advance(cursor + words * 8);
+        Ok(())
+    }
+}

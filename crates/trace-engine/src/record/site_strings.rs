@@ -1,0 +1,98 @@
+//! The strings of a call site in a record: by index, or inline.
+
+use crate::buffer::definitions::{Text, is_inline};
+use crate::buffer::record_writer::RecordWriter;
+use crate::record::arguments::{Inline, Interned, Values};
+use crate::record::event::Event;
+use crate::session::context::Context;
+use crate::site::Site;
+use crate::sys;
+use crate::thread::registry;
+use trace_format::event;
+use zx_sim::ticks::{self, Source};
+
+/// How the strings of a site stand in a record.
+pub(crate) struct SiteStrings<'a> {
+    pub category: Text<'a>,
+    pub name: Text<'a>,
+    pub arguments_inline: bool,
+    /// Words of all that are inline.
+    pub inline_words: usize,
+}
+
+impl<'a> SiteStrings<'a> {
+    /// The header of an event of so many words and arguments.
+    pub(crate) fn event_header(&self, event: &Event, words: usize, arguments: usize, thread: u8) -> u64 {
+        let (category, name) = (self.category.reference(), self.name.reference());
+        event::header(event.event_type, words as u64, arguments as u64, thread, category, name)
+    }
+
+    /// Category and name, as far as they are inline.
+    pub(crate) fn write(&self, record: &mut RecordWriter) {
+        self.category.write(record);
+        self.name.write(record);
+    }
+
+    /// The arguments, with their names as they stand in the record.
+    pub(crate) fn write_arguments(&self, site: &Site, values: &impl Values, record: &mut RecordWriter) {
+        if self.arguments_inline {
+            values.write(0, &Inline(site.arguments()), record);
+        } else {
+            values.write(0, &Interned(site.arguments()), record);
+        }
+    }
+
+    /// Gives the site's strings indices where that is possible, and publishes them if it is for all. Where it
+    /// never will be for all, the references are kept with the site, so that its next event neither tries the
+    /// lock of the table nor looks anything up.
+    //= docs/buffer.md#a-full-durable-region
+    pub(crate) fn of(context: &Context, site: &'a Site) -> Self {
+        if let Some((category, name)) = site.published() {
+            let (category, name) = (Text::Index(category), Text::Index(name));
+            return Self { category, name, arguments_inline: false, inline_words: 0 };
+        }
+        if let Some((category, name)) = site.settled() {
+            let category = Text::of_reference(category, site.category());
+            let name = Text::of_reference(name, site.name());
+            let arguments_inline = site.arguments().iter().any(|argument| is_inline(argument.reference()));
+            return Self::new(site, category, name, arguments_inline);
+        }
+        let (definitions, buffer) = (context.definitions(), context.buffer());
+        let known_category = definitions.try_intern(buffer, site.category());
+        let known_name = definitions.try_intern(buffer, site.name());
+        // Whether all that was found out about the strings holds as long as the site is on.
+        let mut is_settled = known_category.is_some() && known_name.is_some();
+        let mut arguments_inline = false;
+        for argument in site.arguments() {
+            let text = definitions.try_intern(buffer, argument.text());
+            arguments_inline |= !matches!(text, Some(Text::Index(_)));
+            // Only what holds: another thread may be using it already.
+            match text {
+                Some(text) => argument.set_reference(text.reference()),
+                None => is_settled = false,
+            }
+        }
+        let category = known_category.unwrap_or(Text::Inline(site.category()));
+        let name = known_name.unwrap_or(Text::Inline(site.name()));
+        if let (Text::Index(category), Text::Index(name), false) = (category, name, arguments_inline) {
+            if !context.config().thread_time
+                && sys::register_membarrier()
+                // Programs in other languages know no other clock, and find their blocks in one way.
+                && (!site.is_dynamic() || registry::has_mirror() && ticks::source() != Source::Monotonic)
+            {
+                site.publish(category, name);
+            }
+        } else if is_settled {
+            site.settle(category.reference(), name.reference());
+        }
+        Self::new(site, category, name, arguments_inline)
+    }
+
+    fn new(site: &Site, category: Text<'a>, name: Text<'a>, arguments_inline: bool) -> Self {
+        let argument_words: usize =
+            site.arguments().iter().map(|argument| argument.text().len().div_ceil(8)).sum();
+        let inline_words =
+            category.words() + name.words() + if arguments_inline { argument_words } else { 0 };
+        Self { category, name, arguments_inline, inline_words }
+    }
+}

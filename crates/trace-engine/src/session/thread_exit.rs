@@ -1,0 +1,27 @@
+//! What a thread leaves when it ends: its control block and what is left of its slabs.
+
+use crate::session::lease::Lease;
+use crate::session::state::is_recording;
+use crate::thread::block::ThreadBlock;
+use crate::thread::registry;
+
+/// The exit notice.
+pub(super) extern "C" fn on_thread_exit(value: *mut libc::c_void) {
+    registry::on_thread_exit(value.addr(), leave_slabs);
+}
+
+/// Leaves the slabs of a thread that ends, or of a block that was borrowed for one event.
+pub(crate) fn leave_slabs(block: &'static ThreadBlock) {
+    let left = block.take_left_events();
+    let may_have_beginning = block.events_under_way() > 0;
+    let lease = Lease::inside(block);
+    if let Some(context) = lease.context()
+        && block.generation() == context.buffer().generation()
+    {
+        if is_recording() {
+            context.buffer().count_left(left, block.latest());
+        }
+        let slabs = context.slabs();
+        block.slabs().iter().for_each(|own| slabs.leave_slab(block, own, may_have_beginning));
+    }
+}
