@@ -9,8 +9,9 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use trace_benches::{Cost, table};
+use trace_engine::engine::{self, Engine};
 use trace_engine::{
-    BufferMode, Config, Disposition, HeapWords, Region, Scope, duration, duration_begin, engine, ffi, instant,
+    BufferMode, Config, Disposition, HeapWords, Region, Scope, duration, duration_begin, ffi, instant,
 };
 use zx_sim::ticks;
 
@@ -20,20 +21,20 @@ const EVENTS: u64 = 400_000;
 const RUNS: usize = 30;
 
 /// A recording into memory whose pages are all present.
-struct Recording(HeapWords);
+struct Recording(Engine, HeapWords);
 
 impl Recording {
     fn start() -> Self {
         let (region, words) = Region::on_heap(BUFFER_BYTES);
         let config = Config::new(1, "bench", 1);
-        engine::initialize(region, BufferMode::Oneshot, config).expect("the engine is idle");
-        engine::start(Disposition::Retain, &[]).expect("the engine is initialized");
-        Self(words)
+        let engine = engine::initialize(region, BufferMode::Oneshot, config).expect("the engine is idle");
+        engine.start(Disposition::Retain, &[]).expect("the engine is initialized");
+        Self(engine, words)
     }
 
     fn stop(self) {
-        engine::terminate(Instant::now() + Duration::from_secs(5)).expect("the engine was started");
-        drop(self.0);
+        self.0.terminate(Instant::now() + Duration::from_secs(5)).expect("the engine was started");
+        drop(self.1);
     }
 }
 

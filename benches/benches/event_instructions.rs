@@ -73,10 +73,10 @@ fn run(place: usize, times: u64) {
         thread_time: false,
         thread_koids: ThreadKoids::default(),
     };
-    engine::initialize(region, BufferMode::Oneshot, config).expect("the engine is idle");
-    engine::start(Disposition::Retain, &[]).expect("the engine is initialized");
+    let engine = engine::initialize(region, BufferMode::Oneshot, config).expect("the engine is idle");
+    engine.start(Disposition::Retain, &[]).expect("the engine is initialized");
     emit(times);
-    engine::terminate(Instant::now() + Duration::from_secs(5)).expect("the engine was started");
+    engine.terminate(Instant::now() + Duration::from_secs(5)).expect("the engine was started");
     drop(words);
 }
 

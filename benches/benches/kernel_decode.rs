@@ -188,15 +188,16 @@ fn main() {
     let mut decoded = Vec::new();
     let mut copied = Vec::new();
     let (region, words) = Region::on_heap(BUFFER_BYTES);
-    engine::initialize(region, BufferMode::Oneshot, Config::new(1, "bench", 1_000_000_000)).expect("a trace");
+    let engine = engine::initialize(region, BufferMode::Oneshot, Config::new(1, "bench", 1_000_000_000))
+        .expect("a trace");
     for _ in 0..RUNS {
-        engine::start(Disposition::ClearEntire, &[]).expect("it starts");
+        engine.start(Disposition::ClearEntire, &[]).expect("it starts");
         decoded.push(decode(&layout, &cpus));
-        assert_eq!(engine::records_refused(), 0);
-        engine::stop(deadline()).expect("it stops");
+        assert_eq!(engine.records_refused(), 0);
+        engine.stop(deadline()).expect("it stops");
         copied.push(copy(&cpus));
     }
-    engine::terminate(deadline()).expect("it ends");
+    engine.terminate(deadline()).expect("it ends");
     drop(words);
     for (what, mut times) in [("pages to records", decoded), ("pages copied", copied)] {
         times.sort();

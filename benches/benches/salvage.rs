@@ -24,15 +24,16 @@ impl Source for Words {
 /// A full buffer.
 fn fill(bytes: usize) -> HeapWords {
     let (region, words) = Region::on_heap(bytes);
-    engine::initialize(region, BufferMode::Oneshot, Config::new(1, "bench", 1)).expect("the engine is idle");
-    engine::start(Disposition::Retain, &[]).expect("the engine starts");
+    let engine = engine::initialize(region, BufferMode::Oneshot, Config::new(1, "bench", 1))
+        .expect("the engine is idle");
+    engine.start(Disposition::Retain, &[]).expect("the engine starts");
     for number in 0..bytes as u64 / 128 {
         duration!("bench", "scope", "n" => number);
         instant!("bench", "instant", Scope::Thread);
         counter!("bench", "counter", 0, "value" => number);
         instant!("bench", "text", Scope::Process, "text" => "sixteen bytes ok");
     }
-    engine::terminate(Instant::now() + std::time::Duration::from_secs(5)).expect("the engine was started");
+    engine.terminate(Instant::now() + std::time::Duration::from_secs(5)).expect("the engine was started");
     words
 }
 

@@ -64,16 +64,16 @@ fn main() {
             (0..threads).map(|_| (0..part).map(|_| AtomicU64::new(0)).collect()).collect();
         let (region, words) = Region::on_heap(BUFFER_BYTES);
         let config = Config::new(1, "bench", 1);
-        engine::initialize(region, BufferMode::Circular, config).expect("the engine is idle");
-        engine::start(Disposition::Retain, &[]).expect("the engine starts");
+        let engine = engine::initialize(region, BufferMode::Circular, config).expect("the engine is idle");
+        engine.start(Disposition::Retain, &[]).expect("the engine starts");
         for _ in 0..runs {
             floor.push(run(threads, events, |thread, number| store(&memory[thread as usize], number)));
             instants.push(run(threads, events, |_, _| instant!("bench", "instant", Scope::Thread)));
             // Only the first 255 threads of a recording have an index.
-            engine::stop(Instant::now() + Duration::from_secs(5)).expect("the engine was started");
-            engine::start(Disposition::ClearEntire, &[]).expect("the engine was stopped");
+            engine.stop(Instant::now() + Duration::from_secs(5)).expect("the engine was started");
+            engine.start(Disposition::ClearEntire, &[]).expect("the engine was stopped");
         }
-        engine::terminate(Instant::now() + Duration::from_secs(5)).expect("the engine was started");
+        engine.terminate(Instant::now() + Duration::from_secs(5)).expect("the engine was started");
         drop(words);
         let (floor, instant) = (floor.median(), instants.median());
         println!("| {threads} | {floor:.2} | {instant:.2} | {:.2} |", floor / instant);

@@ -209,8 +209,8 @@ pub fn engine() -> Box<dyn Any> {
 
     let (region, words) = Region::on_heap(16 << 20);
     let config = Config::new(1, "peer", 1);
-    engine::initialize(region, BufferMode::Circular, config).expect("the engine is idle");
-    engine::start(Disposition::Retain, &[]).expect("the engine starts");
+    let engine = engine::initialize(region, BufferMode::Circular, config).expect("the engine is idle");
+    engine.start(Disposition::Retain, &[]).expect("the engine starts");
     Box::new(words)
 }
 

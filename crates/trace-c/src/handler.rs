@@ -11,8 +11,7 @@ use parking_lot::Mutex;
 use std::ffi::CString;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use trace_engine::engine::{self, Error, SaveRequest, State};
-use trace_engine::ffi::TraceRef;
+use trace_engine::engine::{self, Engine, Error, SaveRequest, State};
 use trace_engine::{AlertHandler, BufferMode, Categories, Config, Disposition, Region};
 
 /// How long a stop waits for threads inside an event.
@@ -101,9 +100,10 @@ impl Host {
 
 /// The trace of this program's own.
 struct Hosted {
+    engine: Arc<Engine>,
     host: Host,
     dispatcher: Arc<Shared>,
-    /// What `trace_stopped` will be told: the first that is not good.
+    /// The disposition for `trace_stopped`: the first that is not `OK`.
     disposition: Status,
     /// The end is to follow the stop.
     is_to_terminate: bool,
@@ -115,6 +115,10 @@ fn post(delay: Duration, task: fn()) {
     if let Some(hosted) = &*HOSTED.lock() {
         hosted.dispatcher.post(Instant::now() + delay, task);
     }
+}
+
+fn engine() -> Option<Arc<Engine>> {
+    HOSTED.lock().as_ref().map(|hosted| hosted.engine.clone())
 }
 
 fn host() -> Option<Host> {
@@ -156,8 +160,9 @@ pub unsafe extern "C" fn trace_engine_initialize(
     config.categories = Categories::Asked(Arc::new(move |category| host.wants(category)));
     config.alert = AlertHandler::new(move |name| host.alert(name));
     match engine::initialize(region, mode, config) {
-        Ok(()) => {
-            *hosted = Some(Hosted { host, dispatcher, disposition: OK, is_to_terminate: false });
+        Ok(engine) => {
+            let engine = Arc::new(engine);
+            *hosted = Some(Hosted { engine, host, dispatcher, disposition: OK, is_to_terminate: false });
             OK
         }
         Err(Error::BadSize(_)) => ERR_INVALID_ARGS,
@@ -172,22 +177,25 @@ pub unsafe extern "C" fn trace_engine_start(mode: u32) -> Status {
         3 => Disposition::Retain,
         _ => return ERR_INVALID_ARGS,
     };
-    match &mut *HOSTED.lock() {
-        Some(hosted) => hosted.disposition = OK,
+    let engine = match &mut *HOSTED.lock() {
+        Some(hosted) => {
+            hosted.disposition = OK;
+            hosted.engine.clone()
+        }
         None => return ERR_INTERNAL,
-    }
-    if engine::start(disposition, &[]).is_err() {
+    };
+    if engine.start(disposition, &[]).is_err() {
         return ERR_BAD_STATE;
     }
-    post(Duration::ZERO, tell_start);
+    post(Duration::ZERO, report_start);
     post(Duration::ZERO, service);
     OK
 }
 
-/// On the dispatcher: says that recording has started, once all observers have looked.
-fn tell_start() {
+/// On the dispatcher: reports that recording has started, once all observers have handled it.
+fn report_start() {
     if engine::is_start_pending() && engine::state() == State::Started {
-        post(INTERVAL, tell_start);
+        post(INTERVAL, report_start);
     } else if let Some(host) = host() {
         host.started();
     }
@@ -195,7 +203,7 @@ fn tell_start() {
 
 /// On the dispatcher: looks after a stream.
 fn service() {
-    if let Some(service) = engine::service() {
+    if let Some(service) = engine().and_then(|engine| engine.service()) {
         if let (Some(host), Some(request)) = (host(), service.save) {
             host.full(request);
         }
@@ -208,26 +216,33 @@ pub unsafe extern "C" fn trace_engine_stop(disposition: Status) {
 }
 
 fn stop(disposition: Status) {
-    match &mut *HOSTED.lock() {
-        Some(hosted) if hosted.disposition == OK => hosted.disposition = disposition,
-        Some(_) => {}
+    let engine = match &mut *HOSTED.lock() {
+        Some(hosted) => {
+            if hosted.disposition == OK {
+                hosted.disposition = disposition;
+            }
+            hosted.engine.clone()
+        }
         None => return,
-    }
-    if engine::begin_stop().is_ok() {
+    };
+    if engine.begin_stop().is_ok() {
         post(Duration::ZERO, finish_stop);
     }
 }
 
-/// On the dispatcher: goes on with a stop when nobody holds the trace any more.
+/// On the dispatcher: goes on with a stop when there are no references on the trace any more.
 fn finish_stop() {
-    if TraceRef::is_prolonged() && !is_abandoned() {
+    let Some(engine) = engine() else {
+        return;
+    };
+    if engine.has_prolonged_refs() && !is_abandoned() {
         post(INTERVAL, finish_stop);
         return;
     }
-    if engine::finish_stop(Instant::now() + STOP_WAIT).is_err() {
+    if engine.finish_stop(Instant::now() + STOP_WAIT).is_err() {
         return;
     }
-    let is_lossy = engine::records_refused() > 0;
+    let is_lossy = engine.records_refused() > 0;
     let Some((host, disposition, is_to_terminate)) = HOSTED.lock().as_mut().map(|hosted| {
         if is_lossy && hosted.disposition == OK {
             hosted.disposition = ERR_NO_MEMORY;
@@ -242,14 +257,14 @@ fn finish_stop() {
     }
 }
 
-/// Whether the dispatcher is being shut down, so that nobody is waited for any more.
+/// Whether the dispatcher is being shut down, so that references are not waited for any more.
 fn is_abandoned() -> bool {
     HOSTED.lock().as_ref().is_some_and(|hosted| hosted.disposition == CANCELED && hosted.is_to_terminate)
 }
 
 /// Of a trace that is not running.
 fn terminate() {
-    if engine::terminate(Instant::now() + STOP_WAIT).is_ok()
+    if engine().is_some_and(|engine| engine.terminate(Instant::now() + STOP_WAIT).is_ok())
         && let Some(hosted) = HOSTED.lock().take()
     {
         hosted.host.terminated();
@@ -270,20 +285,21 @@ pub unsafe extern "C" fn trace_engine_terminate() {
 
 /// The dispatcher of this loop goes: what is recorded with it ends.
 pub fn on_dispatcher_shutdown(dispatcher: &Arc<Shared>) {
-    match &mut *HOSTED.lock() {
+    let engine = match &mut *HOSTED.lock() {
         Some(hosted) if Arc::ptr_eq(&hosted.dispatcher, dispatcher) => {
             hosted.is_to_terminate = true;
             if hosted.disposition == OK {
                 hosted.disposition = CANCELED;
             }
+            hosted.engine.clone()
         }
         _ => return,
-    }
+    };
     let deadline = Instant::now() + STOP_WAIT;
-    while TraceRef::is_prolonged() && Instant::now() < deadline {
+    while engine.has_prolonged_refs() && Instant::now() < deadline {
         std::thread::sleep(INTERVAL);
     }
-    let _ = engine::begin_stop();
+    let _ = engine.begin_stop();
     match engine::state() {
         State::Stopping => finish_stop(),
         _ => terminate(),
@@ -291,15 +307,16 @@ pub fn on_dispatcher_shutdown(dispatcher: &Arc<Shared>) {
 }
 
 pub unsafe extern "C" fn trace_engine_mark_buffer_saved(wrapped_count: u32, durable_bytes: u64) -> Status {
-    match engine::mark_saved(SaveRequest { wrapped_count, durable_bytes }) {
-        Ok(()) => OK,
-        Err(_) => ERR_BAD_STATE,
+    let saved = SaveRequest { wrapped_count, durable_bytes };
+    match engine().map(|engine| engine.mark_saved(saved)) {
+        Some(Ok(())) => OK,
+        Some(Err(_)) | None => ERR_BAD_STATE,
     }
 }
 
 pub unsafe extern "C" fn trace_engine_flush_buffer() -> Status {
-    match engine::flush() {
-        Ok(()) => OK,
-        Err(_) => ERR_BAD_STATE,
+    match engine().map(|engine| engine.flush()) {
+        Some(Ok(())) => OK,
+        Some(Err(_)) | None => ERR_BAD_STATE,
     }
 }

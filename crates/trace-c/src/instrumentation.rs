@@ -142,8 +142,10 @@ pub unsafe extern "C" fn trace_context_snapshot_buffer_header_internal(
     _context: *const u64,
     header: *mut [u64; HEADER_BYTES / 8],
 ) {
+    // Zeros without a trace, which a caller that has acquired one does not see.
+    let words = engine::header_now().unwrap_or([0; HEADER_BYTES / 8]);
     // SAFETY: C1.
-    unsafe { abi::put(header, engine::header_now().unwrap_or_default()) };
+    unsafe { abi::put(header, words) };
 }
 
 pub unsafe extern "C" fn trace_engine_flush_category_cache() -> Status {

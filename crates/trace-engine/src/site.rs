@@ -1,8 +1,8 @@
 //! Call sites: one static per use of a macro, which the engine switches on and off.
 //!
 //! Their layout is that of C: programs in C and C++ have the same sites, which are registered when they are
-//! first passed (see `dynamic_sites`). It may not change without the name of the symbol that says which layout
-//! this is.
+//! first passed (see `dynamic_sites`). It may not change without the name of the symbol that says which
+//! layout this is.
 //!
 //! Invariant **P1**: pointer and length of each text and of the list of arguments come from a slice that
 //! lives at least as long as the site; they change no more once the site can be reached from here.

@@ -91,8 +91,8 @@ impl Slabs {
         first..first + layout.slabs_per_half
     }
 
-    /// Counts what is about to be cleared, unless it was saved: whether the rest was read is for the reader to
-    /// know. `is_left_behind` says which slabs of saved halves were not saved with them.
+    /// Counts what is about to be cleared, unless it was saved: whether the rest was read is for the reader
+    /// to know. `is_left_behind` says which slabs of saved halves were not saved with them.
     fn count_cleared(&self, saved_halves: u64, is_left_behind: impl Fn(u32) -> bool) {
         let floor = self.floor_sequence.load(Ordering::Relaxed);
         let saved = self.allocator.half_start(saved_halves);
@@ -290,8 +290,8 @@ impl Slabs {
         }
     }
 
-    /// Leaves a slab for good and lets the next claim have what is left of it, unless the beginning of a record
-    /// may stand there, of an event that was left by a jump.
+    /// Leaves a slab for good and lets the next claim have what is left of it, unless the beginning of a
+    /// record may stand there, of an event that was left by a jump.
     pub fn leave_slab(&self, block: &ThreadBlock, own: &OpenSlab, may_have_beginning: bool) {
         let Some(leftover) = self.take_own(own) else {
             return;

@@ -113,7 +113,8 @@ pub(crate) fn install_notices(
 ) {
     EXIT_KEY.get_or_init(|| {
         let mut key = 0;
-        // SAFETY: both functions are `extern "C"` and live as long as the process; `key` is ours to fill (S1).
+        // SAFETY: both functions are `extern "C"` and live as long as the process; `key` is ours to fill
+        // (S1).
         unsafe {
             libc::pthread_key_create(&raw mut key, Some(on_thread_exit));
             libc::pthread_atfork(None, None, Some(on_fork_in_child));

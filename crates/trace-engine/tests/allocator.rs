@@ -49,8 +49,8 @@ fn an_allocator_may_record_what_it_does() {
     const BYTES: usize = 8 << 20;
     let (region, words) = Region::on_heap(BYTES);
     let config = Config::new(u64::from(std::process::id()), "p", 1);
-    engine::initialize(region, BufferMode::Oneshot, config).unwrap();
-    engine::start(Disposition::Retain, &[]).unwrap();
+    let engine = engine::initialize(region, BufferMode::Oneshot, config).unwrap();
+    engine.start(Disposition::Retain, &[]).unwrap();
     let threads: Vec<_> = (0..8_usize)
         .map(|thread| {
             std::thread::spawn(move || {
@@ -63,10 +63,10 @@ fn an_allocator_may_record_what_it_does() {
         })
         .collect();
     let lengths: usize = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
-    engine::stop(Instant::now() + Duration::from_secs(5)).unwrap();
+    engine.stop(Instant::now() + Duration::from_secs(5)).unwrap();
     let allocations = ALLOCATIONS.load(Ordering::Relaxed);
     assert_eq!(lengths, 8 * (10 * 3 + 90 * 4));
-    engine::terminate(Instant::now() + Duration::from_secs(5)).unwrap();
+    engine.terminate(Instant::now() + Duration::from_secs(5)).unwrap();
     let rate = TicksPerSecond(NonZeroU64::MIN);
     let part = Part::Rest(Activity::Quiet);
     let mut reader = BufferReader::open(Words(words), BYTES as u64, BufferMode::Oneshot, rate, part).unwrap();

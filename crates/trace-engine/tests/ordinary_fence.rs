@@ -74,8 +74,8 @@ fn main() -> ExitCode {
     }
     let (region, words) = Region::on_heap(BUFFER_BYTES);
     let config = Config::new(u64::from(std::process::id()), "fence", 1_000_000_000);
-    engine::initialize(region, BufferMode::Streaming, config).expect("the engine is idle");
-    engine::start(Disposition::Retain, &[]).expect("the engine starts");
+    let engine = engine::initialize(region, BufferMode::Streaming, config).expect("the engine is idle");
+    engine.start(Disposition::Retain, &[]).expect("the engine starts");
     let (bytes, mode) = (BUFFER_BYTES as u64, BufferMode::Streaming);
     let rate = TicksPerSecond(NonZeroU64::new(1_000_000_000).expect("not zero"));
     let mut reader: Option<BufferReader<Words>> = None;
@@ -115,10 +115,10 @@ fn main() -> ExitCode {
             })
             .collect();
         while !writers.iter().all(std::thread::ScopedJoinHandle::is_finished) {
-            let service = engine::service().expect("a stream runs");
+            let service = engine.service().expect("a stream runs");
             if let Some(request @ SaveRequest { wrapped_count, durable_bytes }) = service.save {
                 let (records, _) = read(Part::Half { wrapped_count, durable_bytes });
-                engine::mark_saved(request).expect("the half that was handed over");
+                engine.mark_saved(request).expect("the half that was handed over");
                 halves += 1;
                 if is_later && halves == 20 {
                     take_membarrier_away();
@@ -127,7 +127,7 @@ fn main() -> ExitCode {
             }
         }
     });
-    engine::stop(Instant::now() + Duration::from_secs(10)).expect("the engine stops");
+    engine.stop(Instant::now() + Duration::from_secs(10)).expect("the engine stops");
     let (records, lost) = read(Part::Rest(Activity::Quiet));
     println!("{records} records in {halves} halves, {lost} lost");
     assert_eq!((records, lost), (WRITERS * EACH * 2, 0));

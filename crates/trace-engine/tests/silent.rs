@@ -115,8 +115,8 @@ fn run_writer() -> ! {
 fn main() -> ExitCode {
     let (region, words) = Region::on_heap(BUFFER_BYTES);
     let config = Config::new(u64::from(std::process::id()), "silent", 1_000_000_000);
-    engine::initialize(region, BufferMode::Streaming, config).expect("the engine is idle");
-    engine::start(Disposition::Retain, &[]).expect("the engine starts");
+    let engine = engine::initialize(region, BufferMode::Streaming, config).expect("the engine is idle");
+    engine.start(Disposition::Retain, &[]).expect("the engine starts");
     let rate = TicksPerSecond(NonZeroU64::new(1_000_000_000).expect("not zero"));
     let mut reader: Option<BufferReader<Words>> = None;
     let mut out = Vec::new();
@@ -150,15 +150,15 @@ fn main() -> ExitCode {
     let mut switches = 0;
     while FINISHED.load(Ordering::Acquire) == 0 {
         assert!(Instant::now() < deadline, "the writer does not get on");
-        let service = engine::service().expect("a stream runs");
+        let service = engine.service().expect("a stream runs");
         if let Some(request @ SaveRequest { wrapped_count, durable_bytes }) = service.save {
             let (records, _) = read(Part::Half { wrapped_count, durable_bytes });
-            engine::mark_saved(request).expect("the half that was handed over");
+            engine.mark_saved(request).expect("the half that was handed over");
             switches += 1;
             SAVED.store(records / EVENTS_PER_ROUND, Ordering::Release);
         }
     }
-    engine::stop(Instant::now() + Duration::from_secs(10)).expect("the engine stops");
+    engine.stop(Instant::now() + Duration::from_secs(10)).expect("the engine stops");
     let (records, lost) = read(Part::Rest(Activity::Quiet));
     let allocations = ALLOCATIONS.load(Ordering::Relaxed);
     println!(

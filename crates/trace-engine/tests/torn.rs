@@ -91,8 +91,8 @@ fn main() -> ExitCode {
     let layout = Layout::new(BUFFER_BYTES, BufferMode::Circular).expect("a size");
     let source = Backwards { words, layout, only_open: Cell::new(false) };
     let config = Config::new(u64::from(std::process::id()), "torn", 1_000_000_000);
-    engine::initialize(region, BufferMode::Circular, config).expect("the engine is idle");
-    engine::start(Disposition::Retain, &[]).expect("the engine starts");
+    let engine = engine::initialize(region, BufferMode::Circular, config).expect("the engine is idle");
+    engine.start(Disposition::Retain, &[]).expect("the engine starts");
     let is_over = AtomicBool::new(false);
     let (mut copies, mut slabs, mut events) = (0_u64, 0_u64, 0_u64);
     std::thread::scope(|scope| {
@@ -128,7 +128,7 @@ fn main() -> ExitCode {
         }
         is_over.store(true, Ordering::Relaxed);
     });
-    engine::terminate(Instant::now() + Duration::from_secs(10)).expect("the engine ends");
+    engine.terminate(Instant::now() + Duration::from_secs(10)).expect("the engine ends");
     println!("{copies} copies of {slabs} slabs: {events} events accepted, none torn");
     assert!(copies > 10 && events > 1000, "too little was read");
     ExitCode::SUCCESS

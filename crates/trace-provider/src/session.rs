@@ -5,8 +5,7 @@ use crate::buffer;
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
-use trace_engine::engine::SaveRequest;
-use trace_engine::ffi::TraceRef;
+use trace_engine::engine::{Engine, SaveRequest};
 use trace_engine::{
     AlertHandler, BUFFER_VERSION, BufferMode, Categories, Config, Disposition, ThreadKoids, WakeHandler,
     engine,
@@ -25,20 +24,21 @@ const RESEND_INTERVAL: Duration = Duration::from_millis(2);
 const DEAF_INTERVAL: Duration = Duration::from_millis(1);
 /// How soon it is looked again whether all observers have seen a start.
 const OBSERVER_INTERVAL: Duration = Duration::from_millis(1);
-/// How soon it is looked again whether somebody still holds a trace that is to stop.
-const HOLDER_INTERVAL: Duration = Duration::from_millis(1);
+/// How soon it is looked again whether there are references on a trace that is to stop.
+const REFERENCE_INTERVAL: Duration = Duration::from_millis(1);
 /// Packets that wait for room in the FIFO, those of one alert in a row as one; further alerts are dropped.
 const MAX_UNSENT: usize = 64;
 
-/// The engine is ours, and so is one end of the FIFO.
+/// It has the engine, and one end of the FIFO.
 #[derive(Debug)]
 pub(crate) struct Session {
+    engine: Engine,
     fifo: Fifo,
     /// Until this process has nothing to do with the buffer any more.
     live: LiveLock,
     state: State,
-    /// Recording has started, and the manager was not told because somebody in this process has not looked
-    /// yet.
+    /// Recording has started, which is not reported to the manager yet, as an observer in this process has
+    /// not handled it.
     start_is_pending: bool,
     /// Packets that did not fit into the FIFO yet, and how often each is to be sent.
     unsent: VecDeque<(FifoRequest, u64)>,
@@ -94,8 +94,10 @@ impl Session {
             thread_time: config.thread_time,
             thread_koids,
         };
-        engine::initialize(buffer::region(mapping), mode, config).map_err(|error| error.to_string())?;
-        Ok(Self { fifo, live, state: State::Initialized, start_is_pending: false, unsent: VecDeque::new() })
+        let engine =
+            engine::initialize(buffer::region(mapping), mode, config).map_err(|error| error.to_string())?;
+        let unsent = VecDeque::new();
+        Ok(Self { engine, fifo, live, state: State::Initialized, start_is_pending: false, unsent })
     }
 
     /// What is open while the session lasts.
@@ -119,15 +121,15 @@ impl Session {
             BufferDisposition::ClearNondurable => Disposition::ClearNondurable,
             BufferDisposition::Retain => Disposition::Retain,
         };
-        engine::start(disposition, additional_categories).map_err(|error| error.to_string())?;
+        self.engine.start(disposition, additional_categories).map_err(|error| error.to_string())?;
         self.state = State::Started;
         self.start_is_pending = true;
-        self.tell_start();
+        self.report_start();
         Ok(())
     }
 
-    /// Tells the manager of the start, if all observers in this process have looked.
-    fn tell_start(&mut self) {
+    /// Reports the start to the manager, if all observers in this process have handled it.
+    fn report_start(&mut self) {
         if self.start_is_pending && !engine::is_start_pending() {
             self.start_is_pending = false;
             self.send(FifoRequest::Started { version: FIFO_VERSION });
@@ -137,8 +139,8 @@ impl Session {
     /// Does what is due while recording. When to look again, if not only when something happens; `is_deaf`
     /// where no wakes arrive.
     pub fn service(&mut self, is_deaf: bool) -> Option<Instant> {
-        self.tell_start();
-        let service = engine::service();
+        self.report_start();
+        let service = self.engine.service();
         if let Some(SaveRequest { wrapped_count, durable_bytes }) = service.and_then(|service| service.save) {
             self.send(FifoRequest::SaveBuffer { wrapped_count, durable_data_end: durable_bytes });
         }
@@ -155,10 +157,10 @@ impl Session {
     /// Hands over what was recorded so far, in streaming mode.
     pub fn flush(&mut self) {
         // In other modes there is nobody to hand it over to.
-        let _ = engine::flush();
+        let _ = self.engine.flush();
     }
 
-    /// Tells the manager of an alert.
+    /// Reports an alert to the manager.
     pub fn alert(&mut self, name: String) {
         let alert = FifoRequest::Alert { name };
         if let Some((last, times)) = self.unsent.back_mut()
@@ -178,22 +180,22 @@ impl Session {
         self.state = State::Stopped;
         self.start_is_pending = false;
         let deadline = Instant::now() + STOP_WAIT;
-        if engine::begin_stop().is_ok() {
-            self.serve_holders(deadline);
+        if self.engine.begin_stop().is_ok() {
+            self.serve_references(deadline);
         }
-        match engine::finish_stop(deadline) {
+        match self.engine.finish_stop(deadline) {
             Ok(stopped) if stopped.stragglers == 0 => self.send(FifoRequest::Stopped),
             // The manager's own timer runs out, and it reads the buffer as one that is still written.
             _ => {}
         }
     }
 
-    /// Waits for those who hold the trace to write the rest of what they have; while streaming that may be
-    /// more than has room.
-    fn serve_holders(&mut self, deadline: Instant) {
-        while TraceRef::is_prolonged() && Instant::now() < deadline {
+    /// Waits until there are no references that delay the stop: their owners write what they still have,
+    /// which, while streaming, may be more than has room.
+    fn serve_references(&mut self, deadline: Instant) {
+        while self.engine.has_prolonged_refs() && Instant::now() < deadline {
             let _ = self.service(true);
-            let soon = (Instant::now() + HOLDER_INTERVAL).min(deadline);
+            let soon = (Instant::now() + REFERENCE_INTERVAL).min(deadline);
             let answered = zx_sim::wait_one(&self.fifo, Signals::READABLE, Some(soon));
             if answered.is_ok() && !self.read_fifo() {
                 return;
@@ -215,7 +217,7 @@ impl Session {
                 return false;
             };
             let saved = SaveRequest { wrapped_count, durable_bytes: durable_data_end };
-            if let Err(error) = engine::mark_saved(saved) {
+            if let Err(error) = self.engine.mark_saved(saved) {
                 // Such as the answer to a request from before the buffer was cleared.
                 zx_sim::debuglog::write_for_process(&format!("trace provider: buffer saved: {error}"));
             }
@@ -263,7 +265,7 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.stop();
         self.send_last();
-        let _ = engine::terminate(Instant::now() + STOP_WAIT);
+        let _ = self.engine.terminate(Instant::now() + STOP_WAIT);
         ask::set_config(None);
     }
 }

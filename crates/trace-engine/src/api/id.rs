@@ -13,7 +13,8 @@ impl Id {
     #[must_use]
     #[expect(clippy::new_without_default, reason = "a default that differs each time would surprise")]
     pub fn new() -> Self {
-        let nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+        // A clock that was set before 1970 gives ids that differ by chance alone.
+        let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
         let random = RandomState::new().build_hasher().finish() & 0xffff;
         Self((nanos << 16 | random).max(1))
     }

@@ -1,7 +1,7 @@
 //! Definitions of strings and threads, and the records that name the process and its threads.
 //!
-//! A definition that finds no room in the durable region stands in the records that need it, and how much that
-//! was is counted, each definition once.
+//! A definition that finds no room in the durable region stands in the records that need it, and how much
+//! that was is counted, each definition once.
 
 use crate::buffer::Buffer;
 use crate::buffer::durable::DurableFull;
@@ -170,8 +170,9 @@ impl Definitions {
         self.try_intern(buffer, text).unwrap_or(Text::Inline(text))
     }
 
-    /// As [`Definitions::intern`], but none when another thread is busy with the table. What it says otherwise
-    /// holds until the definitions are cleared: the durable region only gets fuller, and indices stay.
+    /// As [`Definitions::intern`], but none when another thread is busy with the table. What it says
+    /// otherwise holds until the definitions are cleared: the durable region only gets fuller, and indices
+    /// stay.
     pub fn try_intern<'a>(&self, buffer: &Buffer, text: &'a [u8]) -> Option<Text<'a>> {
         if text.is_empty() {
             return Some(Text::Index(0));

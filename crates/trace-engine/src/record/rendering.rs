@@ -52,7 +52,8 @@ impl<const N: usize> Rendered<N> {
     }
 
     fn as_bytes(&self) -> &[u8] {
-        self.bytes.get(..self.length).unwrap_or_default()
+        // `write_str` adds no more to the length than there is room for.
+        &self.bytes[..self.length]
     }
 }
 
@@ -61,7 +62,7 @@ impl<const N: usize> Write for Rendered<N> {
         if self.is_cut {
             return Err(fmt::Error);
         }
-        let room = self.bytes.get_mut(self.length..).unwrap_or_default();
+        let room = &mut self.bytes[self.length..];
         let fitting = truncate(text, room.len());
         room.iter_mut().zip(fitting.bytes()).for_each(|(to, from)| *to = from);
         self.length += fitting.len();

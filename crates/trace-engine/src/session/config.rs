@@ -119,8 +119,8 @@ type KoidOf = Arc<dyn Fn(u32) -> u64 + Send + Sync>;
 pub struct ThreadKoids(Option<KoidOf>);
 
 impl ThreadKoids {
-    /// Those that a function returns. It is called on the thread itself, inside its first event of a trace: it
-    /// may not wait or allocate, and has to leave `errno` as it is.
+    /// Those that a function returns. It is called on the thread itself, inside its first event of a trace:
+    /// it may not wait or allocate, and has to leave `errno` as it is.
     pub fn new(koid_of: impl Fn(u32) -> u64 + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(koid_of)))
     }

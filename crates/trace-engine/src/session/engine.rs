@@ -31,13 +31,6 @@ pub struct Stopped {
     pub stragglers: usize,
 }
 
-/// Records that were refused since the buffer was cleared; 0 without one.
-#[must_use]
-pub fn records_refused() -> u64 {
-    let lease = Lease::counted();
-    lease.context().map_or(0, |context| context.buffer().records_refused())
-}
-
 /// The words of the buffer's header as they would be if recording ended now; none without a trace.
 #[must_use]
 pub fn header_now() -> Option<[u64; HEADER_BYTES / 8]> {
@@ -72,7 +65,7 @@ pub fn prepare() {
 /// # Errors
 /// A trace is initialized already; the region's size fits no buffer; or a thread is still inside an event
 /// of an earlier trace.
-pub fn initialize(region: Region, mode: BufferMode, config: Config) -> Result<(), Error> {
+pub fn initialize(region: Region, mode: BufferMode, config: Config) -> Result<Engine, Error> {
     let layout = Layout::new(region.len_bytes() as u64, mode)?;
     begin_change(State::Idle)?;
     fork::install_notices();
@@ -87,39 +80,169 @@ pub fn initialize(region: Region, mode: BufferMode, config: Config) -> Result<()
     begins::set_wanted(config.thread_time);
     lease::publish(Context::new(region, layout, config));
     end_change(State::Initialized);
-    Ok(())
+    Ok(Engine(()))
 }
 
-/// Starts recording, for the first time or again after a stop. `additional_categories` are wanted in this run
-/// beside those of the trace.
-///
-/// # Errors
-/// The engine is neither initialized nor stopped; or the buffer has to be cleared and a thread is still
-/// inside an event of the run before.
-pub fn start(disposition: Disposition, additional_categories: &[String]) -> Result<(), Error> {
-    let before = if begin_change(State::Stopped).is_ok() {
-        State::Stopped
-    } else {
-        begin_change(State::Initialized)?;
-        State::Initialized
-    };
-    if let Some(context) = Lease::counted().context() {
-        let is_cleared = before == State::Stopped && disposition != Disposition::Retain;
-        if is_cleared && !clear(context, disposition) {
-            end_change(before);
-            return Err(Error::Straggler);
-        }
-        context.begin_run(additional_categories);
-        advance_epoch();
-        site::for_each(|site| {
-            if context.wants(site.category(), additional_categories) {
-                site.switch_on();
+/// The initialized trace, for the dispatcher that has initialized it. It does not end when this is dropped.
+#[derive(Debug)]
+#[must_use = "only this can start the trace and end it"]
+pub struct Engine(());
+
+impl Engine {
+    /// Starts recording, for the first time or again after a stop. `additional_categories` are wanted in this
+    /// run beside those of the trace.
+    ///
+    /// # Errors
+    /// The engine is neither initialized nor stopped; or the buffer has to be cleared and a thread is still
+    /// inside an event of the run before.
+    pub fn start(&self, disposition: Disposition, additional_categories: &[String]) -> Result<(), Error> {
+        let before = if begin_change(State::Stopped).is_ok() {
+            State::Stopped
+        } else {
+            begin_change(State::Initialized)?;
+            State::Initialized
+        };
+        if let Some(context) = Lease::counted().context() {
+            let is_cleared = before == State::Stopped && disposition != Disposition::Retain;
+            if is_cleared && !clear(context, disposition) {
+                end_change(before);
+                return Err(Error::Straggler);
             }
-        });
+            context.begin_run(additional_categories);
+            advance_epoch();
+            site::for_each(|site| {
+                if context.wants(site.category(), additional_categories) {
+                    site.switch_on();
+                }
+            });
+        }
+        end_change(State::Started);
+        report_state();
+        Ok(())
     }
-    end_change(State::Started);
-    report_state();
-    Ok(())
+
+    /// Ends recording and brings the buffer's header up to date. Waits until `deadline` for threads that are
+    /// inside an event.
+    ///
+    /// # Errors
+    /// The engine is not started.
+    pub fn stop(&self, deadline: Instant) -> Result<Stopped, Error> {
+        self.begin_stop()?;
+        self.finish_stop(deadline)
+    }
+
+    /// The first half of [`Engine::stop`]: the second waits for references on the trace. Until it goes on,
+    /// everything is recorded.
+    ///
+    /// # Errors
+    /// The engine is not started.
+    pub fn begin_stop(&self) -> Result<(), Error> {
+        begin_change_to(State::Stopping, State::Started)?;
+        report_state();
+        Ok(())
+    }
+
+    /// The second half of [`Engine::stop`].
+    ///
+    /// # Errors
+    /// The engine is not stopping.
+    pub fn finish_stop(&self, deadline: Instant) -> Result<Stopped, Error> {
+        if state() != State::Stopping {
+            return Err(Error::BadState { expected: State::Stopping, found: state() });
+        }
+        let mut stragglers = trace_ref::wait_for_prolonged(deadline);
+        site::for_each(Site::switch_off);
+        if let Some(context) = Lease::counted().context() {
+            context.run().end();
+            stragglers += trace_ref::wait_for_writing(deadline);
+            context.slabs().stop();
+            stragglers += context.slabs().retire_all(deadline);
+            let generation = context.buffer().generation();
+            for block in registry::all().filter(|block| block.is_replaced()) {
+                if block.generation() == generation {
+                    context.buffer().count_left(block.take_left_events(), block.latest());
+                }
+            }
+            // Sites that were registered meanwhile, by threads that were inside.
+            dynamic_sites::for_each(Site::switch_off);
+            context.finalize();
+        }
+        advance_epoch();
+        end_change(State::Stopped);
+        report_state();
+        Ok(Stopped { stragglers })
+    }
+
+    /// Looks after a running stream: hands the next half over if it is full. In other modes, and while
+    /// nothing is recorded, there is nothing to look after.
+    #[must_use]
+    pub fn service(&self) -> Option<Service> {
+        // Also while a stop waits for references on the trace.
+        if !matches!(state(), State::Started | State::Stopping) {
+            return None;
+        }
+        streaming(&Lease::counted()).ok().map(|context| context.streaming().service(context.slabs()))
+    }
+
+    /// The manager has saved a half: its space is used again.
+    ///
+    /// # Errors
+    /// There is no trace in streaming mode; or the half is not the one that was handed over last.
+    pub fn mark_saved(&self, saved: SaveRequest) -> Result<(), Error> {
+        let lease = Lease::counted();
+        let context = streaming(&lease)?;
+        let is_expected = context.streaming().take_back(context.slabs(), saved);
+        if is_expected { Ok(()) } else { Err(Error::NotHandedOver(saved.wrapped_count)) }
+    }
+
+    /// Has the half in use handed over by the next [`Engine::service`], although it is not full.
+    ///
+    /// # Errors
+    /// There is no trace in streaming mode.
+    pub fn flush(&self) -> Result<(), Error> {
+        streaming(&Lease::counted())?.streaming().flush();
+        Ok(())
+    }
+
+    /// Gives the buffer back: unmaps it, or, where a thread is stuck inside an event, puts private memory in
+    /// its place. Stops first if that was not done.
+    ///
+    /// # Errors
+    /// The trace was terminated before, or another thread is changing its state.
+    pub fn terminate(&self, deadline: Instant) -> Result<(), Error> {
+        if state() == State::Started {
+            self.stop(deadline)?;
+        }
+        begin_change(State::Stopped).or_else(|_| begin_change(State::Initialized))?;
+        if let Some(unlinked) = lease::unlink() {
+            let context = unlinked.context();
+            let stragglers = context.slabs().retire_all(deadline)
+                + trace_ref::wait_for_writing(deadline)
+                + wait_for_leases(deadline);
+            if stragglers == 0 {
+                // SAFETY: all threads have left it, and there is no lease (E2).
+                unsafe { unlinked.free() };
+            } else {
+                // It is leaked for the thread that is stuck in it.
+                context.buffer().detach();
+            }
+        }
+        end_change(State::Idle);
+        Ok(())
+    }
+
+    /// Records that were refused since the buffer was cleared; 0 without one.
+    #[must_use]
+    pub fn records_refused(&self) -> u64 {
+        let lease = Lease::counted();
+        lease.context().map_or(0, |context| context.buffer().records_refused())
+    }
+
+    /// Whether there are references that delay a stop.
+    #[must_use]
+    pub fn has_prolonged_refs(&self) -> bool {
+        trace_ref::is_prolonged()
+    }
 }
 
 /// Clears the buffer; false if a thread is still inside an event, and then nothing was done.
@@ -137,122 +260,12 @@ fn clear(context: &Context, disposition: Disposition) -> bool {
     true
 }
 
-/// Ends recording and brings the buffer's header up to date. Waits until `deadline` for threads that are
-/// inside an event.
-///
-/// # Errors
-/// The engine is not started.
-pub fn stop(deadline: Instant) -> Result<Stopped, Error> {
-    begin_stop()?;
-    finish_stop(deadline)
-}
-
-/// The first half of [`stop`]: no further references on the trace are given out. Until it goes on,
-/// everything is recorded.
-///
-/// # Errors
-/// The engine is not started.
-pub fn begin_stop() -> Result<(), Error> {
-    begin_change_to(State::Stopping, State::Started)?;
-    report_state();
-    Ok(())
-}
-
-/// The second half of [`stop`].
-///
-/// # Errors
-/// The engine is not stopping.
-pub fn finish_stop(deadline: Instant) -> Result<Stopped, Error> {
-    if state() != State::Stopping {
-        return Err(Error::BadState { expected: State::Stopping, found: state() });
-    }
-    let mut stragglers = trace_ref::wait_for_prolonged(deadline);
-    site::for_each(Site::switch_off);
-    if let Some(context) = Lease::counted().context() {
-        context.run().end();
-        stragglers += trace_ref::wait_for_writing(deadline);
-        context.slabs().stop();
-        stragglers += context.slabs().retire_all(deadline);
-        let generation = context.buffer().generation();
-        for block in registry::all().filter(|block| block.is_replaced()) {
-            if block.generation() == generation {
-                context.buffer().count_left(block.take_left_events(), block.latest());
-            }
-        }
-        // Sites that were registered meanwhile, by threads that were inside.
-        dynamic_sites::for_each(Site::switch_off);
-        context.finalize();
-    }
-    advance_epoch();
-    end_change(State::Stopped);
-    report_state();
-    Ok(Stopped { stragglers })
-}
-
-/// Looks after a running stream: hands the next half over if it is full. In other modes, and while nothing is
-/// recorded, there is nothing to look after.
-#[must_use]
-pub fn service() -> Option<Service> {
-    // Also while a stop waits for references on the trace.
-    if !matches!(state(), State::Started | State::Stopping) {
-        return None;
-    }
-    streaming(&Lease::counted()).ok().map(|context| context.streaming().service(context.slabs()))
-}
-
-/// The manager has saved a half: its space is used again.
-///
-/// # Errors
-/// There is no trace in streaming mode; or the half is not the one that was handed over last.
-pub fn mark_saved(saved: SaveRequest) -> Result<(), Error> {
-    let lease = Lease::counted();
-    let context = streaming(&lease)?;
-    let is_expected = context.streaming().take_back(context.slabs(), saved);
-    if is_expected { Ok(()) } else { Err(Error::NotHandedOver(saved.wrapped_count)) }
-}
-
-/// Has the half in use handed over by the next [`service`], although it is not full.
-///
-/// # Errors
-/// There is no trace in streaming mode.
-pub fn flush() -> Result<(), Error> {
-    streaming(&Lease::counted())?.streaming().flush();
-    Ok(())
-}
-
 /// The trace, if it streams.
 fn streaming(lease: &Lease) -> Result<&Context, Error> {
     lease
         .context()
         .filter(|context| context.buffer().layout().mode == BufferMode::Streaming)
         .ok_or(Error::NotStreaming)
-}
-
-/// Gives the buffer back: unmaps it, or, where a thread is stuck inside an event, puts private memory in its
-/// place. Stops first if that was not done.
-///
-/// # Errors
-/// The engine is idle, or another thread is changing its state.
-pub fn terminate(deadline: Instant) -> Result<(), Error> {
-    if state() == State::Started {
-        stop(deadline)?;
-    }
-    begin_change(State::Stopped).or_else(|_| begin_change(State::Initialized))?;
-    if let Some(unlinked) = lease::unlink() {
-        let context = unlinked.context();
-        let stragglers = context.slabs().retire_all(deadline)
-            + trace_ref::wait_for_writing(deadline)
-            + wait_for_leases(deadline);
-        if stragglers == 0 {
-            // SAFETY: all threads have left it, and there is no lease (E2).
-            unsafe { unlinked.free() };
-        } else {
-            // It is leaked for the thread that is stuck in it.
-            context.buffer().detach();
-        }
-    }
-    end_change(State::Idle);
-    Ok(())
 }
 
 /// Calls a function with categories.

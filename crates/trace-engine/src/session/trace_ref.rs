@@ -42,12 +42,6 @@ impl TraceRef {
     pub const fn from_leaked_prolonged() -> Self {
         Self(&PROLONGED)
     }
-
-    /// Whether there are prolonged references.
-    #[must_use]
-    pub fn is_prolonged() -> bool {
-        PROLONGED.load(Ordering::SeqCst) != 0
-    }
 }
 
 impl Drop for TraceRef {
@@ -55,6 +49,11 @@ impl Drop for TraceRef {
         // A forked child drops references that it inherited: they are not counted there.
         let _ = self.0.try_update(Ordering::SeqCst, Ordering::SeqCst, |count| count.checked_sub(1));
     }
+}
+
+/// Whether there are prolonged references.
+pub(crate) fn is_prolonged() -> bool {
+    PROLONGED.load(Ordering::SeqCst) != 0
 }
 
 /// Waits until there are no references to write. 0, or 1 where the deadline passes first.

@@ -92,8 +92,8 @@ pub(crate) unsafe fn register<W: Fn(&[u8]) -> bool>(
     let Some(module) = module(handle) else {
         return Registration::Unlisted;
     };
-    // SAFETY: the word is this thread's to finish, so no other thread looks at the rest (N1); the storage is the
-    // site's.
+    // SAFETY: the word is this thread's to finish, so no other thread looks at the rest (N1); the storage is
+    // the site's.
     unsafe {
         for (index, name) in names.iter().enumerate() {
             storage.add(index).write(ArgName::of_bytes(name));

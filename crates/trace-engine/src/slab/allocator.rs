@@ -148,7 +148,7 @@ impl SlabAllocator {
         self.state.fetch_or(FULL, Ordering::SeqCst);
     }
 
-    /// Refuses all further claims because the trace ends. SlabAllocator under way notice before they are used.
+    /// Refuses all further claims because the trace ends. Claims under way notice before they are used.
     pub fn stop(&self) {
         self.state.fetch_or(STOPPED, Ordering::SeqCst);
     }

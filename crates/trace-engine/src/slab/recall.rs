@@ -53,7 +53,7 @@ impl Slabs {
         Ok(false)
     }
 
-    /// Leaves free_list of at least so many bytes of idle threads to other claims; false if there are none.
+    /// Leaves at least so many bytes of slabs of idle threads to other claims; false if there are none.
     fn recall(&self, bytes: u64) -> bool {
         // Behind those that were looked at last: otherwise a few slabs take what all refused threads write,
         // and are full while the others are nearly empty.

@@ -5,7 +5,8 @@
 //! thread-local reference. Threads that have none yet, or had their exit notice, see one of two shared
 //! sentinels with no space in them, which sends them down the slow path without a test of its own.
 //!
-//! Invariant **B1**: chunks are mapped zeroed (all of a block's fields are valid as zeros) and never unmapped.
+//! Invariant **B1**: chunks are mapped zeroed (all of a block's fields are valid as zeros) and never
+//! unmapped.
 #![allow(unsafe_code)]
 
 use crate::sync::{AtomicPtr, AtomicU32, Ordering};
@@ -38,8 +39,8 @@ pub(crate) fn current() -> &'static ThreadBlock {
 /// Is called with the calling thread's block when that changes.
 static MIRROR: OnceLock<fn(*const ())> = OnceLock::new();
 
-/// Sets a function that is called, on each thread, with the block that the thread has from now on: for the hot
-/// path of other languages, whose thread-locals these are. Only the first such function counts.
+/// Sets a function that is called, on each thread, with the block that the thread has from now on: for the
+/// hot path of other languages, whose thread-locals these are. Only the first such function counts.
 pub fn mirror_current_thread(mirror: fn(*const ())) {
     let _ = MIRROR.set(mirror);
 }

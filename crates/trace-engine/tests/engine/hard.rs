@@ -126,8 +126,8 @@ fn a_thread_inside_an_event_outlives_the_buffer() {
     let trace = Trace::start_shared(1 << 20);
     let mut frozen = Frozen::new();
     let soon = || Instant::now() + Duration::from_millis(50);
-    assert_eq!(engine::stop(soon()).unwrap().stragglers, 1);
-    engine::terminate(soon()).unwrap();
+    assert_eq!(trace.engine.stop(soon()).unwrap().stragglers, 1);
+    trace.engine.terminate(soon()).unwrap();
     let before = trace.bytes();
     frozen.release();
     assert!(trace.bytes() == before, "it wrote into a buffer that was given back");
@@ -144,11 +144,11 @@ fn a_thread_inside_an_event_outlives_the_buffer() {
 fn a_buffer_is_not_cleared_under_a_thread_that_is_inside_an_event() {
     let trace = Trace::start(1 << 20, &[]);
     let mut frozen = Frozen::new();
-    assert_eq!(engine::stop(Instant::now() + Duration::from_millis(50)).unwrap().stragglers, 1);
-    assert_eq!(engine::start(Disposition::ClearEntire, &[]), Err(engine::Error::Straggler));
+    assert_eq!(trace.engine.stop(Instant::now() + Duration::from_millis(50)).unwrap().stragglers, 1);
+    assert_eq!(trace.engine.start(Disposition::ClearEntire, &[]), Err(engine::Error::Straggler));
     assert_eq!(engine::state(), engine::State::Stopped);
     // Going on is possible.
-    assert_eq!(engine::start(Disposition::Retain, &[]), Ok(()));
+    assert_eq!(trace.engine.start(Disposition::Retain, &[]), Ok(()));
     instant!("cat", "meanwhile", Scope::Thread);
     frozen.release();
     let read = trace.stop();

@@ -63,14 +63,18 @@ fn run(seed: u64) {
             }
             2 | 3 => {
                 let disposition = DISPOSITIONS[random.below(3) as usize];
-                assert_eq!(engine::start(disposition, &[]).is_ok(), state == State::Stopped, "seed {seed}");
+                assert_eq!(
+                    trace.engine.start(disposition, &[]).is_ok(),
+                    state == State::Stopped,
+                    "seed {seed}"
+                );
                 if state == State::Stopped && disposition != Disposition::Retain {
                     kept.clear();
                 }
                 state = State::Started;
             }
             4 => {
-                let stopped = engine::stop(deadline());
+                let stopped = trace.engine.stop(deadline());
                 assert_eq!(stopped.is_ok(), state == State::Started, "seed {seed}");
                 assert!(stopped.is_ok_and(|stopped| stopped.stragglers == 0) || state == State::Stopped);
                 state = State::Stopped;
@@ -79,8 +83,10 @@ fn run(seed: u64) {
         }
         assert_eq!(engine::state(), state, "seed {seed}");
     }
-    engine::terminate(deadline()).unwrap();
-    assert!(engine::terminate(deadline()).is_err() && engine::start(Disposition::Retain, &[]).is_err());
+    trace.engine.terminate(deadline()).unwrap();
+    assert!(
+        trace.engine.terminate(deadline()).is_err() && trace.engine.start(Disposition::Retain, &[]).is_err()
+    );
     // Of no use to anybody, and harmless.
     instant!("lifecycle", "event", Scope::Thread, "step" => STEPS);
     let read = trace.read_terminated();

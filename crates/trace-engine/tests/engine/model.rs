@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
-use trace_engine::engine::{self, SaveRequest};
+use trace_engine::engine::SaveRequest;
 use trace_engine::{BufferMode, Disposition, Scope, instant};
 use trace_format::buffer::Layout;
 use trace_format::slab::LossReason;
@@ -341,7 +341,7 @@ fn compare(mode: BufferMode, steps: &[Step]) {
                 model.threads[thread].1 = false;
             }
             Step::Service if mode == BufferMode::Streaming => {
-                let request = engine::service().unwrap().save;
+                let request = trace.engine.service().unwrap().save;
                 let half = request.map(|request| u64::from(request.wrapped_count));
                 assert_eq!(half, model.service());
                 out = request.or(out);
@@ -353,7 +353,7 @@ fn compare(mode: BufferMode, steps: &[Step]) {
                 }
             }
             Step::Flush if mode == BufferMode::Streaming => {
-                engine::flush().unwrap();
+                trace.engine.flush().unwrap();
                 model.wants_flush = true;
             }
             Step::Service | Step::Flush => {}

@@ -2,7 +2,7 @@
 
 use crate::support::{Read, Trace, kinds};
 use std::time::{Duration, Instant};
-use trace_engine::{BufferMode, Disposition, Scope, engine, instant};
+use trace_engine::{BufferMode, Disposition, Scope, instant};
 use trace_format::slab::LossReason;
 use trace_reader::buffer::{Activity, Part};
 
@@ -109,10 +109,10 @@ fn further_categories_count_for_one_run() {
     };
     write();
     trace.pause();
-    engine::start(Disposition::Retain, &["extra".to_owned()]).unwrap();
+    trace.engine.start(Disposition::Retain, &["extra".to_owned()]).unwrap();
     write();
     trace.pause();
-    engine::start(Disposition::Retain, &[]).unwrap();
+    trace.engine.start(Disposition::Retain, &[]).unwrap();
     write();
     let read = trace.stop();
     let names: String = read.events.iter().map(|event| event.name.as_str()).collect();

@@ -13,8 +13,8 @@ fn write(number: u64) {
     instant!("cat", "stream", Scope::Thread, "n" => number);
 }
 
-fn service() -> Option<SaveRequest> {
-    engine::service().expect("a stream runs").save
+fn service(trace: &Trace) -> Option<SaveRequest> {
+    trace.engine.service().expect("a stream runs").save
 }
 
 fn start() -> Trace {
@@ -37,12 +37,12 @@ fn halves_go_out_in_order_and_everything_arrives_once() {
     let per_half = events_per_half(&trace);
     let mut written = 0;
     for wrapped_count in 0..10 {
-        assert_eq!(service(), None, "nothing is full");
+        assert_eq!(service(&trace), None, "nothing is full");
         (0..per_half).for_each(|number| write(written + number));
         written += per_half;
-        let request = service().expect("a half is full");
+        let request = service(&trace).expect("a half is full");
         assert_eq!(request.wrapped_count, wrapped_count);
-        assert_eq!(service(), None, "one at a time");
+        assert_eq!(service(&trace), None, "one at a time");
         assert_eq!(trace.save(request), per_half);
     }
     write(written);
@@ -54,9 +54,9 @@ fn halves_go_out_in_order_and_everything_arrives_once() {
 }
 
 /// Looks at an idle stream until the dispatcher would sleep.
-fn be_idle() {
+fn be_idle(trace: &Trace) {
     let begin = Instant::now();
-    while engine::service().expect("a stream runs").poll_after <= Duration::from_millis(50) {
+    while trace.engine.service().expect("a stream runs").poll_after <= Duration::from_millis(50) {
         assert!(begin.elapsed() < Duration::from_secs(10), "it looks too often");
     }
 }
@@ -71,24 +71,24 @@ fn a_full_half_wakes_a_dispatcher_that_sleeps() {
     let last_slab = trace.slab_bytes() / 32;
     let wakes = || WAKES.load(Ordering::Relaxed);
     for half in 0..4 {
-        be_idle();
+        be_idle(&trace);
         (0..per_half - last_slab).for_each(write);
         assert_eq!(wakes(), half, "the last slab is free");
         (0..last_slab).for_each(write);
         assert_eq!(wakes(), half + 1, "the last slab is taken");
-        let request = service().expect("a half is full");
+        let request = service(&trace).expect("a half is full");
         trace.save(request);
     }
     // What has just filled a half is looked at soon.
-    assert_eq!(service(), None, "nothing is full");
+    assert_eq!(service(&trace), None, "nothing is full");
     (0..per_half).for_each(write);
     assert_eq!(wakes(), 4, "it looks often");
-    let request = service().expect("a half is full");
-    be_idle();
+    let request = service(&trace).expect("a half is full");
+    be_idle(&trace);
     (0..2 * per_half).for_each(write);
     assert_eq!(wakes(), 4, "the answer wakes it");
     trace.save(request);
-    let next = service().expect("a half is full");
+    let next = service(&trace).expect("a half is full");
     trace.save(next);
     let read = trace.stop();
     assert_eq!(read.events.len() as u64 + read.loss(LossReason::NotSaved), 7 * per_half);
@@ -99,13 +99,13 @@ fn a_full_half_wakes_a_dispatcher_that_sleeps() {
 fn a_large_record_that_skips_the_end_of_a_half_wakes_the_dispatcher() {
     let trace = start();
     let per_half = events_per_half(&trace);
-    be_idle();
+    be_idle(&trace);
     (0..per_half - trace.slab_bytes() / 32).for_each(write);
     assert_eq!(WAKES.load(Ordering::Relaxed), 0);
     // Two slabs, of which the half has one.
     trace_engine::blob_record!("cat", 1, "large", &vec![7; trace.slab_bytes() as usize]);
     assert_eq!(WAKES.load(Ordering::Relaxed), 1);
-    assert!(service().is_some());
+    assert!(service(&trace).is_some());
     assert_eq!(trace.stop().dropped(), 0);
 }
 
@@ -116,13 +116,13 @@ fn what_meets_an_unsaved_half_is_dropped_with_its_time() {
     (0..2 * per_half).for_each(write);
     // Nobody has looked after the stream yet.
     (0..3).for_each(write);
-    let first = service().unwrap();
+    let first = service(&trace).unwrap();
     (0..5).for_each(write);
     let saved = trace.save(first);
     assert_eq!(saved, per_half);
     // The first half takes events again, although the second has not gone out.
     (0..per_half).for_each(write);
-    let second = service().unwrap();
+    let second = service(&trace).unwrap();
     assert_eq!(second.wrapped_count, 1);
     (0..7).for_each(write);
     assert_eq!(trace.save(second), per_half);
@@ -149,36 +149,36 @@ fn what_meets_an_unsaved_half_is_dropped_with_its_time() {
 fn only_the_half_that_went_out_can_be_saved() {
     let trace = start();
     let wrong = SaveRequest { wrapped_count: 0, durable_bytes: 16 };
-    assert_eq!(engine::mark_saved(wrong), Err(engine::Error::NotHandedOver(0)));
+    assert_eq!(trace.engine.mark_saved(wrong), Err(engine::Error::NotHandedOver(0)));
     (0..events_per_half(&trace)).for_each(write);
-    let request = service().unwrap();
+    let request = service(&trace).unwrap();
     let other = SaveRequest { wrapped_count: 1, ..request };
-    assert_eq!(engine::mark_saved(other), Err(engine::Error::NotHandedOver(1)));
-    assert_eq!(engine::mark_saved(request), Ok(()));
-    assert_eq!(engine::mark_saved(request), Err(engine::Error::NotHandedOver(0)));
+    assert_eq!(trace.engine.mark_saved(other), Err(engine::Error::NotHandedOver(1)));
+    assert_eq!(trace.engine.mark_saved(request), Ok(()));
+    assert_eq!(trace.engine.mark_saved(request), Err(engine::Error::NotHandedOver(0)));
     drop(trace.stop());
     let oneshot = Trace::start(64 << 10, &[]);
-    assert_eq!(engine::mark_saved(request), Err(engine::Error::NotStreaming));
-    assert_eq!(engine::flush(), Err(engine::Error::NotStreaming));
-    assert_eq!(engine::service(), None);
+    assert_eq!(oneshot.engine.mark_saved(request), Err(engine::Error::NotStreaming));
+    assert_eq!(oneshot.engine.flush(), Err(engine::Error::NotStreaming));
+    assert_eq!(oneshot.engine.service(), None);
     oneshot.stop();
 }
 
 #[test]
 fn a_flush_hands_out_what_there_is() {
     let mut trace = start();
-    engine::flush().unwrap();
-    assert_eq!(service(), None, "there is nothing");
+    trace.engine.flush().unwrap();
+    assert_eq!(service(&trace), None, "there is nothing");
     (0..3).for_each(write);
-    assert_eq!(service(), None);
-    engine::flush().unwrap();
-    let request = service().unwrap();
+    assert_eq!(service(&trace), None);
+    trace.engine.flush().unwrap();
+    let request = service(&trace).unwrap();
     assert_eq!(request.wrapped_count, 0);
     // The other half is in use meanwhile.
     (3..5).for_each(write);
     assert_eq!(trace.save(request), 3);
-    engine::flush().unwrap();
-    let request = service().unwrap();
+    trace.engine.flush().unwrap();
+    let request = service(&trace).unwrap();
     assert_eq!(request.wrapped_count, 1);
     assert_eq!(trace.save(request), 2);
     (5..6).for_each(write);
@@ -195,7 +195,7 @@ fn the_header_tells_of_the_half_that_went_out() {
     let (per_half, slab) = (events_per_half(&trace), trace.slab_bytes());
     let half_bytes = u64::from(trace.slab_count() / 2) * slab;
     (0..per_half).for_each(write);
-    let full = service().unwrap();
+    let full = service(&trace).unwrap();
     let header = |trace: &Trace| {
         [field::DURABLE_DATA_END, field::ROLLING_DATA_END, field::ROLLING_DATA_END + 1]
             .map(|word| trace.header_word(word))
@@ -206,8 +206,8 @@ fn the_header_tells_of_the_half_that_went_out() {
     // Three slabs, of which the last has one event, and another definition.
     (0..2 * (slab / 32)).for_each(write);
     instant!("cat", "another definition", Scope::Thread, "n" => 0_u64);
-    engine::flush().unwrap();
-    let flushed = service().unwrap();
+    trace.engine.flush().unwrap();
+    let flushed = service(&trace).unwrap();
     assert!(flushed.durable_bytes > full.durable_bytes);
     assert_eq!((wrapped_count(&trace), header(&trace)), (1, [flushed.durable_bytes, half_bytes, 3 * slab]));
     trace.save(flushed);
@@ -224,7 +224,7 @@ fn the_header_tells_of_the_half_that_went_out() {
 fn a_half_comes_with_its_definitions() {
     let mut trace = start();
     (0..events_per_half(&trace)).for_each(write);
-    let request = service().unwrap();
+    let request = service(&trace).unwrap();
     instant!("later category", "later name", Scope::Thread);
     assert!(trace.save(request) > 0);
     let read = trace.stop();
@@ -251,7 +251,7 @@ fn an_idle_threads_slab_goes_out_with_its_half() {
     });
     is_ready.recv().unwrap();
     (0..per_half).for_each(write);
-    let request = service().unwrap();
+    let request = service(&trace).unwrap();
     let slabs = trace.slab_words();
     let half = slabs.len() / 2;
     assert!(slabs[..half].iter().all(|word| word.state() == SlabState::Closed));
@@ -273,7 +273,7 @@ fn what_an_ended_thread_has_left_goes_out_with_its_half() {
     write(0);
     std::thread::spawn(|| instant!("cat", "ended", Scope::Thread, "n" => 0_u64)).join().unwrap();
     (0..per_half).for_each(write);
-    let request = service().unwrap();
+    let request = service(&trace).unwrap();
     let slabs = trace.slab_words();
     assert!(slabs[..slabs.len() / 2].iter().all(|word| word.state() == SlabState::Closed));
     trace.save(request);
@@ -290,7 +290,7 @@ fn a_straggler_keeps_its_slab_which_is_saved_later() {
     let mut frozen = Frozen::new();
     (0..per_half).for_each(write);
     let asked = Instant::now();
-    let request = service().unwrap();
+    let request = service(&trace).unwrap();
     assert!(asked.elapsed() < Duration::from_secs(1), "waited for a straggler");
     let open =
         |trace: &Trace| trace.slab_words().iter().filter(|word| word.state() == SlabState::Open).count();
@@ -300,21 +300,21 @@ fn a_straggler_keeps_its_slab_which_is_saved_later() {
     let others = per_half - events_per_slab(&trace);
     for _ in 0..5 {
         (0..others).for_each(write);
-        engine::flush().unwrap();
-        let request = service().unwrap();
+        trace.engine.flush().unwrap();
+        let request = service(&trace).unwrap();
         saved += trace.save(request);
         assert!(trace.slab_words().iter().any(|word| word.sequence() == 1));
     }
     frozen.release();
     write(0);
-    engine::flush().unwrap();
-    let request = service().unwrap();
+    trace.engine.flush().unwrap();
+    let request = service(&trace).unwrap();
     // Now it comes along, and its place is used again.
     assert_eq!(trace.save(request), written_since(saved, per_half + 5 * others + 1) + 2);
     for _ in 0..3 {
         (0..others).for_each(write);
-        engine::flush().unwrap();
-        let request = service().unwrap();
+        trace.engine.flush().unwrap();
+        let request = service(&trace).unwrap();
         trace.save(request);
     }
     assert!(trace.slab_words().iter().all(|word| word.sequence() != 1));
@@ -343,13 +343,13 @@ fn a_further_run_goes_on_where_it_was_or_counts_from_the_start() {
         let mut trace = start();
         let per_half = events_per_half(&trace);
         (0..per_half).for_each(write);
-        let request = service().unwrap();
+        let request = service(&trace).unwrap();
         trace.save(request);
         trace.pause();
-        assert_eq!(engine::service(), None);
+        assert_eq!(trace.engine.service(), None);
         trace.resume(disposition);
         (0..per_half).for_each(write);
-        let request = service().unwrap();
+        let request = service(&trace).unwrap();
         assert_eq!(request.wrapped_count, expected, "{disposition:?}");
         assert_eq!(trace.save(request), per_half);
         let read = trace.stop();
@@ -363,7 +363,7 @@ fn a_save_under_way_survives_a_stop() {
     let mut trace = start();
     let per_half = events_per_half(&trace);
     (0..per_half).for_each(write);
-    let request = service().unwrap();
+    let request = service(&trace).unwrap();
     trace.pause();
     assert_eq!(trace.save(request), per_half);
     trace.resume(Disposition::Retain);
@@ -393,7 +393,7 @@ fn many_threads_stream_without_a_hole() {
             })
             .collect();
         while !writers.iter().all(std::thread::ScopedJoinHandle::is_finished) {
-            if let Some(request) = service() {
+            if let Some(request) = service(&trace) {
                 let half = trace.slab_words().len() / 2;
                 let first = request.wrapped_count as usize % 2 * half;
                 let is_open = |word: &&SlabWord| word.state() == SlabState::Open;

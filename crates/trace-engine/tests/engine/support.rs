@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use trace_engine::engine::{SaveRequest, State};
+use trace_engine::engine::{Engine, SaveRequest, State};
 use trace_engine::{
     AlertHandler, BufferMode, Categories, Config, Disposition, HeapWords, Region, ThreadKoids, WakeHandler,
     engine,
@@ -48,12 +48,32 @@ impl Source for &Memory {
 
 /// A running trace.
 pub struct Trace {
+    pub engine: EndedEngine,
     words: &'static Memory,
     /// What was read so far, and what reads it.
     reader: Option<BufferReader<&'static Memory>>,
     out: Vec<u8>,
     layout: Layout,
     _alone: MutexGuard<'static, ()>,
+}
+
+/// Ends the trace also where a test fails half-way.
+pub struct EndedEngine(Engine);
+
+impl std::ops::Deref for EndedEngine {
+    type Target = Engine;
+
+    fn deref(&self) -> &Engine {
+        &self.0
+    }
+}
+
+impl Drop for EndedEngine {
+    fn drop(&mut self) {
+        if engine::state() != State::Idle {
+            let _ = self.terminate(Instant::now() + Duration::from_secs(1));
+        }
+    }
 }
 
 /// One event, resolved to text where that is easier to compare.
@@ -110,10 +130,6 @@ impl Trace {
     fn start_on(region: Region, words: Memory, mode: BufferMode, categories: &[&str]) -> Self {
         let bytes = region.len_bytes();
         let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        if engine::state() != State::Idle {
-            // An earlier test failed half-way.
-            engine::terminate(Instant::now() + Duration::from_secs(1)).unwrap();
-        }
         let config = Config {
             process: u64::from(std::process::id()),
             process_name: "p".into(),
@@ -126,10 +142,11 @@ impl Trace {
         };
         ALERTS.lock().unwrap().clear();
         WAKES.store(0, Ordering::Relaxed);
-        engine::initialize(region, mode, config).unwrap();
-        engine::start(Disposition::Retain, &[]).unwrap();
+        let engine = EndedEngine(engine::initialize(region, mode, config).unwrap());
+        engine.start(Disposition::Retain, &[]).unwrap();
         let layout = Layout::new(bytes as u64, mode).unwrap();
-        Self { words: Box::leak(Box::new(words)), reader: None, out: Vec::new(), layout, _alone: alone }
+        let words = Box::leak(Box::new(words));
+        Self { engine, words, reader: None, out: Vec::new(), layout, _alone: alone }
     }
 
     pub fn slab_count(&self) -> u32 {
@@ -174,13 +191,13 @@ impl Trace {
 
     /// Ends the run; another may follow.
     pub fn pause(&self) {
-        let stopped = engine::stop(Instant::now() + PATIENCE).unwrap();
+        let stopped = self.engine.stop(Instant::now() + PATIENCE).unwrap();
         assert_eq!(stopped.stragglers, 0);
     }
 
     /// Starts a further run. What was read so far is forgotten if its definitions are.
     pub fn resume(&mut self, disposition: Disposition) {
-        engine::start(disposition, &[]).unwrap();
+        self.engine.start(disposition, &[]).unwrap();
         if disposition == Disposition::ClearEntire {
             self.reader = None;
             self.out.clear();
@@ -221,7 +238,7 @@ impl Trace {
     pub fn save(&mut self, request: SaveRequest) -> u64 {
         let SaveRequest { wrapped_count, durable_bytes } = request;
         let events = self.read(Part::Half { wrapped_count, durable_bytes });
-        engine::mark_saved(request).unwrap();
+        self.engine.mark_saved(request).unwrap();
         events
     }
 
@@ -240,7 +257,7 @@ impl Trace {
     /// Reads what is left and gives the buffer back.
     pub fn end(mut self) -> Read {
         self.read(Part::Rest(Activity::Quiet));
-        engine::terminate(Instant::now() + PATIENCE).unwrap();
+        self.engine.terminate(Instant::now() + PATIENCE).unwrap();
         self.parse()
     }
 

@@ -5,7 +5,8 @@
 use crate::{BUFFER_BYTES, Buffer, Page, Stepped, begin_to_be_stepped, open, small, start};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use trace_engine::{BufferMode, blob_record, engine};
+use trace_engine::engine::Engine;
+use trace_engine::{BufferMode, blob_record};
 use trace_format::buffer::Layout;
 use trace_reader::buffer::{Activity, BufferReader, Part};
 use zx_sim::{Handle, Vmo};
@@ -40,7 +41,7 @@ pub fn play(role: &str) {
     let (operation, directory) = role.split_once(' ').expect("an operation and a directory");
     let operation = OPERATIONS[operation.parse::<usize>().expect("a number")];
     let page = Page::open(directory);
-    start(directory, MODE);
+    let engine = start(directory, MODE);
     let buffer = Vmo::from_handle(Handle::new(open(&format!("{directory}/buffer")).into())).expect("a file");
     let is_over = || page.is_over().load(Ordering::Acquire) != 0;
     let mut reader = None;
@@ -58,14 +59,14 @@ pub fn play(role: &str) {
             let written = page.written().load(Ordering::Relaxed);
             if page.wanted().load(Ordering::Acquire) > written {
                 small();
-                save(&buffer, &mut reader);
+                save(&engine, &buffer, &mut reader);
                 page.written().store(written + 1, Ordering::Release);
             } else {
                 std::thread::yield_now();
             }
         }
     });
-    let stopped = engine::stop(Instant::now() + Duration::from_secs(60)).expect("the engine is started");
+    let stopped = engine.stop(Instant::now() + Duration::from_secs(60)).expect("the engine is started");
     assert_eq!(stopped.stragglers, 0);
     read(&buffer, &mut reader, Part::Rest(Activity::Quiet));
     let reader = reader.expect("it was read");
@@ -77,13 +78,13 @@ pub fn play(role: &str) {
 }
 
 /// What a manager does: saves a half that is full.
-fn save<'a>(buffer: &'a Vmo, reader: &mut Option<BufferReader<Buffer<'a>>>) {
-    let Some(request) = engine::service().and_then(|service| service.save) else {
+fn save<'a>(engine: &Engine, buffer: &'a Vmo, reader: &mut Option<BufferReader<Buffer<'a>>>) {
+    let Some(request) = engine.service().and_then(|service| service.save) else {
         return;
     };
     let (wrapped_count, durable_bytes) = (request.wrapped_count, request.durable_bytes);
     read(buffer, reader, Part::Half { wrapped_count, durable_bytes });
-    engine::mark_saved(request).expect("it was handed over");
+    engine.mark_saved(request).expect("it was handed over");
 }
 
 fn read<'a>(buffer: &'a Vmo, reader: &mut Option<BufferReader<Buffer<'a>>>, part: Part) {

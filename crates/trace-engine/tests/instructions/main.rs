@@ -15,7 +15,8 @@ use std::num::NonZeroU64;
 use std::process::{Child, Command, ExitCode};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use trace_engine::{BufferMode, Config, Disposition, Region, Scope, blob_record, engine, instant};
+use trace_engine::engine::{self, Engine};
+use trace_engine::{BufferMode, Config, Disposition, Region, Scope, blob_record, instant};
 use trace_format::buffer::Layout;
 use trace_format::slab::LossReason;
 use trace_format::units::TicksPerSecond;
@@ -155,14 +156,15 @@ fn map(path: &str) -> Mapping {
 }
 
 /// Records into the buffer of a directory.
-fn start(directory: &str, mode: BufferMode) {
+fn start(directory: &str, mode: BufferMode) -> Engine {
     let mapping = map(&format!("{directory}/buffer"));
     let (base, length) = (mapping.as_ptr(), mapping.len());
     // SAFETY: a mapping of so many bytes that its owner keeps, and that nothing refers to.
     let region = unsafe { Region::from_mapping(base, length, Box::new(mapping)) };
     let config = Config::new(u64::from(std::process::id()), "p", RATE);
-    engine::initialize(region, mode, config).expect("the engine is idle");
-    engine::start(Disposition::Retain, &[]).expect("the engine starts");
+    let engine = engine::initialize(region, mode, config).expect("the engine is idle");
+    engine.start(Disposition::Retain, &[]).expect("the engine starts");
+    engine
 }
 
 /// Asks the parent to trace this thread, and stops.
@@ -182,7 +184,7 @@ fn play(role: &str) {
     let (operation, mode) = (OPERATIONS[number()], MODES[number()]);
     let directory = parts.next().expect("a directory");
     let page = Page::open(directory);
-    start(directory, mode);
+    let _engine = start(directory, mode);
     let layout = Layout::new(BUFFER_BYTES, mode).expect("a size");
     std::thread::scope(|scope| {
         scope.spawn(|| {

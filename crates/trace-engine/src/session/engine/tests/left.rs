@@ -43,8 +43,8 @@ fn a_thread_that_leaves_events_by_jumps_goes_on_writing() {
         return;
     }
     let (region, words) = Region::on_heap(BYTES);
-    engine::initialize(region, BufferMode::Oneshot, Config::new(1, "test", RATE)).unwrap();
-    engine::start(Disposition::Retain, &[]).unwrap();
+    let engine = engine::initialize(region, BufferMode::Oneshot, Config::new(1, "test", RATE)).unwrap();
+    engine.start(Disposition::Retain, &[]).unwrap();
     let (left, is_left) = channel();
     let (end, is_over) = channel::<()>();
     let thread = std::thread::spawn(move || {
@@ -72,11 +72,11 @@ fn a_thread_that_leaves_events_by_jumps_goes_on_writing() {
     .join()
     .unwrap();
     // An event that never ends must not hold up the stop until its deadline of a minute.
-    assert_eq!(engine::stop(later()).unwrap().stragglers, 3);
+    assert_eq!(engine.stop(later()).unwrap().stragglers, 3);
     end.send(()).unwrap();
     thread.join().unwrap();
     assert!(registry::all().all(ThreadBlock::is_outside), "they have ended with their threads");
-    engine::terminate(later()).unwrap();
+    engine.terminate(later()).unwrap();
     let mut bytes = vec![0; BYTES];
     words.read_at(0, &mut bytes);
     let rate = TicksPerSecond(NonZeroU64::new(RATE).unwrap());
