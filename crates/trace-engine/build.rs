@@ -1,5 +1,7 @@
-//! Cargo asks for a build script of whoever names what it links to: a program has one engine.
+//! Cargo asks a package that says what it links to for a build script: a program has one engine.
 
 fn main() {
-    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=build.rs");
+    // Set by the package of the models alone.
+    println!("cargo::rustc-check-cfg=cfg(loom)");
 }

@@ -1,8 +1,60 @@
-//! What instrumented code uses: macros, the guards and futures behind them, tracks and ids.
+//! What instrumented code uses: macros, the guards and futures behind them, tracks and ids. All of it is at the
+//! root of the crate.
 
-pub(crate) mod async_scope;
-pub(crate) mod duration_scope;
-pub(crate) mod future;
-pub(crate) mod id;
+mod async_scope;
+mod duration_scope;
+mod future;
+mod id;
 mod macros;
-pub(crate) mod track;
+mod track;
+
+pub use self::async_scope::AsyncScope;
+pub use self::duration_scope::DurationScope;
+pub use self::future::{TraceFuture, TraceFutureArgs, TraceFutureExt};
+pub use self::id::Id;
+pub use self::track::{Track, TrackScope};
+pub use crate::buffer::region::{HeapWords, Region};
+pub use crate::record::alert::MAX_ALERT_BYTES;
+pub use crate::record::arguments as args;
+pub use crate::record::event::Event;
+pub use crate::record::hot_path::{write_event, write_event_at};
+pub use crate::record::rendering::{MAX_RENDERED_BYTES, Rendered, debug, display};
+pub use crate::session::config::{AlertHandler, AskCategory, Categories, Config, Disposition, ThreadKoids};
+pub use crate::session::engine;
+pub use crate::site::{ArgName, Site};
+pub use crate::slab::streaming::WakeHandler;
+pub use trace_format::buffer::{BUFFER_VERSION, BufferMode};
+pub use trace_format::event::{EventType, Scope};
+pub use trace_format::scheduling::ThreadState;
+pub use trace_format::units::{Koid, ProcessKoid, ThreadKoid, Ticks};
+
+#[doc(hidden)]
+pub use crate::record::alert::send_alert;
+#[doc(hidden)]
+pub use crate::record::event::scope_word;
+#[doc(hidden)]
+pub use crate::record::other_records::{
+    write_attachment, write_blob, write_context_switch, write_instaflow, write_kernel_object,
+    write_large_blob, write_thread_wakeup, write_virtual, write_virtual_at,
+};
+#[doc(hidden)]
+pub use crate::record::rendering::write_formatted_log;
+
+/// Whether a trace is being recorded. [`category_enabled!`] says that of a category.
+#[must_use]
+pub fn is_enabled() -> bool {
+    !cfg!(feature = "off") && engine::state() == engine::State::Started
+}
+
+/// A number that is not 0, and that no other process on this machine is likely to get.
+#[must_use]
+pub fn nonce() -> u64 {
+    Id::new().0
+}
+
+/// This moment, for [`duration_complete!`]: later than all that this thread has taken before.
+#[inline]
+#[must_use]
+pub fn now() -> Ticks {
+    Ticks(crate::record::processor_time::now())
+}

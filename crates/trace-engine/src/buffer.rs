@@ -9,7 +9,7 @@ pub(crate) mod strings;
 
 use crate::buffer::record_writer::RecordWriter;
 use crate::buffer::region::Region;
-use crate::sync::{AtomicU64, Ordering, fence};
+use crate::sync::{AtomicU64, Ordering, fence, process};
 use trace_format::buffer::{BufferHeader, END_TS_NONE, FLAG_FINAL, HEADER_BYTES, Layout, WORD_BYTES, field};
 use trace_format::slab::{SlabState, SlabWord, Tally};
 
@@ -37,7 +37,7 @@ pub(crate) struct Buffer {
 
 /// A number for a set of definitions.
 fn next_generation() -> u64 {
-    static GENERATION: AtomicU64 = AtomicU64::new(0);
+    static GENERATION: process::AtomicU64 = process::AtomicU64::new(0);
     GENERATION.fetch_add(1, Ordering::Relaxed) + 1
 }
 
@@ -229,6 +229,8 @@ impl Buffer {
     /// Says that a slab's writer has left.
     pub fn close_slab(&self, slab: u32) {
         let word = self.word_of(slab);
+        #[cfg(loom)]
+        assert!(word.is_in_use(), "slab {slab} is closed twice");
         let closed = SlabWord::new(word.sequence(), SlabState::Closed, word.run());
         // Release: what is in the slab, and its tally, come first.
         self.slab_word(slab).store(closed.0, Ordering::Release);

@@ -6,9 +6,9 @@ pub use crate::record::raw::{
     ThreadPlace, WriteResult, add_losses, count_too_large, current_thread, durable_room, is_category_wanted,
     send_alert, string_index, try_write_record, virtual_thread, write_durable_record, write_record,
 };
-use crate::session;
 use crate::session::lease::Lease;
 pub use crate::session::trace_ref::TraceRef;
+use crate::session::wanted;
 pub use crate::site::dynamic_sites::{
     MAX_ARGUMENTS, Registration, SiteText, is_described_by, unregister_module, with_unlisted,
 };
@@ -29,7 +29,7 @@ pub unsafe fn register_site(
 ) -> Registration {
     let judge = || {
         let lease = Lease::of_thread();
-        move |category: &[u8]| session::wants(&lease, category)
+        move |category: &[u8]| wanted::wants(&lease, category)
     };
     // SAFETY: the caller's.
     unsafe { dynamic_sites::register(site, text, names, storage, handle, judge) }

@@ -3,27 +3,20 @@
 pub(crate) mod category_filter;
 pub(crate) mod config;
 pub(crate) mod context;
+#[cfg(not(loom))]
 pub mod engine;
+#[cfg(not(loom))]
 pub(crate) mod fork;
+#[cfg(not(loom))]
 pub(crate) mod lease;
+#[cfg(not(loom))]
 pub(crate) mod observer;
 pub(crate) mod run;
+#[cfg(not(loom))]
 pub(crate) mod state;
+#[cfg(not(loom))]
 pub(crate) mod thread_exit;
+#[cfg(not(loom))]
 pub(crate) mod trace_ref;
-
-use crate::session::lease::Lease;
-
-/// Whether the present run wants a category; or whether this is a forked child that has to look at its
-/// first event.
-pub(crate) fn wants(lease: &Lease, category: &[u8]) -> bool {
-    lease.wants(category).unwrap_or_else(fork::is_new_child)
-}
-
-/// Whether the present run wants a category, without a block where there is no trace.
-pub(crate) fn is_wanted(category: &[u8]) -> bool {
-    if !lease::has_context() {
-        return fork::is_new_child();
-    }
-    wants(&Lease::of_thread(), category)
-}
+#[cfg(not(loom))]
+pub(crate) mod wanted;

@@ -8,6 +8,7 @@
 //! lives at least as long as the site; they change no more once the site can be reached from here.
 #![allow(unsafe_code)]
 
+#[cfg(not(loom))]
 pub(crate) mod dynamic_sites;
 pub(crate) mod section;
 pub(crate) mod word;
@@ -19,6 +20,7 @@ use crate::sync::{AtomicPtr, AtomicU32, Ordering};
 /// Calls a function with all call sites: those that the linker laid out, and those that were registered.
 pub(crate) fn for_each(mut call: impl FnMut(&Site)) {
     section::sites().iter().for_each(&mut call);
+    #[cfg(not(loom))]
     dynamic_sites::for_each(call);
 }
 
@@ -40,18 +42,20 @@ unsafe impl Sync for ArgName {}
 unsafe impl Send for ArgName {}
 
 impl ArgName {
-    /// The name as written at the call site.
-    #[must_use]
-    pub const fn new(name: &'static str) -> Self {
-        assert!(name.len() <= MAX_NAME_BYTES, "a name has at most 32000 bytes");
-        Self { bytes: name.as_ptr(), length: name.len() as u32, index: AtomicU32::new(0) }
+    const_unless_loom! {
+        /// The name as written at the call site.
+        #[must_use]
+        pub fn new(name: &'static str) -> Self {
+            assert!(name.len() <= MAX_NAME_BYTES, "a name has at most 32000 bytes");
+            Self { bytes: name.as_ptr(), length: name.len() as u32, index: AtomicU32::new(0) }
+        }
     }
 
     /// A name that is not in this program.
     ///
     /// # Safety
     /// The bytes live as long as the site (P1).
-    pub(crate) const unsafe fn of_bytes(name: &[u8]) -> Self {
+    pub(crate) unsafe fn of_bytes(name: &[u8]) -> Self {
         Self { bytes: name.as_ptr(), length: name.len() as u32, index: AtomicU32::new(0) }
     }
 
@@ -107,6 +111,7 @@ pub struct Site {
 
 // What programs in C carry.
 //= docs/c.md#layouts
+#[cfg(not(loom))]
 const _: () = {
     use core::mem::offset_of;
     assert!(size_of::<Site>() == 64 && offset_of!(Site, category) == 8 && offset_of!(Site, name) == 24);
@@ -142,25 +147,29 @@ impl SiteState {
 }
 
 impl Site {
-    /// A site that is off.
-    #[must_use]
-    pub const fn new(category: &'static str, name: &'static str, arguments: &'static [ArgName]) -> Self {
-        assert!(arguments.len() <= 15, "an event has at most 15 arguments");
-        Self {
-            word: SiteWord::new(0),
-            category: SiteText::new(category),
-            name: SiteText::new(name),
-            arguments: arguments.as_ptr(),
-            argument_count: arguments.len(),
-            next: AtomicPtr::new(core::ptr::null_mut()),
+    const_unless_loom! {
+        /// A site that is off.
+        #[must_use]
+        pub fn new(category: &'static str, name: &'static str, arguments: &'static [ArgName]) -> Self {
+            assert!(arguments.len() <= 15, "an event has at most 15 arguments");
+            Self {
+                word: SiteWord::new(0),
+                category: SiteText::new(category),
+                name: SiteText::new(name),
+                arguments: arguments.as_ptr(),
+                argument_count: arguments.len(),
+                next: AtomicPtr::new(core::ptr::null_mut()),
+            }
         }
     }
 
-    /// A site for what is decided elsewhere.
-    pub(crate) const fn always_on() -> Self {
-        let mut site = Self::new("", "", &[]);
-        site.word = SiteWord::new(ON);
-        site
+    const_unless_loom! {
+        /// A site for what is decided elsewhere.
+        pub(crate) fn always_on() -> Self {
+            let mut site = Self::new("", "", &[]);
+            site.word = SiteWord::new(ON);
+            site
+        }
     }
 
     /// Says what a site is whose memory holds nothing but its word.

@@ -65,6 +65,12 @@ impl Slabs {
         &self.buffer
     }
 
+    /// For models of the allocator alone.
+    #[cfg(loom)]
+    pub fn allocator(&self) -> &SlabAllocator {
+        &self.allocator
+    }
+
     fn layout(&self) -> &Layout {
         self.buffer.layout()
     }

@@ -1,27 +1,26 @@
-//! Atomics and fences of the lock-free parts. Everything that a model checker has to see goes through
-//! here.
+//! Atomics, fences and locks of the lock-free parts. Everything that a model checker has to see goes through
+//! here: under `cfg(loom)`, which only the package `trace-engine-models` sets, they are loom's.
 //!
-//! They are aliases, so that clippy tells a use of this module from one of the standard library's: see
+//! They are aliases, so that clippy can tell a use of this module from one of the standard library's: see
 //! `clippy.toml`.
 #![allow(clippy::disallowed_types, reason = "the one place that may name them")]
 
-/// A function that is `const`, but in models: values of loom's types are made at run time.
-macro_rules! const_unless_loom {
-    ($(#[$meta:meta])* $visibility:vis fn $($rest:tt)*) => { $(#[$meta])* $visibility const fn $($rest)* };
+#[cfg_attr(loom, path = "../tests/models/sync.rs")]
+#[macro_use]
+mod real;
+
+pub(crate) use real::*;
+
+/// Statics of the process, which models neither check nor begin anew.
+pub(crate) mod process {
+    pub(crate) type AtomicBool = core::sync::atomic::AtomicBool;
+    pub(crate) type AtomicU8 = core::sync::atomic::AtomicU8;
+    pub(crate) type AtomicU64 = core::sync::atomic::AtomicU64;
 }
-
-pub(crate) use core::sync::atomic::{Ordering, compiler_fence, fence};
-
-pub(crate) type AtomicBool = core::sync::atomic::AtomicBool;
-pub(crate) type AtomicPtr<T> = core::sync::atomic::AtomicPtr<T>;
-pub(crate) type AtomicU8 = core::sync::atomic::AtomicU8;
-pub(crate) type AtomicU32 = core::sync::atomic::AtomicU32;
-pub(crate) type AtomicU64 = core::sync::atomic::AtomicU64;
-pub(crate) type AtomicUsize = core::sync::atomic::AtomicUsize;
 
 /// A lock that threads spin on. It has no queue, which a forked child could find in any state: the child
 /// calls [`SpinLock::release_in_child`].
-pub(crate) struct SpinLock(AtomicBool);
+pub(crate) struct SpinLock(process::AtomicBool);
 
 /// Releases the lock when it is dropped.
 #[must_use]
@@ -29,7 +28,7 @@ pub(crate) struct SpinGuard<'a>(&'a SpinLock);
 
 impl SpinLock {
     pub const fn new() -> Self {
-        Self(AtomicBool::new(false))
+        Self(process::AtomicBool::new(false))
     }
 
     pub fn lock(&self) -> SpinGuard<'_> {
@@ -50,5 +49,3 @@ impl Drop for SpinGuard<'_> {
         self.0.0.store(false, Ordering::Release);
     }
 }
-
-pub(crate) type Mutex<T> = parking_lot::Mutex<T>;

@@ -123,7 +123,7 @@ impl Definitions {
     /// region.
     //= docs/buffer.md#threads-and-strings
     pub fn register_thread(&self, buffer: &Buffer, koid: u64) -> Option<u8> {
-        let taken = self.thread_indices.try_update(Ordering::Relaxed, Ordering::Relaxed, |taken| {
+        let taken = self.thread_indices.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| {
             Some(taken + 1).filter(|index| *index <= MAX_THREADS)
         });
         let index = taken.ok()? as u8 + 1;

@@ -49,7 +49,7 @@ impl Buffer {
         let bytes = words as u64 * 8;
         let offset = self
             .durable_next
-            .try_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
                 Some(next + bytes).filter(|end| *end <= self.layout.durable_bytes)
             })
             .map_err(|_| {

@@ -8,7 +8,7 @@
 //! * **W2** The reserved words belong to this thread until the header is stored.
 #![allow(unsafe_code)]
 
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, assert_exclusive};
 use core::marker::PhantomData;
 use trace_format::sink::Sink;
 
@@ -29,6 +29,7 @@ impl RecordWriter<'_> {
     /// the writer exists, and at most `words - 1` payload words are written (W1, W2).
     #[inline(always)]
     pub(crate) unsafe fn new(address: usize, words: usize) -> Self {
+        assert_exclusive(address..address + words * 8);
         let header = core::ptr::with_exposed_provenance::<AtomicU64>(address);
         let _ = words;
         Self {
@@ -67,6 +68,7 @@ impl RecordWriter<'_> {
     /// Stores the header word: from here on the record exists for readers.
     #[inline(always)]
     pub(crate) fn commit(self, header: u64) {
+        assert_exclusive(self.header.addr()..self.next.addr());
         // SAFETY: the first word of the reservation (W1, W2).
         // Release: pairs with the reader's acquiring load (or read of the file) of the header.
         unsafe { (*self.header).store(header, Ordering::Release) };

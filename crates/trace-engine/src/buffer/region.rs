@@ -10,7 +10,7 @@
 #![allow(unsafe_code)]
 
 use crate::buffer::record_writer::RecordWriter;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, assert_exclusive};
 use core::any::Any;
 use core::ptr::NonNull;
 
@@ -102,6 +102,7 @@ impl Region {
         if range.is_empty() {
             return;
         }
+        assert_exclusive(self.address(range.start)..self.address(range.end));
         let first = self.word(range.start);
         let _ = self.word(range.end - 8);
         let words = (range.end - range.start) as usize / 8;

@@ -2,14 +2,14 @@
 //! Each is an event of the trace as well.
 
 use crate::record::arguments::IntoValue;
-use crate::record::event::Event;
+use crate::record::event::{Event, scope_word};
 use crate::record::hot_path::write_event;
 use crate::session::config::AlertHandler;
 use crate::session::fork;
 use crate::session::lease::Lease;
 use crate::site::dynamic_sites::{SiteText, with_unlisted};
 use crate::site::{ON, Site};
-use crate::{EventType, Scope, scope_word};
+use trace_format::event::{EventType, Scope};
 use trace_format::refs::truncate;
 
 /// Longest name of an alert, in bytes; longer ones are cut where a character ends.

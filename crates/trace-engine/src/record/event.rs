@@ -4,7 +4,7 @@ use crate::buffer::record_writer::RecordWriter;
 use crate::record::arguments::{Names, Values};
 use crate::record::site_strings::SiteStrings;
 use crate::site::Site;
-use trace_format::event::EventType;
+use trace_format::event::{EventType, Scope};
 
 /// The fixed part of an event, before it is known where it goes.
 #[derive(Clone, Copy)]
@@ -62,5 +62,17 @@ impl Event {
         if let Some(extra) = self.extra {
             record.word(extra);
         }
+    }
+}
+
+/// The word behind an instant's arguments: none for the thread, which readers assume.
+#[doc(hidden)]
+#[inline(always)]
+#[must_use]
+pub const fn scope_word(scope: Scope) -> Option<u64> {
+    match scope {
+        Scope::Thread => None,
+        Scope::Process => Some(1),
+        Scope::Global => Some(2),
     }
 }

@@ -4,19 +4,18 @@
 use crate::buffer::definitions::Text;
 use crate::buffer::durable::DurableFull;
 use crate::buffer::record_writer::RecordWriter;
+use crate::record::arguments::Values;
 use crate::record::event::Event;
 use crate::record::processor_time::{NamedTimes, ThreadTimes};
 use crate::record::site_strings::SiteStrings;
 use crate::session::context::Context;
-use crate::session::lease::Lease;
-use crate::session::{fork, thread_exit};
 use crate::site::{ON, Site};
 use crate::slab::allocator::Refusal;
 use crate::sys;
 use crate::thread::block::ThreadBlock;
 use crate::thread::open_slab::OpenSlab;
-use crate::thread::registry::{self, Acquired};
 use trace_format::buffer::MAX_BUFFERED_RECORD_BYTES;
+use trace_format::record::MAX_RECORD_WORDS;
 use trace_format::slab::LossReason;
 
 /// What tells the koids of virtual threads from those of the kernel.
@@ -31,54 +30,25 @@ pub(crate) enum WriteError {
     Ended,
 }
 
-/// The running trace has nothing to do with a record as there is none.
-struct NoTrace;
-
-/// Writes a record with the running trace, and counts it if it is lost. None if no trace runs, or the site is
+/// Writes a record of a thread that counts as inside an event, and counts it if it is lost. None if the site is
 /// off: a record that comes after the stop is not lost, as it was never part of the trace.
-pub(crate) fn with_writer<R>(
+#[inline]
+pub(crate) fn write_inside<R>(
+    context: &Context,
+    block: &ThreadBlock,
+    is_own: bool,
     site: &Site,
-    at: Option<u64>,
-    write: impl Fn(&EventWriter<'_>, u64) -> Result<R, WriteError>,
+    now: u64,
+    write: impl FnOnce(&EventWriter<'_>) -> Result<R, WriteError>,
 ) -> Option<Result<R, WriteError>> {
-    match try_with_writer(site, at, &write) {
-        Ok(result) => result,
-        Err(NoTrace) if fork::is_first_of_child() => try_with_writer(site, at, &write).unwrap_or(None),
-        Err(NoTrace) => None,
+    if site.load() & ON == 0 {
+        return None;
     }
-}
-
-fn try_with_writer<R>(
-    site: &Site,
-    at: Option<u64>,
-    write: &impl Fn(&EventWriter<'_>, u64) -> Result<R, WriteError>,
-) -> Result<Option<Result<R, WriteError>>, NoTrace> {
-    let Some(acquired) = registry::acquire() else {
-        return Ok(None);
-    };
-    let (block, is_own) = match acquired {
-        Acquired::Own(block) => (block, true),
-        Acquired::Borrowed(block) => (block, false),
-    };
-    // Before anything is registered, which takes time.
-    let now = at.unwrap_or_else(|| block.stamp());
-    let lease = Lease::inside(block);
-    let written = lease.context().map(|context| {
-        if site.load() & ON == 0 {
-            return None;
-        }
-        let result = EventWriter::of(context, block, is_own).and_then(|writer| write(&writer, now));
-        if let Err(WriteError::Lost(reason)) = &result {
-            context.slabs().count_loss(*reason, now);
-        }
-        Some(result)
-    });
-    drop(lease);
-    if !is_own {
-        thread_exit::leave_slabs(block);
-        block.free();
+    let result = EventWriter::of(context, block, is_own).and_then(|writer| write(&writer));
+    if let Err(WriteError::Lost(reason)) = &result {
+        context.slabs().count_loss(*reason, now);
     }
-    written.ok_or(NoTrace)
+    Some(result)
 }
 
 /// Writes the next record of a thread.
@@ -91,6 +61,7 @@ pub(crate) struct EventWriter<'a> {
 }
 
 impl<'a> EventWriter<'a> {
+    #[inline]
     fn of(context: &'a Context, block: &'a ThreadBlock, is_own: bool) -> Result<Self, WriteError> {
         let generation = context.buffer().generation();
         if block.generation() != generation {
@@ -128,7 +99,7 @@ impl<'a> EventWriter<'a> {
 
     /// The thread's processor time at an event, if the recording asks for it.
     #[inline]
-    pub(super) fn thread_times(
+    fn thread_times(
         &self,
         event: &Event,
         ended: Option<u64>,
@@ -190,6 +161,37 @@ impl<'a> EventWriter<'a> {
     pub(crate) fn too_large(&self, bytes: u64, is_for_format: bool) -> WriteError {
         self.context.buffer().note_too_large(bytes, is_for_format);
         WriteError::Lost(LossReason::TooLarge)
+    }
+
+    /// Writes an event. `ended` is the thread's processor time, if that was read already.
+    #[inline]
+    pub(crate) fn write_event<V: Values>(
+        &self,
+        site: &Site,
+        event: &Event,
+        values: &V,
+        now: u64,
+        ended: Option<u64>,
+    ) -> Result<(), WriteError> {
+        let strings = self.strings(site);
+        let times = self.thread_times(event, ended, values.count());
+        let mut words = event.words(values) + strings.inline_words + self.thread_words();
+        let mut arguments = values.count();
+        if let Some(times) = &times {
+            words += times.words();
+            arguments += times.count();
+        }
+        let header = strings.event_header(event, words, arguments, self.thread_ref());
+        self.put(words, MAX_RECORD_WORDS, now, header, |record| {
+            event.write_timestamp(now, record);
+            self.write_thread(record);
+            strings.write(record);
+            strings.write_arguments(site, values, record);
+            if let Some(times) = &times {
+                times.write(record);
+            }
+            event.write_end(now, record);
+        })
     }
 
     /// Writes a record of so many words, all of which but the header `write` has to write.

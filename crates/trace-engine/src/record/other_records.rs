@@ -4,9 +4,10 @@
 use crate::buffer::record_writer::RecordWriter;
 use crate::record::arguments::{Inline, Interned, Values};
 use crate::record::event::Event;
-use crate::record::event_writer::{EventWriter, WriteError, with_writer};
+use crate::record::event_writer::{EventWriter, WriteError};
 use crate::record::hot_path::{stamp, write_event_at};
 use crate::record::site_strings::SiteStrings;
+use crate::record::slow_path::with_writer;
 use crate::site::Site;
 use trace_format::event::EventType;
 use trace_format::large::{self, FORMAT_ATTACHMENT, FORMAT_EVENT};

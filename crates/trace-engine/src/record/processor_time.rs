@@ -9,6 +9,7 @@ use crate::buffer::record_writer::RecordWriter;
 use crate::record::arguments::{Names, Values};
 use crate::sys;
 use crate::thread::begins::{self, Begins};
+#[cfg(not(loom))]
 use crate::thread::registry::{self, Acquired};
 use trace_format::argument::ArgumentValue;
 use trace_format::event::EventType;
@@ -22,12 +23,14 @@ const THREAD_TS: &[u8] = b"thread_ts";
 const THREAD_DUR: &[u8] = b"thread_dur";
 
 /// A moment of this thread, later than all it has taken before, at which a duration may begin.
+#[cfg(not(loom))]
 #[inline]
 pub(crate) fn now() -> u64 {
     if begins::is_wanted() { begin() } else { registry::current().stamp() }
 }
 
 /// A moment of this thread at which a duration begins, where its site was not found fast.
+#[cfg(not(loom))]
 #[cold]
 #[inline(never)]
 pub(crate) fn begin() -> u64 {
@@ -127,7 +130,7 @@ impl Names for NamedTimes<'_> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

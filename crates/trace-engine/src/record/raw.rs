@@ -3,9 +3,10 @@
 //! All of it is for a running trace and does nothing without one.
 
 use crate::buffer::definitions::Text;
-use crate::record::event_writer::{EventWriter, WriteError, with_writer};
-use crate::session;
+use crate::record::event_writer::{EventWriter, WriteError};
+use crate::record::slow_path::with_writer;
 use crate::session::lease::Lease;
+use crate::session::wanted;
 use crate::site::Site;
 use trace_format::record::{MAX_RECORD_WORDS, RecordHeader, RecordType};
 use trace_format::slab::LossReason;
@@ -145,5 +146,5 @@ pub fn send_alert(name: &str) {
 /// Whether the present run wants a category.
 #[must_use]
 pub fn is_category_wanted(category: &[u8]) -> bool {
-    session::is_wanted(category)
+    wanted::is_wanted(category)
 }

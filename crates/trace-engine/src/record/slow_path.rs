@@ -1,11 +1,13 @@
-//! The slow path of an event.
+//! The slow path: finds the running trace and the thread's control block, and writes a record of any kind.
 
 use crate::record::arguments::Values;
 use crate::record::event::Event;
-use crate::record::event_writer::with_writer;
+use crate::record::event_writer::{EventWriter, WriteError, write_inside};
 use crate::record::processor_time;
+use crate::session::lease::Lease;
+use crate::session::{fork, thread_exit};
 use crate::site::Site;
-use trace_format::record::MAX_RECORD_WORDS;
+use crate::thread::registry::{self, Acquired};
 
 /// Everything that is not the common case: the first event of a site or a thread, the end of a slab, nested
 /// events, inline strings and threads.
@@ -13,25 +15,49 @@ use trace_format::record::MAX_RECORD_WORDS;
 #[inline(never)]
 pub(super) fn write_slowly<V: Values>(site: &Site, event: Event, values: &V, at: Option<u64>) {
     let ended = processor_time::end(event.event_type);
-    with_writer(site, at, |writer, now| {
-        let strings = writer.strings(site);
-        let times = writer.thread_times(&event, ended, values.count());
-        let mut words = event.words(values) + strings.inline_words + writer.thread_words();
-        let mut arguments = values.count();
-        if let Some(times) = &times {
-            words += times.words();
-            arguments += times.count();
-        }
-        let header = strings.event_header(&event, words, arguments, writer.thread_ref());
-        writer.put(words, MAX_RECORD_WORDS, now, header, |record| {
-            event.write_timestamp(now, record);
-            writer.write_thread(record);
-            strings.write(record);
-            strings.write_arguments(site, values, record);
-            if let Some(times) = &times {
-                times.write(record);
-            }
-            event.write_end(now, record);
-        })
-    });
+    with_writer(site, at, |writer, now| writer.write_event(site, &event, values, now, ended));
+}
+
+/// There is no trace.
+struct NoTrace;
+
+/// Writes a record with the running trace, and counts it if it is lost. None if no trace runs, or the site is
+/// off.
+#[inline]
+pub(crate) fn with_writer<R>(
+    site: &Site,
+    at: Option<u64>,
+    write: impl Fn(&EventWriter<'_>, u64) -> Result<R, WriteError>,
+) -> Option<Result<R, WriteError>> {
+    match try_with_writer(site, at, &write) {
+        Ok(result) => result,
+        Err(NoTrace) if fork::is_first_of_child() => try_with_writer(site, at, &write).unwrap_or(None),
+        Err(NoTrace) => None,
+    }
+}
+
+fn try_with_writer<R>(
+    site: &Site,
+    at: Option<u64>,
+    write: &impl Fn(&EventWriter<'_>, u64) -> Result<R, WriteError>,
+) -> Result<Option<Result<R, WriteError>>, NoTrace> {
+    let Some(acquired) = registry::acquire() else {
+        return Ok(None);
+    };
+    let (block, is_own) = match acquired {
+        Acquired::Own(block) => (block, true),
+        Acquired::Borrowed(block) => (block, false),
+    };
+    // Before anything is registered, which takes time.
+    let now = at.unwrap_or_else(|| block.stamp());
+    let lease = Lease::inside(block);
+    let written = lease
+        .context()
+        .map(|context| write_inside(context, block, is_own, site, now, |writer| write(writer, now)));
+    drop(lease);
+    if !is_own {
+        thread_exit::leave_slabs(block);
+        block.free();
+    }
+    written.ok_or(NoTrace)
 }

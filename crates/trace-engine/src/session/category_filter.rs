@@ -39,7 +39,7 @@ fn matches(entry: &str, category: &[u8]) -> bool {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::selects;
 

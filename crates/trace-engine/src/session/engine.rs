@@ -13,11 +13,10 @@ pub use crate::session::state::{Error, State, state};
 use crate::session::state::{begin_change, begin_change_to, end_change};
 use crate::session::{fork, trace_ref};
 use crate::site::{self, Site, dynamic_sites};
-use crate::slab::retirement::wait_until_out;
+use crate::slab::retirement::{take_slabs_away, wait_until_out};
 pub use crate::slab::streaming::{SaveRequest, Service};
 use crate::sys;
 use crate::thread::begins;
-use crate::thread::block::ThreadBlock;
 use crate::thread::registry;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -247,17 +246,11 @@ impl Engine {
 
 /// Clears the buffer; false if a thread is still inside an event, and then nothing was done.
 fn clear(context: &Context, disposition: Disposition) -> bool {
-    let is_out = || wait_until_out(Instant::now() + CLEAR_WAIT).is_empty();
-    if !is_out() {
-        return false;
+    let is_free = take_slabs_away(CLEAR_WAIT);
+    if is_free {
+        context.clear(disposition);
     }
-    // A thread that ends right now may be about to close its slab: it finds none, or is waited for.
-    registry::all().for_each(ThreadBlock::forget_slabs);
-    if !is_out() {
-        return false;
-    }
-    context.clear(disposition);
-    true
+    is_free
 }
 
 /// The trace, if it streams.

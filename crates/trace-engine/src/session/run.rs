@@ -3,8 +3,7 @@
 //! Invariant **A1**: the pointer is null or to a box in `kept`, none of which is dropped before the trace is.
 #![allow(unsafe_code)]
 
-use crate::sync::{AtomicPtr, Ordering};
-use parking_lot::Mutex;
+use crate::sync::{AtomicPtr, Mutex, Ordering};
 
 /// The categories that a run wants beside those of the trace, from its start to its stop.
 #[derive(Debug, Default)]

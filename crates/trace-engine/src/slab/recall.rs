@@ -11,7 +11,7 @@
 
 use crate::slab::Slabs;
 use crate::slab::allocator::Refusal;
-use crate::sync::{Ordering, fence};
+use crate::sync::{Ordering, fence, yield_now};
 use crate::sys;
 use crate::thread::block::ThreadBlock;
 use crate::thread::open_slab::{OpenSlab, Ownership};
@@ -47,14 +47,14 @@ impl Slabs {
                 if self.recalling.load(Ordering::SeqCst) == 0 {
                     return self.claim_leftover(block, own, bytes);
                 }
-                std::thread::yield_now();
+                yield_now();
             }
         }
         Ok(false)
     }
 
     /// Leaves at least so many bytes of slabs of idle threads to other claims; false if there are none.
-    fn recall(&self, bytes: u64) -> bool {
+    pub(crate) fn recall(&self, bytes: u64) -> bool {
         // Behind those that were looked at last: otherwise a few slabs take what all refused threads write,
         // and are full while the others are nearly empty.
         let mut blocks = registry::all_from(self.recall_from.load(Ordering::Relaxed));
@@ -113,7 +113,7 @@ impl Slabs {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use crate::buffer::region::Region;

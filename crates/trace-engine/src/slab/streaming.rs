@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long a thread that is inside an event may hold a half up; then it keeps its slab, which is saved
-/// later.
-const PATIENCE: Duration = Duration::from_millis(10);
+/// later. Models have no time.
+const PATIENCE: Duration = Duration::from_millis(if cfg!(loom) { 3_600_000 } else { 10 });
 /// The dispatcher looks at a running stream at most this often …
 const MIN_POLL: Duration = Duration::from_micros(50);
 /// … at least this often while it is not woken …
@@ -217,7 +217,7 @@ impl Slabs {
 
     /// Whether a half is to be handed over: it is full, or is to be flushed and not empty. If the dispatcher
     /// may sleep after this look, the thread that fills the half later wakes it.
-    fn is_due(&self, half: u64, may_sleep: bool, wants_flush: bool) -> bool {
+    pub(crate) fn is_due(&self, half: u64, may_sleep: bool, wants_flush: bool) -> bool {
         if may_sleep {
             self.allocator.end_watch();
         }

@@ -4,13 +4,13 @@
 //! further entries and leaves them again; if it jumps away, times are missing, and never wrong, because
 //! entries are found by their timestamps.
 
-use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, process};
 
 /// How deep durations of a thread may be nested to have times. Of deeper ones the innermost have them.
 const MAX_DEPTH: usize = 32;
 
 /// Whether the present trace asks for times.
-static IS_WANTED: AtomicBool = AtomicBool::new(false);
+static IS_WANTED: process::AtomicBool = process::AtomicBool::new(false);
 
 /// Sets whether the trace that begins asks for times. Durations that are open may have none.
 pub(crate) fn set_wanted(is_wanted: bool) {
@@ -32,10 +32,13 @@ pub(crate) struct Begins {
 }
 
 impl Begins {
-    pub const fn new() -> Self {
-        Self {
-            depth: AtomicU64::new(0),
-            entries: [const { [AtomicU64::new(0), AtomicU64::new(0)] }; MAX_DEPTH],
+    const_unless_loom! {
+        /// No duration has begun.
+        pub fn new() -> Self {
+            Self {
+                depth: AtomicU64::new(0),
+                entries: array_of![[AtomicU64::new(0), AtomicU64::new(0)]; MAX_DEPTH],
+            }
         }
     }
 
@@ -66,7 +69,7 @@ impl Begins {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

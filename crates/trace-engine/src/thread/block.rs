@@ -46,6 +46,7 @@ pub(crate) struct ThreadBlock {
 
 // The layout that programs in C rely on.
 //= docs/c.md#layouts
+#[cfg(not(loom))]
 const _: () = {
     use core::mem::offset_of;
     assert!(offset_of!(ThreadBlock, counter) == 0 && offset_of!(ThreadBlock, thread_bits) == 8);
@@ -54,21 +55,23 @@ const _: () = {
 };
 
 impl ThreadBlock {
-    /// A block of no thread.
-    pub const fn new() -> Self {
-        Self {
-            counter: AtomicU64::new(0),
-            thread_bits: AtomicU64::new(0),
-            latest: AtomicU64::new(0),
-            slabs: [const { OpenSlab::new() }; DEPTHS],
-            depth: AtomicU32::new(0),
-            owner: AtomicU32::new(0),
-            generation: AtomicU64::new(0),
-            late_at: AtomicU64::new(0),
-            is_replaced: AtomicU32::new(0),
-            left_counted: AtomicU32::new(0),
-            begins: Begins::new(),
-            koid: AtomicU64::new(0),
+    const_unless_loom! {
+        /// A block of no thread.
+        pub fn new() -> Self {
+            Self {
+                counter: AtomicU64::new(0),
+                thread_bits: AtomicU64::new(0),
+                latest: AtomicU64::new(0),
+                slabs: array_of![OpenSlab::new(); DEPTHS],
+                depth: AtomicU32::new(0),
+                owner: AtomicU32::new(0),
+                generation: AtomicU64::new(0),
+                late_at: AtomicU64::new(0),
+                is_replaced: AtomicU32::new(0),
+                left_counted: AtomicU32::new(0),
+                begins: Begins::new(),
+                koid: AtomicU64::new(0),
+            }
         }
     }
 
@@ -301,7 +304,7 @@ impl ThreadBlock {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

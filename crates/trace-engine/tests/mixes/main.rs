@@ -2,6 +2,7 @@
 //!
 //! `SHUTTLE_ITERATIONS` says how many, 1000 if nothing is said.
 
+/// As in `src/sync`.
 macro_rules! const_unless_loom {
     ($($function:tt)*) => { $($function)* };
 }
@@ -16,7 +17,6 @@ mod sync {
     pub use shuttle::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
     pub use shuttle::thread;
 }
-#[path = "../models/world.rs"]
 mod world;
 
 use claim::{Refusal, SlabWords};

@@ -1,19 +1,20 @@
 //! A thread that is held up between its ticket and the exchange on the slab's word, while others go round.
 
-use crate::Memory;
-use crate::claim::{Claim, Refusal, SlabAllocator, SlabWords};
-use crate::sync::{AtomicU64, Ordering, thread};
+use crate::buffer::Buffer;
+use crate::models::world::{World, check};
+use crate::slab::allocator::{Claim, Refusal, SlabWords};
+use crate::sync::AtomicU64;
+use core::cell::RefCell;
 use loom::sync::Arc;
-use std::cell::RefCell;
 use trace_format::buffer::BufferMode;
 use trace_format::slab::{SlabState, SlabWord};
 
 /// What happens while a thread is held up.
 type Meanwhile<'a> = Box<dyn FnOnce() + 'a>;
 
-/// The memory as a thread sees it that is held up when it first looks at a slab: it has its ticket by then.
+/// The slab words as a thread sees them that is held up when it first looks at one: it has its ticket by then.
 struct HeldUp<'a> {
-    memory: &'a Memory,
+    buffer: &'a Buffer,
     meanwhile: RefCell<Option<Meanwhile<'a>>>,
 }
 
@@ -23,49 +24,48 @@ impl SlabWords for HeldUp<'_> {
         if let Some(meanwhile) = meanwhile {
             meanwhile();
         }
-        self.memory.slab_word(slab)
+        self.buffer.slab_word(slab)
     }
 }
 
-/// SlabAllocator a single slab of a thread that is held up.
-fn take_late<'a>(
-    claims: &'a SlabAllocator,
-    memory: &'a Memory,
-    meanwhile: impl FnOnce() + 'a,
-) -> Result<Claim, Refusal> {
-    let held_up = HeldUp { memory, meanwhile: RefCell::new(Some(Box::new(meanwhile))) };
-    claims.take(&held_up, 1, |slab, _| memory.write(slab, 0))
+/// Claims a single slab for a thread that is held up.
+fn take_late<'a>(world: &'a World, meanwhile: impl FnOnce() + 'a) -> Result<Claim, Refusal> {
+    let held_up =
+        HeldUp { buffer: world.context.buffer(), meanwhile: RefCell::new(Some(Box::new(meanwhile))) };
+    world.slabs().allocator().take(&held_up, 1, |_, _| ())
 }
 
-/// One slab, a record with the number of its sequence, and out again.
-fn write(claims: &SlabAllocator, memory: &Memory) -> Result<u64, Refusal> {
-    let claim = claims.take(memory, 1, |slab, _| memory.write(slab, 0))?;
-    memory.open(claim.slab, claim.ticket + 1);
-    memory.write(claim.slab, claim.ticket + 1);
-    memory.close(claim.slab);
-    Ok(claim.ticket + 1)
+fn word(world: &World, slab: u32) -> SlabWord {
+    world.context.buffer().word_of(slab)
 }
 
-fn word(memory: &Memory, slab: u32) -> SlabWord {
-    SlabWord(memory.words[slab as usize].load(Ordering::Relaxed))
+/// A record that fills a slab, which is closed at once.
+fn fill(world: &World, number: u64) {
+    assert!(world.write(0, number, 2).is_ok());
+    world.inside(0, |block| world.slabs().close_slab(block, block.first_slab()));
+}
+
+/// Hands a half over, and has it saved.
+fn save(world: &World) {
+    let service = world.context.streaming().service(world.slabs());
+    let request = service.save.expect("a half is full");
+    assert!(world.context.streaming().take_back(world.slabs(), request));
 }
 
 /// A half was saved and filled anew meanwhile: what is in it stays until it is saved.
 //= docs/buffer.md#late-threads
 #[test]
 fn a_late_thread_of_a_stream_takes_nothing_that_was_written_since() {
-    loom::model(|| {
-        let claims = SlabAllocator::new(BufferMode::Streaming, 1);
-        let memory = Memory::new(2);
-        let late = take_late(&claims, &memory, || {
-            assert_eq!(write(&claims, &memory), Ok(2));
-            claims.hand_over_half(0);
-            claims.release_half(0);
-            assert_eq!(write(&claims, &memory), Ok(3));
+    check(2, |_| {
+        let world = World::new(BufferMode::Streaming, 1, 2, 1);
+        let late = take_late(&world, || {
+            fill(&world, 2);
+            save(&world);
+            fill(&world, 3);
         });
         assert_eq!(late, Err(Refusal::NotRetired));
-        assert_eq!(word(&memory, 0), SlabWord::new(3, SlabState::Closed, 1));
-        assert_eq!(memory.read(0), 3);
+        assert_eq!(word(&world, 0), SlabWord::new(3, SlabState::Closed, 1));
+        assert_eq!(world.records(0), [(0, 3)]);
     });
 }
 
@@ -73,16 +73,11 @@ fn a_late_thread_of_a_stream_takes_nothing_that_was_written_since() {
 //= docs/buffer.md#late-threads
 #[test]
 fn a_late_thread_of_a_ring_comes_behind_what_was_written_since() {
-    loom::model(|| {
-        let claims = SlabAllocator::new(BufferMode::Circular, 1);
-        let memory = Memory::new(2);
-        let late = take_late(&claims, &memory, || {
-            for sequence in 2..=4 {
-                assert_eq!(write(&claims, &memory), Ok(sequence));
-            }
-        });
+    check(2, |_| {
+        let world = World::new(BufferMode::Circular, 1, 2, 1);
+        let late = take_late(&world, || (2..=4).for_each(|sequence| fill(&world, sequence)));
         assert_eq!(late, Ok(Claim { slab: 0, ticket: 4 }));
-        assert_eq!(memory.read(1), 4);
+        assert_eq!(world.records(1), [(0, 4)]);
     });
 }
 
@@ -91,51 +86,47 @@ fn a_late_thread_of_a_ring_comes_behind_what_was_written_since() {
 //= docs/buffer.md#late-threads
 #[test]
 fn a_late_thread_does_not_take_what_a_later_run_gave_back() {
-    loom::model(|| {
-        let claims = SlabAllocator::new(BufferMode::Circular, 2);
-        let memory = Memory::new(4);
-        let late = take_late(&claims, &memory, || {
-            let held = claims.take(&memory, 1, |slab, _| memory.write(slab, 0)).unwrap();
-            assert_eq!(held, Claim { slab: 1, ticket: 1 });
-            let run = || claims.take(&memory, 2, |slab, _| memory.write(slab, 0));
-            assert_eq!(run(), Ok(Claim { slab: 2, ticket: 2 }));
-            for slab in [2, 3] {
-                memory.open(slab, u64::from(slab) + 1);
-                memory.close(slab);
-            }
+    check(2, |_| {
+        let world = World::new(BufferMode::Circular, 2, 2, 1);
+        let late = take_late(&world, || {
+            let take = |run| world.slabs().allocator().take(world.context.buffer(), run, |_, _| ());
+            assert_eq!(take(1), Ok(Claim { slab: 1, ticket: 1 }));
+            assert!(world.write(0, 0, 4).is_ok(), "in slabs 2 and 3");
             // Slab 1 is in use: slab 0 is given back, and the run behind it is taken.
-            assert_eq!(run(), Ok(Claim { slab: 2, ticket: 6 }));
-            assert_eq!(word(&memory, 0), SlabWord::given_back(5));
+            assert_eq!(take(2), Ok(Claim { slab: 2, ticket: 6 }));
+            assert_eq!(word(&world, 0), SlabWord::given_back(5));
         });
         assert_eq!(late, Ok(Claim { slab: 0, ticket: 8 }));
     });
 }
 
-/// Every interleaving of a thread that claims once with one that goes round: no claim gets what is newer.
+/// Every interleaving of a thread that writes once with one that goes round: what is newer than its ticket is
+/// not taken.
 //= docs/buffer.md#late-threads
 #[test]
 fn no_claim_takes_what_is_newer_than_its_ticket() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
-    model.check(|| {
-        let claims = Arc::new(SlabAllocator::new(BufferMode::Streaming, 1));
-        let memory = Arc::new(Memory::new(2));
-        let (other_claims, other_memory) = (claims.clone(), memory.clone());
-        let late = thread::spawn(move || write(&other_claims, &other_memory));
-        let mut newest = write(&claims, &memory);
-        // Nothing of the half is in use or unsaved: it comes back.
-        if claims.claimed_in_half(0) == 1 && claims.in_use(&*memory, 0).is_empty() {
-            claims.retire_half(0);
-            claims.hand_over_half(0);
-            claims.release_half(0);
-            newest = write(&claims, &memory).or(newest);
-        }
-        let late = late.join().unwrap();
-        for sequence in [newest, late].into_iter().flatten() {
-            // The half of sequence 1 was saved.
-            let slab = (sequence - 1) as u32 % 2;
-            let found = word(&memory, slab).sequence();
-            assert!(found == sequence || sequence == 1, "{sequence} has vanished under {found}");
-        }
+    check(3, |order| {
+        let world = Arc::new(World::new(BufferMode::Streaming, 1, 2, 2));
+        let go_round = |world: &World| {
+            let mut kept = world.write_all(0, 0..1, 2);
+            let service = world.context.streaming().service(world.slabs());
+            let saved = service.save.map_or_else(Vec::new, |request| {
+                let saved = world.records(0);
+                assert!(world.context.streaming().take_back(world.slabs(), request));
+                kept.extend(world.write_all(0, 1..2, 2));
+                saved
+            });
+            (kept, saved)
+        };
+        let ((mut kept, saved), late) = order.play(&world, go_round, |world| world.write_all(1, 0..1, 2));
+        kept.extend(late);
+        world.stop();
+        // What was saved and not written over is found in both.
+        let mut found = world.all_records();
+        found.extend(saved);
+        found.sort_unstable();
+        found.dedup();
+        kept.sort_unstable();
+        assert_eq!(found, kept);
     });
 }

@@ -1,110 +1,79 @@
 //! Definitions of strings, the sites that publish their indices, and traces that begin anew.
 
-use crate::site_word::{FAST, ON, SiteWord};
-use crate::sync::{AtomicU64, Ordering, fence, thread};
-use loom::cell::UnsafeCell;
+use crate::models::world::{World, check, never};
+use crate::record::event::Event;
+use crate::record::event_writer::write_inside;
+use crate::session::config::Disposition;
+use crate::slab::retirement::take_slabs_away;
 use loom::sync::Arc;
+use loom::thread;
+use std::time::Duration;
+use trace_format::event::EventType;
+use trace_format::record::{RecordHeader, RecordType};
 
-/// A site, what its index means, and who is inside an event.
-struct World {
-    site: SiteWord,
-    /// Which string the index stands for: that of the trace with this number.
-    definition: UnsafeCell<u64>,
-    trace: AtomicU64,
-    counters: [AtomicU64; 2],
-    /// Held while strings are defined; nobody waits for it.
-    is_defining: AtomicU64,
+/// The text that an index stands for in the durable region, as a thread inside an event sees it.
+fn definition(world: &World, index: u16) -> Option<u64> {
+    let layout = world.context.buffer().layout();
+    let words = world.read(layout.durable, layout.durable_bytes / 8);
+    let mut rest = words.as_slice();
+    while let Some(header) = rest.first().filter(|header| **header != 0) {
+        let header = RecordHeader(*header);
+        if header.record_type() == Some(RecordType::String) && header.0 >> 16 & 0x7fff == u64::from(index) {
+            return rest.get(1).copied();
+        }
+        rest = &rest[header.size().0..];
+    }
+    None
 }
 
-impl World {
-    fn new() -> Self {
-        Self {
-            site: SiteWord::new(ON),
-            definition: UnsafeCell::new(0),
-            trace: AtomicU64::new(1),
-            counters: [AtomicU64::new(0), AtomicU64::new(0)],
-            is_defining: AtomicU64::new(0),
+/// An event as the slow path writes it; what the hot path would use of the site is there.
+fn write(world: &World, thread: usize) {
+    let event = Event { event_type: EventType::Instant, start: None, extra: None };
+    world.inside(thread, |block| {
+        if let Some((category, name)) = world.site.published() {
+            assert_eq!(definition(world, category), Some(u64::from(b'c')), "an index without its definition");
+            assert_eq!(definition(world, name), Some(u64::from(b'n')), "an index without its definition");
         }
-    }
-
-    /// An event: with the index if that is published, else it defines the string, or writes it inline where
-    /// somebody else is busy with that.
-    fn write(&self, thread: usize) {
-        let counter = &self.counters[thread];
-        let before = counter.load(Ordering::Relaxed);
-        // Release: a dispatcher that waited for the event before may see this first.
-        counter.store(before + 1, Ordering::Release);
-        fence(Ordering::SeqCst);
-        let word = self.site.load();
-        if word & FAST != 0 {
-            let defined = self.definition.with(|place| {
-                // SAFETY: loom checks that nobody writes meanwhile.
-                unsafe { *place }
-            });
-            assert_eq!(defined, self.trace.load(Ordering::Relaxed), "an index without its definition");
-            assert_eq!(word >> 32, 1 | 2 << 16);
-        } else if word & ON != 0
-            && self.is_defining.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
-        {
-            // Somebody may have been faster.
-            if self.site.published().is_none() {
-                let trace = self.trace.load(Ordering::Relaxed);
-                self.definition.with_mut(|place| {
-                    // SAFETY: as above.
-                    unsafe { *place = trace };
-                });
-                self.site.publish(1, 2);
-            }
-            self.is_defining.store(0, Ordering::Release);
-        }
-        counter.store(before + 2, Ordering::Release);
-    }
-
-    /// The trace ends, and another begins whose definitions start anew.
-    fn restart(&self) {
-        self.site.switch_off();
-        fence(Ordering::SeqCst);
-        for counter in &self.counters {
-            let first = counter.load(Ordering::Acquire);
-            while first & 1 != 0 && counter.load(Ordering::Acquire) == first {
-                thread::yield_now();
-            }
-        }
-        self.definition.with_mut(|place| {
-            // SAFETY: as above.
-            unsafe { *place = 0 };
+        let _ = write_inside(&world.context, block, false, &world.site, 1, |writer| {
+            writer.write_event(&world.site, &event, &(), 1, None)
         });
-        self.trace.store(2, Ordering::Relaxed);
-        self.site.switch_on();
-    }
+    });
 }
 
-/// Two threads come to a new site: who finds an index finds what it stands for.
+/// Two threads come to a new site: a thread that finds an index finds what it stands for.
 #[test]
 fn an_index_is_published_after_its_definition() {
-    loom::model(|| {
-        let world = Arc::new(World::new());
-        let other = world.clone();
-        let writing = thread::spawn(move || other.write(1));
-        world.write(0);
-        writing.join().unwrap();
-        assert_ne!(world.site.load() & FAST, 0, "one of them has published it");
+    check(3, |order| {
+        let world = Arc::new(World::with_definitions(2));
+        order.play(&world, |world| write(world, 0), |world| write(world, 1));
+        write(&world, 0);
+        assert!(world.site.published().is_some(), "one of them has published it");
     });
 }
 
 /// A writer meets the end of a trace and the beginning of the next: an index of the one is never used in the
-/// other, and definitions are not taken away from anybody.
+/// other, and definitions are not taken away from a thread that uses them.
 #[test]
 fn a_trace_that_begins_anew_does_not_know_the_indices_of_the_last() {
-    loom::model(|| {
-        let world = Arc::new(World::new());
-        let other = world.clone();
-        let writing = thread::spawn(move || {
-            other.write(1);
-            other.write(1);
-        });
-        world.restart();
-        writing.join().unwrap();
-        world.write(0);
+    check(2, |order| {
+        let world = Arc::new(World::with_definitions(2));
+        let restart = |world: &World| {
+            world.site.switch_off();
+            world.slabs().stop();
+            world.slabs().retire_all(never());
+            while !take_slabs_away(Duration::from_secs(3600)) {
+                thread::yield_now();
+            }
+            world.context.clear(Disposition::ClearEntire);
+            world.context.begin_run(&[]);
+            world.site.switch_on();
+        };
+        let write_twice = |world: &World| {
+            write(world, 1);
+            write(world, 1);
+        };
+        order.play(&world, restart, write_twice);
+        write(&world, 0);
+        write(&world, 0);
     });
 }

@@ -1,139 +1,237 @@
-//! Writers, and a dispatcher that takes their slabs back: as much of the engine as has to be modelled around
-//! its own files.
+//! A context of the engine on a heap region, its threads, and what they have written.
 
-use crate::Memory;
-use crate::claim::{Refusal, SlabAllocator, SlabWords};
-use crate::own_slab::OpenSlab;
-use crate::sync::{AtomicU32, AtomicU64, Ordering, fence, thread};
-use trace_format::buffer::BufferMode;
-use trace_format::slab::SlabWord;
+use crate::buffer::region::{HeapWords, Region};
+use crate::record::event_writer::{WriteError, write_inside};
+use crate::session::config::Config;
+use crate::session::context::Context;
+use crate::site::Site;
+use crate::slab::Slabs;
+use crate::slab::streaming::WakeHandler;
+use crate::sync::{assert_shared, guard};
+use crate::thread::block::ThreadBlock;
+use crate::thread::registry;
+use loom::sync::Arc;
+use loom::thread;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+use trace_format::buffer::{BufferMode, HEADER_BYTES, Layout};
+use trace_format::record::{MAX_RECORD_WORDS, RecordHeader};
+use trace_format::slab::{LOSS_ENTRY_BYTES, SlabState, TALLY_BYTES};
 
-/// Where a slab's addresses would be: slab *n* has those from 100 × (*n* + 1) on.
-pub fn address(slab: u32) -> usize {
-    100 * (slab as usize + 1)
+/// A deadline that no model comes to: it ends when all threads have done what they do.
+pub fn never() -> Instant {
+    Instant::now() + Duration::from_secs(3600)
 }
 
-/// A thread as the dispatcher sees it.
-pub struct Block {
-    pub counter: AtomicU64,
-    pub own: OpenSlab,
+/// A buffer that is smaller than those of the format: loom looks at each of its words.
+fn layout(mode: BufferMode, slabs_per_half: u32, slab_words: u64, durable_bytes: u64) -> Layout {
+    let slab_count = u64::from(slabs_per_half * mode.halves());
+    let ledger = HEADER_BYTES as u64;
+    let slab_words_at = ledger + 16 * LOSS_ENTRY_BYTES;
+    let tallies = slab_words_at + 8 * slab_count;
+    let durable = tallies + TALLY_BYTES * slab_count;
+    let rolling = durable + durable_bytes;
+    let slab_bytes = 8 * slab_words;
+    Layout {
+        mode,
+        total_bytes: rolling + slab_bytes * slab_count,
+        ledger,
+        slab_words: slab_words_at,
+        tallies,
+        durable,
+        durable_bytes,
+        rolling,
+        // Records may be as large as all slabs together.
+        rolling_bytes: 2 * slab_bytes * slab_count,
+        slab_bytes,
+        slabs_per_half,
+    }
 }
 
-/// What writers and the dispatcher share.
+/// What the threads of a model share.
 pub struct World {
-    pub claims: SlabAllocator,
-    pub memory: Memory,
-    pub blocks: Vec<Block>,
-    pub is_on: AtomicU32,
-    /// Threads go on in the slab that they still have when its end was taken away.
-    goes_on: bool,
+    pub context: Context,
+    pub site: Site,
+    pub blocks: Vec<&'static ThreadBlock>,
+    words: HeapWords,
+    layout: Layout,
 }
+
+/// A record: the thread that wrote it, and its number on that thread.
+pub type Written = (u64, u64);
 
 impl World {
-    pub fn new(mode: BufferMode, slabs_per_half: u32, threads: usize) -> Self {
-        let block = || Block { counter: AtomicU64::new(0), own: OpenSlab::new() };
-        Self {
-            claims: SlabAllocator::new(mode, slabs_per_half),
-            memory: Memory::new(slabs_per_half * mode.halves()),
-            blocks: (0..threads).map(|_| block()).collect(),
-            is_on: AtomicU32::new(1),
-            goes_on: mode != BufferMode::Streaming,
-        }
+    pub fn new(mode: BufferMode, slabs_per_half: u32, slab_words: u64, threads: usize) -> Self {
+        Self::with(layout(mode, slabs_per_half, slab_words, 64), threads, WakeHandler::default())
     }
 
-    /// One event: into the slab that the thread has, or one that it claims. The payload of a slab is how many
-    /// there are in it.
-    pub fn write(&self, thread: usize) -> Result<(), Refusal> {
-        let block = &self.blocks[thread];
-        let counter = block.counter.load(Ordering::Relaxed);
-        block.counter.store(counter + 1, Ordering::Release);
-        fence(Ordering::SeqCst);
-        let result = if self.is_on.load(Ordering::SeqCst) == 1 {
-            self.write_inside(&block.own)
-        } else {
-            Err(Refusal::Stopped)
-        };
-        block.counter.store(counter + 2, Ordering::Release);
+    /// A stream whose dispatcher is woken.
+    pub fn woken(slabs_per_half: u32, slab_words: u64, threads: usize, wake: WakeHandler) -> Self {
+        Self::with(layout(BufferMode::Streaming, slabs_per_half, slab_words, 64), threads, wake)
+    }
+
+    /// With room for definitions.
+    pub fn with_definitions(threads: usize) -> Self {
+        Self::with(layout(BufferMode::Oneshot, 2, 16, 128), threads, WakeHandler::default())
+    }
+
+    fn with(layout: Layout, threads: usize, wake: WakeHandler) -> Self {
+        let (region, words) = Region::on_heap(layout.total_bytes as usize);
+        let config = Config { wake, ..Config::new(1, "", 1) };
+        let context = Context::new(region, layout, config);
+        context.begin_run(&[]);
+        let blocks = registry::begin(threads);
+        for (index, block) in blocks.iter().enumerate() {
+            block.join(context.buffer().generation(), 1);
+            block.set_thread_index(index as u8 + 1);
+        }
+        guard((0..layout.slab_count()).map(|slab| context.buffer().slab_space(slab)));
+        let site = Site::new("c", "n", &[]);
+        site.switch_on();
+        Self { context, site, blocks, words, layout }
+    }
+
+    pub fn slabs(&self) -> &Slabs {
+        self.context.slabs()
+    }
+
+    /// What a thread does inside an event.
+    pub fn inside<R>(&self, thread: usize, event: impl FnOnce(&'static ThreadBlock) -> R) -> R {
+        let block = self.blocks[thread];
+        block.enter();
+        let result = event(block);
+        block.leave();
         result
     }
 
-    fn write_inside(&self, own: &OpenSlab) -> Result<(), Refusal> {
-        while own.end() == 0 {
-            let events = own.events();
-            let left = own.take().map(|taken| taken.slab);
-            // As the engine: what a recall has only revoked is not closed.
-            if let Some(slab) = left.filter(|_| self.goes_on) {
-                let start = address(slab);
-                let sequence = SlabWord(self.memory.slab_word(slab).load(Ordering::Relaxed)).sequence();
-                let is_kept = own.begin(slab, events, start..start + 100, || self.claims.recheck(sequence));
-                if is_kept != Ok(true) {
-                    self.close(own.take().map(|taken| taken.slab));
-                    is_kept?;
-                }
-                continue;
+    /// A record of so many words on a thread; whether it is kept.
+    pub fn write(&self, thread: usize, number: u64, words: usize) -> Result<(), WriteError> {
+        self.inside(thread, |block| {
+            let written = write_inside(&self.context, block, true, &self.site, 1, |writer| {
+                let header = (words as u64) << 4 | (thread as u64) << 32 | number << 48;
+                writer.put(words, MAX_RECORD_WORDS, 1, header, |record| {
+                    (1..words).for_each(|_| record.word(header));
+                })
+            });
+            written.unwrap_or(Err(WriteError::Ended))
+        })
+    }
+
+    /// As many records as there are numbers, of so many words; those that are kept.
+    pub fn write_all(&self, thread: usize, numbers: core::ops::Range<u64>, words: usize) -> Vec<Written> {
+        numbers
+            .filter(|number| self.write(thread, *number, words).is_ok())
+            .map(|number| (thread as u64, number))
+            .collect()
+    }
+
+    /// What a stop does.
+    pub fn stop(&self) {
+        self.site.switch_off();
+        self.slabs().stop();
+        assert_eq!(self.slabs().retire_all(never()), 0, "no thread is stuck");
+    }
+
+    /// The bytes of the buffer, as words.
+    pub fn read(&self, offset: u64, words: u64) -> Vec<u64> {
+        let mut bytes = vec![0; 8 * words as usize];
+        self.words.read_at(offset as usize, &mut bytes);
+        bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
+    }
+
+    /// The records of a slab, or of the run that begins there. Each is whole.
+    pub fn records(&self, slab: u32) -> Vec<Written> {
+        let word = self.context.buffer().word_of(slab);
+        if !matches!(word.state(), SlabState::Open | SlabState::Closed) {
+            return Vec::new();
+        }
+        let run = u64::from(word.run());
+        for number in 1..word.run() {
+            let later = self.context.buffer().word_of(slab + number);
+            assert_eq!(later.state(), SlabState::Continuation, "a run of {run}");
+            assert_eq!(later.sequence(), word.sequence() + u64::from(number), "a run of {run}");
+        }
+        let start = self.context.buffer().slab_address(slab);
+        assert_shared(&(start..start + (run * self.layout.slab_bytes) as usize));
+        let words = self.read(self.layout.slab(slab), run * self.layout.slab_bytes / 8);
+        let mut rest = words.as_slice();
+        let mut found = Vec::new();
+        while let Some(header) = rest.first().filter(|header| **header != 0) {
+            let size = RecordHeader(*header).size().0;
+            assert!(rest[..size].iter().all(|word| word == header), "a record that is not whole: {rest:x?}");
+            found.push((header >> 32 & 0xffff, header >> 48));
+            rest = &rest[size..];
+        }
+        found
+    }
+
+    /// All records that are there.
+    pub fn all_records(&self) -> Vec<Written> {
+        (0..self.layout.slab_count()).flat_map(|slab| self.records(slab)).collect()
+    }
+
+    /// After a stop: what is there, and what has been, is just what was kept. Of a circular buffer some may be
+    /// overwritten, which the tallies have.
+    pub fn assert_holds(&self, kept: &[Written]) {
+        let found = self.all_records();
+        let set: BTreeSet<_> = found.iter().collect();
+        assert_eq!(set.len(), found.len(), "a record is there twice: {found:?}");
+        assert!(set.iter().all(|record| kept.contains(record)), "{found:?} of {kept:?}");
+        let mut ever = 0;
+        for slab in 0..self.layout.slab_count() {
+            assert!(!self.slabs().is_in_use(slab), "slab {slab} is not closed");
+            ever += self.context.buffer().tally(slab).total;
+        }
+        assert_eq!(ever, kept.len() as u64, "records that were counted, of {kept:?}");
+        if self.layout.mode != BufferMode::Circular {
+            assert_eq!(found.len(), kept.len(), "{found:?} of {kept:?}");
+        }
+    }
+}
+
+/// Which of two actors begins.
+#[derive(Clone, Copy)]
+pub enum Order {
+    /// The first, on the model's own thread.
+    First,
+    /// The second.
+    Second,
+}
+
+impl Order {
+    /// What two actors do at the same time.
+    pub fn play<A: Send + 'static, B: Send + 'static>(
+        self,
+        world: &Arc<World>,
+        first: impl FnOnce(&World) -> A + Send + 'static,
+        second: impl FnOnce(&World) -> B + Send + 'static,
+    ) -> (A, B) {
+        let other = world.clone();
+        match self {
+            Self::First => {
+                let second = thread::spawn(move || second(&other));
+                let first = first(world);
+                (first, second.join().unwrap())
             }
-            self.close(left);
-            let claim = self.claims.take(&self.memory, 1, |slab, _| self.memory.write(slab, 0))?;
-            self.memory.open(claim.slab, claim.ticket + 1);
-            let start = address(claim.slab);
-            let is_kept =
-                own.begin(claim.slab, 0, start..start + 100, || self.claims.recheck(claim.ticket + 1));
-            if is_kept != Ok(true) {
-                self.close(own.take().map(|taken| taken.slab));
-                is_kept?;
-            }
-        }
-        let slab = (own.cursor() / 100 - 1) as u32;
-        let events = own.events() + 1;
-        self.memory.write(slab, events);
-        own.count_event();
-        Ok(())
-    }
-
-    fn close(&self, slab: Option<u32>) {
-        if let Some(slab) = slab {
-            self.memory.close(slab);
-        }
-    }
-
-    /// Waits until each thread was seen outside of its event.
-    fn wait_until_out(&self) {
-        fence(Ordering::SeqCst);
-        for block in &self.blocks {
-            let first = block.counter.load(Ordering::Acquire);
-            while first & 1 != 0 && block.counter.load(Ordering::Acquire) == first {
-                thread::yield_now();
+            Self::Second => {
+                let first = thread::spawn(move || first(&other));
+                let second = second(world);
+                (first.join().unwrap(), second)
             }
         }
     }
+}
 
-    /// What a start that clears does: nothing of the run before stays.
-    #[allow(dead_code, reason = "not every program plays it through")]
-    pub fn clear(&self) {
-        self.wait_until_out();
-        for block in &self.blocks {
-            block.own.revoke();
-            block.own.disown();
-        }
-        self.wait_until_out();
-        self.claims.clear();
-        for slab in 0..self.memory.words.len() as u32 {
-            self.memory.write(slab, 0);
-            self.memory.slab_word(slab).store(SlabWord::EMPTY.0, Ordering::Relaxed);
-        }
-        self.claims.resume();
-    }
-
-    /// Takes slabs back: those whose ends lie in a range.
-    pub fn retire(&self, ends: &core::ops::RangeInclusive<usize>, is_wanted: impl Fn(u32) -> bool) {
-        fence(Ordering::SeqCst);
-        let revoke = || self.blocks.iter().for_each(|block| block.own.revoke_within(ends));
-        revoke();
-        self.wait_until_out();
-        revoke();
-        for block in &self.blocks {
-            self.close(block.own.take_for(&is_wanted).map(|taken| taken.slab));
-        }
-        self.wait_until_out();
+/// Plays a model through, with so many switches between threads that could both go on, and with either actor
+/// first: loom goes on from a run in which one of them is through before the other begins, and looks only at
+/// the last access to each atomic for what else may happen. A thread that loads a word before it exchanges it
+/// hides the loads of others.
+pub fn check(preemptions: usize, model: impl Fn(Order) + Copy + Sync + Send + 'static) {
+    for order in [Order::First, Order::Second] {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(preemptions);
+        // An event of the engine is hundreds of steps.
+        builder.max_branches = 50_000;
+        builder.check(move || model(order));
     }
 }

@@ -1,0 +1,38 @@
+//! The standard library's atomics and parking_lot's lock.
+
+use core::ops::Range;
+pub(crate) use core::sync::atomic::{Ordering, compiler_fence, fence};
+use std::time::Duration;
+
+pub(crate) type AtomicBool = core::sync::atomic::AtomicBool;
+pub(crate) type AtomicPtr<T> = core::sync::atomic::AtomicPtr<T>;
+pub(crate) type AtomicU32 = core::sync::atomic::AtomicU32;
+pub(crate) type AtomicU64 = core::sync::atomic::AtomicU64;
+pub(crate) type AtomicUsize = core::sync::atomic::AtomicUsize;
+pub(crate) type Mutex<T> = parking_lot::Mutex<T>;
+
+/// A function that is `const`, but in models: values of loom's types are made at run time.
+macro_rules! const_unless_loom {
+    ($(#[$meta:meta])* $visibility:vis fn $($rest:tt)*) => { $(#[$meta])* $visibility const fn $($rest)* };
+}
+
+/// An array of equal values that cannot be copied.
+macro_rules! array_of {
+    ($value:expr; $count:expr) => {
+        [const { $value }; $count]
+    };
+}
+
+/// Lets other threads run while this one waits for them.
+pub(crate) fn sleep(duration: Duration) {
+    std::thread::sleep(duration);
+}
+
+/// Lets other threads run.
+pub(crate) fn yield_now() {
+    std::thread::yield_now();
+}
+
+/// In models: the calling thread has these addresses of a slab to itself.
+#[inline(always)]
+pub(crate) fn assert_exclusive(_addresses: Range<usize>) {}
