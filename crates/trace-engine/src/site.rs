@@ -105,7 +105,7 @@ pub struct Site {
     name: SiteText,
     arguments: *const ArgName,
     argument_count: usize,
-    /// The next of those that enlisted.
+    /// The next of those that were registered.
     next: AtomicPtr<Site>,
 }
 
@@ -234,7 +234,7 @@ impl Site {
         self.word.switch_off();
     }
 
-    /// Whether the site has enlisted: then its fast way is not this crate's.
+    /// Whether the site was registered: then its fast path is that of another language.
     pub(crate) fn is_dynamic(&self) -> bool {
         !self.next.load(Ordering::Relaxed).is_null()
     }

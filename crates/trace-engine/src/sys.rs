@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //!
-//! * **S1** Only calls that take numbers or pointers to memory of ours, of the size they are told.
+//! * **S1** Only calls that take numbers or pointers to memory of ours, of the size that is passed with them.
 #![allow(unsafe_code)]
 
 use crate::sync::{Ordering, process};
@@ -34,8 +34,8 @@ const LOST: u8 = 3;
 /// ask twice does no harm.
 static MEMBARRIER: process::AtomicU8 = process::AtomicU8::new(UNKNOWN);
 
-/// Whether this kernel can fence all threads of the process from outside; asks it to prepare for that, if
-/// nobody has.
+/// Whether this kernel can fence all threads of the process from outside; asks it to prepare for that,
+/// if that was not done.
 ///
 /// In a process of one thread that takes no time. In one of several the kernel waits until all processors
 /// have scheduled: some 10 ms, and seconds where something keeps a busy machine from it.

@@ -156,7 +156,7 @@ impl Session {
 
     /// Hands over what was recorded so far, in streaming mode.
     pub fn flush(&mut self) {
-        // In other modes there is nobody to hand it over to.
+        // In other modes there is nothing to hand over.
         let _ = self.engine.flush();
     }
 

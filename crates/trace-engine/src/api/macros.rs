@@ -23,7 +23,7 @@ macro_rules! __written_by_engine {
     };
 }
 
-/// A static that nobody writes: nothing of it stays.
+/// A static that is not written: nothing of it stays.
 #[cfg(feature = "off")]
 #[doc(hidden)]
 #[macro_export]

@@ -61,7 +61,7 @@ impl Region {
 
     /// A region of ordinary zeroed memory, for tests and measurements without a second process.
     ///
-    /// The memory is shared with whoever holds the returned words.
+    /// The memory is shared with the returned words.
     #[must_use]
     pub fn on_heap(bytes: usize) -> (Self, HeapWords) {
         let words: std::sync::Arc<[AtomicU64]> = (0..bytes / 8).map(|_| AtomicU64::new(0)).collect();
@@ -135,7 +135,7 @@ impl Region {
             return;
         }
         // SAFETY: the range is a mapping of ours (R1); a private anonymous one at the same address keeps
-        // every word valid, and nobody relies on what the words hold (R3).
+        // every word valid, and no code relies on what the words hold (R3).
         unsafe {
             libc::mmap(
                 self.base.as_ptr().cast(),

@@ -1,4 +1,4 @@
-//! What is wanted in the present run of a trace, for whoever has to know while it begins or ends.
+//! What is wanted in the present run of a trace, also for threads that ask while it begins or ends.
 //!
 //! Invariant **A1**: the pointer is null or to a box in `kept`, none of which is dropped before the trace is.
 #![allow(unsafe_code)]
@@ -19,7 +19,7 @@ impl Run {
         let mut kept = self.kept.lock();
         kept.push(Box::new(additional_categories.to_vec()));
         let newest = kept.last_mut().map_or(core::ptr::null_mut(), |newest| &raw mut **newest);
-        // One order with the look at the list of sites behind it: a site that enlists is on the list or sees
+        // One order with the look at the list of sites behind it: a site that is registered is on the list or sees
         // the run.
         self.current.store(newest, Ordering::SeqCst);
     }

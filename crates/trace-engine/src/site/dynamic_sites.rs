@@ -1,14 +1,14 @@
-//! Call sites that enlist when they are first passed: those of C and C++, which no section holds.
+//! Call sites that are registered when they are first passed: those of C and C++, which no section holds.
 //!
-//! The memory of such a site is zero but for its word, which says that it is on and new. Whoever passes it
-//! first says what it is and puts it on the list of its module, which is the executable or a library; from
+//! The memory of such a site is zero but for its word, which says that it is on and new. The thread that passes
+//! it first says what it is and puts it on the list of its module, which is the executable or a library; from
 //! there on it is like any other. A library takes its sites away when it is unloaded: from then on, they stay
 //! on without being on a list, and each of their events is judged by itself.
 //!
 //! Invariants:
 //!
 //! * **N1** A site that is not new has its texts, and stays where it is until its module leaves.
-//! * **N2** A list is only walked and emptied by whoever holds the lock; sites come at any time.
+//! * **N2** A list is only walked and emptied by a thread that holds the lock; sites come at any time.
 #![allow(unsafe_code)]
 
 use crate::site::word::NEW;
@@ -80,7 +80,7 @@ pub(crate) unsafe fn register<W: Fn(&[u8]) -> bool>(
     handle: usize,
     judge: impl FnOnce() -> W,
 ) -> Registration {
-    // SAFETY: the word is an atomic that nobody moves.
+    // SAFETY: the word is an atomic that stays where it is.
     let word = unsafe { &(*site).word };
     if !word.take_new() {
         return if word.load() & NEW == 0 {
@@ -132,7 +132,7 @@ fn module(handle: usize) -> Option<&'static Module> {
     })
 }
 
-/// Calls a function with each site from this one on. For whoever holds the lock.
+/// Calls a function with each site from this one on. For a thread that holds the lock.
 fn walk(first: *mut Site, call: &mut impl FnMut(&Site)) {
     let mut next = first;
     while !next.is_null() && !ptr::eq(next, END) {
@@ -188,16 +188,16 @@ pub fn with_unlisted(text: SiteText<'_>, names: &[&[u8]], call: impl FnOnce(&Sit
     let mut arguments = [const { ArgName::new("") }; MAX_ARGUMENTS];
     let arguments = &mut arguments[..names.len().min(MAX_ARGUMENTS)];
     for (argument, name) in arguments.iter_mut().zip(names) {
-        // SAFETY: the names outlive the call, and nobody keeps the argument.
+        // SAFETY: the names outlive the call, and the argument is not kept.
         *argument = unsafe { ArgName::of_bytes(name) };
     }
     let mut site = Site::always_on();
-    // SAFETY: the site is this function's alone, and what it is told of outlives the call.
+    // SAFETY: the site is this function's alone, and what describes it outlives the call.
     unsafe { Site::describe(&raw mut site, text.category, text.name, arguments) };
     call(&site);
 }
 
-/// Whether a site has been told of just these strings: by where they are, or else by their bytes.
+/// Whether a site was registered with just these strings: by where they are, or else by their bytes.
 pub fn is_described_by(site: &Site, text: SiteText<'_>, names: &[&[u8]]) -> bool {
     let is_same = |known: &[u8], text: &[u8]| {
         core::ptr::eq(known, text) || known == text || mutants::is_on("all names are those of the site")

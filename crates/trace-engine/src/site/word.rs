@@ -19,7 +19,7 @@ pub(crate) const ON: u64 = 1;
 pub(crate) const FAST: u64 = 2;
 /// The site is on no list.
 pub(crate) const NEW: u64 = 4;
-/// A new site that somebody is about to enlist, or that is not to be enlisted any more.
+/// A new site that a thread is about to register, or that is not to be registered any more.
 pub(crate) const BUSY: u64 = 8;
 
 /// It is known how each string of the site stands in events, and some of them have no index.
@@ -37,7 +37,7 @@ impl SiteWord {
         }
     }
 
-    /// Whether the site is on, for somebody who will look again before it counts.
+    /// Whether the site is on, for a first look: it is checked again inside the event.
     #[inline(always)]
     pub fn is_on(&self) -> bool {
         self.0.load(Ordering::Relaxed) & ON != 0
@@ -85,7 +85,7 @@ impl SiteWord {
     pub fn publish(&self, category: u16, name: u16) {
         let word = ON | FAST | u64::from(category) << 32 | u64::from(name) << 48;
         // Release: pairs with the Acquire in `load`; the definitions and the argument names' indices were
-        // stored before. A lost race means that somebody else published or switched: nothing to do.
+        // stored before. A lost race means that another thread published or switched: nothing to do.
         let _ = self.0.compare_exchange(ON, word, Ordering::Release, Ordering::Relaxed);
     }
 
@@ -98,7 +98,7 @@ impl SiteWord {
         }
     }
 
-    /// Whether this thread is the one that enlists a new site.
+    /// Whether this thread is the one that registers a new site.
     pub fn take_new(&self) -> bool {
         let taken = self.0.compare_exchange(ON | NEW, ON | NEW | BUSY, Ordering::Acquire, Ordering::Relaxed);
         taken.is_ok()
@@ -110,7 +110,7 @@ impl SiteWord {
         self.0.store(if is_on { ON } else { 0 }, Ordering::Release);
     }
 
-    /// Switches a site that was switched the wrong way when it was enlisted, unless somebody has done so
+    /// Switches a site that was switched the wrong way when it was registered, unless another thread has done so
     /// since.
     pub fn correct(&self, is_on: bool) {
         let (from, to) = if is_on { (0, ON) } else { (ON, 0) };

@@ -102,7 +102,7 @@ impl SlabAllocator {
         claims
     }
 
-    /// Begins a new round that has nothing of the one before. For a time at which nobody claims. Returns the
+    /// Begins a new round that has nothing of the one before. No thread may be claiming. Returns the
     /// lowest sequence there will be.
     pub fn clear(&self) -> u64 {
         let round = u64::from(self.slab_count());
@@ -166,8 +166,8 @@ impl SlabAllocator {
         }
     }
 
-    /// Takes a run of slabs of one half. `taken` is told of each, with the word it had: for the caller the
-    /// slab is from there on nobody's but its own.
+    /// Takes a run of slabs of one half. `taken` is called with each, and the word it had: from there on
+    /// the slab is the caller's alone.
     //= docs/buffer.md#claiming
     pub fn take(
         &self,
@@ -194,7 +194,7 @@ impl SlabAllocator {
             let room = half - next % half;
             let ticket = if u64::from(run) <= room { next } else { next + room };
             let behind = ticket + u64::from(run);
-            // Acquire: whoever raised the limit is done with the slabs below it.
+            // Acquire: the dispatcher that raised the limit is done with the slabs below it.
             if behind > self.limit.load(Ordering::Acquire) {
                 return Err(self.beyond_limit(ticket));
             }
@@ -237,7 +237,7 @@ impl SlabAllocator {
             let is_left_behind = self.left_behind[slab as usize].load(Ordering::Relaxed) != 0;
             let is_free = is_older && !found.is_in_use() && !is_left_behind;
             let being_taken = SlabWord::being_taken(ticket + 1).0;
-            // Acquire: pairs with the Release of whoever left the slab.
+            // Acquire: pairs with the Release of the thread that left the slab.
             if is_free
                 && word.compare_exchange(found.0, being_taken, Ordering::Acquire, Ordering::Relaxed).is_ok()
             {

@@ -50,7 +50,7 @@ impl FreeList {
         }
     }
 
-    /// Forgets all of them. For a time at which nobody pushes or pops.
+    /// Forgets all of them. No thread may be pushing or popping.
     pub fn clear(&self) {
         while self.pop().is_some() {}
     }

@@ -20,7 +20,7 @@ impl Drop for Owner {
 fn begin() -> (Engine, Arc<AtomicBool>) {
     let is_free = Arc::new(AtomicBool::new(false));
     let memory = Box::leak(vec![0_u64; BYTES / 8].into_boxed_slice());
-    // SAFETY: words that nobody else has.
+    // SAFETY: words that are used for nothing else.
     let region =
         unsafe { Region::from_memory(memory.as_mut_ptr().cast(), BYTES, Box::new(Owner(is_free.clone()))) };
     let engine = initialize(region, BufferMode::Streaming, Config::new(1, "test", 1_000_000_000)).unwrap();
