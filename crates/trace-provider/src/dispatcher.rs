@@ -1,15 +1,15 @@
 //! Finds a manager, does what it asks for, and finds the next one when it is gone: on a thread of the
 //! provider's, or a turn at a time in a loop of the application's.
 
-mod orders;
+mod commands;
 mod requests;
 
 use crate::fork::ClosedInChildren;
 use crate::manager::{self, Found, Line};
 use crate::session::Session;
 use crate::watch::Watch;
+pub(crate) use commands::{Command, CommandReceiver, Commands};
 use crossbeam_channel::Sender;
-pub(crate) use orders::{Order, OrderReceiver, Orders};
 use std::cell::{Cell, RefCell};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
@@ -74,8 +74,8 @@ pub(crate) struct Dispatcher {
     name: String,
     is_answer_wanted: bool,
     progress: Sender<Progress>,
-    orders: Orders,
-    received: OrderReceiver,
+    commands: Commands,
+    received: CommandReceiver,
     wakes: WakeReceiver,
     /// No more wakes come: the application has closed their descriptor.
     is_deaf: Cell<bool>,
@@ -166,7 +166,7 @@ impl Dispatcher {
         name: String,
         is_answer_wanted: bool,
         progress: Sender<Progress>,
-        (orders, received): (Orders, OrderReceiver),
+        (commands, received): (Commands, CommandReceiver),
         wakes: WakeReceiver,
         is_shared: bool,
     ) -> Option<Self> {
@@ -178,7 +178,7 @@ impl Dispatcher {
             name,
             is_answer_wanted,
             progress,
-            orders,
+            commands,
             received,
             wakes,
             is_deaf,
@@ -205,7 +205,7 @@ impl Dispatcher {
     /// Does what is due, and what the objects with these keys are ready for.
     pub fn turn(&mut self, keys: &[u64]) -> Turn {
         let mut phase = std::mem::replace(&mut self.phase, Phase::Pausing(Instant::now()));
-        if keys.contains(&KEY_WAKER) && self.obey(&mut phase) {
+        if keys.contains(&KEY_WAKER) && self.run_commands(&mut phase) {
             if let Phase::Following(following) = phase {
                 self.leave(following);
             }
@@ -231,7 +231,7 @@ impl Dispatcher {
     }
 
     /// Says why nothing is recorded, once for each process: it would be the same again.
-    fn tell(&self, reason: &str) {
+    fn report(&self, reason: &str) {
         static IS_TOLD: AtomicBool = AtomicBool::new(false);
         if !IS_TOLD.swap(true, Ordering::Relaxed) {
             self.print(&format!("not traced: {reason}"));
@@ -391,7 +391,7 @@ impl Dispatcher {
     }
 
     /// Does what the application wants. True if that is to end.
-    fn obey(&self, phase: &mut Phase) -> bool {
+    fn run_commands(&self, phase: &mut Phase) -> bool {
         if !self.is_deaf.get() && !self.wakes.reset() {
             let _ = self.waits.remove(&self.wakes);
             self.is_deaf.set(true);
@@ -402,12 +402,12 @@ impl Dispatcher {
             Phase::Following(following) => following.session.as_mut(),
             Phase::Pausing(_) | Phase::Looking(_) => None,
         };
-        for order in self.received.orders.try_iter() {
-            match (order, session.as_mut()) {
-                (Order::Flush, Some(session)) => session.flush(),
-                (Order::Alert(name), Some(session)) => session.alert(name),
-                (Order::GoOn, _) => self.has_gone_on.set(true),
-                (Order::Flush | Order::Alert(_), None) => {}
+        for command in self.received.commands.try_iter() {
+            match (command, session.as_mut()) {
+                (Command::Flush, Some(session)) => session.flush(),
+                (Command::Alert(name), Some(session)) => session.alert(name),
+                (Command::GoOn, _) => self.has_gone_on.set(true),
+                (Command::Flush | Command::Alert(_), None) => {}
             }
         }
         is_over

@@ -20,19 +20,19 @@ use trace_engine::engine;
 use zx_sim::Identity;
 
 const FREE: i32 = -1;
-/// A place that somebody fills.
+/// An entry that a thread fills.
 const TAKEN: i32 = -2;
 
 /// A descriptor that children close, and what tells it from another with its number.
-struct Place {
+struct ClosedDescriptor {
     number: AtomicI32,
     device: AtomicU64,
     inode: AtomicU64,
 }
 
-static PLACES: [Place; 64] =
-    [const { Place { number: AtomicI32::new(FREE), device: AtomicU64::new(0), inode: AtomicU64::new(0) } };
-        64];
+static DESCRIPTORS: [ClosedDescriptor; 64] = [const {
+    ClosedDescriptor { number: AtomicI32::new(FREE), device: AtomicU64::new(0), inode: AtomicU64::new(0) }
+}; 64];
 /// What the provider is called that was registered last.
 static NAME: AtomicPtr<String> = AtomicPtr::new(core::ptr::null_mut());
 
@@ -56,11 +56,11 @@ impl ClosedInChildren {
         let Some(identity) = Identity::of(object) else {
             return Self(None);
         };
-        let take = |place: &Place| {
+        let take = |place: &ClosedDescriptor| {
             place.number.compare_exchange(FREE, TAKEN, Ordering::AcqRel, Ordering::Relaxed).is_ok()
         };
-        let index = PLACES.iter().position(take);
-        if let Some(place) = index.map(|index| &PLACES[index]) {
+        let index = DESCRIPTORS.iter().position(take);
+        if let Some(place) = index.map(|index| &DESCRIPTORS[index]) {
             place.device.store(identity.device, Ordering::Relaxed);
             place.inode.store(identity.inode, Ordering::Relaxed);
             // Release: who finds the number finds the rest.
@@ -73,7 +73,7 @@ impl ClosedInChildren {
 impl Drop for ClosedInChildren {
     fn drop(&mut self) {
         if let Some(index) = self.0 {
-            PLACES[index].number.store(FREE, Ordering::Release);
+            DESCRIPTORS[index].number.store(FREE, Ordering::Release);
         }
     }
 }
@@ -95,7 +95,7 @@ extern "C" fn after_fork_in_child() {
     // SAFETY: a number (F1).
     let parent = unsafe { libc::getppid() };
     PARENT.store(u32::try_from(parent).unwrap_or(0), Ordering::Relaxed);
-    for place in &PLACES {
+    for place in &DESCRIPTORS {
         let number = place.number.swap(FREE, Ordering::Acquire);
         if number >= 0 {
             close_if_it_is(number, place.device.load(Ordering::Relaxed), place.inode.load(Ordering::Relaxed));

@@ -28,10 +28,10 @@
 //! With the feature `off` all of them compile to nothing.
 #![deny(unsafe_code)]
 
-mod ask;
 pub mod atrace;
 mod buffer;
 mod callbacks;
+mod config;
 mod dispatcher;
 mod fork;
 mod manager;
@@ -42,7 +42,7 @@ mod session;
 mod thread;
 mod watch;
 
-pub use ask::{Category, Config, config, ticks_per_second};
+pub use config::{Category, Config, config, ticks_per_second};
 pub use memory_dump::{MemoryDump, on_memory_dump};
 pub use polled::PolledProvider;
 pub use provider::{Registration, TraceProvider};

@@ -1,7 +1,7 @@
 //! A provider in a loop of the application's, without a thread.
 
-use crate::ask::{self, Category};
-use crate::dispatcher::{Dispatcher, Order, Orders, Progress, Turn};
+use crate::config::{self, Category};
+use crate::dispatcher::{Command, Commands, Dispatcher, Progress, Turn};
 use crate::fork::{self, ClosedInChildren};
 use crate::memory_dump::{self, MemoryDump};
 use crate::provider::{self, FIRST_SIGN_WAIT, LATE, START_WAIT};
@@ -55,7 +55,7 @@ pub struct PolledProvider {
 struct Running {
     dispatcher: Dispatcher,
     progress: Receiver<Progress>,
-    orders: Orders,
+    commands: Commands,
     timer: OwnedFd,
     /// Before what it names, so that it is dropped first.
     _closed_in_children: ClosedInChildren,
@@ -84,9 +84,9 @@ impl PolledProvider {
         let (waker, wakes) = zx_sim::wake_pair().map_err(failed)?;
         let closed_in_children = ClosedInChildren::new(&waker);
         let waker = Arc::new(waker);
-        let (orders, received) = Orders::new(&waker);
+        let (commands, received) = Commands::new(&waker);
         let (sender, progress) = unbounded();
-        let way = (orders.clone(), received);
+        let way = (commands.clone(), received);
         let dispatcher = Dispatcher::new(name.clone(), is_below_record, sender, way, wakes, true);
         let dispatcher = dispatcher.ok_or_else(|| io::Error::other("the process has no descriptors left"))?;
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
@@ -95,7 +95,7 @@ impl PolledProvider {
         let mut running = Running {
             dispatcher,
             progress,
-            orders,
+            commands,
             timer,
             _closed_in_children: closed_in_children,
             _waker: waker,
@@ -118,14 +118,14 @@ impl PolledProvider {
     /// As [`TraceProvider::flush`](crate::TraceProvider::flush), with the next [`PolledProvider::dispatch`].
     pub fn flush(&self) {
         if let Some(running) = &self.running {
-            running.orders.give(Order::Flush);
+            running.commands.send(Command::Flush);
         }
     }
 
     /// As [`TraceProvider::describe_categories`](crate::TraceProvider::describe_categories). The function is
     /// called by [`PolledProvider::dispatch`].
     pub fn describe_categories(&self, describe: impl Fn() -> Vec<Category> + Send + Sync + 'static) {
-        ask::set_describe(Arc::new(describe));
+        config::set_describe(Arc::new(describe));
     }
 
     /// As [`TraceProvider::on_memory_dump`](crate::TraceProvider::on_memory_dump). The function is called by
@@ -191,7 +191,7 @@ impl Running {
             let _ = zx_sim::wait_one(self.dispatcher.waits(), Signals::READABLE, Some(deadline));
             self.dispatch();
         }
-        self.orders.give(Order::GoOn);
+        self.commands.send(Command::GoOn);
         self.dispatch();
         let text = format!("trace provider \"{name}\": {LATE}");
         debuglog::write_for_process(&Shown(&text).to_string());
@@ -222,7 +222,7 @@ impl Drop for PolledProvider {
             return;
         };
         if self.pid == std::process::id() {
-            running.orders.end();
+            running.commands.end();
             running.dispatch();
         } else {
             // Of a forked child's parent: its descriptors are closed here, and the engine is the child's own.

@@ -1,7 +1,7 @@
 //! The object an application holds.
 
-use crate::ask::{self, Category, Config};
-use crate::dispatcher::{Dispatcher, Order, Orders, Progress};
+use crate::config::{self, Category, Config};
+use crate::dispatcher::{Command, Commands, Dispatcher, Progress};
 use crate::fork::ClosedInChildren;
 use crate::memory_dump::{self, MemoryDump};
 use crate::{callbacks, fork, manager, thread};
@@ -45,7 +45,7 @@ pub struct TraceProvider {
 /// The provider's thread, and the way to it.
 #[derive(Debug)]
 struct Running {
-    orders: Orders,
+    commands: Commands,
     /// Closed when the thread ends.
     is_ended: Receiver<()>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -113,7 +113,7 @@ impl TraceProvider {
     /// Has a function asked for names and descriptions of categories when somebody wants to know which there
     /// are, beside those of the call sites. It is called on a thread of the provider's.
     pub fn describe_categories(&self, describe: impl Fn() -> Vec<Category> + Send + Sync + 'static) {
-        ask::set_describe(Arc::new(describe));
+        config::set_describe(Arc::new(describe));
     }
 
     /// Has a function called for each dump of memory, to say what this program uses memory for: it adds named
@@ -139,7 +139,7 @@ impl TraceProvider {
     /// What the trace wants that this process is part of now; none while there is none.
     #[must_use]
     pub fn config(&self) -> Option<Config> {
-        ask::config()
+        config::config()
     }
 
     fn spawn(name: &str, is_answer_wanted: bool) -> (Self, Receiver<Progress>) {
@@ -181,7 +181,7 @@ impl TraceProvider {
             }
         }
         if let Some(running) = &self.running {
-            running.orders.give(Order::GoOn);
+            running.commands.send(Command::GoOn);
             // Else a manager that reads the registration right now would count the program as one that waits,
             // and not report what it does from here on as missing.
             let deadline = Instant::now() + GO_ON_WAIT;
@@ -196,7 +196,7 @@ impl TraceProvider {
     /// Does not block.
     pub fn flush(&self) {
         if let Some(running) = &self.running {
-            running.orders.give(Order::Flush);
+            running.commands.send(Command::Flush);
         }
     }
 }
@@ -206,9 +206,9 @@ impl Running {
         let (waker, wakes) = zx_sim::wake_pair().map_err(|error| error.to_string())?;
         let closed_in_children = ClosedInChildren::new(&waker);
         let waker = Arc::new(waker);
-        let (orders, received) = Orders::new(&waker);
+        let (commands, received) = Commands::new(&waker);
         let (end, is_ended) = bounded(0);
-        let way = (orders.clone(), received);
+        let way = (commands.clone(), received);
         let thread = thread::spawn_apart("trace-dispatch", wakes, move |wakes| {
             if let Some(dispatcher) = Dispatcher::new(name, is_answer_wanted, progress, way, wakes, false) {
                 dispatcher.run();
@@ -216,7 +216,7 @@ impl Running {
             drop(end);
         })?;
         let thread = Mutex::new(Some(thread));
-        Ok(Self { orders, is_ended, thread, _closed_in_children: closed_in_children, _waker: waker })
+        Ok(Self { commands, is_ended, thread, _closed_in_children: closed_in_children, _waker: waker })
     }
 }
 
@@ -230,7 +230,7 @@ impl Drop for TraceProvider {
             core::mem::forget(running);
             return;
         }
-        running.orders.end();
+        running.commands.end();
         if running.is_ended.recv_timeout(END_WAIT) == Err(RecvTimeoutError::Disconnected)
             && let Some(thread) = running.thread.lock().take()
         {

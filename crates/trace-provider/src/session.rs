@@ -1,7 +1,7 @@
 //! One trace of this process: from Initialize to Terminate.
 
-use crate::ask;
 use crate::buffer;
+use crate::config;
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
@@ -81,7 +81,7 @@ impl Session {
             vmo.lock_live().map_err(mapped)?
         };
         let mapping = vmo.map().map_err(mapped)?;
-        ask::set_config(Some(ask::Config { mode, categories: config.categories.clone() }));
+        config::set_config(Some(config::Config { mode, categories: config.categories.clone() }));
         let process = config.process_koid.unwrap_or_else(zx_sim::process_koid);
         let thread_koids = thread_koids(process, namespace.map(PidNamespace::numbers));
         let config = Config {
@@ -266,7 +266,7 @@ impl Drop for Session {
         self.stop();
         self.send_last();
         let _ = self.engine.terminate(Instant::now() + STOP_WAIT);
-        ask::set_config(None);
+        config::set_config(None);
     }
 }
 

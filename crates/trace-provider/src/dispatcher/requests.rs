@@ -1,8 +1,8 @@
 //! What the manager asks for.
 
 use super::{Dispatcher, KEY_FIFO, Progress};
-use crate::ask;
-use crate::dispatcher::orders::Order;
+use crate::config;
+use crate::dispatcher::commands::Command;
 use crate::memory_dump;
 use crate::session::Session;
 use trace_engine::{AlertHandler, WakeHandler, engine};
@@ -46,7 +46,7 @@ impl Dispatcher {
                 ProviderRequest::Terminate => self.end_session(session),
                 ProviderRequest::GetKnownCategories => answer_categories(channel, txid)?,
                 ProviderRequest::Refused { reason } => {
-                    self.tell(&reason);
+                    self.report(&reason);
                     self.is_refused.set(true);
                     let _ = self.progress.send(Progress::Refused { reason });
                 }
@@ -88,10 +88,10 @@ impl Dispatcher {
             return;
         }
         let _ = self.progress.send(Progress::Initializing);
-        let orders = self.orders.clone();
-        let alert = AlertHandler::new(move |name| orders.give(Order::Alert(name.to_owned())));
-        let orders = self.orders.clone();
-        let wake = WakeHandler::new(move || orders.wake());
+        let commands = self.commands.clone();
+        let alert = AlertHandler::new(move |name| commands.send(Command::Alert(name.to_owned())));
+        let commands = self.commands.clone();
+        let wake = WakeHandler::new(move || commands.wake());
         match Session::initialize(config, alert, wake, self.namespace.borrow().as_ref()) {
             Ok(initialized) => {
                 let signals = Signals::READABLE | Signals::PEER_CLOSED;
@@ -99,13 +99,13 @@ impl Dispatcher {
                     *session = Some(initialized);
                 }
             }
-            Err(reason) => self.tell(&reason),
+            Err(reason) => self.report(&reason),
         }
     }
 }
 
 fn answer_categories(channel: &Channel, txid: Txid) -> Option<()> {
-    let described = ask::described_categories();
+    let described = config::described_categories();
     let is_described = |name: &str| described.iter().any(|category| category.name == name);
     let plain = engine::known_categories()
         .into_iter()

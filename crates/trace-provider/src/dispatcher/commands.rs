@@ -1,52 +1,52 @@
-//! What the application wants of its provider, on its way to the dispatcher.
+//! Commands of the application, on their way to the dispatcher.
 
 use crossbeam_channel::{Receiver, Sender};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use zx_sim::WakeSender;
 
-/// Orders that wait for the thread at most.
-const MAX_ORDERS: usize = 1024;
+/// Most commands that wait for the dispatcher.
+const MAX_COMMANDS: usize = 1024;
 
-/// What the application wants of its provider's thread.
+/// What the application asks of the dispatcher.
 #[derive(Debug)]
-pub(crate) enum Order {
+pub(crate) enum Command {
     /// Hand over what was recorded so far.
     Flush,
-    /// Tell the manager.
+    /// Report an alert to the manager.
     Alert(String),
     /// The application waits no longer for the answer to its registration.
     GoOn,
 }
 
-/// The application's way to its provider's thread. Nothing here waits.
+/// The application's side of the queue. No function here blocks.
 #[derive(Clone, Debug)]
-pub(crate) struct Orders {
-    sender: Sender<Order>,
+pub(crate) struct Commands {
+    sender: Sender<Command>,
     /// The provider is no longer wanted.
     is_over: Arc<AtomicBool>,
     /// A descriptor of the application's table, which only the application's threads drop.
     waker: Weak<WakeSender>,
 }
 
-/// The other end of [`Orders`].
-pub(crate) struct OrderReceiver {
-    pub(super) orders: Receiver<Order>,
+/// The other end of [`Commands`].
+pub(crate) struct CommandReceiver {
+    pub(super) commands: Receiver<Command>,
     is_over: Arc<AtomicBool>,
 }
 
-impl Orders {
+impl Commands {
     /// Both ends.
-    pub fn new(waker: &Arc<WakeSender>) -> (Self, OrderReceiver) {
-        let (sender, orders) = crossbeam_channel::bounded(MAX_ORDERS);
+    pub fn new(waker: &Arc<WakeSender>) -> (Self, CommandReceiver) {
+        let (sender, commands) = crossbeam_channel::bounded(MAX_COMMANDS);
         let is_over = Arc::new(AtomicBool::new(false));
         let sender = Self { sender, is_over: is_over.clone(), waker: Arc::downgrade(waker) };
-        (sender, OrderReceiver { orders, is_over })
+        (sender, CommandReceiver { commands, is_over })
     }
 
-    /// Where orders pile up, because the thread has no time for them, the newest are dropped.
-    pub fn give(&self, order: Order) {
-        let _ = self.sender.try_send(order);
+    /// Queues a command. If the queue is full, because the dispatcher does not run, the command is dropped.
+    pub fn send(&self, command: Command) {
+        let _ = self.sender.try_send(command);
         self.wake();
     }
 
@@ -65,7 +65,7 @@ impl Orders {
     }
 }
 
-impl OrderReceiver {
+impl CommandReceiver {
     /// The provider is no longer wanted.
     pub fn is_over(&self) -> bool {
         self.is_over.load(Ordering::SeqCst)

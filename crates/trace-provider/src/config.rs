@@ -1,4 +1,4 @@
-//! What an application may ask of its provider, and be asked.
+//! The configuration of the running trace, and the categories that the application describes.
 
 use crate::callbacks;
 use parking_lot::Mutex;
@@ -7,7 +7,7 @@ use trace_engine::BufferMode;
 use trace_protocol::KnownCategory;
 use zx_sim::ticks::Clock;
 
-/// What the trace that this process is part of wants.
+/// The configuration of the trace that this process takes part in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// What happens when the buffer is full.
@@ -22,7 +22,7 @@ pub(crate) fn set_config(config: Option<Config>) {
     *CONFIG.lock() = config;
 }
 
-/// What the present trace wants; none while there is none.
+/// The configuration of the running trace; none while there is none.
 #[must_use]
 pub fn config() -> Option<Config> {
     CONFIG.lock().clone()
