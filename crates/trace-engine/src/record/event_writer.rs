@@ -30,8 +30,8 @@ pub(crate) enum WriteError {
     Ended,
 }
 
-/// Writes a record of a thread that counts as inside an event, and counts it if it is lost. None if the site is
-/// off: a record that comes after the stop is not lost, as it was never part of the trace.
+/// Writes a record of a thread that counts as inside an event, and counts it if it is lost. None if the site
+/// is off: a record that comes after the stop is not lost, as it was never part of the trace.
 #[inline]
 pub(crate) fn write_inside<R>(
     context: &Context,
@@ -195,6 +195,7 @@ impl<'a> EventWriter<'a> {
     }
 
     /// Writes a record of so many words, all of which but the header `write` has to write.
+    #[inline(always)]
     pub(crate) fn put(
         &self,
         words: usize,
