@@ -1,5 +1,5 @@
-//! What instrumented code uses: macros, the guards and futures behind them, tracks and ids. All of it is at the
-//! root of the crate.
+//! What instrumented code uses: macros, the guards and futures behind them, tracks and ids. All of it is at
+//! the root of the crate.
 
 mod async_scope;
 mod duration_scope;

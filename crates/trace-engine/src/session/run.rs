@@ -19,8 +19,8 @@ impl Run {
         let mut kept = self.kept.lock();
         kept.push(Box::new(additional_categories.to_vec()));
         let newest = kept.last_mut().map_or(core::ptr::null_mut(), |newest| &raw mut **newest);
-        // One order with the look at the list of sites behind it: a site that is registered is on the list or sees
-        // the run.
+        // One order with the look at the list of sites behind it: a site that is registered is on the list or
+        // sees the run.
         self.current.store(newest, Ordering::SeqCst);
     }
 

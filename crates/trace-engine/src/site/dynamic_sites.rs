@@ -1,9 +1,9 @@
 //! Call sites that are registered when they are first passed: those of C and C++, which no section holds.
 //!
-//! The memory of such a site is zero but for its word, which says that it is on and new. The thread that passes
-//! it first says what it is and puts it on the list of its module, which is the executable or a library; from
-//! there on it is like any other. A library takes its sites away when it is unloaded: from then on, they stay
-//! on without being on a list, and each of their events is judged by itself.
+//! The memory of such a site is zero but for its word, which says that it is on and new. The thread that
+//! passes it first says what it is and puts it on the list of its module, which is the executable or a
+//! library; from there on it is like any other. A library takes its sites away when it is unloaded: from then
+//! on, they stay on without being on a list, and each of their events is judged by itself.
 //!
 //! Invariants:
 //!

@@ -110,8 +110,8 @@ impl SiteWord {
         self.0.store(if is_on { ON } else { 0 }, Ordering::Release);
     }
 
-    /// Switches a site that was switched the wrong way when it was registered, unless another thread has done so
-    /// since.
+    /// Switches a site that was switched the wrong way when it was registered, unless another thread has done
+    /// so since.
     pub fn correct(&self, is_on: bool) {
         let (from, to) = if is_on { (0, ON) } else { (ON, 0) };
         let _ = self.0.compare_exchange(from, to, Ordering::SeqCst, Ordering::Relaxed);

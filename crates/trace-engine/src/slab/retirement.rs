@@ -6,7 +6,7 @@
 
 use crate::site::{self, Site};
 use crate::slab::Slabs;
-use crate::sync::{Ordering, fence, sleep};
+use crate::sync::{Ordering, fence, pause};
 use crate::sys;
 use crate::thread::block::ThreadBlock;
 use crate::thread::registry;
@@ -87,7 +87,7 @@ impl Slabs {
 pub(crate) fn fence_all_threads() {
     if !sys::fence_all_threads() {
         site::for_each(Site::unpublish);
-        sleep(SETTLE);
+        pause(SETTLE);
     }
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn wait_until_out(deadline: Instant) -> Vec<&'static ThreadBlock> {
             }
             return inside.into_iter().map(|(block, _)| block).collect();
         }
-        sleep(Duration::from_micros(20));
+        pause(Duration::from_micros(20));
     }
 }
 

@@ -24,7 +24,7 @@ macro_rules! array_of {
 }
 
 /// Lets other threads run while this one waits for them.
-pub(crate) fn sleep(duration: Duration) {
+pub(crate) fn pause(duration: Duration) {
     std::thread::sleep(duration);
 }
 

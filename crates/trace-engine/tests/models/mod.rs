@@ -6,9 +6,11 @@
 //!
 //! | replaced | by |
 //! |---|---|
-//! | `membarrier`, which loom cannot know | a full fence: every event has one, as where the kernel has no `membarrier`. A test in `slab/retirement/tests.rs` shows the other |
+//! | `membarrier` | a full fence in every event, as where the kernel has no `membarrier` |
 //! | the control blocks of the process | those of the model (`registry.rs`) |
 //! | the layout | a smaller one, as loom looks at each word |
+//!
+//! A test in `slab/retirement/tests.rs` shows what `membarrier` does.
 //!
 //! Beside what each model asserts, loom fails if two threads touch a slab without being ordered: see
 //! `assert_exclusive` in `sync.rs`. `docs/testing.md` lists the mutations that these models turn red.

@@ -4,8 +4,8 @@ use crate::models::world::{World, check};
 use loom::sync::Arc;
 use trace_format::buffer::BufferMode;
 
-/// Two threads go round in a ring of two slabs: no thread has a slab that another has, and each finds what was
-/// written there before.
+/// Two threads go round in a ring of two slabs: no thread has a slab that another has, and each finds what
+/// was written there before.
 #[test]
 fn no_two_threads_have_one_slab_of_a_ring() {
     check(3, |order| {

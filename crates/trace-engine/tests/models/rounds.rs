@@ -12,7 +12,8 @@ use trace_format::slab::{SlabState, SlabWord};
 /// What happens while a thread is held up.
 type Meanwhile<'a> = Box<dyn FnOnce() + 'a>;
 
-/// The slab words as a thread sees them that is held up when it first looks at one: it has its ticket by then.
+/// The slab words as a thread sees them that is held up when it first looks at one: it has its ticket by
+/// then.
 struct HeldUp<'a> {
     buffer: &'a Buffer,
     meanwhile: RefCell<Option<Meanwhile<'a>>>,

@@ -10,8 +10,8 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use trace_format::buffer::BufferMode;
 
-/// A half that was retired is read by the dispatcher while writers go on in the other: no thread touches it any
-/// more, and it holds what was committed.
+/// A half that was retired is read by the dispatcher while writers go on in the other: no thread touches it
+/// any more, and it holds what was committed.
 #[test]
 fn a_retired_half_is_left_alone() {
     check(3, |order| {

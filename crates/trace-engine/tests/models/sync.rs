@@ -45,7 +45,7 @@ impl<T> fmt::Debug for Mutex<T> {
     }
 }
 
-pub(crate) fn sleep(_duration: Duration) {
+pub(crate) fn pause(_duration: Duration) {
     loom::thread::yield_now();
 }
 

@@ -170,8 +170,8 @@ impl World {
         (0..self.layout.slab_count()).flat_map(|slab| self.records(slab)).collect()
     }
 
-    /// After a stop: what is there, and what has been, is just what was kept. Of a circular buffer some may be
-    /// overwritten, which the tallies have.
+    /// After a stop: what is there, and what has been, is just what was kept. Of a circular buffer some may
+    /// be overwritten, which the tallies have.
     pub fn assert_holds(&self, kept: &[Written]) {
         let found = self.all_records();
         let set: BTreeSet<_> = found.iter().collect();
