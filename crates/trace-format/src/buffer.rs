@@ -4,8 +4,8 @@
 //! | header 128 | loss ledger | slab words | tallies | durable | rolling 0 | rolling 1 |
 //! ```
 //!
-//! The layout is a pure function of the total size and the mode, so a reader computes it and refuses a
-//! header that says anything else: no offset is ever taken from a stranger.
+//! The layout is a pure function of the total size and the mode, so a reader computes it and refuses a header
+//! that differs: no offset is ever taken from untrusted input.
 
 use crate::slab::{LOSS_ENTRY_BYTES, TALLY_BYTES};
 
@@ -333,7 +333,7 @@ impl BufferHeader {
         words
     }
 
-    /// Checks a header that a stranger wrote. `file_bytes` is the size of the buffer as the caller knows it.
+    /// Checks an untrusted header. `file_bytes` is the size of the buffer as the caller knows it.
     ///
     /// # Errors
     /// Any field that does not follow from size and mode; see [`HeaderError`].

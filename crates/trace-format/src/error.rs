@@ -81,7 +81,7 @@ pub enum EncodeError {
         /// The value given.
         found: u64,
     },
-    /// The format has it, readers disagree on it, and nobody should write it.
+    /// Part of the format, but readers disagree on its meaning, so writers should not use it.
     // prints: fiber switch: it is read, never written
     #[error("{what}: it is read, never written")]
     ReadOnly {

@@ -150,7 +150,7 @@ pub enum EventKind {
     },
     /// Samples, one per numeric argument.
     Counter {
-        /// Tells counters of one name apart.
+        /// Distinguishes counters with the same name.
         id: u64,
     },
     /// A duration begins.

@@ -80,7 +80,7 @@ impl<'a> Metadata<'a> {
             }
             PROVIDER_SECTION => Self::ProviderSection { id },
             PROVIDER_EVENT => Self::ProviderEvent { id, event: field(header.0, 52, 4) as u8 },
-            // The one record that is never extended: eight bytes tell the file type.
+            // The only record that is never extended: its eight bytes identify the file type.
             TRACE_INFO if header.0 == MAGIC_WORD => Self::TraceInfoMagic,
             _ => Self::Unknown,
         })

@@ -64,7 +64,7 @@ pub enum ProfilerKind<'a> {
         id: u16,
         /// Its name, at most 255 bytes.
         name: &'a [u8],
-        /// What tells this build of it from others, at most 255 bytes.
+        /// Identifies this build of the file, at most 255 bytes.
         build_id: &'a [u8],
     },
     /// A part of a module in memory.

@@ -43,7 +43,7 @@ impl SlabWord {
         Self(sequence << 16 | (state as u64) << 14 | (run & Self::MAX_RUN) as u64)
     }
 
-    /// The word of a slab that somebody is about to use: empty for readers, in use for other writers.
+    /// The word of a slab that a writer is about to use: empty for readers, in use for other writers.
     #[must_use]
     pub const fn being_taken(sequence: u64) -> Self {
         Self::new(sequence, SlabState::Empty, 1)
@@ -171,7 +171,7 @@ pub enum LossReason {
     Cleared = 7,
     /// The kernel had no room left in its own buffer.
     KernelOverrun = 8,
-    /// The kernel was told to keep the oldest events.
+    /// The kernel was configured to keep the oldest events.
     KernelDropped = 9,
     /// Interrupts came faster than the kernel finished the events that they interrupted.
     KernelCommitOverrun = 10,
@@ -247,7 +247,7 @@ impl Gap {
         (self.half + 1) << 8 | self.reason as u64
     }
 
-    /// The meaning of a word that a stranger may have written.
+    /// The meaning of an untrusted word.
     #[must_use]
     pub fn from_word(word: u64) -> Option<Self> {
         let reason = LossReason::ALL.get((word & 0xff) as usize)?;

@@ -1,8 +1,8 @@
 //! Controller: a client sets up a session, and starts and stops it.
 //!
-//! Two channels: the *provisioner*, on which anybody may ask what there is and set up a session; and the
-//! *session*, whose other end is a handle of `InitializeTracing`. Dropping the session channel ends the
-//! session; its results are still written to the output.
+//! Two channels: the *provisioner*, on which any process that may connect queries providers and sets up a
+//! session; and the *session*, whose other end is a handle of `InitializeTracing`. Dropping the session
+//! channel ends the session; its results are still written to the output.
 
 pub mod alert;
 pub mod config;
@@ -121,7 +121,7 @@ strict_enum! {
         NotStarted = 1,
         /// Another snapshot is being taken.
         Busy = 2,
-        /// Nobody reads the output any more.
+        /// The output has lost its reader.
         Aborted = 3,
     }
 }

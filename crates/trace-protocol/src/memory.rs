@@ -3,7 +3,7 @@
 use crate::strict_enum::strict_enum;
 
 strict_enum! {
-    /// How much a dump is to tell.
+    /// The level of detail of a memory dump.
     MemoryDumpLevel {
         /// Sums, which cost little to find out.
         Light = 1,
@@ -28,7 +28,7 @@ impl MemoryDumpLevel {
 pub struct MemoryDumps {
     /// How long from one to the next; the first comes when recording begins. At least 1.
     pub interval_milliseconds: u64,
-    /// How much they tell.
+    /// The level of detail of the dumps.
     pub level: MemoryDumpLevel,
 }
 

@@ -65,7 +65,7 @@ pub enum ProviderRequest<H> {
     DumpMemory {
         /// Number of the dump.
         dump: u64,
-        /// How much it is to tell.
+        /// The dump's level of detail.
         level: MemoryDumpLevel,
         /// The provider answers with [`ProviderResponse::DumpedMemory`]. Only for providers that have said
         /// that they can.
@@ -270,7 +270,7 @@ impl<H> Message<H> for ProviderResponse {
     }
 }
 
-/// The table of a refusal; its sentence is cut to the limit, since it may quote a stranger.
+/// The table of a refusal; its sentence is cut to the limit, since it may quote untrusted input.
 pub(crate) fn refusal(reason: &str) -> Result<TableWriter, ProtocolError> {
     let mut table = TableWriter::new("Refused");
     table.put(REASON, cut(reason, MAX_REASON_BYTES))?;

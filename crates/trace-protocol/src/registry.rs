@@ -2,7 +2,7 @@
 //!
 //! The connection may be dropped after the call: the registration lives as long as the provider's own
 //! channel, whose other end is the message's handle. The messages of this protocol are the same in all
-//! versions, so that two peers with nothing else in common can still tell each other so.
+//! versions, so that two peers with no other version in common can still report that.
 
 use crate::error::{ProtocolError, check_limit};
 use crate::limits::{MAX_PROVIDER_NAME_BYTES, MAX_TICK_SOURCE_BYTES};

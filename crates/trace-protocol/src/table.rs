@@ -39,7 +39,7 @@ impl ListLimits {
         bytes: MAX_CATEGORY_NAME_BYTES,
     };
 
-    /// Providers that somebody waits for, with their processes.
+    /// Providers that a request waits for, with their processes.
     pub(crate) const WAITED_FOR: ListLimits =
         ListLimits { list: "providers waited for", entries: 100, entry: "provider bytes", bytes: 200 };
 

@@ -50,7 +50,7 @@ impl Source for [u8] {
     }
 }
 
-/// Whether somebody may still write into the buffer.
+/// Whether a process may still write into the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
     /// The writer has stopped, or its process is dead.

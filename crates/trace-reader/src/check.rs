@@ -30,9 +30,9 @@ pub use clocks::Clock;
 
 /// Spans that may be open at a time if nothing else is asked for.
 pub const MAX_OPEN_SPANS: usize = 200_000;
-/// Providers that are told apart.
+/// How many providers are distinguished.
 const MAX_PROVIDERS: usize = 4096;
-/// Losses that are told one by one.
+/// How many losses are reported one by one.
 const MAX_LOSSES: usize = 1000;
 /// A time so far from the first one is taken for damage: 30 days.
 const MAX_DISTANCE_NANOS: u64 = 30 * 24 * 3600 * 1_000_000_000;
@@ -441,7 +441,7 @@ pub const UNDECODABLE: &str = "undecodable";
 /// The trace ends too early.
 pub const TRUNCATED: &str = "truncated";
 
-/// What is told and is no problem.
+/// Observations that are reported but are no problems.
 //= docs/check.md#remarks
 pub const REMARKS: [&str; 2] = [CROSSING, "no-rate"];
 

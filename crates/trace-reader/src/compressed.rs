@@ -1,4 +1,4 @@
-//! Traces as they are kept: plain, or compressed with gzip or zstd, told by their content.
+//! Traces as they are stored: plain, or compressed with gzip or zstd, recognized by their content.
 
 use crate::file_kind::{FileKind, SNIFFED_BYTES};
 use flate2::bufread::MultiGzDecoder;

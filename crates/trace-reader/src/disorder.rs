@@ -2,8 +2,8 @@
 //!
 //! A format without an order of its own leaves it to the reader: some writers put all begins of a buffer
 //! first, others write an end before what began later but ended earlier. Pairs are made in the order of
-//! times, which for most threads is that of the file. A first reading tells for which it is not: only their
-//! begins and ends have to be sorted.
+//! times, which for most threads is that of the file. A first pass finds the threads for which it is not:
+//! only their begins and ends have to be sorted.
 
 use crate::item::{Item, Text, Thread};
 use crate::reader::Reader;
@@ -41,7 +41,7 @@ pub struct Disorder {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Keys<K: Hash + Eq> {
     Some(HashSet<K>),
-    /// There were too many to tell.
+    /// Too many threads to remember: all are sorted.
     All,
 }
 
@@ -97,7 +97,7 @@ impl Disorder {
         let mut disorder = Self::default();
         let mut times: HashMap<Thread, Nanos> = HashMap::new();
         let mut begun: HashMap<OperationKey, Begun> = HashMap::new();
-        // What is wrong is the second reading's to tell.
+        // Errors are left to the second pass to report.
         while let Ok(Some(record)) = reader.next_item() {
             let Item::Event(event) = record.item else { continue };
             let nanos = event.time.nanos();

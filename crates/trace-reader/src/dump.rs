@@ -265,7 +265,8 @@ fn write_arguments(f: &mut Formatter<'_>, arguments: &Arguments<'_>) -> fmt::Res
             Value::Uint32(value) => write!(f, "{value}u32"),
             Value::Int64(value) => write!(f, "{value}i64"),
             Value::Uint64(value) => write!(f, "{value}u64"),
-            // The shortest digits that stand for this number and no other, always told from an integer.
+            // The shortest digits that stand for this number and no other, always distinguishable from an
+            // integer.
             Value::Double(value) => write!(f, "{value:?}"),
             Value::String(value) => write!(f, "{}", Quoted(value.0)),
             Value::Pointer(value) => write!(f, "{value:#x}"),

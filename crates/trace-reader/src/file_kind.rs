@@ -1,4 +1,4 @@
-//! Tells by its first bytes what a file is, so that a wrong one is refused by name.
+//! Recognizes a file's format by its first bytes, so that an unsupported one is refused by name.
 
 use core::fmt;
 use trace_format::metadata::MAGIC_WORD;

@@ -149,7 +149,7 @@ impl<'a> Records<Slice<'a>> {
     }
 }
 
-/// Records of bytes in memory outlive the iteration. It ends at an error; [`Records::next_record`] tells.
+/// Records of bytes in memory outlive the iteration. It ends at an error; see [`Records::next_record`].
 impl<'a> Iterator for Records<Slice<'a>> {
     type Item = Result<RawRecord<'a>, ReadError>;
 

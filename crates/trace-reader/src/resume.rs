@@ -14,7 +14,7 @@ pub(crate) const JUDGED_BYTES: usize = SOUND_RECORDS * Words(MAX_RECORD_WORDS).b
 pub(crate) enum Search {
     /// Reading can go on here.
     Found(usize),
-    /// Not before here; from here on it takes more bytes to tell.
+    /// Not before here; from here on, more bytes are needed to decide.
     Unknown(usize),
 }
 
@@ -63,7 +63,7 @@ fn is_provider(word: u64) -> bool {
     }
 }
 
-/// Whether several records from here on are what they say they are; none if it takes more bytes to tell.
+/// Whether several well-formed records follow from here on; none if more bytes are needed to decide.
 fn is_sound(bytes: &[u8], is_end: bool) -> Option<bool> {
     let mut rest = bytes;
     for number in 0..SOUND_RECORDS {

@@ -49,7 +49,7 @@ fn instants() {
     check_decode(&[0x1234_7777_0100_0034, 0x1234_5678_90ab_cdef, 0], record);
     let of_process = event(1500, EventKind::Instant { scope: Scope::Process });
     check_golden(&[0x0004_0001_0100_0034, 0x5dc, 1], Record::Event(of_process));
-    // A scope nobody knows.
+    // An unknown scope.
     check_decode(&[0x0004_0001_0100_0034, 0x5dc, 3], Record::Event(event(1500, of_thread)));
     check_decode(&[0x0004_0001_0100_0034, 0x5dc, 1 << 32 | 1], Record::Event(event(1500, of_thread)));
 }

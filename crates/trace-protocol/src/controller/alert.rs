@@ -18,7 +18,7 @@ pub struct Alert {
     pub provider: String,
     /// The provider's process; 0 where `provider` is empty.
     pub pid: u64,
-    /// How many alerts were dropped since the answer before this one, because nobody watched.
+    /// How many alerts were dropped since the previous answer, because no client watched.
     pub dropped: u64,
 }
 

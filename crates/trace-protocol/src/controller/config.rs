@@ -65,9 +65,10 @@ pub struct TraceConfig {
     pub command_line: Vec<String>,
     /// Memory dumps that are taken again and again. Default none.
     pub memory_dumps: Option<MemoryDumps>,
-    /// Whether whoever takes the archive tells how much of it is written. Default false.
+    /// Whether the recipient of the archive confirms how much of it is written. Default false.
     pub confirms: bool,
-    /// The file that the archive is written into, for whoever joins it with what is left if both die.
+    /// The file that the archive is written into, so that a recovery can join it with the buffers if manager
+    /// and client both die.
     pub file: Option<ArchiveFile>,
     /// How often programs hand over what they have while they stream and little happens. Default never.
     pub write_period_milliseconds: Option<u64>,

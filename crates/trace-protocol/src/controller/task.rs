@@ -1,4 +1,4 @@
-//! Tasks: recordings that the manager holds itself, so that they outlive whoever asked for them.
+//! Tasks: recordings that the manager holds itself, so that they outlive the client that asked for them.
 //!
 //! There is one at a time, beside or rather in place of a session of a client's. Requests come on the
 //! provisioner channel.

@@ -177,7 +177,7 @@ fn a_run_is_read_only_if_it_is_whole() {
     let (words, findings) = whole.read();
     assert_eq!(words, with_definitions(&[&record]));
     assert_eq!((findings.events, findings.rolling_bytes), (0, 2 * slab + 8));
-    // Its last slab belongs to somebody else, whose record is read.
+    // Its last slab belongs to another thread, whose record is read.
     let broken = word(image.clone(), 3, continued(2)).closed(4, 5, &event(1));
     let (words, findings) = broken.read();
     assert_eq!(words, with_definitions(&[&event(1)]));

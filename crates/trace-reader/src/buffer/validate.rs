@@ -314,7 +314,7 @@ mod tests {
         // The engine's commonest records, and none of these.
         assert_eq!(emitted_at(&[header(4, 2, 0), 77]), None);
         assert_eq!(emitted_at(&[header(11, 2, 0), 77]), None);
-        // A text, a name or a thread that nobody has defined.
+        // A text, a name or a thread that is not defined.
         assert_eq!(emitted_at(&[header(0, 3, 1), 77, 6 | 1 << 4 | 5 << 16 | 9 << 32]), None);
         assert_eq!(emitted_at(&[header(0, 3, 1), 77, 1 << 4 | 9 << 16]), None);
         assert_eq!(emitted_at(&[header(0, 2, 0) + (4 << 24), 77]), None);

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use trace_format::event::{EventKind, Scope};
 use trace_format::units::ProviderId;
 
-/// Of so many events one may be outside: the kernel does not tell everything.
+/// One in this many events may lie outside: the kernel does not report everything.
 const ONE_OF: u64 = 1000;
 /// Events that are tried when it is looked how far a clock is off.
 const TRIED: usize = 4096;
@@ -114,10 +114,10 @@ impl Clocks {
         times.extend(end);
     }
 
-    /// What came out for each provider; nothing for one without a thread that the kernel has told of.
+    /// The result for each provider; nothing for one without a thread that the kernel has reported.
     pub fn finish(mut self) -> BTreeMap<ProviderId, Clock> {
         let intervals = intervals(&mut self.switches);
-        // What the kernel told before its first and after its last switch nobody knows.
+        // It is unknown what happened before the kernel's first and after its last switch.
         let told = self.switches.first().map_or(0, |first| first.at)
             ..=self.switches.last().map_or(0, |last| last.at);
         merge(&mut self.lost);
@@ -235,7 +235,7 @@ mod tests {
         let inside: Vec<_> = (1..99).map(|turn| (2 - turn % 2, turn * 100 + 50)).collect();
         let clock = clocks(&turns(), &inside).unwrap();
         assert_eq!((clock.judged, clock.outside, clock.is_off()), (98, 0, false));
-        // A thread that the kernel never told of is not judged.
+        // A thread that the kernel never reported is not judged.
         assert_eq!(clocks(&turns(), &[(7, 50)]), None);
         assert_eq!(clocks(&[], &[(1, 50)]), None);
     }
@@ -268,7 +268,7 @@ mod tests {
     //= docs/check.md#clocks
     #[test]
     fn where_the_kernel_contradicts_itself_both_may_have_run() {
-        // Nobody said that 3 began to run.
+        // No switch reported that 3 began to run.
         let switches = [switch(100, 0, 1, 0), switch(200, 0, 3, 0)];
         let clock = clocks(&switches, &[(3, 150), (3, 250), (1, 50), (1, 150), (1, 100), (3, 200)]).unwrap();
         assert_eq!((clock.judged, clock.outside), (4, 1));

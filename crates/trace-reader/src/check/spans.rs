@@ -26,7 +26,7 @@ pub(super) struct EventPosition {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Key(u64);
 
-/// One operation or flow that is not over, or several that share all that tells them apart.
+/// One operation or flow that is not over, or several with the same identity.
 #[derive(Clone, Copy, Debug, Default)]
 struct Open {
     id: u64,
@@ -85,14 +85,14 @@ type Found = (&'static str, String);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unmatched {
     pub kind: &'static str,
-    /// How many share what tells them apart.
+    /// How many have the same identity.
     pub count: u64,
     /// The first of them.
     pub place: EventPosition,
     pub what: What,
 }
 
-/// What tells a span from others.
+/// The identity of a span: what distinguishes it from others.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum What {
     Thread(Thread),

@@ -170,7 +170,7 @@ fn scheduling_profiler_and_large_records_have_their_words() {
             &[0x1_0020_800a_0075, 0x6f6c_3a65_6361_7274, 0x7373, 0x4_0001, 1000, 5, 9],
             "- loss provider=0 \"durable region full\" count=1000 first=5 last=9",
         ),
-        // What it says of another provider anybody may have written.
+        // Its claims about another provider are untrusted.
         (
             &[0x1_0020_800a_0075, 0x6f6c_3a65_6361_7274, 0x7373, 0x7_0004_0001, 1000, 5, 9],
             "- blob data \"trace:loss\" blob[32]:0100040007000000e803000000000000…",

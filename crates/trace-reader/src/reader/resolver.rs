@@ -542,7 +542,7 @@ impl Resolver {
         item::resolve(self.providers.current(), string)
     }
 
-    /// A thread that was not defined is nobody's.
+    /// A thread that was not defined has no process.
     #[inline]
     fn thread(&self, thread: ThreadRef) -> Thread {
         match thread {

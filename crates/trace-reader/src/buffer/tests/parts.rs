@@ -108,7 +108,7 @@ fn gaps_come_in_order_with_their_reason() {
     let image = image
         .words(first, &[10, !100, 200, late.to_word()])
         .words(second, &[3, !50, 60, early.to_word()])
-        // Prepared, and nobody was refused.
+        // Prepared, and no write was refused.
         .words(image_gap(5), &[0, 0, 0, Gap { half: 8, reason: LossReason::NotSaved }.to_word()]);
     let reader = open(&image.bytes[..], &image, Activity::Quiet).unwrap();
     let found: Vec<_> = reader.gaps().unwrap().iter().map(|gap| (gap.gap, gap.loss)).collect();
