@@ -13,7 +13,7 @@ const FLUSH_BYTES: usize = 64 << 10;
 fn is_plain(bytes: &[u8]) -> bool {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x80 * ONES;
-    // In bytes below 0x80, their high bits tell those that are less than `limit`, or equal to `byte`.
+    // In bytes below 0x80, the high bit marks those that are less than `limit`, or equal to `byte`.
     let less = |word: u64, limit: u64| word.wrapping_sub(limit * ONES);
     let special = |word: u64| {
         let quote = less(word ^ (b'"' as u64 * ONES), 1);

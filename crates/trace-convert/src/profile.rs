@@ -48,7 +48,7 @@ struct Mapping {
 pub struct Module {
     /// Its name.
     pub name: Box<[u8]>,
-    /// What tells this build of it from others; empty if nobody knows.
+    /// Identifies this build of the file; empty if unknown.
     pub build_id: Box<[u8]>,
     symbols: Symbols,
 }
@@ -103,7 +103,7 @@ impl Profile {
         }
     }
 
-    /// Where an address of a process is; none if nobody knows.
+    /// The code at an address of a process; none if unknown.
     pub fn place(&self, process: Koid, address: u64) -> Option<CodeLocation> {
         let (start, mapping) = self.processes.get(&process)?.mappings.range(..=address).next_back()?;
         let within = address - start;

@@ -1,4 +1,4 @@
-//! What Linux's kernel tells, as records: the scheduler, interrupts, markers of programs, names.
+//! The Linux kernel's events as records: the scheduler, interrupts, markers of programs, names.
 //= docs/import.md#kernel-events
 
 use crate::marker::{Marker, Scope as MarkerScope};
@@ -37,7 +37,7 @@ pub const END_WITHOUT_BEGIN: &str = "ends of spans that began before the trace";
 
 /// Threads whose process and name are remembered.
 const MAX_THREADS: usize = 1 << 20;
-/// What the remembered names of threads take; those beyond are written each time that they are told.
+/// Memory for remembered names of threads; beyond it, a name is written each time that it is reported.
 const MAX_NAMES_BYTES: usize = 64 << 20;
 /// What a name takes beside its text, at most.
 const ENTRY_BYTES: usize = 64;
@@ -54,13 +54,13 @@ pub fn soft_interrupt(vector: u32) -> &'static str {
 pub struct Side<'a> {
     /// Its number; 0 is the idle thread's.
     pub tid: u32,
-    /// None where it is not told.
+    /// None where the kernel does not report it.
     pub name: Option<&'a [u8]>,
     /// Linux's priority: lower is stronger.
     pub prio: i32,
 }
 
-/// Turns what the kernel tells into records.
+/// Turns the kernel's reports into records.
 pub struct Kernel<R> {
     /// Where they go.
     pub writer: R,
@@ -77,7 +77,7 @@ pub struct Kernel<R> {
     called: HashMap<u32, u32>,
     /// CPUs whose own thread has its name.
     cpus: Vec<bool>,
-    /// `sched_waking` tells what `sched_wakeup` tells again.
+    /// `sched_waking` is recorded, so that `sched_wakeup` would repeat it.
     has_waking: bool,
 }
 
@@ -98,7 +98,7 @@ impl<R: Records> Kernel<R> {
         }
     }
 
-    /// A thread belongs to a process; 0 is none, for what nobody knows.
+    /// Records that a thread belongs to a process; 0 is none, where it is unknown.
     pub fn belongs(&mut self, tid: u32, tgid: u32) {
         if tid == 0 || tgid == 0 || self.processes.get(&tid) == Some(&tgid) {
             return;
@@ -231,7 +231,7 @@ impl<R: Records> Kernel<R> {
         self.writer.at(at, &Record::Scheduling(wakeup));
     }
 
-    /// The end of a wakeup, which counts only where its beginning is never told.
+    /// The end of a wakeup, which counts only if its beginning is never reported.
     pub fn wakeup(&mut self, at: u64, cpu: u16, woken: &Side<'_>, waker: Option<u32>) {
         if !self.has_waking {
             self.waking(at, cpu, woken, waker);

@@ -1,5 +1,5 @@
-//! What Linux's kernel tells, as trace records: for those who read it as it happens, and for those who read
-//! what other tools have written down.
+//! The Linux kernel's events as trace records: for programs that read them as they happen, and for converters
+//! of files that other tools have written.
 #![forbid(unsafe_code)]
 
 mod kernel;

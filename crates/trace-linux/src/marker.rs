@@ -63,7 +63,7 @@ impl<'a> Marker<'a> {
                 let (name, end) = last(rest)?;
                 match (value(end), last(name)) {
                     (Some(value), _) => Self::Counter { tgid, name, value },
-                    // The category behind the value tells nothing.
+                    // The category behind the value carries no information.
                     (None, Some((name, before))) => Self::Counter { tgid, name, value: value(before)? },
                     (None, None) => return None,
                 }

@@ -1,5 +1,5 @@
-//! The manager's decisions: who is registered, which session runs, what each provider is told and when its
-//! buffer goes into the archive.
+//! The manager's decisions: which processes are registered, which session runs, what is sent to each provider
+//! and when its buffer goes into the archive.
 //!
 //! No I/O happens here, and there is no clock: events and the time come in, actions go out. So every
 //! schedule of a trace can be played through without a process. Handles stay outside; everything is named by
@@ -30,7 +30,7 @@ pub struct ClientId(pub u64);
 pub struct Uid(pub u32);
 
 impl Uid {
-    /// Who may see everybody.
+    /// The user who may see all processes.
     pub const ROOT: Self = Self(0);
 
     /// Whether this user may know of what belongs to another, in a manager of `owner`'s.
@@ -173,14 +173,14 @@ pub enum Event {
         /// Its session channel.
         client: ClientId,
     },
-    /// Somebody asks for a copy of what is in the buffers.
+    /// A client asks for a copy of what is in the buffers.
     Snapshot {
         /// Its provisioner channel.
         client: ClientId,
         /// Its user.
         uid: Uid,
     },
-    /// The copy is out of our hands, or nobody takes it.
+    /// The copy has been handed over in full, or its recipient has gone.
     SnapshotFinished {
         /// What was found in each buffer.
         result: Result<StopResult, SnapshotError>,
@@ -288,9 +288,9 @@ pub enum Action {
     ReplyAlert(ClientId, Alert),
     /// Report a provider that cannot be recorded to the client.
     Untraced(ClientId, Untraced),
-    /// Tell the client whom its Start or Stop waits for.
+    /// Send the client the names of the providers that its Start or Stop waits for.
     Waiting(ClientId, Vec<String>),
-    /// Tell the client of its session's new state.
+    /// Send the client its session's new state.
     StateChanged(ClientId, SessionState),
     /// Write what the archive ends with, close the output when it has taken everything, close the client's
     /// channel.
@@ -325,7 +325,7 @@ pub struct Core {
 }
 
 impl Core {
-    /// A user's manager, that knows nobody.
+    /// A user's manager, with no providers and no clients.
     #[must_use]
     pub fn new(owner: Uid) -> Self {
         Self { owner, ..Self::default() }
@@ -448,7 +448,7 @@ impl Core {
         self.session.is_some()
     }
 
-    /// Whether recording of a user's runs or is about to: what a provider that registers is told.
+    /// Whether a recording of a user's runs or is about to: sent to each provider that registers.
     #[must_use]
     pub fn is_started(&self, uid: Uid) -> bool {
         let session = self.session.as_ref().filter(|session| session.uid().may_see(uid, self.owner));
@@ -478,8 +478,8 @@ impl Core {
             .collect()
     }
 
-    /// Those who record now, if a user may see the session; none if there is none. Without a user, whoever it
-    /// is.
+    /// The providers that record now, if a user may see the session; none otherwise. Without a user, the
+    /// session may be any user's.
     //= docs/protocol.md#memory-dumps
     #[must_use]
     pub fn recording(&self, uid: Option<Uid>) -> Option<Vec<ProviderId>> {
@@ -545,7 +545,7 @@ impl Core {
         self.session = Some(session);
     }
 
-    /// One at a time, so that nobody can have any number of them.
+    /// One at a time, so that a client cannot have any number of them.
     fn begin_snapshot(&mut self, client: ClientId, uid: Uid) {
         let refuse = |error| Action::ReplySnapshot(client, Err(error));
         let session = self.session.as_ref().filter(|session| uid.may_see(session.uid(), self.owner));

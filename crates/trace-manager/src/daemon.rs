@@ -42,7 +42,7 @@ use zx_sim::{Handle, Listener, RuntimeDir, Signals};
 
 /// Connections that are taken in before the next look at everything else.
 const ACCEPTED_AT_ONCE: usize = 64;
-/// How long nobody is taken in when there are no descriptors left.
+/// How long no connection is accepted after the process ran out of descriptors.
 const LISTENERS_REST: Duration = Duration::from_millis(200);
 /// Held by the one manager of a runtime directory.
 const LOCK: &str = "lock";
@@ -128,7 +128,8 @@ pub fn run(options: Options) -> Result<(), Error> {
     loop {
         let end = daemon.run();
         entrances.remove(&runtime);
-        // Whoever has connected before that waits to be served; whoever comes after starts the next manager.
+        // A client that has connected before that waits to be served; one that connects later starts the next
+        // manager.
         if !matches!(end, Ok(End::Unneeded)) || !daemon.has_late_client() {
             return end.map(|_| ());
         }
@@ -155,7 +156,7 @@ struct Daemon {
     io: Io,
     registry: Listener,
     provisioner: Listener,
-    /// Nobody is taken in until then.
+    /// No connection is accepted until then.
     resting_until: Option<Instant>,
     _signals: zx_sim::Socket,
     providers: Providers,
@@ -168,7 +169,7 @@ struct Daemon {
     snapshot: Option<Snapshot>,
     tasks: Tasks,
     owner: Uid,
-    /// There is something to copy, and everybody else had to have a turn.
+    /// There is more to copy, but the other sources had to have a turn.
     is_busy: bool,
     rate: TicksPerSecond,
 }
@@ -241,7 +242,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// A client has connected that nobody has seen.
+    /// A client has connected that was not accepted yet.
     fn has_late_client(&mut self) -> bool {
         let _ = self.clients.accept(&self.provisioner, &self.io);
         !self.clients.is_empty()
@@ -350,7 +351,7 @@ impl Daemon {
 
     fn listen_again(&mut self, now: Instant) {
         if self.resting_until.take_if(|until| *until <= now).is_some() {
-            // Where that fails somebody else has used up the memory: it is tried again.
+            // If that fails, another process has used up the memory: retry.
             if self.watch_listeners().is_err() {
                 self.resting_until = Some(now + LISTENERS_REST);
             }
@@ -415,7 +416,7 @@ impl Daemon {
         }
     }
 
-    /// Answers a Stop when it is known how everybody has ended.
+    /// Answers a Stop when it is known how all its programs have ended.
     fn answer_stop(&mut self, now: Instant) {
         if let Some((client, result)) = self.providers.ends.look(now) {
             self.reply(client, SessionResponse::StopTracing(Ok(result)));
@@ -450,7 +451,7 @@ impl Daemon {
     }
 
     fn act_on_all(&mut self) {
-        // Before anybody is told to start or to stop.
+        // Before any provider gets Start or Stop.
         self.announcement.set(self.core.recorded());
         while let Some(action) = self.core.poll_action() {
             self.act(action);

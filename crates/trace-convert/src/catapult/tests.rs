@@ -442,7 +442,7 @@ fn a_larger_trace_parses_to_its_values() {
     let mut trace = bytes(&[MAGIC, NANOSECONDS, THREAD]);
     let count = 5_000_u64;
     for number in 0..count {
-        // A counter without names whose id, argument and time tell its number.
+        // A counter without names: its id, argument and time give its number.
         trace.extend((4 | (7 << 4) | (1 << 16) | (1 << 20) | (1 << 24) | (0x8001_u64 << 48)).to_le_bytes());
         trace.extend((number * 1000).to_le_bytes());
         trace.extend(bytes(&["78 00 00 00 00 00 00 00", "34 00 01 80 00 00 00 00  76 00 00 00 00 00 00 00"]));

@@ -113,7 +113,7 @@ struct Importer<W> {
     clocks: Clocks,
     tracks: Tracks,
     sequences: HashMap<u32, Sequence>,
-    /// Who runs on a CPU as far as switches in columns tell.
+    /// The thread that runs on each CPU, as far as compact switches report it.
     switches: HashMap<u16, ftrace::Running>,
     /// What names, tracks and clocks may still take.
     room: Room,
@@ -204,7 +204,7 @@ impl<W: Write> Importer<W> {
         if refers_to_lost {
             return self.kernel.writer.skip("packets that refer to lost strings");
         }
-        // Of any packet: a clock may tell only what has passed since the one before.
+        // For every packet: a clock may count from the previous packet.
         let at = match packet.timestamp {
             Some(timestamp) => self.clocks.trace_time(id, clock, timestamp).ok_or(NO_RELATION),
             None => Err(NO_TIME),

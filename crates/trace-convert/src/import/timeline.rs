@@ -1,4 +1,4 @@
-//! What events leave out that only their order tells: the names of ends, and where a flow begins.
+//! Fields that events omit and only their order provides: the names of ends, and where a flow begins.
 //= docs/import.md#what-the-order-tells
 
 use foldhash::{HashMap, HashSet};
@@ -89,7 +89,7 @@ impl Timeline {
                 }
             }
             Some(EventType::FlowBegin) => self.flow(id(record)),
-            // What nobody began begins here.
+            // A flow without a begin begins here.
             Some(EventType::FlowStep) if !self.flows.contains(&id(record)) => {
                 record[2] = record[2] & 0xf0 | EventType::FlowBegin as u8;
                 self.flow(id(record));

@@ -22,20 +22,20 @@ use trace_reader::Thread;
 use trace_reader::sorter::Sorter;
 
 const FLUSH_BYTES: usize = 64 << 10;
-/// More does not wait even where nobody asks.
+/// Beyond this, records are written out even before the reader asks for them.
 const MAX_WAITING_BYTES: usize = 1 << 20;
-/// So many remarks are told.
+/// How many warnings are kept.
 const MAX_WARNINGS: usize = 10;
-/// Places of damage that are told.
+/// How many damaged places are reported.
 const MAX_PLACES: usize = 20;
-/// So many kinds of what is left out are told apart.
+/// How many kinds of skipped records are distinguished.
 const MAX_KINDS: usize = 1000;
 const MAX_KIND_BYTES: usize = 200;
 /// The other kinds.
 const OTHER_KINDS: &str = "things of other kinds";
 /// Only strings that may come again are worth an index.
 const MAX_INDEXED_BYTES: usize = 200;
-/// Category and name of flows that are told by slices, and have none.
+/// Category and name of flows that are attached to slices, and have none of their own.
 pub(super) const FLOW: &[u8] = b"flow";
 /// The archive's only provider.
 const PROVIDER: ProviderId = ProviderId(1);
@@ -134,7 +134,7 @@ impl<W: Write> Writer<W> {
         *self.skipped.entry(what).or_default() += count;
     }
 
-    /// Remarks something about the input; the first remarks are told.
+    /// Adds a warning about the input; only the first ones are kept.
     pub fn warn(&mut self, what: impl Into<String>) {
         self.warnings += 1;
         if self.first_warnings.len() < MAX_WARNINGS {
@@ -182,7 +182,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes what waits, if it is too much; the error is told later.
+    /// Writes out the waiting records if there are too many; an error is reported later.
     fn relieve(&mut self) {
         if self.bytes.0.len() >= MAX_WAITING_BYTES {
             let written = self.output.write_all(&self.bytes.0);

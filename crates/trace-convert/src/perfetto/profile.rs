@@ -28,7 +28,7 @@ pub struct Samples {
     is_known: bool,
 }
 
-/// The number of something, which is new if nobody has it.
+/// The number of a key, and whether it is new.
 fn number<K: std::hash::Hash + Eq>(known: &mut HashMap<K, u64>, key: K) -> (u64, bool) {
     let next = known.len() as u64 + 1;
     let number = *known.entry(key).or_insert(next);

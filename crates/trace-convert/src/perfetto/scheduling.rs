@@ -113,7 +113,7 @@ pub(super) fn bundle(
                 success: Some(1),
                 target_cpu: Some(i32::from(*cpu)),
             };
-            // Perfetto's reader drops a wakeup without a waker: thread 0, which wakes nobody, stands for
+            // Perfetto's reader drops a wakeup without a waker; thread 0, which wakes no thread, stands for
             // none.
             let waker = match arguments.find(WAKER_ARGUMENT) {
                 Some(Value::Koid(waker)) => waker.0 as i32,

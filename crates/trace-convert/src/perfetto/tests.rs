@@ -150,7 +150,7 @@ fn counters_and_flows_have_their_forms() {
     assert_eq!(summary.skipped, [("counter arguments that are no numbers".to_owned(), 1)]);
 }
 
-/// More strings than are kept: a reader is told to forget them.
+/// More strings than are kept: the writer has the reader forget them.
 //= docs/perfetto.md#document
 #[test]
 fn strings_without_end_are_forgotten() {

@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use trace_format::units::Koid;
 use trace_reader::{Event, Names, Text, Thread};
 
-/// What belongs to nobody.
+/// The track of events that belong to no process.
 pub(super) const GLOBAL: u64 = 0;
 /// Operations that are open at a time; then the oldest knowledge is given up.
 const MAX_OPERATIONS: usize = 200_000;

@@ -67,7 +67,7 @@ struct Filler<'a, R> {
     crossing: u64,
     running: HashMap<u16, Running>,
     processes: BTreeMap<Koid, String>,
-    /// Names of threads, with the processes that they are told to be of.
+    /// Names of threads, with the processes that they are reported to belong to.
     threads: BTreeMap<Koid, (Option<Koid>, String)>,
     seen: BTreeSet<Thread>,
     /// The thread of the last event, which is seen already.
@@ -391,7 +391,7 @@ impl<R: Rows> Filler<'_, R> {
         };
         let at = time.nanos().0;
         if let Some(running) = self.running.remove(&cpu) {
-            // A switch that was not told lies between.
+            // An unreported switch lies between.
             let is_same = outgoing.is_some_and(|outgoing| outgoing.thread == running.thread.thread);
             let state = if is_same { state_text(state) } else { Cell::Null };
             self.ran(cpu, &running, Some(at), state, names)?;

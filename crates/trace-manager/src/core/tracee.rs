@@ -62,7 +62,7 @@ pub(super) enum Data {
     HandedOver,
     /// Written into the archive.
     Archived,
-    /// In the buffer, where it stays: nobody takes the archive.
+    /// In the buffer, where it stays: the archive has no recipient.
     Left,
 }
 

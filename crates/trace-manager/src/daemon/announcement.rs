@@ -1,5 +1,5 @@
-//! Tells programs that start that a recording is running, before they have asked: a file in the runtime
-//! directory. A manager that does not answer need not be waited for where it is not there.
+//! Announces a running recording to programs that start, before they ask: a file in the runtime directory.
+//! Where the file is missing, a program does not wait for a manager that does not answer.
 //= docs/protocol.md#a-recording-is-announced
 
 use super::log::log;

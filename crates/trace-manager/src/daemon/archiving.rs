@@ -32,8 +32,8 @@ impl Daemon {
         }
     }
 
-    /// Moves data from the buffers to the output for as long as the output takes it and nobody else had to
-    /// wait long. True if there is more to be moved at once.
+    /// Moves data from the buffers to the output for as long as the output accepts it and no other source had
+    /// to wait long. True if there is more to move at once.
     pub(super) fn pump(&mut self) -> bool {
         for _ in 0..BATCHES_AT_ONCE {
             let Some(output) = &mut self.output else {

@@ -71,7 +71,7 @@ pub(super) struct Asking {
     pub uid: Uid,
 }
 
-/// Somebody who waits for a snapshot.
+/// A client's request for a snapshot, not yet answered.
 struct WantedSnapshot {
     /// As whom the core knows who asked.
     client: ClientId,
@@ -81,7 +81,7 @@ struct WantedSnapshot {
     output: Option<Socket>,
 }
 
-/// A session that somebody asks for.
+/// A session that a client asks for.
 struct NewSession {
     session: Handle,
     output: Handle,
@@ -121,7 +121,7 @@ impl Clients {
         }
     }
 
-    /// Nobody is connected.
+    /// No client is connected.
     pub fn is_empty(&self) -> bool {
         self.provisioners.is_empty() && self.sessions.is_empty()
     }
@@ -301,7 +301,8 @@ impl Clients {
         self.answer(requester.connection, requester.txid, ProvisionerResponse::Task(response));
     }
 
-    /// Somebody waits for the answer of another process, or of ours, and is not to be closed.
+    /// A client waits for an answer that depends on another process or on a thread of ours; its connection
+    /// stays open.
     fn waits(&self, number: u32) -> bool {
         self.unanswered(number) > 0
     }

@@ -1,8 +1,7 @@
-//! How programs ended: what the system says of a process that its parent has reaped.
+//! How programs ended: what the system reports of a process that its parent has reaped.
 //!
-//! A descriptor of a process tells that, from Linux 6.15 on, a moment after the process is dead, or a long
-//! time, as its parent likes. Nobody waits for it but the answer to a Stop, and no longer than a second after
-//! the program was gone.
+//! From Linux 6.15 on, a descriptor of a process reports that, some time after the process died: whenever its
+//! parent reaps it. Only the answer to a Stop waits for it, for at most a second after the program was gone.
 //= docs/protocol.md#how-a-program-ended
 
 use crate::core::ClientId;
@@ -72,7 +71,7 @@ impl Ends {
         self.ends.entry(id).or_insert(End::Unknown { process, until });
     }
 
-    /// Keeps the answer to a Stop until it is known how everybody in it has ended.
+    /// Keeps the answer to a Stop until it is known how all programs in it have ended.
     pub fn hold(&mut self, client: ClientId, result: StopResult) {
         self.held = Some((client, result));
     }

@@ -1,4 +1,4 @@
-//! What the daemon's wait set tells it of.
+//! The keys of the daemon's wait set: what each event is about.
 
 use trace_format::units::ProviderId;
 

@@ -1,6 +1,6 @@
 //! The manager's log: lines on standard error, bounded in rate, and in size where it is a file of its own.
 //!
-//! What peers do is told here, and they may do it as often as they like.
+//! What peers do is logged here, and they may do it as often as they like.
 
 use parking_lot::Mutex;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use zx_sim::debuglog;
 const BURST: u32 = 200;
 /// Lines a second after that.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// Size of a log that nobody else looks after; then it begins anew.
+/// Size at which a log that no other program rotates begins anew.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 static LOG: Mutex<Log> = Mutex::new(Log { allowed: BURST, since: None, skipped: 0, is_own_file: false });
@@ -66,7 +66,7 @@ impl Log {
         true
     }
 
-    /// When lines that were left out are told of, though no more come.
+    /// When dropped lines are reported, even if no more lines come.
     fn deadline(&self) -> Option<Instant> {
         self.since.filter(|_| self.skipped > 0).map(|since| since + INTERVAL)
     }
@@ -91,7 +91,7 @@ pub(super) fn log(text: &str) {
     add(Instant::now(), Some(text));
 }
 
-/// Tells of what was left out, when it is time.
+/// Reports how many lines were dropped, when it is time.
 pub(super) fn handle_time(now: Instant) {
     add(now, None);
 }

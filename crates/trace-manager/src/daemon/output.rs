@@ -60,7 +60,7 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// An archive for whoever set up a session or asked for a snapshot.
+    /// The archive of a client that set up a session or asked for a snapshot.
     pub fn new(socket: Socket, config: &TraceConfig, confirms: bool) -> Self {
         Self {
             socket,
@@ -110,7 +110,7 @@ impl Output {
         self.written() >= self.position()
     }
 
-    /// When the client must have moved on, once nobody wants to record any more.
+    /// When the client must have made progress, once no other client wants to record.
     pub fn deadline(&self) -> Instant {
         self.moved + OUTPUT_WAIT
     }
@@ -148,7 +148,7 @@ impl Output {
         self.confirmations.as_ref().filter(believed).map_or(self.taken, |confirmations| confirmations.written)
     }
 
-    /// Gives the socket as much as it takes. An error says that nobody reads any more.
+    /// Writes as much to the socket as it accepts. An error means that the reader has gone.
     pub fn flush(&mut self) -> Result<Flushed, String> {
         while self.sent < self.queue.len() {
             match self.socket.write(&self.queue[self.sent..]) {

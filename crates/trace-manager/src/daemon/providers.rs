@@ -228,7 +228,8 @@ impl Providers {
         }
     }
 
-    /// Reads one packet, so that a flood holds up nobody else; the FIFO's end counts only when it is empty.
+    /// Reads one packet, so that a flood delays no other provider; the FIFO's end counts only when it is
+    /// empty.
     pub fn read_fifo(&mut self, id: ProviderId, io: &mut Io) {
         let Some(provider) = self.providers.get_mut(&id) else {
             return;
@@ -414,7 +415,7 @@ impl Providers {
         }
     }
 
-    /// Tells a provider that a half is written.
+    /// Reports to a provider that a half is written.
     pub fn saved(&mut self, id: ProviderId, wrapped_count: u32, durable_data_end: u64) {
         self.note(&Entry::Saved { provider: id.0, half: wrapped_count });
         let tracee = self.providers.get_mut(&id).and_then(|provider| provider.tracee.as_mut());

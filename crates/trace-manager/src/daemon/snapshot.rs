@@ -1,4 +1,4 @@
-//! A copy of what is in the buffers of a running session, for somebody who asked for it.
+//! A copy of what is in the buffers of a running session, for the client that asked for it.
 
 use super::output::{Flushed, Output};
 use super::{Daemon, Key};
@@ -23,7 +23,7 @@ pub(super) enum Copied {
     Blocked,
     /// There is more to be done at once.
     Busy,
-    /// All of it is out of our hands, or nobody wants it.
+    /// All of it has been handed over, or its recipient has gone.
     Finished(Result<StopResult, SnapshotError>),
 }
 

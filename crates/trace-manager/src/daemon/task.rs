@@ -1,4 +1,4 @@
-//! A task: a recording that the manager holds itself, and writes into a file that somebody has opened for it.
+//! A task: a recording that the manager holds itself, and writes into a file that a client has opened for it.
 //!
 //! To the core it is a client like any other, whose requests are made here and whose answers come here.
 
@@ -40,11 +40,11 @@ pub(super) struct Requester {
 pub(super) struct Tasks {
     next: u64,
     current: Option<Task>,
-    /// How the last one ended, if an alert has ended it while nobody waited for that.
+    /// How the last one ended, if an alert has ended it while no client waited for that.
     unreported: Option<UnreportedEnd>,
 }
 
-/// The end of a task that nobody was told of.
+/// The end of a task that has not been reported to any client.
 #[derive(Debug)]
 struct UnreportedEnd {
     id: u64,
@@ -109,7 +109,7 @@ impl Tasks {
         self.current.is_some()
     }
 
-    /// An alert or an error has ended a task within the last day, and nobody was told of that.
+    /// An alert or an error has ended a task within the last day, and no client was informed.
     //= docs/protocol.md#tasks
     pub fn has_unreported_end(&self, now: Instant) -> bool {
         self.unreported.as_ref().is_some_and(|unreported| now < unreported.since + UNREPORTED_WAIT)
@@ -187,7 +187,7 @@ impl Tasks {
         effects.answers.push((requester, TaskResponse::Start(Err(failure))));
     }
 
-    /// The core does not take it: somebody else records.
+    /// The core refused it: another client records.
     pub fn refused(&mut self, reason: String, effects: &mut Effects) {
         if let Some(Task { phase: Phase::Starting(requester), .. }) = self.current.take() {
             let failure = failure(TaskError::AlreadyStarted, reason);
@@ -228,7 +228,7 @@ impl Tasks {
         }
     }
 
-    /// Ends a task, whose file nobody wants.
+    /// Ends a task and discards its file.
     pub fn abort(&mut self, id: u64, requester: Requester, owner: Uid, effects: &mut Effects) {
         match self.find(id, requester, owner) {
             Ok(task) => {
@@ -240,7 +240,7 @@ impl Tasks {
         }
     }
 
-    /// Has everybody hand over what there is.
+    /// Has all providers hand over what there is.
     pub fn flush(&mut self, id: u64, requester: Requester, owner: Uid, effects: &mut Effects) {
         let result = self.find(id, requester, owner).map(|_| ());
         if result.is_ok() {

@@ -93,7 +93,7 @@ fn a_flow_has_a_number_of_its_own() {
     let event = |phase: char, ts: u32, pid: u32| {
         format!(r#"{{"ph":"{phase}","bp":"e","ts":{ts},"pid":{pid},"tid":1,"cat":"c","name":"n","id":"9"}}"#)
     };
-    // Process 2 is told behind process 1.
+    // Process 2 is described after process 1.
     let text = [
         event('s', 1, 1),
         event('s', 10, 1),

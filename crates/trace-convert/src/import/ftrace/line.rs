@@ -75,7 +75,7 @@ impl Parser {
         }
     }
 
-    /// How many events of a CPU were lost, if it is that what a line tells.
+    /// The number of lost events of a CPU, if the line reports a loss.
     pub fn lost(&self, line: &[u8]) -> Option<(u16, u64)> {
         let found = self.lost.captures(line)?;
         Some((number(&found, 1)?, number(&found, 2)?))

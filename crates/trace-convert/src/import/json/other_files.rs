@@ -20,7 +20,7 @@ const KINDS: [(&[&str], &str); 9] = [
     (&["name", "version"], "a package's description (package.json)"),
 ];
 
-/// The members of an object, as many as tell what it is.
+/// The members of an object, as many as identify its kind.
 #[derive(Debug, Default)]
 pub(super) struct ObjectMembers {
     first: Vec<String>,

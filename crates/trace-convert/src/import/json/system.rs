@@ -75,7 +75,7 @@ impl<W: Write> Importer<W> {
         Ok(())
     }
 
-    /// Keeps the process that a switch tells of a thread without a name: by an empty one, once.
+    /// Records the process of a thread without a name, as reported by a switch: by an empty name, once.
     fn tell_process(&mut self, side: &Side) {
         if side.pid.is_some_and(|pid| pid != 0) && self.named_threads.insert(side.thread()) {
             self.writer.name_thread(side.thread(), b"");

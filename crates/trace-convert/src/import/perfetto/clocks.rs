@@ -21,7 +21,7 @@ struct Clock {
     reference: u32,
     /// Of snapshots, oldest first.
     snapshots: Vec<Pair>,
-    /// Of a clock that tells only what has passed since the last packet: that packet's time.
+    /// For a clock that counts from the previous packet: that packet's time.
     last: Option<u64>,
     /// Nanoseconds of one unit.
     unit: u64,
@@ -96,7 +96,7 @@ impl Clocks {
         }
     }
 
-    /// A time of the trace's clock, in nanoseconds; none if no snapshot tells how the clocks relate.
+    /// A time of the trace's clock, in nanoseconds; none if no snapshot relates the clocks.
     pub fn trace_time(&mut self, sequence: u32, clock: Option<u32>, timestamp: u64) -> Option<u64> {
         let primary = self.primary();
         let id = clock.unwrap_or(primary);

@@ -167,7 +167,7 @@ fn flows(event: &TrackEvent) -> impl Iterator<Item = EventKind> {
     let bound = bound_flow(event).ok().flatten();
     let steps = event.flow_ids.iter().chain(&event.flow_ids_old);
     let ends = event.terminating_flow_ids.iter().chain(&event.terminating_flow_ids_old);
-    // Which of them begins is told by the order.
+    // The order decides which of them begins.
     let steps = steps.map(|&id| EventKind::FlowStep { id });
     bound.into_iter().chain(steps).chain(ends.map(|&id| EventKind::FlowEnd { id }))
 }
@@ -177,7 +177,8 @@ impl<W: Write> Importer<W> {
         let Some(sequence) = sequence(&mut self.sequences, &mut self.room, id) else { return };
         let said = Said::new(sequence, event);
         let uuid = event.track_uuid.or(sequence.track).unwrap_or(0);
-        // Track 0 is nobody's if an event asks for it, but older events belong to their sequence's thread.
+        // Track 0 belongs to no thread if an event asks for it, but older events belong to their sequence's
+        // thread.
         let is_older = event.track_uuid.is_none() || event.kind.is_none();
         let place = match sequence.thread.filter(|_| uuid == 0 && is_older) {
             Some(thread) => TrackScope::Thread(thread),

@@ -105,7 +105,7 @@ impl<W: Write> Importer<W> {
         found
     }
 
-    /// Switches that tell only who comes: who goes came with the one before.
+    /// Compact switches name only the incoming thread: the outgoing one is the one before.
     fn switches(&mut self, cpu: u16, compact: &CompactSched) {
         let columns = compact.switch_prev_state.iter().zip(&compact.switch_next_pid);
         let columns = columns.zip(compact.switch_next_prio.iter().zip(&compact.switch_next_comm_index));

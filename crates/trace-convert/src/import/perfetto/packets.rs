@@ -11,7 +11,7 @@ const READ_BYTES: usize = 256 << 10;
 /// The only field of a trace.
 const PACKET: u64 = 1;
 const LENGTH_DELIMITED: u64 = 2;
-/// Larger ones nobody makes.
+/// No writer makes larger ones.
 const MAX_PACKET_BYTES: u64 = 64 << 20;
 const MAX_VARINT_BYTES: usize = 10;
 /// A packet's field with the kernel's events.
@@ -102,7 +102,7 @@ pub(super) fn split_ftrace(packet: &[u8]) -> (Cow<'_, [u8]>, Option<Vec<u8>>) {
             Some((FTRACE_EVENTS, Some(payload))) => events.extend_from_slice(payload),
             Some(_) => others.extend_from_slice(&before[..before.len() - fields.rest().len()]),
             None => {
-                // What is malformed stays, so that it is told.
+                // A malformed packet stays, so that it is reported.
                 others.extend_from_slice(before);
                 return (Cow::Owned(others), Some(events));
             }

@@ -1,4 +1,4 @@
-//! What the packets of one writer leave out because an earlier one told it.
+//! State of a writer's packet sequence: values that later packets omit because an earlier one had them.
 
 use crate::import::room::{ENTRY_BYTES, Room};
 use crate::perfetto::messages::{
@@ -32,7 +32,7 @@ impl Sums {
 
 #[derive(Default)]
 pub(super) struct Sequence {
-    /// It has been told from some beginning.
+    /// The sequence is known from some beginning on.
     pub is_valid: bool,
     pub categories: Names,
     pub names: Names,
@@ -48,7 +48,7 @@ pub(super) struct Sequence {
     time_us: Option<i64>,
     thread_time_us: i64,
     thread_instructions: i64,
-    /// Values of counters that are told as differences.
+    /// Values of counters that are recorded as differences.
     pub sums: Sums,
     /// What all of this has of the room for tables.
     taken_bytes: usize,

@@ -17,7 +17,7 @@ const INSTRUCTIONS: i32 = 2;
 pub(super) const THREAD_TIME_NAME: &str = "thread_time";
 pub(super) const INSTRUCTIONS_NAME: &str = "thread_instruction_count";
 
-/// A counter's values, and how they are told.
+/// A counter's values, and how they are encoded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counter {
     pub multiplier: i64,
@@ -131,8 +131,8 @@ impl Tracks {
         known.unwrap_or(Counter { multiplier: 1, is_incremental: false })
     }
 
-    /// Tells counters of one name and process apart; those for which there is no room have the number of
-    /// their track.
+    /// Distinguishes counters with the same name and process; those for which there is no room use the number
+    /// of their track.
     pub fn counter_id(&mut self, room: &mut Room, process: Koid, uuid: u64) -> u64 {
         let name: Box<str> = self.name(uuid).unwrap_or_default().into();
         let bytes = name.len() + 2 * ENTRY_BYTES;

@@ -9,7 +9,8 @@ use trace_protocol::controller::Alert;
 /// Alerts that wait for a client that watches; then the oldest is dropped.
 const MAX_QUEUED: usize = 16;
 
-/// What was raised and not told yet, or what the client waits for: one of both is empty.
+/// Alerts that were raised and not reported yet, or the client's pending request for one: one of both is
+/// empty.
 #[derive(Debug, Default)]
 pub(super) struct Alerts {
     queued: VecDeque<Alert>,

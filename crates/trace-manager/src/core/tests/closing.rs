@@ -202,7 +202,7 @@ fn a_client_that_goes_gets_its_results() {
         bench.event(client_closed()),
         [Action::TerminateTracee(A), Action::TerminateTracee(B), entered(SessionState::Terminating)]
     );
-    // A provider that is told to terminate while it records stops first.
+    // A provider that gets Terminate while it records stops first.
     assert_eq!(bench.send(A, FifoRequest::Stopped), [transfer_of(A, true)]);
     assert_eq!(bench.leaves(A), []);
     assert_eq!(bench.leaves(B), []);

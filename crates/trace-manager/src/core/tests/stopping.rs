@@ -57,7 +57,7 @@ fn a_provider_that_does_not_stop_is_read_while_it_writes() {
 #[test]
 fn the_default_timeouts_are_five_seconds() {
     let mut bench = Bench::initialized(&[A]);
-    // The client is told whom it waits for after a second.
+    // The client gets the names of the providers that it waits for after a second.
     let timeout = |bench: &mut Bench| {
         assert_eq!(bench.core.next_deadline(), Some(bench.now + 1000 * MS));
         assert_eq!(bench.pass(1000 * MS), []);
@@ -82,7 +82,7 @@ fn data_is_transferred_one_by_one_in_the_order_of_stopping() {
     assert_eq!(bench.send(B, FifoRequest::Stopped), []);
     assert_eq!(bench.transferred(C), [transfer_of(A, true)]);
     assert_eq!(bench.transferred(A), [transfer_of(B, true)]);
-    // Stop is answered when everything was handed over, not when everybody has stopped.
+    // Stop is answered when all data was handed over, not when all providers have stopped.
     assert_eq!(bench.state(), Some(SessionState::Stopping));
     let entries = [C, A, B].map(|provider| entry(provider, "stopped"));
     assert_eq!(bench.transferred(B), [entered(SessionState::Stopped), stop_reply(entries.to_vec())]);

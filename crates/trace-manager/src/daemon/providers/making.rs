@@ -20,7 +20,7 @@ use zx_sim::{Backing, Error, Fifo, Handle, PidNamespace, Signals, Vmo};
 /// How much of a buffer is backed before the next look at everything else.
 const BACKING_STEP_BYTES: u64 = 8 << 20;
 
-/// A provider's buffer while it is being made, and what the provider is told when it is there.
+/// A provider's buffer while it is being made, and what is sent to the provider when it exists.
 pub(super) struct Unready {
     pub id: ProviderId,
     backing: Backing,
@@ -31,7 +31,7 @@ pub(super) struct Unready {
     pub next: Vec<Next>,
 }
 
-/// What a provider is told behind Initialize.
+/// The messages that follow Initialize.
 pub(super) enum Next {
     Start(BufferDisposition, Vec<String>),
     Send(ProviderRequest<Handle>),

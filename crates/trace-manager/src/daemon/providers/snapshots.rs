@@ -45,7 +45,7 @@ struct Buffer {
     mode: BufferingMode,
     period: Period,
     has_started: bool,
-    /// Nobody writes into it any more.
+    /// The provider no longer writes into it.
     is_quiet: bool,
     forked: Option<Forked>,
 }

@@ -1,5 +1,4 @@
-//! Writes an archive into a file, in a thread of its own: a disk may take its time, and the manager waits for
-//! nobody.
+//! Writes an archive into a file, in a thread of its own: a disk may be slow, and the manager must not block.
 
 use std::fs::File;
 use std::io::{self, Write};

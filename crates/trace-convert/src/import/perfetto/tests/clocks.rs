@@ -6,8 +6,8 @@ fn clock(id: u32, at: u64) -> Clock {
     Clock { clock_id: Some(id), timestamp: Some(at), ..Clock::default() }
 }
 
-/// A snapshot of sequence 1, which begins anew: from here on packets have the clock 64 and tell what has
-/// passed since the last packet, in microseconds.
+/// A snapshot of sequence 1, which begins anew: from here on packets use clock 64 and count from the previous
+/// packet, in microseconds.
 fn beginning(clocks: Vec<Clock>) -> TracePacket {
     let own = Clock { is_incremental: Some(true), unit_multiplier_ns: Some(1000), ..clock(64, 0) };
     let defaults = TracePacketDefaults { timestamp_clock_id: Some(64), ..TracePacketDefaults::default() };
@@ -75,7 +75,7 @@ fn a_clock_may_relate_to_the_traces_by_another() {
     assert_eq!(summary.skipped, []);
 }
 
-/// What follows a lost packet counts from a time that nobody knows.
+/// Packets after a lost one count from an unknown time.
 //= docs/import.md#clocks-of-perfetto
 #[test]
 fn a_lost_packet_ends_what_the_sequence_told() {

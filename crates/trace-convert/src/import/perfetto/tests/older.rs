@@ -89,7 +89,7 @@ fn the_end_of_a_flow_goes_to_the_next_slice() {
     assert_eq!(summary.skipped, []);
 }
 
-/// Events with a phase belong to the sequence's thread then; others to nobody.
+/// Events with a phase belong to the sequence's thread then; others to no thread.
 //= docs/import.md#tracks-of-perfetto
 #[test]
 fn track_0_takes_an_event_from_its_default_track() {

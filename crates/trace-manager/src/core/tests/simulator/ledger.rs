@@ -23,7 +23,7 @@ struct Share {
     next_half: u32,
     /// What is being transferred: number and durable bytes.
     half: Option<(u32, u64)>,
-    /// Transferred in full, and the provider was not told.
+    /// Transferred in full, but not confirmed to the provider.
     unconfirmed: Option<(u32, u64)>,
 }
 
@@ -83,7 +83,7 @@ impl Ledger {
         self.state
     }
 
-    /// An event is about to be told to the core.
+    /// An event is about to be passed to the core.
     pub fn before(&mut self, event: &Event) {
         match event {
             Event::ProviderRegistered { provider, uid, .. } => {

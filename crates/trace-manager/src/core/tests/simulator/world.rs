@@ -35,7 +35,7 @@ struct Process {
 #[derive(Debug)]
 enum Incident {
     Event(Event),
-    /// As told, if this FIFO is still open then.
+    /// The given event, if this FIFO is still open then.
     OnFifo(ProviderId, u32, Event),
     /// The shell has read the last byte of this transfer.
     Transferred(u32, ProviderId),
@@ -107,7 +107,7 @@ impl World {
         std::mem::take(&mut self.ledger.reached)
     }
 
-    /// Random doings of everybody, and what follows from them.
+    /// Random actions of all processes, and what follows from them.
     pub fn run_with_faults(&mut self) {
         for _ in 0..STEPS_WITH_FAULTS {
             if self.random.chance(50) {
@@ -490,7 +490,7 @@ impl World {
         self.in_order(provider, fifo, delay, Event::Packet { provider, packet: Ok(packet) });
     }
 
-    /// A packet that nobody expects.
+    /// A packet that the manager does not expect.
     fn lie(&mut self) {
         let Some(provider) = self.random_provider() else {
             return;
