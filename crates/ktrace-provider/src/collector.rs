@@ -19,7 +19,8 @@ use zx_sim::ticks;
 const PAGES_AT_ONCE: usize = 64;
 /// How often the kernel is asked for what it has lost, if nothing shows it before.
 const LOSSES_INTERVAL: Duration = Duration::from_secs(1);
-/// Categories that tell what each look at the kernel does, too, which would be longer for it the next time.
+/// Categories whose events include this provider's own reads of the kernel, which would make each read longer
+/// than the last.
 const OF_THREADS: [&str; 4] = ["kernel:syscall", "kernel:vm", "kernel:memory", "kernel:contention"];
 /// What every text in `trace_marker` becomes.
 const PRINT: &str = "ftrace/print";
@@ -43,7 +44,8 @@ pub struct Retained {
 }
 
 impl Collector {
-    /// Begins to record what is wanted. Single events that the kernel does not have are told, and left out.
+    /// Starts recording the wanted categories. Tracepoints that the kernel does not have are reported and
+    /// skipped.
     ///
     /// # Errors
     /// There can be no instance.
@@ -72,7 +74,7 @@ impl Collector {
         for cpu in instance.cpus() {
             decoder.kernel.cpu(cpu);
         }
-        // After the kernel has begun to tell: nobody comes unseen in between.
+        // After the kernel has begun to report: no process appears unseen in between.
         processes::scan(&mut decoder.kernel);
         Ok(Self { instance, layout, merge: Merge::default(), decoder, losses, looked: Instant::now() })
     }
@@ -185,7 +187,7 @@ fn enable_wanted(
         for point in tracefs.expand(points) {
             enable(instance, category, &point, &mut |format| decoder.add(category, format));
             if OF_THREADS.contains(category) {
-                // A kernel without filters tells a little more.
+                // A kernel without filters reports a little more.
                 let _ = instance.set(&format!("events/{point}/filter"), &not_of_this_thread);
             }
         }

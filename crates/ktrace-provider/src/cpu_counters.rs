@@ -92,7 +92,7 @@ fn count(source: impl Event + Copy, thread: u32) -> io::Result<Counter> {
     build(true).or_else(|_| build(false))
 }
 
-/// A thread's counters, by their place in [`KINDS`], with what was last told of each.
+/// A thread's counters, by their place in [`KINDS`], with the last reported value of each.
 #[derive(Debug, Default)]
 struct Thread(Vec<(usize, Counter, Option<u64>)>);
 
@@ -103,16 +103,16 @@ pub struct CpuCounters {
     kernel: Kernel<EngineRecords>,
     interval: Duration,
     next: Instant,
-    /// The process is out of descriptors, which was told.
+    /// The process is out of descriptors, which has been reported.
     is_full: bool,
 }
 
 impl CpuCounters {
-    /// Begins to count; none if nothing of it is wanted, or can be had, which is told.
+    /// Starts counting; none if no counter is wanted, or none is available, which is reported.
     pub fn start(is_wanted: impl Fn(&str) -> bool, interval: Duration) -> Option<Self> {
         let mut wanted: Vec<usize> =
             (0..KINDS.len()).filter(|kind| is_wanted(KINDS[*kind].category)).collect();
-        // Of itself everybody may know.
+        // Every process may measure itself.
         let own = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
         let mut missing = Vec::new();
         wanted.retain(|kind| {
@@ -158,7 +158,7 @@ impl CpuCounters {
         self.sample();
     }
 
-    /// Begins to count for threads that have come; those that have gone are told of once more, and forgotten.
+    /// Starts counting for new threads. Those that have ended are reported once more, and forgotten.
     fn find_threads(&mut self) {
         let found: BTreeSet<u32> = perf::threads().into_iter().collect();
         for thread in &found {
@@ -196,7 +196,7 @@ impl CpuCounters {
 }
 
 impl Thread {
-    /// Tells what has changed.
+    /// Reports what has changed.
     fn tell(&mut self, kernel: &mut Kernel<EngineRecords>, thread: u32) {
         for (kind, counter, told) in &mut self.0 {
             let Ok(read) = counter.read_count_and_time() else {

@@ -213,7 +213,7 @@ impl<R: Records> Decoder<R> {
                 kernel.writer.event(at, thread, POWER, &point.name, kind, &[value]);
             }
             Semantics::Resident { is_current, member, bytes } => {
-                // Of another process nobody says which.
+                // For another process, the member is unknown.
                 if let (1, Some(member)) =
                     (is_current.unsigned(payload), RESIDENT.get(member.unsigned(payload) as usize))
                 {
@@ -269,7 +269,7 @@ impl<R: Records> Decoder<R> {
         self.last.get(usize::from(cpu)).copied().filter(|last| *last != 0)
     }
 
-    /// Nothing more comes: what still runs has begun, and nobody saw it end.
+    /// Nothing more comes: operations that are still open have begun, and their ends are unknown.
     pub fn finish(&mut self) {
         for (cpu, running) in self.running.iter_mut().enumerate() {
             for interrupt in running.drain(..) {
@@ -420,7 +420,7 @@ fn value<'a>(
 //= docs/kernel.md#records
 fn thread_state(bits: u64) -> ThreadState {
     match bits & 0xff {
-        // Also one that was preempted, which a bit above these tells.
+        // Also one that was preempted, which a bit above these marks.
         0 => ThreadState::RUNNING,
         bits if bits & (0x04 | 0x08) != 0 => ThreadState::SUSPENDED,
         bits if bits & 0x10 != 0 => ThreadState::DEAD,

@@ -1,4 +1,4 @@
-//! A tracefs instance of our own: its buffers, its clock and its switches are nobody else's.
+//! A tracefs instance of our own: its buffers, its clock and its switches are not shared.
 //= docs/kernel.md#the-instance
 
 use crate::probes::Probe;
@@ -57,7 +57,7 @@ impl Instance {
     fn set_up(&mut self, clock: &str, buffer_kilobytes: u64, lock: Lock) -> Result<(), Error> {
         self.set("tracing_on", "0")?;
         self.open_pipes()?;
-        // From here on it is in use, and nobody else removes it.
+        // From here on it is in use, and no other process removes it.
         drop(lock);
         self.set("trace_clock", clock)?;
         self.set("buffer_size_kb", &buffer_kilobytes.to_string())?;

@@ -43,7 +43,7 @@ pub use service::{Failure, NAME, Options, READY, category_names, run};
 /// Category of trace points that are wanted by their own name.
 pub const POINT_CATEGORY: &str = "kernel:tp";
 
-/// Says something to whoever started us.
+/// Reports a message to the process that started this one.
 pub(crate) fn tell(what: &str) {
     zx_sim::debuglog::write(&format!("{NAME}: {what}"));
 }

@@ -1,4 +1,4 @@
-//! `ktrace-provider`: the kernel, for recordings of other programs.
+//! `ktrace-provider`: kernel events for recordings of other programs.
 #![forbid(unsafe_code)]
 
 use clap::Parser;
@@ -6,7 +6,7 @@ use ktrace_provider::profiler::{MAX_STACK_BYTES, STACK_BYTES, Sampling};
 use std::process::ExitCode;
 use trace_format::shown::Shown;
 
-/// Provides events of the kernel to recordings, until Ctrl-C.
+/// Provide kernel events to recordings, until Ctrl-C.
 #[derive(Debug, Parser)]
 #[command(
     version,
@@ -14,23 +14,23 @@ use trace_format::shown::Shown;
   sudo ktrace-provider &
   trace record --categories kernel:sched,app -- ./app
 
-trace record starts one by itself where it has the rights."
+trace record starts a provider by itself if it has the privileges."
 )]
 struct Arguments {
-    /// Size of the kernel's buffer for each CPU, in KiB
+    /// Use a kernel buffer of this size for each CPU, in KiB
     #[arg(long, value_name = "KIB", default_value_t = 8192)]
     buffer_size_kb: u64,
-    /// How often figures of the system are sampled, in milliseconds
+    /// Sample the system's metrics this often, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
     sample_interval_ms: u64,
-    /// How often a second threads are sampled, for recordings that want the category profile
+    /// Sample threads this many times per second, for recordings with the category `profile`
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     profile: Option<u64>,
-    /// How much of a thread's stack is copied with each sample, in bytes, to find callers without frame
-    /// pointers; 0 to follow frame pointers alone
+    /// Copy this many bytes of a thread's stack with each sample, to find callers without frame pointers. 0
+    /// uses frame pointers only
     #[arg(long, value_name = "BYTES", default_value_t = STACK_BYTES, value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_STACK_BYTES)))]
     profile_stack: u32,
-    /// End after one recording
+    /// Exit after one recording
     #[arg(long)]
     on_demand: bool,
 }

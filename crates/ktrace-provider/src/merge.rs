@@ -17,7 +17,7 @@ struct Item {
 enum What {
     /// Where its payload is.
     Event { start: u32, end: u32 },
-    /// Events that were lost before this time, if somebody knows how many.
+    /// Events that were lost before this time, and how many if that is known.
     Lost(Option<u64>),
 }
 
@@ -26,7 +26,7 @@ enum What {
 pub enum Merged<'a> {
     /// An event's payload.
     Event(&'a [u8]),
-    /// Events were lost up to now, if somebody knows how many.
+    /// Events were lost up to now, and how many if that is known.
     Lost(Option<u64>),
 }
 

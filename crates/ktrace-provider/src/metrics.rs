@@ -152,7 +152,7 @@ impl MetricsSampler {
         }
     }
 
-    /// The last sample, so that the last moments are told of, too.
+    /// The last sample, so that the last moments are covered, too.
     pub fn finish(mut self) {
         self.sample();
     }
@@ -282,7 +282,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }
 
-/// A counter with these values now. Those of one name and process are told apart by the id.
+/// A counter with these values now. The id distinguishes counters with the same name and process.
 fn counter(
     at: u64,
     kernel: &mut Kernel<impl Records>,

@@ -55,7 +55,7 @@ impl PageLayout {
 pub enum Lost {
     /// Nothing.
     Nothing,
-    /// Nobody knows how many.
+    /// An unknown number.
     Some,
     /// So many events.
     Count(u64),

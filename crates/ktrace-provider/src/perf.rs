@@ -1,5 +1,5 @@
-//! What the kernel tells of threads by `perf_event_open`: the rings that it writes to, whose threads they are
-//! of, and its clock.
+//! Thread events from `perf_event_open`: the rings that the kernel writes to, the threads that they belong
+//! to, and their clock.
 //= docs/kernel.md#without-rights
 
 use crate::{processes, tell};
@@ -105,11 +105,11 @@ impl Rings {
     }
 }
 
-/// What rings tell, in the order of its times.
+/// The events of all rings, in the order of their times.
 pub(crate) struct Feed<T> {
     rings: Rings,
-    /// What is younger than the moment at which the reading of all began: another ring may still tell of
-    /// before.
+    /// Events younger than the moment at which the current pass over the rings began: another ring may still
+    /// deliver older ones.
     waiting: Vec<T>,
     at: fn(&T) -> u64,
     rate: u64,

@@ -8,7 +8,7 @@ pub struct Probe {
     letter: char,
     /// Where: a symbol, perhaps with an offset, or a file and an offset.
     target: String,
-    /// What is to be told, in the kernel's language.
+    /// The fetched arguments, in the kernel's language.
     arguments: Vec<String>,
 }
 

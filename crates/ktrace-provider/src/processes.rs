@@ -3,7 +3,7 @@
 use std::fs;
 use trace_linux::{Kernel, Records};
 
-/// Tells of all processes and threads.
+/// Reports all processes and threads.
 pub fn scan<R: Records>(kernel: &mut Kernel<R>) {
     for process in numbers("/proc") {
         for thread in numbers(&format!("/proc/{process}/task")) {

@@ -32,7 +32,7 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Begins what is wanted; none if it is nothing. What cannot be recorded is told.
+    /// Starts recording the wanted categories; none if there are none. What cannot be recorded is reported.
     pub fn start(
         tracefs: &Result<Tracefs, Error>,
         options: &Options,

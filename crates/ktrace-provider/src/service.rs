@@ -121,7 +121,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         _ => {}
     }
     let mut stdout = std::io::stdout();
-    // Nobody may be there to read it.
+    // The reader may have gone.
     let _ = writeln!(stdout, "{READY}").and_then(|()| stdout.flush());
     let (quit, is_over) = unbounded();
     let over = quit.clone();
@@ -180,8 +180,8 @@ struct Service {
 }
 
 impl Service {
-    /// Follows the trace, until it is over for one that was started for a single recording, or nobody is
-    /// there to end it.
+    /// Follows the trace until `finished` reports a signal; on demand, also until its recording is over or
+    /// none has begun in time.
     fn serve(mut self, orders: &Receiver<Order>, finished: &Receiver<()>) {
         // It has least time where there is most to do. Without the right to it, it has what all have.
         let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), STRONGEST);

@@ -133,7 +133,7 @@ impl Tracefs {
         for entry in fs::read_dir(self.instances()).into_iter().flatten().flatten() {
             let name = entry.file_name();
             if let Some(name) = name.to_str().filter(|name| is_ours(name)) {
-                // The kernel refuses it while somebody has a file in it open.
+                // The kernel refuses while a process has a file in it open.
                 if !mutants::is_on("instances of killed providers stay") {
                     let _ = fs::remove_dir(entry.path());
                 }
@@ -149,7 +149,7 @@ impl Tracefs {
         append(&self.root.join("dynamic_events"), definition)
     }
 
-    /// What the kernel did not like about the last thing that it was told.
+    /// The kernel's complaint about the last command that was written to it.
     pub(crate) fn last_complaint(&self) -> Option<String> {
         let log = fs::read_to_string(self.root.join("error_log")).ok()?;
         let mut heads =

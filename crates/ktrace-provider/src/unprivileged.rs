@@ -1,4 +1,4 @@
-//! What a user may know without rights: when the threads of the user's own programs run. The kernel tells by
+//! Recording without privileges: when the threads of the user's own programs run, as reported by
 //! `perf_event_open`.
 //= docs/kernel.md#without-rights
 
@@ -56,7 +56,7 @@ enum What {
     Lost(u64),
 }
 
-/// Whether the kernel tells a user without rights anything at all.
+/// Whether the kernel reports anything at all to a user without privileges.
 #[must_use]
 pub fn is_permitted() -> bool {
     builder().observe_self().any_cpu().build().is_ok()
@@ -69,8 +69,8 @@ fn builder() -> Builder<'static> {
 }
 
 impl OwnThreads {
-    /// Begins with the threads of the user's programs and what they start; first those of the process that
-    /// records, from which a recorded program comes. What the kernel has no room for is told.
+    /// Starts with the threads of the user's programs and their children; the process that records comes
+    /// first, as the recorded program is its child. Threads for which the kernel has no room are reported.
     #[must_use]
     pub fn start(rate: u64) -> Self {
         let mut kernel = Kernel::new(EngineRecords::new());
@@ -81,7 +81,7 @@ impl OwnThreads {
         Self { feed: Feed::new(rings, rate, |item| item.at), kernel }
     }
 
-    /// Takes what the kernel has told.
+    /// Records the events that the kernel has written.
     pub fn drain(&mut self) {
         self.feed.read(Item::parse).into_iter().for_each(|item| item.tell(&mut self.kernel));
     }

@@ -44,7 +44,8 @@ pub unsafe fn separate(kept: RawFd) -> Result<OwnedFd> {
         }
         close_all_but(kept).map_err(failed)?;
     }
-    // SAFETY: the table is this thread's alone, and the caller has promised that nobody else has the number.
+    // SAFETY: the table is this thread's alone, and the caller guarantees that no other object owns the
+    // number.
     let kept = unsafe { OwnedFd::from_raw_fd(kept) };
     let kept = match kept.as_raw_fd() {
         FIRST_ORDINARY.. => kept,

@@ -38,7 +38,7 @@ pub struct Message {
     pub handles: Vec<Handle>,
 }
 
-/// Who is at the other end, as the kernel knows it: whoever made the pair, connected, or listens.
+/// The process at the other end, as the kernel knows it: the one that made the pair, connected, or listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// Process id; 0 for a process that cannot be seen from this one's container.
@@ -62,7 +62,8 @@ pub(crate) fn receive<T>(mut attempt: impl FnMut() -> rustix::io::Result<T>) -> 
     }
 }
 
-/// How everything is sent. Not by the descriptor's own flag, which whoever else has the socket can clear.
+/// Flags of every send. The descriptor's own flag does not do, since any other holder of the socket can clear
+/// it.
 pub(crate) const SEND: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
 
 /// Checks that a handle is a Unix socket of the expected kind.
@@ -82,11 +83,11 @@ impl Channel {
         Ok((Self(Handle::new(a)), Self(Handle::new(b))))
     }
 
-    /// Connects to whoever listens at a path, of any length.
+    /// Connects to the process that listens at a path, of any length.
     ///
     /// # Errors
-    /// [`Error::ShouldWait`] when too many wait there already; nobody listens there, or the path may not be
-    /// used.
+    /// [`Error::ShouldWait`] when too many connections wait there already. Also fails if no process listens
+    /// there, or the path may not be used.
     pub fn connect(path: &Path) -> Result<Self> {
         let socket = seqpacket()?;
         let (address, _directory) = address(path)?;
@@ -104,7 +105,7 @@ impl Channel {
     /// message or list of handles that is too long, or a message of nothing at all.
     pub fn write(&self, bytes: &[u8], handles: Vec<Handle>) -> Result<()> {
         if bytes.is_empty() && handles.is_empty() {
-            // The other end could not tell it from the end of all messages.
+            // The other end could not distinguish it from the end of all messages.
             let (least, most) = (1, MAX_MESSAGE_BYTES as u64);
             return Err(Error::OutOfRange { what: "message size in bytes", found: 0, least, most });
         }
@@ -146,7 +147,7 @@ impl Channel {
             return Err(Error::io("cannot receive a message's handles", rustix::io::Errno::MFILE));
         }
         if received.bytes == 0 && handles.is_empty() {
-            // An empty message cannot be told from the end, which is why none can be written.
+            // An empty message cannot be distinguished from the end, which is why none can be written.
             return Err(Error::PeerClosed);
         }
         if received.bytes > MAX_MESSAGE_BYTES {
@@ -235,7 +236,7 @@ impl Listener {
         let (address, _directory) = address(&temporary)?;
         rustix::net::bind(&socket, &address).map_err(|source| failed(source.into()))?;
         let listening = rustix::net::listen(&socket, BACKLOG).map_err(std::io::Error::from);
-        // Nobody else makes anything in the directory, so it is the socket whose mode is changed.
+        // No other process makes anything in the directory, so it is the socket whose mode is changed.
         let permit = |mode| std::fs::set_permissions(&temporary, Permissions::from_mode(mode));
         let listening = listening.and_then(|()| mode.map_or(Ok(()), permit));
         listening.and_then(|()| std::fs::rename(&temporary, path)).map_err(|source| {

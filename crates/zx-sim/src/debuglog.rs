@@ -1,7 +1,8 @@
-//! Lines for people on standard error, from processes that must not suffer when nobody takes them.
+//! Diagnostic lines on standard error, from processes that must not suffer when standard error does not
+//! accept them.
 //!
-//! Standard error may be closed, full, a terminal that has gone, or a pipe that nobody reads. Then the line
-//! is lost, and nothing else happens: nobody waits, panics, or gets a signal.
+//! Standard error may be closed, full, a terminal that has gone, or a pipe without a reader. Then the line is
+//! lost, and nothing else happens: no thread waits, panics, or gets a signal.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
@@ -50,7 +51,7 @@ fn write_to(output: &impl AsFd, text: &str) -> bool {
 fn put(output: &impl AsFd, bytes: &[u8]) -> Result<usize, Errno> {
     let mut polled = [PollFd::new(output, PollFlags::OUT)];
     poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
-    // Not where nobody can read any more: of a pipe a write would be answered by a signal.
+    // Not to a pipe without a reader: the write would raise a signal.
     if polled[0].revents() != PollFlags::OUT {
         return Err(Errno::AGAIN);
     }

@@ -50,7 +50,7 @@ impl Handle {
         is_file.then_some((device, stat.stx_ino))
     }
 
-    /// Whether it is memory without a name that nobody can make shorter: reading it waits for nobody.
+    /// Whether it is anonymous memory that no process can shrink: reading it never blocks.
     #[must_use]
     pub fn is_sealed_memory(&self) -> bool {
         rustix::fs::fcntl_get_seals(self).is_ok_and(|seals| seals.contains(SealFlags::SHRINK))
@@ -73,7 +73,7 @@ impl Drop for Handle {
     }
 }
 
-/// Peers may be anybody's, and may have put anything into what is closed.
+/// Peers may be untrusted, and may have put anything into the descriptors that are closed.
 static ARE_PEERS_UNKNOWN: AtomicBool = AtomicBool::new(false);
 
 /// From here on, whatever is closed is closed as if its peer wanted that to take long: for a process that
@@ -82,8 +82,8 @@ pub fn distrust_peers() {
     ARE_PEERS_UNKNOWN.store(true, Ordering::Relaxed);
 }
 
-/// Closes a descriptor that came from somebody else, or is connected with somebody: here where that waits for
-/// nobody, and in a thread for that otherwise.
+/// Closes a descriptor that came from another process, or is connected with one: here if that cannot block,
+/// and in a thread for that otherwise.
 fn close(descriptor: OwnedFd, is_shared: bool) {
     match sockopt::socket_domain(&descriptor) {
         Ok(AddressFamily::UNIX) => {

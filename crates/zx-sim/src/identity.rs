@@ -2,13 +2,13 @@
 //!
 //! A library that keeps a descriptor in its program's table cannot know that the number still stands for it:
 //! the program may have closed all numbers it does not know, and opened files of its own under them. Device,
-//! inode and kind tell files and sockets apart. They do not tell the kernel's anonymous objects apart, such
-//! as `eventfd`, `epoll` and `inotify`, which share one inode: those are not to be kept like this.
+//! inode and kind distinguish files and sockets. They do not distinguish the kernel's anonymous objects, such
+//! as `eventfd`, `epoll` and `inotify`, which share one inode: those must not be kept like this.
 
 use rustix::fs::FileType;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// What tells a file or socket from another that has its number later.
+/// Distinguishes a file or socket from another that has its number later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The device.
@@ -70,13 +70,13 @@ impl<T: AsFd> Drop for Guarded<T> {
         let is_ours = self.get().is_some();
         let object = self.object.take();
         if !is_ours {
-            // Its number is somebody else's to close.
+            // The number now belongs to another object, which must stay open.
             std::mem::forget(object);
         }
     }
 }
 
-/// For whoever only needs the number: it may stand for something else.
+/// For callers that only need the number: it may stand for another object.
 impl<T: AsFd> AsFd for Guarded<T> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.object.as_ref().expect("it is there until it is dropped").as_fd()

@@ -1,7 +1,7 @@
 //! The numbers that threads of this process have for processes of another pid namespace.
 //!
 //! A process in a container has numbers of its own for its threads, and cannot see which ones they have
-//! outside. Given the outer namespace as a descriptor, Linux 6.11 and later tell.
+//! outside. Given the outer namespace as a descriptor, Linux 6.11 and later report them.
 
 use crate::handle::Handle;
 use crate::sys;
@@ -23,7 +23,7 @@ pub struct PidNamespace {
     numbers: ThreadNumbers,
 }
 
-/// Tells the numbers of threads, for as long as the [`PidNamespace`] lives. All threads may use it.
+/// Translates the numbers of threads, for as long as the [`PidNamespace`] lives. All threads may use it.
 #[derive(Clone, Debug)]
 pub struct ThreadNumbers {
     /// Where threads with other tables find the namespace.
@@ -55,7 +55,7 @@ impl PidNamespace {
         Some(Self { _descriptor: descriptor, numbers })
     }
 
-    /// What tells the numbers.
+    /// The translator of thread numbers.
     #[must_use]
     pub fn numbers(&self) -> ThreadNumbers {
         self.numbers.clone()
@@ -63,8 +63,8 @@ impl PidNamespace {
 }
 
 impl ThreadNumbers {
-    /// The number that a thread of this process has in the other namespace. None if the kernel does not tell,
-    /// or the thread has none there. Allocates nothing, and leaves `errno` as it is.
+    /// The number that a thread of this process has in the other namespace. None if the kernel does not
+    /// report it, or the thread has none there. Allocates nothing, and leaves `errno` as it is.
     #[must_use]
     pub fn of(&self, thread: u32) -> Option<u32> {
         use rustix::fs::{Mode, OFlags};
@@ -100,7 +100,7 @@ mod tests {
         let other = ThreadNumbers { file: (file.0, file.1 + 1), ..numbers.clone() };
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                // In its own namespace a thread has its own number, where the kernel tells at all.
+                // In its own namespace a thread has its own number, if the kernel reports it at all.
                 assert!(numbers.of(thread).is_none_or(|found| found == thread));
                 assert_eq!((other.of(thread), numbers.of(0)), (None, None));
             });

@@ -38,8 +38,8 @@ impl RuntimeDir {
     ///
     /// The user's is `$XDG_RUNTIME_DIR/<name>`; without that variable it is the first of
     /// `/dev/shm/<name>-<uid>`, `/tmp/<name>-<uid>` and `/run/user/<uid>/<name>` that is this user's, or not
-    /// there: everybody may make the former two, and keep them from this user. Behind the first come those of
-    /// the others that are there, as what was free before may be in use. The system's is `/run/<name>`.
+    /// there: any user may create the former two, and keep them from this user. They are followed by those of
+    /// the others that exist, as what was free before may be in use. The system's is `/run/<name>`.
     //= docs/protocol.md#users
     #[must_use]
     pub fn candidates(variable: &str, name: &str) -> Vec<PathBuf> {
@@ -56,7 +56,7 @@ impl RuntimeDir {
     }
 
     /// Opens a runtime directory, and makes it if it is not there: mode 0700, this user's, no symlink, and
-    /// not below a directory where anybody may put another one in its place.
+    /// not below a directory where another user may replace it.
     ///
     /// # Errors
     /// It cannot be made, or what is there is not safe to use.
@@ -218,9 +218,9 @@ pub(crate) fn create_no_follow(directory: impl AsFd, name: &Path) -> rustix::io:
     rustix::fs::openat(directory, name, flags, mode).map(std::fs::File::from)
 }
 
-/// Where everybody may make directories, first the one that is in memory.
+/// Directories in which any user may make directories; the one in memory comes first.
 const SHARED_BASES: [&str; 2] = ["/dev/shm", "/tmp"];
-/// Where a user's directory is that nobody else can make, if there is one.
+/// The parent of a user's own directory that no other user can make, if there is one.
 const PRIVATE_BASE: &str = "/run/user";
 
 /// A user's own candidates where the environment names none.

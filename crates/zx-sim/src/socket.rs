@@ -46,7 +46,7 @@ impl Socket {
     /// Writes as many bytes as there is room for, at least one.
     ///
     /// # Errors
-    /// [`Error::ShouldWait`] when there is no room, [`Error::PeerClosed`] when nobody reads.
+    /// [`Error::ShouldWait`] when there is no room, [`Error::PeerClosed`] when the reader has gone.
     pub fn write(&self, bytes: &[u8]) -> Result<usize> {
         rustix::net::send(&self.0, bytes, SEND)
             .map_err(|source| Error::of_transfer("cannot write to a socket", source))

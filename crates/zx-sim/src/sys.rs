@@ -3,8 +3,8 @@
 //! Invariants:
 //!
 //! * **S1**: only calls that take numbers, descriptors that are borrowed for the call, or pointers to memory
-//!   of ours of the size they are told.
-//! * **S2**: a descriptor that a call returns is owned by nobody else.
+//!   of ours of the size passed with them.
+//! * **S2**: a descriptor that a call returns has no other owner.
 #![allow(unsafe_code)]
 
 use crate::channel::Peer;
@@ -71,8 +71,8 @@ pub(crate) fn number_in_namespace(namespace: &impl AsFd, thread: u32) -> Option<
         }
     }
 
-    // SAFETY: see above; of other files that know the request this one is asked for by nobody, as it goes to
-    // namespaces only (S1).
+    // SAFETY: see above; other kinds of file that know the request are never asked, as it goes to namespaces
+    // only (S1).
     let number = unsafe { ioctl(namespace, PidIn(thread)) };
     number.ok().filter(|number| *number != 0)
 }
@@ -146,7 +146,7 @@ pub(crate) fn lock_description(file: &impl AsFd) -> io::Result<()> {
     set_description_lock(file, libc::F_RDLCK)
 }
 
-/// Gives the lock back, whoever else has the description.
+/// Releases the lock, even if other handles share the description.
 pub(crate) fn unlock_description(file: &impl AsFd) -> io::Result<()> {
     set_description_lock(file, libc::F_UNLCK)
 }

@@ -1,7 +1,7 @@
 //! One clock for all processes of the machine.
 //!
 //! Ticks are the invariant TSC where the kernel itself keeps time by it; else nanoseconds of
-//! `CLOCK_MONOTONIC`. The rate is found once per boot, by whoever is first, and kept in a file, so that all
+//! `CLOCK_MONOTONIC`. The first process after boot finds the rate and keeps it in a file, so that all
 //! processes agree on it to the last digit.
 //!
 //! Invariant **T1**: the instructions that are used here read a counter into a register and touch no memory.
@@ -172,7 +172,7 @@ pub struct Clock {
 const FILE: &str = "ticks";
 
 impl Clock {
-    /// The clock that a directory's processes agreed on since boot; finds it out if nobody has.
+    /// The clock that a directory's processes agreed on since boot; calibrates it if none has.
     ///
     /// # Errors
     /// The directory cannot be used.
@@ -192,7 +192,7 @@ impl Clock {
         }
         let clock = Self::measure();
         let text = format!("{boot}\n{}\n{}\n", clock.source.name(), clock.ticks_per_second);
-        // Whoever reads without the lock sees all of it or nothing.
+        // A process that reads without the lock sees all of it or nothing.
         let new = path.with_extension("new");
         let mut file = create_no_follow(rustix::fs::CWD, &new).map_err(|source| failed(source.into()))?;
         file.write_all(text.as_bytes()).and_then(|()| std::fs::rename(&new, &path)).map_err(failed)?;
@@ -278,7 +278,7 @@ fn cntvct_rate() -> u64 {
     1
 }
 
-/// Tells one boot from the next.
+/// Identifies this boot.
 fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }

@@ -245,7 +245,7 @@ impl Vmo {
         Ok(Mapping(raw))
     }
 
-    /// Marks the memory as in use by this process, for whoever finds the file later. Several may do so.
+    /// Marks the memory as in use by this process, for processes that find the file later. Several may do so.
     ///
     /// The mark is on an open file of its own: handles of the VMO in other processes do not carry it, a
     /// child by `fork` does.
@@ -253,7 +253,7 @@ impl Vmo {
     /// # Errors
     /// The memory cannot be opened again, or not be locked.
     pub fn lock_live(&self) -> Result<LiveLock> {
-        // Without /proc the handle itself carries the mark, and whoever else has the handle.
+        // Without /proc the handle itself carries the mark, and so does every other holder of the handle.
         let file = self.reopened(OpenOptions::new().read(true)).or_else(|_| self.file.try_clone());
         let file = file.map_err(|source| Error::io("cannot open a vmo again", source))?;
         sys::lock_description(&file).map_err(|source| Error::io("cannot lock a vmo", source))?;
@@ -367,7 +367,7 @@ impl Backing {
         match back(vmo, self.done, end) {
             Ok(()) if end == self.size => return Ok(self.vmo.take()),
             Ok(()) => self.done = end,
-            // Somebody else took it in between.
+            // Another process took it in between.
             Err(Errno::NOSPC | Errno::DQUOT) => {
                 let available = available_in(&self.directory)?;
                 return Err(Error::NoSpace {

@@ -175,7 +175,7 @@ impl Waker {
             .map_err(|source| Error::io("cannot make a waker", source))
     }
 
-    /// Wakes whoever waits for it.
+    /// Wakes the threads that wait for it.
     pub fn wake(&self) {
         // Full only after 2^64 wakes, and then it is readable all the same.
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());

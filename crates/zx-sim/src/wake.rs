@@ -45,7 +45,7 @@ impl WakeSender {
         self.0.get().map(|socket| rustix::net::send(socket, &[0], flags)).is_some()
     }
 
-    /// What tells this end from others.
+    /// The number that distinguishes this end from others.
     #[must_use]
     pub fn identity(&self) -> Identity {
         self.0.identity()

@@ -41,7 +41,7 @@ fn a_page_of_the_scheduler_is_what_the_kernel_did() {
             "thread 0/2147418113: cpu-1",
             "3618594480797 0/2147418113 until 3618594485003 kernel:irq irq irq #=Uint32(36) \
              name=\"virtio1-req.0\" ret=Int32(1)",
-            // Nobody woke it: an interrupt did.
+            // Not woken by a thread: an interrupt did.
             "3618594489269 cpu 1: wakes 5914 weight=Int32(120)",
             "3618594486375 0/2147418113 until 3618594495188 kernel:irq softirq vec=Uint32(4) name=\"BLOCK\"",
         ]
@@ -170,7 +170,7 @@ fn an_event_of_its_own_is_an_instant_with_its_fields() {
     let head = payload(600, 7, "01000000 00000000 0200000000000000");
     let issue = [&head[..], b"app\0left over\0\0\0", &[1]].concat();
     decoder.event(10, 0, &issue);
-    // One that nobody asked for.
+    // An event that was not asked for.
     decoder.event(20, 0, &payload(999, 7, ""));
     assert_eq!(
         decoder.kernel.writer.0,
@@ -323,7 +323,7 @@ fn power_and_memory_are_counters() {
     // No state at all is all bits set.
     decoder.event(20, 0, &payload(601, 0, "ffffffff 01000000"));
     decoder.event(30, 0, &payload(606, 7, &("01000000 01000000".to_owned() + &little(8192))));
-    // Of another process, whoever that is.
+    // Of another process, which is unknown.
     decoder.event(40, 0, &payload(606, 7, &("00000000 01000000".to_owned() + &little(8192))));
     assert_eq!(
         decoder.kernel.writer.0,

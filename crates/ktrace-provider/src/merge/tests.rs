@@ -54,7 +54,7 @@ fn events_of_all_cpus_come_in_order_up_to_what_all_have_told() {
         taken(&mut merge, 40),
         [(10, 0, None), (20, 1, None), (30, 0, None), (30, 1, None), (40, 1, None)]
     );
-    // What waited comes with what others have told meanwhile.
+    // Waiting events come out with those that other sources have delivered meanwhile.
     put(&mut merge, 1, None, &[45, 60]);
     assert_eq!(taken(&mut merge, 55), [(45, 1, None), (50, 0, None)]);
     assert_eq!(taken(&mut merge, 55), []);

@@ -55,7 +55,7 @@ pub fn pressure(text: &str) -> Option<(u64, u64)> {
         let line = text.lines().find(|line| line.starts_with(head))?;
         line.split_once("total=")?.1.trim().parse().ok()
     };
-    // Of CPUs, older kernels do not tell the second.
+    // For CPUs, older kernels do not report the second.
     Some((total("some ")?, total("full ").unwrap_or(0)))
 }
 
@@ -80,7 +80,7 @@ pub struct Disk {
     pub busy_milliseconds: u64,
 }
 
-/// Disks that have ever done anything; of their parts nothing is told.
+/// Disks that have ever been used; partitions are not reported.
 pub fn disks(text: &str) -> Vec<(String, Disk)> {
     const SECTOR_BYTES: u64 = 512;
     let of_line = |line: &str| {

@@ -8,7 +8,7 @@ use trace_format::argument::ArgumentValue;
 use trace_format::units::{Koid, Thread};
 use trace_linux::{Kernel, Records};
 
-/// What was last told of each process: nothing is told twice.
+/// The last reported values of each process: unchanged ones are not repeated.
 #[derive(Debug, Default)]
 pub struct Processes(BTreeMap<u32, Told>);
 
@@ -20,7 +20,7 @@ struct Told {
 }
 
 impl Processes {
-    /// Tells what has changed since the last time.
+    /// Reports what has changed since the last time.
     pub fn sample(&mut self, at: u64, kernel: &mut Kernel<impl Records>, has_memory: bool, has_pss: bool) {
         let before = std::mem::take(&mut self.0);
         for process in numbers("/proc") {

@@ -1,4 +1,4 @@
-//! Files with code: what tells their builds apart, where they were linked, and how their functions' callers
+//! Files with code: their build identifiers, where they were linked, and how the callers of their functions
 //! are found. Each file is read once for all processes.
 
 use super::modules::Mapping;
@@ -34,7 +34,7 @@ const MAX_FILES: usize = 10_000;
 /// What is known of a file with code.
 #[derive(Debug, Default)]
 pub struct Code {
-    /// What tells this build from others; empty if it has nothing of the kind.
+    /// Identifies this build; empty if the file has no build identifier.
     pub build_id: Vec<u8>,
     /// Where parts of the file were linked at: offset, length, address.
     parts: Vec<[u64; 3]>,
@@ -99,7 +99,8 @@ fn build_id(notes: &[u8]) -> Option<Vec<u8>> {
     None
 }
 
-/// The file of a mapping: the very one, or what stands at its path. A device or a FIFO holds nobody up.
+/// The file of a mapping: the mapped one itself, or the one that stands at its path. Never blocks on a device
+/// or a FIFO.
 fn open(process: u32, mapping: &Mapping) -> Option<File> {
     let path = OsStr::from_bytes(&mapping.file);
     let end = mapping.start.checked_add(mapping.length)?;

@@ -11,7 +11,7 @@ use std::os::fd::AsFd;
 use zx_sim::channel::{MAX_MESSAGE_BYTES, MAX_MESSAGE_HANDLES};
 use zx_sim::{Channel, Error, Fifo, Handle, Peer, Signals, Socket, Vmo};
 
-/// Handles of something whose other end tells when they are closed.
+/// Handles whose other end reports when they are closed.
 fn watched_handles(count: usize) -> (Channel, Vec<Handle>) {
     let (watch, end) = Channel::pair().expect("a channel");
     let end = end.into_handle();
@@ -302,7 +302,7 @@ fn only_a_channel_is_taken_for_one() {
     }
 }
 
-/// A pair's credentials are its maker's, whoever has the ends now.
+/// A pair's credentials are its maker's, whichever process has the ends now.
 #[test]
 fn a_pair_belongs_to_its_maker() {
     let Some(child) = child::start(|channel| {

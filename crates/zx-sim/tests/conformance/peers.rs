@@ -1,4 +1,4 @@
-//! Peers that try to hold up whoever they talk to.
+//! Peers that try to block the processes they are connected to.
 
 use std::io::{IoSlice, Write};
 use std::mem::MaybeUninit;
@@ -11,7 +11,7 @@ use zx_sim::{Channel, Error, Fifo, Handle, Socket, Vmo};
 /// Long enough for any machine.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Runs something that must not wait for anybody, and fails if it does.
+/// Runs something that must not block, and fails if it does.
 fn without_waiting(act: impl FnOnce() + Send + 'static) {
     let (done, is_done) = mpsc::channel();
     std::thread::spawn(move || {
@@ -125,7 +125,8 @@ fn a_handle_that_waits_in_its_closing_is_closed_all_the_same() {
     without_waiting(move || drop(Handle::new(bomb)));
 }
 
-/// What was sent and never read is closed with the socket that it was sent to, by whoever closes that.
+/// Handles that were sent and never read are closed with the socket that they were sent to, by the process
+/// that closes that.
 #[test]
 fn what_was_never_read_is_closed_without_waiting() {
     const IS_CHILD: &str = "ZX_SIM_TEST_CHILD";

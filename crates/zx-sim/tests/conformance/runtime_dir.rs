@@ -97,7 +97,7 @@ fn what_is_not_safe_is_refused() {
     refused("is not a directory");
     std::fs::remove_file(&path).unwrap();
 
-    // Somebody could put a directory of his own there.
+    // Another user could put a directory of his own there.
     for (mode, is_refused) in [(0o777, true), (0o1777, false), (0o755, false)] {
         set_mode(base.path(), mode);
         if is_refused {
@@ -145,7 +145,7 @@ fn a_lock_is_held_until_its_process_dies() {
     let base = tempfile::tempdir().unwrap();
     let directory = RuntimeDir::open_or_create(&base.path().join("run")).unwrap();
     assert_eq!(directory.lock_holder("lock"), None);
-    // Of somebody whose pid was longer.
+    // Of a process whose pid was longer.
     std::fs::write(directory.path().join("lock"), "12345678").unwrap();
     assert_eq!(directory.lock_holder("lock"), Some(12_345_678));
     send_path(&child.channel, directory.path());
@@ -271,7 +271,7 @@ fn a_set_uid_program_ignores_the_environment() {
     assert_eq!(found, [fallback(NOBODY), "/run/name".to_owned()]);
 }
 
-/// Everybody may make a directory of that name, and what is made is not used.
+/// Any user may make a directory of that name, but it is not used.
 //= docs/protocol.md#users
 #[test]
 fn a_directory_that_another_user_has_made_is_not_chosen() {

@@ -94,7 +94,7 @@ fn a_killed_process_is_a_closed_peer() {
     assert!(matches!(ours.write(b"anyone?"), Err(Error::PeerClosed)));
 }
 
-/// In a child, because Rust programs ignore the signal until told otherwise, and other programs do not.
+/// In a child, because Rust programs ignore the signal by default, and other programs do not.
 #[test]
 fn writing_to_a_closed_peer_raises_no_signal() {
     let Some(child) = child::start(|channel| {

@@ -133,8 +133,7 @@ fn what_does_not_hold_for_this_boot_is_replaced() {
     }
 }
 
-/// The rate alone would not tell, since the kernel gives both the same one: that both mean the same file
-/// does.
+/// The kernel gives both the same rate, so the test compares the file that they use.
 #[test]
 fn of_two_processes_one_writes_the_file() {
     const ROUNDS: usize = 50;
