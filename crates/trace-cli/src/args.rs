@@ -123,11 +123,11 @@ Exit code 1 if the trace has no sample of a measurement. docs/measure.md has the
   trace view --no-open trace.fxt    prints the address
   trace view --ui ~/perfetto-ui trace.fxt      without any network
 
-The page is loaded from ui.perfetto.dev; the trace stays on this machine, where the page fetches it
-from port 9001, the only one that it may fetch from. With --ui any free port is taken. The address has a
-token in it; without it nothing is given out.
+The page is loaded from ui.perfetto.dev. The trace stays on this machine: the page fetches it from port
+9001, the only local port that it may access. With --ui, any free port is used. The address contains a
+token; requests without it are refused.
 
-It ends on Ctrl-C, 5 s after the page of ui.perfetto.dev has fetched the whole trace, or 5 s after a page
+The command ends on Ctrl-C, 5 s after the page of ui.perfetto.dev has fetched the whole trace, or 5 s after a page
 of --ui was closed.")]
     View(View),
     /// Print one line for each record of a trace
@@ -158,10 +158,10 @@ or the command line is wrong. The kinds of problem are described in docs/check.m
   trace convert --to csv trace.fxt tables           a directory; docs/tables.md
   trace convert systrace.html trace.fxt
 
-A trace is FXT, Chrome's JSON, ftrace's text or Perfetto's format, which shows in its first bytes. If a JSON trace is
-malformed, all that could be read is written, and the exit code is 1.
+Input formats: FXT, Chrome's JSON, ftrace's text and Perfetto's format, recognized by their first bytes. If a
+JSON trace is malformed, everything that could be read is written, and the exit code is 1.
 
-What the format cannot express is counted and named at the end; --strict makes it an error."
+Records that the output format cannot express are counted and reported at the end; --strict makes them an error."
     )]
     Convert(Convert),
     /// Query a trace with SQL
@@ -213,7 +213,7 @@ pub struct Record {
     /// Print the summary as JSON on stdout. The command's own output goes to stderr
     #[arg(long)]
     pub json: bool,
-    /// What is asked for.
+    /// The options of the recording.
     #[command(flatten)]
     pub recording: Recording,
 }
@@ -227,7 +227,7 @@ pub struct Start {
     /// Accepted for compatibility with ffx: `start` always records in the background
     #[arg(long, hide = true)]
     pub background: bool,
-    /// What is recorded.
+    /// The options of the recording.
     #[command(flatten)]
     pub record: Record,
 }
@@ -267,16 +267,16 @@ pub struct Snapshot {
 /// Options of commands that list something.
 #[derive(Debug, Args)]
 pub struct Machinery {
-    /// Output for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// The same
+    /// Alias of --json
     #[arg(long, value_name = "FORMAT", hide = true)]
     pub machine: Option<Machine>,
 }
 
 impl Machinery {
-    /// The output is for programs.
+    /// Whether the output is JSON.
     pub fn is_json(&self) -> bool {
         self.json || self.machine.is_some()
     }
@@ -288,7 +288,7 @@ pub struct Groups {
     /// Read further groups from this TOML file
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// For whom the output is.
+    /// The output's format.
     #[command(flatten)]
     pub machinery: Machinery,
 }
@@ -299,7 +299,7 @@ pub struct Time {
     /// Print the time for each `t` on stdin, until `q`
     #[arg(long)]
     pub interactive: bool,
-    /// What is done without --interactive
+    /// Accepted for compatibility: the default without --interactive
     #[arg(long, hide = true, conflicts_with = "interactive")]
     pub once: bool,
 }
@@ -307,13 +307,13 @@ pub struct Time {
 /// Options of `measure`.
 #[derive(Debug, Args)]
 pub struct Measure {
-    /// The test specification
+    /// Read the test specification from this file
     #[arg(long, value_name = "SPEC")]
     pub spec_file: PathBuf,
     /// Write the results to this file
     #[arg(long, value_name = "RESULTS")]
     pub benchmark_results_file: Option<PathBuf>,
-    /// Name of the test suite in the file of results
+    /// Use this name of the test suite in the results
     #[arg(long, value_name = "NAME")]
     pub test_suite: Option<String>,
     /// The trace, plain or compressed with gzip or zstd; `-` is stdin
@@ -327,7 +327,7 @@ pub struct Doctor {
     /// Skip the test recording
     #[arg(long)]
     pub no_self_trace: bool,
-    /// For whom the output is.
+    /// The output's format.
     #[command(flatten)]
     pub machinery: Machinery,
 }
@@ -335,10 +335,10 @@ pub struct Doctor {
 /// Options of `view`.
 #[derive(Debug, Args)]
 pub struct View {
-    /// A directory with a copy of the UI's files, which is shown instead
+    /// Show the copy of the UI in this directory instead of ui.perfetto.dev
     #[arg(long, value_name = "DIR")]
     pub ui: Option<PathBuf>,
-    /// Print the address, and open nothing
+    /// Print the address instead of opening a browser
     #[arg(long)]
     pub no_open: bool,
     /// The trace
@@ -349,7 +349,7 @@ pub struct View {
 /// Options of `completions`.
 #[derive(Debug, Args)]
 pub struct Completions {
-    /// Name that the command is installed as
+    /// Use this name of the installed command
     #[arg(long, value_name = "NAME", default_value = "trace")]
     pub name: String,
     /// The shell to write the script for
@@ -359,15 +359,15 @@ pub struct Completions {
 /// Options of `man`.
 #[derive(Debug, Args)]
 pub struct Man {
-    /// Name that the command is installed as
+    /// Use this name of the installed command
     #[arg(long, value_name = "NAME", default_value = "trace")]
     pub name: String,
-    /// Directory that the pages are written into
+    /// Write the pages into this directory
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
 }
 
-/// Formats for programs.
+/// Machine-readable formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Machine {
     /// One JSON array
@@ -377,10 +377,10 @@ pub enum Machine {
 /// Options of `dump`.
 #[derive(Debug, Args)]
 pub struct Dump {
-    /// Output for programs: an object on a line for each record
+    /// Print one JSON object per line for each record
     #[arg(long, conflicts_with = "raw")]
     pub json: bool,
-    /// The words of each record in hexadecimal
+    /// Print the words of each record in hexadecimal
     #[arg(long)]
     pub raw: bool,
     /// The trace, plain or compressed with gzip or zstd; `-` is stdin
@@ -391,19 +391,20 @@ pub struct Dump {
 /// Options of `check`.
 #[derive(Debug, Args)]
 pub struct Check {
-    /// Output for programs: one object
+    /// Print the problems as JSON: one object
     #[arg(long)]
     pub json: bool,
-    /// Compare the times of events with those in which the kernel says that their threads ran
+    /// Check that the times of events lie within the times in which their threads ran, according to the
+    /// kernel
     #[arg(long)]
     pub clocks: bool,
-    /// Kinds of problem that are told and do not count, separated by commas
+    /// Report these kinds of problem without counting them, separated by commas
     #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = problem_kind)]
     pub allow: Vec<String>,
-    /// Begins whose end has not come yet that are remembered
+    /// Remember at most this many operations and flows that have begun and not ended
     #[arg(long, value_name = "COUNT", default_value_t = trace_reader::check::MAX_OPEN_SPANS, value_parser = whole_number)]
     pub open_spans: usize,
-    /// Memory for strings, threads and names, in MiB
+    /// Use at most this much memory for strings, threads and names, in MiB
     #[arg(long, value_name = "MIB", default_value_t = trace_reader::reader::TABLE_BYTES >> 20, value_parser = whole_number)]
     pub table_size: usize,
     /// The trace, plain or compressed with gzip or zstd; `-` is stdin
@@ -446,7 +447,7 @@ pub struct Convert {
     pub output_file: Option<PathBuf>,
 }
 
-/// What is around the events of Chrome's format.
+/// The JSON value that holds the events of Chrome's format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Container {
     /// Only the list of events
@@ -459,7 +460,7 @@ pub enum Container {
 #[cfg(feature = "query")]
 #[derive(Debug, Args)]
 pub struct Query {
-    /// How answers are printed
+    /// Print results in this format
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub output: Answers,
     /// Print the SQL statements that create the tables
@@ -476,7 +477,7 @@ pub struct Query {
     pub trace: Option<String>,
 }
 
-/// How answers are printed.
+/// How the results of a query are printed.
 #[cfg(feature = "query")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Answers {
@@ -488,7 +489,7 @@ pub enum Answers {
     Json,
 }
 
-/// Examples, and the tables.
+/// Help of `query`: examples, and the tables with their columns.
 #[cfg(feature = "query")]
 fn query_help() -> String {
     use trace_convert::tables::TABLES;
@@ -504,31 +505,31 @@ Tables, with times in nanoseconds:
         let columns: Vec<&str> = table.columns.iter().map(|(name, _)| *name).collect();
         format!("  {:9} {}\n", table.name, columns.join(" "))
     };
-    format!("{examples}{}\ndocs/tables.md says what their rows are.", TABLES.map(table).concat())
+    format!("{examples}{}\ndocs/tables.md describes their rows.", TABLES.map(table).concat())
 }
 
 /// Options of `recover`.
 #[derive(Debug, Args)]
 pub struct Recover {
-    /// The directory of a recording, or one in which to look for them; the runtime directories when not given
+    /// The directory of a recording, or one to search for them (default: the runtime directories)
     #[arg(value_name = "DIR")]
     pub directory: Option<PathBuf>,
-    /// Where the trace goes
+    /// Write the trace to this file; its name selects the format, as with record
     #[arg(long, short = 'o', value_name = "FILE", default_value = "recovered.fxt", conflicts_with_all = ["list", "delete"])]
     pub output_file: PathBuf,
-    /// Show what there is, and what became of it
+    /// List the recordings that can be recovered, and how they ended
     #[arg(long, conflicts_with = "delete")]
     pub list: bool,
-    /// Output for programs
+    /// Print JSON
     #[arg(long, requires = "list")]
     pub json: bool,
-    /// The same
+    /// Alias of --json
     #[arg(long, value_name = "FORMAT", requires = "list", hide = true)]
     pub machine: Option<Machine>,
     /// Delete the recording that DIR names, or all that are older than --older-than
     #[arg(long)]
     pub delete: bool,
-    /// Age for --delete
+    /// Delete recordings older than this many days (with --delete)
     #[arg(long, value_name = "DAYS", default_value_t = 7, requires = "delete", value_parser = days)]
     pub older_than: u32,
 }
@@ -536,14 +537,14 @@ pub struct Recover {
 /// Options of `manager`.
 #[derive(Debug, Args)]
 pub struct Manager {
-    /// Serve every user's programs and clients, each client with what its user may see; only for root, and
-    /// what root's manager does when TRACE_RUNTIME_DIR is not set
+    /// Serve the programs and clients of all users; each client sees only what its user may see. Only for
+    /// root, and root's default unless TRACE_RUNTIME_DIR is set
     #[arg(long, conflicts_with = "on_demand")]
     pub all_users: bool,
-    /// Exit after being idle for a while, as a manager does that a client has started
+    /// Exit after being idle for a while (see --idle-timeout), as a manager does that a command has started
     #[arg(long)]
     pub on_demand: bool,
-    /// Exit after being idle for this long, without clients and sessions (default with --on-demand: 30s)
+    /// Exit after being idle for this long, without clients and recordings (default with --on-demand: 30s)
     #[arg(long, value_name = "TIME")]
     pub idle_timeout: Option<Span>,
 }
@@ -553,12 +554,12 @@ fn traces() -> ArgValueCompleter {
     ArgValueCompleter::new(completion::traces)
 }
 
-/// A mistake in one line: what is wrong, and what would be right.
+/// An error of the command line in one line, with what would be correct.
 pub fn line(error: &clap::Error) -> String {
     let text = error.to_string();
     let lines: Vec<_> = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:")).collect();
     let joined = lines.iter().filter(|line| !line.is_empty()).copied().collect::<Vec<_>>().join("; ");
-    // What belongs behind a colon is on lines of its own.
+    // clap puts a list that follows a colon on lines of its own.
     let joined = joined.replace(":; ", ": ");
     let line = joined.strip_prefix("error: ").unwrap_or(&joined);
     line.strip_suffix("; For more information, try '--help'.").unwrap_or(line).to_owned()
@@ -598,7 +599,7 @@ mod tests {
         }
     }
 
-    /// Option, wrong value, and what is said of it beside both.
+    /// An option, a wrong value, and what the error says besides naming both.
     #[test]
     fn a_wrong_value_is_named_with_its_option_and_what_would_be_right() {
         let size = "expected a size from 1 to 4096 MiB, such as 4 (mebibytes), 64MiB or 1GiB";
@@ -648,7 +649,7 @@ mod tests {
     }
 
     #[test]
-    fn a_near_miss_is_told_what_it_missed() {
+    fn a_near_miss_gets_a_suggestion() {
         let said = |arguments: &[&str]| line(&Cli::try_parse_from(arguments).unwrap_err());
         let text = said(&["trace", "recrd"]);
         assert!(text.contains("unrecognized subcommand 'recrd'") && text.contains("'record'"), "{text}");

@@ -15,7 +15,7 @@ use zx_sim::ProcessFd;
 #[derive(Debug)]
 pub struct RecordedCommand {
     child: Child,
-    /// Readable when the command has ended, until somebody watches it.
+    /// Readable when the command has ended, until it is waited for.
     process: Option<ProcessFd>,
     name: String,
     /// Whether it was sent a signal that ends it.

@@ -114,7 +114,7 @@ impl Connection {
         self.ask(ProvisionerRequest::GetProviders).map(drop)
     }
 
-    /// Whether the manager does anything: it answers this at once, whomever it waits for.
+    /// Whether the manager responds: it answers this at once, even while it waits for providers.
     pub fn is_alive(&mut self) -> bool {
         self.ask_for(ProvisionerRequest::GetProviders, Some(LIFE_WAIT)).is_ok()
     }

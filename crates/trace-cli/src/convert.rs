@@ -173,7 +173,7 @@ pub fn advise(summary: &Summary, to: Format) {
 
 enum Problem {
     Failure(Failure),
-    /// Nobody reads the output any more.
+    /// The output has lost its reader.
     OutputClosed,
 }
 

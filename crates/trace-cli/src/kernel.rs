@@ -40,8 +40,8 @@ pub fn run(options: &Ktrace) -> Result<(), Failure> {
     ktrace_provider::run(&options).map_err(|failure| Failure::new(failure.to_string()))
 }
 
-/// The command that runs it with the rights that it needs, for the manager of this user. It takes nothing
-/// away and gives rights to nobody.
+/// The command that runs it with the privileges that it needs, for the manager of this user. It changes no
+/// privileges of other processes.
 pub fn help() -> String {
     let tool = std::env::current_exe().map_or_else(|_| "trace".into(), |tool| tool.display().to_string());
     let directory = crate::connection::directories().first().map(|directory| directory.display().to_string());
@@ -56,8 +56,8 @@ fn has_entry(config: &TraceConfig, is_it: impl Fn(&str) -> bool) -> bool {
     config.categories.iter().chain(of_providers).any(|entry| is_it(entry))
 }
 
-/// Asks the kernel's provider for a profile, and gives it a buffer that it needs for events, unless somebody
-/// has said how large that is to be.
+/// Asks the kernel's provider for a profile, and gives it a buffer that is large enough for events, unless an
+/// option has set that size.
 pub fn ask(config: &mut TraceConfig, has_profile: bool) {
     if !has_entry(config, categories::is_of_kernel) && !has_profile {
         return;
@@ -141,7 +141,7 @@ fn start(runtime_dir: &Path, options: &Recording) {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A Ctrl-C is for the recording, which tells it when to stop.
+            // A Ctrl-C is for the recording, which ends this one when it is time.
             .process_group(0)
             .spawn()
     });

@@ -24,7 +24,7 @@ pub fn run(options: &Manager) -> Result<(), Failure> {
     let is_for_all_users = options.all_users || (is_root && !options.on_demand && first != last);
     let directory = if is_for_all_users { last } else { first };
     if options.on_demand {
-        // Away from the terminal of whoever started it, whose Ctrl-C is not meant for us.
+        // Away from the terminal of the process that started it, whose Ctrl-C is not meant for the manager.
         let _ = rustix::process::setsid();
     }
     // Others have to reach what it makes in its directory, whatever the shell that it came from keeps from

@@ -4,8 +4,8 @@
 //! A file that replaces another gets the mode and the group of that one. How symbolic links are followed
 //! stands in `place`.
 //!
-//! Everything happens relative to the directory that was opened first: whoever may rename directories
-//! meanwhile does not lead a file elsewhere.
+//! Everything happens relative to the directory that was opened first: a user who may rename directories
+//! meanwhile cannot redirect a file.
 
 mod folder;
 mod resolve;

@@ -73,7 +73,7 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
         Err(failure) if has_begun => return Err(keep(destination, failure)),
         Err(failure) => return Err(failure),
     };
-    // What it is made into may take longer than anybody wants to wait.
+    // The conversion may take longer than the user wants to wait.
     let kept = destination.separate_archive().map(|path| {
         format!("interrupted; what was recorded is in {0}: trace convert {0} OUTPUT", path.display())
     });
@@ -433,7 +433,7 @@ fn say_above(line: Option<&StatusLine>, text: &str) {
     }
 }
 
-/// Stops, and waits until everybody's data has come, and all alerts.
+/// Stops, and waits until the data of all providers has come, and all alerts.
 fn stop(
     recording: &mut Recording<'_>,
     mut command: Option<&mut RecordedCommand>,
@@ -443,7 +443,7 @@ fn stop(
     let mut stopped = None;
     loop {
         match recording.next(Some(Instant::now() + ASK_INTERVAL))? {
-            // A manager that is alive answers this at once, whomever else it waits for.
+            // A manager that is alive answers this at once, even while it waits for providers.
             Happening::Timeout if recording.is_in_vain() => return Err(frozen()),
             Happening::Timeout => recording.request(SessionRequest::GetProgress)?,
             Happening::CommandEnded => drop(command.as_mut().map(|command| command.status())),
@@ -470,7 +470,7 @@ fn stop(
             Happening::Response(SessionResponse::StopTracing(Err(error))) => {
                 return Err(Failure::new(format!("unable to stop trace: {error:?}")));
             }
-            // Or nobody can write what it sends.
+            // Or no process is left to write what the provider sends.
             Happening::ManagerGone => return Ok(stopped),
             Happening::Response(SessionResponse::OnWaiting(names)) => tell_waiting(&names, "stop"),
             Happening::Warning(text) => say!("{text}"),

@@ -139,7 +139,7 @@ fn is_complete(all: &[Recovered], client: &ClientFile) -> Result<(), Failure> {
     }
 }
 
-/// Removes what the archive was made of, unless somebody may still write into it.
+/// Removes the buffers and files that the archive was made of, unless a process may still write into them.
 fn remove_pieces(leftover: Leftover) -> Result<(), Failure> {
     let directory = leftover.session().directory.clone();
     if let Some((name, pid)) = leftover.live_program() {

@@ -11,7 +11,7 @@ pub fn ending() -> Vec<i32> {
     [SIGINT, SIGTERM, SIGHUP, SIGQUIT].into_iter().filter(ends).collect()
 }
 
-/// The set of ignored signals, as the kernel tells it; none where it does not.
+/// The set of ignored signals, as the kernel reports it; none if it does not.
 fn ignored() -> u64 {
     parse(&std::fs::read_to_string("/proc/self/status").unwrap_or_default())
 }

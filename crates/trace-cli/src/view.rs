@@ -1,9 +1,9 @@
 //! `trace view`: hands a trace to the Perfetto UI, which a browser loads from the network or from a local
 //! copy.
 //!
-//! The page fetches the trace from this program, once and whole. Nobody else gets it: its address has a token
-//! in it that cannot be guessed, and requests are answered only if they were sent to the address that is
-//! listened at, so that the name of another site which resolves to this machine is of no use.
+//! The page fetches the trace from this program, once and whole. No other page gets it: its address has a
+//! token in it that cannot be guessed, and requests are answered only if they were sent to the address that
+//! is listened at, so that the name of another site which resolves to this machine is of no use.
 
 mod attendance;
 mod body;

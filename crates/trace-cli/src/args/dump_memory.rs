@@ -5,7 +5,7 @@ use clap::Args;
 /// Options of `dump-memory`.
 #[derive(Debug, Args)]
 pub struct DumpMemory {
-    /// Ask for everything that programs know, not only for sums
+    /// Request detailed memory dumps instead of totals
     #[arg(long)]
     pub detailed: bool,
 }

@@ -165,7 +165,7 @@ fn clock() -> Finding {
     .optional()
 }
 
-/// Descriptors of processes tell the manager who has died.
+/// Descriptors of processes report to the manager which ones have died.
 fn processes() -> Finding {
     const NAME: &str = "process descriptors";
     match ProcessFd::open(std::process::id()) {

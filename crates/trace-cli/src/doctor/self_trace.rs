@@ -120,7 +120,7 @@ fn read(path: &Path) -> Result<Vec<(u64, u64)>, String> {
     Ok(found)
 }
 
-/// The program that is recorded: numbered events until it is killed, or nobody records it any more.
+/// The program that is recorded: numbered events until it is killed, or its recording is over.
 pub fn provide() {
     let _provider = TraceProvider::new(CATEGORY);
     let mut number = 0_u64;

@@ -1,9 +1,9 @@
 //! The directory and the name that a path leads to.
 //!
 //! A symbolic link is followed, wherever in the path it is, only if it belongs to the caller or to the owner
-//! of the directory that it is in. Others may put links into a directory that everybody may write to, such as
-//! `/tmp`, and would choose what is written. The kernel has the same rule, but for such directories only, and
-//! only while `fs.protected_symlinks` is set.
+//! of the directory that it is in. In a directory that any user may write to, such as `/tmp`, other users may
+//! put links, and would choose what is written. The kernel has the same rule, but for such directories only,
+//! and only while `fs.protected_symlinks` is set.
 
 use super::Directory;
 use crate::exit::Failure;

@@ -28,7 +28,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// A directory that somebody has put something into stays.
+    /// A directory that has other files in it stays.
     fn remove(&self) {
         let _ = unlinkat(&self.directory, &self.name, self.flags);
     }

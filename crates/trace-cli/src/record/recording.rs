@@ -170,7 +170,7 @@ impl<'a> Recording<'a> {
         self.news.1.duplicate().map_err(|error| system(&error))
     }
 
-    /// How far everybody is was asked more often than it was answered.
+    /// A request for progress has not been answered yet.
     pub fn waits_for_answer(&self) -> bool {
         self.unanswered > 0
     }

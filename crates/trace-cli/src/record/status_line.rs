@@ -19,7 +19,7 @@ pub struct StatusLine {
 }
 
 impl StatusLine {
-    /// None where nobody would see it.
+    /// None without a terminal on standard error.
     pub fn new(mode: Mode) -> Option<Self> {
         if !stdio::has_terminal() {
             return None;
@@ -31,7 +31,7 @@ impl StatusLine {
         Some(Self { bar, began: Instant::now(), last: None, mode })
     }
 
-    /// Shows how far everybody is, and how much of the archive has come.
+    /// Shows the progress of all providers, and how much of the archive has come.
     pub fn show(&mut self, providers: &[ProviderProgress], archived: u64) {
         let now = Instant::now();
         let records = providers.iter().map(|provider| provider.records).fold(0, u64::saturating_add);

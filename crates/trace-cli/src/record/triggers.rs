@@ -62,7 +62,7 @@ impl Triggers {
         let work = move || {
             for trigger in orders {
                 let text = worker.obey(&trigger);
-                // Nobody listens any more only when the recording is over.
+                // The receiver is gone only when the recording is over.
                 let _ = say.send(text);
                 let _ = news.write(&[0]);
             }
@@ -75,7 +75,7 @@ impl Triggers {
         Ok(Self { triggers, cooldown, resting, dropped: 0, wanted, done, thread })
     }
 
-    /// Somebody has to listen for alerts.
+    /// Whether any alert triggers an action.
     pub fn is_needed(&self) -> bool {
         !self.triggers.is_empty()
     }

@@ -113,7 +113,7 @@ pub fn scope(entry: &str) -> (Option<&str>, &str) {
 }
 
 impl Plan {
-    /// What the manager is told about single programs, with the sizes of their buffers.
+    /// What the manager gets about single programs, with the sizes of their buffers.
     pub fn provider_specs(&self, sizes: &[crate::args::values::ProviderBufferSize]) -> Vec<ProviderSpec> {
         let mut specs: BTreeMap<&str, ProviderSpec> = BTreeMap::new();
         let none = |name: &str| ProviderSpec {

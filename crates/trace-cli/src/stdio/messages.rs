@@ -11,7 +11,7 @@ use std::os::fd::AsFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What the queue holds when nobody reads.
+/// Capacity of the queue while its output accepts nothing.
 const QUEUE_BYTES: usize = 64 << 10;
 /// Bytes of one write: what a pipe takes whole.
 const CHUNK_BYTES: usize = 4096;
@@ -135,7 +135,7 @@ fn run(output: &Output, shared: &Shared) {
         drop(queue);
         let mut left = bytes.as_slice();
         while !left.is_empty() {
-            // Nobody can be told of an error: what is left of these messages is lost.
+            // The error cannot be reported anywhere: what is left of these messages is lost.
             let next = &left[..left.len().min(CHUNK_BYTES)];
             let length = super::write(output.as_fd(), next).unwrap_or(0);
             let taken = if length == 0 { left.len() } else { length };

@@ -17,7 +17,7 @@ const MOST_MIB: u64 = 1024;
 /// What is not the same in every run: how many threads have begun a slab, in which order they come.
 const MARGIN_PERCENT: u64 = 25;
 
-/// It is missing although somebody wanted it.
+/// Whether wanted events are missing.
 pub fn is_loss(lost: &Lost) -> bool {
     let [overwritten, cleared] = [LossReason::Overwritten, LossReason::Cleared].map(LossCode::from);
     ![overwritten, cleared, LossCode::DAMAGED_COUNTERS].contains(&LossCode(lost.reason))

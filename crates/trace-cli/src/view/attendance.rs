@@ -1,4 +1,4 @@
-//! When nobody needs the server any more.
+//! Decides when the server is no longer needed.
 //!
 //! A page that comes from here keeps one connection open for as long as it is; the page of ui.perfetto.dev
 //! cannot be asked for that, but it fetches the trace once and keeps it. So the server has done its work when
@@ -36,7 +36,7 @@ impl State {
 }
 
 impl Attendance {
-    /// Nobody was here yet.
+    /// No page has connected yet.
     pub fn new() -> Self {
         let state = State { visitors: 0, is_served: false, empty_since: Instant::now() };
         Self { state: Mutex::new(state), changed: Notify::new() }
@@ -71,7 +71,7 @@ impl Attendance {
         self.changed.notify_one();
     }
 
-    /// Waits until nobody needs the server any more.
+    /// Waits until the server is no longer needed.
     pub async fn wait_for_end(&self) {
         loop {
             let end = self.state().end();
@@ -95,7 +95,7 @@ mod tests {
         let attendance = Attendance::new();
         let end = || attendance.state().end();
         let began = Instant::now();
-        // Somebody who has not fetched the trace.
+        // A page that has not fetched the trace.
         attendance.arrive();
         attendance.leave_at(began);
         assert_eq!(end(), None);

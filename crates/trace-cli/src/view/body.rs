@@ -26,7 +26,7 @@ pub enum Content {
 pub struct Reading {
     state: State,
     left: u64,
-    /// Is told when all of it was read.
+    /// Notified when all of it was read.
     attendance: Option<Arc<Attendance>>,
 }
 

@@ -18,7 +18,7 @@ const REQUEST_WAIT: Duration = Duration::from_secs(30);
 /// After an error, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves until nobody needs it any more.
+/// Serves until no page needs the server any more.
 pub fn run(listener: std::net::TcpListener, site: Site) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -68,8 +68,8 @@ impl Drop for Visit {
     }
 }
 
-/// One connection, with one request: what a browser keeps open for later would look like somebody who still
-/// fetches.
+/// One connection, with one request: a connection that a browser keeps open for later would look like one
+/// that still fetches.
 async fn serve(stream: TcpStream, site: Arc<Site>, attendance: Arc<Attendance>) {
     let visit = Arc::new(Visit { attendance, has_begun: AtomicBool::new(false) });
     let visitor = visit.clone();
