@@ -31,7 +31,7 @@ const CONVERSIONS: [(&str, &[&[&str]]); 7] = [
 /// Waits for a child; its largest memory in bytes.
 fn wait(child: &Child) -> (ExitStatus, u64) {
     let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::zeroed());
-    // SAFETY: the child is ours and nobody has waited for it; both pointers are to memory of the right size,
+    // SAFETY: the child is ours and has not been waited for; both pointers are to memory of the right size,
     // and zeros are a valid `rusage`.
     let usage = unsafe {
         libc::wait4(child.id() as i32, &raw mut status, 0, usage.as_mut_ptr());

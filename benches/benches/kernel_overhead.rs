@@ -14,7 +14,7 @@ const RUNS: usize = 9;
 const LOAD: [&str; 7] = ["hackbench", "-g", "2", "-f", "10", "-l", "4000"];
 /// Where files are no part of the matter.
 const DIRECTORY: &str = "/dev/shm/kernel-overhead";
-/// Of trace-cmd, so that nobody else is disturbed.
+/// An instance of trace-cmd's own, so that other users of tracefs are not disturbed.
 const INSTANCE: &str = "/sys/kernel/tracing/instances/kernel_overhead";
 
 struct Recorder {
@@ -39,7 +39,7 @@ fn run(before: &[String]) -> Result<f64, String> {
         .map_err(|error| format!("{}: {error}", all[0]))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let time = text.lines().find_map(|line| line.strip_prefix("Time: ")?.trim().parse().ok());
-    // Whoever fails behind the load, where it puts things back, has recorded it.
+    // A trace-cmd that fails after the load, while it restores the settings, has recorded it.
     time.ok_or_else(|| String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or_default().to_owned())
 }
 

@@ -64,7 +64,7 @@ fn main() {
             drop(output.finish());
         }
         let mut stalled = Cost::new("stalled");
-        // A buffer that is more than a socket holds, for somebody who does not read.
+        // More data than a socket holds, for a client that does not read.
         let full = sandbox.spawn_recorded("stream", &["1", "200000", "0"]);
         let mut session = client.begin(TraceConfig::default());
         let answer = session.ask(SessionRequest::StartTracing(StartOptions::default()));

@@ -1,5 +1,5 @@
-// Does known things that the kernel tells of: touches 100 pages of its own, asks 17 times for its parent, and
-// has two threads quarrel about their memory. It prints where the pages are.
+// Does known things that the kernel reports: touches 100 pages of its own, asks 17 times for its parent, and
+// has two threads contend for their memory. It prints where the pages are.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-// Makes a provider in the way that it is told, and records an event at once: 0 by name, 1 synchronously,
-// 2 through a connection of its own, 3 for the whole life of the process, 4 in a forked child.
+// Makes a provider in the way that its argument selects, and records an event at once: 0 by name,
+// 1 synchronously, 2 through a connection of its own, 3 for the whole life of the process, 4 in a child.
 #include <trace/event.h>
 
 #include <lib/trace-provider/fdio_connect.h>

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-static void Tell(void* data, trace_memory_dump_t* dump) {
+static void Report(void* data, trace_memory_dump_t* dump) {
   uint64_t bytes = *(uint64_t*)data;
   trace_memory_dump_add(dump, "cache", bytes);
   trace_memory_dump_add(dump, "last dump", trace_memory_dump_get_id(dump));
@@ -15,7 +15,7 @@ static void Tell(void* data, trace_memory_dump_t* dump) {
 
 int main(void) {
   static uint64_t bytes = 3000;
-  trace_on_memory_dump(Tell, &bytes);
+  trace_on_memory_dump(Report, &bytes);
   trace_on_memory_dump(NULL, &bytes);
   trace_provider_start();
   printf("ready\n");

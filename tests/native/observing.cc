@@ -1,4 +1,4 @@
-// Observers of all kinds, which whoever records waits for.
+// Observers of all kinds, which the recording waits for.
 #include <lib/async-loop/cpp/loop.h>
 #include <lib/async-loop/default.h>
 #include <lib/trace/observer.h>

@@ -1,5 +1,5 @@
 //! Writes events as fast as it can from four threads until it is killed, and counts in a file, shared with
-//! whoever kills it, what each thread has written.
+//! the process that kills it, what each thread has written.
 //!
 //! `burst FILE [LIMIT [PAUSE]]`: the file holds a counter of 8 bytes for each thread; an event's number is
 //! stored there after its macro has returned. Behind them is a word that says whether it was being recorded

@@ -13,7 +13,7 @@ use trace_provider::{Scope, TraceProvider, alert, instant};
 
 /// Numbers that the program takes: more than a provider would have.
 const NUMBERS: std::ops::Range<RawFd> = 3..64;
-/// Whoever is held up longer is ended by a signal.
+/// A process that is blocked for longer is ended by a signal.
 const ALARM_S: u32 = 40;
 
 fn main() {

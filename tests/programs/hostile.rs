@@ -91,7 +91,7 @@ fn scribble() {
     }
 }
 
-/// So many records nobody can have lost.
+/// An impossible number of lost records.
 const DROPPED: u64 = 3_851_492_659_759_677_440;
 
 /// A hundred events, of which one is then dated years ahead, and counters that make no sense in a buffer that
@@ -184,7 +184,7 @@ fn spoil_fifo(how: &str) {
     }
 }
 
-/// Starts and stops as it is told to, and stays when it is told to go.
+/// Starts and stops as requested, and stays when it is asked to terminate.
 fn linger() {
     let ours = register();
     let mut fifo = None;

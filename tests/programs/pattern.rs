@@ -62,7 +62,7 @@ fn main() {
     let mut arguments = std::env::args().skip(1).map(|text| text.parse().expect("a number"));
     let counts = [(); 3].map(|()| arguments.next().expect("pattern ROUNDS SLEEPS SPINS"));
     let _provider = TraceProvider::new("pattern");
-    // Nothing has to be fetched from a disk while somebody looks. Without the right to it, it may be.
+    // Nothing has to be fetched from a disk while a thread is observed. Without the privilege, it may be.
     let _ = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE);
     let (to_pong_end, to_pong) = pipe().expect("a pipe");
     let (to_ping_end, to_ping) = pipe().expect("a pipe");

@@ -1,8 +1,8 @@
-//! Emits an event and then does not do what it is told.
+//! Emits an event and then does not do what is asked of it.
 //!
-//! `stubborn register`: says what became of a synchronous registration, and ends. `stubborn park`: runs on
+//! `stubborn register`: prints what became of a synchronous registration, and ends. `stubborn park`: runs on
 //! until it is ended. `stubborn ignore-term`: survives SIGTERM. `stubborn stop`: stops itself with all its
-//! threads, so that it answers nobody. `stubborn once`: emits one event and exits without any clean-up.
+//! threads, so that it does not answer. `stubborn once`: emits one event and exits without any clean-up.
 //! `stubborn signal N`: ends by that signal. `stubborn exec`: becomes another program. `stubborn abort`.
 //! `stubborn alert NAME`: raises it for each line of its input. `stubborn panic`: panics where that ends the
 //! process.
@@ -30,7 +30,7 @@ fn main() {
         }
         "alert" => {
             let name = arguments.next().expect("the name of an alert");
-            // Each time it is told to.
+            // For each line of its input.
             for _ in std::io::stdin().lines() {
                 while !category_enabled!("stubborn") {
                     std::thread::yield_now();
@@ -52,7 +52,7 @@ fn main() {
         }
         "stop" => {
             println!("ready");
-            // SAFETY: stops this process until somebody continues it.
+            // SAFETY: stops this process until another process continues it.
             unsafe { libc::raise(libc::SIGSTOP) };
         }
         "exec" => {

@@ -41,8 +41,8 @@ pub fn program(name: &str) -> &'static Path {
 
 /// Copies a program to where every user can run it, wherever the workspace is.
 ///
-/// Another process writes the copy: what other tests start meanwhile would inherit a file that is open for
-/// writing here, and while it is open anywhere nobody can execute it.
+/// Another process writes the copy: programs that other tests start meanwhile would inherit a file that is
+/// open for writing here, and while it is open anywhere it cannot be executed.
 ///
 /// # Panics
 /// If it cannot be copied.

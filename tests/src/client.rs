@@ -18,7 +18,7 @@ pub struct Client(pub Channel);
 pub struct Session {
     /// Its channel.
     pub channel: Channel,
-    /// Nobody reads it yet.
+    /// Not read yet.
     pub output: Socket,
     next: u32,
 }
@@ -113,7 +113,7 @@ impl Session {
         }
     }
 
-    /// Asks something whose answer nobody waits for.
+    /// Sends a request without waiting for the answer.
     ///
     /// # Panics
     /// If the manager is gone.

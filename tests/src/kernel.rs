@@ -59,7 +59,7 @@ pub fn instance_of(pid: u32) -> PathBuf {
 /// A figure of all CPUs of an instance, such as `overrun`.
 ///
 /// # Panics
-/// If the kernel does not tell.
+/// If the kernel does not report it.
 #[must_use]
 pub fn sum(instance: &Path, name: &str) -> u64 {
     let cpus = fs::read_dir(instance.join("per_cpu")).expect("CPUs").flatten();

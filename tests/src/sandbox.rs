@@ -34,12 +34,12 @@ pub fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// A shell has what it runs in the background ignore Ctrl-C, and whoever that starts does so, too.
+/// A shell has its background jobs ignore Ctrl-C, and so do the processes that they start.
 fn obey_interrupts() {
     static DONE: Once = Once::new();
     DONE.call_once(|| {
         for signal in [SIGINT, SIGQUIT] {
-            // What handles a signal is not inherited, and here it does what nobody handling it would.
+            // A handled signal is not inherited as ignored, and this handler does the default action.
             let always = Arc::new(AtomicBool::new(true));
             signal_hook::flag::register_conditional_default(signal, always).expect("a signal");
         }
@@ -243,9 +243,9 @@ impl Sandbox {
         use std::os::unix::fs::MetadataExt;
 
         let lock = std::fs::File::open(self.runtime_dir().join("lock")).ok()?;
-        // Whoever lives holds it; a number alone may be another process's by now. To try the lock would keep
-        // it from a manager that starts just then, so the kernel is asked: `1: FLOCK ADVISORY WRITE 42
-        // 00:1a:1234 0 EOF`.
+        // A running manager holds the lock; the number alone may be another process's by now. To try the lock
+        // would keep it from a manager that starts just then, so the kernel is asked: `1: FLOCK ADVISORY
+        // WRITE 42 00:1a:1234 0 EOF`.
         let inode = format!(":{} ", lock.metadata().ok()?.ino());
         let locks = std::fs::read_to_string("/proc/locks").ok()?;
         let is_held = locks.lines().any(|line| line.contains("FLOCK") && line.contains(&inode));
@@ -306,7 +306,7 @@ impl Process {
     /// Writes a line to its input.
     ///
     /// # Panics
-    /// If nobody reads it.
+    /// If it has no reader.
     pub fn say(&mut self, line: &str) {
         use std::io::Write;
 
@@ -314,7 +314,7 @@ impl Process {
         writeln!(input, "{line}").expect("it reads its input");
     }
 
-    /// Closes its input, which is how a program of ours is told to go on.
+    /// Closes its input, which lets a program of ours go on.
     pub fn close_stdin(&mut self) {
         drop(self.child.stdin.take());
     }

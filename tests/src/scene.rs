@@ -131,7 +131,7 @@ impl Scene {
     /// If it is not so.
     pub fn check_between(&self, mode: &str, from_first: bool, files: &[&str], least: &[u64], most: &[u64]) {
         let numbers = self.numbers(files);
-        // What is recovered tells all that the first archive tells, too.
+        // Recovered files declare the losses of the first archive, too.
         let declared = files.iter().map(|file| self.declared(file)).max().unwrap_or(0);
         let mut missing = 0;
         for (thread, (least, most)) in (0..).zip(least.iter().zip(most)) {

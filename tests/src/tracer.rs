@@ -161,8 +161,8 @@ impl Tracer {
                 let status = waitpid(*thread, Some(WaitPidFlag::__WALL | WaitPidFlag::WNOHANG));
                 !matches!(status, Err(_) | Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)))
             });
-            // Those too that it had just begun, and that nobody has told of yet: as long as one is not waited
-            // for, the process is not over.
+            // Including those that it had just begun, and that were not reported yet: as long as one is not
+            // waited for, the process is not over.
             let others = tasks(self.process).into_iter().filter(|thread| *thread != self.process);
             self.threads.extend(others.map(|thread| (thread, 0)));
             self.threads.is_empty().then_some(())
@@ -170,7 +170,7 @@ impl Tracer {
     }
 }
 
-/// The threads of a process that nobody has waited for yet.
+/// The threads of a process that have not been waited for.
 fn tasks(process: Pid) -> Vec<Pid> {
     let entries = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).map(Pid::from_raw).collect()

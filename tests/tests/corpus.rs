@@ -147,7 +147,7 @@ fn lines(bytes: &[u8]) -> Vec<String> {
 #[test]
 fn any_cut_gives_the_records_before_it() {
     for file in files() {
-        // Damage is told by what comes behind it.
+        // Damage is reported by what comes behind it.
         let is_damaged = file.name.starts_with("damage-");
         let whole = lines(&file.bytes);
         let ends: Vec<usize> = Records::of_slice(&file.bytes)

@@ -1,5 +1,6 @@
-//! `kill -9` in each mode: of anybody who takes part, at random times and around the ends of programs and
-//! recordings; and of the program, the manager and both, right before and after each of their system calls.
+//! `kill -9` in each mode: of any process that takes part, at random times and around the ends of programs
+//! and recordings; and of the program, the manager and both, right before and after each of their system
+//! calls.
 //!
 //! `KILLS` says how many trials there are in all, 30 if nothing is said: each way to kill once. `KILLS_SEED`
 //! is a word that decides when they happen; the gate takes the commit's hash. A failing trial names itself.
@@ -22,7 +23,7 @@ use trace_tests::wait_for;
 /// A way to kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// Anybody, at any time.
+    /// Any process, at any time.
     Anybody,
     AtCall(Traced, Side),
 }
@@ -175,7 +176,7 @@ fn kill_at(mode: &str, traced: Traced, call: u64, side: Side) -> Result<u64, u64
     Ok(number)
 }
 
-/// A manager has told the program to start, and written that down.
+/// A manager has started the program, and recorded that in its state.
 fn has_started(sandbox: &Sandbox) -> bool {
     let entries = std::fs::read_dir(sandbox.runtime_dir()).unwrap().flatten();
     let manifests =

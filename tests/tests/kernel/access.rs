@@ -19,7 +19,7 @@ fn provider() -> u32 {
     })
 }
 
-/// Everybody can look at the settings afterwards, and they are as before.
+/// All users can read the settings afterwards, and they are as before.
 //= docs/kernel.md#the-instance
 #[test]
 fn tracefs_is_left_as_it_was_found() {
@@ -28,7 +28,7 @@ fn tracefs_is_left_as_it_was_found() {
     }
     let _alone = alone();
     let sandbox = Sandbox::new();
-    // What others have left is removed by whoever starts.
+    // What other processes have left is removed by the next one that starts.
     assert!(sandbox.trace(["record", "--categories", "kernel:meta", "--", "true"]).status.success());
     let before = settings();
     let command = ["--", "sh", "-c", "read end"];
@@ -60,7 +60,7 @@ fn what_a_killed_provider_left_the_next_one_removes() {
     }
     let _alone = alone();
     let sandbox = Sandbox::new();
-    // What others have left is removed by whoever starts.
+    // What other processes have left is removed by the next one that starts.
     assert!(sandbox.trace(["record", "--categories", "kernel:meta", "--", "true"]).status.success());
     let before = settings();
     let categories = "kernel:sched,kernel:uprobe:/bin/true:0x10";
@@ -94,7 +94,7 @@ struct User {
 const USER: u32 = 4_003;
 
 impl User {
-    /// None if only root can become somebody else.
+    /// None if only root can become another user.
     fn new() -> Option<Self> {
         let sandbox = Sandbox::for_all_users()?;
         for name in ["trace", "pattern"] {
@@ -116,7 +116,7 @@ impl User {
         command
     }
 
-    /// What the doctor says to this user where the kernel tells users nothing.
+    /// The doctor's finding for this user where the kernel reports nothing to users.
     fn diagnosis(&self, name: &str) -> serde_json::Value {
         let doctor = self.command();
         let script = "echo 3 > paranoid && mount --bind paranoid /proc/sys/kernel/perf_event_paranoid && \
@@ -148,8 +148,8 @@ fn goes(archive: &Archive, thread: u64) -> usize {
     archive.scheduling.iter().filter(is_it).count()
 }
 
-/// A user without rights is told so once, with the command that helps. Everything else is recorded, and when
-/// the user's own threads run.
+/// A user without privileges gets one message, with the command that helps. Everything else is recorded, and
+/// when the user's own threads run.
 //= docs/kernel.md#access
 //= docs/kernel.md#without-rights
 #[test]
@@ -181,7 +181,7 @@ fn without_rights_one_sentence_says_what_to_do() {
     let rest = "without it only context switches of this user's programs are recorded";
     assert_eq!(said, [format!("trace: ktrace_provider: {missing}: {command}; {rest}")]);
     let (ping, pong) = (archive.thread("ping"), archive.thread("pong"));
-    // A round may be answered before anybody has gone to rest; resting has no other way.
+    // A round may be answered before a thread has gone to rest; resting has no other way.
     assert!(goes(&archive, ping) > 5 && goes(&archive, pong) > 0);
     let check = user.command().args(["check", "--clocks", "trace.fxt"]).output().unwrap();
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));

@@ -80,7 +80,7 @@ fn a_stream_loses_nothing_that_came_out_of_the_kernel() {
     let command = ["--categories", "kernel", "--", "sh", "-c", &script];
     let mut recording = sandbox.spawn("trace", &[&options[..], &command].concat());
     assert_eq!(recording.line(), "begun");
-    // Nobody takes what is in the buffer, while the kernel has many times as much to tell.
+    // The buffer is not drained, while the kernel has many times as much to report.
     let manager = sandbox.manager_pid().expect("a manager runs");
     freeze(manager);
     recording.say("go");

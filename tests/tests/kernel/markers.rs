@@ -56,7 +56,7 @@ fn markers_of_a_shell_script_have_exact_names() {
         shown(&archive, "kernel:probe"),
         [format!("Instant \"print\" text=String(Text({:?}))", b"no marker")]
     );
-    // All are the script's, whose process the kernel has told of.
+    // All are the script's, whose process the kernel has reported.
     let mut processes: Vec<u64> = archive.events.iter().map(|event| event.event.process.0).collect();
     processes.dedup();
     assert_eq!(processes.len(), 1);

@@ -40,7 +40,7 @@ fn a_program_that_comes_and_goes_has_its_name() {
         // The sleep itself, by the name of the call that makes it.
         let mut calls = archive.events.iter().filter(|event| event.event.thread.0 == sleeper);
         assert!(calls.any(|event| event.name() == "clock_nanosleep"), "{mode}");
-        // The process of a thread is known wherever it is told of.
+        // The process of a thread is known in all its events.
         let processes = archive.events.iter().filter(|event| event.event.thread.0 == sleeper);
         assert!(processes.clone().all(|event| event.event.process.0 == sleeper), "{mode}");
     }

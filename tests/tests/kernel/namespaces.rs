@@ -7,7 +7,7 @@ use trace_tests::kernel::{ROOT, alone, has_markers, has_tracefs};
 use trace_tests::skip::skip;
 use trace_tests::{Archive, Sandbox};
 
-/// Threads with events of `pattern` of which the scheduler tells.
+/// Threads with events of `pattern` that the scheduler reports.
 const JOINED: &str = "SELECT count(DISTINCT sched.tid) FROM sched JOIN instants AS event
     ON sched.tid = event.tid AND sched.pid = event.pid AND sched.thread = event.thread
     WHERE event.category = 'pattern' AND event.ts BETWEEN sched.ts AND sched.ts + sched.dur";
@@ -20,7 +20,7 @@ fn has_containers() -> bool {
     unshare.is_ok_and(|output| output.status.success())
 }
 
-/// Whether the kernel tells which number a thread has in another namespace, from Linux 6.11 on.
+/// Whether the kernel reports which number a thread has in another namespace, from Linux 6.11 on.
 fn has_numbers() -> bool {
     let release = rustix::system::uname().release().to_string_lossy().into_owned();
     let mut numbers = release.split(|byte: char| !byte.is_ascii_digit()).map_while(|part| part.parse().ok());

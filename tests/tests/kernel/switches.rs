@@ -126,7 +126,7 @@ fn perfetto_sees_the_switches_that_the_kernels_text_has() {
     fs::write(sandbox.file("capture.txt"), capture.text()).unwrap();
     let Some(expected) = query(test, &sandbox.file("capture.txt"), SLICES) else { return };
     let found = query(test, &sandbox.file("trace.fxt"), SLICES).unwrap();
-    // Some kernels do not tell of every switch out of the idle thread.
+    // Some kernels do not report every switch out of the idle thread.
     assert!(expected.len() > 2 * ROUNDS, "{}", expected.len());
     assert_eq!(found.len(), expected.len());
     for (found, expected) in found.iter().zip(&expected) {

@@ -35,7 +35,7 @@ enum When {
     Sometime(u64),
     /// So long after the program's last event.
     AroundItsEnd(Duration),
-    /// So long after somebody has asked for the end of the recording.
+    /// So long after the end of the recording was requested.
     AroundTheStop(Duration),
 }
 
@@ -279,7 +279,7 @@ impl Stage {
         }
         self.programs.iter().for_each(|program| kill(program.pid, Signal::KILL));
         self.programs.iter().for_each(|program| wait_for_death(program.pid));
-        // A manager that lives leaves what nobody takes.
+        // A manager that lives leaves an archive without a recipient.
         let is_over = |session: &PathBuf| {
             let manifest = std::fs::read_to_string(session.join("manifest.jsonl")).unwrap_or_default();
             !session.exists() || manifest.contains("\"ended\"")

@@ -70,7 +70,7 @@ fn copies_share_a_call_site_and_come_and_go() {
     }
 }
 
-/// Before the plugin's copy was told that it is loaded, if anything of it could be.
+/// Before the plugin's copy was notified that it is loaded, if anything of it could be.
 #[test]
 fn a_shared_call_site_is_used_as_soon_as_a_plugin_is_loaded() {
     if !native::has_compilers("a_shared_call_site_is_used_as_soon_as_a_plugin_is_loaded") {

@@ -55,8 +55,8 @@ fn numbers(buffer: &Written, rate: u64, mode: BufferMode) -> (Vec<u32>, usize, u
 /// What is left of a run, beside what was printed.
 const BUFFER: &str = "buffer";
 
-/// Runs `host.c` with a mode's number, where nobody has found out the rate of the clock unless in a run
-/// before.
+/// Runs `host.c` with a mode's number, where no process has found out the rate of the clock, except in an
+/// earlier run.
 pub fn host(program: &mut Command, mode: usize, sandbox: &Sandbox) -> Output {
     program
         .arg(mode.to_string())

@@ -149,7 +149,7 @@ fn valgrind_runs_the_first_program_that_asks_for_the_clock() {
     if !native::has_compilers(test) || !native::has_tool(test, "valgrind") {
         return;
     }
-    // Nobody has found the clock's rate in here before.
+    // No process has found the clock's rate in here before.
     let sandbox = Sandbox::new();
     let program = sandbox.file("host");
     native::program("gcc", &["host.c"], &["-g", "-pthread", "-D_GNU_SOURCE"], &program);

@@ -133,7 +133,7 @@ fn more_macros_are_compiled_to_nothing() {
             ("types.cc", &["trace_provider_start"]),
             ("virtual.cc", &["trace_provider_start", "zx_ticks_get"]),
         ] {
-            // What is not evaluated leaves variables behind that nobody reads.
+            // Arguments that are not evaluated leave unused variables behind.
             let flags = [&native::STRICT[..], &["-Wno-unused", "-O2", "-std=c++17", "-DNTRACE"]].concat();
             let source = native::source(name);
             native::check(compiler, &compiled::compile(compiler, &flags, &source, Some(&object)));

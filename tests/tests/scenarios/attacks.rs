@@ -63,7 +63,7 @@ fn manager_with(sandbox: &Sandbox, redirection: &str) -> Process {
 
 #[test]
 fn the_manager_lives_whatever_becomes_of_its_log() {
-    // The last is a pipe that nobody reads.
+    // The last is a pipe without a reader.
     for redirection in ["2>&-", "2>/dev/full", "2>&1"] {
         let mut scene = Scene::with(|sandbox| manager_with(sandbox, redirection));
         let recording = scene.start(BufferingMode::Oneshot);
@@ -324,7 +324,7 @@ fn a_program_without_sys_is_recorded() {
     assert!(last.event.nanos().0 - first.event.nanos().0 < 3_600_000_000_000, "one clock");
 }
 
-/// A runtime directory that takes no more is told to whoever wants to record, and ends nothing.
+/// A full runtime directory is reported to clients that want to record, and ends nothing.
 #[test]
 fn the_manager_lives_where_nothing_can_be_written() {
     let mut scene = Scene::with(|sandbox| {
@@ -381,7 +381,7 @@ fn attack(sandbox: &Sandbox, is_over: &Arc<AtomicBool>) -> Vec<std::thread::Join
             let channels = [&silent_registry, &silent_provisioner].into_iter().cycle().take(200);
             drop(channels.map(|path| Channel::connect(path)).collect::<Vec<_>>());
         })),
-        // Questions without end, of which nobody reads the answers.
+        // Requests without end, whose answers are never read.
         repeat(Box::new(move || {
             let Ok(channel) = Channel::connect(&provisioner) else { return };
             for txid in 1..100 {

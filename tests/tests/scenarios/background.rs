@@ -52,7 +52,7 @@ fn a_recording_outlives_whoever_started_it() {
         text(&output.stdout)
             .contains("Remaining Duration: infinite\nCategories: emit,nothing\nTriggers: none\n")
     );
-    // It is seen by name, and nobody else can record meanwhile.
+    // It is seen by name, and no other client can record meanwhile.
     fails(&sandbox, &["start"], "unable to start trace: already recording; trace status shows");
     fails(&sandbox, &["record", "-o", "other.fxt", "--duration", "1"], "the trace manager is in use by");
     let mut emit = sandbox.spawn_recorded("emit", &["2", "7", "--wait"]);
@@ -119,7 +119,7 @@ fn an_alert_ends_a_recording() {
     let names: Vec<_> = Archive::read(&path).events.iter().map(|event| event.name()).collect();
     assert_eq!(names, ["here", "alert"]);
     fails(&sandbox, &["start", "--trigger", "stall:snapshot"], "only stop is possible here");
-    // Whoever stops it later is told what happened, once.
+    // A client that stops it later gets a report of what happened, once.
     fails(&sandbox, &["stop", "--abort"], "No active traces");
     let said = text(&succeeds(&sandbox, &["stop"]).stderr);
     let lines: Vec<&str> = said.lines().collect();
@@ -141,8 +141,8 @@ fn shape(text: &str) -> String {
     shape
 }
 
-/// A manager that nobody else needs stays until somebody has asked what became of the recording, and the file
-/// can be moved then.
+/// An idle manager stays until a client has asked for the result of the recording, and the file can be moved
+/// then.
 //= docs/protocol.md#tasks
 #[test]
 fn the_manager_stays_until_the_end_of_a_triggered_recording_is_told() {
@@ -236,7 +236,7 @@ fn a_recording_whose_manager_dies_is_recovered() {
     assert!(Archive::read(&sandbox.file("recovered.fxt")).events.len() > 100);
 }
 
-/// Somebody does something to the file while it is recorded into it.
+/// Another process does something to the file while it is recorded into it.
 //= docs/recording.md#files
 #[test]
 fn a_file_that_is_not_what_was_written_is_no_success() {
@@ -274,7 +274,7 @@ fn a_file_that_is_not_what_was_written_is_no_success() {
     assert_eq!(Archive::read(&sandbox.file("moved.fxt")).events.len(), 20 * 14);
 }
 
-/// The file has whole records, the rest can be had, and who asks is told what has happened.
+/// The file has whole records, the rest can be had, and clients that ask get a report of what has happened.
 //= docs/recording.md#in-the-background
 #[test]
 fn a_full_disk_ends_a_recording_with_whole_records() {

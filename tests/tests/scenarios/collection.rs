@@ -1,5 +1,5 @@
-//! Our reading of traces beside that of Perfetto's trace processor, row by row, over a directory of anybody's
-//! own.
+//! Our reading of traces compared with that of Perfetto's trace processor, row by row, over a directory of
+//! your own.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -13,9 +13,9 @@ const COLLECTION: &str = "TRACE_TEST_COLLECTION";
 /// Rows that are shown of a file, of either side.
 const SHOWN: usize = 5;
 
-/// What Perfetto's processor sees of what we read, in the words of the tables of `trace query`. Slices on
-/// tracks that are no thread's have no thread here, but an instant of a process that flows go through is on
-/// its main thread. System calls are not told apart, for a trace does not have their names.
+/// The rows that Perfetto's processor sees, in the words of the tables of `trace query`. Slices on tracks
+/// that are no thread's have no thread here, but an instant of a process that flows go through is on its main
+/// thread. System calls are not distinguished, for a trace does not have their names.
 const THEIRS: &str = "\
     SELECT 'slice' AS kind, s.ts AS ts, s.dur AS n, \
       CASE WHEN t.type = 'cpu_irq' THEN 'irq' WHEN t.type = 'cpu_softirq' THEN 'softirq' \

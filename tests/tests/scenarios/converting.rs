@@ -25,7 +25,7 @@ const DUMP: &str = r#"0x00000000 0 - magic
 0x00000098 1 0.000000001 instant 1/2 "c" "b" scope=global
 "#;
 
-/// A list that is cut off, compressed: the whole events are in the archive, and what is not is told.
+/// A list that is cut off, compressed: the whole events are in the archive, and the missing rest is reported.
 //= docs/import.md#json
 #[test]
 fn json_is_a_trace() {

@@ -143,7 +143,7 @@ fn a_runtime_directory_that_cannot_be_used_is_left_alone() {
     }
 }
 
-/// Whether this may have mounts of its own, which nobody else sees.
+/// Whether this process may have mounts of its own, which no other process sees.
 fn has_mounts(test: &str) -> bool {
     let has = Command::new("unshare").args(["--mount", "true"]).status().is_ok_and(|status| status.success());
     if !has {

@@ -283,7 +283,7 @@ fn a_ctrl_c_before_anything_is_recorded_leaves_nothing_behind() {
     assert_eq!(sandbox.files(), [""; 0]);
 }
 
-/// Somebody does something to the archive before it gets its name.
+/// Another process does something to the archive before it gets its name.
 //= docs/recording.md#files
 #[test]
 fn an_archive_that_is_not_what_was_written_gets_no_name() {
@@ -325,7 +325,7 @@ fn an_archive_that_is_not_what_was_written_gets_no_name() {
     }
 }
 
-/// What the manager is asked for takes its time or not: a manager that is frozen is told from one that works.
+/// A request may take the manager long or not: a frozen manager is distinguished from one that works.
 #[test]
 fn nobody_waits_for_a_frozen_manager() {
     let sandbox = Sandbox::new();

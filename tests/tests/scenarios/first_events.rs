@@ -1,4 +1,5 @@
-//! Programs that start while a recording is running: their first event is recorded, whoever has started them.
+//! Programs that start while a recording is running: their first event is recorded, whichever process started
+//! them.
 //= docs/protocol.md#a-recording-is-announced
 
 use rustix::process::Signal;

@@ -249,7 +249,7 @@ fn a_provider_that_scribbles_over_its_buffer_harms_itself_alone() {
     }
 }
 
-/// Counters that make no sense are told as what they are, and an event that is dated years ahead is left out.
+/// Counters that make no sense are reported as such, and an event that is dated years ahead is dropped.
 //= docs/buffer.md#what-is-not-believed
 #[test]
 fn counters_that_nobody_can_have_counted_are_told_as_damage() {

@@ -34,7 +34,7 @@ fn the_archive_says_who_made_it() {
         Some(Value::Uint64(nanos)) => *nanos,
         other => panic!("{other:?}"),
     };
-    // The wall clock and the ticks tell of the same span.
+    // The wall clock and the ticks measure the same span.
     let by_ticks = end.nanos().0 - begin.nanos().0;
     let by_wall = wall(end) - wall(begin);
     assert!(by_ticks.abs_diff(by_wall) < 50_000_000, "{by_ticks} {by_wall}");

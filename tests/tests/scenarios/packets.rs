@@ -47,9 +47,8 @@ fn kernel(at: u64, field: u64, event: &Message) -> Message {
     message().number(1, at).number(2, 60).message(field, event)
 }
 
-/// As Chromium writes: each packet tells what has passed since the one before, in microseconds, descriptors
-/// and statistics too; the sequence relates its clock to the monotonic one, the service relates that to the
-/// boot clock.
+/// As Chromium writes: each packet counts from the one before, in microseconds, descriptors and statistics
+/// too; the sequence relates its clock to the monotonic one, the service relates that to the boot clock.
 fn clocks() -> Vec<Message> {
     let service = message()
         .message(1, &clock(BOOT, 9_000_000))

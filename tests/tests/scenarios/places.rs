@@ -1,4 +1,4 @@
-//! Runtime directories that somebody has prepared: nothing outside of them is followed, made or changed.
+//! Runtime directories that another user has prepared: nothing outside of them is followed, made or changed.
 //= docs/protocol.md#users
 
 use std::collections::BTreeMap;
@@ -79,7 +79,7 @@ fn a_directory_that_others_may_change_is_not_used() {
     set_mode(&directory, 0o777);
     assert_refused(&sandbox, "has mode 0777, expected 0700");
     assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
-    // One in it can be replaced by anybody at any time.
+    // One in it can be replaced by any user at any time.
     let within = directory.join("run");
     let mut command = sandbox.command("trace");
     let output = command.arg("list-providers").env("TRACE_RUNTIME_DIR", &within).output().unwrap();
@@ -104,7 +104,7 @@ fn a_directory_of_somebody_elses_is_not_used() {
     assert_eq!(state(&directory), before);
 }
 
-/// Sockets of another user's stand where a manager's would, and somebody listens.
+/// Another user listens on sockets where a manager's would be.
 #[test]
 fn sockets_of_somebody_elses_are_not_spoken_to() {
     let test = "places::sockets_of_somebody_elses_are_not_spoken_to";
@@ -119,7 +119,7 @@ fn sockets_of_somebody_elses_are_not_spoken_to() {
     set_mode(sandbox.work_dir().parent().unwrap(), 0o755);
     let public = sandbox.file("trace");
     trace_tests::build::copy_program("trace", &public);
-    // Whoever listens has the credentials of the process that began to.
+    // A listening socket has the credentials of the process that called `listen`.
     let mut mallory = std::process::Command::new(&public);
     mallory.arg("manager").env("TRACE_RUNTIME_DIR", &directory).uid(MALLORY).gid(MALLORY);
     set_mode(&directory, 0o700);
@@ -136,8 +136,7 @@ fn sockets_of_somebody_elses_are_not_spoken_to() {
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "NoManager\n");
 }
 
-/// In a directory of one's own: sockets that nobody answers are replaced, links in place of its files are not
-/// followed.
+/// In a directory of one's own: dead sockets are replaced, links in place of its files are not followed.
 #[test]
 fn what_stands_in_the_way_is_replaced_or_refused_and_not_followed() {
     let (sandbox, outside) = scene();

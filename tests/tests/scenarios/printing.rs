@@ -35,7 +35,7 @@ fn lost_terminal() -> OwnedFd {
     pty.slave
 }
 
-/// A terminal that takes nothing more: nobody reads it.
+/// A terminal that accepts no more output: it is not read.
 fn stopped_terminal() -> (OwnedFd, OwnedFd) {
     let pty = openpty(None, None).unwrap();
     let flags = fcntl_getfl(&pty.slave).unwrap();

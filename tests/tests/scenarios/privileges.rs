@@ -12,7 +12,7 @@ use trace_tests::{Archive, Sandbox, native, wait_for};
 const MALLORY: u32 = 4_003;
 const VICTIM: u32 = 4_004;
 
-/// Where every user may make directories, as for real, but nobody else's processes are.
+/// Where every user may make directories, as on a real machine, but no other processes are.
 struct Machine {
     sandbox: Sandbox,
     /// Has the place as long as it lives.
@@ -56,7 +56,7 @@ impl Machine {
         assert!(output.status.success(), "{script}: {output:?}");
     }
 
-    /// A manager of Mallory's in a directory in another user's name, which everybody may enter.
+    /// A manager of Mallory's in a directory in another user's name, which any user may enter.
     fn manager_in(&self, directory: &str) -> Process {
         self.shell(MALLORY, &format!("mkdir -m 700 {directory}"));
         let mut command = self.command(MALLORY, &self.public("trace"), &["manager"]);
@@ -82,7 +82,7 @@ impl Machine {
     }
 }
 
-/// Makes a program run with root's rights, whoever calls it.
+/// Makes a program run with root's privileges for every caller.
 fn set_uid(program: &Path) {
     std::os::unix::fs::chown(program, Some(0), Some(0)).unwrap();
     std::fs::set_permissions(program, std::fs::Permissions::from_mode(0o4755)).unwrap();

@@ -34,7 +34,7 @@ fn five_lines_make_an_app_that_can_be_recorded() {
     );
     fs::write(app.join("Cargo.toml"), manifest).unwrap();
     fs::write(app.join("src/main.rs"), program).unwrap();
-    // The same versions as the workspace has, without asking anybody.
+    // The same versions as the workspace has, without a registry.
     fs::copy(workspace().join("Cargo.lock"), app.join("Cargo.lock")).unwrap();
     let cargo = |arguments: &[&str]| {
         let output = Command::new(env!("CARGO"))

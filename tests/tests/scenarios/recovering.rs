@@ -1,4 +1,4 @@
-//! What is left when everybody has died.
+//! Recovery of what is left when all processes have died.
 
 use rustix::process::Signal;
 use std::fs;
@@ -116,7 +116,7 @@ fn what_was_cut_off_is_told_until_it_is_recovered() {
     assert!(stderr(&output).contains("nothing to recover"), "{output:?}");
 }
 
-/// The client dies, and nobody wants the archive; the manager leaves the buffers.
+/// The client dies, so that the archive has no recipient; the manager leaves the buffers.
 #[test]
 fn a_client_that_dies_leaves_its_recording_to_be_recovered() {
     for mode in ["oneshot", "circular"] {

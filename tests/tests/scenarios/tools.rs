@@ -231,7 +231,7 @@ struct Terminal {
     child: Child,
     master: File,
     seen: Arc<Mutex<Vec<u8>>>,
-    /// Ends when nobody has the terminal any more.
+    /// Ends when no process has the terminal any more.
     reading: JoinHandle<()>,
 }
 
@@ -320,7 +320,7 @@ fn a_line_shows_how_the_recording_goes() {
     terminal.wait_for("buffer 100 % |");
     let (_, seen) = terminal.finish();
     assert!(seen.contains(" dropped") && !seen.contains("\u{1b}[31m"), "{seen:?}");
-    // Where nobody looks there is none.
+    // There is none where it would not be seen.
     let output = sandbox.record(&["--buffer-size", "1"], "stream", &["1", "30000", "60000"]);
     assert!(!text(&output.stderr).contains("events/s"), "{output:?}");
 }

@@ -32,7 +32,7 @@ fn command_of(sandbox: &Sandbox, uid: u32, name: &str, arguments: &[&str]) -> Co
     command
 }
 
-/// A program of a user's that waits to be told to go on.
+/// A program of a user's that waits for a line of input.
 fn waiting(sandbox: &Sandbox, uid: u32) -> Process {
     let mut program = Sandbox::spawn_command(command_of(sandbox, uid, "emit", &["1", "5", "--wait"]));
     program.line();
@@ -52,7 +52,7 @@ fn pids(output: &Output) -> Vec<u64> {
     pids
 }
 
-/// A manager of root's for everybody, when it listens.
+/// A manager of root's for all users, when it listens.
 fn manager(sandbox: &Sandbox) -> Process {
     let manager = sandbox.spawn("trace", &["manager", "--all-users"]);
     let socket = sandbox.runtime_dir().join("provisioner");
@@ -80,7 +80,7 @@ fn a_client_sees_and_records_what_its_user_may_see() {
     assert_eq!(listed(BOB), [u64::from(bobs.pid())]);
     assert!(listed(4_003).is_empty());
 
-    // Alice's recording has her programs, and its buffers are nobody's but root's to open.
+    // Alice's recording has her programs, and only root can open its buffers.
     let recording = Sandbox::spawn_command(command_of(&sandbox, ALICE, "trace", &["record"]));
     wait_for("the recording to be announced", || {
         recording.stderr_so_far().contains("press Ctrl-C").then_some(())
@@ -96,7 +96,7 @@ fn a_client_sees_and_records_what_its_user_may_see() {
             assert_eq!(mode_of(&path) & 0o022, 0, "{}", path.display());
         }
     }
-    // Nobody learns what she records.
+    // Other users do not learn what she records.
     let refused = run(&sandbox, BOB, &["record", "--duration", "1"]);
     assert_eq!(
         String::from_utf8_lossy(&refused.stderr),
@@ -111,7 +111,7 @@ fn a_client_sees_and_records_what_its_user_may_see() {
     let names: Vec<_> = archive.providers.values().map(String::as_str).collect();
     assert_eq!(names, ["trace_manager", "emit"]);
 
-    // Root's has everybody's.
+    // Root's has the programs of all users.
     let recording =
         Sandbox::spawn_command(command_of(&sandbox, 0, "trace", &["record", "--output-file", "all.fxt"]));
     let late = waiting(&sandbox, BOB);
@@ -141,14 +141,14 @@ fn only_root_serves_all_users() {
     );
 }
 
-/// A program may be in a directory that somebody else has made, and does not tell that somebody what it does.
+/// A program may be in a directory that another user has made, and does not reveal to that user what it does.
 #[test]
 fn a_program_registers_with_its_own_users_manager_or_roots() {
     let test = "users::a_program_registers_with_its_own_users_manager_or_roots";
     let Some(sandbox) = Sandbox::for_all_users() else {
         return skip(test, "root", "only root can act for others");
     };
-    // Alice's manager, in a directory that she has opened to everybody since.
+    // Alice's manager, in a directory that she has opened to all users since.
     std::os::unix::fs::chown(sandbox.runtime_dir(), Some(ALICE), Some(ALICE)).unwrap();
     let set_mode = |mode| {
         let mode = std::fs::Permissions::from_mode(mode);

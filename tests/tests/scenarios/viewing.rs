@@ -15,7 +15,7 @@ use trace_tests::{Sandbox, wait_for};
 
 /// The one port that the page of ui.perfetto.dev may fetch from.
 const PORT: u16 = 9001;
-/// How long the server stays when nobody is there any more.
+/// How long the server stays after the last page has gone.
 const GRACE: Duration = Duration::from_secs(5);
 /// More than all buffers between a server and a reader that does not read hold.
 const LARGE_BYTES: usize = 64 << 20;
