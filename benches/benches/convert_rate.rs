@@ -1,7 +1,7 @@
 //! How fast archives become other formats and back; against a loop by hand that formats the same events from
 //! memory.
 //!
-//! Complete events with two arguments. Each figure is the minimum and the median of many runs, each run
+//! Complete events with two arguments. Each result is the minimum and the median of many runs, each run
 //! measures all of them, and what the loop by hand writes is byte for byte what the exporter writes.
 
 use serde::Serialize;

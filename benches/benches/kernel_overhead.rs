@@ -3,7 +3,7 @@
 //!
 //! `hackbench` sends messages between processes as fast as it can, and says how long that took: by itself,
 //! and recorded by us, by `perf sched record` and by `trace-cmd`, in turn. As root, with Debian's packages
-//! `rt-tests`, `linux-perf` and `trace-cmd`; what is missing is left out and said.
+//! `rt-tests`, `linux-perf` and `trace-cmd`; missing tools are reported and skipped.
 #![forbid(unsafe_code)]
 
 use std::path::Path;

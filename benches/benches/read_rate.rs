@@ -1,6 +1,6 @@
 //! How fast an archive is read: split into records, resolved, checked; against copying its bytes.
 //!
-//! One archive in memory, of the kinds of event that applications write. Each figure is the minimum and the
+//! One archive in memory, of the kinds of event that applications write. Each result is the minimum and the
 //! median of many runs, each run measures all of them, and the ratios are to `memcpy` of the same bytes in
 //! the same run.
 

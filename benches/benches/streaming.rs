@@ -101,7 +101,7 @@ fn search(bench: &Bench, threads: u64, first: u64, seconds: f64, steps: u32) -> 
         assert_eq!(outcome.archived + outcome.lost, threads * events, "a loss that nobody counted");
         if outcome.lost == 0 {
             good = rate;
-            // A manager that has ended meanwhile took its figures with it.
+            // A manager that has ended meanwhile took its counts with it.
             let after = bench.manager_seconds();
             let seconds = if after > before { after - before } else { after };
             cost = seconds / ((threads * events * EVENT_BYTES) as f64 / 1e9);

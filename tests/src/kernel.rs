@@ -56,7 +56,7 @@ pub fn instance_of(pid: u32) -> PathBuf {
     Path::new(ROOT).join(format!("instances/ktrace_provider_{pid}"))
 }
 
-/// A figure of all CPUs of an instance, such as `overrun`.
+/// A statistic of an instance, summed over all CPUs, such as `overrun`.
 ///
 /// # Panics
 /// If the kernel does not report it.

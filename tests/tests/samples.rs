@@ -315,7 +315,7 @@ fn every_command_reads_every_sample() {
         let said = text(&dumped.stderr);
         let told: Vec<&str> = said
             .lines()
-            .filter_map(|line| line.strip_prefix("trace: ")?.split_once(" left out: "))
+            .filter_map(|line| line.strip_prefix("trace: ")?.split_once(" skipped: "))
             .map(|(what, _)| what)
             .collect();
         assert_eq!(told, left_out, "{name}");

@@ -56,7 +56,7 @@ fn two_threads(body: fn(u64) -> f64) -> f64 {
     })
 }
 
-/// One tracer's process: a round, with a line for each figure.
+/// One tracer's process: a round, with a line for each result.
 fn play(tracer: &Tracer) {
     let recording = (tracer.begin)();
     for (kind, body) in [("span", tracer.span), ("instant", tracer.instant)] {

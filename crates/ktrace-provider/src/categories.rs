@@ -1,4 +1,4 @@
-//! Which trace points belong to which category.
+//! Which tracepoints belong to which category.
 //= docs/kernel.md#categories
 
 /// A category of the kernel's.
@@ -8,7 +8,7 @@ pub struct Group {
     pub name: &'static str,
     /// What it shows, for people.
     pub description: &'static str,
-    /// Trace points, as `system/event`; a system alone stands for all of its events.
+    /// Tracepoints, as `system/event`; a system alone stands for all of its events.
     pub points: &'static [&'static str],
 }
 
@@ -24,7 +24,7 @@ pub const PROBE: &str = "kernel:probe";
 pub const RETAIN: &str = "kernel:retain";
 /// What all of the kernel's categories begin with, as an entry of a list.
 pub const EACH: &str = "kernel:*";
-/// A single trace point: `kernel:tp:system:event`.
+/// A single tracepoint: `kernel:tp:system:event`.
 pub const POINT: &str = "kernel:tp:";
 
 /// The categories, of which [`ALL`] is none.
@@ -87,9 +87,9 @@ pub const GROUPS: [Group; 15] = [
 /// What a recording wants of the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventSelection {
-    /// Trace points of the categories: category, then `system/event` or a system alone.
+    /// Tracepoints of the categories: category, then `system/event` or a system alone.
     pub points: Vec<(&'static str, &'static str)>,
-    /// Single trace points, as `system/event`; the event may be `*`.
+    /// Single tracepoints, as `system/event`; the event may be `*`.
     pub single: Vec<String>,
     /// Probes, by what they are to be put at.
     pub probes: Vec<String>,

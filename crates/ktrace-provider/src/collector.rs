@@ -206,7 +206,7 @@ fn enable_wanted(
     }
     for category in &wanted.probes {
         let Some(probe) = Probe::parse(category) else {
-            tell(&format!("{category}: not recorded: it does not say where"));
+            tell(&format!("{category}: not recorded: its location is missing"));
             continue;
         };
         match instance.add_probe(&probe) {
@@ -217,7 +217,7 @@ fn enable_wanted(
                 let complaint = tracefs
                     .last_complaint()
                     .map_or_else(|| error.to_string(), |why| format!("{why} ({error})"));
-                tell(&format!("{category}: the kernel does not take this probe: {complaint}"));
+                tell(&format!("{category}: the kernel rejected this probe: {complaint}"));
             }
         }
     }

@@ -1,4 +1,5 @@
-//! What processor and kernel count for each thread, by `perf_event_open`, sampled together with the figures.
+//! Counters of the processor and the kernel for each thread, by `perf_event_open`, sampled together with the
+//! metrics.
 //= docs/kernel.md#counters-of-threads
 
 use crate::records::EngineRecords;

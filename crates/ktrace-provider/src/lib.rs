@@ -1,17 +1,17 @@
 //! Linux's kernel as a trace provider: context switches, wakeups, interrupts, system calls and whatever else
-//! it has trace points for, and the markers that programs write into `trace_marker`, on the time line of all
+//! it has tracepoints for, and the markers that programs write into `trace_marker`, on the timeline of all
 //! other providers.
 //!
-//! | module | is |
+//! | module | contents |
 //! |---|---|
-//! | [`tracefs`], [`instance`] | the kernel's files, and what of them is ours |
-//! | [`page`], [`format`], [`merge`] | the kernel's binary pages, read |
-//! | [`categories`], [`probes`] | what is wanted |
-//! | [`decoder`] | what the events mean |
+//! | [`tracefs`], [`instance`] | the kernel's files, and this provider's own instance |
+//! | [`page`], [`format`], [`merge`] | reading of the kernel's binary pages |
+//! | [`categories`], [`probes`] | which events are wanted |
+//! | [`decoder`] | the meaning of events |
 //! | [`collector`], [`records`] | one recording, into this process's trace buffer |
-//! | [`metrics`], [`cpu_counters`] | how busy the system is, from `/proc`; what is counted for each thread |
-//! | [`profiler`] | where threads are |
-//! | [`own`] | what can be recorded without rights |
+//! | [`metrics`], [`cpu_counters`] | system and process metrics from `/proc`, and counters of each thread |
+//! | [`profiler`] | samples of the stacks of running threads |
+//! | [`unprivileged`] | recording without privileges |
 #![forbid(unsafe_code)]
 
 mod calls;
@@ -40,7 +40,7 @@ pub mod unprivileged;
 
 pub use service::{Failure, NAME, Options, READY, category_names, run};
 
-/// Category of trace points that are wanted by their own name.
+/// Category of tracepoints that are wanted by their own name.
 pub const POINT_CATEGORY: &str = "kernel:tp";
 
 /// Reports a message to the process that started this one.

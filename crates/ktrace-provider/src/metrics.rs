@@ -1,4 +1,4 @@
-//! Figures of the system and of its processes, from `/proc`, sampled at a chosen rate.
+//! Metrics of the system and of its processes, from `/proc`, sampled at a chosen rate.
 //= docs/kernel.md#figures
 
 mod parse;
@@ -39,7 +39,7 @@ pub const CATEGORIES: [(&str, &str); 8] = [
     (NET, "What network interfaces receive and send"),
 ];
 
-/// Which figures are wanted.
+/// The wanted metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "one for each category")]
 pub struct MetricSet {
@@ -79,19 +79,19 @@ impl MetricSet {
     }
 }
 
-/// Whether an entry of a recording's list is for figures.
+/// Whether an entry of a recording's list is for metrics.
 #[must_use]
 pub fn is_metric(entry: &str) -> bool {
     entry == ALL || entry == MEMORY_ALIAS || entry.starts_with("system_metrics:")
 }
 
-/// Samples figures.
+/// Samples metrics.
 pub struct MetricsSampler {
     wanted: MetricSet,
     interval: Duration,
     next: Instant,
     kernel: Kernel<EngineRecords>,
-    /// The thread that figures of the whole system stand with.
+    /// The thread that metrics of the whole system are recorded with.
     own: Thread,
     cpus: BTreeMap<Option<u16>, CpuTimes>,
     pressure: BTreeMap<&'static str, (u64, u64)>,
@@ -101,7 +101,7 @@ pub struct MetricsSampler {
     processes: Processes,
     /// When the last sample was.
     last: Option<Instant>,
-    /// The same, in ticks: all figures of a sample have one time, and rates are those up to it.
+    /// The same, in ticks: all metrics of a sample have one time, and rates cover the time up to it.
     at: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Probes: places in the kernel or in programs that are to become trace points.
+//! Probes: places in the kernel or in programs that are to become tracepoints.
 //= docs/kernel.md#probes
 
 /// A probe as a category says it.

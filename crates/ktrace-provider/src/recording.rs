@@ -1,5 +1,5 @@
-//! What one recording takes from the kernel: its events, or what a user without rights may know of them, and
-//! figures.
+//! What one recording takes from the kernel: its events, or those that it permits without privileges, and
+//! metrics.
 
 use crate::categories::EventSelection;
 use crate::collector::{Collector, Retained};

@@ -35,11 +35,11 @@ pub struct Options {
     pub is_on_demand: bool,
     /// Size of the kernel's buffer for each CPU, in KiB.
     pub buffer_kilobytes: u64,
-    /// How often figures are sampled.
+    /// How often metrics are sampled.
     pub sample_interval: Duration,
     /// How threads are sampled, if a profile is wanted.
     pub sampling: Option<Sampling>,
-    /// The command that runs it with the rights that it needs.
+    /// The command that runs it with the privileges that it needs.
     pub help: String,
 }
 
@@ -48,10 +48,10 @@ pub struct Options {
 #[non_exhaustive]
 pub enum Failure {
     /// The trace manager.
-    #[error("the trace manager does not take kernel events: {0}")]
+    #[error("the trace manager refused kernel events: {0}")]
     Refused(String),
     /// There is no manager to work for.
-    #[error("no trace manager runs")]
+    #[error("no trace manager is running")]
     NoManager,
     /// Signals.
     #[error("cannot handle signals: {0}")]
@@ -183,7 +183,7 @@ impl Service {
     /// Follows the trace until `finished` reports a signal; on demand, also until its recording is over or
     /// none has begun in time.
     fn serve(mut self, orders: &Receiver<Order>, finished: &Receiver<()>) {
-        // It has least time where there is most to do. Without the right to it, it has what all have.
+        // It has least time when there is most to do. Without the privilege it keeps the ordinary priority.
         let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), STRONGEST);
         let mut give_up = self.options.is_on_demand.then(|| Instant::now() + BEGIN_WAIT);
         loop {

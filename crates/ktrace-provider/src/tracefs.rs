@@ -24,7 +24,7 @@ pub enum Error {
     )]
     NotMounted,
     /// This user may not use it.
-    #[error("kernel events need the right to write to {}, which this user has not: {help}", .path.display())]
+    #[error("kernel events need the privilege to write to {}, which this user does not have: {help}", .path.display())]
     NotAllowed {
         /// What cannot be written.
         path: PathBuf,
@@ -32,7 +32,7 @@ pub enum Error {
         help: String,
     },
     /// The kernel has no clock that is the one of the programs.
-    #[error("kernel events cannot be put on the time line: the kernel's trace_clock has no {0}")]
+    #[error("kernel events cannot be put on the timeline: the kernel's trace_clock has no {0}")]
     NoClock(&'static str),
     /// A file cannot be read or written.
     #[error("{}: {error}", .path.display())]

@@ -381,7 +381,7 @@ impl Transfer {
             && let Some(bad) = findings.first_bad.first()
         {
             stats.problem = format!(
-                "{} invalid records were left out, the first in the {} region at byte {}: {}",
+                "{} invalid records were dropped, the first in the {} region at byte {}: {}",
                 findings.bad_records, bad.region, bad.offset, bad.fault
             );
         }

@@ -94,7 +94,7 @@ impl Connection {
         }
         let directories = directories();
         let Some(directory) = directories.first() else {
-            return Err(Failure::new("there is no place for a runtime directory"));
+            return Err(Failure::new("no directory is suitable as runtime directory"));
         };
         let channel = start_manager(directory)?;
         Ok(Self::over(channel, directory, true))
@@ -300,7 +300,7 @@ fn start_manager(directory: &Path) -> Result<Channel, Failure> {
             Ok(Some(status)) if status.code() == Some(ALREADY_RUNNING.into()) => manager = start()?,
             Ok(Some(_)) | Err(_) => {
                 let text = std::fs::read_to_string(&log_path).unwrap_or_default();
-                let why = text.lines().last().unwrap_or("it said nothing").to_owned();
+                let why = text.lines().last().unwrap_or("it reported no reason").to_owned();
                 return Err(Failure::new(format!("the trace manager did not start: {why}")));
             }
         }

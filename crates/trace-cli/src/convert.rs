@@ -177,10 +177,10 @@ enum Problem {
     OutputClosed,
 }
 
-/// Says what was left out, and what is wrong with the trace.
+/// Reports what was skipped, and what is wrong with the trace.
 pub fn tell(summary: &Summary, target: &str) {
     for (kind, count) in &summary.skipped {
-        say!("trace: {count} {kind} left out: {target} has nothing for them");
+        say!("trace: {count} {kind} skipped: {target} cannot express them");
     }
     for (remark, count) in &summary.remarks {
         say!("trace: {count} {remark}");
@@ -208,7 +208,7 @@ impl Converted {
         let skipped = self.summary.iter().flat_map(|summary| &summary.skipped);
         let lost = self.import.left_out() + skipped.map(|(_, count)| count).sum::<u64>();
         if is_strict && lost > 0 {
-            return Err(Failure::new(format!("--strict: {lost} things cannot be expressed in this format")));
+            return Err(Failure::new(format!("--strict: {lost} records cannot be expressed in this format")));
         }
         Ok(())
     }

@@ -30,8 +30,8 @@ impl Finding {
         Self { capability, works: true, is_optional: false, detail: detail.into(), fix: None }
     }
 
-    /// With the command that helps, if there is one. It must neither delete anything nor give rights to
-    /// others, and is the one that `record` names.
+    /// With the command that helps, if there is one. It must neither delete anything nor grant privileges to
+    /// other users, and is the one that `record` names.
     fn fails(capability: &'static str, detail: impl Into<String>, fix: Option<String>) -> Self {
         Self { capability, works: false, is_optional: false, detail: detail.into(), fix }
     }
@@ -57,8 +57,8 @@ pub fn run(options: &Doctor) -> Result<(), Failure> {
     }
     match findings.iter().filter(|finding| !finding.works && !finding.is_optional).count() {
         0 => Ok(()),
-        1 => Err(Failure::new("one thing that recording needs does not work")),
-        count => Err(Failure::new(format!("{count} things that recording needs do not work"))),
+        1 => Err(Failure::new("one required check failed")),
+        count => Err(Failure::new(format!("{count} required checks failed"))),
     }
 }
 

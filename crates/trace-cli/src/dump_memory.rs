@@ -37,7 +37,7 @@ fn text(dump: &MemoryDump) -> String {
 pub fn take(connection: &mut Connection, level: MemoryDumpLevel) -> Result<MemoryDump, Failure> {
     match connection.ask(ProvisionerRequest::DumpMemory(level))? {
         ProvisionerResponse::DumpMemory(dump) => dump.ok_or_else(nothing),
-        _ => Err(Failure::new("the trace manager gave another answer than asked for")),
+        _ => Err(Failure::new("the trace manager sent an unexpected answer")),
     }
 }
 

@@ -127,7 +127,7 @@ fn import_problem(import: &ImportError) -> String {
     }
 }
 
-/// What an import left out; nothing before it is done, or where there was none.
+/// What an import skipped; nothing before it is done, or where there was none.
 #[derive(Clone, Debug, Default)]
 pub struct ImportReport(Arc<OnceLock<Summary>>);
 
@@ -156,7 +156,7 @@ impl ImportReport {
         Some(Problem { kind: UNDECODABLE, count: summary.unread, first: first.collect() })
     }
 
-    /// How many things were left out.
+    /// How many records were skipped.
     pub fn left_out(&self) -> u64 {
         self.0.get().map_or(0, |summary| summary.skipped.iter().map(|(_, count)| count).sum())
     }
@@ -264,7 +264,7 @@ pub fn as_archive(input: impl Read + Send + 'static) -> io::Result<Box<dyn Read>
     as_reported_archive(input).map(|(archive, _)| archive)
 }
 
-/// The same, with what was left out on the way.
+/// The same, with what was skipped on the way.
 pub fn as_reported_archive(
     mut input: impl Read + Send + 'static,
 ) -> io::Result<(Box<dyn Read>, ImportReport)> {
@@ -376,7 +376,7 @@ impl Read for Imported {
             Err(error) => return Err(io::Error::other(error)),
         };
         for (kind, count) in &summary.skipped {
-            say!("trace: {count} {kind} left out: an archive has nothing for them");
+            say!("trace: {count} {kind} skipped: an archive cannot express them");
         }
         summary.first_warnings.iter().for_each(|warning| say!("trace: {warning}"));
         let more = summary.warnings - summary.first_warnings.len() as u64;

@@ -25,7 +25,7 @@ const ON_DEMAND: &str = "--on-demand";
 /// How long one of these may take to leave when its recording is over.
 const LEAVE_WAIT: Duration = Duration::from_secs(3);
 const LOOK_INTERVAL: Duration = Duration::from_millis(3);
-/// Figures are sampled no more often.
+/// Metrics are sampled at most this often.
 const MIN_INTERVAL: Duration = Duration::from_millis(1);
 
 /// `trace ktrace`.
@@ -113,7 +113,7 @@ pub fn is_ours(entry: &str) -> bool {
         || entry == profiler::CATEGORY
 }
 
-/// The process that provides the kernel's events with its own rights, for the recordings of this user.
+/// The process that provides the kernel's events with its own privileges, for the recordings of this user.
 pub fn running() -> Option<u64> {
     let providers = settled_providers(&mut Connection::open().ok()?).ok()?;
     providers
@@ -164,7 +164,10 @@ fn start(runtime_dir: &Path, options: &Recording) {
     let mut why = String::new();
     let _ = stderr.read_to_string(&mut why);
     let why = why.trim().trim_start_matches("trace: ");
-    say!("trace: kernel events are not recorded: {}", if why.is_empty() { "it said nothing" } else { why });
+    say!(
+        "trace: kernel events are not recorded: {}",
+        if why.is_empty() { "it reported no reason" } else { why }
+    );
     let _ = child.wait();
 }
 

@@ -88,7 +88,7 @@ pub fn categories(options: &Machinery) -> Result<(), Failure> {
 pub fn known_categories(connection: &mut Connection) -> Result<KnownCategories, Failure> {
     match connection.ask(ProvisionerRequest::GetKnownCategories)? {
         ProvisionerResponse::KnownCategories(categories) => Ok(categories),
-        _ => Err(Failure::new("the trace manager gave another answer than asked for")),
+        _ => Err(Failure::new("the trace manager sent an unexpected answer")),
     }
 }
 
@@ -146,6 +146,6 @@ pub fn settled_providers(connection: &mut Connection) -> Result<Providers, Failu
 fn ask_providers(connection: &mut Connection) -> Result<Providers, Failure> {
     match connection.ask(ProvisionerRequest::GetProviders)? {
         ProvisionerResponse::Providers { listed, left_out } => Ok(Providers { listed, left_out }),
-        _ => Err(Failure::new("the trace manager gave another answer than asked for")),
+        _ => Err(Failure::new("the trace manager sent an unexpected answer")),
     }
 }

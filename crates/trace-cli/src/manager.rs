@@ -14,7 +14,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 pub fn run(options: &Manager) -> Result<(), Failure> {
     let directories = connection::directories();
     let (Some(first), Some(last)) = (directories.first(), directories.last()) else {
-        return Err(Failure::new("there is no place for a runtime directory"));
+        return Err(Failure::new("no directory is suitable as runtime directory"));
     };
     let is_root = rustix::process::geteuid().is_root();
     if options.all_users && !is_root {

@@ -1,4 +1,4 @@
-//! `trace measure`: figures of a finished trace, as a test specification asks for them.
+//! `trace measure`: statistics of a finished trace, as a test specification requests them.
 //= docs/measure.md#measurements
 
 mod samples;
@@ -178,7 +178,7 @@ pub fn run(options: &Measure) -> Result<(), Failure> {
     let spec = SpecFile::read(&options.spec_file)?;
     if spec.measure.is_empty() {
         let path = options.spec_file.display();
-        return Err(Failure::usage(format!("{path}: there is nothing to measure in it")));
+        return Err(Failure::usage(format!("{path}: it has no measurements")));
     }
     let suite = options.test_suite.clone().or(spec.test_suite_name);
     file(&spec.measure, &options.input, options.benchmark_results_file.as_deref(), suite.as_deref())

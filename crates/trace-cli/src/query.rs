@@ -29,9 +29,9 @@ pub fn run(options: &Query) -> Result<(), Failure> {
         (Some(sql), Some(trace), None) => (sql.clone(), trace),
         (Some(trace), None, Some(file)) => (statements(file)?, trace),
         (_, None, None) => {
-            return Err(Failure::usage("both SQL and a trace are needed, or --sql-file and a trace"));
+            return Err(Failure::usage("give SQL and a trace, or --sql-file and a trace"));
         }
-        _ => return Err(Failure::usage("--sql-file has the statements: only a trace is needed besides")),
+        _ => return Err(Failure::usage("--sql-file has the statements: give only a trace besides")),
     };
     let trace = Path::new(trace);
     if is_stdin(trace) && options.sql_file.as_deref().is_some_and(is_stdin) {
@@ -50,7 +50,7 @@ pub fn run(options: &Query) -> Result<(), Failure> {
     };
     match asked.and_then(|()| output.flush().map_err(AskError::Write)) {
         Ok(()) => match &summary.stopped {
-            Some(why) => Err(stopped(trace, why.error(), "the answers are from what comes before")),
+            Some(why) => Err(stopped(trace, why.error(), "the results cover what comes before it")),
             None => Ok(()),
         },
         Err(AskError::Query(error)) => Err(Failure::usage(format!("SQL: {error}"))),

@@ -112,9 +112,10 @@ struct Recorded {
 fn keep(destination: Destination, failure: Failure) -> Failure {
     let what = match destination.keep() {
         Ok(Some(path)) => {
-            format!("{} has what had come; trace recover adds what the programs still hold", path.display())
+            let rest = "trace recover adds what is still in the programs' buffers";
+            format!("{} has the data that had arrived; {rest}", path.display())
         }
-        Ok(None) => "trace recover makes a trace of what the programs recorded".to_owned(),
+        Ok(None) => "trace recover can save what the programs recorded".to_owned(),
         Err(why) => why.text,
     };
     Failure { text: format!("{}; {what}", failure.text), ..failure }
@@ -156,7 +157,7 @@ fn record(
         _ => stop(&mut recording, command.as_mut(), &mut triggers)?,
     };
     if let End::MaxSize(size) = end {
-        say!("trace: stopped: what was recorded has reached {size}");
+        say!("trace: stopped: the recording has reached {size}");
     }
     let Some(result) = result else {
         return Err(Failure::new(recording.why_gone()));
@@ -169,7 +170,7 @@ fn record(
     let left_out = recording.finish(connection, &mut stats)?;
     if left_out.records > 0 {
         say!(
-            "trace: {} records ({} bytes) were left out: the archive would be larger than --max-size",
+            "trace: {} records ({} bytes) were dropped: the archive would be larger than --max-size",
             left_out.records,
             left_out.bytes
         );

@@ -115,7 +115,7 @@ fn recover(options: &Recover) -> Result<(), Failure> {
     report(&all, &client, &path);
     let complete = is_sound(&path).and_then(|()| is_complete(&all, &client));
     if complete.is_err() {
-        say!("trace: nothing was deleted: {} is there as before", session.directory.display());
+        say!("trace: nothing was deleted: {} is unchanged", session.directory.display());
         return complete;
     }
     leftover.note_recovered(&path).map_err(failure)?;

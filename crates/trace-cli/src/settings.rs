@@ -98,7 +98,7 @@ fn check(recording: &Recording, spec: Option<&SpecFile>) -> Result<(), Failure> 
     if recording.command.is_empty() {
         if is(recording.detach) || is(recording.decouple) {
             let option = if is(recording.detach) { "--detach" } else { "--decouple" };
-            return refuse(&format!("{option} needs a command: what would be left alone?"));
+            return refuse(&format!("{option} needs a command"));
         }
         if !recording.append_args.is_empty() {
             return refuse("--append-args needs a command to append to");

@@ -24,7 +24,7 @@ const CHUNK_BYTES: usize = 256 << 10;
 pub fn run(options: &Snapshot) -> Result<(), Failure> {
     let mut destination = Destination::create(options.output_file.clone(), "snapshot")?;
     let mut connection = Connection::find()?
-        .ok_or_else(|| Failure::new("nothing is being recorded: no trace manager runs"))?;
+        .ok_or_else(|| Failure::new("nothing is being recorded: no trace manager is running"))?;
     let mut whole = tempfile::tempfile()
         .map_err(|error| Failure::new(format!("cannot make a temporary file: {error}")))?;
     let now = zx_sim::ticks::now();
@@ -127,7 +127,7 @@ pub fn take(connection: &mut Connection, file: &mut File) -> Result<Vec<Provider
             SnapshotError::Busy => "another snapshot is being taken; try again",
             SnapshotError::Aborted => "the snapshot was cut off",
         })),
-        _ => Err(Failure::new("the trace manager gave another answer than asked for")),
+        _ => Err(Failure::new("the trace manager sent an unexpected answer")),
     }
 }
 

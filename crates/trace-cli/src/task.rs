@@ -272,7 +272,7 @@ fn ask(
 }
 
 fn another_answer() -> Failure {
-    Failure::new("the trace manager gave another answer than asked for")
+    Failure::new("the trace manager sent an unexpected answer")
 }
 
 fn failed(what: &str, failure: &TaskFailure) -> Failure {

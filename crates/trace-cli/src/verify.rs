@@ -85,8 +85,8 @@ pub fn categories(requested: &[String], expected: &Expected, archive: Option<&Pa
     Ok(())
 }
 
-/// Groups stand for what may be there; these of the kernel's are there whether or not anything happens; and
-/// what is left out is not to be there.
+/// Not checked: groups, which stand for categories that may exist; the kernel's categories that have events
+/// whether or not anything happens; and excluded ones.
 fn is_checked(entry: &str) -> bool {
     !entry.starts_with('-')
         && !unscoped(entry).starts_with('#')
@@ -95,8 +95,8 @@ fn is_checked(entry: &str) -> bool {
         && !is_single(unscoped(entry))
 }
 
-/// A trace point or probe, whose events have another category. Whether it can be recorded the kernel's
-/// provider says.
+/// A tracepoint or probe, whose events have another category. The kernel's provider reports whether it can be
+/// recorded.
 fn is_single(entry: &str) -> bool {
     entry.starts_with(categories::POINT) || probes::is_probe(entry)
 }

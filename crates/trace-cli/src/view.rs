@@ -31,7 +31,7 @@ pub fn run(options: &View) -> Result<(), Failure> {
     // Before anything is promised.
     drop(open(&options.input)?);
     if let Some(ui) = options.ui.as_ref().filter(|ui| !ui.join("index.html").is_file()) {
-        let text = format!("--ui: {} has no index.html: it is no copy of the UI", ui.display());
+        let text = format!("--ui: {} has no index.html: it is not a copy of the UI", ui.display());
         return Err(Failure::usage(text));
     }
     let listener = listen(if options.ui.is_some() { ANY_PORT } else { PORT })?;
@@ -47,7 +47,7 @@ pub fn run(options: &View) -> Result<(), Failure> {
     let has_display =
         ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"].iter().any(|name| std::env::var_os(name).is_some());
     if !options.no_open && has_display && open::that_detached(&page).is_err() {
-        say!("trace: there is no browser here; open the address in one");
+        say!("trace: no browser found; open the address in one");
     }
     server::run(listener, site).map_err(|error| failed(&error))
 }

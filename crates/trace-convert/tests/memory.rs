@@ -164,7 +164,7 @@ fn kinds_of_what_is_left_out_have_a_limit() {
     let (summary, taken) = peak(|| json::import(text.as_bytes(), io::sink()));
     let skipped = summary.expect("a trace").skipped;
     assert_eq!(skipped.len(), 1001);
-    let others = skipped.iter().find(|(kind, _)| kind == "things of other kinds");
+    let others = skipped.iter().find(|(kind, _)| kind == "records of other kinds");
     assert_eq!(others.map(|(_, count)| *count), Some(199_000));
     assert!(taken < 2 * MIB, "{taken}");
 }

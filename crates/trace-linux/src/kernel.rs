@@ -29,7 +29,7 @@ pub const POWER: &[u8] = b"kernel:power";
 pub const PROBE: &[u8] = b"kernel:probe";
 /// Category of system calls.
 pub const SYSCALL: &[u8] = b"kernel:syscall";
-/// Trace points that have no meaning of their own here.
+/// Tracepoints that have no meaning of their own here.
 pub const OTHER: &[u8] = b"kernel:tp";
 
 /// What an end of a duration is counted as whose begin is not in the trace.
@@ -239,7 +239,7 @@ impl<R: Records> Kernel<R> {
         }
     }
 
-    /// The kernel left out events of a CPU before this time.
+    /// The kernel dropped events of a CPU before this time.
     pub fn lost(&mut self, at: u64, cpu: u16, count: Option<u64>) {
         let thread = self.cpu(cpu);
         let arguments: Vec<_> = count

@@ -49,7 +49,7 @@ pub trait Records {
         self.object(TYPE_THREAD, thread.thread, name, &[process]);
     }
 
-    /// Counts something that is left out; where nothing counts it, this does nothing.
+    /// Counts something that is skipped; does nothing where nothing counts it.
     fn leave_out(&mut self, _what: &str) {}
 
     /// Takes a remark for people.

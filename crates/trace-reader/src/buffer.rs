@@ -2,7 +2,7 @@
 //!
 //! Nothing in the buffer is trusted. The header is checked once from a copy; slab words say where records
 //! may be; each record is decoded and its references are resolved before it is handed on. A bad record is
-//! left out and counted with its place.
+//! dropped and counted with its place.
 //!
 //! Memory that may still be written is copied twice: the records whose header is in the first copy are taken
 //! from the second, and only if the slab's word is the same before and after.
@@ -77,7 +77,7 @@ impl core::fmt::Display for RegionName {
     }
 }
 
-/// A record that was left out.
+/// A record that was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadRecord {
     /// The region it was found in.
@@ -150,11 +150,11 @@ pub struct Findings {
     pub rolling_bytes: u64,
     /// Records handed on from the rolling regions.
     pub rolling_records: u64,
-    /// Records left out because they are not valid.
+    /// Records dropped because they are not valid.
     pub bad_records: u64,
     /// The first of them.
     pub first_bad: Vec<BadRecord>,
-    /// Events left out because the buffer had been full before them.
+    /// Events dropped because the buffer had been full before them.
     pub late_events: u64,
     /// Of the bad records, those of the rolling regions.
     pub bad_rolling_records: u64,

@@ -203,7 +203,7 @@ pub enum Item<'a> {
         /// Its size.
         size: Words,
     },
-    /// A record that makes no sense. It is left out.
+    /// A malformed record. It is skipped.
     Malformed {
         /// Its header.
         header: RecordHeader,

@@ -87,7 +87,7 @@ impl Tail {
                 let ended = span(self.now.saturating_sub(now), rate);
                 let found = Coverage { provider, covered: None, ended, events: 0 };
                 let found = coverage.entry(provider).or_insert(found);
-                // What was left out shows that nothing is missing behind it.
+                // An event that ended before the tail begins proves that the buffer covers all of the tail.
                 let covered = span(now.saturating_sub(event.time.ticks.0), rate);
                 let covered = self.last.map_or(covered, |last| covered.min(last));
                 found.covered = Some(found.covered.map_or(covered, |before| before.max(covered)));

@@ -23,7 +23,7 @@ pub struct Warning {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WarningKind {
-    /// The record does not make sense and is left out.
+    /// The record is malformed and is skipped.
     #[error("malformed record: {0}")]
     Malformed(DecodeError),
     /// A stretch that could not be read; reading goes on behind it.
@@ -71,7 +71,7 @@ pub enum WarningKind {
         expected: TicksPerSecond,
     },
     /// A time that does not fit in 63 bits of nanoseconds.
-    #[error("{0} are too many nanoseconds for 63 bits")]
+    #[error("{0} do not fit into 63 bits of nanoseconds")]
     TimeOutOfRange(Ticks),
     /// A complete duration that ends before it begins.
     #[error("ends at {end}, before it begins at {begin}")]

@@ -3,8 +3,8 @@
 use crate::sys;
 use std::ffi::OsString;
 
-/// The value of a variable, in a program that trusts its caller. None in one that has rights its caller does
-/// not have, such as a set-uid program: there the environment says nothing.
+/// The value of a variable, in a program that trusts its caller. None in one that has privileges its caller
+/// does not have, such as a set-uid program: there the environment is ignored.
 //= docs/protocol.md#users
 #[must_use]
 pub fn variable(name: &str) -> Option<OsString> {

@@ -34,7 +34,7 @@ impl Drop for Lock {
 
 impl RuntimeDir {
     /// Where to look: the directory that an environment variable names, alone, unless the program runs with
-    /// rights its caller does not have; else the user's own and then the system's.
+    /// privileges its caller does not have; else the user's own and then the system's.
     ///
     /// The user's is `$XDG_RUNTIME_DIR/<name>`; without that variable it is the first of
     /// `/dev/shm/<name>-<uid>`, `/tmp/<name>-<uid>` and `/run/user/<uid>/<name>` that is this user's, or not
@@ -79,7 +79,7 @@ impl RuntimeDir {
         let failed = |source| Error::io(format!("cannot use {}", path.display()), source);
         let problem = |problem: String| Error::Unsafe { path: path.to_owned(), problem };
         if let Some(open) = open_to_everybody(path) {
-            return Err(problem(format!("is below {}, where everybody may change it", open.display())));
+            return Err(problem(format!("is below {}, where other users may replace it", open.display())));
         }
         let is_new = match rustix::fs::mkdir(path, expected) {
             Ok(()) => true,

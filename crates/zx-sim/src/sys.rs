@@ -77,7 +77,7 @@ pub(crate) fn number_in_namespace(namespace: &impl AsFd, thread: u32) -> Option<
     number.ok().filter(|number| *number != 0)
 }
 
-/// Whether the program runs with rights its caller does not have.
+/// Whether the program runs with privileges that its caller does not have.
 pub(crate) fn is_set_uid() -> bool {
     // SAFETY: a number in, a number out (S1).
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }

@@ -166,8 +166,7 @@ fn without_rights_one_sentence_says_what_to_do() {
         user.runtime_dir().display(),
         user.sandbox.file("trace").display()
     );
-    let missing =
-        "kernel events need the right to write to /sys/kernel/tracing/instances, which this user has not";
+    let missing = "kernel events need the privilege to write to /sys/kernel/tracing/instances, which this user does not have";
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
     let events = archive.events.iter().filter(|event| event.event.category.as_bytes() == b"pattern").count();
     assert_eq!(events, 3 * 200 + 2 * 5 + 20 + 2);

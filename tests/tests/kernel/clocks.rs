@@ -82,7 +82,7 @@ fn events_lie_where_their_threads_ran_and_a_skew_of_50_microseconds_shows() {
     assert!((-60_000..=-30_000).contains(&number(&off, "shift_ns")), "{off}");
 }
 
-/// Figures and counters say something of a thread that does not run then.
+/// Metrics and counters say something of a thread that does not run then.
 //= docs/check.md#clocks
 #[test]
 fn figures_and_counters_are_no_events_of_threads() {

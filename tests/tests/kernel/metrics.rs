@@ -1,4 +1,4 @@
-//! Figures of the system and of its processes.
+//! Metrics of the system and of its processes.
 
 use std::collections::BTreeMap;
 use std::net::UdpSocket;

@@ -1,4 +1,4 @@
-//! Trace points by their own names, and those that did not exist before.
+//! Tracepoints by their own names, and those that did not exist before.
 
 use std::process::Command;
 use trace_tests::archive::Value;
@@ -64,7 +64,7 @@ fn a_single_trace_point_has_its_fields_and_what_is_not_there_is_said() {
     assert!(output.status.success(), "{output:?}");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("kernel:tp:sched:nothing: the kernel has no such event\n"), "{said}");
-    assert!(said.contains("kernel:uprobe:/nowhere:0x10: the kernel does not take this probe: "), "{said}");
+    assert!(said.contains("kernel:uprobe:/nowhere:0x10: the kernel rejected this probe: "), "{said}");
     assert!(!said.contains("nothing of it was recorded"), "{said}");
     let archive = Archive::read(&sandbox.file("trace.fxt"));
     let forks: Vec<_> = archive.events.iter().filter(|event| event.name() == "sched_process_fork").collect();

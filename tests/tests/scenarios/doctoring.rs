@@ -116,7 +116,7 @@ fn a_runtime_directory_that_cannot_be_used_is_left_alone() {
             fs::write(base.join("file"), "as it was").unwrap();
             base.join("file")
         }),
-        ("where everybody may change it", &|base| {
+        ("where other users may replace it", &|base| {
             make(&base.join("shared"), 0o777);
             base.join("shared/run")
         }),

@@ -84,7 +84,7 @@ fn a_directory_that_others_may_change_is_not_used() {
     let mut command = sandbox.command("trace");
     let output = command.arg("list-providers").env("TRACE_RUNTIME_DIR", &within).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
-    assert!(text.contains("where everybody may change it"), "{text}");
+    assert!(text.contains("where other users may replace it"), "{text}");
     assert!(!within.exists() && outside.join("precious").exists());
 }
 

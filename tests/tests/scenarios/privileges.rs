@@ -1,4 +1,4 @@
-//! Programs with rights their caller does not have, and directories in another user's name.
+//! Programs with privileges that their caller does not have, and directories in another user's name.
 //= docs/protocol.md#users
 
 use std::os::unix::fs::PermissionsExt;

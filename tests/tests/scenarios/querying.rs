@@ -65,7 +65,7 @@ fn questions_that_make_no_sense_are_told() {
     assert!(said.contains("no such column: missing"), "{said}");
     let (code, said) = refused(&sandbox, &["query", "SELECT 1"]);
     assert_eq!(code, Some(2));
-    assert!(said.contains("both SQL and a trace are needed"), "{said}");
+    assert!(said.contains("give SQL and a trace"), "{said}");
     let (code, said) = refused(&sandbox, &["query", "SELECT 1", "missing.fxt"]);
     assert_eq!(code, Some(1));
     assert!(said.contains("cannot read missing.fxt"), "{said}");

@@ -98,7 +98,7 @@ fn what_was_cut_off_is_told_until_it_is_recovered() {
     let found =
         findings.as_array().unwrap().iter().find(|found| found["capability"] == "leftover recordings");
     let detail = found.unwrap()["detail"].as_str().unwrap();
-    assert!(detail.starts_with("1 that were cut off, with 1.00 MiB"), "{detail}");
+    assert!(detail.starts_with("1 interrupted, with 1.00 MiB"), "{detail}");
     // It is not a week old.
     let output = scene.sandbox.trace(["recover", "--delete"]);
     assert!(

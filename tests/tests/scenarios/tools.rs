@@ -309,7 +309,7 @@ fn a_line_shows_how_the_recording_goes() {
     terminal.wait_for("1 provider |");
     terminal.wait_for("events/s | ");
     terminal.wait_for("buffer 100 % |");
-    terminal.wait_for(" | 1 of 1 FULL, not recorded any more | ");
+    terminal.wait_for(" | 1 of 1 FULL, no longer recorded | ");
     let (code, seen) = terminal.finish();
     assert_eq!(code, Some(0), "{seen}");
     assert!(seen.contains("recording 0."), "{seen}");
@@ -352,7 +352,8 @@ fn ctrl_c_twice_gives_up_and_loses_nothing() {
     terminal.press_ctrl_c();
     let (code, seen) = terminal.finish();
     assert_eq!(code, Some(130), "{seen}");
-    let words = "trace: aborted; trace.partial.fxt has what had come; trace recover adds what the programs still hold";
+    let words = "trace: aborted; trace.partial.fxt has the data that had arrived; trace recover adds what is \
+                 still in the programs' buffers";
     assert!(seen.contains(words), "{seen}");
     assert_eq!(fs::read_to_string(sandbox.file("trace.fxt")).unwrap(), "what was there before");
     let log = sandbox.runtime_dir().join("manager.log");

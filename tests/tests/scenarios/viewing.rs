@@ -203,7 +203,7 @@ fn a_copy_of_the_ui_is_served_at_any_port_until_its_page_is_closed() {
     assert_eq!(other.process.finish().status.signal(), Some(2));
     let output = sandbox.trace(["view", "--ui", ".", "a b#.fxt"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("has no index.html: it is no copy of the UI"), "{said}");
+    assert!(said.contains("has no index.html: it is not a copy of the UI"), "{said}");
     let output = sandbox.trace(["view", "missing.fxt"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("cannot read missing.fxt"), "{said}");

@@ -37,7 +37,7 @@ fn as_root(command: &str) -> String {
 fn runtime_directory() -> (Finding, Option<PathBuf>) {
     const NAME: &str = "runtime directory";
     let Some(first) = connection::directories().into_iter().next() else {
-        return (Finding::fails(NAME, "there is no place for one", own_directory()), None);
+        return (Finding::fails(NAME, "no directory is suitable", own_directory()), None);
     };
     match RuntimeDir::open_or_create(&first) {
         Ok(_) => (Finding::works(NAME, first.display().to_string()), Some(first)),
@@ -60,12 +60,12 @@ fn memory(directory: &Path) -> Finding {
         return Finding::fails(NAME, format!("{path} cannot be examined"), own_directory());
     };
     if mebibytes < ENOUGH_MIB {
-        let detail = format!("{path} has {mebibytes} MiB left, {ENOUGH_MIB} are good to have");
+        let detail = format!("{path} has {mebibytes} MiB left, at least {ENOUGH_MIB} are recommended");
         return Finding::fails(NAME, detail, own_directory());
     }
     if !is_in_memory(directory) {
         let detail =
-            format!("{path} has {mebibytes} MiB left, on a disk: what is recorded is written to it twice");
+            format!("{path} has {mebibytes} MiB left, on a disk: recorded data is written to it twice");
         let helps = |command: &String| command.contains("/dev/shm/") && is_in_memory(Path::new("/dev/shm"));
         return Finding::fails(NAME, detail, own_directory().filter(helps)).optional();
     }
@@ -81,7 +81,7 @@ fn buffers(directory: &Path) -> Finding {
         vmo.lock_live().map_err(|error| error.to_string()).map(drop)
     });
     match made {
-        Ok(()) => Finding::works(NAME, "one of 1 MiB was made, mapped and locked"),
+        Ok(()) => Finding::works(NAME, "created, mapped and locked one of 1 MiB"),
         Err(error) => Finding::fails(NAME, error, own_directory()),
     }
 }
@@ -95,7 +95,7 @@ fn leftovers() -> Finding {
     match left.len() {
         0 => Finding::works(NAME, "none"),
         count => {
-            let detail = format!("{count} that were cut off, with {}", HumanBytes(bytes));
+            let detail = format!("{count} interrupted, with {}", HumanBytes(bytes));
             Finding::fails(NAME, detail, Some("trace recover --list".to_owned())).optional()
         }
     }
@@ -107,7 +107,7 @@ fn descriptors() -> Finding {
         Some(limit) if limit < ENOUGH_DESCRIPTORS => Finding::fails(
             NAME,
             format!(
-                "at most {limit} per process, {ENOUGH_DESCRIPTORS} are good to have for a hundred programs"
+                "at most {limit} per process, {ENOUGH_DESCRIPTORS} are recommended for a hundred programs"
             ),
             // The hard limit alone, of this shell and what it starts.
             may_raise_limits().then(|| as_root("prlimit --pid $$ --nofile=:65536")),
@@ -116,7 +116,7 @@ fn descriptors() -> Finding {
         limit => Finding::works(
             NAME,
             limit.map_or_else(
-                || "as many as there are".to_owned(),
+                || "no limit per process".to_owned(),
                 |limit| format!("at most {limit} per process"),
             ),
         ),
@@ -142,7 +142,9 @@ fn watches() -> Finding {
         )
         .optional(),
         Some(limit) => Finding::works(NAME, format!("{limit} instances per user")),
-        None => Finding::fails(NAME, "not there: programs look for a manager once a second", None).optional(),
+        None => {
+            Finding::fails(NAME, "not available: programs look for a manager once a second", None).optional()
+        }
     }
 }
 
@@ -170,9 +172,11 @@ fn processes() -> Finding {
     const NAME: &str = "process descriptors";
     match ProcessFd::open(std::process::id()) {
         Ok(_) => Finding::works(NAME, "pidfd_open"),
-        Err(error) => {
-            Finding::fails(NAME, format!("{error}: Linux 5.3 or newer is needed, and permitted"), None)
-        }
+        Err(error) => Finding::fails(
+            NAME,
+            format!("{error}: Linux 5.3 or newer is required, and pidfd_open must be permitted"),
+            None,
+        ),
     }
 }
 
@@ -187,7 +191,7 @@ fn seccomp() -> Finding {
     const NAME: &str = "seccomp";
     match status_line("Seccomp").as_deref() {
         Some("0") => Finding::works(NAME, "no filter"),
-        Some("2") => Finding::works(NAME, "a filter is on; what recording needs was tried above"),
+        Some("2") => Finding::works(NAME, "a filter is active; the checks above ran under it"),
         Some(mode) => Finding::fails(NAME, format!("mode {mode}"), None),
         None => Finding::works(NAME, "unknown: there is no /proc"),
     }
@@ -202,7 +206,7 @@ fn container() -> Finding {
         (None, false) => Finding::works(NAME, "none"),
         _ => Finding::works(
             NAME,
-            "this is one; programs of others are recorded where the runtime directory is mounted into both",
+            "this is one; programs outside are recorded if the runtime directory is mounted into both",
         ),
     }
 }
@@ -211,7 +215,7 @@ fn container() -> Finding {
 fn kernel_events() -> Finding {
     const NAME: &str = "kernel events";
     let Err(error) = Tracefs::find(&kernel::help()) else {
-        return Finding::works(NAME, "tracefs is there and may be used");
+        return Finding::works(NAME, "tracefs is accessible");
     };
     if let Some(pid) = kernel::running() {
         return Finding::works(NAME, format!("process {pid} provides them"));

@@ -74,13 +74,13 @@ fn record() -> Result<String, String> {
     let [killed, other] = providers.map(|provider| u64::from(provider.id()));
     let found = read(&directory.path().join("self.fxt"))?;
     let of = |pid: u64| found.iter().filter(move |(process, _)| *process == pid).map(|(_, number)| *number);
-    for (pid, what) in [(killed, "the one that was killed"), (other, "the other one")] {
+    for (pid, what) in [(killed, "the killed program"), (other, "the other program")] {
         let count = of(pid).count() as u64;
         if count < 10 {
-            return Err(format!("of {what} there are {count} events"));
+            return Err(format!("{what} recorded only {count} events"));
         }
         if !of(pid).eq(0..count) {
-            return Err(format!("of {what} there are events missing"));
+            return Err(format!("{what} lacks events"));
         }
     }
     Ok(format!(

@@ -112,7 +112,7 @@ impl Unfinished {
             if found.map(of) != fstat(file).map(of) {
                 let now = name_of(file).unwrap_or_default();
                 let (now, before) = (now.display(), entry.name.display());
-                return Err(io::Error::other(format!("{before} is not there any more; it is now {now}")));
+                return Err(io::Error::other(format!("{before} has been moved; it is now {now}")));
             }
             rename(entry)?;
         }

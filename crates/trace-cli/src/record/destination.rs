@@ -51,7 +51,7 @@ pub struct Finished {
     pub bytes: Option<u64>,
     /// The format.
     pub format: Format,
-    /// What the conversion left out.
+    /// What the conversion skipped.
     pub conversion: Option<Summary>,
     /// The archive, to be looked at.
     pub archive: Option<Archive>,

@@ -33,7 +33,7 @@ pub struct Limited {
     left_out: LeftOut,
 }
 
-/// What was left out.
+/// What was dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
     /// Records.
@@ -42,7 +42,7 @@ pub struct LeftOut {
     pub bytes: u64,
 }
 
-/// What of one provider was left out.
+/// What was dropped of one provider.
 #[derive(Debug, Default)]
 struct Missing {
     name: Vec<u8>,
@@ -176,7 +176,7 @@ impl Limited {
         }
     }
 
-    /// What comes at the end of the archive: what each provider lost, and what was left out of it.
+    /// The end of the archive: what each provider lost, and what was dropped from the archive.
     //= docs/format.md#loss-blob
     pub fn accounts(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -206,7 +206,7 @@ impl Limited {
         out
     }
 
-    /// What was left out so far.
+    /// What has been dropped so far.
     pub fn left_out(&self) -> LeftOut {
         self.left_out
     }

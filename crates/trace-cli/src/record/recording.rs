@@ -67,7 +67,7 @@ pub struct Recording<'a> {
     output: Option<Socket>,
     sink: Sink<'a>,
     written: u64,
-    /// The same without what is left out.
+    /// The same without what was dropped.
     in_sink: u64,
     confirmer: Confirmer,
     /// Bytes that were said to be written: of a pipe, what was read of it.

@@ -74,7 +74,7 @@ fn line(elapsed: Duration, providers: &[ProviderProgress], rate: f64, archived: 
     let full = providers.iter().filter(|provider| mode == Mode::Oneshot && provider.dropped > 0).count();
     let full = match full {
         0 => String::new(),
-        full => format!(" | {full} of {count} FULL, not recorded any more"),
+        full => format!(" | {full} of {count} FULL, no longer recorded"),
     };
     format!(
         "recording {elapsed}{full} | {count} {noun} | {} events/s | {mebibytes:.1} MiB | buffer {fill:.0} % | {lost}{damage}",
@@ -101,7 +101,7 @@ mod tests {
         let expected =
             "recording 2.5 s | 2 providers | 12,345 events/s | 6.0 MiB | buffer 100 % | 1,234 dropped";
         assert_eq!(text(Mode::Streaming), expected);
-        let full = expected.replace(" | 2 p", " | 1 of 2 FULL, not recorded any more | 2 p");
+        let full = expected.replace(" | 2 p", " | 1 of 2 FULL, no longer recorded | 2 p");
         assert_eq!(text(Mode::Oneshot), full);
         let text = line(Duration::from_secs(61), &providers[..1], 0.0, 5 << 20, Mode::Oneshot);
         assert_eq!(

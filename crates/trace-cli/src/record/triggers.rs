@@ -101,7 +101,7 @@ impl Triggers {
             resting.until = Some(now + self.cooldown);
         }
         if self.wanted.try_send(trigger.clone()).is_err() {
-            say!("trace: alert {alert}: nothing is done, {MAX_WAITING} alerts before wait for their turn");
+            say!("trace: alert {alert}: ignored, as {MAX_WAITING} earlier alerts are still waiting");
         }
         false
     }
@@ -134,7 +134,7 @@ impl Triggers {
         for (alert, Resting { skipped, .. }) in self.resting.iter().filter(|(_, resting)| resting.skipped > 0)
         {
             let cooldown = Span(self.cooldown);
-            say!("trace: alert {alert}: {skipped} more within {cooldown} of a snapshot, which took none");
+            say!("trace: alert {alert}: {skipped} more within {cooldown} of a snapshot were ignored");
         }
         if let Some(text) = dropped(self.dropped) {
             say!("{text}");
@@ -145,8 +145,7 @@ impl Triggers {
 /// What is said of alerts that the manager has dropped, once for all of them.
 fn dropped(alerts: u64) -> Option<String> {
     let noun = if alerts == 1 { "alert" } else { "alerts" };
-    (alerts > 0)
-        .then(|| format!("trace: {alerts} {noun} came faster than could be looked at, and led to nothing"))
+    (alerts > 0).then(|| format!("trace: dropped {alerts} {noun} that came too fast"))
 }
 
 /// Does what alerts lead to, one after the other.
@@ -200,7 +199,7 @@ mod tests {
     fn dropped_alerts_are_told_in_one_line() {
         let said = |alerts| dropped(alerts).unwrap_or_default();
         assert_eq!(said(0), "");
-        assert_eq!(said(1), "trace: 1 alert came faster than could be looked at, and led to nothing");
-        assert_eq!(said(20), "trace: 20 alerts came faster than could be looked at, and led to nothing");
+        assert_eq!(said(1), "trace: dropped 1 alert that came too fast");
+        assert_eq!(said(20), "trace: dropped 20 alerts that came too fast");
     }
 }

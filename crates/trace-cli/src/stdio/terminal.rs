@@ -1,4 +1,4 @@
-//! The terminal that progress is drawn at. A frame that is not taken at once is left out.
+//! The terminal that progress is drawn on. A frame that it does not accept at once is skipped.
 
 use super::{MESSAGES, PATIENCE};
 use indicatif::{ProgressDrawTarget, TermLike};

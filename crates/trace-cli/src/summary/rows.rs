@@ -76,7 +76,7 @@ pub(super) fn losses(group: &[&ProviderStats]) -> Vec<Lost> {
     losses.into_iter().map(|(reason, records)| Lost { reason, records }).collect()
 }
 
-/// A figure of all of them; none where none has it.
+/// A total over all of them; none if none has it.
 pub(super) fn sum(group: &[&ProviderStats], of: fn(&ProviderStats) -> Option<u64>) -> Option<u64> {
     group.iter().filter_map(|provider| of(provider)).reduce(u64::saturating_add)
 }

@@ -49,7 +49,7 @@ impl<W: Write> Exporter<W> {
         self.large_part(payload);
     }
 
-    /// The next bytes of a blob; of one that is left out, nothing.
+    /// The next bytes of a blob; of one that is skipped, nothing.
     pub(super) fn large_part(&mut self, payload: &[u8]) {
         let Some(mut large) = self.large.take() else {
             return;

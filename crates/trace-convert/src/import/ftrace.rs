@@ -177,7 +177,7 @@ impl<W: Write> Importer<W> {
         }
     }
 
-    /// A trace point without a meaning of its own: an instant with its fields.
+    /// A tracepoint without a meaning of its own: an instant with its fields.
     fn other(&mut self, line: &Line<'_>, fields: &[(&[u8], &[u8])]) {
         let kernel = &mut self.kernel;
         for _ in fields.iter().skip(MAX_ARGUMENTS) {

@@ -72,7 +72,7 @@ const BESIDE: [&str; 12] = [
 
 /// What a packet may take when it is decoded.
 const MAX_DECODED_BYTES: usize = 64 << 20;
-/// What is left out where a time cannot be had.
+/// What is skipped because its time cannot be determined.
 const NO_TIME: &str = "events without a time";
 const NO_RELATION: &str = "events of a clock that no snapshot relates to the trace's";
 /// Category of what made the recording service do something.
@@ -152,8 +152,7 @@ impl<W: Write> Importer<W> {
         let writer = &mut self.kernel.writer;
         writer.skip_many("definitions for which there was no room", self.room.lost());
         if self.mended_texts > 0 {
-            writer
-                .warn(format!("{} texts are not UTF-8: U+FFFD stands for what is wrong", self.mended_texts));
+            writer.warn(format!("{} texts are not UTF-8: U+FFFD replaces invalid bytes", self.mended_texts));
         }
     }
 

@@ -32,7 +32,7 @@ const MAX_PLACES: usize = 20;
 const MAX_KINDS: usize = 1000;
 const MAX_KIND_BYTES: usize = 200;
 /// The other kinds.
-const OTHER_KINDS: &str = "things of other kinds";
+const OTHER_KINDS: &str = "records of other kinds";
 /// Only strings that may come again are worth an index.
 const MAX_INDEXED_BYTES: usize = 200;
 /// Category and name of flows that are attached to slices, and have none of their own.

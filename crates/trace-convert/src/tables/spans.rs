@@ -6,7 +6,7 @@ use trace_format::units::Koid;
 use trace_reader::sorter::Sorter;
 use trace_reader::{Disorder, OperationKey, Text, Thread};
 
-/// So many are kept; later ones are left out.
+/// How many are kept; later ones are dropped.
 const MAX_OPEN: usize = 500_000;
 
 /// A span's beginning, or its end.

@@ -141,7 +141,7 @@ impl Session {
         }
         if categories.len() > MAX_CATEGORIES {
             let text = format!("provider {} \"{}\": {} categories, ", id.0, provider.name, categories.len());
-            actions.push_back(Action::Log(text + "those beyond the limit are left out"));
+            actions.push_back(Action::Log(text + "those beyond the limit are ignored"));
             categories.truncate(MAX_CATEGORIES);
         }
         actions.push_back(Action::InitializeTracee {

@@ -39,7 +39,7 @@ impl Announcement {
         if let Some(recorded) = recorded
             && let Err(error) = self.make(&name(recorded))
         {
-            log(&format!("{error}; programs that start now may run on before they are recorded"));
+            log(&format!("{error}; programs that start now may run for a moment before they are recorded"));
         }
         self.announced = recorded;
     }

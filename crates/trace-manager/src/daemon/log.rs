@@ -29,7 +29,7 @@ struct Log {
 }
 
 impl Log {
-    /// What to write now, if anything: the line, and before it how many were left out.
+    /// The lines to write now, if any: how many were dropped before, and this one.
     fn add(&mut self, now: Instant, text: Option<&str>) -> Vec<String> {
         self.earn(now);
         let mut lines = Vec::new();

@@ -60,7 +60,7 @@ impl SessionDir {
         let Some(manifest) = &mut self.manifest else { return };
         if let Err(error) = manifest.append(entry).and_then(|()| manifest.shorten(&self.path)) {
             let path = self.path.display();
-            log(&format!("{path}: {error}; what this session leaves cannot be recovered in full"));
+            log(&format!("{path}: {error}; this session could not be recovered completely"));
             self.manifest = None;
         }
     }
@@ -69,7 +69,10 @@ impl SessionDir {
     pub fn end(mut self, is_written: bool) {
         if self.has_left || (self.has_output && self.has_parts && !is_written) {
             self.note(&Entry::Ended);
-            log(&format!("{}: not all of it is in an archive; trace recover makes one", self.path.display()));
+            log(&format!(
+                "{}: not all of it is in an archive; trace recover can write one",
+                self.path.display()
+            ));
         } else if let Err(error) = std::fs::remove_dir_all(&self.path) {
             log(&format!("cannot delete {}: {error}", self.path.display()));
         }

@@ -309,7 +309,7 @@ impl Tasks {
             (SessionResponse::WatchAlert(alert), _) => {
                 if alert.dropped > 0 {
                     let (id, dropped) = (task.id, alert.dropped);
-                    log(&format!("task {id}: {dropped} alerts came too fast, and were not looked at"));
+                    log(&format!("task {id}: dropped {dropped} alerts that came too fast"));
                 }
                 if task.options.triggers.iter().any(|trigger| trigger.alert == alert.name) {
                     task.end_by(alert, effects);

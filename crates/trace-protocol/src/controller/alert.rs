@@ -23,7 +23,7 @@ pub struct Alert {
 }
 
 impl Alert {
-    /// Adds the fields, of which those that say nothing are left out.
+    /// Adds the fields, except those with their default.
     pub(super) fn put(&self, table: &mut TableWriter) -> Result<(), ProtocolError> {
         check_limit(NAME.name, MAX_ALERT_NAME_BYTES, self.name.len())?;
         check_limit(PROVIDER.name, MAX_PROVIDER_NAME_BYTES, self.provider.len())?;

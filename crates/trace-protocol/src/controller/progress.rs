@@ -34,13 +34,14 @@ pub struct ProviderProgress {
     pub dropped: u64,
     /// How full the fuller of its regions is, in percent.
     pub fill: f32,
-    /// Its buffer's counters hold what no writer can have counted; figures that come of them are 0.
+    /// Its buffer's counters hold values that no writer can have counted; the fields computed from them are
+    /// 0.
     pub is_damaged: bool,
     /// Bytes of its buffer that are in use and not in the archive.
     pub held: u64,
 }
 
-/// Adds a list of at most [`MAX_LISTED_PROVIDERS`] providers; the rest is left out.
+/// Adds a list of at most [`MAX_LISTED_PROVIDERS`] providers; the rest is omitted.
 pub(super) fn put(table: &mut TableWriter, providers: &[ProviderProgress]) -> Result<(), ProtocolError> {
     let providers = providers.iter().take(MAX_LISTED_PROVIDERS).map(ProviderProgress::encode);
     put_in_two(table, PROVIDERS, FURTHER_PROVIDERS, providers.collect::<Result<Vec<_>, _>>()?)

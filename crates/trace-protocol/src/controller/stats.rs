@@ -40,7 +40,7 @@ pub struct StopResult {
     pub provider_stats: Vec<ProviderStats>,
 }
 
-/// What became of one provider. Figures are absent when nothing was transferred.
+/// What became of one provider. Counts are absent when nothing was transferred.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ProviderStats {
     /// The manager's number for it, as in the archive's provider records.
@@ -63,7 +63,7 @@ pub struct ProviderStats {
     pub events_archived: Option<u64>,
     /// Bytes written to the archive.
     pub bytes_archived: Option<u64>,
-    /// Records left out because they were malformed.
+    /// Records dropped because they were malformed.
     pub malformed_records: Option<u64>,
     /// Records that its threads wrote or tried to write, definitions not included.
     pub records_generated: Option<u64>,

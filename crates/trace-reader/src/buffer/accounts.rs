@@ -12,7 +12,7 @@ use trace_format::slab::{
 
 impl<S: Source> BufferReader<S> {
     /// The loss ledger as the writer left it; events that were found to be late are added to what ended
-    /// recording. What no writer can have counted is left out.
+    /// recording. Counts that no writer can have reached are dropped.
     ///
     /// # Errors
     /// The buffer cannot be read.

@@ -1,8 +1,8 @@
-//! What a buffer can say of itself, given the time in which it was written.
+//! Plausibility of a buffer's counters and times, given the time in which it was written.
 //!
 //! Its provider has the buffer mapped, and may store anything anywhere. Records are checked one by one;
-//! figures and times are held against what any writer could have done between the making of the buffer and
-//! its reading.
+//! counters and times are compared with what any writer could have done between the creation of the buffer
+//! and its reading.
 
 use super::{BufferReader, Source};
 
@@ -26,8 +26,8 @@ const MAX_SLABS_PER_NANO: u128 = 1;
 const UNSUSPECTED_RECORDS: u128 = 1 << 20;
 
 impl<S: Source> BufferReader<S> {
-    /// Says when the buffer was made, and when the part is read that comes next. Without it all figures and
-    /// times are believed.
+    /// Sets when the buffer was created, and when its next part is read. Without it all counters and times
+    /// are believed.
     //= docs/buffer.md#what-is-not-believed
     pub fn set_period(&mut self, period: Period) {
         self.period = Some(period);

@@ -138,7 +138,7 @@ pub(super) struct Spans<'a> {
     /// Spans that are open.
     count: usize,
     limit: usize,
-    /// Some have been left out, so that what is not matched means nothing.
+    /// Some have been dropped, so that an unmatched one means nothing.
     is_full: bool,
 }
 

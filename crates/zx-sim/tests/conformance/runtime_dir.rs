@@ -101,7 +101,7 @@ fn what_is_not_safe_is_refused() {
     for (mode, is_refused) in [(0o777, true), (0o1777, false), (0o755, false)] {
         set_mode(base.path(), mode);
         if is_refused {
-            refused(&format!("is below {}, where everybody may change it", base.path().display()));
+            refused(&format!("is below {}, where other users may replace it", base.path().display()));
             assert!(!path.exists());
         } else {
             RuntimeDir::open_or_create(&path).unwrap();
@@ -238,7 +238,7 @@ macro_rules! ignored_base {
 ignored_base!(a_runtime_directory_that_is_missing_does_not_count, "/not/there");
 ignored_base!(a_relative_runtime_directory_does_not_count, "tmp");
 
-/// A program with rights that its caller does not have must not go where its caller points.
+/// A program with privileges that its caller does not have must not go where its caller points.
 #[test]
 fn a_set_uid_program_ignores_the_environment() {
     let test = "runtime_dir::a_set_uid_program_ignores_the_environment";

@@ -120,7 +120,7 @@ impl<'a, R: Read, W: Write> Document<'a, R, W> {
             serde_json::from_slice(text).unwrap_or_else(|_| String::from_utf8_lossy(text).into_owned());
         match self.peek()? {
             b':' => self.scanner.pass(1),
-            _ => return Err(self.scanner.error(format!("expected : behind {name:?}")).into()),
+            _ => return Err(self.scanner.error(format!("expected : after {name:?}")).into()),
         }
         Ok(name)
     }

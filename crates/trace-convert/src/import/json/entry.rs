@@ -380,7 +380,7 @@ impl<W: Write> Importer<W> {
         if !is_kept {
             self.writer.skip("events that cannot be read");
         }
-        let fate = if is_kept { "" } else { ": left out" };
+        let fate = if is_kept { "" } else { ": skipped" };
         self.writer.malformed(format!("{error}{fate}"));
     }
 }

@@ -217,10 +217,7 @@ fn more_categories_than_a_message_may_hold_are_cut() {
         panic!("{:?}", actions[1]);
     };
     assert_eq!(categories.len(), 5000);
-    assert_eq!(
-        bench.log,
-        ["provider 1 \"provider-1\": 5001 categories, those beyond the limit are left out"]
-    );
+    assert_eq!(bench.log, ["provider 1 \"provider-1\": 5001 categories, those beyond the limit are ignored"]);
 }
 
 #[test]

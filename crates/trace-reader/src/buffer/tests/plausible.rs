@@ -1,4 +1,4 @@
-//! Figures and times that no writer can have left.
+//! Counters and times that no writer can have left.
 
 use super::*;
 use trace_format::slab::{Gap, TALLY_BYTES};

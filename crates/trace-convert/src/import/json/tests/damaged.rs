@@ -58,7 +58,7 @@ fn bad_json_outside_of_the_events_is_named_with_its_place_and_what_came_before_i
         (format!("[{good},\n x]"), 1, "line 2, column 2: expected an event, found 'x'"),
         ("once upon a time".to_owned(), 0, "line 1, column 1: expected [ or {"),
         (String::new(), 0, "line 1, column 1: the file is empty"),
-        (format!("{{\"traceEvents\" [{good}]}}"), 0, "line 1, column 16: expected : behind \"traceEvents\""),
+        (format!("{{\"traceEvents\" [{good}]}}"), 0, "line 1, column 16: expected : after \"traceEvents\""),
         (
             format!("{{\"traceEvents\":[{good}],\n\n5}}"),
             1,
@@ -111,7 +111,7 @@ fn bad_json_within_an_event_costs_at_most_that_event() {
         assert_eq!((summary.malformed, summary.warnings), (1, 1), "{shown}");
         let told = &summary.first_warnings[0];
         assert!(told.starts_with(&format!("line 2, {problem}")), "{told}");
-        assert_eq!(told.ends_with(": left out"), kept.is_none(), "{told}");
+        assert_eq!(told.ends_with(": skipped"), kept.is_none(), "{told}");
     }
 }
 

@@ -66,7 +66,7 @@ fn a_text_that_is_cut_within_a_character_costs_itself() {
         ]
     );
     assert_eq!((summary.skipped, summary.unread), (Vec::new(), 0));
-    assert_eq!(summary.first_warnings, ["2 texts are not UTF-8: U+FFFD stands for what is wrong"]);
+    assert_eq!(summary.first_warnings, ["2 texts are not UTF-8: U+FFFD replaces invalid bytes"]);
 }
 
 //= docs/import.md#perfetto
