@@ -1,8 +1,8 @@
 //! The manager's decisions: which processes are registered, which session runs, what is sent to each provider
 //! and when its buffer goes into the archive.
 //!
-//! No I/O happens here, and there is no clock: events and the time come in, actions go out. So every
-//! schedule of a trace can be played through without a process. Handles stay outside; everything is named by
+//! No I/O happens here, and there is no clock: events and the time come in, actions go out. So tests can play
+//! through every schedule of a trace without a process. Handles stay outside; everything is identified by
 //! number.
 
 mod session;
@@ -33,14 +33,14 @@ impl Uid {
     /// The user who may see all processes.
     pub const ROOT: Self = Self(0);
 
-    /// Whether this user may know of what belongs to another, in a manager of `owner`'s.
+    /// Whether this user may see data of another user, in a manager of `owner`'s.
     //= docs/protocol.md#users
     pub(crate) fn may_see(self, other: Self, owner: Self) -> bool {
         self == other || self == owner || self == Self::ROOT
     }
 }
 
-/// Whose programs are being recorded.
+/// The users whose programs are being recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorded {
     /// Those of all users that the manager serves.
@@ -59,11 +59,11 @@ pub enum ProcessState {
     Dead,
     /// It has not ended, and can be watched.
     Alive,
-    /// There is no descriptor that would say whether it has ended.
+    /// No descriptor reports whether it has ended.
     Unknown,
 }
 
-/// What happened outside.
+/// An event outside the core.
 #[derive(Debug)]
 pub enum Event {
     /// A provider was accepted.
@@ -76,7 +76,7 @@ pub enum Event {
         pid: u64,
         /// Its user.
         uid: Uid,
-        /// Its application has waited for its registration in vain, and has gone on.
+        /// The application's wait for its registration has timed out, so that it runs already.
         is_late: bool,
     },
     /// A provider wanted to register, and was refused.
@@ -87,55 +87,54 @@ pub enum Event {
         pid: u64,
         /// Its user.
         uid: Uid,
-        /// Why, for people.
+        /// The reason, for people.
         reason: String,
     },
     /// A provider's channel was closed, by itself or by its death: it is no longer registered.
     ProviderClosed {
-        /// Which one.
+        /// The provider.
         provider: ProviderId,
         /// Its process, as it is now.
         process: ProcessState,
     },
     /// A provider's FIFO was closed while its channel is open: it has left the session, and stays registered.
     FifoClosed {
-        /// Which one.
+        /// The provider.
         provider: ProviderId,
         /// Its process, as it is now.
         process: ProcessState,
     },
-    /// A process that was to be watched is dead.
+    /// A watched process is dead.
     ProcessDied {
-        /// Whose.
+        /// Its provider.
         provider: ProviderId,
     },
     /// The buffer or FIFO for a provider could not be made.
     TraceeFailed {
-        /// Which one.
+        /// The provider.
         provider: ProviderId,
-        /// Why, for people.
+        /// The reason, for people.
         reason: String,
     },
     /// A packet came from a provider's FIFO.
     Packet {
-        /// Which one.
+        /// The provider.
         provider: ProviderId,
-        /// The packet, or what is wrong with it.
+        /// The packet, or the error in it.
         packet: Result<FifoRequest, PacketError>,
     },
-    /// A part of a provider's buffer was read: the next can be. It is on its way.
+    /// A part of a provider's buffer was read, and is on its way into the archive: the next part can be read.
     TransferFinished {
-        /// Which one.
+        /// The provider.
         provider: ProviderId,
-        /// What was found in its buffer, in this run so far. Name, pid and disposition are the core's to fill
-        /// in.
+        /// The findings in its buffer, in this run so far. The core fills in name, pid and disposition.
         stats: ProviderStats,
         /// The part was read to its end; otherwise the buffer cannot be read.
         is_complete: bool,
     },
-    /// A part that was read is written, in the order in which they were read.
+    /// A part that was read is written; parts are written in the order in which they were read.
     PartWritten {
-        /// Whose.
+        /// Its provider.
         provider: ProviderId,
     },
     /// A client asks for a session.
@@ -146,14 +145,14 @@ pub enum Event {
         pid: u32,
         /// Its user.
         uid: Uid,
-        /// What it wants.
+        /// The options of the session.
         config: TraceConfig,
     },
     /// The client asks to start recording.
     Start {
         /// Its session channel.
         client: ClientId,
-        /// How.
+        /// The options of the start.
         options: StartOptions,
     },
     /// The client asks to stop recording.
@@ -168,7 +167,7 @@ pub enum Event {
         /// Its session channel.
         client: ClientId,
     },
-    /// The client asks for what was recorded so far, while streaming.
+    /// The client asks for the data recorded so far, while streaming.
     Flush {
         /// Its session channel.
         client: ClientId,
@@ -182,7 +181,7 @@ pub enum Event {
     },
     /// The copy has been handed over in full, or its recipient has gone.
     SnapshotFinished {
-        /// What was found in each buffer.
+        /// The findings in each buffer.
         result: Result<StopResult, SnapshotError>,
     },
     /// The client's session channel was closed.
@@ -192,35 +191,35 @@ pub enum Event {
     },
     /// The client's output takes no more: its reader is gone, or writing failed.
     OutputFailed {
-        /// Why, for people.
+        /// The reason, for people.
         reason: String,
     },
 }
 
-/// What has to be done outside, in this order.
+/// An action for the daemon, in this order.
 #[derive(Debug, PartialEq)]
 pub enum Action {
-    /// Close a client's session channel after telling it why.
+    /// Send a client the reason for a refusal, then close its session channel.
     RefuseClient {
         /// Its session channel.
         client: ClientId,
-        /// Why, for people.
+        /// The reason, for people.
         reason: String,
     },
-    /// Write what the archive begins with.
+    /// Write the head of the archive.
     BeginArchive {
-        /// What was asked for.
+        /// The options of the session.
         config: TraceConfig,
-        /// Whose file it becomes.
+        /// The user who owns the file.
         uid: Uid,
     },
     /// Make a provider's buffer and FIFO and send Initialize.
     InitializeTracee {
-        /// Which one.
+        /// The provider.
         provider: ProviderId,
         /// Size of its buffer in bytes.
         buffer_bytes: u64,
-        /// How it uses it.
+        /// How the buffer is used.
         mode: BufferingMode,
         /// Its categories; none means all.
         categories: Vec<String>,
@@ -229,9 +228,9 @@ pub enum Action {
     AskCategories(ProviderId),
     /// Send Start.
     StartTracee {
-        /// Which one.
+        /// The provider.
         provider: ProviderId,
-        /// What happens to the buffer.
+        /// How the buffer's previous data is treated.
         disposition: BufferDisposition,
         /// Further categories for this run.
         additional_categories: Vec<String>,
@@ -244,14 +243,14 @@ pub enum Action {
     TerminateTracee(ProviderId),
     /// Copy from a provider's buffer into the archive, then report [`Event::TransferFinished`].
     Transfer {
-        /// Which one.
+        /// The provider.
         provider: ProviderId,
-        /// What of it.
+        /// The part of the buffer.
         part: Part,
     },
     /// Send BUFFER_SAVED.
     SendSaved {
-        /// To whom.
+        /// The recipient.
         provider: ProviderId,
         /// As in its request.
         wrapped_count: u32,
@@ -260,11 +259,11 @@ pub enum Action {
     },
     /// Report [`Event::ProcessDied`] when the process of a provider is dead.
     WatchProcess(ProviderId),
-    /// Its death is not waited for any more.
+    /// Stop waiting for the death of its process.
     ForgetProcess(ProviderId),
     /// Forget a provider's buffer and FIFO, and delete the buffer.
     DropTracee(ProviderId),
-    /// Forget them, and leave the buffer where it is: what it holds is in no archive.
+    /// Forget them, and leave the buffer where it is: it holds data that is in no archive.
     LeaveBuffer(ProviderId),
     /// Answer a Start.
     ReplyStart(ClientId, Result<(), StartError>),
@@ -272,17 +271,17 @@ pub enum Action {
     ReplyStop(ClientId, Result<StopResult, StopError>),
     /// Answer a FlushBuffers.
     ReplyFlush(ClientId, Result<(), FlushError>),
-    /// Copy the buffers of these providers, who go on, into an archive of its own for a client, and report
-    /// [`Event::SnapshotFinished`].
+    /// Copy the buffers of these providers, which continue, into an archive of its own for a client, and
+    /// report [`Event::SnapshotFinished`].
     TakeSnapshot {
         /// Its provisioner channel.
         client: ClientId,
-        /// Of the session that runs.
+        /// The options of the running session.
         config: TraceConfig,
-        /// Whose data is in their buffers.
+        /// The providers with data in their buffers.
         providers: Vec<ProviderId>,
     },
-    /// Answer a TakeSnapshot; if it was refused its output is to be closed.
+    /// Answer a TakeSnapshot; if it was refused, close its output.
     ReplySnapshot(ClientId, Result<StopResult, SnapshotError>),
     /// Answer a WatchAlert.
     ReplyAlert(ClientId, Alert),
@@ -292,7 +291,7 @@ pub enum Action {
     Waiting(ClientId, Vec<String>),
     /// Send the client its session's new state.
     StateChanged(ClientId, SessionState),
-    /// Write what the archive ends with, close the output when it has taken everything, close the client's
+    /// Write the end of the archive, close the output when it has accepted everything, and close the client's
     /// channel.
     EndSession {
         /// Its session channel.
@@ -300,7 +299,7 @@ pub enum Action {
         /// The output is useless: nothing more is written.
         is_aborted: bool,
     },
-    /// Say something in the manager's log.
+    /// Write a line into the manager's log.
     Log(String),
 }
 
@@ -319,7 +318,7 @@ pub struct Core {
     owner: Uid,
     providers: BTreeMap<ProviderId, Provider>,
     session: Option<Session>,
-    /// Who waits for a snapshot.
+    /// The client that waits for a snapshot.
     snapshot: Option<ClientId>,
     actions: VecDeque<Action>,
 }
@@ -331,7 +330,7 @@ impl Core {
         Self { owner, ..Self::default() }
     }
 
-    /// Takes in what happened.
+    /// Handles an event.
     pub fn handle_event(&mut self, now: Now, event: Event) {
         match event {
             Event::ProviderRegistered { provider, name, pid, uid, is_late } => {
@@ -342,7 +341,7 @@ impl Core {
                 {
                     session.handle_new_provider(provider, &registered, &mut self.actions);
                 }
-                // To the next session it is one that was there before.
+                // For the next session, it has been there from the start.
                 self.providers.insert(provider, Provider { is_late: false, ..registered });
             }
             Event::ProviderRefused { name, pid, uid, reason } => {
@@ -419,7 +418,7 @@ impl Core {
         self.settle();
     }
 
-    /// Takes in that time has passed: does what is due.
+    /// Handles the passing of time: does what is due.
     pub fn handle_time(&mut self, now: Now) {
         self.with_session(|session, actions| session.handle_time(now, actions));
         self.settle();
@@ -456,8 +455,8 @@ impl Core {
         matches!(state, Some(SessionState::Starting | SessionState::Started))
     }
 
-    /// Whose programs are recorded from the start on if they start now: those of the users to whom
-    /// [`Core::is_started`] says so.
+    /// The users whose programs are recorded from the start on if they start now: those for whom
+    /// [`Core::is_started`] is true.
     //= docs/protocol.md#a-recording-is-announced
     #[must_use]
     pub fn recorded(&self) -> Option<Recorded> {
@@ -487,7 +486,7 @@ impl Core {
         session.filter(|session| uid.is_none_or(|uid| uid.may_see(session.uid(), self.owner)))?.recording()
     }
 
-    /// What became of the providers of the running session that do not take part any more.
+    /// The results of the running session's providers that no longer take part.
     #[must_use]
     pub fn ended(&self) -> Vec<ProviderStats> {
         self.session.as_ref().map(Session::ended).unwrap_or_default()
@@ -506,20 +505,20 @@ impl Core {
         self.session.as_ref().map_or(0, |session| session.saved_halves(provider))
     }
 
-    /// The dumps of memory that the running session wants again and again.
+    /// The periodic memory dumps of the running session.
     #[must_use]
     pub fn memory_dumps(&self) -> Option<MemoryDumps> {
         let session = self.session.as_ref()?;
         session.recording().and(session.memory_dumps())
     }
 
-    /// How often programs of the running session hand over what they have while little happens.
+    /// How often programs of the running session hand over their data while little happens.
     #[must_use]
     pub fn write_period(&self) -> Option<Duration> {
         self.session.as_ref()?.write_period()
     }
 
-    /// Has them do it.
+    /// Has them hand over their data.
     //= docs/protocol.md#flush
     pub fn flush(&mut self) {
         self.with_session(|session, actions| session.flush(actions));

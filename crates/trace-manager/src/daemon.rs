@@ -40,7 +40,7 @@ use trace_protocol::controller::{SessionResponse, TaskRequest};
 use zx_sim::ticks::Clock;
 use zx_sim::{Handle, Listener, RuntimeDir, Signals};
 
-/// Connections that are taken in before the next look at everything else.
+/// How many connections are accepted before everything else is checked.
 const ACCEPTED_AT_ONCE: usize = 64;
 /// How long no connection is accepted after the process ran out of descriptors.
 const LISTENERS_REST: Duration = Duration::from_millis(200);
@@ -52,14 +52,14 @@ const LOCK: &str = "lock";
 pub struct Options {
     /// Where its sockets and buffers go.
     pub runtime_dir: PathBuf,
-    /// Where the buffers go, below a directory that only this user may use: the runtime directory where it is
-    /// none.
+    /// Directory of the buffers, below a directory that only this user may use; none stands for the runtime
+    /// directory.
     pub buffers_dir: Option<PathBuf>,
-    /// Every user's programs and clients are served, each client with what its user may see.
+    /// The manager serves the programs and clients of all users; each client sees only what its user may see.
     pub is_for_all_users: bool,
-    /// A client started it: its log is a file that only it writes.
+    /// A command started it: its log is a file that only it writes.
     pub on_demand: bool,
-    /// It ends by itself when it had no client and no session for so long.
+    /// How long the manager may have no client and no session before it exits.
     pub idle_timeout: Option<Duration>,
 }
 
@@ -86,15 +86,15 @@ pub enum Error {
     /// The operating system refused something else.
     #[error("{what}: {error}")]
     System {
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
-        /// What it says.
+        /// The operating system's error.
         error: zx_sim::Error,
     },
 }
 
-/// Runs the manager of a runtime directory until a signal ends it, or, on demand, until it is not needed any
-/// more.
+/// Runs the manager of a runtime directory until a signal ends it, or, on demand, until it is no longer
+/// needed.
 ///
 /// # Errors
 /// The directory cannot be used, or belongs to a running manager.
@@ -163,7 +163,7 @@ struct Daemon {
     clients: Clients,
     dumps: Dumps,
     output: Option<Output>,
-    /// When it is looked whether something was written since the last time.
+    /// When to check whether something was written since the last check.
     next_flush: Option<Instant>,
     transfer: Option<(ProviderId, Transfer)>,
     snapshot: Option<Snapshot>,
@@ -223,7 +223,7 @@ impl Daemon {
         Ok(daemon)
     }
 
-    /// Listens with other sockets than before; without another one for clients, with the same.
+    /// Listens on other sockets than before; without another one for clients, on the same.
     fn listen(&mut self, registry: Listener, provisioner: Option<Listener>) -> Result<(), Error> {
         self.registry = registry;
         match provisioner {
@@ -288,14 +288,14 @@ impl Daemon {
         }
     }
 
-    /// Something can be read, or is over.
+    /// A source is readable, or closed.
     fn handle_ready(&mut self, key: Key) {
         match key {
             Key::Registry => {
                 let mut new = Vec::new();
                 let accepted = self.providers.accept(&self.registry, &self.io, &mut new);
                 self.rest_unless(accepted);
-                // At once, before others who say nothing take their places.
+                // At once, before other silent connections take their places.
                 new.into_iter().for_each(|number| self.handle_ready(Key::Registration(number)));
             }
             Key::Registration(number) => {
@@ -338,7 +338,7 @@ impl Daemon {
         }
     }
 
-    /// Looks away from connections for a while that cannot be taken in: they would end every wait at once.
+    /// Stops watching connections for a while if they cannot be accepted: they would end every wait at once.
     fn rest_unless(&mut self, accepted: zx_sim::Result<()>) {
         if let Err(error) = accepted {
             log(&error.to_string());
@@ -358,7 +358,7 @@ impl Daemon {
         }
     }
 
-    /// Asks providers what clients want to know of them.
+    /// Asks providers for the answers to clients' queries.
     fn begin_queries(&mut self) {
         while let Some(asking) = self.clients.next_query() {
             let providers = self.core.providers(asking.uid);
@@ -371,7 +371,7 @@ impl Daemon {
         self.output.is_some() && !self.core.has_session()
     }
 
-    /// Has tasks do something, and does what follows.
+    /// Runs an operation on the tasks, and carries out its effects.
     fn with_tasks(&mut self, act: impl FnOnce(&mut Tasks, &mut Effects)) {
         let mut effects = Effects::default();
         act(&mut self.tasks, &mut effects);
@@ -423,7 +423,7 @@ impl Daemon {
         }
     }
 
-    /// Says something to a client, which may be a task of ours.
+    /// Sends a response to a client, which may be a task of this manager.
     fn reply(&mut self, client: ClientId, response: SessionResponse) {
         if client == task::CLIENT {
             self.with_tasks(|tasks, effects| tasks.handle_response(response, effects));
@@ -435,8 +435,8 @@ impl Daemon {
     /// Does everything that can be done without waiting.
     fn work(&mut self) {
         loop {
-            // What has happened counts before the time that it took the daemon to see it: it may have had to
-            // wait for a processor.
+            // An event counts before the time at which the daemon saw it: the daemon may have had to wait for
+            // a processor.
             while let Some(event) = self.io.events.pop_front() {
                 self.core.handle_event(self.now(), event);
                 self.act_on_all();
@@ -458,7 +458,7 @@ impl Daemon {
         }
     }
 
-    /// The next time something is due without anything happening outside.
+    /// When something is due next if nothing happens outside.
     fn deadline(&self) -> Option<Instant> {
         let core = self.core.next_deadline().map(|deadline| self.started + deadline);
         let idle = self.idle_timeout.map(|timeout| self.idle_since + timeout);
@@ -469,7 +469,7 @@ impl Daemon {
         [core, idle, output, task, self.dumps.deadline()].into_iter().chain(others).flatten().min()
     }
 
-    /// Started on demand, and no client and no session for a while.
+    /// The manager was started on demand, and has had no client and no session for a while.
     fn is_unneeded(&mut self) -> bool {
         let Some(timeout) = self.idle_timeout else {
             return false;
@@ -487,12 +487,12 @@ impl Daemon {
     }
 }
 
-/// Hundreds of providers have some descriptors each.
+/// Raises the limit of descriptors: hundreds of providers have some each.
 fn allow_many_descriptors() {
     use rustix::process::{Resource, getrlimit, setrlimit};
 
     let limit = getrlimit(Resource::Nofile);
-    // Where that is not possible fewer programs can be recorded.
+    // If that is not possible, fewer programs can be recorded.
     let _ = setrlimit(Resource::Nofile, rustix::process::Rlimit { current: limit.maximum, ..limit });
 }
 

@@ -25,7 +25,7 @@ use transfers::HandedOver;
 const TERMINATE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a Start or Stop may take before the client gets the names of the providers it waits for.
 const NOTICE_AFTER: Duration = Duration::from_secs(1);
-/// Providers that are named then.
+/// How many providers are named then.
 const MAX_WAITED_FOR: usize = 10;
 /// The problem of a provider whose application did not wait until it was registered.
 const JOINED_LATE: &str = "it could not join in time: what it did before is not recorded";
@@ -44,7 +44,7 @@ pub(super) struct Session {
     tracees: BTreeMap<ProviderId, Tracee>,
     /// Of the last Start, for providers that join its run.
     additional_categories: Vec<String>,
-    /// What the last Stop asked for.
+    /// The options of the last Stop.
     write_results: bool,
     is_aborted: bool,
     timer: Option<Timer>,
@@ -52,10 +52,10 @@ pub(super) struct Session {
     notice: Option<Now>,
     is_start_pending: bool,
     is_stop_pending: bool,
-    /// What waits for the archive, in the order in which it came.
+    /// Parts that wait for the archive, in the order in which they came.
     transfers: VecDeque<(ProviderId, Part)>,
     transferring: Option<(ProviderId, Part)>,
-    /// What was read and is not written yet, in that order.
+    /// Parts that were read and are not written yet, in that order.
     handed_over: VecDeque<HandedOver>,
     stats: Stats,
     alerts: Alerts,
@@ -85,7 +85,7 @@ impl Session {
         }
     }
 
-    /// Whose session it is, for people.
+    /// The user and process of the session, for people.
     pub fn owner(&self) -> String {
         match self.config.command_line.join(" ") {
             line if line.is_empty() => format!("pid {}", self.pid),
@@ -93,7 +93,7 @@ impl Session {
         }
     }
 
-    /// Who asked for it.
+    /// The user who asked for it.
     pub fn uid(&self) -> Uid {
         self.uid
     }
@@ -180,7 +180,8 @@ impl Session {
         self.stats.begin_run();
         for tracee in self.tracees.values_mut() {
             if tracee.can_start() {
-                // Nothing of an earlier run is in a fresh buffer, and what was written must not come again.
+                // A fresh buffer has no data of an earlier run, and data that was written must not come
+                // again.
                 let disposition = match tracee.data {
                     Data::InBuffer => options.buffer_disposition,
                     Data::None | Data::Queued | Data::HandedOver | Data::Archived | Data::Left => {
@@ -268,7 +269,7 @@ impl Session {
         self.terminate(now, actions);
     }
 
-    /// The dispositions of providers that take no part any more.
+    /// The dispositions of providers that no longer take part.
     pub fn ended(&self) -> Vec<ProviderStats> {
         self.stats.result(std::iter::empty()).provider_stats
     }
@@ -413,8 +414,8 @@ impl Session {
         self.transferring.is_some() || !self.handed_over.is_empty()
     }
 
-    /// What a Stop is answered: an entry for each provider that took part, without metrics where its data
-    /// stays in the buffer.
+    /// The answer to a Stop: an entry for each provider that took part, without metrics where its data stays
+    /// in the buffer.
     fn stop_result(&self) -> StopResult {
         let kept = self.tracees.values().filter(|tracee| tracee.data == Data::InBuffer);
         self.stats.result(kept.map(|tracee| stats_of(tracee, ProviderStats::default())))
@@ -457,7 +458,7 @@ fn start_tracee(
     });
 }
 
-/// What was found in a provider's buffer, with its name and what became of it.
+/// The findings in a provider's buffer, with its name and disposition.
 fn stats_of(tracee: &Tracee, stats: ProviderStats) -> ProviderStats {
     let has_ended = matches!(tracee.disposition, ProviderDisposition::Ended | ProviderDisposition::Left);
     let is_empty = stats.events_archived == Some(0) && stats.records_dropped == Some(0);

@@ -1,8 +1,9 @@
-//! What a Stop reports, gathered while providers come and go.
+//! Results for the answer to a Stop, gathered while providers come and go.
 
 use trace_protocol::controller::{ProviderDisposition, ProviderStats, StopResult};
 
-/// Most entries in the answer to a Stop. With every text at its longest the answer still fits into a message.
+/// Maximum number of entries in the answer to a Stop. With every text at its longest the answer still fits
+/// into a message.
 const MAX_ENTRIES: usize = 2500;
 
 /// Metrics of the providers of a run.
@@ -18,7 +19,7 @@ pub(super) struct Stats {
 }
 
 impl Stats {
-    /// Forgets the run before; providers that cannot take part are not forgotten.
+    /// Forgets the previous run; providers that cannot take part are not forgotten.
     pub fn begin_run(&mut self) {
         self.run.clear();
     }

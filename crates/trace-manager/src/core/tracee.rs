@@ -24,13 +24,13 @@ pub(super) enum TraceeState {
     Terminating,
     /// It has stopped and its FIFO closes next: it was sent Terminate, or goes of its own accord.
     Leaving,
-    /// It closed its FIFO or channel while it recorded. Until its process is dead, or this time has come, its
-    /// buffer is not read as if no thread wrote into it.
+    /// It closed its FIFO or channel while it recorded. Until its process is dead, or this time has come, a
+    /// thread of it may still write into its buffer.
     Dying {
-        /// When it is taken for a process that goes on.
+        /// When the process is taken to go on.
         until: Now,
     },
-    /// It takes no part any more: its process is dead or it closed its FIFO.
+    /// It no longer takes part: its process is dead or it closed its FIFO.
     Gone,
 }
 
@@ -74,7 +74,7 @@ pub(super) struct Tracee {
     pub pid: u64,
     pub state: TraceeState,
     pub data: Data,
-    /// What became of it.
+    /// Its result.
     pub disposition: ProviderDisposition,
     /// It did not answer a Stop or a Terminate in time.
     pub is_overdue: bool,
@@ -82,11 +82,11 @@ pub(super) struct Tracee {
     pub has_started: bool,
     /// It has registered too late to be recorded from its first event on.
     pub joins_late: bool,
-    /// What it handed over while streaming.
+    /// The halves that it handed over while streaming.
     pub stream: Stream,
 }
 
-/// How far a provider's stream of halves is.
+/// The state of a provider's stream of halves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stream {
     /// The half that comes next.
@@ -97,7 +97,7 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// Takes in that a half was handed over; an error says what is wrong with that.
+    /// Records that a half was handed over; an error is a violation of the protocol.
     //= docs/protocol.md#saving-a-half
     pub fn begin(&mut self, wrapped_count: u32, durable_data_end: u64) -> Result<(), String> {
         if self.is_saving {
@@ -143,7 +143,7 @@ impl Tracee {
         }
     }
 
-    /// A Start would be followed, and clears nothing that is being read: a provider that is still busy with a
+    /// A Start would be obeyed, and clears nothing that is being read: a provider that is still busy with a
     /// Stop or Terminate ignores it, and one that stopped late may have handed over a half before.
     pub fn can_start(&self) -> bool {
         !self.stream.is_saving && matches!(self.state, TraceeState::Initialized | TraceeState::Stopped)
@@ -172,7 +172,7 @@ impl Tracee {
         actions.push_back(Action::TerminateTracee(self.id));
     }
 
-    /// Its data is where it belongs.
+    /// Its data needs nothing more to be done.
     pub fn is_settled(&self) -> bool {
         matches!(self.data, Data::None | Data::Archived | Data::Left)
     }

@@ -1,4 +1,4 @@
-//! Does what the core decides.
+//! Carries out the core's decisions.
 
 use super::log::log;
 use super::output::Output;

@@ -17,7 +17,7 @@ pub(super) struct Announcement {
 }
 
 impl Announcement {
-    /// Announces nothing, and takes back what a manager that was killed has left.
+    /// Announces nothing, and removes the announcement of a manager that was killed.
     pub fn new(directory: RuntimeDir) -> Self {
         let is_left = |entry: &DirEntry| entry.file_name().to_string_lossy().starts_with(RECORDING_PREFIX);
         let entries = std::fs::read_dir(directory.path()).into_iter().flatten().flatten();
@@ -27,13 +27,13 @@ impl Announcement {
         Self { directory, announced: None }
     }
 
-    /// Announces whose programs are recorded, and takes back what was announced before.
+    /// Announces the users whose programs are recorded, and removes the previous announcement.
     pub fn set(&mut self, recorded: Option<Recorded>) {
         if recorded == self.announced {
             return;
         }
         if let Some(before) = self.announced.take() {
-            // It may be gone with its directory.
+            // It may be gone together with its directory.
             let _ = self.directory.remove_file(&name(before));
         }
         if let Some(recorded) = recorded

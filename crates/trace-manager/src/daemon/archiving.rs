@@ -10,7 +10,7 @@ use trace_archive::transfer;
 use trace_format::units::ProviderId;
 use trace_protocol::controller::ProviderStats;
 
-/// Batches that are copied before the next look at everything else.
+/// How many batches are copied before everything else is checked.
 const BATCHES_AT_ONCE: usize = 16;
 
 impl Daemon {
@@ -78,7 +78,7 @@ impl Daemon {
         true
     }
 
-    /// The output takes no more, or the client says of it what cannot be.
+    /// The output accepts no more, or the client's confirmations are invalid.
     pub(super) fn fail_output(&mut self, reason: String) {
         if self.core.has_session() {
             self.io.events.push_back(Event::OutputFailed { reason });
@@ -98,7 +98,7 @@ impl Daemon {
         }
     }
 
-    /// Has a stream of which nothing has come for a while written as far as it is.
+    /// Has quiet streams hand over the data that they have.
     //= docs/protocol.md#flush
     pub(super) fn flush_if_quiet(&mut self, now: Instant) {
         let (Some(period), Some(output)) = (self.core.write_period(), &mut self.output) else {
@@ -115,7 +115,7 @@ impl Daemon {
         }
     }
 
-    /// When the client must have taken more: while it records it may take its time.
+    /// When the client must have read more; while it records there is no limit.
     pub(super) fn output_deadline(&self) -> Option<Instant> {
         let output = self.output.as_ref()?;
         (output.is_ended() || self.core.is_terminating()).then(|| output.deadline())

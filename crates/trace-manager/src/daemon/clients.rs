@@ -21,27 +21,27 @@ use trace_protocol::limits::{MAX_LISTED_PROVIDERS, MAX_UNANSWERED};
 use trace_protocol::{Encoded, Message, Txid};
 use zx_sim::{Channel, Error, Handle, Listener, Signals, Socket, Vmo};
 
-/// Connections of clients; then the oldest that waits for nothing is closed. A session has a channel of its
-/// own.
+/// Maximum number of connections of clients; beyond it, the oldest that waits for nothing is closed. A
+/// session has a channel of its own.
 const MAX_PROVISIONERS: usize = 256;
-/// Alerts that a client waits for at a time.
+/// Maximum number of alerts that a client waits for at a time.
 const MAX_WATCHES: usize = 16;
-/// Questions about categories that providers are asked at a time; each may collect some megabytes.
+/// Maximum number of concurrent queries for categories; each may collect some megabytes.
 const MAX_QUERIES: usize = 4;
-/// How long providers may take to say which categories they have, all together.
+/// How long providers may take to report their categories, all together.
 const CATEGORIES_WAIT: Duration = Duration::from_secs(1);
 
-/// Everything the daemon holds of clients.
+/// The daemon's state about clients.
 pub(super) struct Clients {
     next_number: u32,
     provisioners: BTreeMap<u32, (Channel, Uid)>,
-    /// Those of them that have never asked for anything.
+    /// Those of them that have never sent a request.
     silent: BTreeSet<u32>,
     sessions: BTreeMap<u32, SessionChannel>,
     /// The outputs that came with InitializeTracing, until the core takes or refuses them, in that order.
     new_outputs: VecDeque<Socket>,
     queries: Vec<Query>,
-    /// Questions about categories that wait for their turn.
+    /// Queries for categories that wait for their turn.
     waiting_queries: VecDeque<Asking>,
     snapshots: Vec<WantedSnapshot>,
     /// Requests about tasks that were not answered yet.
@@ -50,34 +50,34 @@ pub(super) struct Clients {
 
 struct SessionChannel {
     channel: Channel,
-    /// Requests that wait for an answer. A further Start or Stop is refused at once, so it is the last that
-    /// is answered first.
+    /// Requests that wait for an answer. A further Start or Stop is refused at once, so the last one is
+    /// answered first.
     starts: Vec<Txid>,
     stops: Vec<Txid>,
     /// Alerts are answered in the order they were asked for.
     alerts: VecDeque<Txid>,
     /// So are flushes, each at once.
     flushes: VecDeque<Txid>,
-    /// Names of the categories that the client was sent.
+    /// Names of the categories that were sent to the client.
     reported: BTreeSet<String>,
 }
 
-/// A request that providers are asked about.
+/// A request that providers have to answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asking {
     connection: u32,
     txid: Txid,
-    /// Who it is.
+    /// The user.
     pub uid: Uid,
 }
 
 /// A client's request for a snapshot, not yet answered.
 struct WantedSnapshot {
-    /// As whom the core knows who asked.
+    /// The number of the requesting client in the core.
     client: ClientId,
     connection: u32,
     txid: Txid,
-    /// Where it is to go, until it is begun.
+    /// The socket for the snapshot, until it begins.
     output: Option<Socket>,
 }
 
@@ -88,20 +88,20 @@ struct NewSession {
     config: TraceConfig,
     /// The process that asks.
     pid: u32,
-    /// Whose.
+    /// The user.
     uid: Uid,
 }
 
-/// What a provisioner's request may concern.
+/// The state that a provisioner's request may concern.
 pub(super) struct QueryContext<'a> {
-    /// Who asks.
+    /// The user of the request.
     pub uid: Uid,
-    /// Those that this user may see.
+    /// The providers that this user may see.
     pub providers: Vec<ProviderInfo>,
     /// A client is still reading the archive of the session before.
     pub is_ending: bool,
     pub registered: &'a mut Providers,
-    /// Those who record in a session that this user may see; none if there is none.
+    /// The providers that record in a session that this user may see; none if there is none.
     pub recording: Option<Vec<ProviderId>>,
     pub dumps: &'a mut Dumps,
 }
@@ -126,7 +126,7 @@ impl Clients {
         self.provisioners.is_empty() && self.sessions.is_empty()
     }
 
-    /// Takes in connections that wait on the provisioner socket.
+    /// Accepts connections that wait on the provisioner socket.
     ///
     /// # Errors
     /// There are no descriptors left.
@@ -152,7 +152,8 @@ impl Clients {
         Ok(())
     }
 
-    /// Closes the oldest connection that has never asked for anything, or else that waits for no answer.
+    /// Closes the oldest connection that has never sent a request, or else the oldest that waits for no
+    /// answer.
     fn close_idle(&mut self, io: &Io) {
         let is_idle = |number: &u32| !self.waits(*number);
         let silent = self.silent.first().copied();
@@ -166,13 +167,13 @@ impl Clients {
         self.next_number
     }
 
-    /// Whose a provisioner connection is.
+    /// The user of a provisioner connection.
     pub fn user(&self, number: u32) -> Uid {
-        // One that is closed already asks for nothing any more.
+        // A connection that is closed already has no more requests.
         self.provisioners.get(&number).map_or(Uid(u32::MAX), |(_, uid)| *uid)
     }
 
-    /// Serves one request of a provisioner connection; one about a task is for others to serve.
+    /// Serves one request of a provisioner connection; returns one about a task, which is served elsewhere.
     pub fn read_provisioner(
         &mut self,
         number: u32,
@@ -248,12 +249,12 @@ impl Clients {
         }
     }
 
-    /// Where the snapshot goes that a client has asked for.
+    /// The output of the snapshot that a client has asked for.
     pub fn take_snapshot_output(&mut self, client: ClientId) -> Option<Socket> {
         self.snapshots.iter_mut().find(|new_session| new_session.client == client)?.output.take()
     }
 
-    /// Answers the one who asked for a snapshot.
+    /// Answers a client's request for a snapshot.
     pub fn reply_snapshot(&mut self, client: ClientId, result: Result<StopResult, SnapshotError>) {
         if let Some(place) = self.snapshots.iter().position(|new_session| new_session.client == client) {
             let WantedSnapshot { connection, txid, .. } = self.snapshots.remove(place);
@@ -320,7 +321,7 @@ impl Clients {
         self.new_outputs.push_back(output);
     }
 
-    /// Serves one request of a session channel; one for progress is for others to answer.
+    /// Serves one request of a session channel; returns one for progress, which is answered elsewhere.
     pub fn read_session(&mut self, number: u32, io: &mut Io) -> Option<Txid> {
         let session = self.sessions.get_mut(&number)?;
         let client = client_id(number);
@@ -365,7 +366,7 @@ impl Clients {
         None
     }
 
-    /// Answers a question for progress.
+    /// Answers a request for progress.
     pub fn reply_progress(&self, number: u32, txid: Txid, progress: Vec<ProviderProgress>) {
         if let Some(session) = self.sessions.get(&number) {
             send(&session.channel, Message::<Handle>::encode(SessionResponse::Progress(progress), txid));

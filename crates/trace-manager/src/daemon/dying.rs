@@ -16,7 +16,7 @@ pub(super) struct DyingProviders(BTreeMap<ProviderId, Rc<ProcessFd>>);
 
 impl DyingProviders {
     /// Reports the death of a provider's process, at once if it is dead. If it cannot be watched, the core's
-    /// time for it runs out.
+    /// timeout for it expires.
     pub fn watch(&mut self, id: ProviderId, process: &Rc<ProcessFd>, io: &mut Io) {
         if process.is_dead() {
             io.events.push_back(Event::ProcessDied { provider: id });

@@ -15,9 +15,9 @@ use zx_sim::process::end_in_words;
 
 /// How long a program's parent gets to reap it.
 const REAP_WAIT: Duration = Duration::from_secs(1);
-/// How soon it is looked again, while an answer waits.
+/// How often to check while an answer waits.
 const INTERVAL: Duration = Duration::from_millis(10);
-/// Programs of which it is remembered how they ended.
+/// Maximum number of programs whose end is remembered.
 const MOST: usize = 4096;
 
 /// The words that stand for "something was closed" until more is known.
@@ -32,7 +32,7 @@ enum End {
 #[derive(Default)]
 pub(super) struct Ends {
     ends: BTreeMap<ProviderId, End>,
-    /// The answer to a Stop, and whose it is.
+    /// The answer to a Stop, and its client.
     held: Option<(ClientId, StopResult)>,
 }
 
@@ -41,7 +41,7 @@ fn is_closed(stats: &ProviderStats) -> bool {
 }
 
 impl End {
-    /// Looks what the system says; "left" of a program that lives, once its time is up.
+    /// Checks what the system reports; "left" for a program that is alive when its time is up.
     fn look(&mut self, now: Instant) {
         let Self::Unknown { process, until } = self else {
             return;
@@ -59,7 +59,7 @@ impl End {
 }
 
 impl Ends {
-    /// A program was just gone, or only its provider.
+    /// A program has just ended, or only its provider.
     pub fn add(&mut self, id: ProviderId, process: Option<Rc<ProcessFd>>) {
         let Some(process) = process else {
             return;
@@ -76,7 +76,7 @@ impl Ends {
         self.held = Some((client, result));
     }
 
-    /// Looks how programs have ended. An answer that nothing is missing in any more.
+    /// Checks how programs have ended. Returns an answer that is now complete.
     pub fn look(&mut self, now: Instant) -> Option<(ClientId, StopResult)> {
         self.ends.values_mut().for_each(|end| end.look(now));
         let is_unknown = |stats: &ProviderStats| {
@@ -91,7 +91,7 @@ impl Ends {
         Some((client, result))
     }
 
-    /// Says how a program has ended, if that is known and no more is known already.
+    /// Sets how a program has ended, if that is known and its entry is less specific.
     pub fn name(&self, stats: &mut ProviderStats) {
         if let Some(End::Known(words)) = self.ends.get(&ProviderId(stats.id))
             && is_closed(stats)
@@ -100,12 +100,12 @@ impl Ends {
         }
     }
 
-    /// Names the ends of all of these, as far as they are known now.
+    /// Sets the ends of all of these, as far as they are known now.
     pub fn name_now(&mut self, all: &mut [ProviderStats], now: Instant) {
         self.ends.values_mut().for_each(|end| end.look(now));
         for stats in all {
             match self.ends.get(&ProviderId(stats.id)) {
-                // Its provider was closed while it lived.
+                // Its provider was closed while the program was alive.
                 Some(End::Unknown { process, .. })
                     if stats.disposition == ProviderDisposition::Left && process.is_dead() =>
                 {
@@ -116,7 +116,7 @@ impl Ends {
         }
     }
 
-    /// When to look again.
+    /// When to check again.
     pub fn next_deadline(&self) -> Option<Instant> {
         let untils = self.ends.values().filter_map(|end| match end {
             End::Unknown { until, .. } => Some(*until),

@@ -7,9 +7,9 @@ use zx_sim::{Listener, RuntimeDir};
 
 /// Makes the sockets and removes them.
 ///
-/// The one for clients may be another process's, that of a socket unit of systemd's: it was there before
-/// the manager, which a client's connection has started, and stays. Programs wait until there is a
-/// registry, as otherwise those that run would start the next manager whenever one has ended.
+/// The one for clients may belong to another process, such as a socket unit of systemd's: then it existed
+/// before the manager, which a client's connection has started, and stays. Programs wait until there is a
+/// registry: otherwise those that run would start the next manager whenever one has ended.
 //= docs/install.md#managers-that-systemd-starts
 pub(super) struct Entrances {
     directory: PathBuf,
@@ -18,7 +18,7 @@ pub(super) struct Entrances {
 }
 
 impl Entrances {
-    /// Listens at both.
+    /// Listens on both.
     pub fn open(options: &Options) -> Result<(Self, Listener, Listener), Error> {
         let path = options.runtime_dir.join(PROVISIONER);
         let inherited = Listener::inherited(&path).map_err(|error| Error::Path { path, error })?;
@@ -32,14 +32,15 @@ impl Entrances {
         Ok((entrances, registry, provisioner))
     }
 
-    /// Listens again at what was removed: always for programs, and for clients unless that socket has stayed.
+    /// Listens again on removed sockets: always on that for programs, and on that for clients unless it has
+    /// stayed.
     pub fn open_again(&self) -> Result<(Listener, Option<Listener>), Error> {
         let provisioner = if self.is_provisioner_inherited { None } else { Some(self.listen(PROVISIONER)?) };
         Ok((self.listen(REGISTRY)?, provisioner))
     }
 
-    /// Removes those that the manager has made; not those of another manager, if another directory has been
-    /// put in this one's place.
+    /// Removes the sockets that the manager has made; not those of another manager, if another directory has
+    /// been put in place of this one.
     pub fn remove(&self, runtime: &RuntimeDir) {
         let _ = runtime.remove_file(REGISTRY);
         if !self.is_provisioner_inherited {

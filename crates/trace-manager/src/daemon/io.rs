@@ -1,5 +1,4 @@
-//! What every part of the daemon needs: the descriptors that are waited for, and events on their way to the
-//! core.
+//! State that every part of the daemon needs: the watched descriptors, and events on their way to the core.
 
 use crate::core::Event;
 use std::collections::VecDeque;

@@ -2,7 +2,7 @@
 
 use trace_format::units::ProviderId;
 
-/// What a key of the wait set stands for.
+/// The meaning of a key of the wait set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
     Registry,

@@ -7,21 +7,21 @@ use std::time::{Duration, Instant};
 use trace_format::shown::Shown;
 use zx_sim::debuglog;
 
-/// Lines that may come at once.
+/// Maximum number of lines at once.
 const BURST: u32 = 200;
-/// Lines a second after that.
+/// Interval between lines after that.
 const INTERVAL: Duration = Duration::from_millis(100);
 /// Size at which a log that no other program rotates begins anew.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 static LOG: Mutex<Log> = Mutex::new(Log { allowed: BURST, since: None, skipped: 0, is_own_file: false });
 
-/// What was said so far.
+/// The log's rate limit.
 #[derive(Debug)]
 struct Log {
-    /// Lines that may still come at once.
+    /// Number of lines that may still come at once.
     allowed: u32,
-    /// When the last of the allowed ones was added; none while there are as many as can be.
+    /// When the last of the allowed ones was added; none while the burst is full.
     since: Option<Instant>,
     /// Lines that were not written.
     skipped: u64,
@@ -81,12 +81,12 @@ impl Log {
     }
 }
 
-/// The log is a file that was made for this manager: it is kept small.
+/// Marks the log as a file that was made for this manager: it is kept small.
 pub(super) fn own_file() {
     LOG.lock().is_own_file = true;
 }
 
-/// A line, unless there were too many.
+/// Logs a line, unless there were too many.
 pub(super) fn log(text: &str) {
     add(Instant::now(), Some(text));
 }

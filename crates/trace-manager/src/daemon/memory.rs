@@ -1,4 +1,4 @@
-//! Dumps of memory: programs are asked, all at one moment, for what they use it.
+//! Memory dumps: programs are asked, all at one moment, what they use their memory for.
 //= docs/protocol.md#memory-dumps
 
 use super::providers::Providers;
@@ -7,24 +7,24 @@ use std::time::{Duration, Instant};
 use trace_format::units::ProviderId;
 use trace_protocol::memory::{MemoryDump, MemoryDumpLevel, MemoryDumps};
 
-/// The dumps of this manager.
+/// The memory dumps of this manager.
 #[derive(Debug, Default)]
 pub(super) struct Dumps {
     /// Number of the last one.
     last: u64,
-    /// When the next one of a session is due that wants them again and again.
+    /// When the next periodic dump of a session is due.
     next: Option<Instant>,
 }
 
-/// A dump that providers were asked for.
+/// A memory dump that was requested from providers.
 pub(super) struct Taken {
     pub dump: MemoryDump,
-    /// Those that say when they have written it.
+    /// Providers that confirm when they have written it.
     pub answering: BTreeSet<ProviderId>,
 }
 
 impl Dumps {
-    /// Asks the providers that record, and those that can to say when they have written it.
+    /// Requests a dump from the providers that record; those that can confirm when they have written it.
     pub fn take(
         &mut self,
         providers: &mut Providers,
@@ -47,7 +47,7 @@ impl Dumps {
         Taken { dump, answering }
     }
 
-    /// Takes the one that is due, if the session wants any.
+    /// Requests the dump that is due, if the session wants any.
     pub fn take_if_due(
         &mut self,
         now: Instant,
@@ -65,7 +65,7 @@ impl Dumps {
         }
         self.take(providers, &recording().unwrap_or_default(), wanted.level, false);
         let interval = Duration::from_millis(wanted.interval_milliseconds.max(1));
-        // On a grid; those that were missed are not made up for.
+        // On a fixed grid; missed dumps are not made up for.
         let missed = (now - due).as_nanos() / interval.as_nanos();
         self.next = Some(due + interval * u32::try_from(missed).unwrap_or(u32::MAX - 1).saturating_add(1));
     }

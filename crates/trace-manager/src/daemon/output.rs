@@ -3,8 +3,8 @@
 //! The queue takes one batch at a time: a transfer goes on only when the socket has taken everything, so a
 //! client that reads slowly holds up its own session and nothing else, and memory stays at one batch.
 //!
-//! What the socket has taken may be lost with the client. One that confirms sends back how many bytes of the
-//! archive it has written, and only these count.
+//! Data that the socket has accepted may be lost with the client. A client that confirms reports how many
+//! bytes of the archive it has written, and only these count.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use zx_sim::{Error, Signals, Socket, WaitSet};
 
 /// How long a client may take to read or write anything more when the session ends.
 const OUTPUT_WAIT: Duration = Duration::from_secs(60);
-/// Confirmations that are read before the next look at everything else.
+/// How many confirmations are read before everything else is checked.
 const CONFIRMATIONS_AT_ONCE: usize = 64;
 const CONFIRMATION_BYTES: usize = size_of::<u64>();
 
@@ -32,30 +32,30 @@ pub(super) enum Flushed {
 /// A part of a buffer, once it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Written {
-    /// Whose.
+    /// Its provider.
     pub provider: ProviderId,
     /// With it, the archive has all that the buffer holds.
     pub is_archived: bool,
 }
 
-/// Where the archive goes.
+/// The output of an archive.
 pub(super) struct Output {
     socket: Socket,
     queue: Vec<u8>,
     sent: usize,
     /// Bytes of the archive that the socket has taken.
     taken: u64,
-    /// Its size when it was asked how much it had grown.
+    /// Its size at the last query for its growth.
     asked: u64,
     confirmations: Option<Confirmations>,
     has_metadata: bool,
-    /// What the loop is woken for.
+    /// The signals that the loop is woken for.
     watched: Option<Signals>,
-    /// Parts that are read, with where they end in the archive, until they are written.
+    /// Parts that were read, with their ends in the archive, until they are written.
     parts: VecDeque<(Written, u64)>,
     /// The end was queued.
     is_ended: bool,
-    /// When the client took or confirmed something last.
+    /// When the client last accepted or confirmed something.
     moved: Instant,
 }
 
@@ -77,7 +77,7 @@ impl Output {
         }
     }
 
-    /// Queues what the archive begins with.
+    /// Queues the head of the archive.
     pub fn begin(&mut self, config: &TraceConfig, rate: TicksPerSecond) {
         if self.has_metadata {
             session_info::begin(config, rate, &mut self.queue);
@@ -86,7 +86,7 @@ impl Output {
         }
     }
 
-    /// Queues what the archive ends with; nothing comes after.
+    /// Queues the end of the archive; nothing comes after.
     pub fn end(&mut self) {
         if self.has_metadata {
             session_info::end(&mut self.queue);
@@ -95,7 +95,7 @@ impl Output {
         self.begin_to_end();
     }
 
-    /// From here on the client is waited for no longer than it takes to move on.
+    /// From here on the client has a limited time to make progress.
     pub fn begin_to_end(&mut self) {
         self.moved = Instant::now();
     }
@@ -115,17 +115,17 @@ impl Output {
         self.moved + OUTPUT_WAIT
     }
 
-    /// Where the next batch goes; empty after [`Flushed::Drained`].
+    /// The queue for the next batch; empty after [`Flushed::Drained`].
     pub fn queue(&mut self) -> &mut Vec<u8> {
         &mut self.queue
     }
 
-    /// Where the next byte that is queued stands in the archive.
+    /// The position in the archive of the next byte that is queued.
     pub fn position(&self) -> u64 {
         self.taken + (self.queue.len() - self.sent) as u64
     }
 
-    /// Bytes that were queued since the last time that this was asked.
+    /// Bytes that were queued since the last call.
     pub fn grown(&mut self) -> u64 {
         let position = self.position();
         position - std::mem::replace(&mut self.asked, position)
@@ -167,7 +167,8 @@ impl Output {
         Ok(Flushed::Drained)
     }
 
-    /// Reads what the client has confirmed. An error says that it is gone, or claims what cannot be.
+    /// Reads the client's confirmations. An error means that the client has gone, or that its confirmation is
+    /// impossible.
     //= docs/protocol.md#confirmations
     pub fn read_confirmations(&mut self) -> Result<(), String> {
         let Some(confirmations) = &mut self.confirmations else {
@@ -208,8 +209,8 @@ impl Output {
     }
 }
 
-/// What a client says of how far its file is written: a running count of bytes, little endian, as often as it
-/// likes.
+/// A client's confirmations of how far its file is written: a running count of bytes, little endian, sent as
+/// often as the client chooses.
 #[derive(Debug, Default)]
 struct Confirmations {
     written: u64,

@@ -32,17 +32,17 @@ use trace_reader::buffer::{self, Activity, BufferReader, Period, Usage};
 use zx_sim::ticks::{self, Clock};
 use zx_sim::{Channel, Error, Fifo, Handle, ProcessFd, RuntimeDir, Vmo};
 
-/// Transaction of a session's requests whose answers nothing waits for.
+/// Transaction id of a session's requests whose answers are ignored.
 const SESSION_TXID: Txid = Txid(u32::MAX);
 /// Packets that count though the provider's channel is closed: an honest one has no more of them unread.
 const MAX_LAST_PACKETS: usize = 2 * FIFO_DEPTH;
 
-/// Everything the daemon holds of providers.
+/// The daemon's state about providers.
 pub(super) struct Providers {
     /// Where directories of sessions are made.
     buffers: RuntimeDir,
     clock: Clock,
-    /// Connections that have not said anything yet, the oldest first, and when their time is up.
+    /// Connections that have not sent anything yet, the oldest first, with their deadlines.
     registrations: BTreeMap<u32, (Channel, Instant)>,
     next_registration: u32,
     providers: BTreeMap<ProviderId, Provider>,
@@ -51,28 +51,28 @@ pub(super) struct Providers {
     next_id: u32,
     /// Made for the first buffer of a session.
     session: Option<SessionDir>,
-    /// What the session's directory begins with, until there is one.
+    /// Contents of the session's manifest at its beginning, until the directory exists.
     beginning: Option<Beginning>,
     /// Of a session that is over, until its archive is written.
     ending: Option<SessionDir>,
-    /// The session's archive describes who is recorded.
+    /// The session's archive describes the recorded programs.
     has_metadata: bool,
     /// Whether events have the processor time of their thread.
     thread_time: bool,
     /// Buffers that are being made, one after the other.
     unready: VecDeque<Unready>,
-    /// Of programs that have ended while the session runs.
+    /// Buffers of programs that have ended while the session runs.
     kept: Kept,
-    /// What programs of earlier releases have raised.
+    /// Alerts raised by programs of earlier releases.
     alerts: UnrecordedAlerts,
 }
 
-/// What becomes of a buffer whose provider has no part in the session any more.
+/// The fate of a buffer whose provider no longer takes part in the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Buffer {
     /// It is deleted.
     Deleted,
-    /// It holds what is in no archive.
+    /// It stays, as it holds data that is in no archive.
     Left,
 }
 
@@ -85,18 +85,18 @@ struct Provider {
     channel: Option<Channel>,
     process: Option<Rc<ProcessFd>>,
     tracee: Option<Tracee>,
-    /// It understands requests for dumps of memory.
+    /// It supports requests for memory dumps.
     dumps_memory: bool,
     answers_dumps: bool,
-    /// The process that it was forked from, if it says so.
+    /// The process that it was forked from, if it reports that.
     parent: Option<u64>,
     /// It records its alerts.
     records_alerts: bool,
-    /// Its pid namespace is another, and it can number its threads as the manager's does.
+    /// Its pid namespace is another, and it can translate the numbers of its threads to the manager's.
     is_elsewhere: bool,
 }
 
-/// What a provider has in a session.
+/// The state of a provider in a session.
 struct Tracee {
     vmo: Vmo,
     size: u64,
@@ -104,7 +104,7 @@ struct Tracee {
     fifo: Option<Fifo>,
     /// None while a transfer has it.
     progress: Option<Progress>,
-    /// It has said that it was started, so there is a header in its buffer.
+    /// It has confirmed its start, so there is a header in its buffer.
     has_started: bool,
     /// When its buffer was made, in ticks.
     made: u64,
@@ -122,12 +122,12 @@ impl Tracee {
         reader.usage(saved_halves).ok()
     }
 
-    /// What its buffer may be about, if it is read now.
+    /// The period that the buffer's data may come from, if it is read now.
     fn period(&self) -> Period {
         Period { made: self.made, read: self.ended.unwrap_or_else(ticks::now) }
     }
 
-    /// Nothing more comes from its provider.
+    /// The provider sends nothing more.
     fn close(&mut self) {
         self.fifo = None;
         self.ended = self.ended.or_else(|| Some(ticks::now()));
@@ -135,7 +135,7 @@ impl Tracee {
 }
 
 impl Provider {
-    /// Its process as it is now. A closed descriptor does not say whether it has ended.
+    /// The state of its process now. A closed descriptor does not prove that the process has ended.
     fn process(&self) -> ProcessState {
         match &self.process {
             Some(process) if process.is_dead() => ProcessState::Dead,
@@ -144,7 +144,7 @@ impl Provider {
         }
     }
 
-    /// Whose child it is, where that is to be said.
+    /// The process that it was forked from, if that is wanted.
     fn forked(&self, is_wanted: bool) -> Option<Forked> {
         let parent = self.parent.filter(|_| is_wanted)?;
         Some(Forked { process: Koid(self.pid), parent: Koid(parent) })
@@ -252,7 +252,7 @@ impl Providers {
         let Some(provider) = self.providers.get_mut(&id) else {
             return;
         };
-        // What it said before it left still counts.
+        // Packets that it sent before it left still count.
         for _ in 0..MAX_LAST_PACKETS {
             if !matches!(provider.read_packet(id, &mut self.alerts, io), Some(Ok(()))) {
                 break;
@@ -347,8 +347,8 @@ impl Providers {
         self.send_request(id, ProviderRequest::Stop);
     }
 
-    /// Asks a provider for a dump of memory. Whether it can say that it has written it; none if it does not
-    /// know what a dump is.
+    /// Requests a memory dump from a provider. Returns whether the provider will confirm that it has written
+    /// it; none if it does not support dumps.
     pub fn dump_memory(
         &mut self,
         id: ProviderId,
@@ -366,7 +366,7 @@ impl Providers {
         self.send_request(id, ProviderRequest::Flush);
     }
 
-    /// How far the providers of the session are; of one whose buffer cannot be read, that it is there.
+    /// The progress of the session's providers; for one whose buffer cannot be read, only its presence.
     pub fn progress(
         &self,
         rate: TicksPerSecond,
@@ -428,8 +428,8 @@ impl Providers {
         }
     }
 
-    /// Begins to read a provider's buffer, or goes on with it; the archive has so many bytes before. An error
-    /// says why it cannot be read; none, that it was never made, as its provider had left by then.
+    /// Starts or resumes reading a provider's buffer; `begin` bytes precede it in the archive. An error is
+    /// the reason why it cannot be read; none means that it was never made, as its provider had left by then.
     pub fn begin_transfer(
         &mut self,
         id: ProviderId,
@@ -457,7 +457,7 @@ impl Providers {
         Ok(transfer)
     }
 
-    /// Keeps what the next transfer goes on from; the archive has so many bytes with this one.
+    /// Keeps the state that the next transfer resumes from; the archive ends at this position now.
     pub fn end_transfer(&mut self, id: ProviderId, progress: Progress, end: u64) {
         self.note(&Entry::End { provider: id.0, end, so_far: progress.so_far() });
         let provider = self.providers.get_mut(&id);
@@ -501,14 +501,14 @@ impl Providers {
         self.kept.end();
     }
 
-    /// No provider has a part in the session any more. What is in no archive stays.
+    /// No provider takes part in the session any more. Data that is in no archive stays.
     pub fn end_session(&mut self) {
         self.end_snapshots();
         self.beginning = None;
         self.ending = self.session.take();
     }
 
-    /// Nothing more comes into the archive of a session that is over.
+    /// The archive of a session that is over is complete.
     pub fn end_archive(&mut self, is_written: bool) {
         if let Some(session) = self.ending.take() {
             session.end(is_written);
@@ -516,7 +516,7 @@ impl Providers {
     }
 }
 
-/// A request of the session's. Nothing waits for the answer to one that has an answer.
+/// Encodes a request of the session's. If it has an answer, that is ignored.
 fn encoded(request: ProviderRequest<Handle>) -> Result<Encoded<Handle>, ProtocolError> {
     let has_answer = matches!(request, ProviderRequest::GetKnownCategories);
     request.encode(if has_answer { SESSION_TXID } else { Txid::ONE_WAY })

@@ -1,5 +1,5 @@
-//! The directory of a running session: its buffers, and what is needed to make an archive of them if this
-//! process dies.
+//! The directory of a running session: its buffers, and a manifest from which an archive can be recovered if
+//! this process dies.
 
 use super::log::log;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use trace_archive::manifest::{Entry, OutputFile, SessionInfo, Writer};
 use trace_archive::recovery::{HEAD_FILE, LOCK_FILE, SESSION_PREFIX, delete_expired};
 use zx_sim::{Error, Lock, Result, RuntimeDir};
 
-/// What a session's directory begins with.
+/// The contents of a session's directory at its beginning.
 pub(super) struct Beginning {
     pub facts: SessionInfo,
-    /// Where the archive goes, if that is a file.
+    /// The file of the archive, if it goes into one.
     pub output: Option<OutputFile>,
-    /// What the archive begins with.
+    /// The head of the archive.
     pub head: Vec<u8>,
 }
 
@@ -22,9 +22,9 @@ pub(super) struct SessionDir {
     path: PathBuf,
     /// None when it cannot be written any more.
     manifest: Option<Writer>,
-    /// A buffer in it holds what is in no archive.
+    /// A buffer in it holds data that is in no archive.
     pub has_left: bool,
-    /// Something of a program is in the archive, or on its way there.
+    /// Data of a program is in the archive, or on its way there.
     has_parts: bool,
     /// The archive becomes a file, which the manifest names.
     has_output: bool,
@@ -54,7 +54,7 @@ impl SessionDir {
         &self.path
     }
 
-    /// Adds a line to the manifest. Recording goes on where that is not possible.
+    /// Adds a line to the manifest. If that fails, the recording goes on.
     pub fn note(&mut self, entry: &Entry) {
         self.has_parts |= matches!(entry, Entry::Part { .. });
         let Some(manifest) = &mut self.manifest else { return };
@@ -65,7 +65,8 @@ impl SessionDir {
         }
     }
 
-    /// Deletes the directory, unless something in it is in no archive, or the archive may not be whole.
+    /// Deletes the directory, unless a buffer in it holds data that is in no archive, or the archive may be
+    /// incomplete.
     pub fn end(mut self, is_written: bool) {
         if self.has_left || (self.has_output && self.has_parts && !is_written) {
             self.note(&Entry::Ended);
@@ -79,7 +80,7 @@ impl SessionDir {
     }
 }
 
-/// Deletes what was left too long ago, beside everything else: giving pages back takes a while.
+/// Deletes expired leftovers, on a thread of its own: releasing their pages takes a while.
 fn bound_leftovers(runtime: PathBuf) {
     let thread = std::thread::Builder::new().name("trace-leftovers".to_owned());
     if let Err(error) = thread.spawn(move || delete_expired(&runtime, log)) {

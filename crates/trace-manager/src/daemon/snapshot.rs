@@ -12,23 +12,23 @@ use zx_sim::WaitSet;
 /// A snapshot under way.
 pub(super) struct Snapshot {
     output: Output,
-    /// What is still to be read, with whose it is.
+    /// Transfers that are still to be done, with their providers.
     waiting: VecDeque<(Transfer, ProviderStats)>,
     done: Vec<ProviderStats>,
 }
 
-/// How far a snapshot is.
+/// The progress of a snapshot.
 pub(super) enum Copied {
-    /// The reader has to take something first.
+    /// The reader has to accept data first.
     Blocked,
-    /// There is more to be done at once.
+    /// There is more to do at once.
     Busy,
     /// All of it has been handed over, or its recipient has gone.
     Finished(Result<StopResult, SnapshotError>),
 }
 
 impl Snapshot {
-    /// `output` has the beginning of the archive in its queue. Of those who were `given_up` there is nothing.
+    /// `output` has the head of the archive in its queue. There is no data of the `given_up` programs.
     pub fn new(
         output: Output,
         waiting: VecDeque<(Transfer, ProviderStats)>,
@@ -85,7 +85,7 @@ impl Daemon {
         self.snapshot = Some(Snapshot::new(output, waiting, given_up));
     }
 
-    /// Copies a batch; true if there is more to be done at once.
+    /// Copies a batch; true if there is more to do at once.
     pub(super) fn pump_snapshot(&mut self) -> bool {
         let copied =
             self.snapshot.as_mut().map(|snapshot| snapshot.pump(&self.io.waits, Key::Snapshot.encode()));

@@ -15,14 +15,14 @@ use trace_protocol::controller::{
 };
 use zx_sim::{Handle, Socket};
 
-/// How long the end of a task that an alert has ended is kept for the one who asks.
+/// How long the result of a task that an alert has ended is kept for a client to ask for it.
 const UNREPORTED_WAIT: Duration = Duration::from_hours(24);
-/// How the core knows the task.
+/// The task's client number in the core.
 pub(super) const CLIENT: ClientId = ClientId(u64::MAX);
 /// Number of a manager's first task.
 const FIRST_TASK: u64 = 100;
 
-/// An answer, and who waits for it.
+/// An answer, and its recipient.
 pub(super) type Answer = (Requester, TaskResponse);
 
 /// A request on a provisioner connection.
@@ -35,7 +35,7 @@ pub(super) struct Requester {
     pub uid: Uid,
 }
 
-/// The one task there may be.
+/// The only task.
 #[derive(Debug)]
 pub(super) struct Tasks {
     next: u64,
@@ -65,9 +65,9 @@ struct Task {
     started: Instant,
     /// When it ends by itself.
     deadline: Option<Instant>,
-    /// What a Stop was answered.
+    /// The answer to its Stop.
     result: StopResult,
-    /// Who waits for its end.
+    /// The clients that wait for its end.
     ending: Vec<Requester>,
     aborting: Vec<Requester>,
     /// The alert that has ended it.
@@ -78,13 +78,13 @@ struct Task {
 
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    /// Who asked for it is answered when all providers record.
+    /// The client that started it gets its answer when all providers record.
     Starting(Requester),
     Recording,
     Ending,
 }
 
-/// What is wanted of the rest of the manager.
+/// The task's requests to the rest of the manager.
 #[derive(Debug, Default)]
 pub(super) struct Effects {
     pub answers: Vec<Answer>,
@@ -104,7 +104,7 @@ impl Tasks {
         Self { next: FIRST_TASK, current: None, unreported: None }
     }
 
-    /// There is one, or its file is still being written.
+    /// A task is running, or its file is still being written.
     pub fn is_busy(&self) -> bool {
         self.current.is_some()
     }
@@ -115,7 +115,7 @@ impl Tasks {
         self.unreported.as_ref().is_some_and(|unreported| now < unreported.since + UNREPORTED_WAIT)
     }
 
-    /// What becomes readable when the file is complete.
+    /// A socket that becomes readable when the file is complete.
     pub fn spool(&self) -> Option<&Socket> {
         self.current.as_ref().map(|task| task.spool.done())
     }
@@ -125,7 +125,7 @@ impl Tasks {
         self.current.as_ref().and_then(|task| task.deadline)
     }
 
-    /// Begins a task; the archive is to be written into the socket.
+    /// Begins a task, whose archive is written into the socket.
     pub fn start(
         &mut self,
         requester: Requester,
@@ -151,7 +151,7 @@ impl Tasks {
             Ok(spool) => spool,
             Err(reason) => return refuse(TaskError::Start, reason),
         };
-        // Whatever the client says of that: the file is written here.
+        // The client's values are ignored: the file is written here.
         (config.confirms, config.file) = (true, Some(written));
         effects.events.push(Event::Initialize {
             client: CLIENT,
@@ -181,7 +181,7 @@ impl Tasks {
         Some(output)
     }
 
-    /// A task that cannot be begun now.
+    /// Refuses a task that cannot begin now.
     pub fn refuse(&mut self, requester: Requester, reason: &str, effects: &mut Effects) {
         let failure = failure(TaskError::AlreadyStarted, reason);
         effects.answers.push((requester, TaskResponse::Start(Err(failure))));
@@ -209,7 +209,7 @@ impl Tasks {
         let is_meant = |unreported: &mut UnreportedEnd| {
             (id == 0 || id == unreported.id) && requester.uid.may_see(unreported.uid, owner)
         };
-        // While another is being started it has no end yet.
+        // While another one is being started it has no end yet.
         if self.current.is_none()
             && let Some(unreported) = self.unreported.take_if(is_meant)
         {
@@ -249,7 +249,7 @@ impl Tasks {
         effects.answers.push((requester, TaskResponse::Flush(result)));
     }
 
-    /// Says what is being recorded.
+    /// Reports what is being recorded.
     pub fn status(
         &mut self,
         requester: Requester,
@@ -277,7 +277,7 @@ impl Tasks {
         effects.answers.push((requester, TaskResponse::Status(status)));
     }
 
-    /// What the core says to the task.
+    /// Handles the core's responses to the task.
     pub fn handle_response(&mut self, response: SessionResponse, effects: &mut Effects) {
         let Some(task) = &mut self.current else {
             return;
@@ -328,7 +328,7 @@ impl Tasks {
         }
     }
 
-    /// The file is complete, or cannot be.
+    /// The file is complete, or could not be written.
     pub fn finish(&mut self, effects: &mut Effects) {
         let Some(mut task) = self.current.take() else {
             return;
@@ -373,9 +373,9 @@ impl Tasks {
 }
 
 impl Task {
-    /// An alert of its triggers was raised.
+    /// Handles an alert of its triggers.
     fn end_by(&mut self, alert: Alert, effects: &mut Effects) {
-        // Only what comes first ends it.
+        // Only the first reason ends it.
         if matches!(self.phase, Phase::Ending) {
             return;
         }
@@ -386,7 +386,7 @@ impl Task {
         self.stop(effects);
     }
 
-    /// Once.
+    /// Requests the Stop, once.
     fn stop(&mut self, effects: &mut Effects) {
         if !matches!(self.phase, Phase::Ending) {
             self.phase = Phase::Ending;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use trace_format::units::ProviderId;
 use trace_protocol::controller::{ProviderDisposition, ProviderStats, SessionState, Untraced};
 
-/// How long a process may take to be dead after it closed its descriptors. On a busy machine it waits for a
+/// How long a process may take to die after it closed its descriptors. On a busy machine it has to wait for a
 /// processor.
 const DYING_WAIT: Duration = Duration::from_secs(1);
 
@@ -22,7 +22,7 @@ impl Session {
         match tracee.state {
             TraceeState::Gone => {}
             TraceeState::Dying { .. } if process == ProcessState::Alive => {}
-            // What is in line already is read as it is.
+            // A part that is queued already is read as it is.
             state if state.may_write() && tracee.data == Data::InBuffer && process == ProcessState::Alive => {
                 tracee.state = TraceeState::Dying { until: now + DYING_WAIT };
                 tracee.is_overdue = false;
@@ -39,14 +39,14 @@ impl Session {
         }
     }
 
-    /// Takes processes that are not dead by now, though their time is up, for processes that go on.
+    /// Stops waiting for processes that did not die in time: they are taken to go on.
     pub(super) fn settle_dying(&mut self, now: Now, actions: &mut Actions) {
         let is_due = |tracee: &&Tracee| matches!(tracee.state, TraceeState::Dying { until } if until <= now);
         let due: Vec<_> = self.tracees.values().filter(is_due).map(|tracee| tracee.id).collect();
         due.into_iter().for_each(|id| self.close(id, false, actions));
     }
 
-    /// A provider takes no part any more; what it committed is written at once.
+    /// A provider no longer takes part; what it committed is written at once.
     fn close(&mut self, id: ProviderId, is_dead: bool, actions: &mut Actions) {
         let Some(tracee) = self.tracees.get_mut(&id) else {
             return;
@@ -63,7 +63,7 @@ impl Session {
                     false => ProviderDisposition::Left,
                 };
             }
-            // Also after a Stop that did not ask for it: the buffer would be gone when it is asked for.
+            // Also after a Stop that did not request it: the buffer would be gone when it is requested.
             self.queue_as(id, is_quiet);
         }
     }

@@ -1,4 +1,4 @@
-//! What clients and the daemon ask of a session while it runs.
+//! Queries of clients and of the daemon about a running session.
 
 use super::{Actions, Session};
 use crate::core::Action;
@@ -10,7 +10,7 @@ use trace_protocol::controller::{FlushError, SessionState, TraceConfig};
 use trace_protocol::memory::MemoryDumps;
 
 impl Session {
-    /// Asks all providers that record to hand over what they have.
+    /// Asks all providers that record to hand over their data.
     //= docs/protocol.md#flush
     pub fn handle_flush(&mut self, actions: &mut Actions) {
         let result = match self.state {
@@ -30,7 +30,7 @@ impl Session {
         actions.push_back(Action::ReplyFlush(self.client, result));
     }
 
-    /// Asks all providers that stream to hand over what they have.
+    /// Asks all providers that stream to hand over their data.
     pub fn flush(&self, actions: &mut Actions) {
         let recording = self.recording().into_iter().flatten();
         actions.extend(recording.map(Action::FlushTracee));

@@ -1,4 +1,4 @@
-//! Data on its way into the archive: in line, being read, handed over, written.
+//! Data on its way into the archive: queued, being read, handed over, written.
 
 use super::packets::break_off;
 use super::{Actions, Session, stats_of};
@@ -16,7 +16,7 @@ pub(super) struct HandedOver {
 }
 
 impl Session {
-    /// Puts a provider's data in line for the archive, once.
+    /// Queues a provider's data for the archive, once.
     pub(super) fn queue(&mut self, id: ProviderId) {
         let is_quiet = self.tracees.get(&id).is_some_and(|tracee| !tracee.state.may_write());
         self.queue_as(id, is_quiet);
@@ -54,7 +54,7 @@ impl Session {
         match part {
             Part::Rest { .. } => tracee.data = Data::HandedOver,
             Part::Half { wrapped_count, .. } if !is_complete => {
-                // BUFFER_SAVED would make the provider overwrite what no archive has.
+                // BUFFER_SAVED would make the provider overwrite data that is in no archive.
                 tracee.stream.finish();
                 break_off(tracee, &format!("half {wrapped_count} {}", stats.problem), actions);
                 return;

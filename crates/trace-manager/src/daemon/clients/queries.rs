@@ -1,4 +1,4 @@
-//! Questions of clients that providers have to answer, each within a second.
+//! Queries of clients that providers have to answer, each within a second.
 
 use super::{Asking, CATEGORIES_WAIT, Clients, MAX_QUERIES};
 use crate::core::ClientId;
@@ -17,7 +17,7 @@ use trace_protocol::provider::ProviderResponse;
 use trace_protocol::{KnownCategories, KnownCategory, Message, Txid};
 use zx_sim::Handle;
 
-/// A question that providers are still answering.
+/// A query that providers are still answering.
 pub(super) struct Query {
     pub asking: Asking,
     waiting_for: BTreeSet<ProviderId>,
@@ -25,14 +25,14 @@ pub(super) struct Query {
     deadline: Instant,
 }
 
-/// What has come so far.
+/// The answers so far.
 enum Answer {
     Categories(KnownCategories),
     Dump(MemoryDump),
 }
 
 impl Clients {
-    /// The next question about categories that providers are to be asked; first of a user who has none.
+    /// The next query for categories to send to providers; users without a running query come first.
     pub fn next_query(&mut self) -> Option<Asking> {
         if self.queries.len() >= MAX_QUERIES {
             return None;
@@ -93,7 +93,7 @@ impl Clients {
         self.finish_queries(Instant::now());
     }
 
-    /// Sends those categories to the client of a session that it was not sent before.
+    /// Sends the client of a session those categories that it has not received before.
     //= docs/protocol.md#categories-of-a-session
     fn report_categories(&mut self, client: Option<ClientId>, known: &KnownCategories) {
         let Some(session) = client.and_then(|client| self.session(client)) else {

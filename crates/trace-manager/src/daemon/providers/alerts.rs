@@ -7,7 +7,7 @@ use trace_archive::session_info::{self, RaisedAlert};
 /// Alerts that wait for the end of a part; more are only counted.
 const MAX_WAITING: usize = 1000;
 
-/// What was raised and is not in the archive yet.
+/// Alerts that were raised and are not in the archive yet.
 #[derive(Debug, Default)]
 pub(super) struct UnrecordedAlerts {
     waiting: Vec<RaisedAlert>,
@@ -25,7 +25,8 @@ impl UnrecordedAlerts {
 }
 
 impl Providers {
-    /// Queues what was raised since the last time. Nothing may come between the records of a provider's part.
+    /// Queues the alerts raised since the last time. Nothing may come between the records of a provider's
+    /// part.
     //= docs/format.md#alerts
     pub fn write_alerts(&mut self, out: &mut Vec<u8>) {
         let UnrecordedAlerts { waiting, left_out } = std::mem::take(&mut self.alerts);

@@ -1,5 +1,5 @@
-//! Making a provider's buffer, a part at a time: the kernel clears every page of it, and others have to be
-//! served meanwhile.
+//! Making a provider's buffer, a part at a time: the kernel clears every page of it, and other peers have to
+//! be served meanwhile.
 
 use super::{Providers, Tracee};
 use crate::core::Event;
@@ -17,7 +17,7 @@ use trace_protocol::{BufferDisposition, BufferingMode, Message, Txid};
 use zx_sim::ticks;
 use zx_sim::{Backing, Error, Fifo, Handle, PidNamespace, Signals, Vmo};
 
-/// How much of a buffer is backed before the next look at everything else.
+/// How much of a buffer is backed before everything else is checked.
 const BACKING_STEP_BYTES: u64 = 8 << 20;
 
 /// A provider's buffer while it is being made, and what is sent to the provider when it exists.
@@ -87,7 +87,7 @@ impl Providers {
         !self.unready.is_empty()
     }
 
-    /// Makes the FIFO and sends Initialize, and what comes behind it.
+    /// Makes the FIFO and sends Initialize, and the messages that follow it.
     fn hand_over(&mut self, unready: Unready, vmo: Vmo, io: &Io) -> Result<(), String> {
         let Unready { id, facts, mode, categories, next, .. } = unready;
         let text = |error: Error| error.to_string();
@@ -99,7 +99,7 @@ impl Providers {
         let request = ProviderRequest::Initialize {
             config: ProviderConfig {
                 buffering_mode: mode,
-                // The provider's is the only one that anything is written through.
+                // The buffer is written only through the provider's handle.
                 buffer: vmo.into_handle(),
                 fifo: theirs.into_handle(),
                 categories,

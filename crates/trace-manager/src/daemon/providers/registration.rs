@@ -19,7 +19,7 @@ use zx_sim::{Channel, Error, Handle, Listener, ProcessFd, Signals};
 
 /// How long a connection may take to register.
 const REGISTRATION_WAIT: Duration = Duration::from_secs(5);
-/// Connections that have not registered yet; then the oldest is closed.
+/// Maximum number of connections that have not registered yet; beyond it, the oldest is closed.
 const MAX_SILENT: usize = 256;
 
 impl Providers {
@@ -85,8 +85,8 @@ impl Providers {
         io: &mut Io,
     ) {
         let registration = request.into_registration();
-        // The kernel knows whose connection it is, and which process's where that has a number here; the
-        // number in the message is what the peer calls itself in its own pid namespace.
+        // The kernel knows the user of the connection, and the process if that has a number here; the number
+        // in the message is the peer's own, in its pid namespace.
         let Ok(process) = registry.peer() else {
             return;
         };
@@ -130,7 +130,7 @@ impl Providers {
             tracee: None,
             dumps_memory: registration.dumps_memory,
             answers_dumps: registration.answers_dumps,
-            // It says so in its own pid namespace, which may be another.
+            // The peer reports it in its own pid namespace, which may be another.
             parent: registration.parent.filter(|_| registration.pid == pid),
             records_alerts: registration.records_alerts,
             is_elsewhere: registration.numbers_threads && making::is_elsewhere(process.pid, registration.pid),
@@ -163,7 +163,7 @@ impl Providers {
         let is_theirs = |provider: &&Provider| provider.uid == uid;
         if self.providers.values().filter(is_theirs).count() >= MAX_PROVIDERS_OF_A_USER {
             let reason = format!("{MAX_PROVIDERS_OF_A_USER} programs of this user are registered already");
-            // Older programs know no other word for it; the reason comes on the provider's channel.
+            // Older programs have no other status for it; the reason follows on the provider's channel.
             return Some((RegistryStatus::Ok, reason));
         }
         None
@@ -174,7 +174,7 @@ fn peer(channel: &Channel) -> String {
     channel.peer().map_or_else(|_| "an unknown process".to_owned(), |peer| format!("pid {}", peer.pid))
 }
 
-/// A provider's name without control characters. A refusal would leave a program untraced that has its name
+/// A provider's name without control characters. A refusal would leave a program untraced whose name comes
 /// from its user.
 //= docs/protocol.md#registry
 pub(super) fn plain_name(name: &str) -> String {

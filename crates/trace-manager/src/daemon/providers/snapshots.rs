@@ -1,4 +1,4 @@
-//! What snapshots read: the buffers of programs that record, and of those that have ended meanwhile.
+//! Sources of snapshots: the buffers of programs that record, and of those that have ended meanwhile.
 
 use super::{Provider, Providers, Tracee};
 use crate::core::{Part, ProcessState};
@@ -11,14 +11,14 @@ use trace_protocol::controller::{ProviderDisposition, ProviderStats};
 use trace_reader::buffer::{self, Activity, BufferReader, Period};
 use zx_sim::Vmo;
 
-/// Programs of which something is kept: each has a descriptor.
+/// Maximum number of ended programs whose data is kept: each has a descriptor.
 const MAX_KEPT: usize = 256;
-/// Programs that are named though nothing of them is kept.
+/// Maximum number of ended programs that are listed without data.
 const MAX_GIVEN_UP: usize = 100;
-/// Of a larger buffer the unused memory is given back on a thread of its own.
+/// Above this size, a buffer's unused memory is released on a thread of its own.
 const QUICKLY_DISCARDED: u64 = 64 << 20;
 
-/// A reading of a buffer, with whose it is.
+/// A transfer out of a buffer, with its provider.
 pub(in crate::daemon) type Reading = (Transfer, ProviderStats);
 
 /// Buffers of ended programs, the newest first, up to a size together.
@@ -26,11 +26,11 @@ pub(in crate::daemon) type Reading = (Transfer, ProviderStats);
 pub(super) struct Kept {
     most_bytes: u64,
     ended: VecDeque<Ended>,
-    /// Those of whom nothing is kept any more, the newest first.
+    /// Programs whose data is no longer kept, the newest first.
     given_up: VecDeque<ProviderStats>,
 }
 
-/// What an ended program has left.
+/// The data of an ended program.
 struct Ended {
     who: ProviderStats,
     vmo: Vmo,
@@ -38,7 +38,7 @@ struct Ended {
     used_bytes: u64,
 }
 
-/// How a buffer is to be read.
+/// How to read a buffer.
 #[derive(Clone)]
 struct Buffer {
     size: u64,
@@ -69,7 +69,7 @@ impl Buffer {
             size: self.size,
             mode: self.mode,
             rate,
-            // The client has the halves before.
+            // The client has the previous halves.
             is_accounted: self.mode != BufferingMode::Streaming,
             period: Some(self.period),
             may_be_blank: !self.has_started,
@@ -91,13 +91,13 @@ fn who(id: ProviderId, provider: &Provider, disposition: ProviderDisposition) ->
 }
 
 impl Ended {
-    /// The unused memory is given back.
+    /// Releases the unused memory.
     fn new(id: ProviderId, provider: &Provider, tracee: Tracee, has_metadata: bool) -> Self {
         let buffer = Buffer::of(provider, &tracee, has_metadata);
         let ended_ticks = Some(buffer.period.read);
         let who = ProviderStats { ended_ticks, ..who(id, provider, ProviderDisposition::Ended) };
-        // Those that were found when the buffer was read for the archive: who was killed has not said how
-        // many there are.
+        // Definitions that were counted when the buffer was read for the archive: a killed program has not
+        // reported how many there are.
         let definitions = tracee.progress.as_ref().map_or(u64::MAX, Progress::durable_bytes);
         let unused = tracee.vmo.duplicate().ok().and_then(|vmo| {
             let part = buffer::Part::Rest(Activity::Quiet);
@@ -124,12 +124,12 @@ impl Ended {
 }
 
 impl Kept {
-    /// Keeps so many bytes of memory together.
+    /// Keeps at most this many bytes of memory together.
     pub fn up_to(most_bytes: u64) -> Self {
         Self { most_bytes, ..Self::default() }
     }
 
-    /// The last that has ended. The oldest are given up for it.
+    /// Adds a program that has just ended. The oldest are given up for it.
     //= docs/protocol.md#snapshot
     pub fn add(&mut self, id: ProviderId, provider: &Provider, tracee: Tracee, has_metadata: bool) {
         if self.most_bytes == 0 {
@@ -144,9 +144,9 @@ impl Kept {
         }
     }
 
-    /// Keeps nothing any more.
+    /// Stops keeping data.
     pub fn end(&mut self) {
-        // Giving the pages of large buffers back takes a while: not here.
+        // Releasing the pages of large buffers takes a while: not here.
         self.ended.drain(..).for_each(|ended| drop(ended.vmo.into_handle()));
         *self = Self::default();
     }
@@ -157,7 +157,7 @@ impl Kept {
     }
 
     fn give_up(&mut self, who: ProviderStats, vmo: Vmo) {
-        // Giving the pages of a large one back takes a while: not here.
+        // Releasing the pages of a large one takes a while: not here.
         drop(vmo.into_handle());
         let problem = match self.ended.len() < MAX_KEPT {
             true => "it is not kept, as --keep-ended has no room for it".to_owned(),
@@ -169,7 +169,7 @@ impl Kept {
 }
 
 impl Providers {
-    /// A reading of a provider's buffer beside all others; it goes on being written.
+    /// A transfer out of a provider's buffer, independent of all others; the provider continues to write.
     pub fn snapshot(&self, id: ProviderId, rate: TicksPerSecond) -> Option<Reading> {
         let provider = self.providers.get(&id)?;
         let tracee = provider.tracee.as_ref()?;
@@ -182,7 +182,8 @@ impl Providers {
         Some(Buffer::of(provider, tracee, self.has_metadata).reading(&who, vmo, rate))
     }
 
-    /// Readings of what ended programs have left, the newest first, and those of whom nothing is kept.
+    /// Transfers of the data of ended programs, the newest first, and the programs whose data is no longer
+    /// kept.
     pub fn snapshot_ended(&self, rate: TicksPerSecond) -> (VecDeque<Reading>, Vec<ProviderStats>) {
         let named = |who: &ProviderStats| {
             let mut who = who.clone();

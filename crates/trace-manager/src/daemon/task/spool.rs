@@ -22,7 +22,7 @@ pub(super) struct Spool {
 }
 
 impl Spool {
-    /// Begins to write what comes through the socket into a file, and says which that is.
+    /// Starts writing the socket's data into a file, and returns the file's identity.
     pub fn start(file: Handle, path: String) -> Result<(Self, Socket, ArchiveFile), String> {
         let (device, inode) = file.file().ok_or("what was given to write into is no file")?;
         let facts = ArchiveFile { path: path.clone(), device, inode };
@@ -32,7 +32,7 @@ impl Spool {
         let is_discarded = Arc::new(AtomicBool::new(false));
         let discarded = is_discarded.clone();
         let thread = std::thread::Builder::new().name("trace-spool".to_owned()).spawn(move || {
-            // Closed here, too: the file system that it is of may take its time for everything.
+            // Closed here, too: its file system may be slow for every operation.
             let result = copy(&theirs, File::from(file.into_fd()), Path::new(&path), &discarded);
             drop(end);
             result
@@ -46,12 +46,12 @@ impl Spool {
         &self.done
     }
 
-    /// Nothing more is written.
+    /// Discards further data.
     pub fn discard(&self) {
         self.is_discarded.store(true, Ordering::Relaxed);
     }
 
-    /// Whether everything that came is on disk, and the file's name if it got another.
+    /// Whether all data is on disk, and the file's new name if it was renamed.
     pub fn finish(self) -> io::Result<Option<PathBuf>> {
         self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the writing thread has failed")))
     }
@@ -63,7 +63,7 @@ fn copy(
     path: &Path,
     is_discarded: &AtomicBool,
 ) -> io::Result<Option<PathBuf>> {
-    // Who has given it may see other names than this process.
+    // The client that opened the file may see other names than this process.
     let is_named = name_of(&file).is_some_and(|name| name == path);
     let mut chunk = vec![0; CHUNK_BYTES];
     let mut confirmer = Confirmer::default();
@@ -78,7 +78,7 @@ fn copy(
                     // the buffers.
                     let written = check_file(&file, taken).and_then(|()| file.write_all(&chunk[..length]));
                     if written.is_err() {
-                        // It ends with a whole record, as far as that can be made so.
+                        // The file ends with a whole record, if that can be achieved.
                         let whole = trace_reader::complete_records_end(&mut file);
                         let _ = whole.and_then(|bytes| file.set_len(bytes));
                     }
