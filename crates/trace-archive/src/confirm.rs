@@ -6,10 +6,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use zx_sim::{Error, Socket};
 
-/// Whether a file still has what was written into it: another process may have deleted or truncated it.
+/// Checks that a file still has what was written into it: another process may have deleted or truncated it.
 ///
 /// # Errors
-/// What has happened to it.
+/// The file was deleted or truncated; the error says which.
 pub fn check_file(file: &File, written: u64) -> io::Result<()> {
     let metadata = file.metadata()?;
     if metadata.is_file() && metadata.nlink() == 0 {
@@ -21,24 +21,24 @@ pub fn check_file(file: &File, written: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// What an open file is called now, as far as this process can see.
+/// The current name of an open file, as far as this process can see it.
 #[must_use]
 pub fn name_of(file: &File) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file))).ok()
 }
 
-/// Says how far the file is, in the other direction of the socket that the archive comes through.
+/// Confirms how far the file is written, in the other direction of the socket that the archive comes through.
 //= docs/protocol.md#confirmations
 #[derive(Debug, Default)]
 pub struct Confirmer {
     written: u64,
     reported: u64,
-    /// The bytes of the current count that the socket has not taken yet.
+    /// The bytes of the current count that the socket has not accepted yet.
     rest: Vec<u8>,
 }
 
 impl Confirmer {
-    /// Confirms that so many bytes of the archive are written, unless that was confirmed before. Never
+    /// Confirms that this many bytes of the archive are written, unless that was confirmed before. Never
     /// blocks: returns false if the socket is full; the caller tries again when it is writable.
     pub fn confirm(&mut self, socket: &Socket, written: u64) -> bool {
         self.written = written;

@@ -1,4 +1,4 @@
-//! Files of a session's directory, which others may have put there.
+//! Files of a session's directory, which other programs may have put there.
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, unlinkat};
 use std::fs::File;
@@ -11,8 +11,8 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     open_at(CWD, path)
 }
 
-/// Deletes a regular file if it is the one that is meant. Its directory is opened first, so that a process
-/// that renames directories meanwhile cannot have another file deleted.
+/// Deletes a regular file if `is_meant` accepts it. Its directory is opened first, so that a process that
+/// renames directories meanwhile cannot have another file deleted.
 pub(crate) fn remove_if(path: &Path, is_meant: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
     let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::Error::other("it has no name"));

@@ -1,4 +1,4 @@
-//! The framing records of an archive: what the manager writes around the data of providers.
+//! The framing records of an archive, which the manager writes around the data of providers.
 //!
 //! Each part of a provider begins with the magic number record, legal anywhere, as a point where a reader of
 //! a damaged file can start again.
@@ -52,7 +52,7 @@ pub fn buffer_filled_up(id: ProviderId, out: &mut Vec<u8>) {
     metadata(&Metadata::ProviderEvent { id, event: EVENT_BUFFER_FULL }, out);
 }
 
-/// Says how a provider's records add up.
+/// Writes how a provider's records add up.
 pub fn ledger(record: LedgerRecord, out: &mut Vec<u8>) {
     let start = out.len();
     if LedgerRecord::blob(&record.to_bytes()).encode(&mut ByteSink(out)).is_err() {

@@ -1,4 +1,4 @@
-//! What an archive is made of: framing records, the parts of each provider's buffer, losses and facts about
+//! The contents of an archive: framing records, the parts of each provider's buffer, losses and facts about
 //! the session; and the manifest from which an archive is recovered when manager and client are gone.
 //!
 //! | module | is |
@@ -11,8 +11,8 @@
 //! | [`recovery`] | joins the client's file and the buffers into one archive |
 //! | [`confirm`] | the client's confirmations of what it has written |
 //!
-//! The manager, the `trace` command and recordings inside one process stand on it. It opens no socket and
-//! starts no thread.
+//! The manager, the `trace` command and recordings inside one process use it. It opens no socket and starts
+//! no thread.
 #![forbid(unsafe_code)]
 
 pub mod confirm;

@@ -9,17 +9,17 @@ use trace_format::units::ProviderId;
 use trace_protocol::controller::Lost;
 use trace_reader::buffer::{BufferError, BufferReader, GapLoss, Source};
 
-/// Gaps that are remembered as reported. A sound buffer shows far fewer at a time, and never one again that
+/// How many reported gaps are remembered. A sound buffer shows far fewer at a time, and never one again that
 /// has gone.
 const MAX_REPORTED_GAPS: usize = 256;
 
-/// Gaps that a buffer shows at a time.
+/// How many gaps a buffer shows at a time.
 const SHOWN_GAPS: usize = 112;
 
 /// The losses of a provider that are reported so far, in the form that the manifest stores.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reported {
-    /// Reason, as the ledger of the buffer numbers it; records; the time of the last, in ticks.
+    /// Reason, by its number in the ledger of the buffer; records; the time of the last, in ticks.
     by_reason: Vec<(u8, u64, u64)>,
     /// Half, reason, records.
     gaps: Vec<(u64, u8, u64)>,
@@ -32,7 +32,7 @@ pub struct Reported {
 }
 
 impl Reported {
-    /// The buffer was cleared, after so many of its records were written into the archive.
+    /// The buffer was cleared, after this many of its records were written into the archive.
     pub fn clear(&mut self, archived: u64) {
         self.cleared += archived;
         // Halves count from 0 again.
@@ -40,12 +40,12 @@ impl Reported {
     }
 }
 
-/// The losses of a provider that are reported so far, and what its ledger said when it was read last.
+/// The losses of a provider that are reported so far, and the counts of its ledger when it was last read.
 #[derive(Debug, Default)]
 pub struct Losses {
-    /// By reason: how many, and when the last of them was.
+    /// By reason: the number of losses and the time of the last.
     by_reason: BTreeMap<LossReason, Loss>,
-    /// By half and reason: how many of a gap.
+    /// By half and reason: the reported records of a gap.
     reported_gaps: BTreeMap<(u64, LossReason), u64>,
     /// Records in the buffer that were written into the archive: clearing them loses nothing.
     archived: u64,
@@ -68,7 +68,7 @@ impl Losses {
         self.dropped
     }
 
-    /// The reported losses by reason, without what was cleared after it was archived.
+    /// The reported losses by reason, without records that were cleared after they were archived.
     pub fn by_reason(&self) -> Vec<Lost> {
         let reported = self.by_reason.iter().map(|(reason, loss)| (LossCode::from(*reason), loss.count));
         let malformed = (LossCode::MALFORMED, self.malformed);
@@ -116,7 +116,7 @@ impl Losses {
         }
     }
 
-    /// Continues behind what an earlier process has reported.
+    /// Continues from the report of an earlier process.
     pub fn resume(reported: &Reported) -> Self {
         let reason = |number: u8| LossReason::ALL.into_iter().find(|reason| *reason as u8 == number);
         let by_reason = reported
@@ -151,15 +151,15 @@ impl Losses {
         }
     }
 
-    /// The buffer is about to be cleared, after so many of its records were written into the archive.
+    /// The buffer is about to be cleared, after this many of its records were written into the archive.
     pub fn clear(&mut self, archived: u64) {
         self.archived += archived;
         // Halves count from 0 again.
         self.reported_gaps.clear();
     }
 
-    /// Appends a record for each gap and each reason of which something is new. Until the run is over only
-    /// gaps are reported: a writer adds to the ledger and to a gap one after the other.
+    /// Appends a record for each gap and each reason with unreported losses. Until the run is over only gaps
+    /// are reported: a writer adds to the ledger and to a gap one after the other.
     ///
     /// # Errors
     /// The buffer cannot be read.
@@ -181,7 +181,7 @@ impl Losses {
             let ledger = ledger.losses;
             let refused = ledger.iter().filter(|(reason, _)| is_refusal(*reason));
             let refused = refused.map(|(_, loss)| loss.count).fold(0, u64::saturating_add);
-            // Events that came late are in slabs, and count as what ended recording.
+            // Late events are in slabs, and count with the reason that ended recording.
             self.refused = refused.saturating_sub(reader.findings().late_events);
             self.report_ledger(provider, &ledger, out);
         }
@@ -218,7 +218,7 @@ impl Losses {
         }
     }
 
-    /// Reports what the ledger has beyond the gaps.
+    /// Reports the ledger's losses beyond the gaps.
     fn report_ledger(&mut self, provider: ProviderId, ledger: &[(LossReason, Loss)], out: &mut Vec<u8>) {
         for &(reason, loss) in ledger {
             let reported = self.by_reason.entry(reason).or_default();
@@ -378,7 +378,7 @@ mod tests {
         let Record::Blob(blob) = Record::decode(&out).unwrap() else { panic!("{out:?}") };
         let record = LossRecord::decode(blob.payload).unwrap().unwrap();
         assert_eq!((record.reason, record.count), (LossCode::DAMAGED_COUNTERS, 1));
-        // It is no number of records.
+        // A damaged counter is not a number of records.
         assert_eq!(losses.dropped(), 0);
         let lost = Lost { reason: LossCode::DAMAGED_COUNTERS.0, records: 1 };
         assert_eq!(losses.by_reason(), [lost]);

@@ -1,5 +1,5 @@
-//! The manifest of a session: what its buffers are and how far they were written into the archive, in a file
-//! beside them that is only ever appended to.
+//! The manifest of a session: its buffers and how far they were written into the archive, in a file beside
+//! them that is only ever appended to.
 //!
 //! A line is one JSON object, written with one call, so that a manager that is killed leaves at most one
 //! line unfinished. Readers skip lines and fields they do not know.
@@ -16,16 +16,16 @@ use trace_format::buffer::BufferMode;
 
 /// The manifest's file in the session's directory.
 const FILE: &str = "manifest.jsonl";
-/// What is to take its place.
+/// The file that replaces it.
 const NEW_FILE: &str = "manifest.new";
 /// The version of the lines that this release writes and reads.
 const VERSION: u32 = 1;
-/// A manifest is read up to here.
+/// Maximum number of bytes that are read of a manifest.
 const MAX_BYTES: u64 = 64 << 20;
-/// A manifest that has grown by so much is written anew, without what later lines have made superfluous.
+/// A manifest that has grown by this much is rewritten, without lines that later ones have made superfluous.
 const GROWTH_BYTES: u64 = 4 << 20;
 
-/// What the buffers of a session have in common.
+/// Facts that the buffers of a session have in common.
 //= docs/recovery.md#manifest
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionInfo {
@@ -38,7 +38,7 @@ pub struct SessionInfo {
     mode: u8,
     /// Rate of its timestamps.
     pub ticks_per_second: u64,
-    /// The client's.
+    /// The client's command line.
     #[serde(default)]
     pub command_line: Vec<String>,
 }
@@ -69,13 +69,13 @@ impl SessionInfo {
 pub struct BufferInfo {
     /// Its number in the archive.
     pub id: u32,
-    /// What it is called.
+    /// The provider's name.
     pub name: String,
     /// Its process.
     pub pid: u64,
     /// Size of its buffer.
     pub bytes: u64,
-    /// The process that it was forked from, where the archive is to say so.
+    /// The process that it was forked from, if the archive is to report that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<u64>,
 }
@@ -91,20 +91,20 @@ impl BufferInfo {
 /// The file that the client writes the archive into.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputFile {
-    /// Its absolute path, as the client said.
+    /// Its absolute path, as sent by the client.
     pub path: String,
     /// The device it is on.
     pub device: u64,
     /// Its inode there.
     pub inode: u64,
-    /// The user it belongs to.
+    /// The user that owns it.
     pub uid: u32,
 }
 
 /// A part of a provider's buffer in the archive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartInfo {
-    /// Its number, if it is a half; else it is all that was left.
+    /// The half's number; none if the part is all that was left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half: Option<u32>,
     /// Where it begins in the archive, in bytes.
@@ -120,58 +120,58 @@ pub struct PartInfo {
 pub enum Entry {
     /// The first line.
     Session(SessionInfo),
-    /// Where the archive goes, if that is a file.
+    /// The file of the archive, if it goes into one.
     Output(OutputFile),
     /// A buffer was made.
     Provider(BufferInfo),
-    /// A provider was sent Start: what its buffer holds from here on is in no archive.
+    /// A provider was sent Start: data in its buffer from here on is in no archive.
     Started {
         /// Its number.
         provider: u32,
-        /// It goes on behind what is in its buffer.
+        /// Its data follows that of the previous run.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         retains: bool,
     },
     /// A part is about to be given to the client.
     Part {
-        /// Of this provider.
+        /// Its provider.
         provider: u32,
-        /// What and where.
+        /// The part and its position.
         part: PartInfo,
     },
-    /// Its last bytes are about to be.
+    /// The last bytes of a part are about to be given to the client.
     End {
-        /// Of this provider.
+        /// Its provider.
         provider: u32,
         /// Where it ends in the archive, in bytes.
         end: u64,
-        /// What the archive holds of the provider with it.
+        /// The archive's contents of the provider, including this part.
         so_far: SoFar,
     },
-    /// What an earlier release wrote before it gave a half to the client.
+    /// Written by an earlier release before it gave a half to the client.
     Saving {
-        /// Of this provider.
+        /// Its provider.
         provider: u32,
         /// Its number, counted since the buffer was cleared.
         half: u32,
     },
     /// A half is written.
     Saved {
-        /// Of this provider.
+        /// Its provider.
         provider: u32,
         /// Its number.
         half: u32,
     },
-    /// All that the buffer holds is written.
+    /// All data of a buffer is written.
     Archived {
-        /// Of this provider.
+        /// Its provider.
         provider: u32,
     },
-    /// The manager is done with the session, and not all of it is in the client's archive.
+    /// The manager has finished the session, and not all of it is in the client's archive.
     Ended,
-    /// An archive was made of what the session left.
+    /// An archive was recovered from the session.
     Recovered {
-        /// Where it was written.
+        /// The file that it was written into.
         file: String,
     },
 }
@@ -181,7 +181,7 @@ pub enum Entry {
 pub struct Writer {
     file: File,
     bytes: u64,
-    /// When it is written anew.
+    /// The size at which it is rewritten.
     limit: u64,
 }
 
@@ -197,7 +197,7 @@ impl Writer {
         let bytes = file.metadata()?.len();
         let mut writer = Self { file, bytes, limit: bytes + GROWTH_BYTES };
         if bytes > 0 {
-            // Behind a line that a process may have left unfinished.
+            // A killed process may have left an unfinished line before.
             writer.write(b"\n")?;
         }
         Ok(writer)
@@ -247,31 +247,31 @@ fn no_follow() -> i32 {
     rustix::fs::OFlags::NOFOLLOW.bits().cast_signed()
 }
 
-/// What is known of one buffer.
+/// The facts about one buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buffer {
-    /// Whose it is.
+    /// Its provider.
     pub provider: BufferInfo,
-    /// All that it holds is written into the client's archive.
+    /// All of its data is written into the client's archive.
     pub is_archived: bool,
     /// Its provider was sent Start.
     pub is_started: bool,
     /// The last half that is written, in streaming mode.
     pub saved: Option<u32>,
-    /// The last half that may be, where an earlier release says nothing better.
+    /// The last half that may be written, if an earlier release recorded no more.
     pub saving: Option<u32>,
-    /// The last part that is written, and those behind it, since the last start.
+    /// The last part that is written, and the following ones, since the last start.
     pub parts: Vec<Part>,
-    /// What the archive held of it at the last start.
+    /// The archive's contents of it at the last start.
     pub before: Option<SoFar>,
 }
 
 /// A part of a buffer in the archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// What it is, and where it begins.
+    /// Its number, and where it begins.
     pub info: PartInfo,
-    /// Where it ends and what the archive holds with it; none while more of it was to come.
+    /// Where it ends and the archive's contents with it; none while more of it was to come.
     pub end: Option<(u64, SoFar)>,
 }
 
@@ -288,7 +288,7 @@ impl Buffer {
         }
     }
 
-    /// The parts that an archive of so many bytes holds to their end; the last of them is what counts.
+    /// The last part of which an archive of this size holds the end.
     pub fn last_part(&self, archive_bytes: u64) -> Option<(&PartInfo, &SoFar)> {
         let ended = self.parts.iter().filter_map(|part| part.end.as_ref().map(|end| (&part.info, end)));
         ended
@@ -297,7 +297,7 @@ impl Buffer {
             .next_back()
     }
 
-    /// A half or the rest is written: what came before it is of no use any more.
+    /// A half or the rest is written: earlier parts are no longer needed.
     fn forget_before(&mut self, half: Option<u32>) {
         let is_it = |part: &Part| part.info.half == half && part.end.is_some();
         if let Some(place) = self.parts.iter().rposition(is_it) {
@@ -305,12 +305,12 @@ impl Buffer {
         }
     }
 
-    /// The lines that say what is known.
+    /// The lines that describe the buffer's state.
     fn entries(&self) -> Vec<Entry> {
         let provider = self.provider.id;
         let mut entries = vec![Entry::Provider(self.provider.clone())];
         if let Some(so_far) = &self.before {
-            // As if it had been written when it was.
+            // In the order in which it was written.
             entries.push(Entry::Part { provider, part: PartInfo { half: None, begin: 0, left: Vec::new() } });
             entries.push(Entry::End { provider, end: 0, so_far: so_far.clone() });
         }
@@ -330,22 +330,22 @@ impl Buffer {
     }
 }
 
-/// A manifest as far as it can be read.
+/// A manifest, as far as it can be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
-    /// What all buffers have in common.
+    /// Facts that all buffers have in common.
     pub session: SessionInfo,
-    /// Where the archive goes, if that is a file.
+    /// The file of the archive, if it goes into one.
     pub output: Option<OutputFile>,
     /// The buffers, by number.
     pub buffers: BTreeMap<u32, Buffer>,
     /// The session is over.
     pub is_ended: bool,
-    /// Archives that were made of them.
+    /// Archives that were recovered from them.
     pub recovered: Vec<String>,
 }
 
-/// Why a manifest says nothing.
+/// Why a manifest cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ManifestError {
@@ -355,7 +355,7 @@ pub enum ManifestError {
     /// The first line is missing or something else.
     #[error("its manifest is empty or damaged")]
     Empty,
-    /// A release that came later wrote it.
+    /// A later release wrote it.
     #[error(
         "its manifest has version {found}, this release reads {VERSION}: use the release that recorded it"
     )]
@@ -369,7 +369,7 @@ impl Manifest {
     /// Reads the manifest of a session's directory.
     ///
     /// # Errors
-    /// There is none, or its beginning says nothing.
+    /// There is none, or it does not begin with a valid line.
     pub fn read(directory: &Path) -> Result<Self, ManifestError> {
         let mut bytes = Vec::new();
         let file = files::open(&directory.join(FILE));
@@ -393,7 +393,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// The fewest lines that say the same.
+    /// The fewest lines with the same meaning.
     fn entries(&self) -> Vec<Entry> {
         let mut entries = vec![Entry::Session(self.session.clone())];
         entries.extend(self.output.clone().map(Entry::Output));
@@ -403,20 +403,20 @@ impl Manifest {
         entries
     }
 
-    /// Whether the archive holds something of a program.
+    /// Whether the archive holds data of a program.
     #[must_use]
     pub fn has_parts(&self) -> bool {
         self.buffers.values().any(|buffer| !buffer.parts.is_empty() || buffer.before.is_some())
     }
 
-    /// Bytes of the archive up to the end of the last part of which that is known.
+    /// Bytes of the archive up to the end of the last part whose end is known.
     #[must_use]
     pub fn written_bytes(&self) -> u64 {
         let parts = self.buffers.values().flat_map(|buffer| &buffer.parts);
         parts.map(|part| part.end.as_ref().map_or(part.info.begin, |(end, _)| *end)).max().unwrap_or(0)
     }
 
-    /// Where the first part begins that an archive of so many bytes does not hold to its end; else all bytes.
+    /// Where the first part begins that an archive of this size does not hold to its end; else all bytes.
     #[must_use]
     pub fn whole_parts(&self, archive_bytes: u64) -> u64 {
         let parts = self.buffers.values().flat_map(|buffer| &buffer.parts);
@@ -443,7 +443,7 @@ impl Manifest {
                 }
                 buffer.saved = None;
                 buffer.saving = None;
-                // All of it is written: a start waits for that.
+                // All of it is written: the next start waits for that.
                 if let Some((_, mut so_far)) = buffer.parts.drain(..).filter_map(|part| part.end).next_back()
                 {
                     so_far.clear();
@@ -490,7 +490,7 @@ mod tests {
         PartInfo { half, begin, left: vec![begin] }
     }
 
-    /// Another for each number.
+    /// A distinct value for each number.
     fn so_far(number: u64) -> SoFar {
         let mut value = serde_json::to_value(SoFar::default()).unwrap();
         value["dropped"] = number.into();
@@ -612,7 +612,7 @@ mod tests {
                 assert!(half > 5, "after {half} thousand halves");
                 break;
             }
-            // Many at a time, so that it is read seldom.
+            // Many at a time, so that it is rarely read.
             for half in 1000 * half..1000 * (half + 1) {
                 let begin = 100 * u64::from(half);
                 writer.append(&Entry::Part { provider: 1, part: part(Some(half), begin) }).unwrap();

@@ -2,11 +2,11 @@
 
 use std::error::Error;
 
-/// What an error says, and what each of its sources says that it does not say itself: messages of other
+/// The message of an error and of each of its sources, unless the message before quotes it: messages of other
 /// packages may quote their source, ours do not.
 ///
-/// The one place that goes through sources to print them, so that none is printed twice; the tidy test holds
-/// both.
+/// This is the only place that goes through sources to print them, so that none is printed twice; the tidy
+/// test checks both.
 #[must_use]
 pub fn problem(error: &dyn Error) -> String {
     let mut text = error.to_string();
@@ -30,7 +30,7 @@ mod tests {
     #[error("cannot read")]
     struct Chained(#[source] io::Error);
 
-    /// As other packages do.
+    /// Quotes its source, as errors of other packages do.
     #[derive(Debug)]
     struct Quoted(io::Error);
 

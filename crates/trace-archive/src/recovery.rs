@@ -1,8 +1,8 @@
-//! What is left of sessions whose manager or client has died, and archives made of it.
+//! Leftovers of sessions whose manager or client has died, and archives that are recovered from them.
 //!
 //! A session's directory holds the buffers, the beginning of the archive, and a [manifest](crate::manifest).
-//! The manager that runs the session holds a lock in it, and each program marks its buffer as in use; so what
-//! no process holds is left over, and stays until its deletion is asked for or it expires.
+//! The manager that runs the session holds a lock in it, and each program marks its buffer as in use. A
+//! directory that no process holds is a leftover, and stays until its deletion is requested or it expires.
 
 mod join;
 mod retention;
@@ -18,23 +18,23 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use trace_protocol::controller::ProviderStats;
 use zx_sim::{Lock, ProcessFd, RuntimeDir, Vmo};
 
-/// Directories of sessions begin with it.
+/// Prefix of the names of session directories.
 pub const SESSION_PREFIX: &str = "session";
-/// What the archive began with.
+/// The file with the head of the archive.
 pub const HEAD_FILE: &str = "head.fxt";
 /// Held by the manager that runs the session, or by the process that recovers it.
 pub const LOCK_FILE: &str = "lock";
 /// A process id has fewer digits.
 const MAX_LOCK_BYTES: u64 = 16;
-/// What `stat` counts blocks in.
+/// The unit of `stat`'s block counts.
 const BLOCK_BYTES: u64 = 512;
 
-/// A session as its directory shows it.
+/// A session, as described by its directory.
 #[derive(Debug)]
 pub struct Session {
     /// Its directory.
     pub directory: PathBuf,
-    /// What is known of it.
+    /// Its manifest.
     pub manifest: Manifest,
 }
 
@@ -45,7 +45,7 @@ pub struct Leftover {
     _lock: Lock,
 }
 
-/// Why a directory with a session's name is none that can be recovered.
+/// Why a directory with a session's name cannot be recovered.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -58,20 +58,20 @@ pub enum Error {
         /// The session's directory.
         directory: PathBuf,
     },
-    /// It says too little of itself.
+    /// Its manifest cannot be used.
     #[error("{}: {error}", directory.display())]
     Manifest {
         /// The session's directory.
         directory: PathBuf,
-        /// What is wrong.
+        /// The error of the manifest.
         error: ManifestError,
     },
-    /// The archive, or something of the session, cannot be read or written.
+    /// The archive, or a file of the session, cannot be read or written.
     #[error("{what}: {error}")]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         what: String,
-        /// What the operating system says.
+        /// The operating system's error.
         error: io::Error,
     },
     /// A program still records into a buffer, or may.
@@ -86,10 +86,10 @@ pub enum Error {
     },
 }
 
-/// What was made of one buffer.
+/// The result of recovering one buffer.
 #[derive(Clone, Debug)]
 pub struct Recovered {
-    /// Who it was, and what was found.
+    /// The provider, and the findings in its buffer.
     pub stats: ProviderStats,
     /// The last half that the client's own file holds, and the last that it may hold.
     pub halves_before: (Option<u32>, Option<u32>),
@@ -102,16 +102,16 @@ pub struct Recovered {
 pub struct Piece {
     /// Its name.
     pub path: PathBuf,
-    /// What it takes on its file system, in bytes.
+    /// The space that it takes on its file system, in bytes.
     pub bytes: u64,
-    /// Whose buffer it is; none if it is the file that the client was writing.
+    /// The buffer's provider; none if it is the file that the client was writing.
     pub provider: Option<u32>,
 }
 
 /// The directories of sessions in a runtime directory, newest last.
 ///
 /// # Errors
-/// The directory cannot be read; that it is not there is no error.
+/// The directory cannot be read; a missing one is no error.
 pub fn session_directories(runtime: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match std::fs::read_dir(runtime) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -137,12 +137,12 @@ impl Session {
     /// Reads a session's directory.
     ///
     /// # Errors
-    /// It is no session's.
+    /// It is not a session's directory.
     pub fn read(directory: &Path) -> Result<Self, Error> {
         Ok(Self { directory: directory.to_owned(), manifest: read_manifest(directory)? })
     }
 
-    /// Its manager is alive, as far as that can be seen without getting in its way.
+    /// Whether its manager is alive, as far as that can be determined without disturbing it.
     #[must_use]
     pub fn has_manager(&self) -> bool {
         if self.manifest.is_ended {
@@ -161,7 +161,7 @@ impl Session {
         UNIX_EPOCH + Duration::from_nanos(self.manifest.session.wall_clock_ns)
     }
 
-    /// Buffers that hold what is in no archive.
+    /// Buffers with data that is in no archive.
     pub fn unsaved(&self) -> impl Iterator<Item = &Buffer> {
         let is_there = |buffer: &&Buffer| self.buffer_bytes(buffer).is_some();
         self.manifest
@@ -171,13 +171,13 @@ impl Session {
             .filter(is_there)
     }
 
-    /// What a buffer's file takes, if it is there.
+    /// The space that a buffer's file takes, if it exists.
     fn buffer_bytes(&self, buffer: &Buffer) -> Option<u64> {
         let file = files::open(&self.directory.join(buffer.provider.file_name())).ok()?;
         Some(file.metadata().ok()?.blocks() * BLOCK_BYTES)
     }
 
-    /// The files that hold what was recorded: that of the client, if it is still there, and the buffers.
+    /// The files with recorded data: that of the client, if it still exists, and the buffers.
     #[must_use]
     pub fn pieces(&self) -> Vec<Piece> {
         self.client_piece().into_iter().chain(self.buffer_pieces()).collect()
@@ -198,14 +198,14 @@ impl Session {
         })
     }
 
-    /// There is something that an archive can be made of.
+    /// Whether an archive can be recovered from it.
     #[must_use]
     pub fn is_recoverable(&self) -> bool {
         let has_file = || self.manifest.has_parts() && self.client_piece().is_some();
         !self.has_manager() && (self.unsaved().next().is_some() || has_file())
     }
 
-    /// The same, and no archive has been made.
+    /// Whether an archive can be recovered, and none has been.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         self.manifest.recovered.is_empty() && self.is_recoverable()
@@ -221,10 +221,10 @@ impl Session {
 }
 
 impl Leftover {
-    /// Takes a session's directory for this process, until this is dropped.
+    /// Locks a session's directory for this process, until this is dropped.
     ///
     /// # Errors
-    /// It is no session's, or in use.
+    /// It is not a session's directory, or in use.
     pub fn open(directory: &Path) -> Result<Self, Error> {
         // Before the lock: a manager that has just made the directory takes it first, and then writes.
         read_manifest(directory)?;
@@ -235,13 +235,13 @@ impl Leftover {
         Ok(Self { session: Session::read(directory)?, _lock: lock })
     }
 
-    /// What it is.
+    /// The session.
     #[must_use]
     pub fn session(&self) -> &Session {
         &self.session
     }
 
-    /// Remembers that an archive was made, so that users are not reminded any more.
+    /// Records that an archive was recovered, so that users are no longer reminded.
     ///
     /// # Errors
     /// The manifest cannot be written.
@@ -271,7 +271,7 @@ impl Leftover {
         std::fs::remove_dir_all(directory).map_err(failed)
     }
 
-    /// Deletes the file that the client was writing, if it is still that, and returns its name.
+    /// Deletes the file that the client was writing, if it has not been replaced, and returns its name.
     ///
     /// # Errors
     /// It cannot be deleted.

@@ -22,7 +22,7 @@ const CATEGORY: &str = "trace";
 /// Longest text of an argument, in bytes.
 const MAX_TEXT_BYTES: usize = 4000;
 
-/// Appends what is known of the session when it begins.
+/// Appends the facts about the session that are known when it begins.
 //= docs/protocol.md#the-managers-own-provider
 pub fn begin(config: &TraceConfig, rate: TicksPerSecond, out: &mut Vec<u8>) {
     framing::provider_info(OWN_ID, OWN_NAME, out);
@@ -65,7 +65,7 @@ pub struct Forked {
     pub parent: Koid,
 }
 
-/// Appends whose child a provider is. The process keeps the name that its own records give it.
+/// Appends the process that a provider was forked from. The process keeps the name from its own records.
 //= docs/protocol.md#the-managers-own-provider
 pub fn forked(Forked { process, parent }: Forked, out: &mut Vec<u8>) {
     framing::provider_section(OWN_ID, out);
@@ -78,19 +78,19 @@ pub fn forked(Forked { process, parent }: Forked, out: &mut Vec<u8>) {
 pub struct RaisedAlert {
     /// When it arrived.
     pub at: Ticks,
-    /// Whose it is.
+    /// The process of its provider.
     pub process: Koid,
     /// The alert's name.
     pub name: String,
 }
 
-/// Appends alerts, and how many more there were.
+/// Appends alerts, and the number of further ones.
 //= docs/format.md#alerts
 pub fn alerts(alerts: &[RaisedAlert], left_out: u64, out: &mut Vec<u8>) {
     framing::provider_section(OWN_ID, out);
     for RaisedAlert { at, process, name } in alerts {
         let arguments = [argument("name", text(name))];
-        // The manager does not know the thread: a process's first one has the number of the process.
+        // The manager does not know the thread; a process's first thread has the number of the process.
         let event = Event {
             timestamp: *at,
             thread: ThreadRef::Inline { process: ProcessKoid(*process), thread: ThreadKoid(*process) },
@@ -106,7 +106,7 @@ pub fn alerts(alerts: &[RaisedAlert], left_out: u64, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends what is known when the session ends.
+/// Appends the facts about the session that are known when it ends.
 pub fn end(out: &mut Vec<u8>) {
     framing::provider_section(OWN_ID, out);
     instant("recording_end", &[], out);

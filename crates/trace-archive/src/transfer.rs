@@ -14,14 +14,14 @@ use trace_protocol::controller::ProviderStats;
 use trace_reader::buffer::{self, Activity, Before, BufferError, BufferReader, Findings, Period, Source};
 use zx_sim::Vmo;
 
-/// What of a provider's buffer is to be copied.
+/// The part of a provider's buffer to copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// A half that it has handed over while it streams.
     Half {
         /// The half's number.
         wrapped_count: u32,
-        /// Bytes of durable data that it may refer to.
+        /// Length of the durable data that it may refer to, in bytes.
         durable_data_end: u64,
     },
     /// Everything that was not copied before.
@@ -53,21 +53,21 @@ pub struct ProviderBuffer {
     pub mode: BufferingMode,
     /// Rate of its timestamps.
     pub rate: TicksPerSecond,
-    /// What was recorded from the beginning of the session comes through one [`Progress`]: so it has to add
+    /// All data since the beginning of the session comes through one [`Progress`], so its counts have to add
     /// up.
     pub is_accounted: bool,
-    /// When it was made and is read; none where that is not known: then its own header is believed.
+    /// When it was created and is read; none if that is not known: then its own header is believed.
     pub period: Option<Period>,
     /// Its program may have ended before it wrote the header.
     pub may_be_blank: bool,
-    /// Whose child it is, where the archive is to say so.
+    /// The process that it was forked from, if the archive is to report that.
     pub forked: Option<Forked>,
 }
 
 /// The problem reported for a provider whose counters hold impossible values.
 const DAMAGED: &str = "the buffer's counters are damaged: how many records are missing is not known";
 
-/// What was read of a provider's buffer in a session, from one transfer to the next.
+/// The state of reading a provider's buffer in a session, from one transfer to the next.
 #[derive(Default)]
 pub struct Progress {
     reader: Option<BufferReader<VmoSource>>,
@@ -78,13 +78,13 @@ pub struct Progress {
     dropped: u64,
     /// Records that were read at the end of a run and are still in the buffer.
     kept: u64,
-    /// What was found in runs before the last start that cleared the buffer.
+    /// The findings in runs before the last start that cleared the buffer.
     before: Found,
-    /// What threads have generated, once a run is over.
+    /// The number of records that threads have generated, once a run is over.
     generated: Option<u64>,
 }
 
-/// Records that were met in a provider's buffer.
+/// Counts of the records found in a provider's buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Found {
     /// Of the rolling regions, and archived.
@@ -99,7 +99,7 @@ struct Found {
     bytes: u64,
 }
 
-/// What an archive holds of a provider up to the end of a part: enough for another process to continue.
+/// An archive's contents of a provider up to the end of a part: enough for another process to continue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SoFar {
     found: Found,
@@ -114,7 +114,7 @@ pub struct SoFar {
 }
 
 impl SoFar {
-    /// The same with what was found behind it.
+    /// These contents together with the findings that follow.
     pub fn plus(&self, stats: ProviderStats) -> ProviderStats {
         let sum = |before: u64, found: Option<u64>| Some(before.saturating_add(found.unwrap_or(0)));
         ProviderStats {
@@ -177,7 +177,7 @@ impl Progress {
         }
     }
 
-    /// Goes on from there.
+    /// Resumes from that state.
     pub fn resume(so_far: &SoFar) -> Self {
         Self {
             losses: Losses::resume(&so_far.reported),
@@ -189,7 +189,7 @@ impl Progress {
         }
     }
 
-    /// How full the rolling region was when it was fullest. Of a stream it is known when it was full.
+    /// The highest fill level of the rolling region. For a stream it is known only if it was full.
     fn peak(&self, wrapped_count: u32, buffer: &ProviderBuffer) -> Option<f32> {
         let is_full = wrapped_count > 0 || self.losses.dropped() > 0;
         match buffer.mode {
@@ -207,18 +207,17 @@ impl Progress {
 pub struct Transfer {
     buffer: ProviderBuffer,
     progress: Progress,
-    /// Its ledger is written behind it.
+    /// A ledger record follows it.
     adds_up: bool,
     is_begun: bool,
-    /// Records that had been looked at before; none where nothing stays in the buffer, as it is being
-    /// streamed.
+    /// Records that had been processed before; none if nothing stays in the buffer, as it is being streamed.
     seen_before: Option<u64>,
     /// Why the buffer could not be read to its end.
     problem: String,
 }
 
 impl Transfer {
-    /// `vmo` is opened where the buffer was not read before.
+    /// `vmo` is opened if the buffer was not read before.
     pub fn new(buffer: ProviderBuffer, mut progress: Progress, vmo: Vmo, part: Part) -> Self {
         let part = match part {
             Part::Half { wrapped_count, durable_data_end } => {
@@ -238,13 +237,13 @@ impl Transfer {
         }
         let is_rest = matches!(part, buffer::Part::Rest(_));
         let seen_before = is_rest.then(|| progress.reader.as_ref().map_or(0, seen));
-        // What is written meanwhile is in a tally and was not read, or the other way round.
+        // Records written meanwhile are in a tally and were not read, or the other way round.
         let adds_up = buffer.is_accounted && part == buffer::Part::Rest(Activity::Quiet);
         let mut transfer =
             Self { buffer, progress, adds_up, is_begun: false, seen_before, problem: String::new() };
         match begun {
             Ok(()) => {}
-            // The magic is written last: nothing was recorded.
+            // The magic number is written last: nothing was recorded.
             Err(BufferError::Header(HeaderError::Magic { found: 0 })) if transfer.buffer.may_be_blank => {}
             Err(error) => transfer.fail(&error),
         }
@@ -291,7 +290,7 @@ impl Transfer {
                         uncertain: written.open_slabs,
                     };
                     progress.generated = (!progress.losses.is_damaged()).then_some(generated);
-                    // It would not add up.
+                    // The counts would not add up.
                     if !progress.losses.is_damaged() {
                         framing::ledger(ledger, out);
                     }
@@ -309,7 +308,7 @@ impl Transfer {
         }
     }
 
-    /// Leaves out what is in the archive already, by halves and what they left for later.
+    /// Skips the data that is in the archive already, by halves and by the claims that they left for later.
     pub fn skip(&mut self, so_far: &SoFar, halves: u64, left: &[u64]) {
         let before = Before { halves, left: left.to_vec(), durable_bytes: so_far.durable_bytes };
         let resumed = self.progress.reader.as_mut().map(|reader| reader.resume(before));
@@ -323,12 +322,12 @@ impl Transfer {
         self.progress.reader.as_ref().map_or(&[], BufferReader::left)
     }
 
-    /// Everything that was left is read, not a half.
+    /// The part is everything that was left, not a half.
     pub fn is_rest(&self) -> bool {
         self.seen_before.is_some()
     }
 
-    /// The buffer could be read as far as was asked for.
+    /// The requested part of the buffer could be read.
     pub fn is_complete(&self) -> bool {
         self.problem.is_empty()
     }
@@ -337,8 +336,8 @@ impl Transfer {
         self.problem = problem(error);
     }
 
-    /// What was found, and what the next transfer goes on from. Who the provider is and what became of it is
-    /// for others to say.
+    /// The findings, and the state that the next transfer resumes from. The caller fills in the provider and
+    /// its disposition.
     pub fn into_stats(self) -> (ProviderStats, Progress) {
         let mut stats = ProviderStats { problem: self.problem, ..ProviderStats::default() };
         let mut progress = self.progress;
@@ -393,7 +392,7 @@ impl Transfer {
     }
 }
 
-/// What is said of a provider that has recorded nothing.
+/// The statistics of a provider that has recorded nothing.
 pub fn nothing() -> ProviderStats {
     ProviderStats {
         events_archived: Some(0),

@@ -26,7 +26,7 @@ strict_enum! {
         ClearEntire = 1,
         /// Forget the rolling data, keep strings and threads.
         ClearNondurable = 2,
-        /// Go on behind what is there.
+        /// Continue after the existing data.
         Retain = 3,
     }
 }

@@ -1,4 +1,4 @@
-//! Known categories: what providers and managers answer to `GetKnownCategories`.
+//! Known categories: the answers of providers and managers to `GetKnownCategories`.
 
 use crate::error::{ProtocolError, check_limit};
 use crate::limits::{
@@ -74,13 +74,13 @@ impl Unlisted {
 }
 
 impl KnownCategories {
-    /// Sorts categories, leaves out empty names and repeated ones, cuts descriptions at their limit, and
-    /// counts what a list cannot have.
+    /// Sorts categories, drops empty names and duplicates, cuts descriptions at their limit, and counts
+    /// categories that do not fit into a list.
     #[must_use]
     pub fn of(categories: impl IntoIterator<Item = KnownCategory>) -> Self {
         let mut all: Vec<KnownCategory> = categories.into_iter().collect();
         all.retain(|category| !category.name.is_empty());
-        // Of two that differ in their descriptions both are kept.
+        // Two that differ in their descriptions are both kept.
         all.sort();
         all.dedup();
         let mut known = Self::default();
@@ -97,8 +97,8 @@ impl KnownCategories {
         known
     }
 
-    /// The categories of several programs. What is not listed of them is added up, also where two programs
-    /// have it in common.
+    /// The categories of several programs. The counts of unlisted ones are added up, even if two programs
+    /// have some in common.
     #[must_use]
     pub fn merged(all: impl IntoIterator<Item = KnownCategories>) -> Self {
         let (mut listed, mut beyond_limit, mut too_long) = <(Vec<_>, Unlisted, Unlisted)>::default();

@@ -75,14 +75,14 @@ pub enum ProvisionerRequest<H> {
     GetProviders,
     /// Which categories are known? Answered by [`ProvisionerResponse::KnownCategories`].
     GetKnownCategories,
-    /// Copies what is in the buffers of the running session, without stopping anyone; answered by
-    /// [`ProvisionerResponse::TakeSnapshot`] when the output has taken all of it. Handle: output socket.
+    /// Copies the data in the buffers of the running session, without stopping any program; answered by
+    /// [`ProvisionerResponse::TakeSnapshot`] when the output has accepted all of it. Handle: output socket.
     TakeSnapshot {
         /// Where the archive goes.
         output: H,
     },
     /// Has the programs of the running session write down what they use memory for; answered by
-    /// [`ProvisionerResponse::DumpMemory`] when they were asked.
+    /// [`ProvisionerResponse::DumpMemory`] when the requests were sent.
     DumpMemory(MemoryDumpLevel),
     /// About a recording that the manager holds itself; answered by [`ProvisionerResponse::Task`].
     Task(TaskRequest<H>),
@@ -93,21 +93,21 @@ pub enum ProvisionerRequest<H> {
 pub enum ProvisionerResponse {
     /// Registered providers in order of their ids, at most [`MAX_LISTED_PROVIDERS`].
     Providers {
-        /// Those that are listed.
+        /// The listed ones.
         listed: Vec<ProviderInfo>,
         /// How many more are registered.
         left_out: u32,
     },
     /// Known categories of all providers that the client may see.
     KnownCategories(KnownCategories),
-    /// Answer to [`ProvisionerRequest::TakeSnapshot`]: what was found in each buffer.
+    /// Answer to [`ProvisionerRequest::TakeSnapshot`]: the findings in each buffer.
     TakeSnapshot(Result<StopResult, SnapshotError>),
     /// Answer to [`ProvisionerRequest::DumpMemory`]; none if nothing is being recorded.
     DumpMemory(Option<MemoryDump>),
     /// Answer to [`ProvisionerRequest::Task`].
     Task(TaskResponse),
-    /// The client cannot be served (its version, say), in one sentence; the channel closes next. Has no
-    /// transaction id, and is decoded whatever its version.
+    /// The client cannot be served (its version, for example), in one sentence; the channel closes next. Has
+    /// no transaction id, and is decoded whatever its version.
     Refused {
         /// What was expected and what was found; cut at 1000 bytes.
         reason: String,
@@ -299,8 +299,8 @@ fn is_about_tasks(bytes: &[u8]) -> Result<bool, ProtocolError> {
     Ok(task::METHODS.iter().any(|method| method.ordinal == header.ordinal))
 }
 
-/// Adds a list of which releases before this one take the first [`MAX_PROVIDERS`]: the rest is a field of its
-/// own, which they skip.
+/// Adds a list in two fields: earlier releases read the first [`MAX_PROVIDERS`] entries, and skip the field
+/// with the rest.
 fn put_in_two(
     table: &mut TableWriter,
     first: Field,

@@ -50,7 +50,7 @@ pub const MAX_UNANSWERED: usize = 16;
 
 /// `text` cut at a character boundary so that it fits into `limit` bytes.
 ///
-/// Meant for sentences of our own (a refusal's reason) that quote text of someone else's.
+/// Meant for our own sentences, such as the reason of a refusal, that quote text of a peer.
 #[must_use]
 pub fn cut(text: &str, limit: usize) -> &str {
     let mut end = text.len().min(limit);

@@ -1,4 +1,4 @@
-//! Memory dumps: what programs say that they use memory for, all at one moment.
+//! Memory dumps: reports of programs on what they use memory for, all at one moment.
 
 use crate::strict_enum::strict_enum;
 
@@ -23,22 +23,22 @@ impl MemoryDumpLevel {
     }
 }
 
-/// Dumps that a session takes again and again.
+/// Periodic memory dumps of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryDumps {
-    /// How long from one to the next; the first comes when recording begins. At least 1.
+    /// Interval between dumps; the first is taken when recording begins. At least 1.
     pub interval_milliseconds: u64,
     /// The level of detail of the dumps.
     pub level: MemoryDumpLevel,
 }
 
-/// A dump that programs were asked for.
+/// A dump that was requested from programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryDump {
     /// Its number, the same in all programs, and never used again by this manager.
     pub id: u64,
-    /// How many programs were asked.
+    /// How many programs received the request.
     pub providers: u32,
-    /// How many of them have written their values within a second. None where one of them cannot say so.
+    /// How many of them have written their values within a second. None if one of them cannot report that.
     pub written: Option<u32>,
 }

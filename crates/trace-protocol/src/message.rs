@@ -166,7 +166,7 @@ pub(crate) enum Direction {
     TwoWay,
 }
 
-/// What the codecs of one message share: its name for errors, its ordinal, its direction.
+/// Properties that the codecs of one message share: its name for errors, its ordinal, its direction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Method {
     pub name: &'static str,

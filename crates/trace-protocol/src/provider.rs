@@ -50,7 +50,7 @@ pub enum ProviderRequest<H> {
     },
     /// Record; answered by the packet STARTED.
     Start {
-        /// What becomes of the buffer's content.
+        /// How the buffer's previous content is treated.
         buffer_disposition: BufferDisposition,
         /// Categories added to those of Initialize for this run, at most 5000 of 100 bytes.
         additional_categories: Vec<String>,
@@ -61,23 +61,23 @@ pub enum ProviderRequest<H> {
     Terminate,
     /// Hand over what was recorded so far, while streaming.
     Flush,
-    /// Write down what memory is used for. Only for providers that have said that they understand it.
+    /// Write down what memory is used for. Only for providers that have reported support for it.
     DumpMemory {
         /// Number of the dump.
         dump: u64,
         /// The dump's level of detail.
         level: MemoryDumpLevel,
-        /// The provider answers with [`ProviderResponse::DumpedMemory`]. Only for providers that have said
-        /// that they can.
+        /// The provider answers with [`ProviderResponse::DumpedMemory`]. Only for providers that have
+        /// reported support for that.
         answers: bool,
     },
-    /// Number threads as the manager's pid namespace does. Only for providers of another one that have said
-    /// that they understand it. Comes before Initialize. Handle: the namespace.
+    /// Number threads as the manager's pid namespace does. Only for providers in another namespace that have
+    /// reported support for it. Comes before Initialize. Handle: the namespace.
     UsePidNamespace {
         /// The namespace.
         namespace: H,
     },
-    /// Which categories does the provider know? Answered by [`ProviderResponse::KnownCategories`].
+    /// Queries the categories that the provider knows; answered by [`ProviderResponse::KnownCategories`].
     GetKnownCategories,
     /// The provider cannot be served, in one sentence; the channel closes next. Decoded whatever its version.
     Refused {
@@ -86,7 +86,7 @@ pub enum ProviderRequest<H> {
     },
 }
 
-/// What a provider needs to record.
+/// The configuration that a provider needs to record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderConfig<H> {
     /// How the buffer is used.
@@ -103,8 +103,8 @@ pub struct ProviderConfig<H> {
     pub tick_source: String,
     /// Rate of that clock, not zero.
     pub ticks_per_second: u64,
-    /// The provider's process as the manager numbers it, which in another pid namespace is not as it numbers
-    /// itself.
+    /// The provider's process as the manager numbers it; in another pid namespace this differs from its own
+    /// number.
     pub process_koid: Option<u64>,
     /// Whether events are to have the processor time of their thread as arguments. Default false.
     pub thread_time: bool,

@@ -38,7 +38,7 @@ pub enum RegistryRequest<H> {
     RegisterProviderSynchronously(Registration<H>),
 }
 
-/// What a provider says about itself.
+/// A provider's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registration<H> {
     /// The manager's end of the provider channel.
@@ -53,23 +53,24 @@ pub struct Registration<H> {
     pub buffer_header: VersionRange,
     /// Name of the clock its timestamps come from, at most 32 bytes.
     pub tick_source: String,
-    /// It understands [`ProviderRequest::DumpMemory`](crate::provider::ProviderRequest::DumpMemory). Older
-    /// ones do not say so.
+    /// It supports [`ProviderRequest::DumpMemory`](crate::provider::ProviderRequest::DumpMemory). Providers
+    /// of older releases do not report it.
     pub dumps_memory: bool,
     /// The process that a forked child was forked from, in the provider's pid namespace.
     pub parent: Option<u64>,
-    /// It records its alerts itself. The manager does that for older ones, which do not say so.
+    /// It records its alerts itself. For providers of older releases, which do not report it, the manager
+    /// does that.
     pub records_alerts: bool,
-    /// It understands
-    /// [`ProviderRequest::UsePidNamespace`](crate::provider::ProviderRequest::UsePidNamespace). Older ones do
-    /// not say so.
+    /// It supports [`ProviderRequest::UsePidNamespace`](crate::provider::ProviderRequest::UsePidNamespace).
+    /// Providers of older releases do not report it.
     pub numbers_threads: bool,
-    /// It answers a [`ProviderRequest::DumpMemory`](crate::provider::ProviderRequest::DumpMemory) that asks
-    /// for it. Older ones do not say so.
+    /// It answers a [`ProviderRequest::DumpMemory`](crate::provider::ProviderRequest::DumpMemory) on request.
+    /// Providers of older releases do not report it.
     pub answers_dumps: bool,
 }
 
-/// In the runtime directory while every program that may register there is being recorded, or is about to be.
+/// Name of a file that exists in the runtime directory while every program that may register there is being
+/// recorded, or is about to be.
 pub const RECORDING_OF_ALL: &str = "recording.all";
 
 /// As [`RECORDING_OF_ALL`], for the programs of one user.
@@ -79,7 +80,7 @@ pub fn recording_of(uid: u32) -> String {
     format!("{RECORDING_PREFIX}{uid}")
 }
 
-/// What the names of these files begin with.
+/// Prefix of the names of these files.
 pub const RECORDING_PREFIX: &str = "recording.";
 
 strict_enum! {
@@ -108,7 +109,7 @@ pub struct RegistryResponse {
 }
 
 impl<H> RegistryRequest<H> {
-    /// What the provider says about itself.
+    /// The provider's description of itself.
     #[must_use]
     pub fn into_registration(self) -> Registration<H> {
         match self {

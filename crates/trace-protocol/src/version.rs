@@ -1,4 +1,4 @@
-//! Which versions of the protocols and of the buffer header a peer serves.
+//! Versions of the protocols and of the buffer header that a peer serves.
 //!
 //! An application links its provider statically and lives longer than the manager it met first, so each side
 //! serves a range: its own version and the one before.

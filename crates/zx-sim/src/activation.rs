@@ -1,6 +1,6 @@
-//! Sockets that another process listened at before this one was started: systemd's socket units.
+//! Sockets that another process listened on before this one was started: systemd's socket units.
 //!
-//! The environment says which process they are for (`LISTEN_PID`) and how many there are (`LISTEN_FDS`), as
+//! The environment names the process that they are for (`LISTEN_PID`) and their number (`LISTEN_FDS`), as
 //! descriptors from 3 on. These are only numbers: a descriptor is used if it turns out to be what was
 //! expected, and through a duplicate, so that no other part of the process can lose its own by it.
 
@@ -41,7 +41,7 @@ pub(crate) fn socket(path: &Path) -> Result<Option<OwnedFd>> {
     let failed = |source| Error::io(format!("cannot use descriptor {FIRST} of {COUNT_VARIABLE}"), source);
     let socket = sys::duplicate_inherited(FIRST).map_err(failed)?;
     check(&socket, path)?;
-    // Those who connect see this process as the peer, not the one that listened before it.
+    // Peers that connect see the credentials of this process, not of the one that listened before it.
     rustix::net::listen(&socket, BACKLOG).map_err(|source| failed(source.into()))?;
     let flags = rustix::fs::fcntl_getfl(&socket).map_err(|source| failed(source.into()))?;
     rustix::fs::fcntl_setfl(&socket, flags | OFlags::NONBLOCK).map_err(|source| failed(source.into()))?;

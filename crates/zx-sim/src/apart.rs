@@ -23,10 +23,10 @@ const FIRST_ORDINARY: RawFd = 3;
 /// Standard input, output and error are open in the new table and lead nowhere: what a library prints by
 /// mistake does not get into one of the thread's own files.
 ///
-/// Takes `close_range` of Linux 5.9, or `unshare` and `/proc`.
+/// Requires `close_range` of Linux 5.9, or `unshare` and `/proc`.
 ///
 /// # Errors
-/// The system does not permit it: then the thread must not go on, as its table may be empty.
+/// The system does not permit it: then the thread must not continue, as its table may be empty.
 ///
 /// # Safety
 /// The calling thread uses no descriptor that was opened before this call but the one returned, and no other
@@ -52,7 +52,7 @@ pub unsafe fn separate(kept: RawFd) -> Result<OwnedFd> {
         _ => fcntl_dupfd_cloexec(&kept, FIRST_ORDINARY).map_err(|source| failed(source.into()))?,
     };
     loop {
-        // Not connected: what is written there is refused.
+        // Not connected: writes to it are refused.
         let nowhere = socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
             .map_err(|source| failed(source.into()))?;
         if nowhere.as_raw_fd() >= FIRST_ORDINARY {

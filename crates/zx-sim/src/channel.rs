@@ -21,8 +21,9 @@ use std::path::{Path, PathBuf};
 pub const MAX_MESSAGE_BYTES: usize = 65_536;
 /// Most handles in a message.
 pub const MAX_MESSAGE_HANDLES: usize = 64;
-/// Connections that wait to be accepted. With the kernel's most, 4096, an honest one waited for seconds
-/// behind those of a flood; behind so few it mostly waits for tenths of that, and tries a full queue again.
+/// Connections that wait to be accepted. With the kernel's maximum, 4096, an honest client waited for seconds
+/// behind those of a flood; behind this few it mostly waits for tenths of that, and retries if the queue is
+/// full.
 pub(crate) const BACKLOG: i32 = 128;
 
 /// One end of a channel.
@@ -98,11 +99,11 @@ impl Channel {
         }
     }
 
-    /// Sends a message. Whatever happens, the handles are gone afterwards: with the message, or closed.
+    /// Sends a message. In any case, the handles are gone afterwards: sent with the message, or closed.
     ///
     /// # Errors
     /// [`Error::ShouldWait`] when the other end has much to read already, [`Error::PeerClosed`], and a
-    /// message or list of handles that is too long, or a message of nothing at all.
+    /// message or list of handles that is too long, or an empty message.
     pub fn write(&self, bytes: &[u8], handles: Vec<Handle>) -> Result<()> {
         if bytes.is_empty() && handles.is_empty() {
             // The other end could not distinguish it from the end of all messages.
@@ -143,7 +144,7 @@ impl Channel {
             return Err(Error::TooManyHandles { found, limit });
         }
         if received.flags.contains(ReturnFlags::CTRUNC) {
-            // There was room for more in the space, and none in the process.
+            // The message had room for more handles, and the process had not.
             return Err(Error::io("cannot receive a message's handles", rustix::io::Errno::MFILE));
         }
         if received.bytes == 0 && handles.is_empty() {
@@ -159,10 +160,10 @@ impl Channel {
         Ok(Message { bytes, handles })
     }
 
-    /// Who is at the other end.
+    /// The process at the other end.
     ///
     /// # Errors
-    /// The operating system does not say.
+    /// The operating system does not report it.
     pub fn peer(&self) -> Result<Peer> {
         sys::peer_credentials(&self.0)
     }
@@ -197,9 +198,9 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens at a path, of any length, and takes the place of whatever socket is left there. The socket
-    /// appears under its name when it can be connected to, not before; it stays when the listener is gone,
-    /// and then refuses connections.
+    /// Listens at a path, of any length, and replaces a socket that is left there. The socket appears under
+    /// its name when it can be connected to, not before; it stays when the listener is gone, and then refuses
+    /// connections.
     ///
     /// # Errors
     /// The path cannot be used.
@@ -209,7 +210,7 @@ impl Listener {
 
     /// As [`Listener::bind`], for every user who can reach the path.
     ///
-    /// # Errors
+    /// As for [`Listener::bind`].
     /// As there.
     pub fn bind_for_all(path: &Path) -> Result<Self> {
         Self::bind_with(path, Some(0o666))
@@ -257,7 +258,7 @@ impl Listener {
             .map_err(|source| Error::of_transfer("cannot accept a connection", source))
     }
 
-    /// Where it listens.
+    /// The path that it listens at.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

@@ -21,8 +21,8 @@ pub fn write(text: &str) -> bool {
     write_to(&std::io::stderr(), text)
 }
 
-/// As [`write`], where the process's standard error goes now, from a thread that may have
-/// [descriptors of its own](crate::apart).
+/// As [`write`], but to the process's current standard error, from a thread that may have [descriptors of its
+/// own](crate::apart).
 pub fn write_for_process(text: &str) -> bool {
     stderr_of_process().is_some_and(|output| write_to(&output, text))
 }
@@ -47,7 +47,7 @@ fn write_to(output: &impl AsFd, text: &str) -> bool {
     put(output, &line) == Ok(line.len())
 }
 
-/// Writes what there is room for, without waiting.
+/// Writes as much as there is room for, without waiting.
 fn put(output: &impl AsFd, bytes: &[u8]) -> Result<usize, Errno> {
     let mut polled = [PollFd::new(output, PollFlags::OUT)];
     poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
@@ -59,10 +59,10 @@ fn put(output: &impl AsFd, bytes: &[u8]) -> Result<usize, Errno> {
         Err(Errno::NOTSOCK) => {}
         sent => return sent,
     }
-    // Whatever others have written since.
+    // Whatever other processes have written since.
     let at_its_end = u64::MAX;
     match pwritev2(output, &[IoSlice::new(bytes)], at_its_end, ReadWriteFlags::NOWAIT) {
-        // Terminals and some file systems do not know the flag.
+        // Terminals and some file systems do not support the flag.
         Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => rustix::io::write(output, bytes),
         // A file whose next page is not in memory.
         Err(Errno::AGAIN) if is_file(output) => rustix::io::write(output, bytes),

@@ -1,4 +1,4 @@
-//! What the caller of the program says in the environment.
+//! The environment of the program, as set by its caller.
 
 use crate::sys;
 use std::ffi::OsString;

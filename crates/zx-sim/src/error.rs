@@ -1,4 +1,4 @@
-//! What can go wrong with an object.
+//! Errors of operations on objects.
 
 use std::io;
 use std::path::PathBuf;
@@ -54,7 +54,7 @@ pub enum Error {
         /// The limit.
         limit: usize,
     },
-    /// A handle of another kind than asked for.
+    /// A handle of another kind than required.
     #[error("handle is not a {expected}")]
     WrongType {
         /// The kind asked for.
@@ -63,7 +63,7 @@ pub enum Error {
     /// The directory has no room for a VMO that is backed in full.
     #[error("no room in {}: {needed} bytes needed, {available} available", directory.display())]
     NoSpace {
-        /// Where the VMO was to be.
+        /// The directory of the VMO.
         directory: PathBuf,
         /// Its size in bytes.
         needed: u64,
@@ -75,7 +75,7 @@ pub enum Error {
     Unsafe {
         /// The directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with it.
         problem: String,
     },
     /// A socket that the process was started with is not the one that is needed.
@@ -87,15 +87,15 @@ pub enum Error {
     /// The operating system refused.
     #[error("{what}: {error}")]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         what: String,
-        /// What it says; a part of the text, and no source.
+        /// The operating system's error; a part of the text, and no source.
         error: io::Error,
     },
 }
 
 impl Error {
-    /// An error of the operating system, with what was tried.
+    /// An error of the operating system, with the operation that failed.
     pub fn io(what: impl Into<String>, error: impl Into<io::Error>) -> Self {
         Self::Io { what: what.into(), error: error.into() }
     }

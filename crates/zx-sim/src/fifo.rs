@@ -1,8 +1,8 @@
 //! Small elements of one size between two processes, with a counted capacity.
 //!
-//! The kernel bounds a socket by the memory of what is queued, not by its number. All elements of a FIFO
-//! take the same memory, so that what one costs is measured once, and the queue's memory divided by it is the
-//! number of elements that the other end has not read.
+//! The kernel bounds a socket by the memory of its queue, not by the number of messages. All elements of a
+//! FIFO take the same memory, so the cost of one is measured once, and the queue's memory divided by it is
+//! the number of elements that the other end has not read.
 //!
 //! A full FIFO becomes writable in a wait when about half of it was read; a write may succeed before. One of
 //! depth 1 may be writable in a wait though it is full.
@@ -90,7 +90,7 @@ impl Fifo {
             .map_err(|source| Error::of_transfer("cannot write to a fifo", source))
     }
 
-    /// Takes the next element; what was queued before the other end closed is still there.
+    /// Takes the next element; elements that were queued before the other end closed are still delivered.
     ///
     /// # Errors
     /// [`Error::ShouldWait`] when there is none, [`Error::PeerClosed`] when none will come, or an element

@@ -10,14 +10,14 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A handle that was not looked at yet. Objects take it apart again and check what it is.
+/// A handle whose kind was not checked yet. Objects are made from it after a check.
 ///
-/// Dropped, it is closed without waiting: the file system that a file is of has a say in its closing, and may
+/// When it is dropped, it is closed without waiting: closing a file may depend on its file system, which may
 /// be a program of the peer's.
 #[derive(Debug)]
 pub struct Handle {
     descriptor: Option<OwnedFd>,
-    /// Others have it, too: what is in it is theirs.
+    /// Other processes have it, too: its content is theirs.
     is_shared: AtomicBool,
 }
 
@@ -28,19 +28,18 @@ impl Handle {
         Self { descriptor: Some(descriptor), is_shared: AtomicBool::new(false) }
     }
 
-    /// Others have it, or will: whatever becomes of this handle, they find what is in it.
+    /// Other processes have it, or will: they can read its content even after this handle is closed.
     pub(crate) fn share(&self) {
         self.is_shared.store(true, Ordering::Relaxed);
     }
 
-    /// The descriptor. Closing it may take as long as a peer likes, unless it is known what it is.
+    /// The descriptor. Closing it may take as long as a peer wants, unless its kind is known.
     #[must_use]
     pub fn into_fd(mut self) -> OwnedFd {
         self.descriptor.take().expect(HELD)
     }
 
-    /// Device and inode, if it is a regular file. Of its file system nothing is asked that it would have to
-    /// answer.
+    /// Device and inode, if it is a regular file. Makes no request that its file system would have to answer.
     #[must_use]
     pub fn file(&self) -> Option<(u64, u64)> {
         let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
@@ -76,8 +75,8 @@ impl Drop for Handle {
 /// Peers may be untrusted, and may have put anything into the descriptors that are closed.
 static ARE_PEERS_UNKNOWN: AtomicBool = AtomicBool::new(false);
 
-/// From here on, whatever is closed is closed as if its peer wanted that to take long: for a process that
-/// serves programs it does not know.
+/// From here on, descriptors are closed as if their peers wanted that to take long: for a process that serves
+/// untrusted programs.
 pub fn distrust_peers() {
     ARE_PEERS_UNKNOWN.store(true, Ordering::Relaxed);
 }
@@ -91,11 +90,11 @@ fn close(descriptor: OwnedFd, is_shared: bool) {
                 empty(&descriptor);
             }
         }
-        // Of memory without a name alone there are seals to be had.
+        // Only anonymous memory has seals.
         Err(_) if rustix::fs::fcntl_get_seals(&descriptor).is_ok() => {}
         domain => {
             if domain.is_ok() {
-                // A connection may be made to wait in its closing until everything has arrived.
+                // A connection may be configured to wait at closing until everything has arrived.
                 let _ = sockopt::set_socket_linger(&descriptor, None);
             }
             closer::close(descriptor);
@@ -103,17 +102,17 @@ fn close(descriptor: OwnedFd, is_shared: bool) {
     }
 }
 
-/// Most messages that a socket can have unread: each takes some hundred bytes of a buffer that is no larger
-/// than this many times that.
+/// Maximum number of messages that a socket can have unread: each takes some hundred bytes of a buffer that
+/// is no larger than this many times that.
 const MAX_UNREAD: usize = 1024;
 const UNREAD_BYTES: usize = 64 << 10;
 
-/// Takes out what was sent with a socket's last messages: the kernel would close it with the socket, and wait
-/// for it.
+/// Receives the handles in a socket's last messages: the kernel would close them with the socket, and wait
+/// for that.
 fn empty(socket: &OwnedFd) {
-    // Nothing comes after.
+    // No further message arrives.
     let _ = rustix::net::shutdown(socket, Shutdown::Both);
-    // A stream gives what lies before the next handles at once; of a message the rest is dropped.
+    // A stream returns the data before the next handles at once; of a message the rest is dropped.
     let is_stream = sockopt::socket_type(socket).is_ok_and(|kind| kind == SocketType::STREAM);
     let mut bytes = vec![0; if is_stream { UNREAD_BYTES } else { 1 }];
     for _ in 0..MAX_UNREAD {
@@ -124,15 +123,15 @@ fn empty(socket: &OwnedFd) {
                 }
             }
             Ok((_, handles)) => drop(handles),
-            // That the other end has closed without reading everything is reported once, before the rest.
+            // The error for an end that closed without reading everything is reported once, before the rest.
             Err(rustix::io::Errno::CONNRESET) => {}
             Err(_) => break,
         }
     }
 }
 
-/// Whether a socket of messages has one unread, after its shutdown. An empty one looks like the end, but only
-/// a message has a sender's credentials, for which there is no room here.
+/// Whether a socket of messages has one unread, after its shutdown. An empty message looks like the end, but
+/// only a message has a sender's credentials, for which there is no room here.
 fn has_message(socket: &OwnedFd) -> bool {
     let with_credentials = |is_on| sockopt::set_socket_passcred(socket, is_on).is_ok();
     if !with_credentials(true) {
@@ -141,14 +140,15 @@ fn has_message(socket: &OwnedFd) -> bool {
     let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
     let mut none = RecvAncillaryBuffer::new(&mut []);
     let peeked = rustix::net::recvmsg(socket, &mut [IoSliceMut::new(&mut [0])], &mut none, flags);
-    // With them, a further message would be read as one that may come from any pid namespace.
+    // With credentials, a further message would be read as one that may come from any pid namespace.
     with_credentials(false) && peeked.is_ok_and(|peeked| peeked.flags.contains(ReturnFlags::CTRUNC))
 }
 
-/// Most handles that the kernel lets a message have. With room for fewer it would close the rest itself.
+/// Maximum number of handles that the kernel permits in a message. With room for fewer it would close the
+/// rest itself.
 const MAX_SENT: usize = 253;
 
-/// Receives what there is, with all handles.
+/// Receives pending data, with all handles.
 pub(crate) fn receive_handles(
     socket: &impl AsFd,
     bytes: &mut [u8],
@@ -167,14 +167,14 @@ pub(crate) fn receive_handles(
     Ok((received, handles))
 }
 
-/// Closes what may take long.
+/// Closes descriptors whose closing may take long.
 mod closer {
     use std::os::fd::OwnedFd;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc::{Receiver, Sender, channel};
     use std::sync::{LazyLock, Mutex, PoisonError};
 
-    /// Threads that may wait in a closing at a time; with one more, descriptors stay open meanwhile.
+    /// Maximum number of threads that wait in a close at a time; beyond it, descriptors stay open meanwhile.
     const MAX_THREADS: usize = 32;
 
     static QUEUE: LazyLock<(Sender<OwnedFd>, Mutex<Receiver<OwnedFd>>)> = LazyLock::new(|| {
@@ -185,7 +185,7 @@ mod closer {
     /// Descriptors that no thread has closed yet.
     static WAITING: AtomicUsize = AtomicUsize::new(0);
 
-    /// In a child by fork there is no thread, and what is to be closed stays open until the child ends.
+    /// A child by fork has no such thread: its descriptors stay open until it ends.
     pub fn close(descriptor: OwnedFd) {
         let waiting = WAITING.fetch_add(1, Ordering::SeqCst) + 1;
         let _ = QUEUE.0.send(descriptor);

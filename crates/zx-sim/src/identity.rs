@@ -1,4 +1,4 @@
-//! Descriptors in a table that others change.
+//! Descriptors in a table that other code changes.
 //!
 //! A library that keeps a descriptor in its program's table cannot know that the number still stands for it:
 //! the program may have closed all numbers it does not know, and opened files of its own under them. Device,
@@ -19,7 +19,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Of what a descriptor stands for now. None if it is not open.
+    /// The identity of the descriptor's current object. None if it is not open.
     #[must_use]
     pub fn of(object: &impl AsFd) -> Option<Self> {
         let stat = rustix::fs::fstat(object).ok()?;
@@ -27,7 +27,7 @@ impl Identity {
     }
 }
 
-/// Whether a number stands for anything.
+/// Whether a number is open.
 #[cfg(test)]
 pub(crate) fn is_open(number: std::os::fd::RawFd) -> bool {
     std::fs::symlink_metadata(format!("/proc/thread-self/fd/{number}")).is_ok()
@@ -42,7 +42,7 @@ pub struct Guarded<T: AsFd> {
 }
 
 impl<T: AsFd> Guarded<T> {
-    /// Of an object that was just made. None if it is closed already.
+    /// Guards an object that was just made. None if it is closed already.
     pub fn new(object: T) -> Option<Self> {
         match Identity::of(&object) {
             Some(identity) => Some(Self { object: Some(object), identity }),
@@ -58,7 +58,7 @@ impl<T: AsFd> Guarded<T> {
         self.object.as_ref().filter(|object| Identity::of(*object) == Some(self.identity))
     }
 
-    /// What the object was when it was made.
+    /// The identity of the object when it was made.
     #[must_use]
     pub fn identity(&self) -> Identity {
         self.identity
@@ -97,7 +97,7 @@ mod tests {
         assert!(guarded.get().is_some());
         let number = guarded.as_fd().as_raw_fd();
         let file = File::open("/proc/self/exe").unwrap();
-        // As a program does that closes all numbers and opens files of its own.
+        // A program that closes all numbers and opens files of its own.
         let own = take_number(number, &file);
         assert!(guarded.get().is_none());
         assert!(matches!(peer.read(), Err(crate::Error::PeerClosed)), "the channel itself is closed");
@@ -113,7 +113,7 @@ mod tests {
         assert!(matches!(peer.read(), Err(crate::Error::PeerClosed)));
     }
 
-    /// Puts a file in the place of whatever has the number.
+    /// Puts a file in the place of the object with this number.
     fn take_number(number: RawFd, file: &File) -> OwnedFd {
         crate::sys::duplicate_to(file, number)
     }

@@ -18,7 +18,7 @@ const THREAD: &str = "/proc/thread-self";
 /// Another pid namespace than the one of this process.
 #[derive(Debug)]
 pub struct PidNamespace {
-    /// In the table of the thread that has made this, which may be its own.
+    /// In the descriptor table of the thread that has made this, which may be its own.
     _descriptor: OwnedFd,
     numbers: ThreadNumbers,
 }
@@ -26,24 +26,24 @@ pub struct PidNamespace {
 /// Translates the numbers of threads, for as long as the [`PidNamespace`] lives. All threads may use it.
 #[derive(Clone, Debug)]
 pub struct ThreadNumbers {
-    /// Where threads with other tables find the namespace.
+    /// The path at which threads with other tables find the namespace.
     path: Arc<CStr>,
     /// Device and inode.
     file: (u64, u64),
 }
 
 impl PidNamespace {
-    /// That of this process, for others.
+    /// The namespace of this process, for other processes.
     #[must_use]
     pub fn of_this_process() -> Option<Handle> {
         File::open(OWN).ok().map(|file| Handle::new(file.into()))
     }
 
-    /// Takes what another process has sent. None if it is no namespace, or the one that this process is in.
+    /// Accepts a handle from another process. None if it is no namespace, or the one that this process is in.
     #[must_use]
     pub fn from_handle(handle: Handle) -> Option<Self> {
         let (file, own) = (handle.file()?, Self::of_this_process()?.file()?);
-        // All namespaces are files of one file system, and asking for a file's numbers asks no other process.
+        // All namespaces are files of one file system, whose `stat` depends on no other process.
         let is_another = file.0 == own.0 && file.1 != own.1;
         is_another.then(|| Self::new(handle.into_fd(), file)).flatten()
     }

@@ -21,7 +21,7 @@ pub fn thread_koid() -> u64 {
     u64::try_from(rustix::thread::gettid().as_raw_nonzero().get()).unwrap_or(0)
 }
 
-/// What this process is called: the last part of the path it was started by, else the kernel's name.
+/// The name of this process: the last part of the path it was started by, else the kernel's name.
 #[must_use]
 pub fn process_name() -> String {
     std::env::args_os()
@@ -34,7 +34,7 @@ pub fn process_name() -> String {
         .unwrap_or_else(|| "unknown".to_owned())
 }
 
-/// What the calling thread is called, at most 15 bytes; a thread without a name of its own has its process's.
+/// The name of the calling thread, at most 15 bytes; a thread without a name of its own has its process's.
 #[must_use]
 pub fn thread_name() -> String {
     rustix::thread::name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
@@ -107,8 +107,8 @@ const SIGNALS: [&str; 31] = [
     "SIGSYS",
 ];
 
-/// How a process ended, in words: "exit status 3", "killed by SIGSEGV (core dumped)". "ended" where there is
-/// nothing to say of it.
+/// How a process ended, in words: "exit status 3", "killed by SIGSEGV (core dumped)". "ended" for any other
+/// status.
 #[must_use]
 pub fn end_in_words(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {

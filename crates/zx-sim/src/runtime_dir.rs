@@ -14,8 +14,8 @@ pub struct RuntimeDir {
     directory: OwnedFd,
 }
 
-/// Held until it is dropped, or the process that took it is dead and so are its children that came by `fork`
-/// and run no other program.
+/// A lock. It is held until it is dropped, or until the process that took it and those of its children by
+/// `fork` that run no other program are all dead.
 #[derive(Debug)]
 pub struct Lock {
     file: std::fs::File,
@@ -24,8 +24,8 @@ pub struct Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Closing the file would not do while a child that is about to run another program has it too; and
-        // what such a child drops is not its own.
+        // Closing the file would not release it while a child that is about to run another program has it
+        // too; and such a child must not release it by dropping its copy.
         if self.taken_by == std::process::id() {
             let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
         }
@@ -33,8 +33,8 @@ impl Drop for Lock {
 }
 
 impl RuntimeDir {
-    /// Where to look: the directory that an environment variable names, alone, unless the program runs with
-    /// privileges its caller does not have; else the user's own and then the system's.
+    /// The candidate directories: the one that an environment variable names, alone, unless the program runs
+    /// with privileges that its caller does not have; else the user's own and then the system's.
     ///
     /// The user's is `$XDG_RUNTIME_DIR/<name>`; without that variable it is the first of
     /// `/dev/shm/<name>-<uid>`, `/tmp/<name>-<uid>` and `/run/user/<uid>/<name>` that is this user's, or not
@@ -59,16 +59,16 @@ impl RuntimeDir {
     /// not below a directory where another user may replace it.
     ///
     /// # Errors
-    /// It cannot be made, or what is there is not safe to use.
+    /// It cannot be made, or the existing one is not safe to use.
     pub fn open_or_create(path: &Path) -> Result<Self> {
         Self::open_or_create_with(path, Mode::RWXU)
     }
 
-    /// As [`RuntimeDir::open_or_create`], of mode 0755: every user may connect to what listens there, and
-    /// make nothing.
+    /// As [`RuntimeDir::open_or_create`], with mode 0755: every user may connect to sockets in it, and create
+    /// nothing.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`RuntimeDir::open_or_create`].
     pub fn open_or_create_for_all(path: &Path) -> Result<Self> {
         Self::open_or_create_with(path, Mode::RWXU | Mode::RGRP | Mode::XGRP | Mode::ROTH | Mode::XOTH)
     }
@@ -94,14 +94,14 @@ impl RuntimeDir {
         }
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
         let directory = rustix::fs::open(path, flags, Mode::empty()).map_err(failed)?;
-        // What was opened counts, not what was seen before.
+        // The opened directory counts, not the one that was checked before.
         let stat = rustix::fs::fstat(&directory).map_err(failed)?;
         let uid = rustix::process::geteuid().as_raw();
         if stat.st_uid != uid {
             return Err(problem(format!("belongs to user {}, not to user {uid}", stat.st_uid)));
         }
         if is_new {
-            // Whatever the umask took away.
+            // Restores bits that the umask has cleared.
             rustix::fs::fchmod(&directory, expected).map_err(failed)?;
         } else {
             let (mode, expected) = (stat.st_mode & 0o777, expected.bits());
@@ -128,7 +128,7 @@ impl RuntimeDir {
         Ok(Self { path: self.path.clone(), directory })
     }
 
-    /// A new file of it, empty, or the file of that name emptied; a symbolic link is not followed.
+    /// Creates an empty file in it, or truncates the one with that name; a symbolic link is not followed.
     ///
     /// # Errors
     /// It cannot be made.
@@ -137,7 +137,7 @@ impl RuntimeDir {
             .map_err(|source| Error::io(format!("cannot create {}", self.path.join(name).display()), source))
     }
 
-    /// A file of it to write at the end of, new or as it is; a symbolic link is not followed.
+    /// Opens or creates a file in it for appending; a symbolic link is not followed.
     ///
     /// # Errors
     /// It cannot be made.
@@ -148,7 +148,7 @@ impl RuntimeDir {
             .map_err(|source| Error::io(format!("cannot create {}", self.path.join(name).display()), source))
     }
 
-    /// Removes a file of it; of the directory that was opened, whatever has its path now.
+    /// Removes a file in the directory that was opened, even if its path leads to another one now.
     ///
     /// # Errors
     /// It is not there, or cannot be removed.
@@ -189,7 +189,7 @@ impl RuntimeDir {
         text.trim().parse().ok()
     }
 
-    /// Makes a new directory of mode 0700 in it, named after `prefix` and a number that is free.
+    /// Makes a new directory of mode 0700 in it, named after `prefix` and an unused number.
     ///
     /// # Errors
     /// It cannot be made.
@@ -211,7 +211,7 @@ impl RuntimeDir {
     }
 }
 
-/// A new file, or an old one emptied, where no symbolic link stands in its place.
+/// Creates or truncates a file, unless a symbolic link stands in its place.
 pub(crate) fn create_no_follow(directory: impl AsFd, name: &Path) -> rustix::io::Result<std::fs::File> {
     let flags = OFlags::CREATE | OFlags::TRUNC | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
@@ -223,7 +223,7 @@ const SHARED_BASES: [&str; 2] = ["/dev/shm", "/tmp"];
 /// The parent of a user's own directory that no other user can make, if there is one.
 const PRIVATE_BASE: &str = "/run/user";
 
-/// A user's own candidates where the environment names none.
+/// A user's own candidates if the environment names none.
 fn own_candidates(name: &str, uid: u32) -> Vec<PathBuf> {
     let shared = SHARED_BASES.iter().map(Path::new).filter(|base| base.is_dir());
     let mut places: Vec<PathBuf> = shared.map(|base| base.join(format!("{name}-{uid}"))).collect();
@@ -238,7 +238,7 @@ fn own_candidates(name: &str, uid: u32) -> Vec<PathBuf> {
     places
 }
 
-/// Whether a directory is a user's, or can be made; not where others can take it away.
+/// Whether a directory is a user's, or can be made; false if other users can take it away.
 fn may_be_had(path: &Path, uid: u32) -> bool {
     let is_safe = open_to_everybody(path).is_none();
     let is_own = match rustix::fs::statat(rustix::fs::CWD, path, AtFlags::SYMLINK_NOFOLLOW) {
@@ -248,7 +248,7 @@ fn may_be_had(path: &Path, uid: u32) -> bool {
     is_safe && is_own
 }
 
-/// The nearest directory above a path where any user may rename and replace what is in it.
+/// The nearest directory above a path in which any user may rename and replace entries.
 fn open_to_everybody(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
     let is_open = |directory: &&Path| {

@@ -6,7 +6,7 @@ use crate::handle::{Handle, receive_handles};
 use rustix::net::{RecvFlags, SocketType, sockopt};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// What a writer may be ahead of its reader.
+/// How many bytes a writer may be ahead of its reader.
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// One end of a stream.
@@ -21,8 +21,7 @@ impl Socket {
     pub fn pair() -> Result<(Self, Self)> {
         let (a, b) = pair(SocketType::STREAM)?;
         for end in [&a, &b] {
-            // As far as the system allows: a writer that has more to say need not be woken for every few
-            // pages.
+            // As far as the system allows: a writer with much data need not be woken for every few pages.
             let _ = sockopt::set_socket_send_buffer_size(end, BUFFER_BYTES);
         }
         Ok((Self(Handle::new(a)), Self(Handle::new(b))))
@@ -52,7 +51,7 @@ impl Socket {
             .map_err(|source| Error::of_transfer("cannot write to a socket", source))
     }
 
-    /// Reads what there is; 0 when the other end has shut down or closed and everything was read.
+    /// Reads available bytes; 0 when the other end has shut down or closed and everything was read.
     ///
     /// # Errors
     /// [`Error::ShouldWait`] when there is nothing yet.

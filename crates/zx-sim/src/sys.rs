@@ -14,7 +14,7 @@ use std::ffi::c_void;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// Memory of what was sent on a socket and not yet read at the other end, in bytes.
+/// Memory of data that was sent on a socket and not yet read at the other end, in bytes.
 pub(crate) fn unread_by_peer(socket: &impl AsFd) -> Result<usize> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the request fills one int, which `bytes` is (S1).
@@ -83,8 +83,8 @@ pub(crate) fn is_set_uid() -> bool {
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// A duplicate of what the process was started with under a number, if there is anything. What the process
-/// runs inherits neither.
+/// A duplicate of the descriptor that the process was started with under a number, if there is one. Programs
+/// that the process runs inherit neither.
 pub(crate) fn duplicate_inherited(number: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: numbers in, numbers out (S1).
     let duplicate = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, number) };
@@ -93,11 +93,11 @@ pub(crate) fn duplicate_inherited(number: RawFd) -> io::Result<OwnedFd> {
     }
     // SAFETY: as above; that descriptor's owner, if it has one, keeps it (S1).
     unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
-    // SAFETY: the call has made it for us alone (S2).
+    // SAFETY: the call has made it for this caller alone (S2).
     Ok(unsafe { OwnedFd::from_raw_fd(duplicate) })
 }
 
-/// Has a number stand for a file, whatever it stood for before.
+/// Makes a number stand for a file, whatever it stood for before.
 #[cfg(test)]
 pub(crate) fn duplicate_to(file: &impl AsFd, number: RawFd) -> OwnedFd {
     // SAFETY: numbers (S1); from here on the number is the returned value's (S2).
@@ -107,7 +107,7 @@ pub(crate) fn duplicate_to(file: &impl AsFd, number: RawFd) -> OwnedFd {
     }
 }
 
-/// Who made a socket pair, connected or listens, as `SO_PEERCRED` has it.
+/// The credentials of the process that made a socket pair, connected or listens, from `SO_PEERCRED`.
 ///
 /// The typed wrapper holds the pid as a number that is never 0, which it is for a process of another pid
 /// namespace; hence the call itself.
@@ -198,8 +198,8 @@ pub(crate) fn perf_time_conversion() -> Option<(u32, u16)> {
     const SHIFT: usize = 50;
     const MULTIPLIER: usize = 52;
     const CAP_USER_TIME: u64 = 1 << 3;
-    /// The kernel writes the page once when it is mapped: more than a few attempts mean that something is
-    /// not as we think.
+    /// The kernel writes the page once when it is mapped: more than a few attempts mean that the page is not
+    /// as expected.
     const ATTEMPTS: usize = 100;
 
     let attributes = Attributes {

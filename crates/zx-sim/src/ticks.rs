@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 
-/// Where ticks come from.
+/// The source of ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Source {
@@ -49,13 +49,13 @@ impl Source {
 
 /// 0 until it was asked for.
 static SOURCE: AtomicU8 = AtomicU8::new(0);
-/// The kernel does not say by what it keeps time: in a sandbox without `/sys`, for example.
+/// The kernel does not report its clock source: in a sandbox without `/sys`, for example.
 static IS_GUESSED: AtomicBool = AtomicBool::new(false);
 
 /// The current time in ticks.
 ///
-/// Costs a load and a branch more than reading the counter. It is not ordered with what stands before and
-/// after it; who needs that puts a fence there.
+/// Costs a load and a branch more than reading the counter. It is not ordered with the code before and after
+/// it; a caller that needs an order has to put a fence there.
 #[inline(always)]
 #[must_use]
 pub fn now() -> u64 {
@@ -115,7 +115,8 @@ pub fn source() -> Source {
     }
 }
 
-/// Name of the source of a process that cannot find it out: it takes what others on the machine use.
+/// Name of the source in a process that cannot determine it: it adopts the one of other processes on the
+/// machine.
 pub const UNKNOWN: &str = "unknown";
 
 /// The name of [`source`], or [`UNKNOWN`].
@@ -125,8 +126,8 @@ pub fn source_name() -> &'static str {
     if IS_GUESSED.load(Ordering::Relaxed) { UNKNOWN } else { source.name() }
 }
 
-/// Takes the source that others on the machine use, where this process could not find out which it is. Times
-/// that were read before may be of another clock then. False where this process knows another one.
+/// Adopts the source that other processes on the machine use, if this process could not determine it. Times
+/// that were read before may be of another clock then. False if this process has determined another one.
 #[must_use]
 pub fn adopt(name: &str) -> bool {
     let own = source();
@@ -162,7 +163,7 @@ fn nanos_of(clock: ClockId) -> u64 {
 /// Source and rate of the machine's ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
-    /// Where ticks come from.
+    /// The source of ticks.
     pub source: Source,
     /// Ticks in a second.
     pub ticks_per_second: u64,
@@ -183,7 +184,7 @@ impl Clock {
         if let Some(clock) = Self::load(&path, &boot) {
             return Ok(clock);
         }
-        // One at a time from here on; the kernel lets go when the file is closed.
+        // One process at a time from here on; the kernel releases the lock when the file is closed.
         let lock = File::open(directory).map_err(failed)?;
         retry_on_intr(|| rustix::fs::flock(&lock, FlockOperation::LockExclusive))
             .map_err(|source| failed(source.into()))?;
@@ -210,7 +211,7 @@ impl Clock {
         Some(Self { source, ticks_per_second })
     }
 
-    /// Finds the rate out: from the kernel's own calibration, else by comparing clocks for a moment.
+    /// Determines the rate: from the kernel's own calibration, else by comparing clocks for a moment.
     #[must_use]
     pub fn measure() -> Self {
         let source = source();
@@ -225,8 +226,8 @@ impl Clock {
     }
 }
 
-/// The rate at which the kernel itself takes the TSC to run, where it says so: not to a guest whose scheduler
-/// has a clock of the hypervisor's.
+/// The kernel's own rate of the TSC, if it reports one: not to a guest whose scheduler uses a clock of the
+/// hypervisor's.
 fn tsc_rate_of_kernel() -> Option<u64> {
     let (multiplier, shift) = sys::perf_time_conversion()?;
     rate_of_conversion(multiplier, shift)
@@ -245,7 +246,7 @@ fn rate_of_conversion(multiplier: u32, shift: u16) -> Option<u64> {
 
 /// The rate against `CLOCK_MONOTONIC_RAW`, over a span.
 fn rate_by_comparison(span: Duration) -> u64 {
-    // The pair of readings that lie closest together is the most exact of several.
+    // Of several pairs of readings, the pair that lies closest together is the most exact.
     let sample = || {
         (0..16)
             .map(|_| {
@@ -288,7 +289,7 @@ mod tests {
     use super::*;
     use crate::skip::skip;
 
-    /// What the kernel's clocks may differ by from what is measured here.
+    /// How much the kernel's clocks may differ from the rate that is measured here.
     const TOLERANCE: f64 = 1e-4;
 
     fn assert_close(found: u64, expected: u64) {

@@ -1,10 +1,10 @@
-//! What a reader has not taken yet.
+//! Data that a reader has not taken yet.
 
 use crate::sys;
 use rustix::fs::{FileType, fstat};
 use std::os::fd::AsFd;
 
-/// What was written into a pipe or a connection and its reader has not taken, in bytes; 0 of everything else.
+/// The number of bytes that were written into a pipe or a connection and not read yet; 0 for everything else.
 /// For a socket of this machine it may be more than was written, and is 0 exactly if nothing is left.
 #[must_use]
 pub fn unread(object: &impl AsFd) -> u64 {

@@ -1,8 +1,8 @@
 //! Memory of a fixed size that processes share.
 //!
-//! A VMO is a file that is backed in full before anyone writes: a sparse file on a full tmpfs would kill the
-//! process that touches it. It is read with `pread`, which is at worst short when the other side shrinks the
-//! file; mapping it is for the side that writes.
+//! A VMO is a file that is backed in full before it is written to: a sparse file on a full tmpfs would kill
+//! the process that touches it. It is read with `pread`, which is at worst short when the other side shrinks
+//! the file; only the writing side maps it.
 
 use crate::error::{Error, Result};
 use crate::handle::Handle;
@@ -28,7 +28,7 @@ impl Vmo {
     ///
     /// # Errors
     /// [`Error::NoSpace`] when the file system has no room for all of it, [`Error::OutOfRange`] for a size of
-    /// 0; otherwise what the operating system says. No file is left behind.
+    /// 0; otherwise the operating system's error. No file is left behind.
     pub fn create_in(directory: &Path, name: &str, size: u64) -> Result<Self> {
         let mut backing = Backing::begin(directory, name, size)?;
         loop {
@@ -38,7 +38,7 @@ impl Vmo {
         }
     }
 
-    /// Memory without a name, sealed against growing and shrinking.
+    /// Anonymous memory, sealed against growing and shrinking.
     fn anonymous(name: &str, size: u64) -> Result<Self> {
         check_size(size)?;
         let failed = |source| Error::io("cannot make anonymous memory", source);
@@ -50,10 +50,10 @@ impl Vmo {
         Ok(Self { file: file.into(), path: None })
     }
 
-    /// A file that [`Vmo::create_in`] has made, to be read.
+    /// Opens a file that [`Vmo::create_in`] has made, for reading.
     ///
     /// # Errors
-    /// It is not there, or no regular file.
+    /// It does not exist, or is no regular file.
     pub fn open(path: &Path) -> Result<Self> {
         let failed = |source| Error::io(format!("cannot open {}", path.display()), source);
         // A device or a FIFO must not block.
@@ -66,10 +66,10 @@ impl Vmo {
         Ok(Self { file: file.into(), path: Some(path.to_owned()) })
     }
 
-    /// Memory without a name, sealed against growing and shrinking, with these contents.
+    /// Anonymous memory, sealed against growing and shrinking, with these contents.
     ///
     /// # Errors
-    /// The memory cannot be had.
+    /// The memory cannot be allocated.
     pub fn of_bytes(name: &str, bytes: &[u8]) -> Result<Self> {
         let vmo = Self::anonymous(name, bytes.len() as u64)?;
         vmo.write_at(0, bytes)?;
@@ -79,7 +79,7 @@ impl Vmo {
     /// A message that is too long for a channel, as the handle that travels in its place.
     ///
     /// # Errors
-    /// The memory cannot be had.
+    /// The memory cannot be allocated.
     pub fn store(message: &[u8]) -> Result<Handle> {
         Self::of_bytes("message", message).map(Self::into_handle)
     }
@@ -87,7 +87,7 @@ impl Vmo {
     /// The `length` bytes of a message that [`Vmo::store`] put into a handle; fewer where it is shorter.
     ///
     /// # Errors
-    /// The handle is anything else, or what the operating system says.
+    /// The handle is anything else, or the operating system's error.
     pub fn load(handle: Handle, length: usize) -> Result<Vec<u8>> {
         Self::from_sealed_handle(handle)?.to_bytes(length)
     }
@@ -95,7 +95,7 @@ impl Vmo {
     /// The first `length` bytes; fewer where it is shorter.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The operating system's error.
     pub fn to_bytes(&self, length: usize) -> Result<Vec<u8>> {
         let mut bytes = vec![0; length];
         let read = self.read_at(0, &mut bytes)?;
@@ -103,8 +103,8 @@ impl Vmo {
         Ok(bytes)
     }
 
-    /// Takes a VMO out of a message of a trusted peer: it may be a file of any file system, and what is done
-    /// with it may take as long as that takes.
+    /// Takes a VMO out of a message of a trusted peer: it may be a file of any file system, and operations on
+    /// it may take as long as that file system does.
     ///
     /// # Errors
     /// The handle is no regular file.
@@ -116,7 +116,7 @@ impl Vmo {
     /// closing it.
     ///
     /// # Errors
-    /// The handle is no memory without a name, or can become shorter.
+    /// The handle is not anonymous memory, or can become shorter.
     pub fn from_sealed_handle(handle: Handle) -> Result<Self> {
         Self::from_handle_if(handle, Handle::is_sealed_memory)
     }
@@ -152,7 +152,7 @@ impl Vmo {
     /// Size in bytes, as the file system has it now.
     ///
     /// # Errors
-    /// The operating system does not say.
+    /// The operating system does not report it.
     pub fn size(&self) -> Result<u64> {
         self.file
             .metadata()
@@ -160,10 +160,10 @@ impl Vmo {
             .map_err(|source| Error::io("cannot examine a vmo", source))
     }
 
-    /// Copies bytes out; fewer than asked for at the end.
+    /// Copies bytes out; fewer than requested at the end.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The operating system's error.
     pub fn read_at(&self, offset: u64, bytes: &mut [u8]) -> Result<usize> {
         let mut done = 0;
         while done < bytes.len() {
@@ -180,7 +180,7 @@ impl Vmo {
     /// Copies bytes in.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] when they would end behind the VMO's end; or what the operating system says.
+    /// [`Error::OutOfRange`] when they would end behind the VMO's end; or the operating system's error.
     pub fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
         let (end, size) = (offset.saturating_add(bytes.len() as u64), self.size()?);
         if end > size {
@@ -189,7 +189,7 @@ impl Vmo {
         self.file.write_all_at(bytes, offset).map_err(|source| Error::io("cannot write a vmo", source))
     }
 
-    /// Gives the memory of a part back, as far as it is whole pages. All of it reads as zero from then on. A
+    /// Releases the memory of a part, as far as it is whole pages. All of it reads as zero from then on. A
     /// handle that is [read-only](Vmo::into_read_only) opens the memory again for that.
     ///
     /// # Errors
@@ -213,7 +213,7 @@ impl Vmo {
             .map_err(|source| Error::io("cannot give a vmo's memory back", source))
     }
 
-    /// The same memory, by a handle that nothing can be written through. Without `/proc` it is the handle
+    /// The same memory, with a handle that cannot be written through. Without `/proc` it is the handle
     /// itself.
     #[must_use]
     pub fn into_read_only(self) -> Self {
@@ -263,15 +263,15 @@ impl Vmo {
     /// Whether some process has marked the memory as in use and is still alive.
     ///
     /// # Errors
-    /// The operating system does not say.
+    /// The operating system does not report it.
     pub fn is_live(&self) -> Result<bool> {
         sys::is_locked_by_another(&self.file)
             .map_err(|source| Error::io("cannot see whether a vmo is in use", source))
     }
 }
 
-/// The mark of [`Vmo::lock_live`], until it is dropped, or the process that made it is dead and so are its
-/// children that came by `fork` and run no other program.
+/// The mark of [`Vmo::lock_live`]. It lasts until it is dropped, or until the process that made it and those
+/// of its children by `fork` that run no other program are all dead.
 #[derive(Debug)]
 pub struct LiveLock {
     file: File,
@@ -286,7 +286,7 @@ impl AsFd for LiveLock {
 
 impl Drop for LiveLock {
     fn drop(&mut self) {
-        // As with a lock of a runtime directory: not by being closed, and not by a child.
+        // As with a lock of a runtime directory: closing does not release it, and a child must not.
         if self.taken_by == std::process::id() {
             let _ = sys::unlock_description(&self.file);
         }
@@ -295,8 +295,8 @@ impl Drop for LiveLock {
 
 /// Largest file offset.
 const MAX_SIZE_BYTES: u64 = i64::MAX as u64;
-/// How much is backed in one call: many kernels give a call up when a signal comes, and some programs have a
-/// timer.
+/// How much is backed in one call: many kernels interrupt a call when a signal arrives, and some programs
+/// have a timer.
 const BACKING_STEP_BYTES: u64 = 1 << 20;
 
 fn check_size(size: u64) -> Result<()> {
@@ -325,8 +325,8 @@ fn back(file: &impl AsFd, mut done: u64, size: u64) -> rustix::io::Result<()> {
     Ok(())
 }
 
-/// A VMO that is being made, a few bytes at a time: of a large one the kernel has to clear every page. Its
-/// file is deleted if it is dropped before that.
+/// A VMO that is being made, a part at a time: of a large one the kernel has to clear every page. Its file is
+/// deleted if it is dropped before it is complete.
 #[derive(Debug)]
 pub struct Backing {
     /// None when it is complete.
@@ -337,10 +337,10 @@ pub struct Backing {
 }
 
 impl Backing {
-    /// Begins what [`Vmo::create_in`] does at once.
+    /// Begins the work that [`Vmo::create_in`] does at once.
     ///
     /// # Errors
-    /// As there; room is looked for, and not yet taken.
+    /// As for [`Vmo::create_in`]; room is checked, and not reserved yet.
     pub fn begin(directory: &Path, name: &str, size: u64) -> Result<Self> {
         let path = directory.join(name);
         check_size(size)?;
@@ -355,7 +355,7 @@ impl Backing {
         Ok(Self { vmo: Some(vmo), directory: directory.to_owned(), size, done: 0 })
     }
 
-    /// Backs so many bytes more; the VMO, when those were the last.
+    /// Backs this many further bytes; returns the VMO when they were the last.
     ///
     /// # Errors
     /// As [`Vmo::create_in`].
@@ -399,7 +399,7 @@ impl AsFd for Vmo {
     }
 }
 
-/// A mapped VMO. It hands out an address and never a reference: others may write at any time.
+/// A mapped VMO. It provides an address and never a reference: other processes may write at any time.
 #[derive(Debug)]
 pub struct Mapping(MmapRaw);
 

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 bitflags::bitflags! {
-    /// What is true of an object.
+    /// The state of an object.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Signals: u32 {
         /// There is something to read, or its end.
@@ -16,7 +16,7 @@ bitflags::bitflags! {
         /// There is room to write.
         const WRITABLE = 2;
         /// The other end is closed, and not just for writing. There may still be something to read. This one
-        /// is reported whether it was asked for or not.
+        /// is always reported, even if it was not requested.
         const PEER_CLOSED = 4;
     }
 }
@@ -26,14 +26,14 @@ bitflags::bitflags! {
 pub struct Event {
     /// The key it was added with.
     pub key: u64,
-    /// What is true of it.
+    /// Its state.
     pub observed: Signals,
 }
 
-/// Most events returned at once; more come with the next wait.
+/// Maximum number of events returned at once; more come with the next wait.
 const MAX_EVENTS: usize = 64;
 
-/// Objects to wait for. What was true stays true until it is dealt with.
+/// Objects to wait for. Their signals are level-triggered.
 #[derive(Debug)]
 pub struct WaitSet(OwnedFd);
 
@@ -75,11 +75,11 @@ impl WaitSet {
             .map_err(|source| Error::io("cannot stop waiting for an object", source))
     }
 
-    /// Waits until something is true of an object, or the deadline has passed: then `events` is empty, as
-    /// it may be when a signal came.
+    /// Waits until an object has one of its signals, or the deadline has passed: then `events` is empty, as
+    /// it may be when a signal of the operating system arrived.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The operating system's error.
     pub fn wait(&self, events: &mut Vec<Event>, deadline: Option<Instant>) -> Result<()> {
         events.clear();
         let mut space = [MaybeUninit::uninit(); MAX_EVENTS];
@@ -100,7 +100,7 @@ impl WaitSet {
     }
 }
 
-/// Readable while something is true of an object, so that another set can wait for this one.
+/// Readable while an object has one of its signals, so that another set can wait for this one.
 impl AsFd for WaitSet {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
@@ -111,7 +111,7 @@ fn flags(signals: Signals) -> EventFlags {
     let mut flags = EventFlags::empty();
     flags.set(EventFlags::IN, signals.contains(Signals::READABLE));
     flags.set(EventFlags::OUT, signals.contains(Signals::WRITABLE));
-    // A closed peer is reported without being asked for.
+    // A closed peer is always reported.
     flags
 }
 
@@ -135,10 +135,11 @@ fn timeout(deadline: Option<Instant>) -> Option<Timespec> {
     Timespec::try_from(left.min(Duration::from_secs(LONGEST_WAIT_S))).ok()
 }
 
-/// Waits for one object. The result is empty when the deadline has passed, or a signal came.
+/// Waits for one object. The result is empty when the deadline has passed, or a signal of the operating
+/// system arrived.
 ///
 /// # Errors
-/// What the operating system says.
+/// The operating system's error.
 pub fn wait_one(object: &impl AsFd, wanted: Signals, deadline: Option<Instant>) -> Result<Signals> {
     let mut flags = PollFlags::empty();
     flags.set(PollFlags::IN, wanted.contains(Signals::READABLE));
@@ -181,7 +182,7 @@ impl Waker {
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
 
-    /// Takes all wakes back.
+    /// Resets all wakes.
     pub fn reset(&self) {
         let _ = rustix::io::read(&self.0, &mut [0; 8]);
     }

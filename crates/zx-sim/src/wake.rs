@@ -1,8 +1,8 @@
 //! Waking a thread that waits for descriptors of its own, from threads that share the program's table.
 //!
 //! The sender is in the program's table, where the program may close it: it is checked before each use, and
-//! the receiver learns that it is gone. A socket pair, because each socket has an inode of its own, unlike an
-//! `eventfd`.
+//! the receiver sees that it is gone. It is a socket pair, because each socket has an inode of its own,
+//! unlike an `eventfd`.
 
 use crate::channel::pair;
 use crate::error::Result;
@@ -29,7 +29,7 @@ pub fn wake_pair() -> Result<(WakeSender, WakeReceiver)> {
     Ok((WakeSender(sender), WakeReceiver(receiver)))
 }
 
-/// Not in the place of standard input, output or error, where the program has closed them: it opens others
+/// Not in the place of standard input, output or error, if the program has closed them: it opens others
 /// there.
 fn beyond_standard(descriptor: OwnedFd) -> Result<OwnedFd> {
     const FIRST_ORDINARY: i32 = 3;
@@ -40,7 +40,7 @@ fn beyond_standard(descriptor: OwnedFd) -> Result<OwnedFd> {
 impl WakeSender {
     /// Wakes the receiver; false if the program has closed this end.
     pub fn wake(&self) -> bool {
-        // Full only where it has been woken already.
+        // Full only if it has been woken already.
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         self.0.get().map(|socket| rustix::net::send(socket, &[0], flags)).is_some()
     }
@@ -59,7 +59,7 @@ impl AsFd for WakeSender {
 }
 
 impl WakeReceiver {
-    /// Takes all wakes back; false if none will come any more, because the sender is closed.
+    /// Resets all wakes; false if none will come any more, because the sender is closed.
     pub fn reset(&self) -> bool {
         let mut wakes = [0; 64];
         loop {

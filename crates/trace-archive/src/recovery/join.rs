@@ -1,5 +1,5 @@
-//! An archive of what a recording has left: the file that its client was writing, and behind it what is in
-//! the buffers alone.
+//! Joins the leftovers of a recording into one archive: the file that its client was writing, followed by the
+//! data that is in the buffers alone.
 
 use super::{Error, HEAD_FILE, Leftover, Recovered};
 use crate::manifest::{Buffer, OutputFile};
@@ -24,33 +24,32 @@ use zx_sim::{Vmo, ticks};
 /// The beginning of an archive is small.
 const MAX_HEAD_BYTES: u64 = 1 << 20;
 
-/// What became of the file that the client was writing.
+/// The state of the file that the client was writing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientFile {
     /// None is known: the archive went to a pipe, or an earlier release recorded it.
     Unknown,
-    /// It is there; so many bytes of it are whole, and come first.
+    /// It was found; this many bytes of it are whole, and come first.
     Found {
         /// Its name.
         path: PathBuf,
         /// Bytes of it.
         bytes: u64,
     },
-    /// It is not there any more, or another is, or it cannot be read: so many bytes of the recording are in
-    /// it.
+    /// It is missing, was replaced, or cannot be read, and it held this many bytes of the recording.
     Missing {
         /// The name that it had.
         path: PathBuf,
         /// Bytes, as far as that is known.
         bytes: u64,
-        /// What the operating system says.
+        /// The operating system's error.
         why: String,
     },
 }
 
 impl Leftover {
-    /// Writes an archive of everything that was recorded: what the client's file holds, then what is in the
-    /// buffers alone. Each provider is reported when it is done. What was there stays there.
+    /// Writes an archive of everything that was recorded: the client's file, then the data that is in the
+    /// buffers alone. Each provider is reported when it is done. The leftovers are not changed.
     ///
     /// # Errors
     /// The archive cannot be written. A buffer that cannot be read is reported in its statistics.
@@ -87,7 +86,7 @@ impl Leftover {
         Ok(client)
     }
 
-    /// What the archive began with, if it is that.
+    /// The head of the archive, if the file has one.
     fn head(&self) -> Vec<u8> {
         let mut head = Vec::new();
         // Missing where the manager was killed before it could write it.
@@ -100,7 +99,7 @@ impl Leftover {
         if read.is_ok() && head.starts_with(&magic) && is_whole() { head } else { magic }
     }
 
-    /// The client's file, cut to what can be joined.
+    /// The client's file, cut to the part that can be joined.
     fn client_file(&self) -> (ClientFile, Option<File>) {
         let manifest = &self.session.manifest;
         let Some(output) = &manifest.output else {
@@ -119,8 +118,8 @@ impl Leftover {
         }
     }
 
-    /// Appends what is in a buffer and not in the archive, which has so many bytes of the client's file. Why
-    /// the buffer could not be read, if it could not.
+    /// Appends the data that is in a buffer and not in the archive, which has this many bytes of the client's
+    /// file. Returns the reason if the buffer could not be read.
     fn recover_buffer(
         &self,
         buffer: &Buffer,
@@ -165,7 +164,7 @@ impl Leftover {
             size: info.bytes,
             mode,
             rate,
-            // Without the client's file, the halves before are missing.
+            // Without the client's file, earlier halves are missing.
             is_accounted: mode != BufferingMode::Streaming || so_far.is_some() || buffer.saved.is_none(),
             period: period_since(session.wall_clock_ns),
             may_be_blank: true,

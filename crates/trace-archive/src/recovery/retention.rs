@@ -1,4 +1,4 @@
-//! Leftover sessions are not kept for ever, nor however much room they take.
+//! Limits the age and the total size of leftover sessions.
 
 use super::{Leftover, Session, session_directories};
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::time::{Duration, SystemTime};
 
 /// How long a leftover session is kept.
 const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// The share of their file system that all together may have.
+/// The divisor of their file system's size that limits all of them together.
 const SHARE: u64 = 4;
 
 /// Deletes the leftover sessions below a directory that are too old, and the oldest while all together take
-/// too much of the file system. Says what it deletes. One that is in use, or whose programs still have their
-/// buffers, stays.
+/// too much of the file system. Reports each deletion. A session that is in use, or whose programs still have
+/// their buffers, stays.
 //= docs/recovery.md#how-long-it-is-kept
 pub fn delete_expired(runtime: &Path, say: impl Fn(&str)) {
     let room = rustix::fs::statvfs(runtime)
@@ -62,7 +62,7 @@ mod tests {
 
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-    /// A session that began so long after 1970, with a buffer of so many pages.
+    /// A session that began this long after 1970, with a buffer of this many pages.
     fn leave(runtime: &Path, name: &str, began: Duration, pages: usize) {
         let directory = runtime.join(format!("session-{name}"));
         std::fs::DirBuilder::new().mode(0o700).create(&directory).unwrap();

@@ -1,4 +1,4 @@
-//! Alerts, as a client hears of them.
+//! Alerts, as a client receives them.
 
 use crate::error::{ProtocolError, check_limit};
 use crate::limits::{MAX_ALERT_NAME_BYTES, MAX_PROVIDER_NAME_BYTES};

@@ -1,4 +1,4 @@
-//! What to trace and how.
+//! Configuration of a session.
 
 use crate::buffering::BufferingMode;
 use crate::error::{ProtocolError, check_limit};
@@ -34,7 +34,7 @@ const FILE_PATH: Field = Field::new(1, "file path bytes");
 const FILE_DEVICE: Field = Field::new(2, "device");
 const FILE_INODE: Field = Field::new(3, "inode");
 
-/// Arguments are limited together, see [`MAX_COMMAND_LINE_BYTES`].
+/// The limit for all arguments together is [`MAX_COMMAND_LINE_BYTES`].
 const COMMAND_LINE_LIMITS: ListLimits = ListLimits {
     list: "command line arguments",
     entries: MAX_COMMAND_LINE_BYTES,
@@ -42,10 +42,10 @@ const COMMAND_LINE_LIMITS: ListLimits = ListLimits {
     bytes: MAX_COMMAND_LINE_BYTES,
 };
 
-/// The configuration of a session. [`TraceConfig::default`] is what missing fields mean.
+/// The configuration of a session. [`TraceConfig::default`] has the defaults of missing fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceConfig {
-    /// Enabled categories, at most 5000 of 100 bytes; none means all, `prefix*` all that begin so.
+    /// Enabled categories, at most 5000 of 100 bytes; none means all, `prefix*` all with that prefix.
     pub categories: Vec<String>,
     /// Size of each provider's buffer in MiB; 0 counts as 1. Default 4.
     pub buffer_size_megabytes_hint: u32,
@@ -55,24 +55,25 @@ pub struct TraceConfig {
     pub stop_timeout_milliseconds: u64,
     /// How buffers are used. Default oneshot.
     pub buffering_mode: BufferingMode,
-    /// What differs for single providers, at most 100 entries.
+    /// Settings for single providers, at most 100 entries.
     pub provider_specs: Vec<ProviderSpec>,
     /// Whether the archive is kept back until the session stops. Default false.
     pub defer_transfer: bool,
-    /// Whether the manager writes into the archive what was traced, where and when. Default true.
+    /// Whether the manager writes facts about the recording into the archive: what, where and when. Default
+    /// true.
     pub metadata: bool,
     /// The client's command line, for the metadata; at most 32 000 bytes together.
     pub command_line: Vec<String>,
-    /// Memory dumps that are taken again and again. Default none.
+    /// Periodic memory dumps. Default none.
     pub memory_dumps: Option<MemoryDumps>,
     /// Whether the recipient of the archive confirms how much of it is written. Default false.
     pub confirms: bool,
     /// The file that the archive is written into, so that a recovery can join it with the buffers if manager
     /// and client both die.
     pub file: Option<ArchiveFile>,
-    /// How often programs hand over what they have while they stream and little happens. Default never.
+    /// How often programs hand over their data while they stream and little happens. Default never.
     pub write_period_milliseconds: Option<u64>,
-    /// How much of what ended programs recorded is kept in memory for snapshots. Default 64 MiB.
+    /// How much data of ended programs is kept in memory for snapshots. Default 64 MiB.
     pub keep_ended_bytes: u64,
     /// Whether events of providers have the processor time of their thread as arguments. Default false.
     pub thread_time: bool,
@@ -96,7 +97,7 @@ pub struct ArchiveFile {
     pub inode: u64,
 }
 
-/// What differs for the providers of one name.
+/// Settings for the providers with one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderSpec {
     /// Name of the providers, at most 100 bytes.

@@ -1,9 +1,9 @@
-//! What became of a provider in a recording.
+//! The disposition of a provider in a recording.
 
-/// What became of a provider, as [`ProviderStats::disposition`] says it.
+/// What became of a provider, as in [`ProviderStats::disposition`].
 ///
-/// On the wire it is text, since the manager replaces "ended" and "left" by how the process ended where the
-/// system says it ("exit status 1", "killed by SIGKILL").
+/// On the wire it is text, since the manager replaces "ended" and "left" by how the process ended if the
+/// system reports it ("exit status 1", "killed by SIGKILL").
 ///
 /// [`ProviderStats::disposition`]: super::ProviderStats::disposition
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub enum ProviderDisposition {
     Stopped,
     /// Its process has ended.
     Ended,
-    /// It closed its connection, and its process goes on.
+    /// It closed its connection, and its process continues.
     Left,
     /// It ended or left before it had started.
     EndedBeforeStart,
@@ -26,7 +26,7 @@ pub enum ProviderDisposition {
     DidNotStop,
     /// It did not answer a Terminate in time.
     DidNotTerminate,
-    /// It sent a packet that it must not send.
+    /// It sent a packet that is not allowed.
     BrokeProtocol,
     /// Its buffer could not be made.
     NotTraced,

@@ -1,4 +1,4 @@
-//! How far a recording is, for people who watch it.
+//! Progress of a recording, for display.
 
 use super::{put_in_two, tables_in_two};
 use crate::error::{ProtocolError, check_limit};
@@ -17,7 +17,7 @@ const FILL: Field = Field::new(7, "fill");
 const DAMAGED: Field = Field::new(8, "damaged");
 const HELD: Field = Field::new(9, "held");
 
-/// What a provider has recorded so far, by what its buffer says; a thread's last records show a little later.
+/// A provider's recording so far, according to its buffer; a thread's last records show a little later.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ProviderProgress {
     /// The manager's number for it.

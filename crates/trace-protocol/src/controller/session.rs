@@ -47,14 +47,14 @@ pub enum SessionRequest {
     /// Have every provider hand over what it has recorded so far, while streaming; answered by
     /// [`SessionResponse::FlushBuffers`] at once.
     FlushBuffers,
-    /// How far is the recording? Answered by [`SessionResponse::Progress`] at once.
+    /// Queries the progress of the recording; answered by [`SessionResponse::Progress`] at once.
     GetProgress,
 }
 
 /// How to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartOptions {
-    /// What becomes of the buffers' content. Default retain.
+    /// How the buffers' previous content is treated. Default retain.
     pub buffer_disposition: BufferDisposition,
     /// Categories added to the session's for this run, at most 5000 of 100 bytes.
     pub additional_categories: Vec<String>,
@@ -84,11 +84,11 @@ pub enum SessionResponse {
     WatchAlert(Alert),
     /// Answer to [`SessionRequest::FlushBuffers`]: the providers were asked.
     FlushBuffers(Result<(), FlushError>),
-    /// Answer to [`SessionRequest::GetProgress`]: who takes part, at most 100.
+    /// Answer to [`SessionRequest::GetProgress`]: the providers that take part, at most 100.
     Progress(Vec<ProviderProgress>),
     /// Event: the session is in another state. Clients tolerate its absence.
     OnSessionStateChange(SessionState),
-    /// Event: a Start or a Stop waits for these providers, for people: names with their processes. At most
+    /// Event: a Start or a Stop waits for these providers, for display: names with their processes. At most
     /// 100.
     OnWaiting(Vec<String>),
     /// Event: a provider cannot be recorded. Only for clients whose configuration asks for it.
@@ -116,7 +116,7 @@ pub struct Untraced {
 }
 
 strict_enum! {
-    /// Where a session is in its life.
+    /// The state of a session.
     SessionState {
         /// Set up, no provider asked yet.
         Ready = 1,

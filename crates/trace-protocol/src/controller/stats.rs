@@ -1,4 +1,4 @@
-//! What a Stop reports of each provider.
+//! The report of a Stop about each provider.
 
 use crate::buffering::BufferingMode;
 use crate::error::{ProtocolError, check_limit};
@@ -30,7 +30,7 @@ const NEEDED_RECORD: Field = Field::new(112, "needed_record_bytes");
 const RECORDED: Field = Field::new(113, "recorded_ns");
 const ENDED: Field = Field::new(114, "ended_ticks");
 
-/// More than there are.
+/// More than the number of reasons.
 const MAX_REASONS: usize = 256;
 
 /// Answer to StopTracing.
@@ -40,7 +40,7 @@ pub struct StopResult {
     pub provider_stats: Vec<ProviderStats>,
 }
 
-/// What became of one provider. Counts are absent when nothing was transferred.
+/// Statistics of one provider. Counts are absent when nothing was transferred.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ProviderStats {
     /// The manager's number for it, as in the archive's provider records.
@@ -67,23 +67,23 @@ pub struct ProviderStats {
     pub malformed_records: Option<u64>,
     /// Records that its threads wrote or tried to write, definitions not included.
     pub records_generated: Option<u64>,
-    /// Records that are missing, by reason; also those that a circular buffer has gone over.
+    /// Missing records, by reason; includes those that a circular buffer has overwritten.
     pub losses: Vec<Lost>,
-    /// How full its rolling region was when it was fullest, in percent.
+    /// The highest fill level of its rolling region, in percent.
     pub percentage_rolling_buffer_used: Option<f32>,
     /// Size of its buffer.
     pub buffer_bytes: Option<u64>,
-    /// Bytes of slabs with which no record would have been refused: of a stream in each half, else in all
-    /// rolling regions. Absent where no record was.
+    /// Bytes of slabs with which no record would have been refused: for a stream in each half, else in all
+    /// rolling regions. Absent if no record was refused.
     pub needed_rolling_bytes: Option<u64>,
-    /// Bytes of durable region with which all definitions would have had room. Absent where they had.
+    /// Bytes of durable region with which all definitions would have fitted. Absent if they did.
     pub needed_durable_bytes: Option<u64>,
-    /// Bytes of the largest record that the buffer was too small for; the most there are where it was too
-    /// large for any buffer. Absent where there was none.
+    /// Bytes of the largest record that the buffer was too small for; the largest number if it was too large
+    /// for any buffer. Absent if there was none.
     pub needed_record_bytes: Option<u64>,
     /// Time from the making of the buffer to its reading, in nanoseconds.
     pub recorded_ns: Option<u64>,
-    /// When it was gone, in ticks. Absent where it is there, and in the answer to a Stop.
+    /// When its process ended, in ticks. Absent while it runs, and in the answer to a Stop.
     pub ended_ticks: Option<u64>,
     /// How its recording ended, in a few words: "stopped", "ended", "did not stop".
     pub disposition: String,

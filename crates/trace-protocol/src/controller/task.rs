@@ -1,6 +1,6 @@
 //! Tasks: recordings that the manager holds itself, so that they outlive the client that asked for them.
 //!
-//! There is one at a time, beside or rather in place of a session of a client's. Requests come on the
+//! There is at most one at a time, and it takes the place of a client's session. Requests come on the
 //! provisioner channel.
 
 use super::alert::Alert;
@@ -66,7 +66,7 @@ pub enum TaskRequest<H> {
     Start {
         /// What to trace and how.
         config: TraceConfig,
-        /// When it ends, and what it is called.
+        /// When it ends, and its name.
         options: TaskOptions,
         /// Where the archive goes.
         file: H,
@@ -74,22 +74,22 @@ pub enum TaskRequest<H> {
     /// Ends it, or waits for its end if it has a duration; answered when the file is complete. 0 is the only
     /// task.
     End(u64),
-    /// Ends it, and throws away what it has recorded.
+    /// Ends it, and discards what it has recorded.
     Abort(u64),
-    /// What is being recorded?
+    /// Queries what is being recorded.
     Status,
     /// Has every provider hand over what it has recorded so far, while streaming.
     Flush(u64),
 }
 
-/// When a task ends, and what it is called.
+/// When a task ends, and its name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TaskOptions {
     /// How long it records, in nanoseconds; until it is ended when absent.
     pub duration_ns: Option<u64>,
     /// Alerts that end it, at most 100.
     pub triggers: Vec<Trigger>,
-    /// Categories as they were asked for, groups and all.
+    /// Categories as requested, including groups.
     pub requested_categories: Vec<String>,
     /// For people, at most 100 bytes.
     pub name: String,
@@ -97,17 +97,17 @@ pub struct TaskOptions {
     pub file: String,
 }
 
-/// What happens when a provider raises an alert.
+/// The action for an alert that a provider raises.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trigger {
     /// The alert's name, at most 14 bytes.
     pub alert: String,
-    /// What is done.
+    /// The action.
     pub action: TriggerAction,
 }
 
 strict_enum! {
-    /// What an alert leads to.
+    /// The action that an alert triggers.
     TriggerAction {
         /// The recording ends.
         Terminate = 1,
@@ -155,18 +155,18 @@ pub enum TaskResponse {
 /// A task that has ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskEnd {
-    /// What was asked for.
+    /// The options of its start.
     pub options: TaskOptions,
-    /// What was found.
+    /// The findings in each buffer.
     pub result: StopResult,
-    /// What ended it, if that was an alert.
+    /// The alert that ended it, if one did.
     pub triggered: Option<Triggered>,
 }
 
 /// The alert that has ended a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Triggered {
-    /// What was raised, and by which provider.
+    /// The alert, and the provider that raised it.
     pub alert: Alert,
     /// When, since the task was started, in nanoseconds.
     pub elapsed_ns: u64,
@@ -185,15 +185,15 @@ pub struct TaskStatus {
     pub elapsed_ns: u64,
     /// Until it ends by itself, in nanoseconds.
     pub remaining_ns: Option<u64>,
-    /// What is recorded and how.
+    /// The configuration of the recording.
     pub config: TraceConfig,
     /// The process that started it.
     pub pid: u32,
     /// The user who started it.
     pub uid: u32,
-    /// How far the providers are that take part.
+    /// The progress of the providers that take part.
     pub progress: Vec<ProviderProgress>,
-    /// What became of those that do not take part any more, or never did. Of more than 1000 the last.
+    /// Statistics of providers that no longer take part, or never did. Of more than 1000, the last ones.
     pub ended: Vec<ProviderStats>,
     /// How many of them are not in the list.
     pub ended_left_out: u64,
