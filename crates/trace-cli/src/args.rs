@@ -514,7 +514,7 @@ pub struct Recover {
     /// The directory of a recording, or one to search for them (default: the runtime directories)
     #[arg(value_name = "DIR")]
     pub directory: Option<PathBuf>,
-    /// Write the trace to this file; its name selects the format, as with record
+    /// Write the trace to this file, in FXT format
     #[arg(long, short = 'o', value_name = "FILE", default_value = "recovered.fxt", conflicts_with_all = ["list", "delete"])]
     pub output_file: PathBuf,
     /// List the recordings that can be recovered, and how they ended

@@ -1,4 +1,4 @@
-//! `trace check`: what is wrong with a trace.
+//! `trace check`: reports the problems of a trace.
 
 use crate::args::Check;
 use crate::exit::{FAILURE, Failure, USAGE};
@@ -11,10 +11,10 @@ use trace_reader::ByType;
 use trace_reader::check::{Finding, Limits, Problem, Report, check};
 use trace_reader::item::Nanos;
 
-/// Events and context switches whose times are compared; more are not.
+/// How many events and context switches have their times compared; further ones are ignored.
 const MAX_CLOCK_TIMES: usize = 100_000_000;
 
-/// Checks a trace; the exit code says how it went.
+/// Checks a trace; the exit code is the result.
 pub fn run(options: &Check) -> Result<u8, Failure> {
     let unreadable = |text: String| Failure { code: USAGE, text };
     let limits = Limits {

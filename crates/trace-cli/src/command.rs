@@ -23,8 +23,8 @@ pub struct RecordedCommand {
 }
 
 impl RecordedCommand {
-    /// Starts a command whose providers find the manager of a runtime directory.
-    /// Where stdout is for the trace, what the command says goes to stderr.
+    /// Starts a command whose providers find the manager of a runtime directory. If stdout is used for the
+    /// trace, the command's output goes to stderr.
     pub fn spawn(
         command: &[String],
         runtime_dir: &Path,
@@ -59,7 +59,7 @@ impl RecordedCommand {
         }
     }
 
-    /// What becomes readable when it has ended, once.
+    /// A descriptor that becomes readable when it has ended, once.
     pub fn take_process(&mut self) -> Option<ProcessFd> {
         self.process.take()
     }
@@ -69,7 +69,7 @@ impl RecordedCommand {
         u64::from(self.child.id())
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -89,7 +89,7 @@ impl RecordedCommand {
         self.signal(Signal::KILL);
     }
 
-    /// Whether it ended by a signal of ours.
+    /// Whether a signal from this tool ended it.
     pub fn has_obeyed(&self, status: ExitStatus) -> bool {
         let ours = [Signal::TERM, Signal::KILL].map(Signal::as_raw);
         self.was_ended.get() && status.signal().is_some_and(|signal| ours.contains(&signal))
@@ -98,7 +98,7 @@ impl RecordedCommand {
     fn signal(&self, signal: Signal) {
         self.was_ended.set(true);
         if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            // It may have ended just now; its pid is ours until it was waited for.
+            // It may have ended just now; its pid stays reserved until it is waited for.
             let _ = kill_process(pid, signal);
         }
     }

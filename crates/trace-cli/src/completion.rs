@@ -16,18 +16,18 @@ use trace_protocol::controller::{ProviderInfo, ProvisionerRequest, ProvisionerRe
 
 /// The shell's script sets it to the name of the shell.
 const VARIABLE: &str = "TRACE_COMPLETE";
-/// How long a manager may take to answer, which itself waits for programs for a second.
+/// How long a manager may take to answer; the manager itself waits up to a second for programs.
 const ANSWER_WAIT: Duration = Duration::from_millis(1500);
-/// What names of traces end with. Compressed files may be something else; they are few.
+/// The endings of trace names. Compressed files may be something else; they are few.
 const ENDINGS: [&str; 8] = ["fxt", "json", "pftrace", "perfetto-trace", "gz", "zst", "html", "ftrace"];
 
-/// Answers the script of a shell, if that runs this program, and ends the process then.
+/// Answers the script of a shell, if that runs this program, and then ends the process.
 pub fn answer() {
     CompleteEnv::with_factory(Cli::command).var(VARIABLE).complete();
 }
 
-/// Bash splits words at colons and equals signs, which categories and options have: the script puts them
-/// together again, and takes away what stands before the last of them from the answers.
+/// Bash splits words at colons and equals signs, which categories and options contain: the script joins them
+/// again, and removes the part before the last of them from the answers.
 const BASH: &str = r#"_trace_complete_NAME() {
     local line=$COMP_LINE words=() current=0 i rest
     for i in "${!COMP_WORDS[@]}"; do
@@ -71,7 +71,7 @@ pub fn script(shell: &str, name: &str) -> io::Result<Vec<u8>> {
     Ok(script)
 }
 
-/// Directories, and files that are named like traces.
+/// Directories, and files with names of traces.
 pub fn traces(current: &OsStr) -> Vec<CompletionCandidate> {
     let is_trace = |path: &Path| {
         let ending = path.extension().and_then(OsStr::to_str);
@@ -83,7 +83,7 @@ pub fn traces(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates
 }
 
-/// The last entry of a list of categories, which may have a minus in front.
+/// Completes the last entry of a list of categories, which may begin with a minus.
 pub fn category_list(current: &OsStr) -> Vec<CompletionCandidate> {
     let Some(current) = current.to_str() else {
         return Vec::new();
@@ -96,7 +96,7 @@ pub fn category_list(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates.map(|(name, help)| candidate(format!("{before}{name}"), help)).collect()
 }
 
-/// Names of programs, each with the colon that the size of its buffer comes behind.
+/// Names of programs, each with the colon that precedes the size of its buffer.
 pub fn provider_names(current: &OsStr) -> Vec<CompletionCandidate> {
     let Some(current) = current.to_str() else {
         return Vec::new();
@@ -146,7 +146,7 @@ fn ask(request: ProvisionerRequest<zx_sim::Handle>) -> Option<ProvisionerRespons
     Connection::find().ok()??.ask_for(request, Some(ANSWER_WAIT)).ok()
 }
 
-/// Programs choose their names, and what is completed is typed into a shell.
+/// Programs choose their names, and completions are typed into a shell.
 fn is_plain(name: &str) -> bool {
     let is_plain = |char: char| char.is_alphanumeric() || ":._-#/+@".contains(char);
     !name.is_empty() && name.chars().all(is_plain)

@@ -1,4 +1,4 @@
-//! The way to a manager: finds one or starts one, asks it, and holds a session with it.
+//! Connections to managers: finds one or starts one, sends it requests, and holds a session with it.
 
 use crate::exit::{ALREADY_RUNNING, Failure};
 use rustix::fs::{Access, Mode};
@@ -13,35 +13,34 @@ use trace_protocol::names::{PROVISIONER, REGISTRY, RUNTIME_NAME, RUNTIME_VARIABL
 use trace_protocol::{Encoded, Message, ProtocolError, Txid};
 use zx_sim::{Channel, Error, Handle, RuntimeDir, Signals, Socket, Vmo, wait_one};
 
-/// What a manager that was started on demand has to say.
+/// The messages of a manager that was started on demand.
 const LOG: &str = "manager.log";
-/// How long a manager may take to start, on the busiest machine: one that cannot start says so.
+/// How long a manager may take to start, on the busiest machine: one that cannot start reports that.
 const START_WAIT: Duration = Duration::from_secs(30);
-/// How long a manager may take to answer a question.
+/// How long a manager may take to answer a request.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);
-/// How long it may take to show that it is alive, when it has been silent before.
+/// How long it may take to prove that it is alive, after it has been silent.
 const LIFE_WAIT: Duration = Duration::from_secs(1);
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Where a manager may be, the first being where one is started.
+/// The directories in which a manager may run; one is started in the first.
 pub fn directories() -> Vec<PathBuf> {
     RuntimeDir::candidates(RUNTIME_VARIABLE, RUNTIME_NAME)
 }
 
-/// Where a runtime directory may be made, the best first: in memory, then wherever there is room.
+/// Directories in which a runtime directory may be made, the best first: in memory, then on disks.
 const BASES: [&str; 3] = ["/dev/shm", "/tmp", "/var/tmp"];
 /// Room for the buffers of a few programs.
 pub const ENOUGH_MIB: u64 = 64;
 
-/// Mebibytes that are free where a directory is.
+/// Free mebibytes on the file system of a directory.
 pub fn free_mebibytes(directory: &Path) -> Option<u64> {
     let space = rustix::fs::statvfs(directory).ok()?;
     Some(space.f_bavail.saturating_mul(space.f_frsize) >> 20)
 }
 
-/// The command that takes another runtime directory, for whatever is wrong with the one that would be used: a
-/// new one, so that nothing that is there is deleted or opened to others. None where there is no room for
-/// one.
+/// The command that selects a new runtime directory, whatever problem the current one has, so that nothing in
+/// that is deleted or made accessible to other users. None if no directory has enough room.
 pub fn own_directory() -> Option<String> {
     let has_room = |base: &&str| {
         rustix::fs::access(*base, Access::WRITE_OK | Access::EXEC_OK).is_ok()
@@ -51,7 +50,7 @@ pub fn own_directory() -> Option<String> {
     Some(format!("export {RUNTIME_VARIABLE}=\"$(mktemp -d {base}/trace-XXXXXX)\""))
 }
 
-/// The same as a part of a sentence.
+/// The same as part of a sentence.
 pub fn advice() -> String {
     own_directory().map_or_else(
         || format!("set {RUNTIME_VARIABLE} to a directory of your own with enough room"),
@@ -64,7 +63,7 @@ pub fn advice() -> String {
 pub struct Connection {
     channel: Channel,
     directory: PathBuf,
-    /// This call started the manager, by itself or by connecting to the socket that starts it.
+    /// This process started the manager, directly or by connecting to the socket that starts it.
     pub is_new: bool,
     next_txid: u32,
 }
@@ -74,13 +73,13 @@ impl Connection {
     pub fn find() -> Result<Option<Self>, Failure> {
         let directories = directories();
         for directory in &directories {
-            // A socket that starts a manager is there without it, and only that one makes the other socket.
+            // A socket that starts a manager exists without one; the manager itself makes the other socket.
             let is_running = directory.join(REGISTRY).exists();
             match connect(directory) {
                 Ok(Some(channel)) => return Ok(Some(Self::over(channel, directory, !is_running))),
                 Ok(None) => {}
                 Err(error) if directories.len() == 1 => return Err(error),
-                // Another user has taken its name: there are other places.
+                // Another user has taken its name: try the next directory.
                 Err(_) => {}
             }
         }
@@ -109,7 +108,7 @@ impl Connection {
         &self.directory
     }
 
-    /// Finds out whether the manager answers, before it is asked for what may take its time.
+    /// Checks that the manager answers, before a request that may take long.
     pub fn check(&mut self) -> Result<(), Failure> {
         self.ask(ProvisionerRequest::GetProviders).map(drop)
     }
@@ -119,12 +118,12 @@ impl Connection {
         self.ask_for(ProvisionerRequest::GetProviders, Some(LIFE_WAIT)).is_ok()
     }
 
-    /// Asks something and waits for the answer.
+    /// Sends a request and waits for the answer.
     pub fn ask(&mut self, request: ProvisionerRequest<Handle>) -> Result<ProvisionerResponse, Failure> {
         self.ask_for(request, Some(ANSWER_WAIT))
     }
 
-    /// As [`Connection::ask`], for so long, or as long as it takes.
+    /// As [`Connection::ask`], for a limited time, or without a limit.
     pub fn ask_for(
         &mut self,
         request: ProvisionerRequest<Handle>,
@@ -153,7 +152,7 @@ impl Connection {
         }
     }
 
-    /// Sets up a session; its archive comes out of the socket.
+    /// Sets up a session; its archive arrives through the socket.
     pub fn initialize(&self, config: TraceConfig) -> Result<(SessionChannel, Socket), Failure> {
         let (session, their_session) = Channel::pair().map_err(|error| system(&error))?;
         let (output, their_output) = Socket::pair().map_err(|error| system(&error))?;
@@ -174,13 +173,13 @@ pub struct SessionChannel {
     next_txid: u32,
 }
 
-/// What a channel had to give.
+/// The result of reading a channel.
 pub enum Received<T> {
     /// A message and the request it answers.
     Message(Txid, T),
-    /// Nothing for now.
+    /// Nothing yet.
     Nothing,
-    /// Nothing ever again.
+    /// The channel is closed.
     Closed,
 }
 
@@ -204,7 +203,7 @@ impl std::os::fd::AsFd for SessionChannel {
     }
 }
 
-/// What the operating system refused.
+/// An error of the operating system.
 pub fn system(error: &Error) -> Failure {
     Failure::new(error.to_string())
 }
@@ -237,14 +236,14 @@ fn receive<T: Message<Handle>>(channel: &Channel) -> Result<Received<T>, Failure
     Ok(Received::Message(txid, message))
 }
 
-/// A manager that listens in a directory, if there is one that may be trusted.
+/// Connects to a manager that listens in a directory, if there is a trusted one.
 fn connect(directory: &Path) -> Result<Option<Channel>, Failure> {
     let socket = directory.join(PROVISIONER);
     let deadline = Instant::now() + ANSWER_WAIT;
     let channel = loop {
         match Channel::connect(&socket) {
             Ok(channel) => break channel,
-            // It has others to take in first.
+            // It has other connections to accept first.
             Err(Error::ShouldWait) if Instant::now() < deadline => std::thread::sleep(RETRY_INTERVAL),
             Err(Error::ShouldWait) => {
                 return Err(Failure::new("the trace manager is busy with other programs, or hangs"));
@@ -265,14 +264,14 @@ fn connect(directory: &Path) -> Result<Option<Channel>, Failure> {
     Ok(Some(channel))
 }
 
-/// Starts a manager that ends by itself when it is not needed any more.
+/// Starts a manager that exits when it is no longer needed.
 fn start_manager(directory: &Path) -> Result<Channel, Failure> {
     let runtime = RuntimeDir::open_or_create(directory);
     let runtime = runtime.map_err(|error| Failure::new(format!("{error}; {}", advice())))?;
     let log_path = directory.join(LOG);
     // Another client's manager may be writing it at this moment.
     let log = runtime.append_to_file(LOG).map_err(|error| system(&error))?;
-    // Whatever the umask is, the next one can write to it.
+    // Regardless of the umask, the next one can write to it.
     let _ = rustix::fs::fchmod(&log, Mode::RUSR | Mode::WUSR);
     let tool = std::env::current_exe()
         .map_err(|error| Failure::new(format!("cannot find the trace tool itself: {error}")))?;
@@ -296,7 +295,7 @@ fn start_manager(directory: &Path) -> Result<Channel, Failure> {
         }
         match manager.try_wait() {
             Ok(None) => {}
-            // Another client's was faster, and will listen in a moment, unless it dies before.
+            // Another client's manager was faster, and will listen in a moment, unless it dies before.
             Ok(Some(status)) if status.code() == Some(ALREADY_RUNNING.into()) => manager = start()?,
             Ok(Some(_)) | Err(_) => {
                 let text = std::fs::read_to_string(&log_path).unwrap_or_default();

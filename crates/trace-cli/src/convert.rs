@@ -19,21 +19,21 @@ use trace_convert::{ConvertError, Filter, Stopped, Summary, folded, perfetto};
 use trace_reader::ReadError;
 use trace_reader::tail::{Tail, TailError};
 
-/// What is to be made of a trace.
+/// The target of a conversion.
 #[derive(Default)]
 pub struct Job<'a> {
     /// The format.
     pub to: Format,
-    /// How it is compressed.
+    /// Its compression.
     pub compression: Compression,
-    /// What is around Chrome's events.
+    /// The container of Chrome's events.
     container: Option<Container>,
     filter: Filter,
     system_output: Option<&'a mut dyn Write>,
 }
 
 impl Job<'_> {
-    /// All of it.
+    /// A job that converts everything.
     pub fn new(to: Format, compression: Compression) -> Self {
         Self { to, compression, ..Self::default() }
     }
@@ -67,7 +67,7 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
         return Err(Failure::usage(format!("{name} is both input and output; name another output")));
     }
     let _removing = remove_on_signal()?;
-    // The input first: without it no output is begun.
+    // The input first: without it, no output is created.
     if !is_stdin(input) {
         drop(open(input)?);
     }
@@ -89,7 +89,7 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
         match convert(input, job, &mut Stdout) {
             Ok(converted) => (converted, None),
             Err(Problem::Failure(failure)) => return Err(failure),
-            // A reader that has seen enough is no failure.
+            // A reader that closes its end early is no failure.
             Err(Problem::OutputClosed) => (Converted::default(), None),
         }
     } else {
@@ -102,7 +102,7 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
     let summary = &converted.summary;
     if let Err(failure) = converted.check(options.strict) {
         summary.iter().for_each(|summary| advise(summary, to));
-        // The file goes with its temporary name.
+        // The temporary file is removed.
         return Err(failure);
     }
     if let Some(system) = system {
@@ -119,7 +119,7 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
     converted.check_input(input)
 }
 
-/// Options that are for other formats.
+/// Checks for options of other formats.
 fn check(options: &Convert, to: Option<Format>) -> Result<(), Failure> {
     let refuse = |text: &str| Err(Failure::usage(text.to_owned()));
     if options.container.is_some() && to != Some(Format::Chrome) {
@@ -144,7 +144,7 @@ fn plain_name(path: &Path) -> PathBuf {
     }
 }
 
-/// Makes another format of an archive. A reader that has seen enough is no failure.
+/// Converts an archive into another format. A reader that closes its end early is no failure.
 pub fn transform(archive: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Option<Summary>, Failure> {
     match convert(archive, job, output) {
         Ok(converted) => converted.check_input(archive).map(|()| converted.summary),
@@ -153,7 +153,7 @@ pub fn transform(archive: &Path, job: Job<'_>, output: &mut dyn Write) -> Result
     }
 }
 
-/// Says what the target could not express, and what the result is good for.
+/// Reports what the target could not express, and how to open the result.
 pub fn advise(summary: &Summary, to: Format) {
     let name = match to {
         Format::Fxt => "FXT",
@@ -191,19 +191,19 @@ pub fn tell(summary: &Summary, target: &str) {
     }
 }
 
-/// What a conversion did.
+/// The result of a conversion.
 #[derive(Default)]
 struct Converted {
-    /// None for a copy, which leaves nothing out.
+    /// None for a copy, which skips nothing.
     summary: Option<Summary>,
-    /// What another format's import says.
+    /// The report of another format's import.
     import: ImportReport,
     /// Why the copy does not have the rest of the input.
     stopped: Option<ReadError>,
 }
 
 impl Converted {
-    /// An error if anything was lost and must not be.
+    /// An error if something was skipped although that is not allowed.
     fn check(&self, is_strict: bool) -> Result<(), Failure> {
         let skipped = self.summary.iter().flat_map(|summary| &summary.skipped);
         let lost = self.import.left_out() + skipped.map(|(_, count)| count).sum::<u64>();
@@ -213,7 +213,7 @@ impl Converted {
         Ok(())
     }
 
-    /// An error if the input could not be read to its end or is not all well-formed, although there is a
+    /// An error if the input could not be read to its end or is not entirely well-formed, although there is a
     /// result.
     //= docs/import.md#what-is-no-json
     //= docs/import.md#what-is-cut-off
@@ -260,7 +260,7 @@ fn convert(input: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Convert
             summary.map_err(|error| Problem::of_conversion(input, error))
         }
         None => {
-            // All of it.
+            // A copy of everything.
             let copied = Tail::default().copy(reader, &mut encoder);
             copied
                 .map(|copied| stopped = copied.stopped)

@@ -1,5 +1,4 @@
-//! `trace doctor`: what works on this machine, and the command that helps where something
-//! does not.
+//! `trace doctor`: checks whether this machine can record, and suggests a command for each failed check.
 
 mod checks;
 pub mod self_trace;
@@ -10,18 +9,18 @@ use crate::stdio::{print, print_document, say};
 use serde_json::json;
 use trace_format::shown::Shown;
 
-/// Something that recording needs, or is the better for.
+/// The result of checking a capability.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What it is.
+    /// The capability.
     pub capability: &'static str,
-    /// Whether it is there.
+    /// Whether it works.
     pub works: bool,
-    /// Recording does without it.
+    /// Recording works without it.
     pub is_optional: bool,
-    /// What was found.
+    /// The observation.
     pub detail: String,
-    /// The one command that helps, where one does.
+    /// The one command that helps, if one does.
     pub fix: Option<String>,
 }
 
@@ -36,13 +35,13 @@ impl Finding {
         Self { capability, works: false, is_optional: false, detail: detail.into(), fix }
     }
 
-    /// Something that only some recordings need.
+    /// Marks a capability that only some recordings need.
     fn optional(self) -> Self {
         Self { is_optional: true, ..self }
     }
 }
 
-/// Looks at everything, and says what was found.
+/// Runs all checks, and reports the results.
 pub fn run(options: &Doctor) -> Result<(), Failure> {
     let mut findings = checks::all();
     if !options.no_self_trace {

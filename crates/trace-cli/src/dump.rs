@@ -17,7 +17,7 @@ pub fn run(options: &Dump) -> Result<(), Failure> {
     let failed = |error: ReadError| Failure::new(format!("{}: {}", name(&options.input), problem(&error)));
     let file = open(&options.input)?;
     let bytes = file.metadata().map_or(0, |metadata| metadata.len());
-    // Lines and a bar on one terminal would be in each other's way.
+    // Lines and a bar on one terminal would interfere with each other.
     let bar = progress::bar("reading", if stdio::is_stdout_terminal() { 0 } else { bytes });
     let unreadable =
         |error: io::Error| Failure::new(format!("cannot read {}: {error}", name(&options.input)));

@@ -7,7 +7,7 @@ use crate::stdio::say;
 use trace_protocol::controller::{ProvisionerRequest, ProvisionerResponse};
 use trace_protocol::memory::{MemoryDump, MemoryDumpLevel};
 
-/// Asks for a dump, and says which one it became.
+/// Requests a dump, and reports its number.
 pub fn run(options: &DumpMemory) -> Result<(), Failure> {
     let level = if options.detailed { MemoryDumpLevel::Detailed } else { MemoryDumpLevel::Light };
     let mut connection = Connection::find()?.ok_or_else(nothing)?;
@@ -22,18 +22,18 @@ pub fn run(options: &DumpMemory) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How many programs have written a dump, and which one it is.
+/// Reports how many programs have written a dump, and its number.
 fn text(dump: &MemoryDump) -> String {
     let MemoryDump { id, providers, written } = dump;
     let programs = if *providers == 1 { "program" } else { "programs" };
     match written {
         Some(written) => format!("memory dump {id}: written by {written} of {providers} {programs}\n"),
-        // The manager, or one of the programs, is of a release that does not say so.
+        // The manager, or one of the programs, is of a release that does not report it.
         None => format!("memory dump {id}: {providers} {programs} asked\n"),
     }
 }
 
-/// Has a dump taken.
+/// Requests a dump.
 pub fn take(connection: &mut Connection, level: MemoryDumpLevel) -> Result<MemoryDump, Failure> {
     match connection.ask(ProvisionerRequest::DumpMemory(level))? {
         ProvisionerResponse::DumpMemory(dump) => dump.ok_or_else(nothing),

@@ -1,4 +1,4 @@
-//! How the tool ends: one table of exit codes for all commands.
+//! Exit codes of all commands.
 //!
 //! | code | meaning |
 //! |---|---|
@@ -31,11 +31,11 @@ pub const RECORD_FAILURE: u8 = 125;
 pub const NOT_EXECUTABLE: u8 = 126;
 /// `record`: the command was not found.
 pub const NOT_FOUND: u8 = 127;
-/// Given up by the user.
+/// Aborted by the user.
 pub const INTERRUPTED: u8 = 130;
 const SIGNAL_BASE: i32 = 128;
 
-/// Why the tool ends early: one line for the user, and the exit code.
+/// A failure that ends the tool: one line for the user, and the exit code.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The exit code.
@@ -62,14 +62,14 @@ impl Failure {
         Self { code, ..self }
     }
 
-    /// Says it on stderr, in one line.
+    /// Prints it on stderr, in one line.
     pub fn report(&self) -> ExitCode {
         say!("trace: {}", self.text.replace('\n', " "));
         ExitCode::from(self.code)
     }
 }
 
-/// The code that stands for how a command ended.
+/// The exit code for the end of a command.
 pub fn of_command(status: ExitStatus) -> u8 {
     let code = status.code().unwrap_or_else(|| SIGNAL_BASE + status.signal().unwrap_or(0));
     u8::try_from(code).unwrap_or(u8::MAX)

@@ -1,4 +1,4 @@
-//! The trace that a command reads.
+//! The input of a command: a trace.
 
 use crate::exit::Failure;
 use crate::progress;
@@ -18,13 +18,13 @@ use trace_format::units::{Offset, ProviderId};
 use trace_reader::check::{Finding, Problem, TRUNCATED, UNDECODABLE};
 use trace_reader::{Disorder, FileKind, Plain, ReadError};
 
-/// So much of an input shows what it is.
+/// How much of an input is examined to determine its format.
 const SNIFFED_BYTES: usize = 64 << 10;
-/// What some programs begin text in UTF-8 with.
+/// Some programs begin UTF-8 text with it.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// The only provider of an archive that an import makes.
 const PROVIDER: ProviderId = ProviderId(1);
-/// How an archive begins.
+/// The first bytes of an archive.
 const MAGIC: [u8; 8] = MAGIC_WORD.to_le_bytes();
 
 /// Whether a name stands for stdin.
@@ -50,7 +50,7 @@ pub fn open(path: &Path) -> Result<File, Failure> {
     Ok(file)
 }
 
-/// Formats that become archives on the way.
+/// Formats that are imported into archives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Foreign {
     Json,
@@ -59,7 +59,7 @@ enum Foreign {
 }
 
 impl Foreign {
-    /// What a file is, by the first of its bytes, which may be all of them.
+    /// The format of a file, by its first bytes, which may be all of it.
     fn of(start: &[u8], is_whole: bool) -> Option<Self> {
         if start.get(..MAGIC.len()) == Some(&MAGIC[..]) {
             return None;
@@ -75,7 +75,7 @@ impl Foreign {
         }
     }
 
-    /// Whether the events of what becomes of it are in the order of their times.
+    /// Whether the imported events are in the order of their times.
     const fn is_sorted(self) -> bool {
         matches!(self, Self::Ftrace | Self::Perfetto)
     }
@@ -89,14 +89,14 @@ impl Foreign {
     }
 }
 
-/// What is wrong with an input, for people. What an import says has its own place, which is not that in the
-/// archive, and what is no archive could have been something else as well.
+/// Describes an error of an input. The position in an import's error is its own, not that in the archive; and
+/// a file that is no archive may be one of another format.
 //= docs/import.md#importing
 pub fn problem(error: &(dyn Error + 'static)) -> String {
     let mut next = Some(error);
     while let Some(error) = next {
         let read = match error.downcast_ref() {
-            // It stands for the other.
+            // It stands for the other error.
             Some(ConvertError::Read(read)) => Some(read),
             _ => error.downcast_ref(),
         };
@@ -120,7 +120,7 @@ fn import_problem(import: &ImportError) -> String {
         ImportError::Read(error) => error.get_ref(),
         _ => None,
     };
-    // It has the place.
+    // It has the position.
     match inner.and_then(|inner| inner.downcast_ref::<ReadError>()) {
         Some(read) => trace_archive::problem(read),
         None => trace_archive::problem(import),
@@ -131,14 +131,14 @@ fn import_problem(import: &ImportError) -> String {
 #[derive(Clone, Debug, Default)]
 pub struct ImportReport(Arc<OnceLock<Summary>>);
 
-/// An input of which the rest cannot be read, and what the result has of it.
+/// An input whose rest cannot be read; `result` describes what the output has of it.
 //= docs/import.md#what-is-cut-off
 pub fn stopped(path: &Path, error: &(dyn Error + 'static), result: &str) -> Failure {
     Failure::new(format!("{}: {}; {result}", name(path), problem(error)))
 }
 
 impl ImportReport {
-    /// What could not be decoded, and that the input is cut off, as problems of the trace.
+    /// Reports undecodable records, and a truncated input, as problems of the trace.
     //= docs/check.md#problems
     pub fn problems(&self) -> Vec<Problem> {
         let is_cut_off = self.0.get().is_some_and(|summary| summary.is_cut_off);
@@ -161,7 +161,7 @@ impl ImportReport {
         self.0.get().map_or(0, |summary| summary.skipped.iter().map(|(_, count)| count).sum())
     }
 
-    /// What is wrong with an input of which the archive has what could be read.
+    /// The error of an input of which only a part was converted.
     pub fn problem(&self) -> Option<String> {
         match self.0.get()?.malformed {
             0 => None,
@@ -170,22 +170,23 @@ impl ImportReport {
     }
 }
 
-/// An archive and what a first reading of it has found.
+/// An archive and the result of a first pass over it.
 pub struct Scanned {
     pub archive: Box<dyn Read>,
-    /// Whose begins and ends are not in the order of their times.
+    /// The threads and operations whose begins and ends are not in the order of their times.
     pub disorder: Disorder,
     pub report: ImportReport,
 }
 
-/// Opens an input as an archive whose begins and ends are paired, and shows progress while it is read. It is
-/// read once before: a file, or a copy of what cannot be read twice. What an importer has sorted need not be.
+/// Opens an input as an archive whose begins and ends are paired, and shows progress while it is read. A
+/// first pass reads the file, or a copy of an input that cannot be read twice. An importer's sorted output
+/// needs no such pass.
 //= docs/check.md#order
 pub fn scan(path: &Path, what: &'static str) -> Result<(Scanned, ProgressBar), Failure> {
     let failed = |error: io::Error| Failure::new(format!("cannot read {}: {error}", name(path)));
     let file = open(path)?;
     let facts = file.metadata().map_err(failed)?;
-    // Standard input may be a file of which something was read before.
+    // Part of standard input may have been read before, if it is a file.
     let begin = SeekFrom::Start((&file).stream_position().unwrap_or(0));
     let (start, foreign) = sniff(&mut &file).map_err(failed)?;
     if foreign.is_none() && facts.is_file() {
@@ -209,7 +210,7 @@ pub fn scan(path: &Path, what: &'static str) -> Result<(Scanned, ProgressBar), F
     }
     let mut copying = Copying { input: archive, copy: tempfile::tempfile().map_err(failed)?, end: None };
     let disorder = Disorder::find(&mut copying).unwrap_or_default();
-    // It may have given up before the end.
+    // The importer may have stopped before the end.
     let _ = io::copy(&mut copying, &mut io::sink());
     let archive = Box::new(copying.again().map_err(failed)?);
     Ok((Scanned { archive, disorder, report }, bar))
@@ -243,7 +244,7 @@ impl Read for Copying {
 }
 
 impl Copying {
-    /// The same once more, with the same end.
+    /// Reads the same again, with the same end.
     fn again(mut self) -> io::Result<impl Read> {
         self.copy.rewind()?;
         Ok(io::BufReader::new(self.copy).chain(Failing(self.end)))
@@ -259,12 +260,12 @@ impl Read for Failing {
     }
 }
 
-/// An input as an archive: what has another format becomes one on the way.
+/// Opens an input as an archive; other formats are imported.
 pub fn as_archive(input: impl Read + Send + 'static) -> io::Result<Box<dyn Read>> {
     as_reported_archive(input).map(|(archive, _)| archive)
 }
 
-/// The same, with what was skipped on the way.
+/// The same, with a report of what was skipped.
 pub fn as_reported_archive(
     mut input: impl Read + Send + 'static,
 ) -> io::Result<(Box<dyn Read>, ImportReport)> {
@@ -276,7 +277,7 @@ pub fn as_reported_archive(
     }
 }
 
-/// The first bytes of an input, and what they look like if it is no archive.
+/// The first bytes of an input, and its format if it is no archive.
 fn sniff(input: &mut impl Read) -> io::Result<(Vec<u8>, Option<Foreign>)> {
     let mut start = Vec::new();
     input.take(SNIFFED_BYTES as u64).read_to_end(&mut start)?;
@@ -307,23 +308,23 @@ fn imported(
     Ok((Box::new(archive), report))
 }
 
-/// What compressed bytes begin with; others begin with themselves.
+/// The first bytes after decompression; uncompressed ones are returned as they are.
 fn decompressed_start(start: &[u8]) -> Vec<u8> {
     let mut first = Vec::new();
-    // What is cut off is an error, behind the first bytes.
+    // A truncated input is an error, after the first bytes.
     let _ = decompressing(Cursor::new(start.to_vec()))
         .map(|plain| plain.take(SNIFFED_BYTES as u64).read_to_end(&mut first));
     first
 }
 
-/// The limits for what is compressed are those of archives.
+/// Compressed inputs have the same limits as compressed archives.
 fn decompressing<R: Read>(input: R) -> Result<Placed<R>, ImportError> {
     let (plain, kind) = Plain::open(input).map_err(ImportError::Read)?;
     let is_compressed = matches!(kind, FileKind::Gzip | FileKind::Zstd);
     Ok(Placed { plain, is_compressed, offset: Offset(0) })
 }
 
-/// An input whose errors say where they are, in bytes of what is decompressed.
+/// An input whose errors have a position, in bytes of the decompressed data.
 struct Placed<R> {
     plain: Plain<R>,
     is_compressed: bool,
@@ -331,7 +332,7 @@ struct Placed<R> {
 }
 
 impl<R: Read> Placed<R> {
-    /// Reads what the importer has left: a document may end before the checksum of what it is packed in.
+    /// Reads the input to its end: a document may end before the checksum of its compressed file.
     fn finish(mut self) -> io::Result<()> {
         if self.is_compressed {
             io::copy(&mut self, &mut io::sink())?;
@@ -352,7 +353,7 @@ impl<R: Read> Read for Placed<R> {
     }
 }
 
-/// An archive that another thread makes.
+/// An archive that an importing thread produces.
 struct Imported {
     reader: io::PipeReader,
     importing: Option<JoinHandle<Result<Summary, ImportError>>>,
@@ -365,7 +366,7 @@ impl Read for Imported {
         if length > 0 || bytes.is_empty() {
             return Ok(length);
         }
-        // All has come, or all that could.
+        // All of it has arrived, or all that could be imported.
         let Some(importing) = self.importing.take() else {
             return Ok(0);
         };

@@ -1,4 +1,4 @@
-//! `trace completions` and `trace man`: what an installation has beside the program, from the same
+//! `trace completions` and `trace man`: files of an installation beside the program, generated from the same
 //! definitions.
 
 use crate::args::{Cli, Completions, Man};
@@ -35,7 +35,7 @@ pub fn man(options: &Man) -> Result<(), Failure> {
 }
 
 fn write_page(command: &Command, title: &str, directory: &Path) -> std::io::Result<()> {
-    // The version of the tool alone: that of clap has a line for each protocol.
+    // Only the version of the tool: the full one has a line for each protocol.
     let page = clap_mangen::Man::new(command.clone())
         .title(title.to_uppercase())
         .section("1")

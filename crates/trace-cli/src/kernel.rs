@@ -1,5 +1,4 @@
-//! The kernel as a provider: `trace ktrace`, and the one that a recording starts when it wants events of the
-//! kernel.
+//! The kernel as a provider: `trace ktrace`, and the provider that a recording of kernel events starts.
 
 use crate::args::ktrace::Ktrace;
 use crate::args::record::Recording;
@@ -17,12 +16,12 @@ use std::time::{Duration, Instant};
 use trace_protocol::controller::{ProviderSpec, ProvisionerRequest, ProvisionerResponse, TraceConfig};
 use trace_protocol::names::RUNTIME_VARIABLE;
 
-/// The kernel writes much more than a program: what its buffer has at least, in mebibytes.
+/// Minimum size of the provider's buffer, in mebibytes: the kernel writes much more than a program.
 const BUFFER_MEGABYTES: u32 = 32;
 
 /// Marks the provider of a single recording.
 const ON_DEMAND: &str = "--on-demand";
-/// How long one of these may take to leave when its recording is over.
+/// How long such a provider may take to leave when its recording is over.
 const LEAVE_WAIT: Duration = Duration::from_secs(3);
 const LOOK_INTERVAL: Duration = Duration::from_millis(3);
 /// Metrics are sampled at most this often.
@@ -77,8 +76,8 @@ pub fn ask(config: &mut TraceConfig, has_profile: bool) {
     }
 }
 
-/// Starts the kernel's provider if a recording wants it and none runs. It ends with the recording. Where it
-/// cannot run, that is said, and everything else is recorded.
+/// Starts the kernel's provider if a recording wants it and none runs. It ends with the recording. If it
+/// cannot run, that is reported, and everything else is recorded.
 pub fn provide(
     connection: &mut Connection,
     config: &TraceConfig,
@@ -95,7 +94,7 @@ pub fn provide(
         if found.peek().is_none() {
             break;
         }
-        // One of another recording ends with that: it is about to leave.
+        // A provider of another recording ends with that one: it is about to leave.
         if found.any(|provider| stays(provider.pid)) || Instant::now() >= deadline {
             return Ok(());
         }
@@ -123,7 +122,7 @@ pub fn running() -> Option<u64> {
         .map(|provider| provider.pid)
 }
 
-/// Whether a process is a provider that was started by hand. One that is ending has no command line any more.
+/// Whether a process is a provider that was started by hand. One that is ending no longer has a command line.
 fn stays(pid: u64) -> bool {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     !line.is_empty() && line.split(|byte| *byte == 0).all(|argument| argument != ON_DEMAND.as_bytes())
@@ -157,7 +156,7 @@ fn start(runtime_dir: &Path, options: &Recording) {
         return;
     };
     if said.trim_end() == READY {
-        // What it has to say later comes in between.
+        // Its later messages are printed between those of the recording.
         std::thread::spawn(move || tell(stderr));
         return;
     }

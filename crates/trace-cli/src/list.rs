@@ -12,9 +12,9 @@ use trace_protocol::KnownCategories;
 use trace_protocol::categories::Unlisted;
 use trace_protocol::controller::{ProviderInfo, ProvisionerRequest, ProvisionerResponse};
 
-/// Running programs find a manager that was just started by themselves, within this time …
+/// How long to wait for running programs to find a manager that was just started …
 const SETTLE_WAIT: Duration = Duration::from_millis(500);
-/// … and nothing has changed for so long.
+/// … and how long nothing has to change before the list is complete.
 const SETTLED: Duration = Duration::from_millis(100);
 const SETTLE_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -22,7 +22,7 @@ const SETTLE_INTERVAL: Duration = Duration::from_millis(20);
 #[derive(PartialEq)]
 pub struct Providers {
     pub listed: Vec<ProviderInfo>,
-    /// How many more there are than an answer has room for.
+    /// How many more there are than fit into an answer.
     left_out: u32,
 }
 
@@ -92,7 +92,7 @@ pub fn known_categories(connection: &mut Connection) -> Result<KnownCategories, 
     }
 }
 
-/// Names categories that are not in the list.
+/// Reports categories that are not in the list.
 fn report_unlisted(unlisted: &Unlisted, what: &str) {
     let Unlisted { count, names } = unlisted;
     if *count > 0 {
@@ -124,7 +124,7 @@ pub fn category_groups(options: &Groups) -> Result<(), Failure> {
     print(&text)
 }
 
-/// The providers, after those that run already had time to find a new manager.
+/// The providers, after running programs had time to find a new manager.
 pub fn settled_providers(connection: &mut Connection) -> Result<Providers, Failure> {
     let mut providers = ask_providers(connection)?;
     if !connection.is_new {

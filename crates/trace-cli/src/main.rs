@@ -54,7 +54,7 @@ fn run() -> ExitCode {
         doctor::self_trace::provide();
         return ExitCode::SUCCESS;
     }
-    // A file that must not grow any more is an error like any other.
+    // Exceeding the file size limit is an error like any other.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -103,13 +103,13 @@ fn run() -> ExitCode {
     }
 }
 
-/// `trace config`: what `record` would do.
+/// `trace config`: prints the options that `record` would use.
 fn config(options: args::Record) -> Result<(), Failure> {
     let settings = settings::Settings::resolve(options.recording, options.config.as_deref())?;
     stdio::print_document(&settings.to_toml()?)
 }
 
-/// Help and version go to stdout; a mistake is one line on stderr.
+/// Help and version go to stdout; an error is one line on stderr.
 fn usage(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {

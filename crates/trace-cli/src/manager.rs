@@ -7,7 +7,7 @@ use rustix::fs::Mode;
 use std::time::Duration;
 use trace_manager::daemon::{self, Options};
 
-/// How long a manager that a client has started waits for the next one.
+/// How long a manager that a command has started waits for the next one.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Runs the manager in the first runtime directory; root's, in the system's.
@@ -20,19 +20,18 @@ pub fn run(options: &Manager) -> Result<(), Failure> {
     if options.all_users && !is_root {
         return Err(Failure::new("only a manager that root starts can serve all users"));
     }
-    // The system's comes after root's own, unless one was named.
+    // The system's directory comes after root's own, unless one was named.
     let is_for_all_users = options.all_users || (is_root && !options.on_demand && first != last);
     let directory = if is_for_all_users { last } else { first };
     if options.on_demand {
         // Away from the terminal of the process that started it, whose Ctrl-C is not meant for the manager.
         let _ = rustix::process::setsid();
     }
-    // Others have to reach what it makes in its directory, whatever the shell that it came from keeps from
-    // them.
+    // Other users have to access files in its directory, whatever the umask of the shell.
     rustix::process::umask(Mode::WGRP | Mode::WOTH);
     daemon::run(Options {
         runtime_dir: directory.clone(),
-        // What others cannot reach, and in memory where there is some.
+        // Where other users have no access, and in memory if possible.
         buffers_dir: (directory != first).then(|| first.clone()),
         is_for_all_users,
         on_demand: options.on_demand,

@@ -18,11 +18,11 @@ use std::path::Path;
 use trace_format::shown::Shown;
 use trace_reader::{ReadError, Reader};
 
-/// One thing to measure.
+/// A measurement of a test specification.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(try_from = "Members")]
 pub struct Measurement {
-    /// What it is called in results.
+    /// Its label in results.
     label: String,
     unit: String,
     kind: Kind,
@@ -30,25 +30,25 @@ pub struct Measurement {
     expected_sample_count: Option<u64>,
 }
 
-/// What is measured.
+/// The measured quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
-    /// How long spans of a name last.
+    /// The durations of spans with a name.
     Duration(Pattern),
     /// From one event to the next of another kind.
     TimeBetween { first: Pattern, first_anchor: Anchor, second: Pattern, second_anchor: Anchor },
-    /// What an argument is.
+    /// The values of an argument.
     ArgumentValue { event: Pattern, argument: String },
 }
 
-/// Which events are meant.
+/// Selects events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Pattern {
     name: String,
     category: String,
 }
 
-/// Which end of a span is meant.
+/// Selects an end of a span.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 enum Anchor {
@@ -57,7 +57,7 @@ enum Anchor {
     End,
 }
 
-/// All members that some kind has.
+/// All members of any kind of measurement.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Members {
@@ -154,7 +154,7 @@ impl TryFrom<Members> for Measurement {
 }
 
 impl Measurement {
-    /// What its members cannot be.
+    /// Checks the values of its members.
     pub fn check(&self) -> Result<(), String> {
         match self.expected_sample_count {
             Some(0) => Err(format!("{}: expected_sample_count is 0, expected 1 or more", self.label)),
@@ -184,7 +184,7 @@ pub fn run(options: &Measure) -> Result<(), Failure> {
     file(&spec.measure, &options.input, options.benchmark_results_file.as_deref(), suite.as_deref())
 }
 
-/// Measures a file, says what was found, and writes it into a file for programs.
+/// Measures a file, prints the results, and writes them into a file for programs.
 pub fn file(
     measurements: &[Measurement],
     input: &Path,
@@ -201,7 +201,7 @@ pub fn file(
     bar.finish_and_clear();
     let samples = samples.map_err(|error| Failure::new(format!("{}: {}", name(input), problem(&error))))?;
     let Measured { samples, stopped: why } = samples;
-    // All that follows is about what comes before.
+    // The remaining messages apply to the part that was read.
     let rest =
         why.map_or(Ok(()), |error| Err(stopped(input, &error, "the measurements are of what comes before")));
     let mut text = String::new();
@@ -239,7 +239,7 @@ pub fn file(
     rest
 }
 
-/// What was found in a trace.
+/// The results of measuring a trace.
 pub(crate) struct Measured {
     /// The samples of each measurement.
     pub samples: Vec<Vec<f64>>,
@@ -281,7 +281,7 @@ fn describe(measurement: &Measurement, values: &[f64]) -> String {
     )
 }
 
-/// Of the whole population: it is not a part of something larger.
+/// Statistics of the whole population, not of a sample of it.
 fn statistics(values: &[f64], unit: &str) -> String {
     if let [value] = values {
         return format!("{}{unit}", number(*value));
@@ -301,7 +301,7 @@ fn statistics(values: &[f64], unit: &str) -> String {
     )
 }
 
-/// At most six places, none of them a needless zero.
+/// At most six decimal places, without trailing zeros.
 fn number(value: f64) -> String {
     let text = format!("{value:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

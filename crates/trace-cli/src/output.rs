@@ -1,8 +1,8 @@
 //! Files that commands write: each appears under its name only when it is complete.
 //!
-//! A trace says much of the programs in it, so a new file is readable by its owner alone, whatever the umask.
-//! A file that replaces another gets the mode and the group of that one. How symbolic links are followed
-//! stands in `place`.
+//! A trace reveals much about the programs in it, so a new file is readable by its owner alone, regardless of
+//! the umask. A file that replaces another gets that one's mode and group. `place` describes how symbolic
+//! links are followed.
 //!
 //! Everything happens relative to the directory that was opened first: a user who may rename directories
 //! meanwhile cannot redirect a file.
@@ -28,16 +28,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use unfinished::Unfinished;
 
-/// What its owner may do with a new file.
+/// The mode of a new file.
 const NEW_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
-/// What of a replaced file's mode goes over to the new one; programs that run as another user are not made
-/// here.
+/// The bits of a replaced file's mode that the new one gets; set-user-ID programs are not made here.
 const KEPT_MODE: Mode = Mode::RWXU.union(Mode::RWXG).union(Mode::RWXO);
 
-/// Files of recordings that were cut off and are beside the same output.
+/// Maximum number of files of interrupted recordings beside the same output.
 const MAX_PARTIALS: u32 = 1000;
 
-/// What the archive of an output is called while it is recorded.
+/// The name of an output's archive while it is recorded.
 fn partial_name(name: &OsStr, number: u32) -> OsString {
     let stem = name.as_bytes().strip_suffix(b".fxt").filter(|stem| !stem.is_empty());
     let mut partial = OsStr::from_bytes(stem.unwrap_or(name.as_bytes())).to_owned();
@@ -52,7 +51,7 @@ fn partial_name(name: &OsStr, number: u32) -> OsString {
 #[derive(Clone, Debug)]
 struct Directory {
     descriptor: Arc<OwnedFd>,
-    /// What it is called; empty for the current one.
+    /// Its path; empty for the current one.
     path: PathBuf,
 }
 
@@ -79,8 +78,8 @@ fn cannot_write(path: &Path, why: impl Display) -> Failure {
     Failure::new(format!("cannot write {}: {why}", path.display()))
 }
 
-/// Gives a new file this mode, whatever the umask has taken away. Some file systems have no modes: then it is
-/// as private as they make it.
+/// Gives a new file this mode, regardless of the umask. Some file systems have no modes: then it is as
+/// private as they make it.
 fn set_mode(file: &File, mode: Mode) {
     let _ = fchmod(file, mode);
 }
@@ -99,7 +98,7 @@ impl TemporaryFile {
 
     fn create(directory: &Directory, suffix: &str) -> io::Result<Self> {
         loop {
-            // Names need only be different: a file that is there is never opened.
+            // Names only need to be different: an existing file is never opened.
             let name = format!(".trace-{:016x}{suffix}", RandomState::new().hash_one(std::process::id()));
             match Self::create_as(directory, name.into()) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -139,12 +138,12 @@ impl TemporaryFile {
         )))
     }
 
-    /// From here on it stays when the program ends in whatever way, unless it gets its name or is discarded.
+    /// From here on it stays however the program ends, unless it gets its name or is discarded.
     pub fn keep_unless_finished(&mut self) {
         self.unfinished.keep_on_drop(true);
     }
 
-    /// As if it had never been kept.
+    /// Undoes [`TemporaryFile::keep_unless_finished`].
     pub fn remove_when_dropped(&mut self) {
         self.unfinished.keep_on_drop(false);
     }
@@ -159,22 +158,22 @@ impl TemporaryFile {
         &mut self.file
     }
 
-    /// Its name for now.
+    /// Its temporary name.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Gives it a name in its directory, once its contents are on disk. What had the name before is replaced.
+    /// Gives it a name in its directory, once its contents are on disk. Replaces a file with that name.
     fn finish(mut self, name: &OsStr) -> io::Result<()> {
         let replaced = statat(&self.directory.descriptor, name, AtFlags::SYMLINK_NOFOLLOW);
-        // A file that another user has put there does not decide who may read this one.
+        // A file that another user has put there does not decide which users may read this one.
         if let Ok(replaced) = replaced
             && FileType::from_raw_mode(replaced.st_mode) == FileType::RegularFile
             && is_trusted(replaced.st_uid, &self.directory.descriptor)?
         {
             let mut mode = Mode::from_raw_mode(replaced.st_mode) & KEPT_MODE;
             if fchown(&self.file, None, Some(Gid::from_raw(replaced.st_gid))).is_err() {
-                // What its group was allowed is not for another group.
+                // Permissions of its group are not for another group.
                 mode -= Mode::RWXG;
             }
             set_mode(&self.file, mode);
@@ -191,7 +190,7 @@ impl TemporaryFile {
 }
 
 impl OutputFile {
-    /// Makes the temporary file, so that an unusable place is found out before any work is done.
+    /// Makes the temporary file, so that an unusable path is reported before any work is done.
     pub fn create(path: &Path) -> Result<Self, Failure> {
         let place = ResolvedPath::of_file(path).map_err(|why| cannot_write(path, why))?;
         let file = TemporaryFile::create(&place.directory, ".partial");
@@ -199,7 +198,7 @@ impl OutputFile {
         Ok(Self { file, path: place.path(), name: place.name, others: None })
     }
 
-    /// An output whose name says, until it is complete, what it is.
+    /// An output whose name marks it as partial until it is complete.
     pub fn create_partial(path: &Path) -> Result<Self, Failure> {
         let place = ResolvedPath::of_file(path).map_err(|why| cannot_write(path, why))?;
         let file = TemporaryFile::create_partial(&place.directory, &place.name);
@@ -217,29 +216,29 @@ impl OutputFile {
         &mut self.file
     }
 
-    /// Gives up the name.
+    /// Abandons the name.
     pub fn into_unfinished(self) -> TemporaryFile {
         self.file
     }
 
-    /// Takes the first of other names in the same directory that is free if a file has its name by the time
-    /// it is complete.
+    /// Uses the first unused one of other names in the same directory if a file has its name by the time it
+    /// is complete.
     pub fn replace_nothing(&mut self, others: Vec<PathBuf>) {
         self.others = Some(others);
     }
 
-    /// Whether a file with something in it has the name.
+    /// Whether a nonempty file has the name.
     pub fn would_replace(&self) -> bool {
         self.others.is_none() && std::fs::metadata(&self.path).is_ok_and(|found| found.len() > 0)
     }
 
-    /// Where it is to be.
+    /// Its final path.
     pub fn place(&self) -> &Path {
         &self.path
     }
 
-    /// Gives the file its name, once its contents are on disk. What had the name before is replaced, unless
-    /// that is not wanted.
+    /// Gives the file its name, once its contents are on disk. Replaces a file with that name, unless that is
+    /// not allowed.
     pub fn finish(mut self) -> Result<PathBuf, Failure> {
         let cannot_write = |why| cannot_write(&self.path, why);
         let Some(others) = self.others else {
@@ -256,8 +255,8 @@ impl OutputFile {
     }
 }
 
-/// Makes a file under its own name, for the manager to write into, and says what it is called. None if the
-/// name is taken.
+/// Makes a file under its own name, for the manager to write into, and returns its path. None if the name is
+/// taken.
 pub fn create_new(path: &Path) -> Result<Option<(File, PathBuf)>, Failure> {
     let place = ResolvedPath::of_any(path).map_err(|why| cannot_write(path, why))?;
     if place.found != Found::Nothing {

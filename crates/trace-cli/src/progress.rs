@@ -1,4 +1,4 @@
-//! Progress of long work, for people at a terminal.
+//! Progress bars at a terminal.
 
 use crate::stdio;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Work of at least this size shows a bar.
 const WORTH_SHOWING_BYTES: u64 = 16 << 20;
 
-/// A bar over the bytes of an input; hidden for small ones, and where stderr is no terminal.
+/// A bar over the bytes of an input; hidden for small ones, and if stderr is no terminal.
 pub fn bar(what: &'static str, bytes: u64) -> ProgressBar {
     if bytes < WORTH_SHOWING_BYTES {
         return ProgressBar::hidden();

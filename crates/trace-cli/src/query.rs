@@ -1,4 +1,4 @@
-//! `trace query`: questions in SQL.
+//! `trace query`: queries in SQL.
 //= docs/tables.md#questions
 
 use crate::args::{Answers as Form, Query};
@@ -15,16 +15,16 @@ use trace_convert::tables::sqlite::{Answers, AskError, Database, schema};
 use trace_convert::tables::{Cell, csv_text};
 use trace_format::shown::Shown;
 
-/// Rows whose widths make a table's; those behind come as another table.
+/// How many rows determine the widths of a table; further rows form another table.
 const TABLE_ROWS: usize = 10_000;
 
-/// Answers the statements.
+/// Runs the statements.
 pub fn run(options: &Query) -> Result<(), Failure> {
     let output = &mut io::BufWriter::new(Stdout);
     if options.schema {
         return closed_is_enough(output.write_all(schema().as_bytes()).and_then(|()| output.flush()));
     }
-    // With a file the first argument is the trace.
+    // With `--sql-file` the first argument is the trace.
     let (sql, trace) = match (&options.sql, &options.trace, &options.sql_file) {
         (Some(sql), Some(trace), None) => (sql.clone(), trace),
         (Some(trace), None, Some(file)) => (statements(file)?, trace),

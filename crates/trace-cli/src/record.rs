@@ -32,11 +32,11 @@ use zx_sim::process::end_in_words;
 
 /// How often a quiet stream is written, in milliseconds.
 const WRITE_PERIOD: u64 = 1000;
-/// How long a manager may take beyond its own timeouts.
+/// How long a manager may exceed its own timeouts.
 const GRACE: Duration = Duration::from_secs(10);
-/// How often it is looked how much there is where it is not to be more than so much.
+/// How often the size of a size-limited recording is checked.
 const SIZE_INTERVAL: Duration = Duration::from_millis(20);
-/// How long a command may take to end when it was asked to, or when a Ctrl-C has reached it.
+/// How long a command may take to end after a SIGTERM or a Ctrl-C.
 const TERM_WAIT: Duration = Duration::from_secs(5);
 
 /// Records, and returns the exit code.
@@ -45,7 +45,7 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     let settings = Settings::resolve(options.recording, options.config.as_deref())?;
     let options = &settings.recording;
     let mut config = trace_config(&settings)?;
-    // A Ctrl-C that comes before anything is recorded.
+    // Handles a Ctrl-C before anything is recorded.
     let removing = remove_on_signal()?;
     let mut destination = Destination::create_partial(options)?;
     if destination.is_stdout() && options.trigger.iter().any(|trigger| trigger.is_snapshot()) {
@@ -59,7 +59,7 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     (config.confirms, config.wants_untraced, config.file) = (true, true, destination.archive_file());
     let mut connection = Connection::open()?;
     let mut expected = Expected::new(options.categories.as_ref().map_or(&[], |list| &list.0));
-    // What a command knows is known when it runs.
+    // A command's categories are known only when it runs.
     if options.command.is_empty() {
         expected.check_running(&mut connection)?;
     }
@@ -89,7 +89,7 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     Ok(if code == 0 && has_lost && options.fail_on_loss == Some(true) { exit::LOST } else { code })
 }
 
-/// What is to be recorded.
+/// The requested recording.
 struct Wanted<'a> {
     config: TraceConfig,
     expected: Expected,
@@ -97,18 +97,18 @@ struct Wanted<'a> {
     is_json: bool,
 }
 
-/// A recording that is complete.
+/// A complete recording.
 struct Recorded {
     stats: Vec<ProviderStats>,
     expected: Expected,
     has_command: bool,
     /// How the command ended.
     code: u8,
-    /// There was no room for all of it in the archive.
+    /// The archive had no room for some of the data.
     is_cut: bool,
 }
 
-/// Keeps the archive of a recording that is not complete, and says where it is.
+/// Keeps the archive of an incomplete recording, and reports its path.
 fn keep(destination: Destination, failure: Failure) -> Failure {
     let what = match destination.keep() {
         Ok(Some(path)) => {
@@ -145,9 +145,9 @@ fn record(
     announce(options, command.is_some());
     let mut triggers = Triggers::new(options, &recording)?;
     let end = wait_for_end(&mut recording, command.is_some(), options, &mut triggers)?;
-    // Reaped, it is known how it ended, and the manager does not wait for that.
+    // Reap it: then its exit status is known, and the manager does not wait for that.
     command.as_mut().map(RecordedCommand::status);
-    // A Ctrl-C has reached the command too; a signal to us alone has not.
+    // A Ctrl-C has reached the command too; a signal to this process alone has not.
     let is_asked = end != End::Interrupted || recording.was_terminated();
     if end == End::Interrupted && is_asked {
         command.iter().for_each(RecordedCommand::terminate);
@@ -186,8 +186,8 @@ fn record(
     Ok(Recorded { stats, expected, has_command, code, is_cut: left_out.records > 0 })
 }
 
-/// The exit code that stands for how the command ended. A signal that ended it is reported, unless it was
-/// sent because the recording was over.
+/// The exit code for the command's end. A signal that ended it is reported, unless it was sent because the
+/// recording was over.
 //= docs/recording.md#exit-code
 fn code_of(command: &mut RecordedCommand, end: End) -> u8 {
     let Some(status) = command.status() else { return 0 };
@@ -216,7 +216,7 @@ fn say_how_it_ended(stats: &mut [ProviderStats], pid: u64, status: ExitStatus, e
     }
 }
 
-/// What the manager is asked for.
+/// The configuration for the manager.
 pub fn trace_config(settings: &Settings) -> Result<TraceConfig, Failure> {
     let options = &settings.recording;
     let entries = options.categories.as_ref().map(|list| list.0.as_slice()).unwrap_or_default();
@@ -247,7 +247,7 @@ pub fn trace_config(settings: &Settings) -> Result<TraceConfig, Failure> {
     Ok(config)
 }
 
-/// The dumps of memory that are wanted again and again.
+/// The periodic memory dumps.
 fn memory_dumps(options: &Options) -> Option<MemoryDumps> {
     let interval = options.memory_dump_interval?.0.as_millis();
     let is_detailed = options.detailed_memory_dumps == Some(true);
@@ -257,7 +257,7 @@ fn memory_dumps(options: &Options) -> Option<MemoryDumps> {
     })
 }
 
-/// The command with what is to be appended to it.
+/// The command with the appended arguments.
 fn command_of(options: &Options) -> Vec<String> {
     let appended = options.append_args.iter().flat_map(|pieces| &pieces.0);
     options.command.iter().chain(appended).cloned().collect()
@@ -275,7 +275,7 @@ fn announce(options: &Options, has_command: bool) {
     }
 }
 
-/// Says what was recorded and what was not; measures what is to be measured.
+/// Reports what was recorded and what is missing, and runs the measurements.
 fn report(
     stats: &[ProviderStats],
     finished: &Finished,
@@ -319,7 +319,7 @@ fn report(
     }
 }
 
-/// This process's own command line, cut where a message ends.
+/// This process's own command line, cut to the limit of a message.
 fn command_line() -> Vec<String> {
     let mut left = trace_protocol::limits::MAX_COMMAND_LINE_BYTES;
     std::env::args_os()
@@ -332,7 +332,7 @@ fn command_line() -> Vec<String> {
         .collect()
 }
 
-/// Why recording ends.
+/// Why a recording ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     CommandEnded,
@@ -343,7 +343,7 @@ enum End {
     ManagerGone,
 }
 
-/// Waits until all providers record, or were given up.
+/// Waits until all providers record, or have timed out.
 fn start(recording: &mut Recording<'_>, timeout: Duration) -> Result<(), Failure> {
     recording.request(SessionRequest::StartTracing(StartOptions::default()))?;
     let deadline = Instant::now() + timeout + GRACE;
@@ -370,7 +370,7 @@ fn start(recording: &mut Recording<'_>, timeout: Duration) -> Result<(), Failure
     }
 }
 
-/// Records until the command has ended, the time is over, there is enough, or the user has had enough.
+/// Records until the command has ended, the time is over, the size is reached, or the user stops it.
 fn wait_for_end(
     recording: &mut Recording<'_>,
     has_command: bool,
@@ -452,7 +452,7 @@ fn stop(
                 if !triggers.is_needed() {
                     return Ok(Some(result));
                 }
-                // The manager answers this only after it has sent the alerts that wait.
+                // The manager answers this only after it has sent the waiting alerts.
                 stopped = Some(result);
                 recording.request(SessionRequest::GetProgress)?;
             }
@@ -475,7 +475,7 @@ fn stop(
             Happening::ManagerGone => return Ok(stopped),
             Happening::Response(SessionResponse::OnWaiting(names)) => tell_waiting(&names, "stop"),
             Happening::Warning(text) => say!("{text}"),
-            // The first may have come together with the end of the command that it has ended.
+            // The first signal may have come together with the end of the command that it ended.
             Happening::Signal if recording.has_given_up() => return Err(aborted()),
             _ => {}
         }
@@ -487,7 +487,7 @@ fn frozen() -> Failure {
     Failure { code: exit::INTERRUPTED, text: "the trace manager does not answer".to_owned() }
 }
 
-/// The user has given up twice.
+/// The user has pressed Ctrl-C twice.
 fn aborted() -> Failure {
     Failure { code: exit::INTERRUPTED, text: "aborted".to_owned() }
 }
@@ -496,7 +496,7 @@ fn tell_waiting(names: &[String], what: &str) {
     say!("trace: waiting for {} to {what}", names.join(", "));
 }
 
-/// Asks the command to end, and makes it, unless it is to be left alone.
+/// Asks the command to end, and kills it if it does not, unless it is to be left running.
 fn end_command(
     recording: &mut Recording<'_>,
     command: &mut RecordedCommand,
@@ -512,7 +512,7 @@ fn end_command(
         return Ok(());
     }
     if end == End::Interrupted {
-        // It has got the Ctrl-C too.
+        // It has received the Ctrl-C too.
         say!("trace: waiting for {} to end; press Ctrl-C again to kill it", command.name());
     } else {
         command.terminate();

@@ -1,4 +1,4 @@
-//! `trace recover`: archives of recordings that were cut off.
+//! `trace recover`: recovers archives of interrupted recordings.
 
 use crate::args::Recover;
 use crate::args::format::{Compression, Format, of_name};
@@ -18,7 +18,7 @@ use trace_protocol::controller::ProviderStats;
 use trace_reader::Disorder;
 use trace_reader::check::{Limits, check};
 
-/// Makes an archive, lists what there is, or deletes it.
+/// Recovers an archive, lists recordings, or deletes them.
 pub fn run(options: &Recover) -> Result<(), Failure> {
     if options.list {
         list(options)
@@ -29,7 +29,7 @@ pub fn run(options: &Recover) -> Result<(), Failure> {
     }
 }
 
-/// Says that something can be recovered, before another command does its work.
+/// Reports that a recording can be recovered, before another command does its work.
 pub fn remind() {
     for session in waiting() {
         let buffers = session.manifest.buffers.values().filter(|buffer| buffer.is_started);
@@ -43,14 +43,14 @@ pub fn remind() {
     }
 }
 
-/// Recordings that were cut off and have not been recovered yet.
+/// Interrupted recordings that have not been recovered yet.
 pub fn waiting() -> Vec<Session> {
     let directories = connection::directories();
     let sessions = directories.iter().flat_map(|directory| sessions_of(directory));
     sessions.filter(Session::is_waiting).collect()
 }
 
-/// All sessions in the places where there may be some, or below the one that was named.
+/// All sessions in the usual directories, or below the given one.
 fn sessions(options: &Recover) -> Vec<Session> {
     match &options.directory {
         Some(directory) => match Session::read(directory) {
@@ -75,14 +75,14 @@ fn recover(options: &Recover) -> Result<(), Failure> {
     if !matches!(of_name(&options.output_file), (None | Some(Format::Fxt), Compression::None)) {
         let path = options.output_file.display();
         return Err(Failure::usage(format!(
-            "-o {path}: what is recovered is an archive: name it .fxt, and convert it with: trace convert ARCHIVE {path}"
+            "-o {path}: trace recover writes FXT: name the file .fxt, and convert it with: trace convert ARCHIVE {path}"
         )));
     }
     let mut found = sessions(options);
     let running = found.iter().find(|session| session.has_manager()).map(|session| session.directory.clone());
     found.retain(Session::is_recoverable);
     if options.directory.is_none() && found.iter().any(Session::is_waiting) {
-        // What was recovered before is there for those who name it.
+        // Recordings that were recovered before are only found by name.
         found.retain(Session::is_waiting);
     }
     let session = match found.as_slice() {
@@ -122,7 +122,7 @@ fn recover(options: &Recover) -> Result<(), Failure> {
     remove_pieces(leftover)
 }
 
-/// Whether everything could be read that there should be.
+/// Fails unless all expected data could be read.
 fn is_complete(all: &[Recovered], client: &ClientFile) -> Result<(), Failure> {
     for Recovered { stats, unread, .. } in all {
         if let Some(why) = unread {
@@ -155,7 +155,7 @@ fn remove_pieces(leftover: Leftover) -> Result<(), Failure> {
     leftover.delete().map_err(failure)
 }
 
-/// What was recovered, and what is missing.
+/// Reports what was recovered, and what is missing.
 fn report(all: &[Recovered], client: &ClientFile, path: &Path) {
     let stats: Vec<_> = all.iter().map(|recovered| recovered.stats.clone()).collect();
     let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
@@ -174,7 +174,7 @@ fn report(all: &[Recovered], client: &ClientFile, path: &Path) {
         ClientFile::Found { path, bytes } => {
             say!("trace: {bytes} bytes of it come from {}", path.display());
         }
-        // Said at the end.
+        // Reported at the end.
         ClientFile::Missing { .. } => {}
     }
     for recovered in all {
@@ -192,7 +192,7 @@ fn report(all: &[Recovered], client: &ClientFile, path: &Path) {
     }
 }
 
-/// Whether an archive has nothing that one of ours never has.
+/// Fails if an archive has a problem that none of ours ever has.
 fn is_sound(path: &Path) -> Result<(), Failure> {
     let unreadable = |why: String| Failure::new(format!("{}: {why}", path.display()));
     let file = std::fs::File::open(path).map_err(|error| unreadable(error.to_string()))?;
@@ -205,7 +205,7 @@ fn is_sound(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Kinds of finding that an archive of ours never has, whatever a program did and whenever it was killed.
+/// Kinds of problem that an archive of ours never has, whatever a program did and whenever it was killed.
 const UNSOUND: [&str; 11] = [
     "damaged",
     "lost",
@@ -354,7 +354,7 @@ fn failure(error: Error) -> Failure {
     Failure::new(error.to_string())
 }
 
-/// How long ago something was, in one unit.
+/// The age of something, in one unit.
 fn age(then: SystemTime) -> String {
     let seconds = SystemTime::now().duration_since(then).unwrap_or_default().as_secs();
     match seconds {

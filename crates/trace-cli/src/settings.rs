@@ -1,5 +1,5 @@
-//! What is to be done, from the command line, configuration files and a test specification: what is said in
-//! one of them wins over what is said in a later one.
+//! The settings of a recording, from the command line, configuration files and a test specification: earlier
+//! ones in this list override later ones.
 
 pub mod categories;
 mod position;
@@ -13,19 +13,19 @@ use clap::Args;
 use spec_file::SpecFile;
 use std::path::{Path, PathBuf};
 
-/// Everything that was said about a recording, or holds where nothing was said.
+/// All settings of a recording, including defaults.
 #[derive(Debug)]
 pub struct Settings {
     /// Options.
     pub recording: Recording,
     /// Groups of categories.
     pub groups: Groups,
-    /// What the test specification says beside options.
+    /// The test specification's parts other than options.
     pub spec: Option<SpecFile>,
 }
 
 impl Settings {
-    /// Reads the files, and checks that what was said fits together.
+    /// Reads the files, and checks that the options are consistent.
     pub fn resolve(command_line: Recording, config: Option<&Path>) -> Result<Self, Failure> {
         let mut groups = Groups::built_in();
         // The lowest first.
@@ -49,7 +49,7 @@ impl Settings {
         Ok(Self { recording, groups, spec })
     }
 
-    /// As a configuration file that says the same.
+    /// These settings as a configuration file.
     pub fn to_toml(&self) -> Result<String, Failure> {
         let failed =
             |error: toml::ser::Error| Failure::new(format!("cannot write the configuration: {error}"));
@@ -67,8 +67,7 @@ pub fn standard_files() -> Vec<PathBuf> {
     bases.map(|base| base.join("trace").join("config.toml")).collect()
 }
 
-/// Reads a configuration file: options at its top, and a table of groups, which are added to those that are
-/// known.
+/// Reads a configuration file: options at its top, and a table of groups, which are added to the known ones.
 fn read(path: &Path, groups: &mut Groups) -> Result<Recording, Failure> {
     let failed =
         |why: String| Failure::usage(format!("{}: {}", path.display(), why.trim_end().replace('\n', "; ")));
@@ -85,13 +84,13 @@ fn read(path: &Path, groups: &mut Groups) -> Result<Recording, Failure> {
     Ok(recording)
 }
 
-/// Whether `record` has an option of this name, which is likely to stand below a table by mistake.
+/// Whether `record` has an option with this name, which was probably put below a table by mistake.
 fn is_option(name: &str) -> bool {
     let options = Recording::augment_args(clap::Command::new("record"));
     options.get_arguments().any(|argument| argument.get_long() == Some(name))
 }
 
-/// Options that cannot be meant together.
+/// Checks for options that exclude each other.
 fn check(recording: &Recording, spec: Option<&SpecFile>) -> Result<(), Failure> {
     let refuse = |text: &str| Err(Failure::usage(text));
     let is = |option: Option<bool>| option == Some(true);

@@ -2,8 +2,8 @@
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
-/// Signals that end a recording: those of Ctrl-C, `kill`, a terminal that is gone, and Ctrl-\. Who has one of
-/// the last two ignored when it starts the program, as `nohup` does, wants it ignored.
+/// Signals that end a recording: those of Ctrl-C, `kill`, a closed terminal, and Ctrl-\. If one of the last
+/// two is ignored when the program starts, as under `nohup`, it stays ignored.
 //= docs/recording.md#how-a-recording-ends
 pub fn ending() -> Vec<i32> {
     let ignored = ignored();

@@ -1,4 +1,4 @@
-//! `trace snapshot`: what is in the buffers of the running recording, which goes on.
+//! `trace snapshot`: saves the buffers of the running recording, which continues.
 
 use crate::args::Snapshot;
 use crate::connection::{Connection, system};
@@ -20,7 +20,7 @@ use zx_sim::{Error, Signals, Socket, wait_one};
 
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Saves a snapshot, perhaps only its end, and says which time it covers.
+/// Saves a snapshot, perhaps only its end, and reports the time that it covers.
 pub fn run(options: &Snapshot) -> Result<(), Failure> {
     let mut destination = Destination::create(options.output_file.clone(), "snapshot")?;
     let mut connection = Connection::find()?
@@ -56,8 +56,8 @@ pub fn run(options: &Snapshot) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A line for each program: which time its part covers, and how it ended. A last one says which time all of
-/// them cover.
+/// A line for each program: the time that its part covers, and how it ended. A last one reports the time that
+/// all of them cover.
 fn describe(stats: &[ProviderStats], coverage: &[Coverage]) -> Vec<String> {
     let mut lines = Vec::new();
     // How long ago the parts begin and end.
@@ -106,7 +106,7 @@ fn seconds(duration: Duration) -> String {
     }
 }
 
-/// Has a snapshot written into a file.
+/// Requests a snapshot into a file.
 pub fn take(connection: &mut Connection, file: &mut File) -> Result<Vec<ProviderStats>, Failure> {
     connection.check()?;
     let (ours, theirs) = Socket::pair().map_err(|error| system(&error))?;
@@ -174,7 +174,7 @@ mod tests {
         ");
     }
 
-    /// A part begins and ends so many milliseconds ago.
+    /// A part that begins and ends the given number of milliseconds ago.
     fn part(id: u32, begin: u64, end: u64) -> (ProviderStats, Coverage) {
         let is_over = end > 0;
         let stats = ProviderStats {

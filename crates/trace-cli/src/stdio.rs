@@ -1,8 +1,9 @@
 //! Standard output and standard error: nothing else in this program writes to them.
 //!
-//! Messages go to stderr. One that cannot be written is lost: a recording neither fails nor waits because a
-//! pipe is full, a disk is full, or a terminal is gone. What a command was asked for goes to stdout: a slow
-//! reader is waited for, a reader that has closed its end has seen enough, and every other error is reported.
+//! Messages go to stderr. A message that cannot be written is lost: a recording neither fails nor waits
+//! because a pipe is full, a disk is full, or a terminal is gone. The results of a command go to stdout: the
+//! program waits for a slow reader, stops quietly if the reader closes its end, and reports every other
+//! error.
 
 mod messages;
 mod terminal;
@@ -17,34 +18,34 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use trace_format::shown::{Escaper, Shown};
 
-/// How long one message may take to be written before the program goes on without waiting for it.
+/// How long to wait until one message is written.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// How long the end of the program waits for what is left, from each byte that was still taken.
+/// At the end of the program: how long to wait for remaining messages after each byte that was accepted.
 const LAST_PATIENCE: Duration = Duration::from_secs(1);
-/// How long it waits altogether.
+/// How long to wait then altogether.
 const LAST_WAIT: Duration = Duration::from_secs(10);
 
 static MESSAGES: LazyLock<Messages> = LazyLock::new(|| Messages::to(Arc::new(io::stderr())));
 
-/// Prints one line on stderr, as `eprintln!` does; the line is lost where it cannot be written.
+/// Prints one line on stderr, as `eprintln!` does; a line that cannot be written is lost.
 macro_rules! say {
     ($($argument:tt)*) => { $crate::stdio::line(format_args!($($argument)*)) };
 }
 pub(crate) use say;
 
-/// What [`say!`] prints: one line, whatever the names in it are made of.
+/// The function behind [`say!`]: prints one line, whatever the names in it contain.
 pub fn line(text: fmt::Arguments<'_>) {
     let text = text.to_string();
     MESSAGES.write(format!("{}\n", Shown(&text)).as_bytes(), PATIENCE);
 }
 
-/// Prints text of any number of lines on stderr; lost where it cannot be written.
+/// Prints text of any number of lines on stderr; text that cannot be written is lost.
 pub fn tell(text: &str) {
     MESSAGES.write(for_people(text).as_bytes(), PATIENCE);
 }
 
-/// Lines and colours stay, and nothing else that a terminal obeys. Names are escaped where they are put into
-/// a text, so that they have neither; this is for what was forgotten.
+/// Escapes all terminal controls other than line ends and colours. Names are escaped when they are put into a
+/// text, so that they have neither; this is a second line of defence.
 //= docs/dump.md#names-of-others
 fn for_people(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -72,7 +73,7 @@ fn colour_bytes(text: &str) -> usize {
     if parameters[end..].starts_with('m') { "\u{1b}[".len() + end + 1 } else { 0 }
 }
 
-/// Waits for messages that are still to be written, for a bounded time: the end of the program.
+/// At the end of the program: waits for remaining messages, for a bounded time.
 pub fn finish() {
     MESSAGES.finish(LAST_PATIENCE, LAST_WAIT);
 }
@@ -124,12 +125,12 @@ pub fn print(text: &str) -> Result<(), Failure> {
     print_document(&for_people(text))
 }
 
-/// Prints a result for programs on stdout, as it is: its format escapes what has to be.
+/// Prints a result for programs on stdout, unchanged: its format escapes what has to be escaped.
 pub fn print_document(text: &str) -> Result<(), Failure> {
     closed_is_enough(Stdout.write_all(text.as_bytes()))
 }
 
-/// What became of a result that was written to stdout: a reader that has closed its end is no failure.
+/// The result of writing to stdout: a reader that has closed its end is no failure.
 pub fn closed_is_enough(written: io::Result<()>) -> Result<(), Failure> {
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -140,7 +141,7 @@ pub fn closed_is_enough(written: io::Result<()>) -> Result<(), Failure> {
 }
 
 /// Writes some bytes. Another process that shares the descriptor may have made it non-blocking: then this
-/// waits.
+/// blocks in `poll`.
 fn write(output: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     loop {
         match rustix::io::write(output, bytes) {

@@ -1,4 +1,4 @@
-//! What is said after a recording.
+//! The summary after a recording.
 
 mod advice;
 mod machine;
@@ -10,35 +10,35 @@ use trace_format::loss::LossCode;
 use trace_format::shown::Shown;
 use trace_protocol::controller::{Lost, ProviderDisposition, ProviderStats};
 
-/// What was recorded.
+/// The results of a recording.
 pub struct Summary<'a> {
-    /// What became of each program.
+    /// The statistics of each program.
     pub providers: &'a [ProviderStats],
-    /// Where the trace is, for people.
+    /// The path of the trace, for people.
     pub place: &'a str,
-    /// There were no events, and what was there before stays.
+    /// There were no events, and the existing file stays.
     pub is_unchanged: bool,
-    /// Its size, where that is known.
+    /// Its size, if it is known.
     pub file_bytes: Option<u64>,
     /// A command was recorded.
     pub has_command: bool,
-    /// Size of buffers that was asked for, in MiB.
+    /// The requested size of buffers, in MiB.
     pub buffer_size: u32,
 }
 
-/// Something of a program is missing that it recorded.
+/// Whether data that a program recorded is missing.
 pub fn has_lost(provider: &ProviderStats) -> bool {
     provider.records_dropped.is_some_and(|records| records > 0) || !provider.problem.is_empty()
 }
 
-/// A program that wanted to be recorded and could not be.
+/// Whether a program wanted to be recorded and could not be.
 pub fn is_untraced(provider: &ProviderStats) -> bool {
     [ProviderDisposition::NotTraced, ProviderDisposition::Refused, ProviderDisposition::DidNotStart]
         .iter()
         .any(|untraced| provider.disposition == *untraced)
 }
 
-/// Programs that are named in a line.
+/// Maximum number of programs that are named in a line.
 const MAX_LABELS: usize = 20;
 
 impl Summary<'_> {
@@ -51,7 +51,7 @@ impl Summary<'_> {
             }
         }
         for (problem, with_it) in problems(self.providers) {
-            // The manager's directory is the client's to choose.
+            // The manager's directory is the client's choice.
             let is_full = problem.starts_with("no room in");
             let advice = if is_full { format!("; {}", connection::advice()) } else { String::new() };
             let warning = console::style("warning").for_stderr().yellow();
@@ -110,7 +110,7 @@ impl Summary<'_> {
         text
     }
 
-    /// What ffx says of each provider when it is asked for more.
+    /// The details that ffx prints of each provider with `--verbose`.
     pub fn details(&self) -> String {
         let mut text = String::new();
         for provider in self.providers {
@@ -144,7 +144,7 @@ fn problems(providers: &[ProviderStats]) -> Vec<(&str, Vec<&ProviderStats>)> {
     problems
 }
 
-/// What the programs of a row lost, by reason. What a circular buffer overwrites is not counted.
+/// The losses of a row's programs, by reason. Events overwritten in circular mode are not counted.
 fn lost(group: &[&ProviderStats]) -> Option<String> {
     let dropped = rows::sum(group, |provider| provider.records_dropped).filter(|dropped| *dropped > 0)?;
     let reasons: Vec<String> = rows::losses(group)

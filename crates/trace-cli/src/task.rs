@@ -62,7 +62,7 @@ pub fn start(options: &Start) -> Result<(), Failure> {
         return refuse("--spec-file: measurements are for trace record, or for trace measure afterwards");
     }
     let config = trace_config(&settings)?;
-    // Where start is silent it is asked for by its own command line.
+    // A file name on start's command line takes precedence.
     let named = options.record.recording.output_file.as_deref();
     let (file, path) = create(named)?;
     let options = TaskOptions {
@@ -74,7 +74,7 @@ pub fn start(options: &Start) -> Result<(), Failure> {
     };
     let started = begin(config, options, file, asked);
     let (mut connection, task) = started.inspect_err(|_| {
-        // Nothing was written into it.
+        // It is empty.
         let _ = std::fs::remove_file(&path);
     })?;
     say!("trace: recording {task} into {}; to end it: trace stop", path.display());
@@ -102,7 +102,7 @@ fn begin(
     }
 }
 
-/// The file of a recording: new, so that nothing is lost that was there before.
+/// The file of a recording: a new one, so that no existing data is lost.
 fn create(named: Option<&Path>) -> Result<(File, PathBuf), Failure> {
     let directory = std::env::current_dir()
         .map_err(|error| Failure::new(format!("cannot find the current directory: {error}")))?;
@@ -138,7 +138,7 @@ fn stem(path: &Path) -> String {
     stem[..stem.floor_char_boundary(trace_protocol::limits::MAX_TASK_NAME_BYTES)].to_owned()
 }
 
-/// Ends the recording, and puts it where it is wanted.
+/// Ends the recording, and moves it to the requested path.
 pub fn stop(options: &Stop) -> Result<(), Failure> {
     let none = || Failure::new(NONE_ACTIVE);
     let mut connection = Connection::find()?.ok_or_else(none)?;
@@ -154,7 +154,7 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
             _ => Err(another_answer()),
         };
     }
-    // An unusable place is found out before the recording ends.
+    // An unusable path is reported before the recording ends.
     let mut destination = None;
     if let Some(path) = &options.output_file {
         destination = Some(Destination::create(Some(path.clone()), "trace")?);
@@ -162,7 +162,7 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
     if let Some(remaining) = status.as_ref().and_then(|status| status.remaining_ns) {
         say!("trace: waiting for its end in {} s", seconds(remaining));
     }
-    // Managers that keep ends of recordings say the size of each provider's buffer.
+    // Managers that keep the ends of recordings report the size of each provider's buffer.
     let buffer_size = status.as_ref().map_or(0, |status| status.config.buffer_size_megabytes_hint);
     // The manager answers without an active recording too, if an alert ended one and its end was not reported
     // yet.
@@ -219,7 +219,7 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says what is being recorded.
+/// Reports what is being recorded.
 pub fn status(options: &Machinery) -> Result<(), Failure> {
     let status = match Connection::find()? {
         Some(mut connection) => status_of(&mut connection)?,
@@ -233,7 +233,7 @@ pub fn status(options: &Machinery) -> Result<(), Failure> {
     }
 }
 
-/// Has programs hand over what they have recorded so far.
+/// Has programs hand over the data recorded so far.
 //= docs/recording.md#in-the-background
 pub fn flush() -> Result<(), Failure> {
     let mut connection = Connection::find()?.ok_or_else(|| Failure::new(NONE_ACTIVE))?;
@@ -279,7 +279,7 @@ fn failed(what: &str, failure: &TaskFailure) -> Failure {
     Failure::new(format!("{what}: {}", failure.reason))
 }
 
-/// Which alert has ended a recording, and when.
+/// Reports which alert has ended a recording, and when.
 fn what_ended(Triggered { alert, elapsed_ns, wall_clock_ns }: &Triggered) -> String {
     format!(
         "trace: alert {} of {} (pid {}) ended the recording at {}, {} s after its start",
@@ -315,12 +315,12 @@ fn utc(wall_clock_ns: u64) -> String {
     format!("{year}-{month:02}-{:02} {hour:02}:{minute:02}:{second:02} UTC", day + 1)
 }
 
-/// With three places, as a number of nanoseconds.
+/// Nanoseconds as seconds, with three decimal places.
 fn seconds(nanos: u64) -> String {
     format!("{:.3}", nanos as f64 / 1e9)
 }
 
-/// What ffx says of a task, and what is known beside.
+/// The text that ffx prints of a task, and further facts.
 fn text(status: &TaskStatus) -> String {
     let options = &status.options;
     let total =

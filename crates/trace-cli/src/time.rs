@@ -1,4 +1,4 @@
-//! `trace time`: the time as it is in traces.
+//! `trace time`: prints the time as it is in traces.
 
 use crate::args::Time;
 use crate::connection;
@@ -26,7 +26,7 @@ pub fn run(options: &Time) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the processes of this machine have agreed on; else it is measured.
+/// The clock that the processes of this machine have agreed on; otherwise it is measured.
 fn clock() -> Clock {
     let known = connection::directories().into_iter().filter(|directory| directory.join("ticks").is_file());
     known.filter_map(|directory| Clock::load_or_create(&directory).ok()).next().unwrap_or_else(Clock::measure)

@@ -1,4 +1,4 @@
-//! Whether the categories that were asked for exist, and whether they were recorded.
+//! Checks that the requested categories exist, and that they were recorded.
 
 use crate::connection::Connection;
 use crate::exit::Failure;
@@ -14,12 +14,12 @@ use trace_format::shown::Shown;
 use trace_protocol::KnownCategories;
 use trace_reader::{Item, Reader};
 
-/// Recorded by programs that register functions for it, which no call site announces.
+/// Recorded by programs that register functions for it; no call site announces it.
 const MEMORY_DUMPS: &str = "memory_dump";
-/// Changes that make another category a near one.
+/// Maximum number of changes between similar categories.
 const MAX_CHANGES: usize = 3;
 
-/// The categories that were asked for, and those that programs know.
+/// The requested categories, and those that programs know.
 #[derive(Default)]
 pub struct Expected {
     wanted: Vec<String>,
@@ -34,12 +34,12 @@ impl Expected {
         Self { wanted: wanted.map(str::to_owned).collect(), known: BTreeSet::new() }
     }
 
-    /// There is nothing to compare.
+    /// Whether there is nothing to compare.
     pub fn is_empty(&self) -> bool {
         self.wanted.is_empty()
     }
 
-    /// Takes in what programs know.
+    /// Adds the categories that programs know.
     pub fn add(&mut self, known: KnownCategories) {
         self.known.extend(known.listed.into_iter().map(|category| category.name));
     }
@@ -68,8 +68,7 @@ impl Expected {
     }
 }
 
-/// Reports requested categories that recorded nothing, with names that are like them. Without an archive
-/// there were no events.
+/// Reports requested categories without events, with similar names. Without an archive there were no events.
 pub fn categories(requested: &[String], expected: &Expected, archive: Option<&Path>) -> Result<(), Failure> {
     let wanted: Vec<&str> = requested.iter().map(String::as_str).filter(|entry| is_checked(entry)).collect();
     if wanted.is_empty() {
@@ -120,7 +119,7 @@ fn is_below(category: &str, entry: &str) -> bool {
     category.strip_prefix(entry).is_some_and(|rest| rest.starts_with(':'))
 }
 
-/// What may have been meant, as the end of a sentence.
+/// The name that may have been meant, as the end of a sentence.
 fn hint(entry: &str, names: &BTreeSet<String>) -> String {
     let (program, category) = scope(entry);
     let fixed = ktrace_provider::category_names();
@@ -156,7 +155,7 @@ fn found(archive: &Path) -> Result<BTreeSet<String>, Failure> {
         }
     }
     bar.finish_and_clear();
-    // Of an event that is in several, each of them.
+    // For an event with several categories, each of them.
     let each = categories.iter().flat_map(|name| name.split(|byte| *byte == b','));
     Ok(each.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
 }

@@ -1,9 +1,9 @@
-//! What `--version` says.
+//! The output of `--version`.
 
 use std::sync::OnceLock;
 
-/// Version of the tool, with its commit between releases, and the revisions of what it speaks, writes and
-/// reads.
+/// Version of the tool, with its commit between releases, and the revisions of the protocols and formats
+/// that it supports.
 pub fn text() -> &'static str {
     static TEXT: OnceLock<String> = OnceLock::new();
     TEXT.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! `trace view`: hands a trace to the Perfetto UI, which a browser loads from the network or from a local
+//! `trace view`: passes a trace to the Perfetto UI, which a browser loads from the network or from a local
 //! copy.
 //!
 //! The page fetches the trace from this program, once and whole. No other page gets it: its address has a
@@ -20,15 +20,14 @@ use site::Site;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
 
-/// The one port that pages of ui.perfetto.dev may fetch from: they say so themselves, in their content
-/// security policy.
+/// The only port that pages of ui.perfetto.dev may fetch from, according to their content security policy.
 const PORT: u16 = 9001;
-/// Of a page that comes from here any port will do.
+/// A page that is served here may use any port.
 const ANY_PORT: u16 = 0;
 
 /// Serves the trace until the page has it, or is closed, or this is interrupted.
 pub fn run(options: &View) -> Result<(), Failure> {
-    // Before anything is promised.
+    // Check the input before the server starts.
     drop(open(&options.input)?);
     if let Some(ui) = options.ui.as_ref().filter(|ui| !ui.join("index.html").is_file()) {
         let text = format!("--ui: {} has no index.html: it is not a copy of the UI", ui.display());

@@ -75,8 +75,8 @@ impl ArgumentType {
 
 /// The header of an argument of `size_words` words, name and value included.
 ///
-/// `upper` holds what the type keeps in the header: a 32-bit number, 0 or 1 for a boolean, the string
-/// reference of a text, the length in bytes of a blob.
+/// `upper` holds the part of the value that its type keeps in the header: a 32-bit number, 0 or 1 for a
+/// boolean, the string reference of a text, the length in bytes of a blob.
 //= docs/format.md#arguments
 #[must_use]
 #[inline(always)]
@@ -163,7 +163,7 @@ pub enum ArgumentValue<'a> {
 }
 
 impl<'a> Argument<'a> {
-    /// Size of the argument, its header included; that of an unknown value counts as nothing.
+    /// Size of the argument, its header included; an unknown value has size 0.
     #[must_use]
     #[inline(always)]
     pub const fn words(&self) -> Words {
@@ -178,7 +178,7 @@ impl<'a> Argument<'a> {
         if size == Words(0) {
             return Err(DecodeError::ArgumentSize { expected: Words(1), found: size });
         }
-        // From here on the argument's own size is the limit, so that it cannot reach into the next.
+        // From here on the argument's own size is the limit, so that decoding cannot read into the next.
         let mut own = Cursor::new(cursor.words(size, "argument")?);
         own.word("argument header")?;
         let name = own.string(field(header.0, 16, 16) as u16, "argument name")?;
@@ -218,7 +218,8 @@ impl<'a> Argument<'a> {
         ArgumentHeader(header(argument_type, self.words().0 as u64, self.name.bits(), upper))
     }
 
-    /// Writes it, for one whose strings and blob are not longer than they may be; an unknown value as a null.
+    /// Writes the argument, whose strings and blob must be within their limits; an unknown value is written
+    /// as null.
     #[inline(always)]
     pub fn write(&self, sink: &mut impl Sink) {
         use ArgumentValue as Value;

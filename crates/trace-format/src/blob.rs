@@ -39,7 +39,7 @@ pub const fn header(size_words: u64, name_ref: u16, length: u16, blob_type: u8) 
 /// Bytes with a name; blobs of one name and provider are pieces of one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blob<'a> {
-    /// What the payload is: [`TYPE_DATA`], [`TYPE_LAST_BRANCH`], [`TYPE_PERFETTO`] or newer.
+    /// The type of the payload: [`TYPE_DATA`], [`TYPE_LAST_BRANCH`], [`TYPE_PERFETTO`] or a newer one.
     pub blob_type: u8,
     /// The name; a nameless blob has no meaning.
     pub name: StringRef<'a>,

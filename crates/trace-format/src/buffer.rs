@@ -23,12 +23,12 @@ pub const PAGE_BYTES: u64 = 4096;
 pub const MAX_BUFFER_BYTES: u64 = 1 << 32;
 /// Largest record a buffer takes, in bytes, whatever its size.
 pub const MAX_BUFFERED_RECORD_BYTES: u64 = 256 << 10;
-/// What `end_ts` holds until a oneshot buffer is full.
+/// The value of `end_ts` until a oneshot buffer is full.
 pub const END_TS_NONE: u64 = u64::MAX;
 
 const MAX_DURABLE_BYTES: u64 = 1 << 20;
 const LEDGER_ENTRIES: u64 = 16;
-/// Gaps that a ledger with a page of its own has room for behind its entries.
+/// Number of gaps that a ledger with a page of its own has room for after its entries.
 const LEDGER_GAPS: u32 = ((PAGE_BYTES - LEDGER_ENTRIES * LOSS_ENTRY_BYTES) / LOSS_ENTRY_BYTES) as u32;
 /// From this size on the loss ledger has a page of its own.
 const LARGE_BUFFER_BYTES: u64 = 1 << 20;
@@ -104,7 +104,7 @@ impl BufferMode {
     }
 }
 
-/// Where everything lies in a buffer. Offsets and sizes are bytes from the start of the buffer.
+/// The positions of all parts of a buffer. Offsets and sizes are bytes from the start of the buffer.
 //= docs/buffer.md#layout
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -243,11 +243,11 @@ const fn slab_bytes(rolling_bytes: u64) -> u64 {
     }
 }
 
-/// The header of a buffer, read once into memory of our own and checked.
+/// The header of a buffer, read once into private memory and checked.
 //= docs/buffer.md#header
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferHeader {
-    /// Where everything lies.
+    /// The positions of all parts.
     pub layout: Layout,
     /// Number of switches between the rolling regions.
     pub wrapped_count: u32,
@@ -284,7 +284,7 @@ pub enum HeaderError {
     Mode {
         /// The mode byte found.
         found: u8,
-        /// The mode that was asked for.
+        /// The expected mode.
         expected: BufferMode,
     },
     /// The size does not equal that of the file, or no buffer can have it.

@@ -31,7 +31,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// So many words as bytes.
+    /// The given number of words, as bytes.
     #[inline]
     pub fn words(&mut self, size: Words, what: &'static str) -> Result<&'a [u8], DecodeError> {
         match self.rest.split_at_checked(size.bytes()) {
@@ -43,7 +43,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A stream of so many bytes, without its padding, which may hold anything.
+    /// A stream of the given number of bytes, without its padding, whose content is ignored.
     //= docs/format.md#words-and-streams
     #[inline]
     pub fn stream(&mut self, bytes: usize, what: &'static str) -> Result<&'a [u8], DecodeError> {
@@ -51,7 +51,7 @@ impl<'a> Cursor<'a> {
         Ok(words.get(..bytes).unwrap_or(words))
     }
 
-    /// The string that a reference's bits stand for.
+    /// The string for a reference's bits.
     //= docs/format.md#string-references
     #[inline]
     pub fn string(&mut self, bits: u16, what: &'static str) -> Result<StringRef<'a>, DecodeError> {
@@ -64,7 +64,7 @@ impl<'a> Cursor<'a> {
         Ok(StringIndex::new(bits).map_or(StringRef::Empty, StringRef::Index))
     }
 
-    /// The thread that a reference's bits stand for.
+    /// The thread for a reference's bits.
     //= docs/format.md#thread-references
     #[inline]
     pub fn thread(&mut self, bits: u8) -> Result<ThreadRef, DecodeError> {

@@ -1,9 +1,8 @@
-//! What can be wrong with a record, read or written.
+//! Errors of reading and writing records.
 
 use crate::units::Words;
 
-/// Why a record could not be decoded. The position is not part of it: a record does not know where it
-/// stands, its reader does.
+/// Why a record could not be decoded. The position is not part of it: only the reader of the record knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
@@ -24,7 +23,7 @@ pub enum DecodeError {
         what: &'static str,
         /// Words it needs.
         expected: Words,
-        /// Words there are.
+        /// Words available.
         found: Words,
     },
     /// An argument announces no words at all, not even its header.
@@ -44,7 +43,7 @@ pub enum DecodeError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// The record is larger than its size field can say.
+    /// The record is larger than its size field can express.
     // prints: record: expected at most 4095 words, found 4096 words
     #[error("record: expected at most {limit}, found {found}")]
     TooLarge {
@@ -85,13 +84,13 @@ pub enum EncodeError {
     // prints: fiber switch: it is read, never written
     #[error("{what}: it is read, never written")]
     ReadOnly {
-        /// What is not written.
+        /// The item that cannot be written.
         what: &'static str,
     },
-    /// The value stands for something a newer writer made; what it was is not known.
+    /// The value has a type from a newer version, which is unknown here.
     #[error("{what}: expected a type of this version, found an unknown one")]
     UnknownType {
-        /// What is of unknown type.
+        /// The item of unknown type.
         what: &'static str,
     },
 }

@@ -1,4 +1,4 @@
-//! Event records: what happened, when and on which thread.
+//! Event records: the name, time and thread of something that happened.
 //!
 //! ```text
 //!  63        48 47        32 31      24 23    20 19      16 15         4 3  0
@@ -76,7 +76,7 @@ impl EventType {
     }
 }
 
-/// How far an instant reaches.
+/// The scope of an instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Scope {
@@ -123,29 +123,29 @@ pub const fn header(
         | ((name_ref as u64) << 48)
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Event<'a> {
-    /// When; the begin of a complete duration.
+    /// Its time; the begin of a complete duration.
     pub timestamp: Ticks,
-    /// Where.
+    /// The thread on which it happened.
     pub thread: ThreadRef,
-    /// The category it was switched on by.
+    /// The category that enables it.
     pub category: StringRef<'a>,
     /// Its name.
     pub name: StringRef<'a>,
-    /// What kind of event, and what only this kind has.
+    /// The kind of event, with the fields that only this kind has.
     pub kind: EventKind,
     /// Its arguments.
     pub arguments: Arguments<'a>,
 }
 
-/// The kinds of event, each with what it alone has.
+/// The kinds of event, each with its own fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// A moment.
     Instant {
-        /// How far it reaches.
+        /// Its scope.
         scope: Scope,
     },
     /// Samples, one per numeric argument.
@@ -159,7 +159,7 @@ pub enum EventKind {
     DurationEnd,
     /// A duration that began at the event's timestamp.
     DurationComplete {
-        /// When it ended.
+        /// The time of its end.
         end: Ticks,
     },
     /// A span that may cross threads begins.
@@ -224,7 +224,7 @@ impl EventKind {
     #[inline(always)]
     const fn trailing_word(&self) -> Option<u64> {
         match *self {
-            // Readers assume the thread, so the commonest instant goes without.
+            // Readers assume the thread, so the most common instant omits it.
             Self::Instant { scope: Scope::Thread } => None,
             Self::Instant { scope } => Some(scope as u64),
             Self::DurationComplete { end } => Some(end.0),
@@ -280,7 +280,7 @@ impl<'a> Event<'a> {
     }
 
     /// Decodes a record if it is an event, as [`Record::decode`](crate::record::Record::decode) does; none if
-    /// it is of another type. For those who want events and are in a hurry.
+    /// it is of another type. For readers that only need events, fast.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The name of a function that no file has, as it stands in an archive: the payload of a blob named
+//! The name of a function that is not in any file, as stored in an archive: the payload of a blob named
 //! `trace:function`.
 //!
 //! ```text
@@ -41,7 +41,7 @@ pub struct FunctionRecord<'a> {
     pub start: u64,
     /// Its length in bytes.
     pub length: u64,
-    /// What it is called.
+    /// Its name.
     pub name: &'a [u8],
 }
 
@@ -77,7 +77,7 @@ impl<'a> FunctionRecord<'a> {
         FunctionBytes { bytes, length }
     }
 
-    /// The meaning of a payload; none for one of another version.
+    /// Decodes a payload; none for one of another version.
     ///
     /// # Errors
     ///

@@ -35,7 +35,7 @@ impl Initialization {
     ///
     /// # Errors
     ///
-    /// None; the type has room for some as all kinds of record do.
+    /// None; the result type is that of all kinds of record.
     //= docs/format.md#initialization-record
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) -> Result<(), EncodeError> {

@@ -38,7 +38,7 @@ pub const fn header(size_words: u64, object_type: u8, name_ref: u16, argument_co
         | (argument_count << 40)
 }
 
-/// Says what a koid stands for.
+/// Describes the object of a koid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KernelObject<'a> {
     /// Kind of object: [`TYPE_PROCESS`], [`TYPE_THREAD`] or another.

@@ -27,7 +27,7 @@ mod tests;
 
 /// Largest large record, header included: its size field has 32 bits.
 pub const MAX_LARGE_RECORD_WORDS: usize = u32::MAX as usize;
-/// So many bytes at the start of a large blob have all of it but the payload, whatever its strings and
+/// This many bytes at the start of a large blob hold all of it except the payload, whatever its strings and
 /// arguments are.
 pub const MAX_START_BYTES: usize = 1 << 20;
 
@@ -56,39 +56,39 @@ pub const fn references(category_ref: u16, name_ref: u16, argument_count: u64, t
 /// Bytes with a category and a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LargeBlob<'a> {
-    /// By what it is switched on.
+    /// The category that enables it.
     pub category: StringRef<'a>,
     /// Its name.
     pub name: StringRef<'a>,
-    /// When and where it happened; none for an attachment.
+    /// Its time and thread; none for an attachment.
     pub event: Option<LargeBlobEvent<'a>>,
     /// The bytes.
     pub payload: &'a [u8],
 }
 
-/// What a large blob has if it is an event.
+/// The additional fields of a large blob that is an event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LargeBlobEvent<'a> {
-    /// When.
+    /// Its time.
     pub timestamp: Ticks,
-    /// Where.
+    /// Its thread.
     pub thread: ThreadRef,
     /// Its arguments.
     pub arguments: Arguments<'a>,
 }
 
-/// The start of a large blob, whose payload may go on behind it.
+/// The start of a large blob, whose payload may continue after it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LargeBlobStart<'a> {
-    /// The blob, with as much of the payload as is there.
+    /// The blob, with the available part of the payload.
     pub blob: LargeBlob<'a>,
     /// Length of the whole payload in bytes.
     pub payload_bytes: u64,
 }
 
 impl<'a> LargeBlobStart<'a> {
-    /// Decodes the first bytes of a large record, at best [`MAX_START_BYTES`]. None for a type or format of
-    /// a newer version, and for a record that is not large.
+    /// Decodes the first bytes of a large record, ideally [`MAX_START_BYTES`]. None for a type or format of a
+    /// newer version, and for a record that is not large.
     ///
     /// # Errors
     ///
@@ -114,7 +114,7 @@ impl<'a> LargeBlobStart<'a> {
             _ => None,
         };
         let payload_bytes = cursor.word("payload length")?;
-        // The payload has to fit in the record, whether all of it is at hand or not.
+        // The payload has to fit into the record, whether all of it is available or not.
         let length = usize::try_from(payload_bytes).unwrap_or(usize::MAX);
         let taken = Words::for_bytes(start.len() - cursor.rest().len());
         let left = Words(header.size().0.saturating_sub(taken.0));
@@ -148,8 +148,7 @@ impl<'a> LargeBlob<'a> {
             .plus(Words::for_bytes(self.payload.len()))
     }
 
-    /// Writes the record. Readers other than this project's may not read it: Perfetto's takes it for
-    /// something else.
+    /// Writes the record. Other readers may not support it: Perfetto's misinterprets it.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! The bits of every Fuchsia trace record and of the shared buffer.
 //!
 //! One file for each kind of record, with its header bits, encoding and decoding side by side. Nothing here
-//! allocates, and nothing panics on decoded numbers: input is borrowed, and whatever is wrong with it is a
+//! allocates, and nothing panics on decoded numbers: input is borrowed, and any problem with it is a
 //! [`error::DecodeError`].
 #![no_std]
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! Log records: a message at a time on a thread.
+//! Log records: a message with its time and thread.
 //!
 //! ```text
 //!  63                  40 39      32 31 30          16 15         4 3  0
@@ -31,7 +31,7 @@ pub const fn header(size_words: u64, length: u16, thread_ref: u8) -> u64 {
 pub struct Log<'a> {
     /// When it was written.
     pub timestamp: Ticks,
-    /// Who wrote it.
+    /// The thread that wrote it.
     pub thread: ThreadRef,
     /// The text, by convention UTF-8.
     pub message: &'a [u8],

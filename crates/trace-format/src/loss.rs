@@ -1,4 +1,4 @@
-//! What a provider lost, as it stands in an archive: the payload of a blob named `trace:loss`.
+//! Losses of a provider, as stored in an archive: the payload of a blob named `trace:loss`.
 //!
 //! ```text
 //!  63                           32 31           16 15            0
@@ -18,7 +18,7 @@ use crate::refs::StringRef;
 use crate::slab::LossReason;
 use crate::units::{ProviderId, Ticks};
 
-/// Name of the blobs that say what was lost.
+/// Name of the blobs that report losses.
 pub const LOSS_BLOB_NAME: &str = "trace:loss";
 /// The version of the payload that is written.
 pub const LOSS_VERSION: u16 = 1;
@@ -31,17 +31,17 @@ pub const LOSS_BYTES: usize = 32;
 pub struct LossCode(pub u16);
 
 impl LossCode {
-    /// The collector found a record that made no sense, and left it out.
+    /// The collector found a malformed record, and dropped it.
     pub const MALFORMED: Self = Self(32);
     /// A gap in a buffer whose writer died.
     pub const SALVAGED_GAP: Self = Self(33);
-    /// Counters of a buffer hold what its writer cannot have counted: so many of them, and how many records
-    /// are missing is not known.
+    /// Number of the buffer's counters with values that its writer cannot have counted; the number of missing
+    /// records is unknown.
     pub const DAMAGED_COUNTERS: Self = Self(34);
-    /// There was no room for them in an archive that is not to be larger.
+    /// Dropped to keep the archive within its maximum size.
     pub const LEFT_OUT: Self = Self(35);
 
-    /// A few words for people; none for a code of a newer version.
+    /// A short description; none for a code of a newer version.
     #[must_use]
     pub fn text(self) -> Option<&'static str> {
         match self {
@@ -63,11 +63,11 @@ impl From<LossReason> for LossCode {
 /// One provider's loss for one reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LossRecord {
-    /// Whose records are missing.
+    /// The provider whose records are missing.
     pub provider: ProviderId,
-    /// Why.
+    /// The reason.
     pub reason: LossCode,
-    /// How many.
+    /// The number of missing records.
     pub count: u64,
     /// When the first of them would have been written.
     pub first: Ticks,
@@ -98,7 +98,7 @@ impl LossRecord {
         Blob { blob_type: TYPE_DATA, name: StringRef::inline(LOSS_BLOB_NAME), payload }
     }
 
-    /// The meaning of a payload; none for one of another version. Words behind it are ignored.
+    /// Decodes a payload; none for one of another version. Words after it are ignored.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl LossRecord {
     }
 }
 
-/// Name of the blobs that say how a provider's records add up.
+/// Name of the blobs that report how a provider's records add up.
 pub const LEDGER_BLOB_NAME: &str = "trace:ledger";
 /// The version of the payload that is written.
 pub const LEDGER_VERSION: u16 = 1;
@@ -131,16 +131,16 @@ pub const LEDGER_BYTES: usize = 40;
 //= docs/format.md#ledger-blob
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LedgerRecord {
-    /// Whose.
+    /// The provider.
     pub provider: ProviderId,
     /// Records that its threads wrote or tried to write, by the counts they left in the buffer; definitions
-    /// are none.
+    /// are not counted.
     pub generated: u64,
     /// Of these, records in the archive.
     pub archived: u64,
     /// All of its records in the archive, definitions included.
     pub records: u64,
-    /// Threads that were not seen to leave their slab, each of which may have been killed inside of one
+    /// Threads that were not seen to leave their slab, each of which may have been killed while it wrote one
     /// record.
     pub uncertain: u64,
 }
@@ -168,7 +168,7 @@ impl LedgerRecord {
         Blob { blob_type: TYPE_DATA, name: StringRef::inline(LEDGER_BLOB_NAME), payload }
     }
 
-    /// The meaning of a payload; none for one of another version. Words behind it are ignored.
+    /// Decodes a payload; none for one of another version. Words after it are ignored.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Metadata records: whose records follow, and what happened to a provider.
+//! Metadata records: the provider of the following records, and remarks about providers.
 //!
 //! ```text
 //!  63  60 59         52 51                       20 19  16 15         4 3  0
@@ -60,7 +60,7 @@ pub enum Metadata<'a> {
     ProviderEvent {
         /// The provider.
         id: ProviderId,
-        /// What happened, 0 to 15: [`EVENT_BUFFER_FULL`] or newer.
+        /// The event, 0 to 15: [`EVENT_BUFFER_FULL`] or a newer one.
         event: u8,
     },
     /// The magic number.

@@ -1,10 +1,10 @@
-//! Ways to break the code that tests must notice, where a test runs whole programs: compiled in once and
-//! chosen by the environment, so that nothing is built again for them.
+//! Mutations of the code that tests must detect, for tests that run whole programs: compiled in once and
+//! selected by the environment, so that nothing is rebuilt for them.
 //!
 //! `tests/mutations.json` lists them as `switch`. Without the feature `mutants`, and in every build without
 //! debug assertions, there are none.
 
-/// Whether the code is to be broken in the way of this name: `TRACE_MUTANT` names one.
+/// Whether the mutation with this name is enabled: `TRACE_MUTANT` names one.
 #[inline]
 #[must_use]
 pub fn is_on(name: &str) -> bool {

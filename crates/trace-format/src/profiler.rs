@@ -1,4 +1,4 @@
-//! Profiler records: what is mapped where, and where a thread was.
+//! Profiler records: mappings of modules, and backtraces of threads.
 //!
 //! ```text
 //!  63  60 59        52 51      44 43          28 27    20 19  16 15         4 3  0
@@ -44,14 +44,14 @@ const MODULE: u64 = 0;
 const MMAP: u64 = 1;
 const BACKTRACE: u64 = 2;
 
-/// Material for a profile.
+/// A record for a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profiler<'a> {
-    /// When.
+    /// Its time.
     pub timestamp: Ticks,
-    /// The thread; of a module and a mapping only its process counts.
+    /// The thread; for a module and a mapping only its process counts.
     pub thread: ThreadRef,
-    /// What is said.
+    /// The kind of record, with its fields.
     pub kind: ProfilerKind<'a>,
 }
 
@@ -80,7 +80,7 @@ pub enum ProfilerKind<'a> {
         /// The address that the module was linked at.
         linked_at: u64,
     },
-    /// Where a thread was.
+    /// The stack of a thread.
     Backtrace {
         /// Program counters, innermost first.
         frames: Frames<'a>,

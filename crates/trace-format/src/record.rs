@@ -1,4 +1,4 @@
-//! Any record: what kind it is, how large, and its decoding.
+//! Any record: its kind, its size, and its decoding.
 //!
 //! ```text
 //!  63                                      16 15          4 3    0
@@ -60,7 +60,7 @@ pub enum RecordType {
     Log = 9,
     /// Material for a profile.
     Profiler = 10,
-    /// A record with a size of 32 bits.
+    /// A record whose size has 32 bits.
     Large = 15,
 }
 
@@ -106,7 +106,7 @@ impl RecordHeader {
         RecordType::from_raw(self.record_type_bits())
     }
 
-    /// Size of the record, this word included. 0 announces no record at all.
+    /// Size of the record, this word included. 0 is no valid size.
     //= docs/format.md#record-header
     #[inline]
     #[must_use]
@@ -160,8 +160,8 @@ pub enum Record<'a> {
 impl<'a> Record<'a> {
     /// Decodes one record. `bytes` are exactly its words, as many as its header announces.
     ///
-    /// Words behind what is known of a kind are an extension and are ignored, as are reserved bits. All
-    /// arguments are checked, so that going through them later yields no error.
+    /// Words after the known fields of a kind are an extension and are ignored, as are reserved bits. All
+    /// arguments are checked, so that iterating over them later yields no error.
     ///
     /// # Errors
     ///

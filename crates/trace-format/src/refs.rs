@@ -8,7 +8,7 @@ use crate::units::{ProcessKoid, StringIndex, ThreadIndex, ThreadKoid, Words};
 pub const MAX_STRING_BYTES: usize = 32_000;
 pub(crate) const INLINE: u16 = 0x8000;
 
-/// How a string stands in a record. Strings are bytes: UTF-8 by convention.
+/// A reference to a string. Strings are bytes: UTF-8 by convention.
 //= docs/format.md#string-references
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StringRef<'a> {
@@ -20,7 +20,7 @@ pub enum StringRef<'a> {
     Inline(&'a [u8]),
 }
 
-/// The 16 bits of a reference to an inline string of so many bytes, at most 32 767; none at all is the empty
+/// The 16 bits of a reference to an inline string of the given length, at most 32 767; length 0 is the empty
 /// string.
 #[inline(always)]
 #[must_use]
@@ -28,7 +28,7 @@ pub const fn inline_string_ref(bytes: usize) -> u16 {
     if bytes == 0 { 0 } else { INLINE | bytes as u16 }
 }
 
-/// As much of a text as fits in so many bytes, cut where a character ends.
+/// The longest prefix of a text that fits into the given number of bytes and ends with a whole character.
 //= docs/format.md#limits
 #[inline]
 #[must_use]
@@ -88,7 +88,7 @@ impl<'a> StringRef<'a> {
     }
 }
 
-/// How a thread stands in a record.
+/// A reference to a thread.
 //= docs/format.md#thread-references
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ThreadRef {
@@ -98,7 +98,7 @@ pub enum ThreadRef {
     Inline {
         /// Its process.
         process: ProcessKoid,
-        /// Itself.
+        /// The thread.
         thread: ThreadKoid,
     },
 }

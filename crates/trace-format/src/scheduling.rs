@@ -25,9 +25,9 @@ use crate::units::{Koid, ThreadKoid, Ticks, Words};
 #[cfg(test)]
 mod tests;
 
-/// Name of the int32 argument of a context switch with the weight of the thread that comes.
+/// Name of the int32 argument of a context switch with the weight of the incoming thread.
 pub const INCOMING_WEIGHT_ARGUMENT: &str = "incoming_weight";
-/// Name of the int32 argument of a context switch with the weight of the thread that goes.
+/// Name of the int32 argument of a context switch with the weight of the outgoing thread.
 pub const OUTGOING_WEIGHT_ARGUMENT: &str = "outgoing_weight";
 /// Name of the int32 argument of a wakeup with the weight of the thread.
 pub const WEIGHT_ARGUMENT: &str = "weight";
@@ -43,7 +43,7 @@ const FIBER_SWITCH: u64 = 3;
 /// Largest thread state: its field has 4 bits.
 const MAX_THREAD_STATE: u8 = 15;
 
-/// What a thread does, as the kernel numbers it.
+/// The state of a thread, as the kernel numbers it.
 //= docs/format.md#scheduling-record
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ThreadState(pub u8);
@@ -55,7 +55,7 @@ impl ThreadState {
     pub const RUNNING: Self = Self(1);
     /// Suspended.
     pub const SUSPENDED: Self = Self(2);
-    /// Waits for something.
+    /// Waiting.
     pub const BLOCKED: Self = Self(3);
     /// Ending.
     pub const DYING: Self = Self(4);
@@ -114,16 +114,16 @@ const fn header(size_words: u64, argument_count: u64, event: u64) -> u64 {
     RecordType::Scheduling as u64 | size_words << 4 | argument_count << 16 | event << 60
 }
 
-/// What a scheduler did.
+/// An action of a scheduler.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scheduling<'a> {
-    /// A CPU goes over from one thread to another.
+    /// A CPU switches from one thread to another.
     ContextSwitch {
-        /// When.
+        /// Its time.
         timestamp: Ticks,
-        /// Which CPU.
+        /// The CPU.
         cpu: u16,
-        /// What the outgoing thread does from here on.
+        /// The state of the outgoing thread from here on.
         outgoing_state: ThreadState,
         /// The thread that ran.
         outgoing: ThreadKoid,
@@ -134,7 +134,7 @@ pub enum Scheduling<'a> {
     },
     /// A thread becomes ready to run.
     ThreadWakeup {
-        /// When.
+        /// Its time.
         timestamp: Ticks,
         /// The CPU it is queued on.
         cpu: u16,
@@ -145,30 +145,30 @@ pub enum Scheduling<'a> {
     },
     /// A context switch as older systems wrote it.
     LegacyContextSwitch {
-        /// When.
+        /// Its time.
         timestamp: Ticks,
-        /// Which CPU.
+        /// The CPU.
         cpu: u8,
-        /// What the outgoing thread does from here on.
+        /// The state of the outgoing thread from here on.
         outgoing_state: ThreadState,
         /// The thread that ran.
         outgoing: ThreadRef,
-        /// The thread that runs; a process koid 0 with priority 0 is nothing at all.
+        /// The thread that runs; a process koid 0 with priority 0 means none.
         incoming: ThreadRef,
         /// Priority of the thread that ran.
         outgoing_priority: u8,
         /// Priority of the thread that runs.
         incoming_priority: u8,
     },
-    /// A thread goes over from one fiber to another. No Fuchsia writes it; it is read only.
+    /// A thread switches from one fiber to another. Fuchsia never writes it; it is read only.
     FiberSwitch {
-        /// When.
+        /// Its time.
         timestamp: Ticks,
         /// The fiber that ran.
         outgoing: Koid,
         /// The fiber that runs.
         incoming: Koid,
-        /// What else is said.
+        /// Further arguments.
         arguments: Arguments<'a>,
     },
 }
@@ -217,7 +217,7 @@ impl<'a> Scheduling<'a> {
         }))
     }
 
-    /// When it happened.
+    /// The time of the action.
     #[inline]
     #[must_use]
     pub const fn timestamp(&self) -> Ticks {

@@ -1,10 +1,10 @@
-//! Text of others as it may be shown to people: in one line, and without anything that a terminal would obey
-//! or that would look like something else.
+//! Untrusted text made safe to display: in one line, and without characters that control a terminal or
+//! disguise the text.
 
 use core::fmt::{self, Display, Formatter, Write};
 
-/// Text with escapes for controls, for what changes the direction of text, and for what is invisible; all
-/// else stays as it is.
+/// Displays text with escapes for control characters, for characters that change the direction of text, and
+/// for invisible ones; everything else stays as it is.
 ///
 /// ```
 /// use trace_format::shown::Shown;
@@ -32,7 +32,7 @@ impl Escaper {
     /// Writes the next character.
     ///
     /// # Errors
-    /// What the output says.
+    /// Those of the output.
     pub fn write(&mut self, char: char, out: &mut impl Write) -> fmt::Result {
         let previous = self.previous.replace(char);
         match char {
@@ -45,8 +45,8 @@ impl Escaper {
     }
 }
 
-/// Whether a character does something else than show itself, given the one before it. Joiners are part of
-/// words in some scripts, and of pictures that are made of several; behind ASCII they only hide.
+/// Whether a character has an effect other than its own display, given the character before it. Joiners are
+/// part of words in some scripts, and of emoji sequences; after ASCII they only hide.
 #[must_use]
 pub fn is_hidden(previous: Option<char>, char: char) -> bool {
     match char {

@@ -1,4 +1,4 @@
-//! Where encoded words go.
+//! Destinations of encoded words.
 
 /// Takes the words of records, in order.
 pub trait Sink {
@@ -23,7 +23,7 @@ pub trait Sink {
     }
 }
 
-/// A sink of fixed size. What does not fit is not stored, and [`SliceSink::is_overrun`] says so.
+/// A sink of fixed size. Words that do not fit are not stored, and [`SliceSink::is_overrun`] reports that.
 #[derive(Debug)]
 pub struct SliceSink<'a> {
     words: &'a mut [u64],
@@ -37,7 +37,7 @@ impl<'a> SliceSink<'a> {
         Self { words, length: 0 }
     }
 
-    /// What was stored.
+    /// The stored words.
     #[must_use]
     pub fn words(&self) -> &[u64] {
         self.words.get(..self.length).unwrap_or(self.words)

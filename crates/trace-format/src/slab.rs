@@ -1,7 +1,7 @@
 //! Slab words, tallies and loss entries: the control area of the shared buffer.
 //!
-//! A *slab* is a piece of a rolling region that belongs to one thread while it is open. What a reader has
-//! to know about it stands in one word of the control area, never beside the payload:
+//! A *slab* is a piece of a rolling region that belongs to one thread while it is open. All information that
+//! a reader needs about it is in one word of the control area, never beside the payload:
 //!
 //! ```text
 //!  63                                   16 15 14 13             0
@@ -10,7 +10,7 @@
 //! +---------------------------------------+-----+----------------+
 //! ```
 
-/// What a slab word says about its slab.
+/// The state of a slab in its slab word.
 //= docs/buffer.md#slab-words
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -61,7 +61,7 @@ impl SlabWord {
         Self::new(sequence, SlabState::Continuation, is_in_use as u32)
     }
 
-    /// Whether a writer has the slab, so that no other may take it.
+    /// Whether a writer has the slab, so that no other writer may take it.
     #[must_use]
     pub const fn is_in_use(self) -> bool {
         match self.state() {
@@ -98,18 +98,19 @@ impl SlabWord {
 /// Bytes of one tally.
 pub const TALLY_BYTES: u64 = 32;
 
-/// What is known of a slab's records beside the slab: four words, each of which only the slab's owner stores.
+/// Facts about a slab's records, stored outside the slab: four words, each of which only the slab's owner
+/// stores.
 //= docs/buffer.md#tallies
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Records that were ever written into the slab, in all its claims; without those of an open one, unless
     /// it is just being closed.
     pub total: u64,
-    /// The same when the present claim began: so many are gone.
+    /// The same when the present claim began: this many records are gone.
     pub before: u64,
     /// Timestamp of the first record of the present claim.
     pub first: u64,
-    /// Timestamp of the last; not sooner, and not later than the next of the same thread.
+    /// Timestamp of the last: not before the last record, and not after the next one of the same thread.
     pub last: u64,
 }
 
@@ -123,7 +124,7 @@ impl Tally {
     /// See [`Tally::last`].
     pub const LAST: u64 = 24;
 
-    /// From its words.
+    /// Decodes its words.
     #[must_use]
     pub const fn from_words([total, before, first, last]: [u64; 4]) -> Self {
         Self { total, before, first, last }
@@ -136,7 +137,7 @@ impl Tally {
         self.total != self.before
     }
 
-    /// Records that were in the slab and are not any more, if its word is this.
+    /// Records that were in the slab and no longer are, given its word.
     #[must_use]
     pub const fn gone(&self, word: SlabWord) -> u64 {
         match word.state() {
@@ -154,14 +155,14 @@ impl Tally {
 pub enum LossReason {
     /// The buffer was full.
     Full = 0,
-    /// A circular buffer went round and wrote over older records.
+    /// A circular buffer wrapped and overwrote older records.
     Overwritten = 1,
     /// The other half had not been saved yet.
     NotSaved = 2,
     /// The other half had not been retired yet.
     NotRetired = 3,
-    /// The durable region was full, which ended recording in buffers of earlier writers; now it is counted
-    /// how much room was short.
+    /// The durable region was full, which ended recording in buffers of earlier writers; now the missing
+    /// space is counted.
     DurableFull = 4,
     /// The record was larger than the format or the buffer allows.
     TooLarge = 5,
@@ -175,7 +176,7 @@ pub enum LossReason {
     KernelDropped = 9,
     /// Interrupts came faster than the kernel finished the events that they interrupted.
     KernelCommitOverrun = 10,
-    /// A definition that cannot stand in the records that need it found no room.
+    /// A definition that cannot be inlined in the records that need it found no room.
     DefinitionRefused = 11,
     /// The thread left the event by a jump, before its record was complete or after.
     LeftByJump = 12,
@@ -221,22 +222,22 @@ impl LossReason {
 }
 
 /// Bytes of one entry of the loss ledger: a count, the *complement* of the first timestamp, the last
-/// timestamp and a spare word. With the complement, zeroed memory says "none yet" and both bounds grow
-/// by an atomic maximum.
+/// timestamp and a spare word. With the complement, zeroed memory means "none yet" and both bounds grow by an
+/// atomic maximum.
 pub const LOSS_ENTRY_BYTES: u64 = 32;
 
-/// Set in the spare word of [`LossReason::TooLarge`] where a record was larger than the format allows, so
-/// that no buffer would have had room for it.
+/// Set in the spare word of [`LossReason::TooLarge`] if a record was larger than the format allows, so that
+/// no buffer would have had room for it.
 //= docs/buffer.md#what-was-short
 pub const TOO_LARGE_FOR_FORMAT: u64 = 1 << 63;
 
-/// Which gap an entry behind the ledger's reasons is about; its spare word says so.
+/// The gap of an entry after the ledger's reasons, stored in the entry's spare word.
 //= docs/buffer.md#gaps
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
     /// Number of the half that writers could not have yet, counted since the buffer was cleared.
     pub half: u64,
-    /// Why.
+    /// The reason.
     pub reason: LossReason,
 }
 

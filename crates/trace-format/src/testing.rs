@@ -1,4 +1,4 @@
-//! What the tests of all kinds of record share.
+//! Helpers shared by the tests of all kinds of record.
 
 use std::vec::Vec;
 
@@ -50,7 +50,7 @@ pub(crate) fn past_end(what: &'static str, expected: usize, found: usize) -> Dec
     DecodeError::PastEnd { what, expected: Words(expected), found: Words(found) }
 }
 
-/// Checks an example in both directions, and what holds for every record.
+/// Checks an example in both directions, and properties of every record.
 #[track_caller]
 pub(crate) fn check_golden(words: &[u64], record: Record<'_>) {
     let encoded = encode(&record).unwrap();
@@ -61,7 +61,7 @@ pub(crate) fn check_golden(words: &[u64], record: Record<'_>) {
 /// Checks an example that is read but not written like this.
 #[track_caller]
 pub(crate) fn check_decode(words: &[u64], record: Record<'_>) {
-    // What stands behind the record must not be looked at.
+    // Bytes after the record must be ignored.
     let mut whole = bytes(words);
     let length = whole.len();
     whole.extend([0xff; 64]);

@@ -1,4 +1,4 @@
-//! The field's quantities as types of their own.
+//! Types for the quantities of tracing.
 
 use core::fmt;
 use core::num::{NonZeroU8, NonZeroU16, NonZeroU64};
@@ -66,7 +66,7 @@ impl TicksPerSecond {
         }
     }
 
-    /// One tick is a nanosecond: what holds before a provider's first initialization record.
+    /// One tick is a nanosecond: the rate before a provider's first initialization record.
     pub const NANOSECONDS: Self = Self(NonZeroU64::new(1_000_000_000).expect("not zero"));
 }
 
@@ -78,8 +78,8 @@ impl Ticks {
     pub const fn to_nanos(self, rate: TicksPerSecond) -> Nanos {
         const NANOS: u64 = 1_000_000_000;
 
-        // Whole seconds apart: what is left of a second then fits in 64 bits, and so does the product, unless
-        // the rate is beyond 18 GHz. The result is the same.
+        // Whole seconds are converted separately: then the remainder fits in 64 bits, and so does the
+        // product, unless the rate is beyond 18 GHz. The result is the same.
         let (seconds, rest) = (self.0 / rate.0.get(), self.0 % rate.0.get());
         if let (Some(whole), Some(part)) = (seconds.checked_mul(NANOS), rest.checked_mul(NANOS)) {
             return Nanos(whole.saturating_add(part / rate.0.get()));
@@ -96,14 +96,14 @@ impl Words {
         Self(bytes.div_ceil(8))
     }
 
-    /// The sum; beyond the address space it stays at the largest value, which no record has room for.
+    /// The sum; beyond the address space it saturates at the largest value, which no record has room for.
     #[inline]
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// In bytes; beyond the address space it stays at the largest multiple of 8.
+    /// In bytes; beyond the address space it saturates at the largest multiple of 8.
     #[must_use]
     pub const fn bytes(self) -> usize {
         match self.0.checked_mul(8) {

@@ -41,7 +41,7 @@ pub enum ProcessRef {
     Inline(ProcessKoid),
 }
 
-/// Says what an address within a process stands for.
+/// Describes the object at an address within a process.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UserspaceObject<'a> {
     /// Its process.

@@ -16,7 +16,7 @@ impl CText {
     pub const EMPTY: Self = Self { data: c"".as_ptr().cast(), length: 0 };
 
     pub const fn of(bytes: &[u8]) -> Self {
-        // A pointer that C may read a byte from, also where there is nothing.
+        // A pointer that C may read a byte from, even for an empty text.
         if bytes.is_empty() { Self::EMPTY } else { Self { data: bytes.as_ptr(), length: bytes.len() } }
     }
 }

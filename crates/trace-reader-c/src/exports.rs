@@ -3,10 +3,9 @@
 //! Invariants, which the header asks of callers:
 //!
 //! * **R1** A reader is one that an opening function returned and that was not closed yet, or null where the
-//!   header allows it; one thread at a time uses it.
-//! * **R2** Other pointers are null where the header allows it, else valid for as long as the call takes (the
-//!   bytes of `trace_reader_open_memory` until the reader is closed), for as many bytes as the call says;
-//!   paths end in a NUL.
+//!   * **R2** Other pointers are null where the header allows it, else valid for as long as the call takes
+//!   (the bytes of `trace_reader_open_memory` until the reader is closed), for as many bytes as the call's
+//!   size argument; paths end in a NUL.
 #![allow(unsafe_code)]
 
 use crate::abi::{CText, Record};
@@ -26,7 +25,7 @@ pub struct Handle {
     filled: Filled,
     error: Option<CString>,
     warnings: Vec<Warning>,
-    /// What the pointers of `warnings` lead to.
+    /// The texts that the pointers of `warnings` lead to.
     messages: Vec<String>,
 }
 
@@ -60,7 +59,7 @@ impl Read for Callback {
     }
 }
 
-/// An error and what the operating system says of it, in one line without a NUL.
+/// An error with the operating system's message, in one line without a NUL.
 fn text_of(error: &ReadError) -> CString {
     let text = match error {
         ReadError::Io { source, .. } => [error.to_string(), source.to_string()].join(": "),
@@ -151,7 +150,7 @@ unsafe extern "C" fn trace_reader_open_memory(
     unsafe { open(Ok(Box::new(bytes)), "memory", error, error_size) }
 }
 
-/// Reads what a function gives.
+/// Reads the data that a callback supplies.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn trace_reader_open_callback(
     read: ReadCallback,
@@ -186,7 +185,7 @@ unsafe extern "C" fn trace_reader_get_error(handle: *const Handle) -> *const c_c
     handle.error.as_deref().map_or(ptr::null(), CStr::as_ptr)
 }
 
-/// How many warnings there are by now.
+/// The number of warnings so far.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn trace_reader_count_warnings(handle: *const Handle) -> u64 {
     // SAFETY: R1
@@ -215,7 +214,7 @@ unsafe extern "C" fn trace_reader_get_warnings(handle: *mut Handle, count: *mut 
     handle.warnings.as_ptr()
 }
 
-/// What a process is called.
+/// The name of a process.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn trace_reader_get_process_name(handle: *const Handle, process: u64) -> CText {
     // SAFETY: R1
@@ -223,7 +222,7 @@ unsafe extern "C" fn trace_reader_get_process_name(handle: *const Handle, proces
     names.process(Koid(process)).map_or(CText::EMPTY, CText::from)
 }
 
-/// What a thread is called.
+/// The name of a thread.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn trace_reader_get_thread_name(handle: *const Handle, process: u64, thread: u64) -> CText {
     // SAFETY: R1
@@ -232,7 +231,7 @@ unsafe extern "C" fn trace_reader_get_thread_name(handle: *const Handle, process
     names.thread(thread).map_or(CText::EMPTY, CText::from)
 }
 
-/// What the function at an address of a process is called, if the trace itself says so.
+/// The name of the function at an address of a process, if the trace itself has it.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn trace_reader_get_function_name(
     handle: *const Handle,

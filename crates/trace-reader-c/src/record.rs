@@ -1,4 +1,4 @@
-//! A record as the header describes it: pointers into the reader's memory, and into that of [`Filled`].
+//! A record as the header describes it, with pointers into the reader's memory, and into that of [`Filled`].
 
 use crate::abi::{CArgument, CText, CValue, Record, kind};
 use trace_reader::item::{EventKind, ProfilerKind, Scheduling};
@@ -27,12 +27,12 @@ const BLOB: u32 = 10;
 const UNKNOWN: u32 = u32::MAX;
 
 impl Filled {
-    /// Of nothing yet.
+    /// An empty record.
     pub const fn new() -> Self {
         Self { record: Record::EMPTY, arguments: Vec::new(), frames: Vec::new(), text: String::new() }
     }
 
-    /// Replaces the record. Its pointers are valid until the reader goes on, or this is filled again.
+    /// Replaces the record. Its pointers are valid until the reader advances, or this is filled again.
     pub fn fill(&mut self, found: &Resolved<'_>) -> *const Record {
         let mut record = Record {
             offset: found.offset.0,

@@ -31,13 +31,12 @@ const BATCH_BYTES: usize = 256 << 10;
 /// How many bad records are kept with their place; the rest is only counted.
 const MAX_BAD_RECORDS: usize = 16;
 
-/// Where the bytes of a buffer come from, such as a file that another process may write, shrink or delete
-/// meanwhile.
+/// A source of a buffer's bytes, such as a file that another process may write, shrink or delete meanwhile.
 pub trait Source {
-    /// Copies bytes from an offset; fewer than asked for where the file ends.
+    /// Copies bytes from an offset; fewer than requested if the file ends.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The operating system's error.
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize>;
 }
 
@@ -84,39 +83,39 @@ pub struct BadRecord {
     pub region: RegionName,
     /// Its offset from the start of the buffer, in bytes.
     pub offset: u64,
-    /// What is wrong with it.
+    /// The error in it.
     pub fault: Fault,
 }
 
-/// Why a buffer cannot be read at all, or not any further.
+/// Why a buffer cannot be read at all, or not to its end.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BufferError {
     /// The operating system refused.
     #[error("cannot read buffer at byte {offset}")]
     Io {
-        /// Where the read began.
+        /// The offset at which the read began.
         offset: u64,
-        /// What the operating system says.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The file ends inside the buffer.
     #[error("buffer ends at byte {offset}, {missing} bytes early")]
     Short {
-        /// Where bytes are missing from.
+        /// The offset from which bytes are missing.
         offset: u64,
-        /// How many.
+        /// The number of missing bytes.
         missing: u64,
     },
-    /// The header is not that of a buffer we asked for.
+    /// The header does not match the expected buffer.
     #[error("bad buffer header")]
     Header(#[from] HeaderError),
 }
 
-/// What is to be read.
+/// The part of the buffer to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// A half that its writer has handed over, with what threads have given back of halves before it.
+    /// A half that its writer has handed over, with slabs of earlier halves that threads have closed since.
     //= docs/buffer.md#streaming
     Half {
         /// Number of the half, counted since the buffer was cleared.
@@ -128,16 +127,16 @@ pub enum Part {
     Rest(Activity),
 }
 
-/// A time in which writers could have no slab.
+/// A time in which writers could not get a slab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GapLoss {
-    /// Which half they were waiting for, and why.
+    /// The half that they waited for, and the reason.
     pub gap: Gap,
-    /// What is missing.
+    /// The missing records.
     pub loss: Loss,
 }
 
-/// What was found in a buffer.
+/// Findings in a buffer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     /// Events handed on.
@@ -160,58 +159,57 @@ pub struct Findings {
     pub bad_rolling_records: u64,
 }
 
-/// The loss ledger, as far as it can be believed.
+/// The loss ledger, as far as it is plausible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ledger {
     /// By reason; nothing where an entry is damaged.
     pub losses: [(LossReason, Loss); LossReason::ALL.len()],
     /// The counts as they stand in the buffer: they never go backwards.
     pub counts: [u64; LossReason::ALL.len()],
-    /// How many entries hold what no writer can have counted.
+    /// How many entries hold values that no writer can have counted.
     pub damaged: u64,
 }
 
-/// What threads have written into a buffer, by what they left beside their slabs.
+/// Counts of the records that threads have written into a buffer, from the facts stored beside their slabs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Records in slabs, since the buffer was made.
     pub records: u64,
-    /// Slabs that are still with a thread, which may have been killed inside an event.
+    /// Slabs that are still with a thread, which may have been killed while it wrote an event.
     pub open_slabs: u64,
-    /// No writer can have written as many.
+    /// The counts are higher than any writer can have reached.
     pub is_damaged: bool,
 }
 
-/// What a buffer would have needed to keep everything.
+/// The sizes with which a buffer would have kept everything.
 //= docs/buffer.md#what-was-short
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shortage {
     /// Bytes of slabs with which no record would have been refused, in each rolling region of a stream and in
-    /// all of them otherwise; none where no record was.
+    /// all of them otherwise; none if no record was refused.
     pub rolling_bytes: Option<u64>,
-    /// Bytes of durable region with which all definitions would have had room; none where they had.
+    /// Bytes of durable region with which all definitions would have fitted; none if they did.
     pub durable_bytes: Option<u64>,
-    /// Bytes of the largest record that this buffer was too small for; none where there was no such record.
+    /// Bytes of the largest record that this buffer was too small for; none if there was no such record.
     pub record_bytes: Option<u64>,
     /// A record was larger than any buffer takes.
     pub is_beyond_format: bool,
 }
 
-/// How far a buffer is used, at a glance.
+/// Fill levels of a buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
-    /// Records in slabs that threads have given back, since the buffer was made.
+    /// Records in slabs that threads have closed, since the buffer was made.
     pub records: u64,
     /// Records that found no room.
     pub refused: u64,
     /// Bytes of slabs that were claimed since the buffer was cleared.
     pub claimed_bytes: u64,
-    /// How full the rolling regions are together, in percent.
+    /// The fill level of the rolling regions together, in percent.
     pub rolling_percent: f32,
-    /// Bytes of slabs and definitions that hold something and were not given back.
+    /// Bytes of slabs and definitions that hold data and were not given back.
     pub held_bytes: u64,
-    /// The buffer's counters hold what no writer can have counted: the others here are 0 where they would
-    /// come of these.
+    /// The buffer's counters hold values that no writer can have counted: fields computed from them are 0.
     pub is_damaged: bool,
 }
 
@@ -227,9 +225,9 @@ pub struct BufferReader<S> {
     read: Vec<Read>,
     durable: Durable,
     is_durable_read: bool,
-    /// Claims of the half that is read whose slabs are not closed, so that they are left for later.
+    /// Claims of the half that is being read whose slabs are not closed, so that they are left for later.
     left: Vec<u64>,
-    /// What another reader has read before.
+    /// The data that another reader has read before.
     before: Before,
     validator: Validator,
     rate: TicksPerSecond,
@@ -237,7 +235,7 @@ pub struct BufferReader<S> {
     findings: Findings,
 }
 
-/// What of a stream was read before, by a reader that is gone.
+/// The data of a stream that an earlier reader has read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Before {
     /// Halves, counted since the buffer was cleared.
@@ -248,17 +246,17 @@ pub struct Before {
     pub durable_bytes: u64,
 }
 
-/// What was read of a slab.
+/// The state of reading a slab.
 #[derive(Clone, Copy, Debug, Default)]
 struct Read {
-    /// The last claim of which anything was.
+    /// The last claim of which records were read.
     sequence: u64,
     bytes: usize,
     records: u64,
 }
 
 impl<S: Source> BufferReader<S> {
-    /// Checks the header and finds what is to be read. `file_bytes` is the size the buffer was made with.
+    /// Checks the header and finds the slabs to read. `file_bytes` is the size the buffer was made with.
     ///
     /// # Errors
     /// The buffer cannot be read, or its header is not acceptable.
@@ -290,8 +288,8 @@ impl<S: Source> BufferReader<S> {
         Ok(reader)
     }
 
-    /// Goes on behind what another reader has handed on. Definitions count as known, and are not handed on
-    /// again.
+    /// Continues after the data that another reader has handed on. Definitions count as known, and are not
+    /// handed on again.
     ///
     /// # Errors
     /// As [`BufferReader::open`].
@@ -306,12 +304,12 @@ impl<S: Source> BufferReader<S> {
         self.durable.first_unread()
     }
 
-    /// Claims of the half under way that are left for a later part: their slabs are not closed yet.
+    /// Claims of the current half that are left for a later part: their slabs are not closed yet.
     pub fn left(&self) -> &[u64] {
         &self.left
     }
 
-    /// Goes on to a further part of the same buffer.
+    /// Continues with a further part of the same buffer.
     ///
     /// # Errors
     /// As [`BufferReader::open`].
@@ -335,18 +333,18 @@ impl<S: Source> BufferReader<S> {
         &self.header
     }
 
-    /// Counts from the beginning again.
+    /// Resets the findings.
     pub fn forget_findings(&mut self) {
         self.findings = Findings::default();
     }
 
-    /// What was found so far.
+    /// The findings so far.
     pub fn findings(&self) -> &Findings {
         &self.findings
     }
 
-    /// Appends the valid records of the next batch to `out`, definitions before what uses them. False at
-    /// the end.
+    /// Appends the valid records of the next batch to `out`, definitions before the records that use them.
+    /// False at the end.
     ///
     /// # Errors
     /// The buffer cannot be read any further; what was appended before stays valid.
@@ -426,7 +424,7 @@ impl<S: Source> BufferReader<S> {
         Ok(())
     }
 
-    /// Copies a slab or a run; false if it changed hands meanwhile.
+    /// Copies a slab or a run; false if it was claimed again meanwhile.
     //= docs/buffer.md#reading
     fn copy_slab(&self, word: SlabWord, slab: u32, bytes: &mut [u8]) -> Result<bool, BufferError> {
         let offset = self.header.layout.slab(slab);
@@ -448,8 +446,8 @@ impl<S: Source> BufferReader<S> {
         Ok(true)
     }
 
-    /// Whether a slab and the rest of its run are what they were. One that was closed meanwhile holds the
-    /// same records.
+    /// Whether the words of a slab and of the rest of its run are unchanged. If it was closed meanwhile, it
+    /// holds the same records.
     fn is_still(&self, word: SlabWord, slab: u32) -> Result<bool, BufferError> {
         let words = self.slab_words(slab, word.run().max(1))?;
         Ok(words[0].sequence() == word.sequence()
@@ -501,11 +499,11 @@ impl<S: Source> BufferReader<S> {
         Ok(())
     }
 
-    /// Hands on the records of one slab. The walk ends at a zero word, or where a size makes no sense: then
-    /// nothing more is read of this slab. Returns how many bytes are done with.
+    /// Hands on the records of one slab. The walk ends at a zero word, or at an impossible size: then nothing
+    /// more is read of this slab. Returns the number of processed bytes.
     fn walk_slab(&mut self, slab_offset: u64, slab: &[u8], out: &mut Vec<u8>) -> usize {
         let mut rest = slab;
-        // Where the sound records begin that are not handed on yet, and how many there are.
+        // Where the sound records begin that are not handed on yet, and their number.
         let (mut sound, mut count) = (0, 0);
         let latest = self.latest();
         let walked = loop {
@@ -541,13 +539,13 @@ impl<S: Source> BufferReader<S> {
         walked
     }
 
-    /// Records of rolling regions that were met, sound or not.
+    /// Records of rolling regions that were found, sound or not.
     fn seen_rolling(&self) -> u64 {
         let findings = &self.findings;
         findings.rolling_records + findings.late_events + findings.bad_rolling_records
     }
 
-    /// Hands on so many records of a rolling region that stand one behind the other.
+    /// Hands on the given number of consecutive records of a rolling region.
     fn hand_on_all(&mut self, records: &[u8], count: u64, out: &mut Vec<u8>) {
         self.findings.rolling_bytes += records.len() as u64;
         self.findings.rolling_records += count;
@@ -571,13 +569,13 @@ impl<S: Source> BufferReader<S> {
     }
 }
 
-/// What stands at the beginning of some bytes.
+/// The record at the beginning of some bytes.
 enum Next<'a> {
-    /// A zero word, or nothing.
+    /// A zero word, or the end of the bytes.
     End,
-    /// A header whose size makes no sense here.
+    /// A header with an impossible size.
     BadSize(RecordHeader),
-    /// A record, and what follows it.
+    /// A record, and the bytes after it.
     Record(&'a [u8], &'a [u8]),
 }
 

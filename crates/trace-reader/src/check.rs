@@ -1,8 +1,8 @@
-//! Looks for everything that is wrong with a trace: what this reader cannot read, what others stumble over,
-//! and what does not fit together.
+//! Finds all problems of a trace: records that this reader cannot read, ones that other readers misread, and
+//! inconsistencies.
 //!
 //! One pass, in memory that is bounded by the tables of strings and by the spans that are open at a time.
-//! What [`Disorder`] names is sorted at the end of it.
+//! Threads named by [`Disorder`] are sorted at the end of it.
 
 use crate::disorder::Disorder;
 use crate::input::Input;
@@ -28,13 +28,13 @@ mod tests;
 
 pub use clocks::Clock;
 
-/// Spans that may be open at a time if nothing else is asked for.
+/// Default limit of spans that may be open at a time.
 pub const MAX_OPEN_SPANS: usize = 200_000;
 /// How many providers are distinguished.
 const MAX_PROVIDERS: usize = 4096;
 /// How many losses are reported one by one.
 const MAX_LOSSES: usize = 1000;
-/// A time so far from the first one is taken for damage: 30 days.
+/// A time that is further from the first one than this is taken for damage: 30 days.
 const MAX_DISTANCE_NANOS: u64 = 30 * 24 * 3600 * 1_000_000_000;
 
 /// How much memory checking may take.
@@ -42,7 +42,7 @@ const MAX_DISTANCE_NANOS: u64 = 30 * 24 * 3600 * 1_000_000_000;
 pub struct Limits {
     /// Bytes for strings, threads and names.
     pub table_bytes: usize,
-    /// Begins whose end has not come yet, of durations, async operations and flows together.
+    /// Begins without an end so far, of durations, async operations and flows together.
     pub open_spans: usize,
     /// Events and context switches whose times are compared, at about 32 bytes each; 0 compares none.
     pub clock_times: usize,
@@ -54,12 +54,12 @@ impl Default for Limits {
     }
 }
 
-/// What is in a trace, and what is wrong with it.
+/// The contents of a trace, and its problems.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Size of the trace; of what was read of it, if it could not be read to the end.
+    /// Size of the trace; of the part that was read, if it could not be read to the end.
     pub bytes: u64,
-    /// Records, those that make no sense included.
+    /// Records, including malformed ones.
     pub records: u64,
     /// Events.
     pub events: u64,
@@ -67,21 +67,21 @@ pub struct Report {
     pub times: Option<(Nanos, Nanos)>,
     /// Each provider.
     pub providers: Vec<Provider>,
-    /// What was skipped because a later version of the format has it. It is no problem.
+    /// Records that were skipped because they belong to a later version of the format. They are no problem.
     pub unknown: Unknown,
-    /// What is wrong, by kind.
+    /// Problems, by kind.
     pub problems: Vec<Problem>,
-    /// What is worth knowing and not wrong, by kind.
+    /// Observations that are no problems, by kind.
     pub remarks: Vec<Problem>,
-    /// What providers lost, as the trace itself says.
+    /// The losses of providers, as recorded in the trace.
     pub losses: Vec<LossRecord>,
-    /// How each provider's events fit the times in which their threads ran, if that was asked for.
+    /// How well each provider's events fit the times in which their threads ran, if that was requested.
     pub clocks: BTreeMap<ProviderId, Clock>,
     /// Why the trace could not be read to its end.
     pub error: Option<ReadError>,
 }
 
-/// What one provider has in a trace.
+/// The statistics of one provider in a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Provider {
     /// Its number.
@@ -90,7 +90,7 @@ pub struct Provider {
     pub name: String,
     /// Its records.
     pub records: u64,
-    /// Those that are events.
+    /// Its events.
     pub events: u64,
     /// Its first and its last moment.
     pub times: Option<(Nanos, Nanos)>,
@@ -102,36 +102,36 @@ pub struct Problem {
     /// Its name, for programs.
     //= docs/check.md#problems
     pub kind: &'static str,
-    /// How often it was found.
+    /// Number of occurrences.
     pub count: u64,
     /// The first places, at most [`MAX_KEPT`].
     pub first: Vec<Finding>,
 }
 
-/// One place where something is wrong.
+/// One occurrence of a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The record.
     pub offset: Offset,
     /// Its provider.
     pub provider: ProviderId,
-    /// What is wrong.
+    /// A description.
     pub text: String,
 }
 
 impl Report {
-    /// How many problems there are, of all kinds.
+    /// The total number of problems, of all kinds.
     #[must_use]
     pub fn problem_count(&self) -> u64 {
         self.problems.iter().map(|problem| problem.count).sum()
     }
 }
 
-/// Checks a trace, plain or compressed, of which an earlier reading has found the disorder.
+/// Checks a trace, plain or compressed, after an earlier pass has found its disorder.
 ///
 /// # Errors
 ///
-/// The input is no trace at all. What goes wrong later is part of the report.
+/// The input is no trace at all. Later errors are part of the report.
 pub fn check(input: impl Read, limits: Limits, disorder: &Disorder) -> Result<Report, ReadError> {
     Ok(check_reader(Reader::new(input)?, limits, disorder))
 }
@@ -213,16 +213,16 @@ struct Checker<'a> {
     sums: BTreeMap<ProviderId, Sums>,
 }
 
-/// What was counted of one provider.
+/// The counts of one provider.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     /// Its own records.
     records: u64,
-    /// What its loss blobs say.
+    /// The losses in its loss blobs.
     lost: u64,
 }
 
-/// Problems by kind, while they are found.
+/// Problems by kind, while they are collected.
 #[derive(Debug, Default)]
 struct Problems(BTreeMap<&'static str, Problem>);
 
@@ -353,7 +353,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Everything that was generated is in the trace, or was lost for a reason.
+    /// Every generated record is in the trace, or was lost for a reason.
     //= docs/format.md#ledger-blob
     fn ledger(&mut self, record: &Resolved<'_>, ledger: &LedgerRecord) {
         let Resolved { offset, provider, .. } = *record;
@@ -434,8 +434,7 @@ fn has_sample(arguments: &Arguments<'_>) -> bool {
     })
 }
 
-/// Something in a trace of another format that could not be read; the importer's caller adds it to the
-/// report.
+/// A part of a trace in another format that could not be read; the importer's caller adds it to the report.
 pub const UNDECODABLE: &str = "undecodable";
 
 /// The trace ends too early.

@@ -5,24 +5,24 @@ use flate2::bufread::MultiGzDecoder;
 use std::fmt;
 use std::io::{self, BufReader, Cursor, ErrorKind, Read};
 
-/// Largest window of zstd data, as a power of two: what every decoder should support, and what levels up to
-/// 19 use.
+/// Largest window of zstd data, as a power of two: the one that every decoder should support, and that levels
+/// up to 19 use.
 const MAX_WINDOW_LOG: u32 = 23;
-/// So much is decompressed at once: the decoders hand out nothing of the piece in which damage shows.
+/// How much is decompressed at once: the decoders return nothing of the piece in which they detect damage.
 const PIECE_BYTES: usize = 4 << 10;
 /// Data that grows to more than this must not be ...
 const MAX_UNSUSPECTED_BYTES: u64 = 1 << 30;
 /// ... more than so many times its compressed size.
 const MAX_EXPANSION: u64 = 1000;
 
-/// Whether data grows like none that was recorded: more than a thousand times its size, to more than a GiB.
-/// It is made to fill memory or a disk.
+/// Whether data expands more than recorded data does: to more than a thousand times its size, and to more
+/// than a GiB. Such data is made to fill memory or a disk.
 #[must_use]
 pub const fn is_suspicious(compressed_bytes: u64, plain_bytes: u64) -> bool {
     plain_bytes > MAX_UNSUSPECTED_BYTES && plain_bytes / MAX_EXPANSION > compressed_bytes
 }
 
-/// An input whose first bytes have been looked at.
+/// An input whose first bytes have been read.
 type Sniffed<R> = io::Chain<Cursor<Vec<u8>>, R>;
 
 /// The plain bytes of an input.
@@ -38,7 +38,7 @@ enum Decoder<R> {
 }
 
 impl<R: Read> Plain<R> {
-    /// Looks at the first bytes of an input, and says what they are.
+    /// Reads the first bytes of an input, and determines its kind.
     ///
     /// # Errors
     /// The input cannot be read, or the decoder cannot be made.
@@ -99,7 +99,7 @@ impl<R> fmt::Debug for Plain<R> {
     }
 }
 
-/// Counts what is read.
+/// Counts the bytes that are read.
 struct Counted<R> {
     input: R,
     bytes: u64,

@@ -1,4 +1,4 @@
-//! Whose begins and ends stand in a trace in another order than that of their times.
+//! Finds the threads and operations whose begins and ends are not in the order of their times.
 //!
 //! A format without an order of its own leaves it to the reader: some writers put all begins of a buffer
 //! first, others write an end before what began later but ended earlier. Pairs are made in the order of
@@ -14,15 +14,15 @@ use std::io::Read;
 use trace_format::event::EventKind;
 use trace_format::units::Nanos;
 
-/// Threads and operations whose times are known; with more, nothing is taken to be in order.
+/// Threads and operations whose times are known; with more, none is taken to be in order.
 const MAX_KNOWN: usize = 1_000_000;
 
-/// What the parts of async operations that may belong together share.
+/// The common key of the parts of async operations that may belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OperationKey(u64);
 
 impl OperationKey {
-    /// Of a category and an id. Names and processes may differ within an operation.
+    /// The key of a category and an id. Names and processes may differ within an operation.
     #[must_use]
     pub fn new(category: Text<'_>, id: u64) -> Self {
         let mut hasher = DefaultHasher::new();
@@ -85,7 +85,7 @@ impl Disorder {
         Ok(Self::of(Reader::new(input)?))
     }
 
-    /// The same, of an archive in memory.
+    /// As [`Disorder::find`], for an archive in memory.
     ///
     /// # Errors
     /// The bytes are no archive.

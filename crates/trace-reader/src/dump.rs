@@ -17,7 +17,8 @@ use trace_format::units::Nanos;
 /// How many bytes of a blob are shown.
 const SHOWN_BLOB_BYTES: usize = 16;
 
-/// Writes an item as one line, without a line feed: offset, provider, time, kind, and what the kind has.
+/// Writes an item as one line, without a line feed: offset, provider, time, kind, and the fields of that
+/// kind.
 //= docs/dump.md#lines
 #[derive(Clone, Copy, Debug)]
 pub struct Line<'a>(pub &'a Resolved<'a>);
@@ -159,7 +160,7 @@ pub const fn event_word(kind: EventKind) -> &'static str {
     }
 }
 
-/// The word for how far an instant reaches.
+/// The word for an instant's scope.
 #[must_use]
 pub const fn scope_word(scope: Scope) -> &'static str {
     match scope {
@@ -225,7 +226,7 @@ fn write_profiler(
     }
 }
 
-/// The instruction that a frame of a backtrace is at: a caller's is the one before that which is returned to.
+/// The instruction that a frame of a backtrace is at: a caller's is the one before the return address.
 #[must_use]
 pub const fn called_at(depth: usize, frame: u64) -> u64 {
     frame.saturating_sub((depth > 0) as u64)
@@ -278,7 +279,7 @@ fn write_arguments(f: &mut Formatter<'_>, arguments: &Arguments<'_>) -> fmt::Res
     if arguments.is_empty() { Ok(()) } else { f.write_char('}') }
 }
 
-/// Whether a name can stand without quotes.
+/// Whether a name needs no quotes.
 fn is_plain(name: &[u8]) -> bool {
     !name.is_empty() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-.:/".contains(byte))
 }
@@ -292,7 +293,7 @@ impl Display for Koids {
     }
 }
 
-/// What a thread does.
+/// The state of a thread.
 struct State(ThreadState);
 
 impl Display for State {
@@ -352,7 +353,7 @@ pub const fn record_word(record_type: RecordType) -> &'static str {
     }
 }
 
-/// Bytes: how many, and the first of them.
+/// A number of bytes, and the first of them.
 struct Bytes<'a>(&'a [u8]);
 
 impl Display for Bytes<'_> {

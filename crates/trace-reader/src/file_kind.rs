@@ -5,16 +5,16 @@ use trace_format::metadata::MAGIC_WORD;
 use trace_format::record::{RecordHeader, RecordType};
 use trace_format::units::Words;
 
-/// How many bytes are looked at.
+/// How many bytes are examined.
 pub(crate) const SNIFFED_BYTES: usize = 64;
 
-/// What the first bytes of a file look like.
+/// The kind of a file, judged by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FileKind {
     /// A Fuchsia trace with its magic number, or the first bytes of one.
     Trace,
-    /// A Fuchsia trace without magic number: an old archive, or what one provider wrote.
+    /// A Fuchsia trace without magic number: an old archive, or the data of one provider.
     TraceWithoutMagic,
     /// A Fuchsia trace with the bytes of each word reversed, which no reader reads.
     ReversedTrace,
@@ -50,7 +50,7 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// Looks at the first bytes of a file, at best 64.
+    /// Examines the first bytes of a file, ideally 64.
     #[must_use]
     pub fn of(start: &[u8]) -> Self {
         const SIGNATURES: [(&[u8], FileKind); 8] = [
@@ -120,7 +120,7 @@ impl fmt::Display for FileKind {
 }
 
 fn text_kind(start: &[u8]) -> Option<FileKind> {
-    // A character may be cut where we stopped looking.
+    // The last character may be cut.
     let text = match core::str::from_utf8(start) {
         Ok(text) => text,
         Err(error) if error.error_len().is_none() => {
@@ -138,8 +138,8 @@ fn text_kind(start: &[u8]) -> Option<FileKind> {
     })
 }
 
-/// Whether the word is the header of a record that provider data or an old archive begins with, free of
-/// set bits where there must be none.
+/// Whether the word is the header of a record that provider data or an old archive begins with, with zeros in
+/// all reserved bits.
 fn begins_a_trace(word: u64) -> bool {
     let header = RecordHeader(word);
     let size = header.size();

@@ -1,4 +1,4 @@
-//! What functions are called that no file has, as the trace says it.
+//! Names of functions that are not in any file, as recorded in the trace.
 
 use crate::item::Text;
 use crate::tables::Budget;
@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, HashMap};
 use trace_format::function::{FunctionRecord, KERNEL};
 use trace_format::units::Koid;
 
-/// What an entry takes besides its text.
+/// Memory of an entry besides its text.
 const ENTRY_BYTES: usize = 64;
 
-/// Functions of one process by where they begin, with their length and name; none overlap.
+/// Functions of one process by start address, with their length and name; none overlap.
 type OfProcess = BTreeMap<u64, (u64, Box<[u8]>)>;
 
 /// Functions of all processes.
@@ -26,7 +26,7 @@ impl Functions {
         find(process).or_else(|| find(KERNEL))
     }
 
-    /// Takes a function, in place of what was known there. False if there is no room left for the name.
+    /// Adds a function, and replaces those that it overlaps. False if there is no room left for the name.
     pub fn insert(&mut self, function: &FunctionRecord<'_>, budget: &mut Budget) -> bool {
         let &FunctionRecord { process, start, length, name } = function;
         self.remove(process, start, length, budget);
@@ -37,7 +37,7 @@ impl Functions {
         is_kept
     }
 
-    /// Other code is there now.
+    /// Other code is at these addresses now.
     pub fn remove(&mut self, process: Koid, start: u64, length: u64, budget: &mut Budget) {
         let Some(functions) = self.0.get_mut(&process) else {
             return;
@@ -46,7 +46,7 @@ impl Functions {
         let known = functions.range(..end).rev();
         let overlapped = known.take_while(|(other, (length, _))| other.saturating_add(*length) > start);
         let mut overlapped: Vec<u64> = overlapped.map(|(other, _)| *other).collect();
-        // One without bytes does not overlap, and has its place all the same.
+        // One without bytes overlaps nothing, but replaces one at the same address.
         overlapped.extend(functions.contains_key(&start).then_some(start));
         for other in overlapped {
             if let Some((_, name)) = functions.remove(&other) {

@@ -17,7 +17,7 @@ pub use trace_format::profiler::ProfilerKind;
 pub use trace_format::scheduling::ThreadState;
 pub use trace_format::units::{Koid, Nanos, Offset, ProviderId, Thread, Ticks, TicksPerSecond, Words};
 
-/// What stands for a string that was not defined.
+/// The text for a string that was not defined.
 pub(crate) const UNKNOWN: Text<'_> = Text(b"<unknown>");
 
 /// Text of a trace: bytes that are UTF-8 by convention.
@@ -32,7 +32,7 @@ impl<'a> Text<'a> {
         self.0
     }
 
-    /// For display: what is not UTF-8 is replaced.
+    /// For display: invalid UTF-8 is replaced.
     #[must_use]
     pub fn to_str(self) -> Cow<'a, str> {
         String::from_utf8_lossy(self.0)
@@ -57,24 +57,24 @@ impl PartialEq<&str> for Text<'_> {
     }
 }
 
-/// A record's meaning and place.
+/// A record's meaning and position.
 #[derive(Clone, Copy, Debug)]
 pub struct Resolved<'a> {
     /// Where the record begins.
     pub offset: Offset,
     /// The provider it belongs to.
     pub provider: ProviderId,
-    /// What that is called.
+    /// Its name.
     pub provider_name: Text<'a>,
-    /// What the record says.
+    /// The contents of the record.
     pub item: Item<'a>,
-    /// The record as it stands in the input.
+    /// The record's bytes in the input.
     pub bytes: &'a [u8],
-    /// What processes and threads are called, as far as it was said up to here.
+    /// Names of processes and threads, as far as they were recorded up to here.
     pub names: &'a Names,
 }
 
-/// What a record says.
+/// The contents of a record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Item<'a> {
     /// The magic number record.
@@ -118,77 +118,77 @@ pub enum Item<'a> {
     Blob {
         /// The name.
         name: Text<'a>,
-        /// What they are.
+        /// Their type.
         blob_type: u8,
         /// The bytes.
         payload: &'a [u8],
     },
-    /// What a provider lost.
+    /// A loss of a provider.
     Loss(LossRecord),
     /// How a provider's records add up.
     Ledger(LedgerRecord),
-    /// What a function is called that no file has.
+    /// The name of a function that is not in any file.
     Function(FunctionRecord<'a>),
     /// An object of a process.
     UserspaceObject {
         /// The process.
         process: Koid,
-        /// Where it is.
+        /// Its address.
         address: u64,
         /// Its name.
         name: Text<'a>,
-        /// What else is known of it.
+        /// Its properties.
         arguments: Arguments<'a>,
     },
     /// An object of the kernel and its name.
     KernelObject {
         /// 1 a process, 2 a thread.
         object_type: u8,
-        /// Which object.
+        /// The object.
         koid: Koid,
         /// Its name.
         name: Text<'a>,
-        /// What else is known of it.
+        /// Its properties.
         arguments: Arguments<'a>,
     },
     /// What a CPU runs.
     Scheduling {
-        /// When.
+        /// Its time.
         time: Time,
-        /// What happened.
+        /// The action.
         kind: Scheduling,
-        /// What else is said.
+        /// Further arguments.
         arguments: Arguments<'a>,
     },
     /// A line of text.
     Log {
-        /// When.
+        /// Its time.
         time: Time,
-        /// Whose line it is.
+        /// The thread that wrote it.
         thread: Thread,
         /// The line.
         message: Text<'a>,
     },
-    /// Material for a profile.
+    /// A record for a profile.
     Profiler {
-        /// When.
+        /// Its time.
         time: Time,
-        /// Whose.
+        /// Its thread.
         thread: Thread,
-        /// What is said.
+        /// The kind of record, with its fields.
         kind: ProfilerKind<'a>,
     },
     /// A large blob, or the first piece of one.
     LargeBlob {
-        /// By what it is switched on.
+        /// The category that enables it.
         category: Text<'a>,
         /// Its name.
         name: Text<'a>,
-        /// When and where it happened, and its arguments; none for an attachment.
+        /// Its time, thread and arguments; none for an attachment.
         event: Option<(Time, Thread, Arguments<'a>)>,
         /// The bytes, or the first of them.
         payload: &'a [u8],
-        /// How many there are in all. If more than these, [`Item::LargeBlobPart`]s follow.
+        /// The total number of bytes. If there are more than these, [`Item::LargeBlobPart`]s follow.
         payload_bytes: u64,
     },
     /// The next piece of a large blob.
@@ -196,7 +196,7 @@ pub enum Item<'a> {
         /// The bytes.
         payload: &'a [u8],
     },
-    /// A record of a newer version, or a further piece of one. It is stepped over.
+    /// A record of a newer version, or a further piece of one. It is skipped.
     Unknown {
         /// Its header.
         header: RecordHeader,
@@ -207,19 +207,18 @@ pub enum Item<'a> {
     Malformed {
         /// Its header.
         header: RecordHeader,
-        /// What is wrong.
+        /// The error in it.
         error: DecodeError,
     },
-    /// A damaged stretch. Reading goes on behind it.
+    /// A damaged stretch. Reading continues after it.
     Damage {
-        /// How long it is.
+        /// Its length.
         bytes: u64,
     },
 }
 
 impl Item<'_> {
-    /// It says what happened, or what something is called: an archive needs more than definitions to be worth
-    /// keeping.
+    /// Whether it is an event or a name: an archive with nothing but definitions is not worth keeping.
     #[inline]
     #[must_use]
     pub const fn is_content(&self) -> bool {
@@ -241,7 +240,7 @@ impl Item<'_> {
 /// A moment on a provider's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Time {
-    /// When, on that clock.
+    /// The time on that clock.
     pub ticks: Ticks,
     /// The clock's rate.
     pub rate: TicksPerSecond,
@@ -259,28 +258,28 @@ impl Time {
 /// An event, resolved.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Event<'a> {
-    /// When.
+    /// Its time.
     pub time: Time,
-    /// Where.
+    /// Its thread.
     pub thread: Thread,
-    /// By what it is switched on.
+    /// The category that enables it.
     pub category: Text<'a>,
-    /// What it is called.
+    /// Its name.
     pub name: Text<'a>,
-    /// What it is.
+    /// Its kind.
     pub kind: EventKind,
     /// Its arguments, in order.
     pub arguments: Arguments<'a>,
 }
 
-/// What a scheduler did.
+/// An action of a scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduling {
-    /// A CPU goes over from one thread to another.
+    /// A CPU switches from one thread to another.
     ContextSwitch {
-        /// Which CPU.
+        /// The CPU.
         cpu: u16,
-        /// What the outgoing thread does from here on.
+        /// The state of the outgoing thread from here on.
         outgoing_state: ThreadState,
         /// The thread that ran.
         outgoing: Koid,
@@ -296,9 +295,9 @@ pub enum Scheduling {
     },
     /// A context switch as older systems wrote it.
     LegacyContextSwitch {
-        /// Which CPU.
+        /// The CPU.
         cpu: u8,
-        /// What the outgoing thread does from here on.
+        /// The state of the outgoing thread from here on.
         outgoing_state: ThreadState,
         /// The thread that ran.
         outgoing: Thread,
@@ -309,7 +308,7 @@ pub enum Scheduling {
         /// Priority of the thread that runs.
         incoming_priority: u8,
     },
-    /// A thread goes over from one fiber to another.
+    /// A thread switches from one fiber to another.
     FiberSwitch {
         /// The fiber that ran.
         outgoing: Koid,
@@ -343,11 +342,11 @@ pub enum Value<'a> {
     Koid(Koid),
     /// Bytes.
     Blob(&'a [u8]),
-    /// A type that is not known.
+    /// An unknown type.
     Unknown,
 }
 
-/// The arguments of a record. They are resolved as they are gone through.
+/// The arguments of a record. They are resolved during iteration.
 #[derive(Clone, Copy)]
 pub struct Arguments<'a> {
     pub(crate) encoded: trace_format::argument::Arguments<'a>,
@@ -355,14 +354,14 @@ pub struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    /// How many there are.
+    /// The number of arguments.
     #[inline]
     #[must_use]
     pub const fn len(&self) -> usize {
         self.encoded.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no arguments.
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
@@ -393,7 +392,7 @@ impl<'a> Arguments<'a> {
         })
     }
 
-    /// The first argument of a name.
+    /// The first argument with this name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<Value<'a>> {
         self.iter().find(|(found, _)| found == name).map(|(_, value)| value)
@@ -412,7 +411,7 @@ impl fmt::Debug for Arguments<'_> {
     }
 }
 
-/// What a reference stands for; its index, if that was not defined.
+/// The text of a reference; its index, if that was not defined.
 #[inline]
 pub(crate) fn find<'a>(provider: &'a Provider, string: StringRef<'a>) -> Result<Text<'a>, u16> {
     match string {
@@ -422,7 +421,7 @@ pub(crate) fn find<'a>(provider: &'a Provider, string: StringRef<'a>) -> Result<
     }
 }
 
-/// What a reference stands for; what was not defined is shown as unknown.
+/// The text of a reference; an undefined one is shown as unknown.
 #[inline]
 pub(crate) fn resolve<'a>(provider: &'a Provider, string: StringRef<'a>) -> Text<'a> {
     find(provider, string).unwrap_or(UNKNOWN)

@@ -1,9 +1,8 @@
 //! Reads and validates Fuchsia trace archives and shared buffers.
 //!
-//! Where the bytes come from is not its business. [`records`] splits them into records, in constant memory;
-//! [`reader`] gives each its provider, its strings, its thread and its time; [`dump`] writes it as a line;
-//! [`check`] looks for everything that is wrong. [`buffer`] reads memory that a provider may still be
-//! writing.
+//! The source of the bytes is the caller's choice. [`records`] splits them into records, in constant memory;
+//! [`reader`] resolves the provider, strings, thread and time of each; [`dump`] writes it as a line;
+//! [`check`] finds all problems. [`buffer`] reads memory that a provider may still be writing.
 //!
 //! ```
 //! use trace_reader::{Item, Reader};

@@ -1,4 +1,4 @@
-//! What processes, threads and functions are called.
+//! Names of processes, threads and functions.
 
 use crate::functions::Functions;
 use crate::item::{Text, Thread};
@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use trace_format::units::Koid;
 
 /// Names of processes and threads, from kernel object records, and of functions. Koids are unique on a
-/// machine, so that the names hold for all providers. The last name holds.
+/// machine, so the names are valid for all providers. The last name of an object counts.
 #[derive(Debug, Default)]
 pub struct Names {
     processes: HashMap<Koid, Box<[u8]>>,
@@ -15,7 +15,7 @@ pub struct Names {
     pub(crate) functions: Functions,
 }
 
-/// What an entry takes besides its text.
+/// Memory of an entry besides its text.
 const ENTRY_BYTES: usize = 64;
 
 impl Names {

@@ -1,7 +1,7 @@
 //! Records with their strings, threads, providers and times resolved.
 //!
-//! Tables are per provider. What cannot be resolved is shown as unknown and counted as a warning with its
-//! place; a warning never stops the reader. Nothing is copied but definitions.
+//! Tables are per provider. Undefined references are shown as unknown and counted as warnings with their
+//! position; a warning never stops the reader. Nothing is copied but definitions.
 
 use crate::compressed::Plain;
 use crate::input::{Input, Slice, Stream};
@@ -23,7 +23,7 @@ mod resolver;
 #[cfg(test)]
 mod tests;
 
-/// Memory for strings, threads and names if nothing else is asked for.
+/// Default limit of the memory for strings, threads and names.
 pub const TABLE_BYTES: usize = 24 << 20;
 
 /// Records and parts of records of later versions, which were skipped.
@@ -39,7 +39,7 @@ pub struct Unknown {
     pub arguments: ByType,
 }
 
-/// How many there are of each type. The format has four bits for a type of anything.
+/// Counts by type. The format has four bits for each type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ByType(pub [u64; 16]);
 
@@ -49,13 +49,13 @@ impl ByType {
         self.0[(number & 0xf) as usize] += 1;
     }
 
-    /// How many there are.
+    /// The total.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.iter().sum()
     }
 
-    /// The types that there are, with their counts.
+    /// The types that occur, with their counts.
     pub fn types(&self) -> impl Iterator<Item = (usize, u64)> {
         self.0.into_iter().enumerate().filter(|(_, count)| *count > 0)
     }
@@ -66,7 +66,7 @@ impl ByType {
 pub struct Reader<I> {
     records: Records<I>,
     resolver: Resolver,
-    /// A record that was found behind a damaged stretch, to be handed out next.
+    /// A record that was found behind a damaged stretch, to be returned next.
     held: Option<Found>,
 }
 
@@ -100,7 +100,7 @@ impl<I: Input> Reader<I> {
     }
 
     /// Bounds the memory for strings, threads and names, in bytes; [`TABLE_BYTES`] if not set. Definitions
-    /// beyond it are not remembered, and what refers to them is shown as unknown.
+    /// beyond it are not remembered, and references to them are shown as unknown.
     #[must_use]
     pub fn with_table_bytes(mut self, bytes: usize) -> Self {
         let is_strict = self.resolver.is_strict;
@@ -116,16 +116,14 @@ impl<I: Input> Reader<I> {
         self
     }
 
-    /// Warns of everything that another reader might stumble over, and not only of what is in the way of this
-    /// one.
+    /// Warns of everything that another reader may not accept, and not only of problems for this one.
     #[must_use]
     pub fn strict(mut self) -> Self {
         self.resolver.is_strict = true;
         self
     }
 
-    /// The meaning of the next record, or of the next piece of a large one; None at the end, and after an
-    /// error.
+    /// The next record, resolved, or the next piece of a large one; None at the end, and after an error.
     ///
     /// # Errors
     ///
@@ -157,7 +155,7 @@ impl<I: Input> Reader<I> {
         if self.resolver.is_at_start {
             self.resolver.start(raw.header());
         }
-        // The commonest by far goes the shortest way.
+        // The most common record by far takes the shortest path.
         if let Some(Ok(event)) = event::Event::of_record(raw.bytes)
             && event.words() == raw.size
         {
@@ -204,34 +202,34 @@ impl<I: Input> Reader<I> {
         }
     }
 
-    /// What is wrong with the trace, as far as it was read.
+    /// Problems of the trace, as far as it was read.
     #[must_use]
     pub const fn warnings(&self) -> &Warnings {
         &self.resolver.warnings
     }
 
-    /// What was skipped because a later version of the format has it.
+    /// Records that were skipped because they belong to a later version of the format.
     #[must_use]
     pub const fn unknown(&self) -> Unknown {
         self.resolver.unknown
     }
 
-    /// What processes and threads are called, as far as the trace was read.
+    /// Names of processes and threads, as far as the trace was read.
     #[must_use]
     pub const fn names(&self) -> &Names {
         &self.resolver.names
     }
 
-    /// Where the next record is looked for.
+    /// The position at which the next record is expected.
     #[must_use]
     pub const fn position(&self) -> Offset {
         self.records.position()
     }
 }
 
-/// What is not simply a known record.
+/// Anything other than a known record of the known length.
 enum Anomaly<'a> {
-    /// A known record with more words than are known.
+    /// A known record with additional words.
     Longer(Record<'a>),
     /// The first piece of a large blob.
     Start(LargeBlobStart<'a>),
@@ -239,7 +237,7 @@ enum Anomaly<'a> {
     Part(&'a [u8]),
     /// A record of a later version, or a piece of one.
     Unknown,
-    /// What makes no sense.
+    /// A malformed record.
     Malformed(DecodeError),
 }
 
@@ -266,7 +264,7 @@ impl<'a> Anomaly<'a> {
         }
     }
 
-    /// Damage may look like this.
+    /// Whether damage may look like this.
     fn is_suspicious(&self) -> bool {
         !matches!(self, Self::Start(_) | Self::Part(_))
     }

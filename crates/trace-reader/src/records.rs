@@ -1,10 +1,9 @@
 //! Splits bytes into records, in constant memory.
 //!
-//! The size in a record's header alone decides where the next one begins, never what decoding it found.
-//! Words that are all zero lie between records where a buffer was never written; they are skipped and
-//! counted. A record that is cut off by the end of the input is never guessed at: what is left of it is
-//! reported as leftover bytes. Where the position is lost, reading goes on at the next place that can be
-//! trusted.
+//! The size in a record's header alone decides where the next one begins, regardless of its decoding. Words
+//! that are all zero lie between records where a buffer was never written; they are skipped and counted. A
+//! record that is cut off by the end of the input is never guessed at: its part is reported as leftover
+//! bytes. Where the position is lost, reading continues at the next place that can be trusted.
 
 use crate::compressed::Plain;
 use crate::file_kind::{FileKind, SNIFFED_BYTES};
@@ -20,9 +19,9 @@ use trace_format::units::{Offset, Words};
 mod tests;
 
 const HEADER_BYTES: usize = 8;
-/// So much of the input is at hand with each record if there is so much.
+/// How many bytes of the input are available with each record, unless the input ends before.
 const AHEAD_BYTES: usize = ORDINARY_BYTES + JUDGED_BYTES;
-/// How far damage that was not noticed at once is looked for.
+/// How far to search for damage that was not noticed at once.
 const MAX_SEARCHED_BYTES: usize = 1 << 20;
 /// Largest record of every type but the large one.
 const ORDINARY_BYTES: usize = Words(MAX_RECORD_WORDS).bytes();

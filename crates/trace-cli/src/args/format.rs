@@ -1,4 +1,4 @@
-//! Formats of traces, and what names of files say of them.
+//! Formats of traces, and how file names select them.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -41,7 +41,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// Its format where it is one file.
+    /// Its format, if it is a single file.
     pub fn format(self) -> Option<Format> {
         match self {
             Self::Fxt => Some(Format::Fxt),
@@ -67,7 +67,7 @@ pub enum Compression {
 }
 
 impl Format {
-    /// No text.
+    /// Whether the output is binary rather than text.
     pub fn is_binary(self) -> bool {
         matches!(self, Format::Fxt | Format::Perfetto)
     }
@@ -83,7 +83,7 @@ impl Format {
     }
 }
 
-/// What a name says: its format, if it is known, and how it is compressed.
+/// The format that a file name selects, if it is a known one, and the compression.
 pub fn of_name(path: &Path) -> (Option<Format>, Compression) {
     let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     let (name, compression) = if let Some(name) = name.strip_suffix(".gz") {

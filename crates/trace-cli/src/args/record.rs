@@ -1,5 +1,5 @@
-//! Options of a recording. Each may stand on the command line, in a configuration file and, some of them, in
-//! a test specification; so each may be absent here.
+//! Options of a recording. Each may come from the command line, a configuration file and, some of them, a
+//! test specification; so each may be absent here.
 
 use super::format::Format;
 use super::values::{BufferSize, CategoryList, FileSize, Mode, Pieces, ProviderBufferSize, Span, Trigger};
@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What is asked for of a recording.
+/// The options of a recording.
 #[derive(Args, Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Recording {
@@ -60,7 +60,7 @@ pub struct Recording {
     #[arg(long, short = 'o', value_name = "FILE", help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_file: Option<PathBuf>,
-    /// Use this format, whatever the name of the file
+    /// Use this format, regardless of the file's name
     #[arg(long, value_name = "FORMAT", help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
@@ -88,11 +88,11 @@ pub struct Recording {
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fail_on_loss: Option<bool>,
-    /// Size of each program's buffer in MiB, or with a unit such as 64MiB or 1GiB (default: 4)
+    /// Use buffers of this size in each program, in MiB or with a unit such as 64MiB or 1GiB (default: 4)
     #[arg(long, value_name = "SIZE", help_heading = "Buffers")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer_size: Option<BufferSize>,
-    /// Size of the buffers of programs of this name. May be repeated
+    /// Use buffers of this size in programs with this name. May be repeated
     #[arg(long, value_name = "NAME:SIZE", help_heading = "Buffers", add = ArgValueCompleter::new(completion::provider_names))]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub provider_buffer_size: Vec<ProviderBufferSize>,
@@ -145,7 +145,7 @@ pub struct Recording {
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Commands")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub return_child_result: Option<bool>,
-    /// Run the command as a process, which is always done
+    /// Accepted for compatibility: the command always runs as a process
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Commands")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spawn: Option<bool>,
@@ -153,7 +153,7 @@ pub struct Recording {
     #[arg(long, hide = true, value_name = "NAME", help_heading = "Commands")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub environment_name: Option<String>,
-    /// Record and measure what this test specification asks for
+    /// Record and measure as this test specification requires
     #[arg(long, value_name = "FILE", help_heading = "Tests")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spec_file: Option<PathBuf>,
@@ -161,7 +161,7 @@ pub struct Recording {
     #[arg(long, value_name = "FILE", help_heading = "Tests")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub benchmark_results_file: Option<PathBuf>,
-    /// Name of the test suite in the file of results
+    /// Use this name of the test suite in the results
     #[arg(long, value_name = "NAME", help_heading = "Tests")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub test_suite: Option<String>,
@@ -189,7 +189,7 @@ mod pieces {
     }
 }
 
-/// What stands in both is taken from the first.
+/// Options that both have are taken from the first.
 macro_rules! over {
     ($upper:ident, $lower:ident: $($option:ident)+; $($list:ident)+) => {
         Recording {
@@ -201,7 +201,7 @@ macro_rules! over {
 }
 
 impl Recording {
-    /// What is asked for here, and of the rest what is asked for there.
+    /// These options, and for missing ones those of `lower`.
     #[must_use]
     pub fn over(self, lower: Self) -> Self {
         over! { self, lower:
@@ -213,7 +213,7 @@ impl Recording {
         }
     }
 
-    /// What programs do with full buffers, if it is not asked for.
+    /// The effective buffering mode: the requested one, or the default for the output.
     //= docs/recording.md#buffering-modes
     #[must_use]
     pub fn meant_buffering_mode(&self) -> Mode {
@@ -222,7 +222,7 @@ impl Recording {
         self.buffering_mode.unwrap_or(if is_file { Mode::Streaming } else { Mode::Oneshot })
     }
 
-    /// What holds where nothing is asked for.
+    /// Defaults of options.
     #[must_use]
     pub fn defaults() -> Self {
         Self {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use trace_protocol::BufferingMode;
 use trace_protocol::limits::{MAX_ALERT_NAME_BYTES, MAX_CATEGORY_NAME_BYTES, MAX_PROVIDER_NAME_BYTES};
 
-/// Largest buffer in MiB: its slabs are counted from 32 bits of offset.
+/// Largest buffer in MiB: its slabs are addressed with 32 bits of offset.
 const MAX_BUFFER_MIB: u32 = 4096;
 
 /// A time span: a number of seconds, or one with `ms`, `s`, `m` or `h`.
@@ -38,22 +38,22 @@ pub struct ProviderBufferSize {
 pub struct Trigger {
     /// The alert's name.
     pub alert: String,
-    /// What it leads to.
+    /// The action that it triggers.
     pub action: Action,
 }
 
-/// What an alert leads to.
+/// The action that an alert triggers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// The recording ends.
     Stop,
-    /// What is in the buffers is written into a file of its own.
+    /// The data in the buffers is written into a file of its own.
     Snapshot,
     /// Programs write down what they use memory for.
     DumpMemory,
 }
 
-/// Categories and groups, as they were asked for.
+/// Categories and groups, as requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CategoryList(pub Vec<String>);
 
@@ -70,7 +70,7 @@ pub enum Mode {
     /// Keep the newest
     #[value(alias = "c")]
     Circular,
-    /// Keep everything, as fast as it can be written away
+    /// Keep everything, as fast as it can be written
     #[value(alias = "s")]
     Streaming,
 }
@@ -178,7 +178,7 @@ impl fmt::Display for FileSize {
         let all = units.into_iter().chain([("KiB", 1 << 10), ("KB", 1000)]);
         match all.into_iter().find(|(_, unit)| self.0.is_multiple_of(*unit)) {
             Some((name, unit)) => write!(f, "{}{name}", self.0 / unit),
-            // Only sums of sizes are such.
+            // Only sums of sizes are no whole number of mebibytes.
             None => write!(f, "{}KiB", self.0.div_ceil(1 << 10)),
         }
     }
@@ -220,7 +220,7 @@ impl FromStr for Trigger {
             ));
         }
         let action = match action {
-            // What ffx calls it.
+            // ffx uses this name.
             "stop" | "terminate" => Action::Stop,
             "snapshot" => Action::Snapshot,
             "dump-memory" => Action::DumpMemory,
@@ -317,7 +317,7 @@ impl Scalar {
     }
 }
 
-/// In files as on the command line.
+/// Files use the same texts as the command line.
 macro_rules! as_text {
     ($($name:ty)+) => {
         $(

@@ -1,4 +1,4 @@
-//! Compresses what is written.
+//! Compression of output.
 
 use crate::args::format::Compression;
 use std::io::{self, Write};

@@ -14,7 +14,7 @@ use std::path::Path;
 use trace_convert::tables::{self, Csv, TABLES};
 use trace_convert::{ConvertError, Filter, Summary};
 
-/// What the directory's name ends with if it is made of the input's.
+/// Ending of the directory's name if it is derived from the input's.
 pub const SUFFIX: &str = "tables";
 
 /// Converts one trace.
@@ -30,7 +30,7 @@ pub fn run(input: &Path, output: &Path, options: &Convert, filter: Filter) -> Re
         ));
     }
     let failed = |error: &io::Error| Failure::new(format!("cannot write {}: {error}", output.display()));
-    // Unless it is finished, nothing is left of it.
+    // Unless it is finished, it is removed.
     let folder = Folder::create(output).map_err(|error| failed(&error))?;
     let converted = convert(input, &folder, is_parquet, filter);
     let converted = converted.map_err(|problem| problem.into_failure(output))?;

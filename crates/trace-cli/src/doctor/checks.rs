@@ -10,16 +10,16 @@ use std::path::{Path, PathBuf};
 use trace_archive::recovery::Session;
 use zx_sim::{ProcessFd, RuntimeDir, Vmo};
 
-/// Descriptors that a manager of a hundred programs needs.
+/// Number of descriptors that a manager of a hundred programs needs.
 const ENOUGH_DESCRIPTORS: u64 = 1024;
-/// Each program without a manager has one.
+/// Number of inotify instances: each program without a manager has one.
 const ENOUGH_WATCHES: u64 = 64;
 
 pub(super) fn all() -> Vec<Finding> {
     let (directory, usable) = runtime_directory();
     let mut all = vec![directory];
     if let Some(directory) = usable {
-        // Where there is none, that is the problem, and these would be the same.
+        // Without a usable directory, these would fail for the same reason.
         all.extend([memory(&directory), buffers(&directory)]);
     }
     all.push(leftovers());
@@ -28,12 +28,12 @@ pub(super) fn all() -> Vec<Finding> {
     all
 }
 
-/// A command that only root may run.
+/// The command, with `sudo` if necessary.
 fn as_root(command: &str) -> String {
     if rustix::process::geteuid().is_root() { command.to_owned() } else { format!("sudo {command}") }
 }
 
-/// And where it is, if it may be used.
+/// The finding, and the directory if it is usable.
 fn runtime_directory() -> (Finding, Option<PathBuf>) {
     const NAME: &str = "runtime directory";
     let Some(first) = connection::directories().into_iter().next() else {
@@ -72,7 +72,7 @@ fn memory(directory: &Path) -> Finding {
     Finding::works(NAME, format!("{path} has {mebibytes} MiB left"))
 }
 
-/// A buffer is made, mapped and marked as in use.
+/// Creates, maps and locks a buffer.
 fn buffers(directory: &Path) -> Finding {
     const NAME: &str = "shared buffers";
     let made = tempfile::tempdir_in(directory).map_err(|error| error.to_string()).and_then(|directory| {
@@ -86,7 +86,7 @@ fn buffers(directory: &Path) -> Finding {
     }
 }
 
-/// What recordings have left that were cut off.
+/// Interrupted recordings that can be recovered.
 //= docs/recovery.md#how-long-it-is-kept
 fn leftovers() -> Finding {
     const NAME: &str = "leftover recordings";
@@ -109,7 +109,7 @@ fn descriptors() -> Finding {
             format!(
                 "at most {limit} per process, {ENOUGH_DESCRIPTORS} are recommended for a hundred programs"
             ),
-            // The hard limit alone, of this shell and what it starts.
+            // Only the hard limit, of this shell and its children.
             may_raise_limits().then(|| as_root("prlimit --pid $$ --nofile=:65536")),
         )
         .optional(),
@@ -154,7 +154,7 @@ fn clock() -> Finding {
     if source != "monotonic" {
         return Finding::works(NAME, source);
     }
-    // It can be asked for only where the kernel has found it good enough.
+    // A change can be suggested only if the kernel has found the counter reliable.
     let sources = Path::new("/sys/devices/system/clocksource/clocksource0");
     let available = std::fs::read_to_string(sources.join("available_clocksource")).unwrap_or_default();
     let is_available = available.split_whitespace().any(|name| name == "tsc");
@@ -211,7 +211,7 @@ fn container() -> Finding {
     }
 }
 
-/// What a recording says where it cannot have them, with the command that it names.
+/// The same message as that of a recording without kernel events, with the command that it names.
 fn kernel_events() -> Finding {
     const NAME: &str = "kernel events";
     let Err(error) = Tracefs::find(&kernel::help()) else {
@@ -228,7 +228,7 @@ fn kernel_events() -> Finding {
     Finding::fails(NAME, detail, fix).optional()
 }
 
-/// Which events of its own programs the kernel gives a user; root's provider has those of all.
+/// The access of a user to the events of its own programs; root's provider has those of all.
 fn perf() -> Finding {
     const NAME: &str = "perf events";
     let path = "/proc/sys/kernel/perf_event_paranoid";

@@ -1,4 +1,4 @@
-//! A recording of two programs of our own, of which one is killed: it has to have every event of both.
+//! A test recording of two programs, one of which is killed: the trace must have every event of both.
 
 use super::Finding;
 use std::fs::{File, Permissions};
@@ -12,15 +12,15 @@ use trace_reader::{Item, Reader, Value};
 
 const NAME: &str = "recording";
 const CATEGORY: &str = "doctor";
-/// Between two events of a program.
+/// Pause between two events of a program.
 const PAUSE: Duration = Duration::from_millis(1);
 const DURATION: Duration = Duration::from_secs(2);
-/// Then one of the programs is killed.
+/// When one of the programs is killed.
 const KILLED_AFTER: Duration = Duration::from_secs(1);
-/// How long the whole may take.
+/// Timeout of the whole test.
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// Records, and looks at the trace.
+/// Records, and examines the trace.
 pub(super) fn run() -> Finding {
     match record() {
         Ok(text) => Finding::works(NAME, text),
@@ -46,7 +46,7 @@ fn record() -> Result<String, String> {
     let said = directory.path().join("said");
     let mut recorder = command(&["record", "--duration", "2s", "-o", "self.fxt"]);
     let mut recorder = recorder.stderr(File::create(&said).map_err(text)?).spawn().map_err(text)?;
-    // As below a recorder: each waits until it is recorded.
+    // As under a recorder: each waits until it is recorded.
     let provider = || command(&["doctor-provider"]).env("TRACE_RECORD", "1").spawn().map_err(text);
     // It announces its recording when it has begun.
     let has_begun = || std::fs::read_to_string(&said).is_ok_and(|said| said.contains("Ctrl-C"));
@@ -90,7 +90,7 @@ fn record() -> Result<String, String> {
     ))
 }
 
-/// Whether it has ended well; none if it has not ended in time.
+/// Whether it has succeeded; none if it has not ended in time.
 fn wait(child: &mut Child, limit: Duration) -> Option<bool> {
     let deadline = Instant::now() + limit;
     while Instant::now() < deadline {
@@ -104,7 +104,7 @@ fn wait(child: &mut Child, limit: Duration) -> Option<bool> {
     None
 }
 
-/// Processes and numbers of our events.
+/// Process and number of each test event.
 fn read(path: &Path) -> Result<Vec<(u64, u64)>, String> {
     let file = File::open(path).map_err(|error| format!("there is no trace: {error}"))?;
     let mut reader = Reader::new(file).map_err(|error| error.to_string())?;

@@ -5,7 +5,7 @@ use trace_reader::dump::{called_at, event_word, record_word, scope_word};
 use trace_reader::item::{EventKind, Koid, ProfilerKind, Scheduling, ThreadState};
 use trace_reader::{Arguments, Event, Item, Names, Resolved, Text, Thread, Time, Value};
 
-/// Serializes as an object with the record's place, its kind, and what the kind has.
+/// Serializes as an object with the record's position, its kind, and the fields of that kind.
 //= docs/dump.md#json
 pub struct JsonLine<'a>(pub &'a Resolved<'a>);
 
@@ -317,7 +317,7 @@ impl Serialize for JsonArgument<'_> {
             Value::Uint32(value) => typed(&mut map, "uint32", &value),
             Value::Int64(value) => typed(&mut map, "int64", &value),
             Value::Uint64(value) => typed(&mut map, "uint64", &value),
-            // JSON has no word for these.
+            // JSON cannot express these.
             Value::Double(value) if !value.is_finite() => typed(&mut map, "double", &value.to_string()),
             Value::Double(value) => typed(&mut map, "double", &value),
             Value::String(value) => typed(&mut map, "string", &JsonText(value)),

@@ -1,14 +1,14 @@
-//! From events to samples.
+//! Samples from events.
 //!
-//! Events are kept until all of them are there, since they have to be gone through in the order of their
-//! times; only those that some measurement may need, in 48 bytes each.
+//! Events are kept until all of them are there, since they have to be processed in the order of their times;
+//! only those that some measurement may need, in 48 bytes each.
 //= docs/measure.md#samples
 
 use super::{Anchor, Kind, Measurement, Pattern};
 use std::collections::HashMap;
 use trace_reader::item::{Event, EventKind, Koid, Value};
 
-/// What an event can be here.
+/// The shape of an event, as far as measurements use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Shape {
     Instant,
@@ -29,7 +29,7 @@ enum SpanKind {
     Flow,
 }
 
-/// What is kept of an event.
+/// The kept part of an event.
 struct Kept {
     at: u64,
     shape: Shape,
@@ -42,7 +42,7 @@ struct Kept {
 
 pub(super) struct Samples<'a> {
     measurements: &'a [Measurement],
-    /// Ends of durations close whatever is open, so all of them count where durations are measured.
+    /// Ends of durations close the innermost open one, so all of them count if durations are measured.
     has_durations: bool,
     whats: HashMap<(Vec<u8>, Vec<u8>), u32>,
     /// By number of category and name: whether some measurement names it.
@@ -89,7 +89,7 @@ impl<'a> Samples<'a> {
         what
     }
 
-    /// Takes in an event.
+    /// Adds an event.
     pub fn push(&mut self, event: &Event<'_>) {
         let what = self.what(event);
         let shape = match event.kind {
@@ -158,8 +158,7 @@ fn millis(nanos: u64) -> f64 {
     nanos as f64 / 1e6
 }
 
-/// All spans that have ended, in the order of their ends: what they are called by their end, and how long
-/// they lasted.
+/// All spans that have ended, in the order of their ends: the name of their end, and their length.
 fn spans(kept: &[Kept]) -> Vec<(u32, u64)> {
     let mut stacks: HashMap<(Koid, Koid), Vec<u64>> = HashMap::new();
     let mut open: HashMap<(SpanKind, u32, u64), u64> = HashMap::new();
@@ -175,7 +174,7 @@ fn spans(kept: &[Kept]) -> Vec<(u32, u64)> {
                 }
             }
             Shape::SpanBegin(kind, id) => {
-                // A second begin of what is open is ignored.
+                // A second begin of an open span is ignored.
                 open.entry((kind, event.what, id)).or_insert(event.at);
             }
             Shape::SpanEnd(kind, id) => {
@@ -200,8 +199,7 @@ fn anchored(kept: &Kept, anchor: Anchor) -> Option<u64> {
     }
 }
 
-/// From each first to the next second; a first that comes again before that takes the place of the one
-/// before.
+/// From each first event to the next second one; another first one before that replaces the earlier.
 fn between(
     kept: &[Kept],
     first: impl Fn(&Kept) -> Option<u64>,

@@ -11,13 +11,13 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A new directory is its owner's alone, as the files are.
+/// A new directory is accessible to its owner alone, as the files are.
 const NEW_MODE: Mode = Mode::RWXU;
 
 /// Files that appear under their names when all of them are complete.
 #[derive(Debug)]
 pub struct Folder {
-    // Before the directories that they are in: that is the order in which they are removed.
+    // Declared before the directories that they are in: fields are dropped in that order.
     files: RefCell<Vec<(OsString, TemporaryFile)>>,
     directory: Directory,
     /// The directories that were made for it, the innermost first.
@@ -25,7 +25,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// A directory, which is made if it is not there, with those that it is in.
+    /// Opens a directory; creates it and its parents if necessary.
     pub fn create(path: &Path) -> io::Result<Self> {
         let mut made = Vec::new();
         let mut last = None;
@@ -38,7 +38,7 @@ impl Folder {
                 Found::Nothing => {
                     let make = || mkdirat(directory, &place.name, NEW_MODE);
                     made.insert(0, Unfinished::directory(directory, place.name.clone(), make)?);
-                    // Whatever the umask has taken away; what has no modes is as private as it can be.
+                    // Regardless of the umask; a file system without modes is as private as it can be.
                     let _ = chmodat(directory, &place.name, NEW_MODE, AtFlags::empty());
                 }
                 Found::File | Found::Other => return Err(io::ErrorKind::NotADirectory.into()),

@@ -16,10 +16,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-/// As many as the kernel follows.
+/// The kernel's limit.
 const MAX_LINKS: usize = 40;
 
-/// What is there already.
+/// An existing entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     Nothing,
@@ -28,7 +28,7 @@ pub(super) enum Found {
     Other,
 }
 
-/// Where something is, or is to be. Its name is no symbolic link.
+/// The location of a file, existing or not. Its name is no symbolic link.
 #[derive(Debug)]
 pub(super) struct ResolvedPath {
     pub directory: Directory,
@@ -61,7 +61,7 @@ fn shown(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
 
-/// What is still to go of a path.
+/// A remaining component of a path.
 enum Step {
     Root,
     Up,
@@ -77,16 +77,16 @@ fn steps(path: &Path) -> impl DoubleEndedIterator<Item = Step> {
     })
 }
 
-/// A path that is opened for nothing but to look at it, and what it leads to.
+/// Flags that open a path only for inspection.
 const LOOK: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 impl ResolvedPath {
-    /// Where a file is to be: one may be there already, but nothing else.
+    /// The location of a file: only a regular file may exist there.
     pub fn of_file(path: &Path) -> Result<Self, ResolveError> {
         if path.as_os_str().as_bytes().ends_with(b"/") {
             return Err(ResolveError::IsDirectory);
         }
-        // A descriptor below /dev/fd has no place; what it is shows without one.
+        // A descriptor below /dev/fd has no location; its kind shows without one.
         if std::fs::metadata(path).is_ok_and(|facts| !facts.is_file() && !facts.is_dir()) {
             return Err(ResolveError::NotRegular);
         }
@@ -98,7 +98,7 @@ impl ResolvedPath {
         }
     }
 
-    /// Follows a path. All but its last part has to be there.
+    /// Follows a path. All but its last part has to exist.
     pub fn of_any(path: &Path) -> Result<Self, ResolveError> {
         if path.as_os_str().is_empty() {
             return Err(ResolveError::NoName);
@@ -176,8 +176,8 @@ impl ResolvedPath {
     }
 }
 
-/// Whether what stands in a directory was put there by the caller, or by the owner of the directory, who may
-/// do anything in it anyway.
+/// Whether an entry of a directory was put there by the caller, or by the owner of the directory, who may do
+/// anything in it anyway.
 pub(super) fn is_trusted(owner: u32, directory: impl AsFd) -> rustix::io::Result<bool> {
     Ok(owner == rustix::process::geteuid().as_raw() || owner == fstat(directory)?.st_uid)
 }

@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trace_archive::confirm::name_of;
 
-/// In the order in which they were made: a directory before what is in it.
+/// In the order in which they were made: a directory before its contents.
 static ALL: Mutex<Vec<Arc<Entry>>> = Mutex::new(Vec::new());
 
 fn all() -> MutexGuard<'static, Vec<Arc<Entry>>> {
@@ -42,7 +42,7 @@ pub(super) struct Unfinished {
 }
 
 impl Unfinished {
-    /// A file that is made here. Between its making and its being known no signal is obeyed.
+    /// Makes a file. Between its creation and its registration no signal is handled.
     pub fn file<T, E>(
         directory: &Arc<OwnedFd>,
         name: OsString,
@@ -51,7 +51,7 @@ impl Unfinished {
         Self::new(directory, name, AtFlags::empty(), make)
     }
 
-    /// A directory, in the same way.
+    /// Makes a directory, in the same way.
     pub fn directory<E>(
         directory: &Arc<OwnedFd>,
         name: OsString,
@@ -73,18 +73,18 @@ impl Unfinished {
         Ok((Self { entry: Some(entry), is_kept: false }, made))
     }
 
-    /// Gives a file its name; what had that before is replaced. It is an error if the
-    /// file was moved away, or if another file is in its place.
+    /// Gives a file its name; replaces a file with that name. It is an error if the file was moved away, or
+    /// if another file is in its place.
     pub fn rename(&mut self, file: &File, name: &OsStr) -> io::Result<()> {
         self.rename_with(file, |entry| renameat(&entry.directory, &entry.name, &entry.directory, name))
     }
 
-    /// The same, if nothing has the name; false if something has.
+    /// The same, if the name is unused; false if it is used.
     pub fn rename_new(&mut self, file: &File, name: &OsStr) -> io::Result<bool> {
         let renamed = self.rename_with(file, |entry| {
             let directory = &entry.directory;
             match renameat_with(directory, &entry.name, directory, name, RenameFlags::NOREPLACE) {
-                // Of a file system that does not know this.
+                // The file system does not support this.
                 Err(Errno::INVAL | Errno::NOSYS) => {
                     if statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
                         return Err(Errno::EXIST);
@@ -125,7 +125,7 @@ impl Unfinished {
         self.take_from(&mut all());
     }
 
-    /// What becomes of it if it is dropped, or a signal ends the program.
+    /// Sets whether it stays if it is dropped, or a signal ends the program.
     pub fn keep_on_drop(&mut self, is_kept: bool) {
         let mut all = all();
         if let Some(entry) = &self.entry {
@@ -153,25 +153,25 @@ impl Drop for Unfinished {
     }
 }
 
-/// While it is there, Ctrl-C and its like end the program as without it, and leave nothing unfinished behind.
-/// It stays until it is closed.
+/// While it exists, Ctrl-C and similar signals end the program as usual, and leave nothing unfinished behind.
+/// It exists until it is closed.
 #[derive(Debug)]
 #[must_use]
 pub struct Removing(Handle);
 
 impl Removing {
-    /// From here on others see to signals, who have begun to do so already.
+    /// From here on other code handles signals, and has begun to do so already.
     pub fn close(self) {
         self.0.close();
     }
 }
 
-/// Begins that.
+/// Starts removing unfinished files on signals.
 pub fn remove_on_signal() -> Result<Removing, Failure> {
     remove_on_signal_saying(None)
 }
 
-/// The same, and says something then.
+/// The same, and prints a message then.
 pub fn remove_on_signal_saying(words: Option<String>) -> Result<Removing, Failure> {
     let failed = |error: io::Error| Failure::new(format!("cannot wait for signals: {error}"));
     let mut signals = Signals::new(signals::ending()).map_err(failed)?;
@@ -180,7 +180,7 @@ pub fn remove_on_signal_saying(words: Option<String>) -> Result<Removing, Failur
     let waiting = thread.spawn(move || {
         let Some(signal) = signals.forever().next() else { return };
         words.iter().for_each(|words| say!("trace: {words}"));
-        // Nothing is made any more from here on.
+        // Nothing is created any more from here on.
         let mut all = all();
         all.drain(..).rev().for_each(|entry| entry.remove());
         let _ = signal_hook::low_level::emulate_default_handler(signal);

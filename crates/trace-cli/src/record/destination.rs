@@ -1,8 +1,8 @@
-//! Where a trace goes: a file that appears when it is complete, stdout, or a connection; in one of several
-//! formats.
+//! The destination of a trace: a file that appears when it is complete, stdout, or a connection; in one of
+//! several formats.
 //!
-//! While something is recorded, the archive is in a file of its own beside the output, under a name that says
-//! so. Whatever happens before the output is complete, that file stays.
+//! During a recording, the archive is in a file of its own beside the output, with a name that marks it as
+//! partial. If anything fails before the output is complete, that file stays.
 
 use crate::args::format::{Compression, Format, of_name};
 use crate::args::record::Recording;
@@ -21,15 +21,15 @@ use trace_convert::Summary;
 use trace_protocol::controller::ArchiveFile;
 use trace_protocol::limits::MAX_PATH_BYTES;
 
-/// Names that are tried if none is given.
+/// How many names are tried if none is given.
 pub const MAX_DEFAULT_NAMES: u32 = 1000;
 
-/// Where a trace goes, and how.
+/// The destination of a trace, and its format.
 pub struct Destination {
     place: Target,
     format: Format,
     compression: Compression,
-    /// The archive as it comes, where it is not what is wanted in the end.
+    /// The archive as it arrives, if the result has another format.
     archive: Option<TemporaryFile>,
 }
 
@@ -39,34 +39,34 @@ enum Target {
     Connection(TcpStream, String),
 }
 
-/// What became of it.
+/// The result.
 pub struct Finished {
-    /// Where it is, for people.
+    /// Its path, for people.
     pub place: String,
-    /// Nothing was written: the file that was there stays.
+    /// Nothing was written: the existing file stays.
     pub is_unchanged: bool,
     /// The file's name, if it is in one.
     pub path: Option<PathBuf>,
-    /// Its size, where that is known.
+    /// Its size, if it is known.
     pub bytes: Option<u64>,
     /// The format.
     pub format: Format,
     /// What the conversion skipped.
     pub conversion: Option<Summary>,
-    /// The archive, to be looked at.
+    /// The archive, for further commands.
     pub archive: Option<Archive>,
 }
 
-/// A file with an archive, perhaps one that is gone when this is dropped.
+/// A file with an archive, perhaps one that is deleted when this is dropped.
 pub enum Archive {
     /// The result itself.
     Result(PathBuf),
-    /// What the result was made of.
+    /// The archive that the result was converted from.
     Temporary(TemporaryFile),
 }
 
 impl Archive {
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         match self {
             Self::Result(path) => path,
@@ -75,7 +75,7 @@ impl Archive {
     }
 }
 
-/// Format and compression that are asked for; `has_format` if the command has that option.
+/// The requested format and compression; `has_format` if the command has that option.
 fn wanted(recording: &Recording, path: &Path, has_format: bool) -> Result<(Format, Compression), Failure> {
     let (named, compression) = of_name(path);
     let conflict = |text: &str| Err(Failure::usage(text.to_owned()));
@@ -110,7 +110,7 @@ fn wanted(recording: &Recording, path: &Path, has_format: bool) -> Result<(Forma
     Ok((format, compression))
 }
 
-/// The ending of a file's name, if that stands for no format; stdout and connections have none.
+/// The ending of a file's name, if it selects no format; stdout and connections have none.
 fn unknown_ending(path: &Path) -> Option<String> {
     if path.to_string_lossy().starts_with("tcp:") {
         return None;
@@ -122,7 +122,7 @@ fn unknown_ending(path: &Path) -> Option<String> {
     name.extension().map(|ending| format!(".{}", ending.to_string_lossy()))
 }
 
-/// What the file of a recording is called for which no name is given, the Nth of them.
+/// The Nth default name of a recording's file.
 //= docs/recording.md#where-the-trace-goes
 pub fn default_name(stem: &str, number: u32, format: Format, compression: Compression) -> PathBuf {
     let number = if number == 0 { String::new() } else { format!("-{number}") };
@@ -134,7 +134,7 @@ pub fn default_name(stem: &str, number: u32, format: Format, compression: Compre
     PathBuf::from(format!("{stem}{number}.{}{compression}", format.suffix()))
 }
 
-/// Where an archive is written as it comes.
+/// The sink of an archive as it arrives.
 pub enum Sink<'a> {
     /// A file.
     File(&'a mut TemporaryFile),
@@ -185,7 +185,7 @@ impl Sink<'_> {
         }
     }
 
-    /// From here on the archive is not thrown away, whatever happens.
+    /// From here on the archive is kept, even if something fails.
     pub fn keep(&mut self) {
         if let Self::File(file) = self {
             file.keep_unless_finished();
@@ -200,8 +200,8 @@ fn has_no_reader(pipe: &impl AsFd) -> bool {
 }
 
 impl Destination {
-    /// Makes sure that it can be written to, for commands that have no options but a file's name. Without one
-    /// the file is named after `stem`.
+    /// Checks that it can be written to, for commands without options other than a file name. The default
+    /// name is derived from `stem`.
     pub fn create(output_file: Option<PathBuf>, stem: &str) -> Result<Self, Failure> {
         let recording = Recording { output_file, ..Recording::default() };
         Self::create_with(&recording, (stem, false), OutputFile::create, |path| {
@@ -209,7 +209,7 @@ impl Destination {
         })
     }
 
-    /// The same for a recording, whose archive shows under a name of its own until the output is complete.
+    /// The same for a recording, whose archive has a name of its own until the output is complete.
     //= docs/recording.md#while-it-is-recorded
     pub fn create_partial(recording: &Recording) -> Result<Self, Failure> {
         Self::create_with(recording, ("trace", true), OutputFile::create_partial, TemporaryFile::partial_of)
@@ -224,7 +224,7 @@ impl Destination {
         let named = recording.output_file.as_deref();
         let (format, compression) = wanted(recording, named.unwrap_or(Path::new("-")), has_format)?;
         let names: Vec<PathBuf> = match named {
-            // As Fuchsia's does.
+            // Fuchsia's tool does the same.
             Some(path)
                 if recording.compress == Some(true)
                     && of_name(path).1 == Compression::None
@@ -237,7 +237,7 @@ impl Destination {
                 (0..MAX_DEFAULT_NAMES).map(|number| default_name(stem, number, format, compression)).collect()
             }
         };
-        // Where no name is given, no file is replaced.
+        // Without a given name, no file is replaced.
         let mut free =
             names.into_iter().skip_while(|name| named.is_none() && name.symlink_metadata().is_ok());
         let path = free.next().ok_or_else(|| {
@@ -276,7 +276,7 @@ impl Destination {
         matches!(self.place, Target::Stdout)
     }
 
-    /// Where the archive is written as it comes.
+    /// The sink of the archive as it arrives.
     pub fn sink(&mut self) -> Sink<'_> {
         match (&mut self.archive, &mut self.place) {
             (Some(archive), _) => Sink::File(archive),
@@ -286,7 +286,7 @@ impl Destination {
         }
     }
 
-    /// The file with the archive as it comes; none if that goes elsewhere.
+    /// The file with the archive as it arrives; none if it does not go into a file.
     fn archive(&mut self) -> Option<&mut TemporaryFile> {
         match (&mut self.archive, &mut self.place) {
             (Some(archive), _) => Some(archive),
@@ -295,7 +295,7 @@ impl Destination {
         }
     }
 
-    /// The archive that is made into something else, if it is.
+    /// The archive, if it is converted into another format.
     pub fn separate_archive(&self) -> Option<&Path> {
         self.archive.as_ref().map(TemporaryFile::path)
     }
@@ -309,8 +309,8 @@ impl Destination {
         (path.len() <= MAX_PATH_BYTES).then(|| ArchiveFile { path, device: facts.dev(), inode: facts.ino() })
     }
 
-    /// Keeps the archive of a recording that is not complete, without what is less than a record at its end.
-    /// Its name, if there is anything in it.
+    /// Keeps the archive of an incomplete recording, cut to whole records. Returns its name, if there is
+    /// anything in it.
     pub fn keep(self) -> Result<Option<PathBuf>, Failure> {
         let archive = match (self.archive, self.place) {
             (Some(archive), _) => Some(archive),
@@ -334,7 +334,7 @@ impl Destination {
         }
     }
 
-    /// Makes of the archive what was asked for, and gives it its name. Where that fails the archive stays.
+    /// Converts the archive if necessary, and gives it its name. If that fails, the archive stays.
     pub fn finish(mut self) -> Result<Finished, Failure> {
         let archive = self.archive().map(|archive| archive.path().to_owned());
         self.make().map_err(|failure| match archive {
@@ -346,8 +346,8 @@ impl Destination {
         })
     }
 
-    /// As [`Destination::finish`], of a recording without events: a file that has something in it stays as it
-    /// is, since it is worth more.
+    /// As [`Destination::finish`], for a recording without events: an existing nonempty file stays as it is,
+    /// since it is worth more.
     //= docs/recording.md#where-the-trace-goes
     pub fn finish_without_events(self) -> Result<Finished, Failure> {
         match &self.place {

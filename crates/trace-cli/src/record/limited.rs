@@ -1,4 +1,5 @@
-//! An archive that is cut where the next record would make it too large, and says what it is missing.
+//! Limits the size of an archive: cuts it at the first record that would exceed the limit, and reports what
+//! is missing.
 
 use std::collections::BTreeMap;
 use trace_format::blob::Blob;
@@ -11,23 +12,23 @@ use trace_format::sink::Sink;
 use trace_format::units::{ProviderId, Ticks};
 use trace_protocol::controller::{Lost, ProviderStats};
 
-/// Headers of records are words, and stand at their multiples.
+/// Records consist of words, and begin at multiples of their size.
 const WORD: usize = 8;
-/// At most so much of the archive is kept for what it says of its losses.
+/// How much of the archive is reserved for its loss records.
 const MAX_ACCOUNT_BYTES: u64 = 16 << 10;
 
-/// Lets through what an archive of a limited size has room for, in whole records, and counts the rest.
+/// Passes as many whole records as fit into an archive of a limited size, and counts the rest.
 #[derive(Debug)]
 pub struct Limited {
     limit: u64,
-    /// Bytes that were let through.
+    /// Bytes that were passed on.
     written: u64,
-    /// The beginning of a record whose end has not come.
+    /// The beginning of a record whose end has not arrived.
     rest: Vec<u8>,
-    /// Bytes of a large record that are still to come, and whether they are let through.
+    /// Bytes of a large record that are still to come, and whether they are passed on.
     large: (u64, bool),
     is_cut: bool,
-    /// Whose records come.
+    /// The provider of the current records.
     provider: ProviderId,
     providers: BTreeMap<ProviderId, Missing>,
     left_out: LeftOut,
@@ -46,13 +47,13 @@ pub struct LeftOut {
 #[derive(Debug, Default)]
 struct Missing {
     name: Vec<u8>,
-    /// The archive says who it is.
+    /// The archive has its name.
     is_introduced: bool,
     records: u64,
     events: u64,
     /// Times of the first and the last of these events.
     times: Option<(Ticks, Ticks)>,
-    /// Loss records that were to come.
+    /// Loss records for the end of the archive.
     losses: Vec<u8>,
 }
 
@@ -70,7 +71,7 @@ impl Sink for Bytes<'_> {
 }
 
 impl Limited {
-    /// An archive of so many bytes at most.
+    /// An archive of at most the given number of bytes.
     pub fn new(limit: u64) -> Self {
         Self {
             limit,
@@ -84,7 +85,7 @@ impl Limited {
         }
     }
 
-    /// What of the next bytes is to be written.
+    /// The part of the next bytes that is to be written.
     pub fn take(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut all = std::mem::take(&mut self.rest);
         all.extend_from_slice(bytes);
@@ -119,7 +120,7 @@ impl Limited {
         out
     }
 
-    /// Takes note of a record, which is let through if there is room for it.
+    /// Notes a record; true if there is room for it.
     fn has_room(&mut self, size: u64) -> bool {
         let room = self.limit - self.limit.min(MAX_ACCOUNT_BYTES).min(self.limit / 8);
         self.is_cut = self.is_cut || self.written + size > room;
@@ -211,7 +212,7 @@ impl Limited {
         self.left_out
     }
 
-    /// Statistics of the archive as it is, of those of what came.
+    /// Corrects the statistics of the received data to those of the archive.
     pub fn correct(&self, stats: &mut [ProviderStats]) {
         for stats in stats {
             let Some(missing) =

@@ -1,5 +1,5 @@
-//! A running recording: everything that can happen during it, one thing at a time, while the archive goes
-//! into its file.
+//! A running recording: handles everything that can happen during it, one event at a time, while the archive
+//! is written into its file.
 
 use super::destination::Sink;
 use super::limited::{LeftOut, Limited};
@@ -27,27 +27,26 @@ const KEY_SIGNAL: u64 = 2;
 const KEY_COMMAND: u64 = 3;
 const KEY_NEWS: u64 = 4;
 const CHUNK_BYTES: usize = 256 << 10;
-/// Chunks read at once, so that nothing else waits long.
+/// Chunks read at once, so that no other source waits long.
 const CHUNKS_AT_ONCE: usize = 16;
-/// Signals that come so soon after another are the same wish.
+/// Signals within this time of another count as one.
 const SAME_INTERRUPT: Duration = Duration::from_millis(100);
-/// How long a manager may be silent when the user wants to stop.
+/// How long a manager may be silent after the user asked to stop.
 const SILENCE: Duration = Duration::from_secs(3);
-/// How often it is asked for a sign of life then. Of a longer wait no more counts as silence: this process
-/// may have been held up itself.
+/// How often the manager is asked to respond then. Of a longer wait no more counts as silence: this process
+/// may have been delayed itself.
 pub const ASK_INTERVAL: Duration = Duration::from_millis(500);
-/// How often it is looked how much of a pipe was read.
+/// How often to check how much of a pipe was read.
 const PIPE_INTERVAL: Duration = Duration::from_millis(10);
 
-/// What happened.
+/// An event of a recording.
 #[derive(Debug)]
 pub enum Happening {
-    /// The manager said something.
+    /// The manager sent a response.
     Response(SessionResponse),
-    /// Something about a program that the user should read at once.
+    /// A message about a program that the user should read at once.
     Warning(String),
-    /// The manager has closed the session: it is dead, or has refused; or the archive cannot be written any
-    /// further.
+    /// The manager has closed the session: it is dead, or has refused; or writing the archive has failed.
     ManagerGone,
     /// The archive is complete.
     OutputEnded,
@@ -61,7 +60,7 @@ pub enum Happening {
     Timeout,
 }
 
-/// A session whose archive is written into a file as it comes.
+/// A session whose archive is written into a file as it arrives.
 pub struct Recording<'a> {
     session: Option<SessionChannel>,
     output: Option<Socket>,
@@ -70,37 +69,37 @@ pub struct Recording<'a> {
     /// The same without what was dropped.
     in_sink: u64,
     confirmer: Confirmer,
-    /// Bytes that were said to be written: of a pipe, what was read of it.
+    /// Bytes that were confirmed as written: for a pipe, those that were read from it.
     confirmed: u64,
     /// The socket has no room for the last confirmation.
     is_confirmer_full: bool,
-    /// Of an archive that is not to be larger than it may be.
+    /// Limits the size of the archive.
     limited: Option<Limited>,
-    /// The categories that were asked for, compared with those of programs.
+    /// The requested categories, compared with those of programs.
     expected: Expected,
     /// That was done since the command was started.
     was_compared: bool,
-    /// Questions for progress whose answers have not come.
+    /// Requests for progress that have not been answered yet.
     unanswered: u32,
     command: Option<ProcessFd>,
     signals: Socket,
     news: (Socket, Socket),
     was_terminated: Arc<AtomicBool>,
-    /// How often the user has wanted to stop.
+    /// How often the user has asked to stop.
     interrupts: usize,
-    /// When that was last.
+    /// When the user last asked.
     interrupted: Option<Instant>,
-    /// How long this has waited since the manager did something that shows that it is alive.
+    /// How long this process has waited since the manager last showed a sign of life.
     silence: Duration,
     waits: WaitSet,
     happened: VecDeque<Happening>,
-    /// Why the archive could not be written any further.
+    /// Why writing the archive failed.
     failure: Option<String>,
     chunk: Vec<u8>,
 }
 
 impl<'a> Recording<'a> {
-    /// Sets a session up. From here on signals are happenings.
+    /// Sets up a session. From here on signals are reported as events.
     pub fn begin(
         connection: &Connection,
         config: TraceConfig,
@@ -155,7 +154,7 @@ impl<'a> Recording<'a> {
         })
     }
 
-    /// Waits for a command, too.
+    /// Also waits for a command.
     pub fn watch(&mut self, command: Option<&mut RecordedCommand>) -> Result<(), Failure> {
         self.command = command.and_then(RecordedCommand::take_process);
         if let Some(process) = &self.command {
@@ -175,11 +174,11 @@ impl<'a> Recording<'a> {
         self.unanswered > 0
     }
 
-    /// Asks the manager for something.
+    /// Sends a request to the manager.
     pub fn request(&mut self, request: SessionRequest) -> Result<(), Failure> {
         self.unanswered += u32::from(matches!(request, SessionRequest::GetProgress));
         match &mut self.session {
-            // A manager that is gone shows as such soon enough.
+            // A manager that is gone shows soon enough.
             Some(session) => session.request(request).or(Ok(())),
             None => Ok(()),
         }
@@ -207,7 +206,7 @@ impl<'a> Recording<'a> {
                     KEY_OUTPUT => self.read_output()?,
                     KEY_SIGNAL => self.read_signals(),
                     KEY_NEWS => self.read_news(),
-                    // Closed with it, it is not waited for any more.
+                    // Closed with it, it is no longer waited for.
                     _ if self.command.take().is_some() => self.happened.push_back(Happening::CommandEnded),
                     _ => {}
                 }
@@ -215,7 +214,7 @@ impl<'a> Recording<'a> {
         }
     }
 
-    /// Waits for something to happen, and says meanwhile what was read of a pipe.
+    /// Waits for an event, and meanwhile confirms what was read of a pipe.
     fn wait(&mut self, events: &mut Vec<Event>, deadline: Option<Instant>) -> Result<(), Failure> {
         let next_look = || Instant::now() + PIPE_INTERVAL;
         let look = (self.output.is_some() && self.confirmed < self.written).then(next_look);
@@ -227,7 +226,7 @@ impl<'a> Recording<'a> {
         Ok(())
     }
 
-    /// Says how much of the archive is written.
+    /// Confirms how much of the archive is written.
     //= docs/protocol.md#confirmations
     fn confirm(&mut self) {
         let read = self.written.saturating_sub(self.sink.unread());
@@ -241,13 +240,13 @@ impl<'a> Recording<'a> {
             self.is_confirmer_full = is_full;
             let mut wanted = Signals::READABLE | Signals::PEER_CLOSED;
             wanted.set(Signals::WRITABLE, is_full);
-            // If that is not possible, it is said with the next that comes.
+            // If that is not possible now, it is confirmed with the next data.
             let _ = self.waits.modify(output, KEY_OUTPUT, wanted);
         }
     }
 
-    /// The archive cannot be written any further. The manager sees the closed socket, and keeps the buffers
-    /// of what was not confirmed.
+    /// Handles a failure to write the archive. The manager sees the closed socket, and keeps unconfirmed data
+    /// in the buffers.
     fn fail(&mut self, why: String) {
         self.failure.get_or_insert(why);
         self.output = None;
@@ -288,7 +287,7 @@ impl<'a> Recording<'a> {
             }
             SessionResponse::OnKnownCategories(categories) => {
                 self.expected.add(categories);
-                // The first program that answers after the command was started is most often the command.
+                // The first program that answers after the command was started is usually the command.
                 let is_first = self.command.is_some() && !std::mem::replace(&mut self.was_compared, true);
                 let warnings = if is_first { self.expected.warnings() } else { Vec::new() };
                 return self.happened.extend(warnings.into_iter().map(Happening::Warning));
@@ -302,7 +301,7 @@ impl<'a> Recording<'a> {
         self.happened.push_back(happening);
     }
 
-    /// Takes what the archive's socket has into the file.
+    /// Copies data from the archive's socket into the file.
     fn read_output(&mut self) -> Result<(), Failure> {
         for _ in 0..CHUNKS_AT_ONCE {
             let Some(output) = &self.output else {
@@ -343,7 +342,7 @@ impl<'a> Recording<'a> {
             // `timeout` signals the process, and right after that its group.
             let is_same = self.interrupted.is_some_and(|before| now < before + SAME_INTERRUPT);
             if self.interrupted.replace(now).is_none() {
-                // Until now the manager was asked nothing, so its silence means nothing.
+                // Until now the manager had nothing to answer, so its silence means nothing.
                 self.silence = Duration::ZERO;
             }
             if !is_same {
@@ -358,22 +357,22 @@ impl<'a> Recording<'a> {
         self.interrupted.is_some() && self.silence > SILENCE
     }
 
-    /// The user has wanted to stop more than once.
+    /// The user has asked to stop more than once.
     pub fn has_given_up(&self) -> bool {
         self.interrupts > 1
     }
 
-    /// Bytes of the archive that have come.
+    /// Bytes of the archive that have arrived.
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// The categories that were asked for, and those that programs know.
+    /// The requested categories, and those that programs know.
     pub fn take_expected(&mut self) -> Expected {
         std::mem::take(&mut self.expected)
     }
 
-    /// From here on what was written is not thrown away, whatever happens.
+    /// From here on the written data is kept, even if something fails.
     pub fn keep(&mut self) {
         self.sink.keep();
     }
@@ -383,7 +382,7 @@ impl<'a> Recording<'a> {
         self.failure.as_deref().unwrap_or("the trace manager is gone")
     }
 
-    /// Ends the session and takes the rest of the archive. What there was no room for, which is taken out of
+    /// Ends the session and reads the rest of the archive. Returns the dropped records, and removes them from
     /// the statistics.
     pub fn finish(
         mut self,
@@ -391,9 +390,9 @@ impl<'a> Recording<'a> {
         stats: &mut [ProviderStats],
     ) -> Result<LeftOut, Failure> {
         self.session = None;
-        // It had nothing to say while the command was waited for.
+        // It had nothing to answer while the command was waited for.
         self.silence = Duration::ZERO;
-        // One that has ended the command before is no wish to end this too.
+        // A signal that has ended the command before does not end this wait, too.
         let before = self.interrupts;
         while self.output.is_some() {
             self.happened.clear();
@@ -403,7 +402,7 @@ impl<'a> Recording<'a> {
             if self.interrupts > before && self.has_given_up() {
                 return Err(super::aborted());
             }
-            // It waits without a word for programs that do not end what they record.
+            // The manager is silent while it waits for programs that do not stop.
             if self.is_in_vain() {
                 if !connection.is_alive() {
                     return Err(super::frozen());

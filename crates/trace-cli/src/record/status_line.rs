@@ -1,4 +1,4 @@
-//! The line that shows how a recording goes, at a terminal.
+//! The line that shows the progress of a recording, at a terminal.
 
 use crate::args::values::Mode;
 use crate::stdio::{self, say};
@@ -6,14 +6,14 @@ use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 use std::time::{Duration, Instant};
 use trace_protocol::controller::ProviderProgress;
 
-/// How often it is brought up to date.
+/// How often it is updated.
 pub const INTERVAL: Duration = Duration::from_millis(250);
 
 /// One line at the bottom of a terminal; nothing elsewhere.
 pub struct StatusLine {
     bar: ProgressBar,
     began: Instant,
-    /// Records at the time of the last look.
+    /// The number of records at the last update.
     last: Option<(Instant, u64)>,
     mode: Mode,
 }
@@ -43,12 +43,12 @@ impl StatusLine {
         self.bar.tick();
     }
 
-    /// Says something above it.
+    /// Prints a message above it.
     pub fn say(&self, text: &str) {
         self.bar.suspend(|| say!("{text}"));
     }
 
-    /// Takes it away.
+    /// Removes it.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
     }

@@ -1,4 +1,4 @@
-//! What alerts lead to while a recording runs.
+//! Actions that alerts trigger while a recording runs.
 
 use super::destination::snapshot_name;
 use super::recording::Recording;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use trace_protocol::controller::Alert;
 use trace_protocol::memory::MemoryDumpLevel;
 
-/// Alerts that wait for what they lead to; more are not obeyed.
+/// Maximum number of alerts that wait for their actions; further ones are ignored.
 const MAX_WAITING: usize = 16;
 
 /// The cooldown when --cooldown is not given.
@@ -31,10 +31,10 @@ struct Resting {
     skipped: u64,
 }
 
-/// The triggers of a recording. What they lead to happens in a thread of its own: the recording goes on.
+/// The triggers of a recording. Their actions run in a thread of its own: the recording goes on.
 pub struct Triggers {
     triggers: Vec<Trigger>,
-    /// How long after a snapshot the same alert takes no other.
+    /// How long further snapshots of the same alert are ignored.
     cooldown: Duration,
     /// By alert.
     resting: BTreeMap<String, Resting>,
@@ -46,7 +46,7 @@ pub struct Triggers {
 }
 
 impl Trigger {
-    /// It leads to a snapshot.
+    /// The action is a snapshot.
     pub fn is_snapshot(&self) -> bool {
         self.action == Action::Snapshot
     }
@@ -106,7 +106,7 @@ impl Triggers {
         false
     }
 
-    /// An alert was raised that is looked at when the recording has ended.
+    /// Handles an alert that is received after the recording has ended.
     pub fn handle_late(&mut self, alert: &Alert) {
         self.dropped = self.dropped.saturating_add(alert.dropped);
         if !self.triggers.iter().any(|trigger| trigger.alert == alert.name) {
@@ -120,15 +120,15 @@ impl Triggers {
         }
     }
 
-    /// Says what was done since the last time.
+    /// Reports finished actions.
     pub fn tell(&self, say: impl Fn(&str)) {
         self.done.try_iter().for_each(|text| say(&text));
     }
 
-    /// Waits until everything is done, and says so.
+    /// Waits until all actions are done, and reports them.
     pub fn finish(self) {
         drop(self.wanted);
-        // One that has panicked has said so.
+        // A panic has been reported already.
         let _ = self.thread.join();
         self.done.try_iter().for_each(|text| say!("{text}"));
         for (alert, Resting { skipped, .. }) in self.resting.iter().filter(|(_, resting)| resting.skipped > 0)
@@ -142,20 +142,20 @@ impl Triggers {
     }
 }
 
-/// What is said of alerts that the manager has dropped, once for all of them.
+/// Reports alerts that the manager has dropped, once for all of them.
 fn dropped(alerts: u64) -> Option<String> {
     let noun = if alerts == 1 { "alert" } else { "alerts" };
     (alerts > 0).then(|| format!("trace: dropped {alerts} {noun} that came too fast"))
 }
 
-/// Does what alerts lead to, one after the other.
+/// Runs the actions of alerts, one after the other.
 struct Worker {
     output_file: PathBuf,
     snapshots: u32,
 }
 
 impl Worker {
-    /// What became of it. A failure is no reason to end the recording.
+    /// Runs an action, and returns its result. A failure does not end the recording.
     fn obey(&mut self, trigger: &Trigger) -> String {
         let alert = &trigger.alert;
         let done = match trigger.action {

@@ -1,4 +1,4 @@
-//! Groups of categories, and which program is to record what.
+//! Groups of categories, and the categories of each program.
 
 use std::collections::{BTreeMap, BTreeSet};
 use trace_protocol::controller::ProviderSpec;
@@ -7,7 +7,7 @@ use trace_protocol::controller::ProviderSpec;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Groups(BTreeMap<String, Vec<String>>);
 
-/// What is asked of all programs, and of single ones.
+/// The categories for all programs, and for single ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// For all; none means all categories.
@@ -17,7 +17,7 @@ pub struct Plan {
 }
 
 impl Groups {
-    /// What is there without any file.
+    /// The built-in groups.
     pub fn built_in() -> Self {
         let default = [
             "app",
@@ -70,7 +70,7 @@ impl Groups {
         self.0.iter().map(|(name, members)| (name.clone(), list(members))).collect()
     }
 
-    /// Expands groups and sorts out whom each entry is for.
+    /// Expands groups and assigns each entry to its programs.
     pub fn plan(&self, entries: &[String]) -> Result<Plan, String> {
         let mut session = BTreeSet::new();
         let mut providers: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -104,7 +104,7 @@ impl Groups {
     }
 }
 
-/// Which program an entry is for, and which category it names. A path may stand in one of the kernel's.
+/// The program that an entry is for, and its category. A category of the kernel's may contain a path.
 pub fn scope(entry: &str) -> (Option<&str>, &str) {
     match entry.split_once('/') {
         Some((provider, category)) if !provider.starts_with("kernel:") => (Some(provider), category),
@@ -113,7 +113,7 @@ pub fn scope(entry: &str) -> (Option<&str>, &str) {
 }
 
 impl Plan {
-    /// What the manager gets about single programs, with the sizes of their buffers.
+    /// The manager's settings for single programs, with the sizes of their buffers.
     pub fn provider_specs(&self, sizes: &[crate::args::values::ProviderBufferSize]) -> Vec<ProviderSpec> {
         let mut specs: BTreeMap<&str, ProviderSpec> = BTreeMap::new();
         let none = |name: &str| ProviderSpec {

@@ -1,13 +1,13 @@
-//! Errors in files that users write: where they are, and which key may have been meant.
+//! Errors in files that users write: their position, and the key that may have been meant.
 
 use crate::near;
 use jsonc_parser::tokens::Token;
 use jsonc_parser::{Scanner, ScannerOptions};
 use trace_format::shown::Shown;
 
-/// Changes that make another key a near one.
+/// Maximum number of changes between similar keys.
 const MAX_CHANGES: usize = 4;
-/// What serde writes in front of a key that a structure does not have, and behind it.
+/// The texts with which serde surrounds an unknown key.
 const UNKNOWN: &str = "unknown field `";
 const EXPECTED: &str = "`, expected ";
 
@@ -17,7 +17,7 @@ pub fn describe(text: &str, offset: Option<usize>, message: &str) -> String {
     let Some((key, expected)) = unknown_key(message) else {
         return locate(text, offset, message);
     };
-    // Of a structure that is decided by one of its own members, serde gives the end.
+    // For a structure that is decided by one of its own members, serde gives the end.
     let is_key = |at: &usize| {
         let behind = text[at + key.len()..].trim_start_matches(['"', '\'']).trim_start();
         let before = text[..*at].chars().next_back();
@@ -29,14 +29,14 @@ pub fn describe(text: &str, offset: Option<usize>, message: &str) -> String {
     locate(text, offset, &format!("unknown key {}{}", Shown(key), hint(key, &expected)))
 }
 
-/// The key that is not known, and those that are.
+/// The unknown key, and the known ones.
 fn unknown_key(message: &str) -> Option<(&str, Vec<&str>)> {
     let (key, expected) = message.strip_prefix(UNKNOWN)?.split_once(EXPECTED)?;
     // Each between backticks.
     Some((key, expected.split('`').skip(1).step_by(2).collect()))
 }
 
-/// What may have been meant, as the end of a sentence; all that there is if nothing is like it.
+/// The key that may have been meant, as the end of a sentence; all known keys if none is similar.
 fn hint(key: &str, expected: &[&str]) -> String {
     let plain = |text: &str| text.replace(['-', '_'], "");
     match near::nearest(key, expected.iter().copied(), MAX_CHANGES, plain) {
@@ -55,8 +55,8 @@ fn locate(text: &str, offset: Option<usize>, message: &str) -> String {
     format!("line {line}, column {column}: {message}")
 }
 
-/// JSON with comments as JSON without: comments, and commas in front of a closing bracket, become spaces, so
-/// that everything else keeps its place.
+/// Replaces comments, and commas before a closing bracket, by spaces, so that the position of everything else
+/// is unchanged.
 pub fn without_comments(text: &str) -> Result<String, String> {
     let mut plain = text.as_bytes().to_vec();
     let mut blank = |range: std::ops::Range<usize>| {
@@ -78,13 +78,13 @@ pub fn without_comments(text: &str) -> Result<String, String> {
     String::from_utf8(plain).map_err(|error| error.to_string())
 }
 
-/// The offset of a place that a JSON parser names.
+/// The offset of the position in a JSON parser's error.
 pub fn offset(text: &str, error: &serde_json::Error) -> Option<usize> {
     let lines = text.split_inclusive('\n').take(error.line().checked_sub(1)?);
     Some((lines.map(str::len).sum::<usize>() + error.column()).min(text.len()))
 }
 
-/// What a JSON parser says, without the place that it names.
+/// The message of a JSON parser's error, without its position.
 pub fn message(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rsplit_once(" at line ") {

@@ -1,4 +1,4 @@
-//! Test specifications: JSON with comments that says what to record and what to measure of it.
+//! Test specifications: JSON with comments that defines what to record and what to measure.
 //= docs/measure.md#specification
 
 use super::position;
@@ -15,7 +15,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct SpecFile {
-    /// What the test is called, for people.
+    /// The name of the test, for people.
     pub test_name: Option<String>,
     /// The program to run.
     pub app: Option<String>,
@@ -30,7 +30,7 @@ pub struct SpecFile {
     duration: Option<u64>,
     /// Name of the suite in the results.
     pub test_suite_name: Option<String>,
-    /// What is to be measured.
+    /// The measurements.
     pub measure: Vec<Measurement>,
     #[serde(skip)]
     path: PathBuf,
@@ -68,7 +68,7 @@ impl SpecFile {
         Ok(spec)
     }
 
-    /// What it says of a recording.
+    /// Its options of a recording.
     pub fn recording(&self) -> Result<Recording, Failure> {
         let failed =
             |what: &str, why: String| Failure::usage(format!("{}: {what}: {why}", self.path.display()));
@@ -91,7 +91,7 @@ impl SpecFile {
         let command = self.app.iter().chain(self.app.iter().flat_map(|_| &self.args));
         Ok(Recording {
             categories,
-            // No time at all is none.
+            // A duration of 0 means no limit.
             duration: self
                 .duration
                 .filter(|seconds| *seconds > 0)
@@ -105,7 +105,7 @@ impl SpecFile {
         })
     }
 
-    /// Says what of it the command line, or a configuration file, replaces.
+    /// Warns of members that the command line, or a configuration file, overrides.
     pub fn warn_of_overridden(&self, by: &Recording) {
         let said = [
             ("categories", !self.categories.is_empty() && by.categories.is_some()),

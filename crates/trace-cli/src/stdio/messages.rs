@@ -1,10 +1,10 @@
-//! Messages that are written by a thread of their own, because writing them may block for ever.
+//! Messages, written by a thread of their own, because writing may block for ever.
 //!
-//! Not even a descriptor that `poll` has announced is safe to write to: the command that is recorded writes
-//! to the same pipe or terminal, and may take the room in between. Making it non-blocking would do so for
-//! that command too. So only this thread blocks. Others wait until it has written their message, which keeps
-//! the order of messages and of what the command prints, but for a bounded time; after that they do not wait
-//! again until the thread has caught up, and what does not fit into the queue meanwhile is lost.
+//! Not even a descriptor that `poll` has announced is safe to write to: the recorded command writes to the
+//! same pipe or terminal, and may fill it in between. Making it non-blocking would do so for that command
+//! too. So only this thread blocks. Other threads wait until it has written their message, which keeps the
+//! order of messages and of the command's output, but for a bounded time; after that they do not wait again
+//! until the thread has caught up, and messages that do not fit into the queue meanwhile are lost.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::fd::AsFd;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// Capacity of the queue while its output accepts nothing.
 const QUEUE_BYTES: usize = 64 << 10;
-/// Bytes of one write: what a pipe takes whole.
+/// Bytes of one write: a pipe accepts this many atomically.
 const CHUNK_BYTES: usize = 4096;
 
 type Output = Arc<dyn AsFd + Send + Sync>;
@@ -33,12 +33,12 @@ struct Shared {
 #[derive(Default)]
 struct Queue {
     waiting: Vec<u8>,
-    /// The thread has taken bytes that it has not written yet.
+    /// The thread has taken bytes from the queue that it has not written yet.
     is_writing: bool,
-    /// A message took too long; until the thread has caught up nothing waits for it.
+    /// A message took too long; until the thread has caught up no other thread waits for it.
     is_stalled: bool,
     has_thread: bool,
-    /// Bytes that were written or given up.
+    /// Bytes that were written or dropped.
     done: u64,
 }
 
@@ -60,13 +60,12 @@ impl Messages {
         Self { output, shared: Arc::default() }
     }
 
-    /// Writes a message, and waits at most so long until it is written.
+    /// Writes a message, and waits for a limited time until it is written.
     pub fn write(&self, bytes: &[u8], patience: Duration) {
         self.add(bytes, patience, false);
     }
 
-    /// As [`Messages::write`], of something that is out of date soon: lost if anything is still to be
-    /// written.
+    /// As [`Messages::write`], for text that is soon out of date: lost if other text is still to be written.
     pub fn draw(&self, bytes: &[u8], patience: Duration) {
         self.add(bytes, patience, true);
     }
@@ -87,7 +86,7 @@ impl Messages {
         queue.is_stalled = result.timed_out();
     }
 
-    /// Waits until all is written, for so long from the last byte that was, and at most for so long
+    /// Waits until everything is written: for `patience` after the last byte that was, and at most for `most`
     /// altogether.
     pub fn finish(&self, patience: Duration, most: Duration) {
         let began = Instant::now();
@@ -98,14 +97,14 @@ impl Messages {
             let wait = self.shared.changed.wait_timeout_while(queue, patience, has_moved);
             let result;
             (queue, result) = wait.unwrap_or_else(PoisonError::into_inner);
-            // With room the thread is not held up: a busy machine has not let it run yet.
+            // With room the thread is not blocked: a busy machine has not let it run yet.
             if result.timed_out() && !self.has_room() {
                 return;
             }
         }
     }
 
-    /// Whether a write would do something at once, if only to fail.
+    /// Whether a write would return at once, if only with an error.
     fn has_room(&self) -> bool {
         let output = self.output.as_fd();
         let mut waits = [PollFd::new(&output, PollFlags::OUT)];
@@ -183,7 +182,7 @@ mod tests {
         let messages = Messages::to(output);
         messages.write(b"first\n", SHORT);
         assert!(messages.shared.lock().is_stalled && !messages.has_room());
-        // However long it may take, nothing waits for a thread that is known to be held up.
+        // Even with a long patience, no thread waits for a thread that is known to be blocked.
         messages.draw(b"drawn\n", LONG);
         messages.write(b"second\n", LONG);
         messages.write(&vec![b'x'; QUEUE_BYTES], LONG);

@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-/// Frames a second.
+/// Frames per second.
 const HERTZ: u8 = 20;
 
-/// At stderr, if that is a terminal.
+/// A target on stderr, if that is a terminal.
 pub(super) fn draw_target() -> ProgressDrawTarget {
     match super::has_terminal() {
         true => ProgressDrawTarget::term_like_with_hz(Box::new(Terminal::default()), HERTZ),
@@ -29,7 +29,7 @@ impl Terminal {
         written.map_err(io::Error::other)
     }
 
-    /// Moves the cursor; no distance would be taken for one.
+    /// Moves the cursor; the terminal would take a distance of 0 for 1.
     fn step(&self, distance: usize, direction: char) -> io::Result<()> {
         if distance == 0 { Ok(()) } else { self.add(format_args!("\x1b[{distance}{direction}")) }
     }

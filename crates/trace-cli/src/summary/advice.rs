@@ -1,7 +1,7 @@
-//! What would have kept what was lost: the options with which a program that does the same again loses
-//! nothing, or, where no option helps, why not.
+//! Advice on losses: options with which a program that does the same again loses nothing, or, if no option
+//! helps, the reason.
 //!
-//! Sizes come from what was really short, which the buffer counts: see docs/buffer.md, "What was short".
+//! Sizes come from the actual shortage, which the buffer counts: see docs/buffer.md, "What was short".
 
 use std::collections::BTreeMap;
 use trace_format::buffer::{BufferMode, Layout, MAX_BUFFERED_RECORD_BYTES};
@@ -12,9 +12,10 @@ use trace_format::slab::LossReason;
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::{Lost, ProviderStats};
 
-/// Beyond that a buffer is not the answer.
+/// Larger buffers are not suggested.
 const MOST_MIB: u64 = 1024;
-/// What is not the same in every run: how many threads have begun a slab, in which order they come.
+/// Margin for differences between runs: the number of threads that have begun a slab, and the order in which
+/// they come.
 const MARGIN_PERCENT: u64 = 25;
 
 /// Whether wanted events are missing.
@@ -23,8 +24,8 @@ pub fn is_loss(lost: &Lost) -> bool {
     ![overwritten, cleared, LossCode::DAMAGED_COUNTERS].contains(&LossCode(lost.reason))
 }
 
-/// Sentences on what was lost, each without an end of line: which options would have avoided it, and what no
-/// option avoids.
+/// Sentences about losses, each without an end of line: the options that would have avoided them, and losses
+/// that no option avoids.
 //= docs/recording.md#advice
 pub fn lines(providers: &[ProviderStats], buffer_size: u32) -> Vec<String> {
     let needs: Vec<_> = providers.iter().map(|provider| Need::of(provider, buffer_size)).collect();
@@ -45,12 +46,12 @@ pub fn lines(providers: &[ProviderStats], buffer_size: u32) -> Vec<String> {
 /// Whether a buffer would have been large enough for something.
 type IsEnough = Box<dyn Fn(&Layout) -> bool>;
 
-/// What one provider would have needed.
+/// The buffer that one provider would have needed.
 #[derive(Debug, Default)]
 struct Need {
-    /// Size of its buffer in MiB with which records would have been kept.
+    /// Buffer size in MiB with which records would have been kept.
     size: Option<u64>,
-    /// Records that are lost with that size, too.
+    /// Records that would be lost with that size, too.
     left: u64,
     notes: Vec<String>,
 }
@@ -70,11 +71,11 @@ impl Need {
         let refused = count(&[LossReason::Full, LossReason::NotSaved, LossReason::NotRetired]);
         let definitions = count(&[LossReason::DefinitionRefused]);
         let too_large = count(&[LossReason::TooLarge]);
-        // No buffer makes room in an archive.
+        // A larger buffer does not make room in an archive.
         let is_buffers = |lost: &&Lost| is_loss(lost) && lost.reason != LossCode::LEFT_OUT.0;
         let lost = provider.losses.iter().filter(is_buffers).map(|lost| lost.records);
         let mut need = Self { left: lost.fold(0, u64::saturating_add), ..Self::default() };
-        // Where several things were short, the buffer has to be large enough for all of them.
+        // If several parts were short, the buffer has to be large enough for all of them.
         let mut is_enough: Vec<IsEnough> = Vec::new();
         let mut kept = 0;
         if refused > 0
@@ -127,8 +128,8 @@ impl Need {
     }
 }
 
-/// What a recording may fill before something is lost: all rolling regions, and of a stream half of them, as
-/// nothing may have been saved before they are full.
+/// The bytes that a recording may fill before something is lost: all rolling regions; for a stream half of
+/// them, as nothing may have been saved before they are full.
 fn rolling_bytes(layout: &Layout) -> u64 {
     match layout.mode {
         BufferMode::Streaming | BufferMode::Oneshot => layout.rolling_bytes,
@@ -136,12 +137,12 @@ fn rolling_bytes(layout: &Layout) -> u64 {
     }
 }
 
-/// The smallest buffer that is enough, in MiB. What is enough in one is enough in all larger ones.
+/// The smallest sufficient buffer, in MiB. If one is sufficient, all larger ones are.
 fn smallest(mode: BufferMode, is_enough: &dyn Fn(&Layout) -> bool) -> Option<u64> {
     (1..=MOST_MIB).find(|size| Layout::new(size << 20, mode).is_ok_and(|layout| is_enough(&layout)))
 }
 
-/// A provider recorded more than buffers hold.
+/// Advice for a provider that recorded more than any buffer holds.
 fn too_fast(provider: &ProviderStats, needed_bytes: u64) -> Option<String> {
     let seconds = provider.recorded_ns.filter(|nanos| *nanos > 0)? as f64 / 1e9;
     let (written, generated) = (provider.bytes_archived?, provider.records_generated?);
@@ -213,7 +214,7 @@ mod tests {
         }
     }
 
-    /// One that would have needed so many bytes of slabs.
+    /// A provider that would have needed the given number of bytes of slabs.
     fn full(name: &str, reason: LossReason, needed: u64) -> ProviderStats {
         ProviderStats { needed_rolling_bytes: Some(needed), ..provider(name, &[(reason, 1000)]) }
     }
@@ -230,9 +231,9 @@ mod tests {
     #[test]
     fn a_buffer_is_as_large_as_what_was_short_asks_for() {
         assert_eq!(lines_of(&[provider("a", &[])]), [""; 0]);
-        // What has gone round is no loss.
+        // Overwritten events are no loss.
         assert_eq!(lines_of(&[provider("a", &[(LossReason::Overwritten, 50_000)])]), [""; 0]);
-        // A program of a version that does not say what was short.
+        // A program of a version that does not report the shortage.
         assert_eq!(lines_of(&[provider("a", &[(LossReason::Full, 5)])]), [""; 0]);
         let a = full("a", LossReason::Full, 8 * MIB);
         // 10 MiB of slabs, their control area and the durable region.

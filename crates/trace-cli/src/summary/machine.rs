@@ -1,4 +1,4 @@
-//! What is said after a recording, for programs.
+//! The summary after a recording, for programs.
 
 use super::{Summary, advice};
 use serde_json::json;
@@ -6,7 +6,8 @@ use trace_format::loss::LossCode;
 use trace_protocol::controller::ProviderStats;
 
 impl Summary<'_> {
-    /// A document: the file, each program with what it lost and why, and what would have avoided it.
+    /// A document: the file, each program with its losses and their reasons, and the options that would have
+    /// avoided them.
     //= docs/recording.md#what-is-lost
     pub fn json(&self) -> String {
         let sum = |of: fn(&ProviderStats) -> Option<u64>| {

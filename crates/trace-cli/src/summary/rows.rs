@@ -1,14 +1,14 @@
-//! The rows of the summary: one for each program, or one for many programs of one name.
+//! The rows of the summary: one for each program, or one for many programs with one name.
 
 use std::collections::BTreeMap;
 use trace_format::shown::Shown;
 use trace_protocol::controller::{Lost, ProviderStats};
 
-/// More programs of one name than these are one row.
+/// More programs with one name than these share a row.
 const MAX_OF_A_NAME: usize = 20;
-/// Ends of programs in a row.
+/// Maximum number of different ends in a row.
 const MAX_ENDS: usize = 3;
-/// Cells of a row.
+/// Number of cells in a row.
 pub(super) const COLUMNS: usize = 7;
 
 /// Programs that are one row.

@@ -1,9 +1,9 @@
 //! Decides when the server is no longer needed.
 //!
-//! A page that comes from here keeps one connection open for as long as it is; the page of ui.perfetto.dev
-//! cannot be asked for that, but it fetches the trace once and keeps it. So the server has done its work when
-//! the whole trace was fetched, or a page was open, and no connection on which something was asked for has
-//! been open for a while: long enough to load a page again.
+//! A page that is served here keeps one connection open while it is open. The page of ui.perfetto.dev cannot
+//! do that, but it fetches the trace once and keeps it. So the server is no longer needed when the whole
+//! trace was fetched, or a page was open, and no connection with a request has been open for a while: long
+//! enough to reload a page.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 /// How long the server stays after the last connection.
 pub const GRACE: Duration = Duration::from_secs(5);
 
-/// What is known of those who fetch.
+/// The connections of pages, and the progress of fetching.
 #[derive(Debug)]
 pub struct Attendance {
     state: Mutex<State>,
@@ -29,7 +29,7 @@ struct State {
 }
 
 impl State {
-    /// When the server ends if nothing happens; none if it does not end.
+    /// When the server ends if no connection comes; none if it does not end.
     fn end(&self) -> Option<Instant> {
         (self.is_served && self.visitors == 0).then(|| self.empty_since + GRACE)
     }
@@ -46,13 +46,13 @@ impl Attendance {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The first request of a connection.
+    /// Called at the first request of a connection.
     pub fn arrive(&self) {
         self.state().visitors += 1;
         self.changed.notify_one();
     }
 
-    /// The end of that connection.
+    /// Called at the end of that connection.
     pub fn leave(&self) {
         self.leave_at(Instant::now());
     }
@@ -65,7 +65,7 @@ impl Attendance {
         self.changed.notify_one();
     }
 
-    /// The trace was fetched, or the page is open.
+    /// Called when the trace was fetched, or the page is open.
     pub fn note_served(&self) {
         self.state().is_served = true;
         self.changed.notify_one();
@@ -108,7 +108,7 @@ mod tests {
         let left = began + Duration::from_secs(2);
         attendance.leave_at(left);
         assert_eq!(end(), Some(left + GRACE));
-        // The page is loaded again.
+        // The page is reloaded.
         attendance.arrive();
         assert_eq!(end(), None);
         let left = began + Duration::from_secs(100);

@@ -1,4 +1,4 @@
-//! What answers consist of.
+//! Bodies of responses.
 
 use super::attendance::Attendance;
 use hyper::body::{Body, Bytes, Frame, SizeHint};
@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 /// Bytes of a file that are read at once.
 const CHUNK_BYTES: u64 = 256 << 10;
 
-/// The body of an answer.
+/// The body of a response.
 pub enum Content {
     /// Some bytes, or none.
     Bytes(Bytes),
@@ -36,7 +36,7 @@ enum State {
 }
 
 impl Reading {
-    /// So many bytes of a file.
+    /// The given number of bytes of a file.
     pub fn new(file: File, bytes: u64, attendance: Option<Arc<Attendance>>) -> Self {
         Self { state: State::Idle(Some(file)), left: bytes, attendance }
     }

@@ -1,13 +1,13 @@
-//! Who listens at a port of this machine.
+//! Finds the process that listens on a port of this machine.
 
 use std::fs;
 use std::path::Path;
 
-/// At most so much of a command line is shown.
+/// Maximum number of characters of a command line that are shown.
 const SHOWN_CHARACTERS: usize = 200;
 const LISTENING: &str = "0A";
 
-/// The process that listens where 127.0.0.1 is, or what is known of it, for people.
+/// The process that listens on the port of 127.0.0.1, or its user, for people.
 pub fn holder(port: u16) -> Option<String> {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| fs::read_to_string(path).unwrap_or_default());
     let (socket, user) = tables.iter().find_map(|table| listener(table, port))?;
@@ -37,7 +37,7 @@ fn listener(table: &str, port: u16) -> Option<(String, String)> {
     })
 }
 
-/// A process that has a socket open, and its command line. None if it may not be looked at.
+/// A process that has a socket open, and its command line. None if this user may not examine it.
 fn process(socket: &str) -> Option<(u32, String)> {
     let wanted = format!("socket:[{socket}]");
     let processes = fs::read_dir("/proc").ok()?.flatten();
@@ -51,7 +51,7 @@ fn process(socket: &str) -> Option<(u32, String)> {
     Some((pid, shown(&command)))
 }
 
-/// A command line without what would do something to a terminal.
+/// A command line without terminal controls.
 fn shown(command: &[u8]) -> String {
     let text = String::from_utf8_lossy(command).replace('\0', " ");
     let text = text.trim_end().replace(char::is_control, "?");

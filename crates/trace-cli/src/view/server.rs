@@ -1,4 +1,4 @@
-//! The server: one thread, so that the number of those who fetch, and how slowly they do it, is no matter.
+//! The server: one thread, as it serves any number of connections at any speed.
 
 use super::attendance::Attendance;
 use super::site::Site;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A connection on which nothing was asked for by then is closed.
+/// A connection without a request by then is closed.
 const REQUEST_WAIT: Duration = Duration::from_secs(30);
 /// After an error, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -87,7 +87,7 @@ async fn serve(stream: TcpStream, site: Arc<Site>, attendance: Arc<Attendance>) 
     if let Ok(parts) = connection.without_shutdown().await
         && visit.is_on()
     {
-        // All was written, but not all may have arrived: the other side closes when it has.
+        // Everything was written, but may not have arrived: the other side closes when it has.
         let mut stream = parts.io.into_inner();
         let _ = stream.shutdown().await;
         let mut rest = [0; 1024];

@@ -1,4 +1,4 @@
-//! What can be fetched, and by whom.
+//! The resources of the server, and the checks of requests.
 
 use super::attendance::Attendance;
 use super::body::{Content, Reading};
@@ -16,35 +16,35 @@ use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-/// Where the page comes from that may fetch the trace.
+/// The origin of the page that may fetch the trace.
 const UI: &str = "https://ui.perfetto.dev";
 /// Bytes of randomness in the token.
 const TOKEN_BYTES: usize = 16;
-/// Keeps a connection open for as long as the page is. It is no secret; what it connects to is below the
-/// token, which it finds in the page's address, and which a page that is loaded again has kept.
+/// The script keeps a connection open while the page is open. The script is no secret; its connection is
+/// below the token, which it finds in the page's address, and which a reloaded page has kept.
 const SCRIPT_PATH: &str = "/trace-view.js";
 const SCRIPT: &str = r#"const named = /[?&]url=([^&]*\/)/.exec(location.hash);
 if (named) sessionStorage.setItem("trace-view", named[1]);
 const place = sessionStorage.getItem("trace-view");
 if (place) new EventSource(place + "page");
 "#;
-/// What it connects to.
+/// The resource of that connection.
 const CONNECTION: &str = "page";
 
-/// What can be fetched.
+/// The resources of the server.
 #[derive(Debug)]
 pub struct Site {
     trace: PathBuf,
-    /// What the trace is called in addresses.
+    /// The name of the trace in addresses.
     name: String,
     ui: Option<PathBuf>,
-    /// Where this listens; what the header `Host` has to say.
+    /// The address that it listens at, as required in the header `Host`.
     authority: String,
     token: String,
 }
 
 impl Site {
-    /// With a new token.
+    /// A site with a new token.
     pub fn new(options: &View, address: SocketAddr) -> io::Result<Self> {
         let mut random = [0; TOKEN_BYTES];
         getrandom::fill(&mut random).map_err(io::Error::other)?;
@@ -96,7 +96,7 @@ impl Site {
                 attendance.note_served();
                 Some(with_type(Content::Open(Bytes::from_static(b":\n\n")), "text/event-stream"))
             }
-            // The name is for people: the page may write it in another way than it was given here.
+            // The name is for people: the page may encode it differently.
             (Some(_), _) => {
                 let told = (request.method() == Method::GET).then(|| attendance.clone());
                 file(&self.trace, told)
@@ -112,7 +112,7 @@ impl Site {
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         if self.ui.is_none() && below_token.is_some() {
-            // The page comes from another place than the trace.
+            // The page has another origin than the trace.
             headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static(UI));
         }
         answer
@@ -130,7 +130,7 @@ impl Site {
     }
 }
 
-/// A file of the UI's; its first page with the script that shows how long it is open.
+/// A file of the UI's; its first page with the script that reports whether it is open.
 fn ui_file(ui: &Path, path: &Path) -> Option<Response<Content>> {
     if path != ui.join("index.html") {
         return file(path, None);
@@ -159,7 +159,7 @@ fn empty(status: StatusCode) -> Response<Content> {
     response
 }
 
-/// A file below a directory; never one beside it, wherever links lead.
+/// A file below a directory; never one outside, wherever links lead.
 fn below(directory: &Path, url: &str) -> Option<PathBuf> {
     let relative = Path::new(url.trim_start_matches('/'));
     if !relative.components().all(|component| matches!(component, Component::Normal(_))) {
@@ -171,7 +171,7 @@ fn below(directory: &Path, url: &str) -> Option<PathBuf> {
     (is_below && path.is_file()).then_some(path)
 }
 
-/// A name as a part of an address.
+/// A name as a component of an address.
 fn escape(name: &str) -> String {
     let escaped = name.bytes().map(|byte| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),

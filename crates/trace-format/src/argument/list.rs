@@ -11,7 +11,7 @@ pub const MAX_ARGUMENTS: usize = 15;
 
 /// The arguments of a record, in order.
 ///
-/// A writer makes them of a slice; decoding a record makes them of the record's bytes, checks every one
+/// A writer makes them from a slice. Decoding a record makes them from the record's bytes, checks every one
 /// and copies none. Encoding decoded arguments copies them as they are, unknown types included.
 #[derive(Clone, Copy, Default)]
 pub struct Arguments<'a> {
@@ -59,15 +59,14 @@ impl<'a> Arguments<'a> {
         Self::from_slice(arguments)
     }
 
-    /// Arguments to be written, as many as there happen to be; encoding refuses more than
-    /// [`MAX_ARGUMENTS`].
+    /// Arguments to be written, of any number; encoding refuses more than [`MAX_ARGUMENTS`].
     #[inline]
     #[must_use]
     pub const fn from_slice(arguments: &'a [Argument<'a>]) -> Self {
         Self { source: Source::Given(arguments) }
     }
 
-    /// How many there are.
+    /// The number of arguments.
     #[must_use]
     #[inline(always)]
     pub const fn len(&self) -> usize {
@@ -77,7 +76,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no arguments.
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
@@ -130,7 +129,7 @@ impl<'a> Arguments<'a> {
         })
     }
 
-    /// Takes `count` arguments and decodes each to see that it can be.
+    /// Takes `count` arguments and decodes each to check it.
     //= docs/format.md#malformed-input
     #[inline]
     pub(crate) fn decode(count: u64, cursor: &mut Cursor<'a>) -> Result<Self, DecodeError> {
@@ -170,7 +169,7 @@ impl<'a> From<&'a [Argument<'a>]> for Arguments<'a> {
     }
 }
 
-/// Equal are arguments that decode to the same names and values.
+/// Arguments are equal if they decode to the same names and values.
 impl PartialEq for Arguments<'_> {
     fn eq(&self, other: &Arguments<'_>) -> bool {
         self.iter().eq(other.iter())
@@ -203,7 +202,7 @@ impl<'a> IntoIterator for &Arguments<'a> {
     }
 }
 
-/// Goes through [`Arguments`]; ends after an error.
+/// Iterates over [`Arguments`]; ends after an error.
 #[derive(Clone, Debug)]
 pub struct ArgumentsIter<'a> {
     source: Rest<'a>,

@@ -24,7 +24,7 @@ impl<'a> Frames<'a> {
         Self(Source::Encoded(words.as_chunks().0))
     }
 
-    /// How many there are.
+    /// The number of frames.
     #[inline]
     #[must_use]
     pub const fn len(&self) -> usize {
@@ -34,7 +34,7 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no frames.
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
@@ -73,7 +73,7 @@ impl<'a> IntoIterator for &Frames<'a> {
     }
 }
 
-/// Goes through [`Frames`].
+/// Iterates over [`Frames`].
 #[derive(Clone)]
 pub struct FramesIter<'a>(Source<'a>);
 

@@ -1,4 +1,4 @@
-//! What a buffer says of its own records: how many were written, how many are gone, and why.
+//! A buffer's own accounts of its records: how many were written, how many are gone, and why.
 
 use super::{
     BufferError, BufferReader, GapLoss, Ledger, Shortage, Source, Usage, Written, is_whole_run, read_exact,
@@ -30,7 +30,7 @@ impl<S: Source> BufferReader<S> {
             *slot = (reason, if is_plausible { loss } else { Loss::default() });
         }
         if self.header.layout.mode == BufferMode::Circular {
-            // What is gone was overwritten, or it was cleared.
+            // Records that are gone were overwritten or cleared.
             let cleared = losses[LossReason::Cleared as usize].1.count;
             let gone = self.gone()?;
             if gone <= self.most_records() {
@@ -54,13 +54,13 @@ impl<S: Source> BufferReader<S> {
         self.ledger().map(|ledger| ledger.losses)
     }
 
-    /// Whether a writer can have counted so many, the last of them then.
+    /// Whether a writer can have counted this many, with the last at this time.
     fn is_plausible(&self, loss: &Loss) -> bool {
         loss.count == 0 || loss.count <= self.most_records() && loss.last <= self.latest()
     }
 
-    /// What threads have written so far, by their tallies; of slabs that are still with a thread, by what was
-    /// found in them.
+    /// The records that threads have written so far, by their tallies; for slabs that are still with a
+    /// thread, by the records found in them.
     ///
     /// # Errors
     /// The buffer cannot be read.
@@ -85,7 +85,8 @@ impl<S: Source> BufferReader<S> {
         Ok(written)
     }
 
-    /// How far the buffer is used; in streaming mode, after so many halves were given back to the writer.
+    /// The fill levels of the buffer; in streaming mode, after the given number of halves were returned to
+    /// the writer.
     ///
     /// # Errors
     /// The buffer cannot be read.
@@ -120,8 +121,8 @@ impl<S: Source> BufferReader<S> {
         })
     }
 
-    /// Parts of the buffer, as offsets in bytes, that hold nothing: behind so many bytes of definitions, and
-    /// where no slab was claimed.
+    /// Unused parts of the buffer, as offsets in bytes: after the given number of bytes of definitions, and
+    /// slabs that were never claimed.
     ///
     /// # Errors
     /// The buffer cannot be read.
@@ -142,7 +143,7 @@ impl<S: Source> BufferReader<S> {
         Ok(parts)
     }
 
-    /// What the buffer would have needed to keep everything that was not kept since it was made.
+    /// The sizes with which the buffer would have kept everything since it was made.
     ///
     /// # Errors
     /// The buffer cannot be read.
@@ -175,8 +176,8 @@ impl<S: Source> BufferReader<S> {
         Ok(tallies.map(|tally| Tally::from_words(tally.map(u64::from_le_bytes))).collect())
     }
 
-    /// Records that were in slabs and are not any more. One whose end was taken, by a thread that was faster
-    /// than the one that claimed its beginning, is gone with it.
+    /// Records that were in slabs and no longer are. If another thread took the end of a run before the claim
+    /// of its beginning was complete, the record is gone with it.
     //= docs/buffer.md#tallies
     //= docs/buffer.md#late-threads
     fn gone(&self) -> Result<u64, BufferError> {
@@ -190,7 +191,7 @@ impl<S: Source> BufferReader<S> {
         Ok(gone.fold(0, u64::saturating_add))
     }
 
-    /// The last times in which writers could have no slab, in order. Small buffers keep none.
+    /// The last times in which writers could not get a slab, in order. Small buffers keep none.
     ///
     /// # Errors
     /// The buffer cannot be read.
@@ -199,7 +200,7 @@ impl<S: Source> BufferReader<S> {
         self.gaps_and_damaged().map(|(gaps, _)| gaps)
     }
 
-    /// The same, and how many others no writer can have left.
+    /// The same, and the number of implausible ones.
     ///
     /// # Errors
     /// The buffer cannot be read.

@@ -1,7 +1,7 @@
 //! The durable region: records of threads that allocate side by side, any of which may have been killed.
 //!
-//! Zeros are allocations that were not announced, placeholders are ones that were not completed. Behind
-//! either, the next word that is not zero is a header or a placeholder again.
+//! Zeros are allocations that were not announced, placeholders are ones that were not completed. After
+//! either, the next nonzero word is a header or a placeholder again.
 
 use trace_format::buffer::Layout;
 use trace_format::record::RecordHeader;
@@ -10,7 +10,7 @@ use trace_format::record::RecordHeader;
 const PLACEHOLDER: u64 = 0x0001_0000_0000_0005;
 const PLACEHOLDER_MASK: u64 = 0xffff_8000_ffff_000f;
 
-/// Which records of a durable region were handed on already.
+/// The records of a durable region that were handed on already.
 pub(super) struct Durable {
     /// One bit for each word of the region.
     seen: Vec<u64>,
@@ -23,7 +23,7 @@ impl Durable {
         Self { seen: vec![0; (layout.durable_bytes / 8).div_ceil(64) as usize], first_unread: 0 }
     }
 
-    /// Where to read on.
+    /// Where to continue reading.
     pub fn first_unread(&self) -> u64 {
         self.first_unread
     }
@@ -40,7 +40,7 @@ impl Durable {
                 continue;
             }
             let Some(record) = bytes.get(offset..offset + size).filter(|_| size > 0) else {
-                // A size that makes no sense: the position is lost.
+                // An impossible size: the position is lost.
                 return records;
             };
             let place = start + offset as u64;
@@ -68,8 +68,8 @@ fn is_placeholder(header: RecordHeader) -> bool {
     header.0 & PLACEHOLDER_MASK == PLACEHOLDER
 }
 
-/// Puts the first copy's header wherever a record was not committed in it, so that payload is only believed
-/// when its header was there before it was copied.
+/// Copies the first copy's header over each record that was not committed in it, so that a payload is only
+/// trusted if its header was there before the payload was copied.
 pub(super) fn keep_committed(first: &[u8], second: &mut [u8]) {
     let mut offset = 0;
     while let (Some(earlier), Some(later)) = (header_at(first, offset), header_at(second, offset)) {
@@ -79,7 +79,7 @@ pub(super) fn keep_committed(first: &[u8], second: &mut [u8]) {
             continue;
         }
         if is_placeholder(earlier) || earlier.0 == 0 {
-            // Step over it by what is known now, but do not believe its payload yet.
+            // Step over it by its size in the second copy, but do not trust its payload yet.
             let hidden = PLACEHOLDER | (size as u64 / 8) << 4 | (size as u64 - 8) << 32;
             second[offset..offset + 8].copy_from_slice(&hidden.to_le_bytes());
         }

@@ -1,7 +1,7 @@
 //! The common case of validation: an event whose thread and strings are all defined indices.
 //!
-//! Most of what programs record is that, and it can be seen from a few words. What is in any doubt is not
-//! judged here.
+//! Most recorded events are of this form, which a few words show. All other records are left to full
+//! validation.
 
 use super::validate::is_defined;
 
@@ -23,7 +23,7 @@ impl Defined<'_> {
     }
 }
 
-/// When the event was emitted that a record holds; none where that takes a closer look.
+/// The time at which a record's event was emitted; none if that needs full validation.
 //= docs/format.md#event-record
 #[inline]
 pub(super) fn emitted_at(record: &[u8], defined: Defined<'_>) -> Option<u64> {
@@ -52,9 +52,9 @@ pub(super) fn emitted_at(record: &[u8], defined: Defined<'_>) -> Option<u64> {
         }
         let size = argument >> 4 & 0xfff;
         let expected = match argument & 0xf {
-            // Null, 32 bits and truth values stand in the header.
+            // Null, 32 bits and booleans are in the header.
             0 | 1 | 2 | 9 => 1,
-            // 64 bits, numbers with a point, pointers and koids.
+            // 64 bits, doubles, pointers and koids.
             3 | 4 | 5 | 7 | 8 => 2,
             6 => match argument >> 32 & 0xffff {
                 inline if inline > INLINE => 1 + (inline - INLINE).div_ceil(8),

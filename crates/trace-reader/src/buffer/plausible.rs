@@ -9,20 +9,20 @@ use super::{BufferReader, Source};
 /// When a buffer was made and when it is read, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Period {
-    /// Before its writer had it.
+    /// A time before its writer had it.
     pub made: u64,
-    /// When a part of it is begun to be read.
+    /// The time at which reading of a part begins.
     pub read: u64,
 }
 
-/// Programs may give their own times to events, also such that are still to come: by so many seconds.
+/// Programs may give their own times to events, even future ones: at most this many seconds ahead.
 const MAX_AHEAD_SECONDS: u64 = 3600;
-/// Records that all threads of a program write or lose in a nanosecond, at most: several times what can be
-/// done on a hundred processors.
+/// Maximum number of records that all threads of a program write or lose in a nanosecond: several times what
+/// a hundred processors can achieve.
 const MAX_RECORDS_PER_NANO: u128 = 16;
-/// A slab takes longer to clear than that.
+/// Clearing a slab takes longer than that.
 const MAX_SLABS_PER_NANO: u128 = 1;
-/// Records before which nothing is said about the time that they took.
+/// Up to this many records, the time that they took is not judged.
 const UNSUSPECTED_RECORDS: u128 = 1 << 20;
 
 impl<S: Source> BufferReader<S> {
@@ -51,7 +51,7 @@ impl<S: Source> BufferReader<S> {
         most.map_or(u64::MAX, |most| u64::try_from(most).unwrap_or(u64::MAX))
     }
 
-    /// The most slabs that can have been claimed; tickets may have been passed over.
+    /// The most slabs that can have been claimed; tickets may have been skipped.
     pub(super) fn most_claims(&self) -> u64 {
         let rounds = 4 * u128::from(self.header.layout.slab_count());
         let most = self.nanos().map(|nanos| nanos * MAX_SLABS_PER_NANO + rounds);

@@ -10,7 +10,7 @@ use trace_format::scheduling::Scheduling;
 use trace_format::units::TicksPerSecond;
 use trace_format::userspace_object::ProcessRef;
 
-/// What is wrong with a record.
+/// The error in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
@@ -23,7 +23,7 @@ pub enum Fault {
     /// The record's contents do not fit its kind.
     #[error(transparent)]
     Content(#[from] DecodeError),
-    /// A kind of record that this place does not hold, such as metadata.
+    /// A kind of record that is not allowed in this place, such as metadata.
     #[error("record of type {record_type} is not allowed here")]
     Type {
         /// The type bits.
@@ -55,7 +55,7 @@ pub enum Fault {
         /// The rate the provider was given.
         expected: u64,
     },
-    /// A time that is still to come, by more than a program may be ahead.
+    /// A time further in the future than a program may be ahead.
     #[error("timestamp of {found} ticks, {latest} at most")]
     Future {
         /// The record's time.
@@ -81,7 +81,7 @@ impl Validator {
         Self { rate, is_initialized: false, strings: vec![0; 0x8000 / 64], threads: [0; 4] }
     }
 
-    /// Checks a record of the durable region and remembers what it defines.
+    /// Checks a record of the durable region and remembers its definition.
     pub fn check_durable(&mut self, record: &[u8]) -> Result<(), Fault> {
         match Record::decode(record)? {
             Record::Initialization(initialization) => {
@@ -99,7 +99,7 @@ impl Validator {
         }
     }
 
-    /// Checks a record of a rolling region. An event says when it was written: a complete duration at its
+    /// Checks a record of a rolling region. Returns when an event was written: a complete duration at its
     /// end.
     #[inline]
     pub fn check_rolling(&self, record: &[u8]) -> Result<Option<u64>, Fault> {
@@ -110,7 +110,7 @@ impl Validator {
         }
     }
 
-    /// The whole of [`Validator::check_rolling`], for any record.
+    /// Full validation for [`Validator::check_rolling`], for any record.
     fn check_closely(&self, record: &[u8]) -> Result<Option<u64>, Fault> {
         let emitted_at = match Record::decode(record)? {
             Record::Event(event) => {
@@ -207,7 +207,7 @@ impl Validator {
     }
 }
 
-/// Checks a record's times, given that at which it was emitted: of a complete duration also its begin.
+/// Checks a record's times, given its emission time: for a complete duration also its begin.
 //= docs/buffer.md#what-is-not-believed
 #[inline]
 pub(super) fn check_time(record: &[u8], emitted_at: Option<u64>, latest: u64) -> Result<Option<u64>, Fault> {
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(emitted_at(&[header(4, 3, 0), 77, 99]), Some(99));
         assert_eq!(emitted_at(&[header(1, 5, 1), 77, 4 | 2 << 4 | 5 << 16, 123, 9]), Some(77));
         assert_eq!(emitted_at(&[header(2, 5, 1), 77, 6 | 3 << 4 | 5 << 16 | 0x8009 << 32, 1, 2]), Some(77));
-        // The engine's commonest records, and none of these.
+        // Similar to the engine's most common records, but different.
         assert_eq!(emitted_at(&[header(4, 2, 0), 77]), None);
         assert_eq!(emitted_at(&[header(11, 2, 0), 77]), None);
         // A text, a name or a thread that is not defined.

@@ -1,4 +1,4 @@
-//! Whether the programs' clock is the kernel's: an event of a thread happened while the thread ran.
+//! Checks that the programs' clock is the kernel's: an event of a thread happened while the thread ran.
 //= docs/check.md#clocks
 
 use crate::item::{Event, Item, Resolved, Scheduling};
@@ -8,7 +8,7 @@ use trace_format::units::ProviderId;
 
 /// One in this many events may lie outside: the kernel does not report everything.
 const ONE_OF: u64 = 1000;
-/// Events that are tried when it is looked how far a clock is off.
+/// How many events are tried to find out how far a clock is off.
 const TRIED: usize = 4096;
 /// Distances to the nearest time in which a thread ran that are tried.
 const SHIFTS: usize = 256;
@@ -16,7 +16,7 @@ const SHIFTS: usize = 256;
 const LIKELY: i64 = 1_000_000;
 const LIKELY_STEP: usize = 1000;
 
-/// A CPU goes over from one thread to another.
+/// A CPU switches from one thread to another.
 #[derive(Clone, Copy, Debug)]
 struct Switch {
     at: u64,
@@ -25,12 +25,12 @@ struct Switch {
     incoming: u64,
 }
 
-/// What is known of one provider's events.
+/// The result for one provider's events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clock {
     /// Times of events that could be judged.
     pub judged: u64,
-    /// Those at which their thread did not run.
+    /// Those at times when their thread did not run.
     pub outside: u64,
     /// By how many nanoseconds the events would have to be later for most of them to be inside.
     pub shift: i64,
@@ -50,11 +50,11 @@ pub(super) struct Clocks {
     switches: Vec<Switch>,
     /// Times of events, by provider and thread.
     events: BTreeMap<(ProviderId, u64), Vec<u64>>,
-    /// The same of parts of operations, which belong to a process.
+    /// The same for parts of operations, which belong to a process.
     operations: BTreeMap<(ProviderId, u64), Vec<u64>>,
-    /// Providers of context switches: they record what others do.
+    /// Providers of context switches: they record actions of other processes.
     observers: BTreeSet<ProviderId>,
-    /// The kernel lost events in these.
+    /// Spans in which the kernel lost events.
     lost: Vec<(u64, u64)>,
 }
 
@@ -97,7 +97,7 @@ impl Clocks {
         if category == b"kernel:meta" && event.name.as_bytes() == b"drop_stats" {
             self.lost.push((at, end.unwrap_or(at)));
         }
-        // What the kernel does is not a thread's doing, and neither is what a process or the system has.
+        // Kernel events are no action of a thread, and neither are events of a process or of the system.
         let of_thread = match event.kind {
             _ if category.starts_with(b"kernel:") => return,
             EventKind::Counter { .. } | EventKind::Instant { scope: Scope::Process | Scope::Global } => {
@@ -124,7 +124,8 @@ impl Clocks {
         let is_lost = |at: u64| !told.contains(&at) || is_inside(&self.lost, at);
         let mut clocks: BTreeMap<ProviderId, Clock> = BTreeMap::new();
         let mut samples: BTreeMap<ProviderId, Vec<(u64, u64)>> = BTreeMap::new();
-        // A program's thread takes part in the operations that it records; an observer records others'.
+        // A program's thread takes part in the operations that it records; an observer records those of other
+        // programs.
         self.operations.retain(|(provider, _), _| !self.observers.contains(provider));
         for ((provider, thread), times) in self.events.iter().chain(&self.operations) {
             let Some(ran) = intervals.get(thread) else {
@@ -181,7 +182,7 @@ fn is_inside(ran: &[(u64, u64)], at: u64) -> bool {
     begun.checked_sub(1).is_some_and(|last| at <= ran[last].1)
 }
 
-/// The way to the nearest time in which the thread ran.
+/// The distance to the nearest time in which the thread ran.
 fn distance(ran: &[(u64, u64)], at: u64) -> i64 {
     let begun = ran.partition_point(|(since, _)| *since <= at);
     let back = begun.checked_sub(1).map(|last| -(at.saturating_sub(ran[last].1) as i64));
@@ -202,7 +203,7 @@ fn best_shift(samples: &[(u64, u64)], intervals: &HashMap<u64, Vec<(u64, u64)>>)
             |(thread, at): &&(u64, u64)| !is_inside(&intervals[thread], at.saturating_add_signed(shift));
         tried.clone().filter(is_left).count()
     };
-    // Where threads run in turn, the nearest time is not the right one: what is likely is tried as well.
+    // If threads run in turn, the nearest time may belong to the wrong turn: likely shifts are tried as well.
     let likely = (-LIKELY..=LIKELY).step_by(LIKELY_STEP);
     let candidates = shifts.iter().copied().step_by(step).chain(last).chain(likely);
     candidates.min_by_key(|shift| (left(*shift), shift.unsigned_abs())).unwrap_or(0)
@@ -259,7 +260,7 @@ mod tests {
     fn what_happened_while_the_kernel_lost_events_is_not_judged() {
         let mut clocks = Clocks { room: 1, switches: turns(), ..Clocks::default() };
         clocks.lost = vec![(500, 620), (150, 160), (100, 540)];
-        // Outside of its thread's turns, and inside of what was lost, or not.
+        // Outside of its thread's turns; some of them within a stretch of lost events.
         clocks.events.insert((ProviderId(1), 1), vec![250, 450, 610, 621, 650, 850]);
         let clock = clocks.finish()[&ProviderId(1)];
         assert_eq!((clock.judged, clock.outside), (3, 3));
@@ -272,7 +273,7 @@ mod tests {
         let switches = [switch(100, 0, 1, 0), switch(200, 0, 3, 0)];
         let clock = clocks(&switches, &[(3, 150), (3, 250), (1, 50), (1, 150), (1, 100), (3, 200)]).unwrap();
         assert_eq!((clock.judged, clock.outside), (4, 1));
-        // What was before the first switch, and what is after the last.
+        // The times before the first switch, and after the last.
         let ran = intervals(&mut switches.to_vec());
         assert_eq!(ran[&1], [(0, 100)]);
         assert_eq!(ran[&3], [(100, 200)]);

@@ -58,7 +58,7 @@ impl LateDurations {
         self.sorter.get_or_insert_default().push(at.0, &self.encoded);
     }
 
-    /// Gives all in the order of their times; those of one time in the order of the file.
+    /// Passes all of them in the order of their times; those with equal times in the order of the file.
     pub fn finish(&mut self, mut take: impl FnMut(Late<'_>)) -> io::Result<()> {
         let Some(sorter) = self.sorter.take() else { return Ok(()) };
         sorter.finish(|bytes| {

@@ -1,9 +1,9 @@
 //! Begins and ends that belong together: durations, async operations, flows.
 //!
-//! Those of durations follow each other on their thread: in the file as well, or they are sorted first.
-//! Those of operations and flows may be of several threads and processes, whose parts of the file come in
-//! any order: an end may stand before its begin, and a step behind both. What is over is forgotten, but for
-//! a hash of it.
+//! Those of durations follow each other on their thread: in the file as well, or they are sorted first. Those
+//! of operations and flows may be of several threads and processes, whose parts of the file come in any
+//! order: an end may stand before its begin, and a step behind both. Of spans that are over, only a hash is
+//! kept.
 
 use super::late::{Late, LateDurations};
 use crate::disorder::Disorder;
@@ -14,15 +14,15 @@ use std::io;
 use trace_format::event::EventKind;
 use trace_format::units::{Koid, Offset, ProviderId};
 
-/// Where something was begun, ended or passed.
+/// The position of a begin, end or step.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EventPosition {
     pub offset: Offset,
     pub provider: ProviderId,
 }
 
-/// What the events of one async operation or flow share, as a hash: that two of them collide is as likely as
-/// one in 2⁶⁴ for each pair in a trace.
+/// The identity of an async operation or flow, as a hash: two of them collide with a probability of one in
+/// 2⁶⁴ for each pair in a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Key(u64);
 
@@ -31,11 +31,11 @@ struct Key(u64);
 struct Open {
     id: u64,
     process: Koid,
-    /// What parts in other processes share with it.
+    /// The identity that it shares with parts in other processes.
     crossing: Key,
     begins: u32,
     ends: u32,
-    /// Begins or ends that have theirs elsewhere.
+    /// Begins or ends that were matched elsewhere.
     joined: u32,
     steps: u32,
     first_begin: Option<EventPosition>,
@@ -53,7 +53,7 @@ enum Scope {
 }
 
 impl Scope {
-    /// Of a begin, a step and an end without the rest.
+    /// The kinds of problem for a begin, a step and an end without the rest.
     const fn names(self) -> [&'static str; 3] {
         match self {
             Self::Process => ["unmatched-async-begin", "unmatched-async-instant", "unmatched-async-end"],
@@ -68,20 +68,20 @@ struct Operations {
     scope: Scope,
     open: HashMap<Key, Open>,
     over: HashSet<Key>,
-    /// Not everything that is over is known any more, so that a step without a begin means nothing.
+    /// Some operations that are over were forgotten, so that a step without a begin means nothing.
     is_over_full: bool,
 }
 
 /// The remark about operations that end in another process than they began in.
 pub(super) const CROSSING: &str = "crossing-async";
 
-/// Operations that are over and still known.
+/// Operations that are over and still remembered.
 const MAX_OVER: usize = 400_000;
 
-/// A kind of problem, and its words.
+/// A kind of problem, and its description.
 type Found = (&'static str, String);
 
-/// What has no begin or no end.
+/// A span without begin or end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unmatched {
     pub kind: &'static str,
@@ -156,7 +156,7 @@ impl<'a> Spans<'a> {
         }
     }
 
-    /// Matches an event; what is wrong with it.
+    /// Matches an event; returns the problem with it.
     pub fn event(&mut self, offset: Offset, provider: ProviderId, event: &Event<'_>) -> Option<Found> {
         let Event { thread, time, name, .. } = *event;
         if self.is_full {
@@ -220,7 +220,7 @@ impl<'a> Spans<'a> {
         })
     }
 
-    /// What has no begin or no end, and remarks, in the order of the file.
+    /// Spans without begin or end, and remarks, in the order of the file.
     pub fn finish(&mut self, mut found: impl FnMut(EventPosition, Found)) -> io::Result<Vec<Unmatched>> {
         let mut late = std::mem::take(&mut self.late);
         late.finish(|late| {
@@ -293,7 +293,7 @@ impl Operations {
         let mut open = std::mem::take(&mut self.open);
         match self.scope {
             Scope::Process => join_across_processes(&mut open, all),
-            // What has begun once may end in several places.
+            // A flow that has begun once may end in several places.
             Scope::Trace => {
                 for (key, open) in &mut open {
                     if open.begins > 0 || self.is_over_full || self.over.contains(key) {

@@ -1,4 +1,4 @@
-//! What records mean: definitions are remembered, references are looked up.
+//! Resolves records: remembers definitions, and looks up references.
 
 use super::{Anomaly, Unknown};
 use crate::item::{self, Arguments, Event, Item, Resolved, Text, Thread, Time};
@@ -26,7 +26,7 @@ pub(super) struct Resolver {
     pub names: Names,
     pub warnings: Warnings,
     pub unknown: Unknown,
-    /// Place of the record that is being resolved.
+    /// Position of the record that is being resolved.
     pub offset: Offset,
     /// Rate of the first initialization record.
     first_rate: Option<TicksPerSecond>,
@@ -65,7 +65,7 @@ impl Resolver {
         }
     }
 
-    /// A stretch was skipped. What the current provider defined before it may have been defined anew in it.
+    /// A stretch was skipped. Earlier definitions of the current provider may have been replaced in it.
     //= docs/format.md#damage
     #[cold]
     pub fn damage(&mut self, gap: Gap) {
@@ -76,7 +76,8 @@ impl Resolver {
         provider.forget(budget);
     }
 
-    /// Resolves an event: what [`Resolver::apply`] and [`Resolver::known`] do to other records, in one go.
+    /// Resolves an event: does the work of [`Resolver::apply`] and [`Resolver::known`] for other records, in
+    /// one go.
     #[inline]
     pub fn event<'a>(&'a mut self, event: event::Event<'a>, raw: RawRecord<'a>) -> Resolved<'a> {
         if self.is_strict {
@@ -141,7 +142,7 @@ impl Resolver {
         self.check_argument_texts(&event.arguments);
     }
 
-    /// Remembers what a record other than an event defines, and warns of what is wrong with it.
+    /// Remembers the definition in a record other than an event, and warns of problems with it.
     pub fn apply(&mut self, record: &Record<'_>) {
         match record {
             Record::Metadata(metadata) => self.apply_metadata(metadata),
@@ -281,7 +282,7 @@ impl Resolver {
         }
     }
 
-    /// As [`Resolver::apply`], for what is not simply a known record.
+    /// As [`Resolver::apply`], for an anomaly.
     #[cold]
     pub fn apply_anomaly(&mut self, anomaly: &Anomaly<'_>, raw: RawRecord<'_>) {
         match anomaly {
@@ -388,7 +389,7 @@ impl Resolver {
     }
 }
 
-/// What was applied, as it is handed out.
+/// Resolved records, after they were applied.
 impl Resolver {
     pub fn known<'a>(&'a self, record: Record<'a>, raw: RawRecord<'a>) -> Resolved<'a> {
         self.resolved(raw.offset, raw.bytes, self.item(record, raw))
@@ -409,13 +410,13 @@ impl Resolver {
                 index: record.index,
                 thread: Thread { process: record.process.0, thread: record.thread.0 },
             },
-            // Events have a way of their own.
+            // Events are resolved separately.
             Record::Event(_) | Record::Unknown { .. } => {
                 Item::Unknown { header: raw.header(), size: raw.size }
             }
             Record::Blob(blob) => {
                 let name = self.text(blob.name);
-                // What a provider itself may have written says nothing about others.
+                // A provider's own claims about other providers are ignored.
                 let is_own = |provider| provider == self.providers.current().id;
                 if let Some(function) = self.function(&blob) {
                     return Item::Function(function);
