@@ -1,4 +1,4 @@
-//! Which tracepoints belong to which category.
+//! The tracepoints of each category.
 //= docs/kernel.md#categories
 
 /// A category of the kernel's.
@@ -6,7 +6,7 @@
 pub struct Group {
     /// Its name.
     pub name: &'static str,
-    /// What it shows, for people.
+    /// A description, for people.
     pub description: &'static str,
     /// Tracepoints, as `system/event`; a system alone stands for all of its events.
     pub points: &'static [&'static str],
@@ -16,13 +16,13 @@ pub struct Group {
 pub const ALL: &str = "kernel";
 /// Names of processes and threads, wanted with every other.
 pub const META: &str = "kernel:meta";
-/// What programs write into `trace_marker`.
+/// Markers that programs write into `trace_marker`.
 pub const ATRACE: &str = "atrace";
-/// Texts in `trace_marker` that are none of Android's.
+/// Texts in `trace_marker` that are not Android's markers.
 pub const PROBE: &str = "kernel:probe";
-/// No events, but those that the kernel's buffer holds since a recording before.
+/// No events of its own: keeps those that the kernel's buffer holds since the previous recording.
 pub const RETAIN: &str = "kernel:retain";
-/// What all of the kernel's categories begin with, as an entry of a list.
+/// Prefix of all of the kernel's categories, as an entry of a list.
 pub const EACH: &str = "kernel:*";
 /// A single tracepoint: `kernel:tp:system:event`.
 pub const POINT: &str = "kernel:tp:";
@@ -84,26 +84,25 @@ pub const GROUPS: [Group; 15] = [
     Group { name: ATRACE, description: "Markers that programs write into trace_marker", points: &[] },
 ];
 
-/// What a recording wants of the kernel.
+/// The kernel's events that a recording wants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventSelection {
     /// Tracepoints of the categories: category, then `system/event` or a system alone.
     pub points: Vec<(&'static str, &'static str)>,
     /// Single tracepoints, as `system/event`; the event may be `*`.
     pub single: Vec<String>,
-    /// Probes, by what they are to be put at.
+    /// Probes, by their locations.
     pub probes: Vec<String>,
-    /// What programs write into `trace_marker`.
+    /// Markers that programs write into `trace_marker`.
     pub markers: bool,
-    /// Other texts in there.
+    /// Other texts in it.
     pub texts: bool,
-    /// What the buffer holds since a recording before.
+    /// Events that the buffer holds since the previous recording.
     pub retains: bool,
 }
 
 impl EventSelection {
-    /// What follows from categories: `is_wanted` judges names, `listed` are the entries of the recording's
-    /// list.
+    /// The events of categories: `is_wanted` selects names, `listed` has the entries of the recording's list.
     pub fn new(is_wanted: impl Fn(&str) -> bool, listed: &[String]) -> Self {
         let has_all = is_wanted(ALL);
         let has = |name: &str| is_wanted(name) || (has_all && name != ATRACE && !excludes(listed, name));
@@ -126,13 +125,13 @@ impl EventSelection {
         wanted
     }
 
-    /// Context switches are part of it.
+    /// Whether context switches are part of it.
     #[must_use]
     pub fn has_switches(&self) -> bool {
         self.points.iter().any(|(_, point)| *point == "sched/sched_switch")
     }
 
-    /// Nothing at all.
+    /// Whether nothing is selected.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         self.points.is_empty()

@@ -15,14 +15,14 @@ use trace_engine::ffi;
 use trace_format::slab::LossReason;
 use zx_sim::ticks;
 
-/// Pages of a CPU that are read before the others have their turn.
+/// How many pages of a CPU are read before the others have their turn.
 const PAGES_AT_ONCE: usize = 64;
-/// How often the kernel is asked for what it has lost, if nothing shows it before.
+/// How often the kernel's counts of losses are read, if nothing shows a loss before.
 const LOSSES_INTERVAL: Duration = Duration::from_secs(1);
 /// Categories whose events include this provider's own reads of the kernel, which would make each read longer
 /// than the last.
 const OF_THREADS: [&str; 4] = ["kernel:syscall", "kernel:vm", "kernel:memory", "kernel:contention"];
-/// What every text in `trace_marker` becomes.
+/// The event of each text in `trace_marker`.
 const PRINT: &str = "ftrace/print";
 
 /// A running recording.
@@ -31,12 +31,12 @@ pub struct Collector {
     layout: PageLayout,
     merge: Merge,
     decoder: Decoder<EngineRecords>,
-    /// What each CPU had lost when it was last looked at, and when that was.
+    /// The losses of each CPU at the last check, and the time of that.
     losses: Vec<(u16, CpuLosses, u64)>,
     looked: Instant,
 }
 
-/// What the kernel goes on recording into its buffer between two recordings.
+/// The kernel's recording into its buffer between two recordings.
 //= docs/kernel.md#retained-events
 pub struct Retained {
     wanted: EventSelection,
@@ -48,7 +48,7 @@ impl Collector {
     /// skipped.
     ///
     /// # Errors
-    /// There can be no instance.
+    /// No instance can be made.
     pub fn start(
         tracefs: &Tracefs,
         clock: &'static str,
@@ -57,7 +57,7 @@ impl Collector {
         retained: Option<Retained>,
     ) -> Result<Self, Error> {
         let layout = tracefs.page_layout()?;
-        // One that records something else is removed first: its name is needed.
+        // An instance that records something else is removed first: its name is needed.
         let retained = retained.filter(|retained| wanted.retains && retained.wanted == *wanted);
         let mut instance = match retained {
             Some(retained) => retained.instance,
@@ -67,7 +67,7 @@ impl Collector {
         let mut decoder = Decoder::new(EngineRecords::new(), texts);
         enable_wanted(tracefs, &mut instance, &mut decoder, wanted);
         let now = ticks::now();
-        // What was overwritten between two recordings is missing in neither.
+        // Events that were overwritten between two recordings are missing in neither.
         let losses =
             instance.cpus().map(|cpu| (cpu, instance.losses(cpu).unwrap_or_default(), now)).collect();
         instance.set_tracing(true)?;
@@ -79,10 +79,10 @@ impl Collector {
         Ok(Self { instance, layout, merge: Merge::default(), decoder, losses, looked: Instant::now() })
     }
 
-    /// Takes what the kernel has; true if there is more.
+    /// Reads the kernel's events; true if there are more.
     ///
     /// # Errors
-    /// The kernel cannot be read any more.
+    /// The kernel can no longer be read.
     pub fn drain(&mut self) -> Result<bool, Error> {
         let (mut horizon, mut has_more, mut has_lost) = (u64::MAX, false, false);
         for (index, (cpu, ..)) in self.losses.iter().enumerate() {
@@ -116,7 +116,7 @@ impl Collector {
         Ok(has_more)
     }
 
-    /// Ends the recording, and takes the rest. If what comes then is to be retained, the kernel goes on.
+    /// Ends the recording, and reads the rest. If later events are to be retained, the kernel goes on.
     pub fn finish(mut self, retained: Option<EventSelection>) -> Option<Retained> {
         let ended = self.instance.set_tracing(false);
         let mut rest = || -> Result<(), Error> {
@@ -141,7 +141,7 @@ impl Collector {
         retained.instance.set_tracing(true).ok().map(|()| retained)
     }
 
-    /// Adds to the ledger what the kernel has lost since the last look.
+    /// Adds the kernel's losses since the last check to the ledger.
     //= docs/kernel.md#losses
     fn count_losses(&mut self) {
         self.looked = Instant::now();
@@ -165,7 +165,7 @@ impl Collector {
     }
 }
 
-/// Switches on what is wanted, as far as the kernel has it.
+/// Enables the wanted events, as far as the kernel has them.
 fn enable_wanted(
     tracefs: &Tracefs,
     instance: &mut Instance,
@@ -222,7 +222,7 @@ fn enable_wanted(
         }
     }
     if wanted.markers || wanted.texts {
-        // Such a text is an event by itself, whether it is switched on or not.
+        // Such a text is an event by itself, whether it is enabled or not.
         let copied = tracefs.format(PRINT).and_then(|format| {
             decoder.add(META, &format);
             instance.copy_markers()

@@ -15,15 +15,15 @@ use trace_format::event::EventKind;
 use trace_linux::{Kernel, Records};
 use zx_sim::ticks;
 
-/// What all of their categories begin with.
+/// Prefix of all of their categories.
 const PREFIX: &str = "cpu:";
 
 /// A kind of counter.
 #[derive(Debug)]
 pub struct Kind {
-    /// Its category; its name is what is behind the colon.
+    /// Its category; its name follows the colon.
     pub category: &'static str,
-    /// What it counts, for people.
+    /// A description, for people.
     pub description: &'static str,
     source: Source,
 }
@@ -57,7 +57,7 @@ pub const KINDS: [Kind; 11] = [
     hardware("cpu:bus-cycles", Hardware::BUS_CYCLES, "Bus cycles of each thread"),
 ];
 
-/// Whether an entry of a recording's list asks for one.
+/// Whether an entry of a recording's list is a counter.
 #[must_use]
 pub fn is_counter(entry: &str) -> bool {
     match entry.strip_suffix('*') {
@@ -71,7 +71,7 @@ impl Kind {
         self.category.strip_prefix(PREFIX).unwrap_or(self.category)
     }
 
-    /// Counts for a thread from now on; what happens in the kernel only where this user may know that.
+    /// Counts for a thread from now on; in the kernel only if this user may measure that.
     fn count(&self, thread: u32) -> io::Result<Counter> {
         match self.source {
             Source::Software(source) => count(source, thread),
@@ -127,7 +127,7 @@ impl CpuCounters {
         if wanted.is_empty() {
             return None;
         }
-        // A descriptor for each counter of each thread.
+        // One descriptor for each counter of each thread.
         let limit = getrlimit(Resource::Nofile);
         let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
         let mut kernel = Kernel::new(EngineRecords::new());
@@ -143,7 +143,7 @@ impl CpuCounters {
         self.next
     }
 
-    /// Takes a sample if it is time for one.
+    /// Takes a sample if one is due.
     pub fn sample_if_due(&mut self) {
         if Instant::now() >= self.next {
             self.find_threads();
@@ -174,7 +174,7 @@ impl CpuCounters {
                         self.is_full = true;
                         tell("counters: out of descriptors; further threads are not counted for");
                     }
-                    // It has gone, or is another user's.
+                    // It has ended, or belongs to another user.
                     Err(_) => {}
                 }
             }
@@ -203,7 +203,7 @@ impl Thread {
             let Ok(read) = counter.read_count_and_time() else {
                 continue;
             };
-            // The processor counts only so much at a time, and counters take turns.
+            // The processor has few counters at a time, so that they take turns.
             let share = (read.time_enabled, read.time_running);
             let count = match share {
                 (enabled, running) if running > 0 && running < enabled => {

@@ -12,17 +12,17 @@ use trace_format::scheduling::ThreadState;
 use trace_format::units::{Thread, Ticks};
 use trace_linux::{CLONE_THREAD, IRQ, Kernel, META, POWER, Records, SYSCALL, Side, inline, soft_interrupt};
 
-/// Interrupts within each other, and what a thread waits for, that are believed; more are lost ends.
+/// Maximum depth of nested interrupts and of a thread's open operations; deeper ones are lost ends.
 const MAX_NESTED: usize = 16;
 const INSTANT: EventKind = EventKind::Instant { scope: Scope::Thread };
 const VM: &[u8] = b"kernel:vm";
 const WORKQUEUE: &[u8] = b"kernel:workqueue";
 const CONTENTION: &[u8] = b"kernel:contention";
 const MEMORY: &[u8] = b"kernel:memory";
-/// What `rss_stat` counts, by its number.
+/// The counts of `rss_stat`, by their numbers.
 const RESIDENT: [&[u8]; 4] = [b"file", b"anon", b"swap", b"shmem"];
 
-/// An event that may come.
+/// A known event.
 struct Point {
     semantics: Semantics,
     category: Box<[u8]>,
@@ -39,7 +39,7 @@ struct Running {
     name: Box<[u8]>,
 }
 
-/// Something that a thread is doing in the kernel.
+/// An open operation of a thread in the kernel.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Doing {
     Call(u64),
@@ -47,7 +47,7 @@ enum Doing {
     Contention,
 }
 
-/// Which of the texts in `trace_marker` are wanted.
+/// Selects texts in `trace_marker`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Texts {
     /// Android's.
@@ -58,7 +58,7 @@ pub struct Texts {
 
 /// Turns events into records.
 pub struct Decoder<R> {
-    /// What is known of threads, and where records go.
+    /// The state of threads, and the output of records.
     pub kernel: Kernel<R>,
     head: Option<Head>,
     /// By the event's number.
@@ -72,7 +72,7 @@ pub struct Decoder<R> {
 }
 
 impl<R: Records> Decoder<R> {
-    /// Knows no event yet.
+    /// A decoder without any known event.
     pub fn new(records: R, texts: Texts) -> Self {
         Self {
             kernel: Kernel::new(records),
@@ -86,12 +86,12 @@ impl<R: Records> Decoder<R> {
         }
     }
 
-    /// From here on an event is known.
+    /// Adds an event.
     pub fn add(&mut self, category: &str, format: &Format) {
         self.add_named(category, &format.name, Semantics::of(format), format);
     }
 
-    /// As [`Decoder::add`], for an instant with its fields, whatever else it may mean.
+    /// As [`Decoder::add`], but as an instant with its fields, whatever else it may mean.
     pub fn add_instant(&mut self, category: &str, name: &str, format: &Format) {
         self.add_named(category, name, Semantics::Other, format);
     }
@@ -102,7 +102,7 @@ impl<R: Records> Decoder<R> {
         if self.points.len() <= index {
             self.points.resize_with(index + 1, || None);
         }
-        // What is named alone and belongs to a category, too, keeps its meaning.
+        // An event that is named by itself and belongs to a category, too, keeps its meaning.
         if self.points[index].as_ref().is_some_and(|point| !matches!(point.semantics, Semantics::Other)) {
             return;
         }
@@ -112,7 +112,7 @@ impl<R: Records> Decoder<R> {
         self.points[index] = Some(Point { semantics, category, name, fields });
     }
 
-    /// Takes an event of a CPU. Events come in the order of their times.
+    /// Decodes an event of a CPU. Events come in the order of their times.
     pub fn event(&mut self, at: u64, cpu: u16, payload: &[u8]) {
         let Some(head) = self.head else {
             return;
@@ -263,7 +263,7 @@ impl<R: Records> Decoder<R> {
         self.kernel.writer.event(from, thread, META, b"drop_stats", kind, &arguments);
     }
 
-    /// When the last event of a CPU was.
+    /// The time of the last event of a CPU.
     #[must_use]
     pub fn last_of(&self, cpu: u16) -> Option<u64> {
         self.last.get(usize::from(cpu)).copied().filter(|last| *last != 0)
@@ -283,7 +283,7 @@ impl<R: Records> Decoder<R> {
 
     fn end_interrupt(&mut self, at: u64, cpu: u16, kind: Interrupt, result: Option<i32>) {
         let running = &mut self.running[usize::from(cpu)];
-        // What is above it has ended, and the event of that was lost.
+        // Later interrupts have ended, and their end events were lost.
         while let Some(interrupt) = running.pop() {
             if interrupt.kind != kind {
                 continue;
@@ -299,7 +299,7 @@ impl<R: Records> Decoder<R> {
     }
 
     fn begin(&mut self, at: u64, cpu: u16, tid: u32, doing: Doing, arguments: &[Argument<'_>]) {
-        // A thread is in one call at a time, and does one work: the end of the one before was lost.
+        // A thread is in one call at a time, and does one work item: the previous end was lost.
         match doing {
             Doing::Call(_) => self.end(at, cpu, tid, |doing| matches!(doing, Doing::Call(_))),
             Doing::Work(_) => self.end(at, cpu, tid, |doing| matches!(doing, Doing::Work(_))),
@@ -312,7 +312,8 @@ impl<R: Records> Decoder<R> {
         self.span(at, cpu, tid, doing, EventKind::DurationBegin, arguments);
     }
 
-    /// Ends the innermost that fits, and what was begun in it; nothing if it had begun before the trace.
+    /// Ends the innermost matching operation, and those that began in it; nothing if it had begun before the
+    /// trace.
     fn end(&mut self, at: u64, cpu: u16, tid: u32, is_it: impl Fn(Doing) -> bool) {
         let Some(stack) = self.doing.get_mut(&tid) else {
             return;
@@ -329,7 +330,7 @@ impl<R: Records> Decoder<R> {
         }
     }
 
-    /// A thread is gone, in the middle of its last call.
+    /// A thread has ended, in the middle of its last call.
     fn end_all(&mut self, at: u64, tid: u32) {
         for doing in self.doing.remove(&tid).unwrap_or_default().into_iter().rev() {
             self.span(at, 0, tid, doing, EventKind::DurationEnd, &[]);
@@ -379,7 +380,7 @@ impl Running {
     }
 }
 
-/// The thread that ran, or the CPU where that was the idle one.
+/// The thread that ran, or the CPU if that was the idle one.
 fn thread(kernel: &mut Kernel<impl Records>, cpu: u16, tid: u32) -> Thread {
     if tid == 0 { kernel.cpu(cpu) } else { kernel.thread(tid) }
 }
@@ -396,7 +397,7 @@ fn side<'a>(task: &Task, payload: &'a [u8]) -> Side<'a> {
     }
 }
 
-/// A field as an argument; none if it is of a kind that has none.
+/// A field as an argument; none if its kind cannot be expressed.
 fn value<'a>(
     kernel: &mut Kernel<impl Records>,
     place: FieldLocation,
@@ -416,7 +417,7 @@ fn value<'a>(
     })
 }
 
-/// What a thread does that goes: the bits of `prev_state`.
+/// The state of an outgoing thread: the bits of `prev_state`.
 //= docs/kernel.md#records
 fn thread_state(bits: u64) -> ThreadState {
     match bits & 0xff {
@@ -429,8 +430,8 @@ fn thread_state(bits: u64) -> ThreadState {
     }
 }
 
-/// Five letters for the bits of an x86 page fault: of a page that is there, a write, by a program, reserved
-/// bits, an instruction.
+/// Five letters for the bits of an x86 page fault: page present, write, user mode, reserved bits, instruction
+/// fetch.
 fn fault_flags(code: u64) -> [u8; 5] {
     let mut flags = *b"pwuri";
     for (bit, flag) in flags.iter_mut().enumerate() {

@@ -1,5 +1,5 @@
-//! What an event's fields are and where they stand: the kernel says so in `format` files, and nothing of it
-//! is taken for granted.
+//! The fields of an event and their positions, from the kernel's `format` files; nothing about them is
+//! assumed.
 //= docs/kernel.md#formats
 
 /// An event of the kernel's.
@@ -18,22 +18,22 @@ pub struct Format {
 pub struct Field {
     /// Its name.
     pub name: String,
-    /// Where it is.
+    /// Its position and kind.
     pub place: FieldLocation,
 }
 
-/// Where a field is in the payload, and what it holds.
+/// The position of a field in the payload, and its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldLocation {
-    /// Where it begins.
+    /// Its offset.
     pub offset: u16,
-    /// Its bytes; 0 for text that goes on to the payload's end.
+    /// Its bytes; 0 for text that extends to the payload's end.
     pub size: u16,
-    /// What it holds.
+    /// Its kind.
     pub kind: Kind,
 }
 
-/// What a field holds.
+/// The kind of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A number.
@@ -46,7 +46,7 @@ pub enum Kind {
     Bool,
     /// Text, up to a zero.
     Text,
-    /// Where text is: offset and length, of 16 bits each.
+    /// The position of text: offset and length, of 16 bits each.
     TextElsewhere,
     /// The same, counted from the end of this field.
     TextBehind,
@@ -55,7 +55,7 @@ pub enum Kind {
 }
 
 impl Format {
-    /// Reads a `format` file; none if it is none.
+    /// Parses a `format` file; none if it is none.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let line = |head: &str| text.lines().find_map(|line| line.strip_prefix(head));
@@ -66,7 +66,7 @@ impl Format {
         })
     }
 
-    /// Where the field of a name is.
+    /// The position of the field with this name.
     #[must_use]
     pub fn place(&self, name: &str) -> Option<FieldLocation> {
         self.fields.iter().find(|field| field.name == name).map(|field| field.place)
@@ -87,7 +87,7 @@ fn field(line: &str) -> Option<Field> {
     let size = number(parts.next(), "size:")?;
     let is_signed = number(parts.next(), "signed:").unwrap_or(0) == 1;
     let (before, array) = match declaration.split_once('[') {
-        // Of `__data_loc char[] name` the brackets are part of the type.
+        // In `__data_loc char[] name` the brackets are part of the type.
         Some((before, behind)) if behind.trim_end().ends_with(']') => (before, true),
         _ => (declaration, false),
     };
@@ -148,7 +148,7 @@ impl FieldLocation {
         }
     }
 
-    /// The text, up to the first zero: what is behind it is left over from something else.
+    /// The text, up to the first zero: the bytes after it are left over from earlier events.
     #[inline]
     #[must_use]
     pub fn text<'a>(&self, payload: &'a [u8]) -> &'a [u8] {

@@ -8,14 +8,14 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
-/// What the kernel counted of what a CPU lost, since the instance was made.
+/// The kernel's counts of a CPU's losses, since the instance was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuLosses {
     /// Events that were overwritten before they were read.
     pub overrun: u64,
-    /// Events that found the buffer full, where the oldest are kept.
+    /// Events that found the buffer full, if the oldest are kept.
     pub dropped: u64,
-    /// Events in interrupts that came faster than those before were finished.
+    /// Events in interrupts that came faster than earlier ones were finished.
     pub commit_overrun: u64,
 }
 
@@ -33,7 +33,7 @@ impl Instance {
     /// Makes this process's instance, which records nothing yet. `buffer_kilobytes` are for each CPU.
     ///
     /// # Errors
-    /// The kernel refuses something, or has no such clock.
+    /// The kernel refuses an operation, or has no such clock.
     pub fn create(tracefs: &Tracefs, clock: &'static str, buffer_kilobytes: u64) -> Result<Self, Error> {
         if !tracefs.clocks()?.iter().any(|known| known == clock) {
             return Err(Error::NoClock(clock));
@@ -41,7 +41,7 @@ impl Instance {
         let path = tracefs.own_instance();
         let lock = tracefs.lock();
         match fs::create_dir(&path) {
-            // Of an earlier process with our number.
+            // Left by an earlier process with the same pid.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 let _ = fs::remove_dir(&path);
                 fs::create_dir(&path)
@@ -61,7 +61,7 @@ impl Instance {
         drop(lock);
         self.set("trace_clock", clock)?;
         self.set("buffer_size_kb", &buffer_kilobytes.to_string())?;
-        // Newest data survive.
+        // The newest data is kept.
         self.set("options/overwrite", "1")
     }
 
@@ -92,7 +92,7 @@ impl Instance {
         tracefs::write(&self.path.join(file), value)
     }
 
-    /// Switches an event on, by `system/event`.
+    /// Enables an event, by `system/event`.
     ///
     /// # Errors
     /// There is no such event.
@@ -100,7 +100,7 @@ impl Instance {
         self.set(&format!("events/{point}/enable"), "1")
     }
 
-    /// Has what programs write into the common `trace_marker` come here as well.
+    /// Copies what programs write into the common `trace_marker` into this instance.
     ///
     /// # Errors
     /// The kernel is too old for it.
@@ -108,10 +108,10 @@ impl Instance {
         self.set("options/copy_trace_marker", "1")
     }
 
-    /// Makes a probe; the event that it became, as `system/event`.
+    /// Makes a probe; returns its event, as `system/event`.
     ///
     /// # Errors
-    /// The kernel does not take it.
+    /// The kernel rejects it.
     pub fn add_probe(&mut self, probe: &Probe) -> Result<String, Error> {
         let group = tracefs::own_name();
         let name = format!("p{}", self.probes);
@@ -159,10 +159,10 @@ impl Instance {
         }
     }
 
-    /// What a CPU has lost so far.
+    /// The losses of a CPU so far.
     ///
     /// # Errors
-    /// The kernel does not say.
+    /// The kernel does not report them.
     pub fn losses(&self, cpu: u16) -> Result<CpuLosses, Error> {
         let text = tracefs::read(&self.path.join(format!("per_cpu/cpu{cpu}/stats")))?;
         Ok(CpuLosses::parse(&text))

@@ -1,6 +1,6 @@
-//! Linux's kernel as a trace provider: context switches, wakeups, interrupts, system calls and whatever else
-//! it has tracepoints for, and the markers that programs write into `trace_marker`, on the timeline of all
-//! other providers.
+//! The Linux kernel as a trace provider: context switches, wakeups, interrupts, system calls and all other
+//! tracepoints, and the markers that programs write into `trace_marker`, on the timeline of all other
+//! providers.
 //!
 //! | module | contents |
 //! |---|---|
@@ -40,7 +40,7 @@ pub mod unprivileged;
 
 pub use service::{Failure, NAME, Options, READY, category_names, run};
 
-/// Category of tracepoints that are wanted by their own name.
+/// Category of tracepoints that are selected by their own name.
 pub const POINT_CATEGORY: &str = "kernel:tp";
 
 /// Reports a message to the process that started this one.

@@ -1,11 +1,11 @@
 //! Puts the events of all CPUs in the order of their times.
 //!
-//! Each CPU's events come in order. What is younger than the moment up to which every CPU has been read waits
+//! Each CPU's events come in order. Events younger than the moment up to which every CPU has been read wait
 //! for the next round.
 
 use crate::page::{Damaged, Lost, Page, PageLayout};
 
-/// Something that came from a CPU.
+/// An event or a loss of a CPU.
 #[derive(Clone, Copy, Debug)]
 struct Item {
     time: u64,
@@ -15,13 +15,13 @@ struct Item {
 
 #[derive(Clone, Copy, Debug)]
 enum What {
-    /// Where its payload is.
+    /// The position of its payload.
     Event { start: u32, end: u32 },
     /// Events that were lost before this time, and how many if that is known.
     Lost(Option<u64>),
 }
 
-/// What comes out, in order.
+/// The output, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merged<'a> {
     /// An event's payload.
@@ -30,7 +30,7 @@ pub enum Merged<'a> {
     Lost(Option<u64>),
 }
 
-/// Pages that were read, until their events' turn comes.
+/// Pages that were read, until their events are due.
 #[derive(Debug, Default)]
 pub struct Merge {
     bytes: Vec<u8>,
@@ -47,12 +47,12 @@ impl Merge {
         &mut self.bytes[start..]
     }
 
-    /// There was no page to put there.
+    /// Returns the room: there was no page.
     pub fn give_back(&mut self, layout: &PageLayout) {
         self.bytes.truncate(self.bytes.len() - layout.size);
     }
 
-    /// Takes the page that was put there. The time of its last event, if it has any.
+    /// Keeps the page that was read into the room. Returns the time of its last event, if it has any.
     pub fn keep(&mut self, layout: &PageLayout, cpu: u16) -> Option<u64> {
         let start = self.bytes.len() - layout.size;
         let bytes = &self.bytes[start..];
@@ -92,9 +92,9 @@ impl Merge {
         }
     }
 
-    /// Gives what is not younger than a moment, in order; the rest waits.
+    /// Passes on events that are not younger than a moment, in order; the rest waits.
     pub fn take_until(&mut self, horizon: u64, mut take: impl FnMut(u64, u16, Merged<'_>)) {
-        // Runs in order, which is what this sort is good at; equal times stay as they came.
+        // The input consists of ordered runs, which this sort is fast at; equal times stay in order.
         self.items.sort_by_key(|item| item.time);
         let due = self.items.partition_point(|item| item.time <= horizon);
         for item in &self.items[..due] {

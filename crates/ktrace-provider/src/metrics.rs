@@ -27,7 +27,7 @@ const PSS: &str = "system_metrics:pss";
 const DISK: &str = "system_metrics:disk";
 const NET: &str = "system_metrics:net";
 
-/// The categories and what they show.
+/// The categories and their descriptions.
 pub const CATEGORIES: [(&str, &str); 8] = [
     (ALL, "All metrics of the system but pss"),
     (CPU, "How busy each CPU is, load, and pressure"),
@@ -43,7 +43,7 @@ pub const CATEGORIES: [(&str, &str); 8] = [
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "one for each category")]
 pub struct MetricSet {
-    /// How busy CPUs are.
+    /// Use of CPUs.
     pub cpu: bool,
     /// Memory of the system.
     pub memory: bool,
@@ -58,7 +58,7 @@ pub struct MetricSet {
 }
 
 impl MetricSet {
-    /// What follows from categories.
+    /// The metrics of categories.
     pub fn new(is_wanted: impl Fn(&str) -> bool) -> Self {
         let all = is_wanted(ALL);
         let has = |name| all || is_wanted(name);
@@ -72,7 +72,7 @@ impl MetricSet {
         }
     }
 
-    /// Nothing at all.
+    /// Whether nothing is selected.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
@@ -99,7 +99,7 @@ pub struct MetricsSampler {
     disks: BTreeMap<String, Disk>,
     interfaces: BTreeMap<String, Interface>,
     processes: Processes,
-    /// When the last sample was.
+    /// The time of the last sample.
     last: Option<Instant>,
     /// The same, in ticks: all metrics of a sample have one time, and rates cover the time up to it.
     at: u64,
@@ -140,7 +140,7 @@ impl MetricsSampler {
         self.next
     }
 
-    /// Takes a sample if it is time for one; on a grid, however long it takes.
+    /// Takes a sample if one is due; on a fixed grid, however long it takes.
     pub fn sample_if_due(&mut self) {
         let now = Instant::now();
         if now < self.next {
@@ -277,7 +277,7 @@ fn doubles<const N: usize>(values: [(&'static str, f64); N]) -> [(&'static str, 
     values.map(|(name, value)| (name, ArgumentValue::Double(value)))
 }
 
-/// Empty where there is no such file.
+/// Empty if there is no such file.
 fn read(path: &str) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }

@@ -9,7 +9,7 @@
 use crate::format;
 use std::ops::Range;
 
-/// Where the parts of a page are, as the kernel says.
+/// The layout of a page, as described by the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageLayout {
     /// Bytes of a whole page.
@@ -21,7 +21,7 @@ pub struct PageLayout {
 
 /// Length of the valid data, in the commit word.
 const LENGTH: u64 = 0x07ff_ffff;
-/// The number of lost events stands behind the data.
+/// The number of lost events follows the data.
 const IS_COUNTED: u64 = 1 << 30;
 /// Events were lost before this page.
 const HAS_LOST: u64 = 1 << 31;
@@ -30,7 +30,7 @@ const PADDING: u32 = 29;
 const TIME_EXTENSION: u32 = 30;
 const ABSOLUTE_TIME: u32 = 31;
 const DELTA_BITS: u32 = 27;
-/// An absolute time has so many bits; those above are the page's.
+/// Number of bits of an absolute time; the bits above are those of the page's time.
 const ABSOLUTE_BITS: u32 = 59;
 
 impl PageLayout {
@@ -50,14 +50,14 @@ impl PageLayout {
     }
 }
 
-/// What the kernel lost before a page.
+/// The kernel's loss before a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lost {
     /// Nothing.
     Nothing,
     /// An unknown number.
     Some,
-    /// So many events.
+    /// A known number of events.
     Count(u64),
 }
 
@@ -65,7 +65,7 @@ pub enum Lost {
 #[derive(Clone, Debug)]
 pub struct Page<'a> {
     bytes: &'a [u8],
-    /// What was lost before it.
+    /// The loss before it.
     pub lost: Lost,
     page_time: u64,
     time: u64,
@@ -76,13 +76,13 @@ pub struct Page<'a> {
 /// An event in a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// When, in ticks of the trace clock.
+    /// Its time, in ticks of the trace clock.
     pub time: u64,
-    /// Where its payload is.
+    /// The position of its payload.
     pub payload: Range<usize>,
 }
 
-/// The rest of a page makes no sense.
+/// The rest of a page is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damaged;
 
@@ -98,7 +98,7 @@ impl<'a> Page<'a> {
     /// Reads a page's head.
     ///
     /// # Errors
-    /// The page is too short, or says that it has more data than it can hold.
+    /// The page is too short, or announces more data than it can hold.
     pub fn new(layout: &PageLayout, bytes: &'a [u8]) -> Result<Self, Damaged> {
         let time = u64_at(bytes, layout.time).ok_or(Damaged)?;
         // Some kernels extend the sign of 32 bits.
@@ -116,7 +116,7 @@ impl<'a> Page<'a> {
     /// The next event; none at the end.
     ///
     /// # Errors
-    /// What stands here cannot be an event; there is nothing more in the page.
+    /// The bytes here cannot be an event; the rest of the page is lost.
     #[inline]
     pub fn next_entry(&mut self) -> Result<Option<Entry>, Damaged> {
         let entry = self.find_entry();

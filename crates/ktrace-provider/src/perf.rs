@@ -9,32 +9,32 @@ use rustix::time::{ClockId, clock_gettime};
 use std::os::unix::fs::MetadataExt;
 use zx_sim::ticks::{self, Source};
 
-/// Room for what happens between two looks: of a program that is recorded, and of others.
+/// Size of a ring, enough for the events between two reads: for a program that is recorded, and for others.
 pub(crate) const RING_BYTES: [usize; 2] = [64 << 10, 8 << 10];
 
 /// Kinds of records, as the kernel numbers them.
 pub(crate) const LOST: u32 = 2;
 pub(crate) const COMM: u32 = 3;
 pub(crate) const FORK: u32 = 7;
-/// Of a name: it comes from the start of a program.
+/// Flag of a name: it comes from the start of a program.
 pub(crate) const IS_EXEC: u16 = 1 << 13;
-/// What stands at the end of each record that is no sample: process, thread, time, CPU.
+/// The end of each record other than samples: process, thread, time, CPU.
 pub(crate) const TRAILER_BYTES: usize = 24;
 
-/// What may be locked in memory for rings by root, who has no limit.
+/// Maximum memory for rings that root locks, who has no limit.
 const ROOT_LOCKED_BYTES: usize = 256 << 20;
 
 /// Events of one kind, and the rings that they go to.
 pub(crate) struct Kind<'a> {
     /// The event.
     pub builder: &'a dyn Fn() -> Builder<'static>,
-    /// Size of a ring: of a thread of the process that records, and of others. Powers of two.
+    /// Size of a ring: for a thread of the process that records, and for others. Powers of two.
     pub bytes: [usize; 2],
-    /// Most bytes of all rings of this kind and of those before it.
+    /// Maximum number of bytes of all rings of this kind and of those before it.
     pub budget: usize,
 }
 
-/// An event whose records say whose they are, and when.
+/// An event whose records have their thread and their time.
 pub(crate) fn builder(event: impl Event) -> Builder<'static> {
     let mut builder = Builder::new(event);
     let clock = if ticks::source() == Source::Monotonic { Clock::MONOTONIC } else { Clock::MONOTONIC_RAW };
@@ -48,17 +48,17 @@ pub(crate) fn builder(event: impl Event) -> Builder<'static> {
     builder
 }
 
-/// What the kernel writes records to: one for each thread and CPU.
+/// The rings that the kernel writes records to: one for each thread and CPU.
 pub(crate) struct Rings {
     rings: Vec<Sampler>,
     cpus: usize,
 }
 
 impl Rings {
-    /// Follows the threads of the user's programs and what they start; first those of the process that
-    /// records, from which a recorded program comes. Where the kernel or the budget has no room for an event
-    /// of one kind, this thread and all further ones get the next kind; how many threads are left over at
-    /// the end is reported.
+    /// Follows the threads of the user's programs and their children; the process that records comes first,
+    /// as the recorded program is its child. If the kernel or the budget has no room for an event of one
+    /// kind, this thread and all further ones get the next kind. The number of threads without any is
+    /// reported.
     pub fn open(what: &str, kinds: &[Kind<'_>]) -> Self {
         let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let mut rings = Vec::new();
@@ -95,7 +95,7 @@ impl Rings {
         (0..self.cpus).filter_map(|cpu| u16::try_from(cpu).ok())
     }
 
-    /// Gives kind, flags and bytes of all records that have come.
+    /// Passes on kind, flags and bytes of all new records.
     pub fn read(&mut self, mut take: impl FnMut(u32, u16, &[u8])) {
         for ring in &mut self.rings {
             while let Some(record) = ring.next_record() {
@@ -120,14 +120,14 @@ impl<T> Feed<T> {
         Self { rings, waiting: Vec::new(), at, rate }
     }
 
-    /// Makes room in the rings; what has come waits for its order.
+    /// Empties the rings; their events wait for their order.
     pub fn collect(&mut self, parse: impl Fn(u32, u16, &[u8], &Synchronized) -> Option<T>) {
         let clock = Synchronized::now(self.rate);
         let waiting = &mut self.waiting;
         self.rings.read(|kind, flags, bytes| waiting.extend(parse(kind, flags, bytes, &clock)));
     }
 
-    /// What has come, as far as its order is certain.
+    /// The events whose order is certain.
     pub fn read(&mut self, parse: impl Fn(u32, u16, &[u8], &Synchronized) -> Option<T>) -> Vec<T> {
         let begun = ticks::now();
         self.collect(parse);
@@ -138,7 +138,7 @@ impl<T> Feed<T> {
         waiting.drain(..due).collect()
     }
 
-    /// All that has come and waited; nothing more is to come.
+    /// All remaining events; no further ones come.
     pub fn rest(&mut self, parse: impl Fn(u32, u16, &[u8], &Synchronized) -> Option<T>) -> Vec<T> {
         let mut rest = self.read(parse);
         rest.append(&mut self.waiting);
@@ -184,8 +184,8 @@ fn targets() -> Vec<(u32, bool)> {
     targets
 }
 
-/// The threads of the user's programs, first those of the process that records; the newest are the likeliest
-/// to be meant.
+/// The threads of the user's programs, first those of the process that records; the newest come first, as
+/// they are the most likely to be wanted.
 pub(crate) fn threads() -> Vec<u32> {
     threads_of(parent()).into_iter().chain(others()).collect()
 }
@@ -213,7 +213,7 @@ fn others() -> Vec<u32> {
     processes::numbers("/proc").into_iter().rev().filter(is_ours).flat_map(threads_of).collect()
 }
 
-/// The kernel's clock and ours, at one moment.
+/// The kernel's clock and the trace's, at one moment.
 pub(crate) struct Synchronized {
     pub nanos: u64,
     pub ticks: u64,
@@ -229,12 +229,12 @@ impl Synchronized {
             let nanos = time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs();
             (after - before, Self { nanos, ticks: before + (after - before) / 2, rate })
         };
-        // The one that was interrupted least.
+        // The reading with the shortest interruption.
         let pairs = std::iter::repeat_with(pair).take(5).min_by_key(|(span, _)| *span);
         pairs.map_or(Self { nanos: 0, ticks: 0, rate }, |(_, pair)| pair)
     }
 
-    /// Our time of one of the kernel's.
+    /// The trace's time for one of the kernel's.
     pub fn ticks(&self, nanos: u64) -> u64 {
         if ticks::source() == Source::Monotonic {
             return nanos;

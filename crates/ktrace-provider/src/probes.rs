@@ -1,12 +1,12 @@
-//! Probes: places in the kernel or in programs that are to become tracepoints.
+//! Probes: locations in the kernel or in programs that become tracepoints.
 //= docs/kernel.md#probes
 
-/// A probe as a category says it.
+/// A probe, as described by a category.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
     /// `p` at the beginning, `r` at the end of a function.
     letter: char,
-    /// Where: a symbol, perhaps with an offset, or a file and an offset.
+    /// The location: a symbol, perhaps with an offset, or a file and an offset.
     target: String,
     /// The fetched arguments, in the kernel's language.
     arguments: Vec<String>,
@@ -19,7 +19,7 @@ const KINDS: [(&str, char); 4] = [
     ("kernel:uretprobe:", 'r'),
 ];
 
-/// Whether a category asks for a probe.
+/// Whether a category is a probe.
 #[must_use]
 pub fn is_probe(category: &str) -> bool {
     KINDS.iter().any(|(head, _)| category.starts_with(head))
@@ -36,13 +36,13 @@ impl Probe {
         Some(Self { letter, target, arguments: parts.map(str::to_owned).collect() })
     }
 
-    /// The name of its events: what it is put at.
+    /// The name of its events: the location.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.target
     }
 
-    /// The line that makes it, under a name of ours.
+    /// The line that makes it, with a group and a name of this provider's.
     #[must_use]
     pub fn definition(&self, group: &str, name: &str) -> String {
         let mut line = format!("{}:{group}/{name} {}", self.letter, self.target);

@@ -1,4 +1,4 @@
-//! Who is there when recording begins: `/proc`.
+//! The processes and threads that exist when recording begins, from `/proc`.
 
 use std::fs;
 use trace_linux::{Kernel, Records};
@@ -16,7 +16,7 @@ pub fn scan<R: Records>(kernel: &mut Kernel<R>) {
     }
 }
 
-/// Names a thread, and says whose it is.
+/// Reports a thread's name and its process.
 pub fn name_thread<R: Records>(kernel: &mut Kernel<R>, thread: u32) {
     let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
     let process = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());

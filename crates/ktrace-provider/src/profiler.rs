@@ -1,4 +1,4 @@
-//! A sampling profiler: where the user's threads are, so many times a second that they run.
+//! A sampling profiler: samples the stacks of the user's running threads, a given number of times per second.
 //= docs/kernel.md#profiles
 
 mod code;
@@ -28,31 +28,30 @@ use trace_format::slab::LossReason;
 use trace_format::units::{Koid, ProcessKoid, ThreadKoid, Ticks};
 use trace_linux::{Kernel, Records};
 
-/// What it is switched on by.
+/// The category that enables it.
 pub const CATEGORY: &str = "profile";
 
-/// How much of a stack is copied, unless something else is asked for.
+/// The default size of a stack copy.
 pub const STACK_BYTES: u32 = 16 << 10;
-/// The most that a record of the kernel has room for.
+/// The maximum that fits into a record of the kernel.
 pub const MAX_STACK_BYTES: u32 = 60 << 10;
 
-/// What a sample has beside the copy of its stack, at most as a rule.
+/// The usual maximum size of a sample besides the copy of its stack.
 const SAMPLE_BYTES: usize = 1 << 10;
 /// Sizes of rings that hold copies of stacks.
 const MIN_RING_BYTES: usize = 32 << 10;
 const MAX_RING_BYTES: usize = 4 << 20;
-/// How long the rings may wait while samples are worked on.
+/// How long the rings may wait while samples are processed.
 const COLLECT_INTERVAL: Duration = Duration::from_millis(5);
-/// Frames of samples that wait for names; then these are written without.
+/// Frames of samples that wait for names; beyond it, these are written without names.
 const MAX_WAITING_FRAMES: usize = 1 << 20;
 
-/// What is sampled, and how.
+/// The sampling options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampling {
-    /// How often a second.
+    /// Samples per second.
     pub hertz: u64,
-    /// How much of a thread's stack is copied, in bytes, to find its callers by; 0 to follow frame pointers
-    /// alone.
+    /// Size of the stack copy, in bytes, for finding callers; 0 to follow frame pointers alone.
     pub stack_bytes: u32,
 }
 
@@ -88,7 +87,7 @@ fn builder(hertz: u64) -> Builder<'static> {
     builder
 }
 
-/// Room for the samples of so many milliseconds.
+/// Room for the samples of the given number of milliseconds.
 fn ring_bytes(sampling: Sampling, milliseconds: u64) -> usize {
     let samples = sampling.hertz * milliseconds / 1000 + 2;
     let bytes = usize::try_from(samples).unwrap_or(usize::MAX);
@@ -112,8 +111,8 @@ fn open_rings(sampling: Sampling, sees_kernel: bool) -> Rings {
         builder.sample(SampleFlag::STACK_USER).sample_stack_user(sampling.stack_bytes & !7);
         builder
     };
-    // Between two looks there are 10 ms, and more where something else is busy. Half of what may be locked is
-    // for threads that there is less room for.
+    // Rings are read every 10 ms, and less often on a busy machine. Half of the lockable memory is for
+    // threads with smaller rings.
     let mut kinds = Vec::new();
     if REGISTERS != 0 && sampling.stack_bytes > 0 {
         let budget = perf::locked_bytes() / 2;
@@ -127,7 +126,7 @@ fn open_rings(sampling: Sampling, sees_kernel: bool) -> Rings {
 }
 
 impl Profiler {
-    /// Begins; in the kernel, too, where this user may know that: what a thread called it from.
+    /// Starts sampling; includes the kernel's part of the stacks if this user may see it.
     #[must_use]
     pub fn start(sampling: Sampling, rate: u64) -> Self {
         let mut kernel = Kernel::new(EngineRecords::new());
@@ -146,12 +145,12 @@ impl Profiler {
         }
     }
 
-    /// Takes what the kernel has written.
+    /// Processes the samples that the kernel has written.
     pub fn drain(&mut self) {
         let mut collected = Instant::now();
         for item in self.feed.read(Item::parse) {
             self.take(item);
-            // Where a file had to be read, the rings have filled meanwhile.
+            // If a file had to be read, the rings have filled meanwhile.
             if collected.elapsed() >= COLLECT_INTERVAL {
                 self.feed.collect(Item::parse);
                 collected = Instant::now();
@@ -165,7 +164,7 @@ impl Profiler {
         }
     }
 
-    /// Takes the rest.
+    /// Processes the rest.
     pub fn finish(mut self) {
         self.feed.rest(Item::parse).into_iter().for_each(|item| self.take(item));
         self.retry_all();
@@ -186,7 +185,7 @@ impl Profiler {
                 if is_program {
                     self.kernel.name_process(process, &name);
                     self.forget(process);
-                    // Nothing of what was mapped is there any more; what is comes from here on.
+                    // The earlier mappings are gone; the new ones are reported from here on.
                     self.processes.insert(process, Modules::default());
                 }
             }
@@ -218,7 +217,7 @@ impl Profiler {
         };
         modules.load(process, !sample.kernel.is_empty(), &mut self.shared);
         let writer = &mut self.kernel.writer;
-        // What is not known yet of where its code is, first.
+        // First the modules and mappings of its code that were not written yet.
         modules.write_new(|kind| writer.define(&record(at, (process, thread), kind)));
         let unwound = modules.unwind(&sample, &mut self.shared.cache);
         let mut frames = sample.kernel;
@@ -259,7 +258,7 @@ impl Profiler {
         waiting.into_iter().for_each(|process| self.retry(process, true));
     }
 
-    /// Writes samples of a process that waited for names; those that still lack some only at the end.
+    /// Writes samples of a process that waited for names; samples that still lack some only at the end.
     fn retry(&mut self, process: u32, is_end: bool) {
         let (Some(samples), Some(modules)) = (self.waiting.remove(&process), self.processes.get(&process))
         else {

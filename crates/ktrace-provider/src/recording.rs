@@ -16,13 +16,13 @@ use zx_sim::ticks::{self, Source};
 /// How often the kernel is read.
 const INTERVAL: Duration = Duration::from_millis(10);
 
-/// Where events come from.
+/// The source of events.
 enum Events {
     Tracefs(Box<Collector>, Box<EventSelection>),
     OwnThreads(Box<OwnThreads>),
 }
 
-/// A recording that runs.
+/// A running recording.
 pub struct Recording {
     events: Option<Events>,
     next: Instant,
@@ -52,7 +52,7 @@ impl Recording {
         is_anything.then(|| Self { events, next: Instant::now(), metrics, counters, profiler })
     }
 
-    /// When something is to be done next.
+    /// When something is due next.
     pub fn next(&self) -> Instant {
         let has_rings = self.events.is_some() || self.profiler.is_some();
         let events = has_rings.then_some(self.next);
@@ -85,7 +85,7 @@ impl Recording {
         };
         match has_more {
             Ok(true) => {}
-            // On a grid, however long it took.
+            // On a fixed grid, however long it took.
             Ok(false) => {
                 while self.next <= Instant::now() {
                     self.next += INTERVAL;
@@ -98,7 +98,7 @@ impl Recording {
         }
     }
 
-    /// Ends it, and takes the rest. What the kernel goes on recording is for the next one.
+    /// Ends it, and reads the rest. Retained events are for the next recording.
     pub fn finish(mut self) -> Option<Retained> {
         let retained = self.finish_events();
         if let Some(metrics) = self.metrics.take() {

@@ -14,13 +14,13 @@ use trace_format::sink::SliceSink;
 use trace_format::units::{Koid, ProcessKoid, StringIndex, Thread, ThreadKoid, Ticks};
 use trace_linux::{Records, inline};
 
-/// Only strings that may come again are worth an index.
+/// Only strings that are likely to repeat get an index.
 const MAX_INDEXED_BYTES: usize = 200;
-/// So many strings are remembered; there are no more indices.
+/// Maximum number of remembered strings; there are no more indices.
 const MAX_STRINGS: usize = 1 << 15;
-/// So much of the durable region is left to others.
+/// Part of the durable region that is left for other definitions.
 const ROOM_LEFT_BYTES: u64 = 32 << 10;
-/// How soon a record is tried again that had no room yet.
+/// How soon a record is retried that found no room yet.
 const RETRY_INTERVAL: Duration = Duration::from_micros(500);
 
 /// The running trace.
@@ -30,13 +30,13 @@ pub struct EngineRecords {
     words: Box<[u64; MAX_RECORD_WORDS]>,
     /// Names have to outlive events that are overwritten.
     are_names_durable: bool,
-    /// Indices were given out since it was last looked how much room there is.
+    /// How many indices were assigned since the last check for room.
     since_look: u32,
     has_room: bool,
 }
 
 impl EngineRecords {
-    /// For the trace that runs now.
+    /// For the running trace.
     pub fn new() -> Self {
         Self {
             strings: HashMap::new(),
@@ -56,8 +56,8 @@ impl EngineRecords {
         self.has_room
     }
 
-    /// Writes what later records refer to, where it outlives events that are overwritten, as long as there is
-    /// room.
+    /// Writes a definition for later records into the region that outlives overwritten events, as long as
+    /// there is room.
     pub fn define(&mut self, record: &Record<'_>) {
         if self.are_names_durable && self.has_room() {
             let mut sink = SliceSink::new(&mut self.words[..]);
@@ -77,7 +77,8 @@ impl EngineRecords {
             return false;
         }
         let words = sink.words();
-        // While it stops, and waits for what is held here, room is still made; once it has ended, no more.
+        // While the trace stops, and waits for the records held here, room is still made; once it has ended,
+        // no more.
         while ffi::try_write_record(words) == WriteResult::NotYet {
             if !matches!(engine::state(), State::Started | State::Stopping) {
                 ffi::write_record(words);

@@ -1,8 +1,9 @@
-//! What the kernel's events mean, as far as they mean something of their own; and where their fields are.
+//! The meaning of the kernel's events, for those with a meaning of their own; and the positions of their
+//! fields.
 
 use crate::format::{FieldLocation, Format};
 
-/// What all events begin with.
+/// The common beginning of all events.
 #[derive(Clone, Copy, Debug)]
 pub struct Head {
     kind: FieldLocation,
@@ -23,7 +24,7 @@ impl Head {
         })
     }
 
-    /// Which event it is.
+    /// The number of the event.
     #[inline]
     pub fn id(&self, payload: &[u8]) -> usize {
         self.kind.unsigned(payload) as usize
@@ -35,7 +36,7 @@ impl Head {
         self.tid.unsigned(payload) as u32
     }
 
-    /// An interrupt did it, and the thread only happened to run.
+    /// An interrupt caused it, and the thread only happened to run.
     #[inline]
     pub fn is_interrupt(&self, payload: &[u8]) -> bool {
         self.flags.unsigned(payload) & IN_INTERRUPT != 0
@@ -57,7 +58,7 @@ pub enum Interrupt {
     Soft,
 }
 
-/// What an event means.
+/// The meaning of an event.
 #[derive(Clone, Debug)]
 pub enum Semantics {
     Switch {
@@ -126,7 +127,7 @@ pub enum Semantics {
     Marker {
         text: FieldLocation,
     },
-    /// None of its own: an instant with the fields.
+    /// No meaning of its own: an instant with the fields.
     Other,
 }
 

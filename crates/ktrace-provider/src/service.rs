@@ -1,4 +1,4 @@
-//! The process: registers, waits for recordings, and looks after one at a time.
+//! The service: registers, waits for recordings, and handles one at a time.
 
 use crate::categories::{ALL, EACH, GROUPS, RETAIN};
 use crate::collector::Retained;
@@ -17,21 +17,21 @@ use trace_engine::engine::{self, Observer, State};
 use trace_engine::ffi::{self, TraceRef};
 use trace_provider::{Registration, TraceProvider};
 
-/// The provider's name, which is that of Fuchsia's.
+/// The provider's name, the same as that of Fuchsia's.
 pub const NAME: &str = "ktrace_provider";
-/// What is said on stdout when recording can begin.
+/// Printed on stdout when recording can begin.
 pub const READY: &str = "ready";
-/// How often it is looked whether a recording is over.
+/// How often to check whether a recording is over.
 const INTERVAL: Duration = Duration::from_millis(10);
 /// The strongest of the usual priorities.
 const STRONGEST: i32 = -20;
-/// How long one that was started for a recording waits for it to begin.
+/// How long a provider that was started for a recording waits for it to begin.
 const BEGIN_WAIT: Duration = Duration::from_secs(30);
 
-/// How it is run.
+/// Options of the service.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// For one recording, after which it ends.
+    /// It was started for one recording, after which it exits.
     pub is_on_demand: bool,
     /// Size of the kernel's buffer for each CPU, in KiB.
     pub buffer_kilobytes: u64,
@@ -43,29 +43,29 @@ pub struct Options {
     pub help: String,
 }
 
-/// Why it does not run.
+/// Why it cannot run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
-    /// The trace manager.
+    /// The trace manager refused it.
     #[error("the trace manager refused kernel events: {0}")]
     Refused(String),
-    /// There is no manager to work for.
+    /// There is no manager.
     #[error("no trace manager is running")]
     NoManager,
-    /// Signals.
+    /// Signals cannot be handled.
     #[error("cannot handle signals: {0}")]
     Signals(std::io::Error),
 }
 
-/// What the trace does.
+/// A change of the trace's state.
 #[derive(Clone, Copy, Debug)]
 enum Order {
     Start,
     Stop,
 }
 
-/// What the service hears.
+/// An event for the service.
 enum Happened {
     Order(Order),
     /// The process ends.
@@ -74,12 +74,12 @@ enum Happened {
 }
 
 static ORDERS: OnceLock<Sender<Order>> = OnceLock::new();
-/// A recording began that the kernel does not take part in yet.
+/// A recording has begun that the kernel does not take part in yet.
 static IS_PENDING: AtomicBool = AtomicBool::new(false);
 /// The trace does not stop before the kernel's last events are in it.
 static IS_HELD: AtomicBool = AtomicBool::new(false);
 
-/// On the thread of the provider.
+/// Called on the thread of the provider.
 fn on_change(state: State) {
     let order = match state {
         State::Started => {
@@ -105,7 +105,7 @@ fn let_go() {
 /// Runs until a signal comes, or the recording that it was started for is over.
 ///
 /// # Errors
-/// The manager refuses; or, for a single recording, there is none.
+/// The manager refuses it; or, for a single recording, there is none.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let tracefs = Tracefs::find(&options.help);
     tracefs.iter().for_each(Tracefs::remove_stale);
@@ -141,7 +141,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
             let _ = stop.send(());
         });
         let _ = is_over.recv();
-        // Ends a recording that runs, and waits for its last events.
+        // Ends a running recording, and waits for its last events.
         drop(provider);
         drop(finish);
         let _ = collecting.map(std::thread::ScopedJoinHandle::join);
@@ -150,7 +150,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Names of the categories that there are on every machine.
+/// Names of the categories that exist on every machine.
 pub fn category_names() -> impl Iterator<Item = String> {
     describe().into_iter().map(|(name, _)| name)
 }
@@ -171,11 +171,11 @@ fn describe() -> Vec<(String, String)> {
 }
 
 struct Service {
-    /// Why this user may not use it, if it is so.
+    /// The error if this user may not use it.
     tracefs: Result<Tracefs, Error>,
     options: Options,
     recording: Option<Recording>,
-    /// What the kernel records until the next recording.
+    /// The kernel's recording until the next one.
     retained: Option<Retained>,
 }
 

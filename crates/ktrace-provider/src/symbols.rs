@@ -1,4 +1,4 @@
-//! Names of the kernel's functions, and of others that no file has.
+//! Names of the kernel's functions, and of others that are not in any file.
 
 use std::collections::HashMap;
 
@@ -7,9 +7,9 @@ use std::collections::HashMap;
 pub struct Function<'a> {
     /// Where it begins.
     pub start: u64,
-    /// Its bytes, with what is between it and the next one.
+    /// Its bytes, including the gap before the next one.
     pub length: u64,
-    /// What it is called.
+    /// Its name.
     pub name: &'a str,
 }
 
@@ -27,7 +27,7 @@ impl Functions {
         Self { rows, end }
     }
 
-    /// The kernel's; none where it keeps them to itself.
+    /// The kernel's functions; none if it hides them.
     pub fn of_kernel() -> Self {
         parse(&std::fs::read_to_string("/proc/kallsyms").unwrap_or_default())
     }
@@ -41,7 +41,7 @@ impl Functions {
     }
 }
 
-/// Names of the kernel's functions, read when they are first asked for.
+/// Names of the kernel's functions, read on first use.
 #[derive(Debug, Default)]
 pub struct Symbols {
     functions: Option<Functions>,
@@ -49,7 +49,7 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// The function that holds an address, or the address itself where the kernel keeps its names to itself.
+    /// The function that holds an address, or the address itself if the kernel hides its names.
     pub fn name(&mut self, address: u64) -> &str {
         let functions = self.functions.get_or_insert_with(Functions::of_kernel);
         self.names.entry(address).or_insert_with(|| match functions.find(address) {
@@ -59,7 +59,7 @@ impl Symbols {
     }
 }
 
-/// `ffffffff81000000 T _text`, of which only functions count, and none at address 0.
+/// Parses `ffffffff81000000 T _text`; only functions count, and none at address 0.
 fn parse(text: &str) -> Functions {
     let rows = text.lines().filter_map(|line| {
         let mut words = line.split_ascii_whitespace();

@@ -1,4 +1,4 @@
-//! What tests share: two pages that were read from a kernel, and the formats of what is in them.
+//! Helpers of tests: two pages that were read from a kernel, and the formats of their events.
 
 use crate::format::Format;
 use trace_format::argument::{Argument, ArgumentValue};
@@ -37,7 +37,7 @@ pub fn markers() -> Vec<u8> {
     )
 }
 
-/// A new process, the switch to it, an interrupt with a soft one behind it that wakes it.
+/// A new process, the switch to it, an interrupt followed by a soft one that wakes it.
 pub fn scheduler() -> Vec<u8> {
     let python = "707974686f6e3300 0000000000000000";
     page(&format!(

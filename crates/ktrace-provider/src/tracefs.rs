@@ -1,4 +1,4 @@
-//! The kernel's tracing files: where they are, whether we may use them, and what they say.
+//! The kernel's tracing files: their location, this user's access, and their contents.
 //= docs/kernel.md#access
 
 use crate::format::Format;
@@ -9,12 +9,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use trace_format::mutants;
 
-/// Where tracefs is mounted, first the usual place.
+/// Mount points of tracefs, the usual one first.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-/// What the names of our instances and of our probes' groups begin with; the pid follows.
+/// Prefix of the names of this provider's instances and of its probes' groups; the pid follows.
 const PREFIX: &str = "ktrace_provider_";
 
-/// What is missing, as a sentence; where a command helps, with it.
+/// What is missing, as a sentence; with a command if one helps.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -26,7 +26,7 @@ pub enum Error {
     /// This user may not use it.
     #[error("kernel events need the privilege to write to {}, which this user does not have: {help}", .path.display())]
     NotAllowed {
-        /// What cannot be written.
+        /// The file that cannot be written.
         path: PathBuf,
         /// The command that helps.
         help: String,
@@ -37,12 +37,12 @@ pub enum Error {
     /// A file cannot be read or written.
     #[error("{}: {error}", .path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
-    /// A file says what is not understood.
+    /// A file has unexpected contents.
     #[error("{}: not understood", .0.display())]
     NotUnderstood(PathBuf),
 }
@@ -53,11 +53,11 @@ pub struct Tracefs {
     root: PathBuf,
 }
 
-/// Holds others off while instances are made and removed.
+/// Keeps other processes out while instances are made and removed.
 pub(crate) struct Lock(#[expect(dead_code, reason = "held")] Option<File>);
 
 pub(crate) fn read(path: &Path) -> Result<String, Error> {
-    // Some of these files give only their beginning to who asks for little at a time.
+    // Some of these files return only their beginning to a reader with a small buffer.
     let mut bytes = vec![0; 1 << 18];
     let mut length = 0;
     let mut fill = || -> io::Result<()> {
@@ -76,7 +76,7 @@ pub(crate) fn read(path: &Path) -> Result<String, Error> {
 }
 
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Error> {
-    // Never created: what is not there cannot be set.
+    // Never created: a setting that does not exist cannot be set.
     let written = File::options().write(true).open(path).and_then(|mut file| {
         use std::io::Write;
         file.write_all(text.as_bytes())
@@ -93,13 +93,13 @@ fn append(path: &Path, text: &str) -> Result<(), Error> {
 }
 
 impl Tracefs {
-    /// Finds it, and looks whether this user may make an instance. `help` is the command that grants it.
+    /// Finds it, and checks whether this user may make an instance. `help` is the command that grants it.
     ///
     /// # Errors
     /// It is not mounted, or this user may not.
     pub fn find(help: &str) -> Result<Self, Error> {
         let mounted = PLACES.iter().map(PathBuf::from).find(|place| {
-            // Where it exists, but may not be looked into, it is mounted.
+            // If it exists, but may not be read, it is mounted.
             let found = fs::metadata(place.join("instances"));
             found.map_or_else(|error| error.kind() == io::ErrorKind::PermissionDenied, |_| true)
         });
@@ -122,12 +122,12 @@ impl Tracefs {
 
     pub(crate) fn lock(&self) -> Lock {
         let file = File::open(self.instances()).ok();
-        // Where it cannot be locked, instances that are in use still cannot be removed.
+        // If it cannot be locked, instances that are in use still cannot be removed.
         Lock(file.filter(|file| flock(file, FlockOperation::LockExclusive).is_ok()))
     }
 
-    /// Removes what providers have left that were killed: their instances, and then their probes. What is in
-    /// use stays.
+    /// Removes the leftovers of providers that were killed: their instances, and then their probes. Those in
+    /// use stay.
     pub fn remove_stale(&self) {
         let _lock = self.lock();
         for entry in fs::read_dir(self.instances()).into_iter().flatten().flatten() {
@@ -144,7 +144,7 @@ impl Tracefs {
         }
     }
 
-    /// Makes a probe, in our group.
+    /// Makes a probe, in this provider's group.
     pub(crate) fn add_probe(&self, definition: &str) -> Result<(), Error> {
         append(&self.root.join("dynamic_events"), definition)
     }
@@ -169,10 +169,10 @@ impl Tracefs {
         }
     }
 
-    /// How pages are laid out.
+    /// The layout of pages.
     ///
     /// # Errors
-    /// The kernel does not say, or it is not understood.
+    /// The kernel does not report it, or it has an unknown form.
     pub fn page_layout(&self) -> Result<PageLayout, Error> {
         let path = self.root.join("events/header_page");
         PageLayout::parse(&read(&path)?).ok_or(Error::NotUnderstood(path))
@@ -181,7 +181,7 @@ impl Tracefs {
     /// The clocks that events can be stamped with.
     ///
     /// # Errors
-    /// The kernel does not say.
+    /// The kernel does not report them.
     pub fn clocks(&self) -> Result<Vec<String>, Error> {
         let text = read(&self.root.join("trace_clock"))?;
         Ok(text.split_whitespace().map(|clock| clock.trim_matches(['[', ']']).to_owned()).collect())
@@ -190,7 +190,7 @@ impl Tracefs {
     /// The format of an event, by `system/event`.
     ///
     /// # Errors
-    /// There is no such event, or its format is not understood.
+    /// There is no such event, or its format is unknown.
     pub fn format(&self, point: &str) -> Result<Format, Error> {
         let path = self.root.join("events").join(point).join("format");
         Format::parse(&read(&path)?).ok_or(Error::NotUnderstood(path))

@@ -18,7 +18,7 @@ use trace_format::slab::LossReason;
 use trace_format::units::{ThreadKoid, Ticks};
 use trace_linux::{Kernel, META, Records};
 
-/// Of a switch: the thread goes; it would have liked to go on.
+/// Flags of a switch: the thread is the outgoing one; it was preempted.
 const IS_OUT: u16 = 1 << 13;
 const IS_PREEMPTED: u16 = 1 << 14;
 const SWITCH: u32 = 14;
@@ -86,14 +86,14 @@ impl OwnThreads {
         self.feed.read(Item::parse).into_iter().for_each(|item| item.tell(&mut self.kernel));
     }
 
-    /// Takes the rest.
+    /// Processes the rest.
     pub fn finish(mut self) {
         self.feed.rest(Item::parse).into_iter().for_each(|item| item.tell(&mut self.kernel));
     }
 }
 
 impl Item {
-    /// None for what does not matter.
+    /// None for irrelevant records.
     fn parse(kind: u32, flags: u16, bytes: &[u8], clock: &Synchronized) -> Option<Self> {
         let body = bytes.len().checked_sub(TRAILER_BYTES)?;
         let u32_at = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));

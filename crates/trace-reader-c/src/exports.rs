@@ -3,9 +3,10 @@
 //! Invariants, which the header asks of callers:
 //!
 //! * **R1** A reader is one that an opening function returned and that was not closed yet, or null where the
-//!   * **R2** Other pointers are null where the header allows it, else valid for as long as the call takes
-//!   (the bytes of `trace_reader_open_memory` until the reader is closed), for as many bytes as the call's
-//!   size argument; paths end in a NUL.
+//!   header allows it; one thread at a time uses it.
+//! * **R2** Other pointers are null where the header allows it, else valid for as long as the call takes (the
+//!   bytes of `trace_reader_open_memory` until the reader is closed), for as many bytes as the call's size
+//!   argument; paths end in a NUL.
 #![allow(unsafe_code)]
 
 use crate::abi::{CText, Record};

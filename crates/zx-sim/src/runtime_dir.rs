@@ -78,7 +78,7 @@ impl RuntimeDir {
         let path: &Path = &path.components().collect::<PathBuf>();
         let failed = |source| Error::io(format!("cannot use {}", path.display()), source);
         let problem = |problem: String| Error::Unsafe { path: path.to_owned(), problem };
-        if let Some(open) = open_to_everybody(path) {
+        if let Some(open) = replaceable_ancestor(path) {
             return Err(problem(format!("is below {}, where other users may replace it", open.display())));
         }
         let is_new = match rustix::fs::mkdir(path, expected) {
@@ -240,7 +240,7 @@ fn own_candidates(name: &str, uid: u32) -> Vec<PathBuf> {
 
 /// Whether a directory is a user's, or can be made; false if other users can take it away.
 fn may_be_had(path: &Path, uid: u32) -> bool {
-    let is_safe = open_to_everybody(path).is_none();
+    let is_safe = replaceable_ancestor(path).is_none();
     let is_own = match rustix::fs::statat(rustix::fs::CWD, path, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => FileType::from_raw_mode(stat.st_mode) == FileType::Directory && stat.st_uid == uid,
         Err(error) => error == rustix::io::Errno::NOENT,
@@ -249,7 +249,7 @@ fn may_be_had(path: &Path, uid: u32) -> bool {
 }
 
 /// The nearest directory above a path in which any user may rename and replace entries.
-fn open_to_everybody(path: &Path) -> Option<PathBuf> {
+fn replaceable_ancestor(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
     let is_open = |directory: &&Path| {
         rustix::fs::stat(*directory).is_ok_and(|stat| {

@@ -1,4 +1,4 @@
-//! What stands in the files of `/proc`.
+//! Parsers of files in `/proc`.
 
 /// Time of a CPU, in the kernel's units, of which only the ratio matters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -10,8 +10,8 @@ pub struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// What has been spent since: not idle, in programs, in the kernel, waiting for disks; in percent. None
-    /// if no time has passed.
+    /// The shares since then: not idle, in programs, in the kernel, waiting for disks; in percent. None if no
+    /// time has passed.
     pub fn shares_since(&self, before: &Self) -> Option<[f64; 4]> {
         let since = |now: u64, before: u64| now.saturating_sub(before) as f64;
         let (user, system) = (since(self.user, before.user), since(self.system, before.system));
@@ -21,7 +21,7 @@ impl CpuTimes {
     }
 }
 
-/// Of each CPU, and of all together.
+/// The times of each CPU, and of all together.
 pub fn cpu_times(text: &str) -> Vec<(Option<u16>, CpuTimes)> {
     let of_line = |line: &str| {
         let mut words = line.split_ascii_whitespace();
@@ -72,7 +72,7 @@ pub fn value(text: &str, name: &str) -> Option<u64> {
     rest.trim().parse().ok()
 }
 
-/// What a disk has done since the system started.
+/// The activity of a disk since the system started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Disk {
     pub read_bytes: u64,
@@ -94,7 +94,7 @@ pub fn disks(text: &str) -> Vec<(String, Disk)> {
         (disk != Disk::default()).then(|| (words[2].to_owned(), disk))
     };
     let mut disks: Vec<(String, Disk)> = text.lines().filter_map(of_line).collect();
-    // A part is called like its disk, and has a number behind.
+    // A partition has the name of its disk, followed by a number.
     let names: Vec<String> = disks.iter().map(|(name, _)| name.clone()).collect();
     let is_part = |name: &str| {
         names.iter().any(|disk| {
@@ -106,7 +106,7 @@ pub fn disks(text: &str) -> Vec<(String, Disk)> {
     disks
 }
 
-/// What a network interface has carried since the system started.
+/// The traffic of a network interface since the system started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interface {
     pub received_bytes: u64,
@@ -129,7 +129,7 @@ pub fn interfaces(text: &str) -> Vec<(String, Interface)> {
     text.lines().filter_map(of_line).collect()
 }
 
-/// What a process has of memory.
+/// The memory of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Resident {
     pub anon: u64,
@@ -150,8 +150,7 @@ pub fn resident(text: &str) -> Option<Resident> {
 
 /// Page faults of a process so far: all that needed no disk, and those that did. From `stat`.
 pub fn faults(text: &str) -> Option<(u64, u64)> {
-    // The name may have anything in it; behind it come state, parent, group, session, terminal, its group,
-    // flags.
+    // The name may contain anything; after it come state, parent, group, session, terminal, its group, flags.
     let mut words = text.rsplit_once(')')?.1.split_ascii_whitespace().skip(7);
     let minor = words.next()?.parse().ok()?;
     let major = words.nth(1)?.parse().ok()?;

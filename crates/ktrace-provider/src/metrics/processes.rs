@@ -30,7 +30,7 @@ impl Processes {
             };
             let known = before.get(&process).copied();
             if known.is_none() {
-                // New, or of the kernel's until now.
+                // A new process, or a thread of the kernel's until now.
                 kernel.belongs(process, process);
                 name(kernel, process);
             }

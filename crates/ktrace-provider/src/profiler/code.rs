@@ -22,25 +22,25 @@ use trace_format::profiler::MAX_MODULE_BYTES;
 
 /// The kernel's code that is mapped into each program; it has no file.
 pub const VDSO: &[u8] = b"[vdso]";
-/// It has few pages.
+/// The vdso has few pages.
 const MAX_VDSO_BYTES: u64 = 1 << 20;
-/// What is read of one file, at most.
+/// Maximum number of bytes that are read of one file.
 const MAX_READ_BYTES: u64 = 64 << 20;
-/// What is kept of all files; of further ones, no tables for unwinding.
+/// Maximum size of the data kept of all files; further files have no tables for unwinding.
 const MAX_KEPT_BYTES: u64 = 512 << 20;
-/// Files that are remembered; then all are forgotten.
+/// Maximum number of remembered files; beyond it, all are forgotten.
 const MAX_FILES: usize = 10_000;
 
-/// What is known of a file with code.
+/// The facts about a file with code.
 #[derive(Debug, Default)]
 pub struct Code {
     /// Identifies this build; empty if the file has no build identifier.
     pub build_id: Vec<u8>,
-    /// Where parts of the file were linked at: offset, length, address.
+    /// The linked addresses of parts of the file: offset, length, address.
     parts: Vec<[u64; 3]>,
     /// For unwinding, if the file has them.
     pub tables: Option<Tables>,
-    /// Functions, where there is no file to find them in later.
+    /// Functions, if there is no file to find them in later.
     pub functions: Option<Functions>,
 }
 
@@ -78,7 +78,7 @@ impl Files {
         code
     }
 
-    /// The kernel that runs.
+    /// The running kernel.
     pub fn kernel(&mut self) -> Arc<Code> {
         let read = || {
             let build_id = fs::read("/sys/kernel/notes").ok().and_then(|notes| build_id(&notes));
@@ -118,7 +118,7 @@ fn open(process: u32, mapping: &Mapping) -> Option<File> {
     for path in paths {
         match open(Path::new(&path)) {
             Some((true, file)) => return Some(file),
-            // File systems of layers count inodes in more than one way.
+            // Layered file systems number inodes in more than one way.
             Some((false, file)) => found = found.or(Some(file)),
             None => {}
         }
@@ -161,7 +161,7 @@ impl Code {
         Self { build_id, parts, tables, functions: None }
     }
 
-    /// This process's own, which is that of all programs of the same architecture.
+    /// This process's vdso, which is that of all programs of the same architecture.
     fn vdso() -> Option<Self> {
         let maps = fs::read_to_string("/proc/self/maps").ok()?;
         let mapping = maps.lines().filter_map(super::modules::parse).find(|mapping| mapping.file == VDSO)?;
@@ -183,7 +183,7 @@ impl Code {
 
     /// The address that an offset in the file was linked at.
     pub fn linked_at(&self, offset: u64) -> u64 {
-        // A mapping begins with a page, a part anywhere in it.
+        // A mapping begins with a page, a part anywhere in one.
         let part = self.parts.iter().find(|[start, length, _]| {
             let page = start & !0xfff;
             (page..start.saturating_add(*length)).contains(&offset)
@@ -192,7 +192,7 @@ impl Code {
     }
 }
 
-/// A file of which only so much is read, whatever its headers say.
+/// A file of which only a limited part is read, whatever its headers announce.
 #[derive(Clone, Copy)]
 struct Bounded<'a> {
     cache: &'a ReadCache<File>,
@@ -233,7 +233,7 @@ mod tests {
         let mapping = Mapping { file: VDSO.to_vec(), ..Mapping::default() };
         let shared = files.code(1, &mapping);
         assert!(Arc::ptr_eq(&shared, &files.code(2, &mapping)));
-        // It is for the clock above all.
+        // The vdso mostly provides clocks.
         let functions = shared.functions.as_ref().unwrap();
         let names: Vec<_> = (0..0x4000).filter_map(|at| functions.find(at)).map(|found| found.name).collect();
         assert!(names.iter().any(|name| name.ends_with("clock_gettime")), "{names:?}");
@@ -274,7 +274,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
-        // Headers are spoilt, and the sizes of all parts with them.
+        // Headers are corrupted, including the sizes of all parts.
         #[test]
         fn a_spoilt_file_harms_nobody(
             spoilt in proptest::collection::vec((0..4096_usize, any::<u8>()), 1..20),

@@ -1,4 +1,4 @@
-//! The code of one process: which files are mapped where, and who called whom in it.
+//! The code of one process: mappings of files, and unwinding of its stacks.
 
 use super::code::{Code, Files, VDSO};
 use super::sample::Sample;
@@ -9,17 +9,17 @@ use std::sync::Arc;
 use trace_format::profiler::{FLAG_EXECUTABLE, FLAG_READABLE, MAX_MODULE_BYTES, ProfilerKind};
 use trace_linux::KERNEL_START;
 
-/// What the kernel is called as a module.
+/// The name of the kernel's module.
 const KERNEL_MODULE: &[u8] = b"[kernel.kallsyms]";
 
 /// A part of a file that is mapped to be executed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mapping {
-    /// Where it begins.
+    /// Its first address.
     pub start: u64,
-    /// Its bytes.
+    /// Its size in bytes.
     pub length: u64,
-    /// Where it begins in the file.
+    /// Its offset in the file.
     pub offset: u64,
     /// The file's number in its file system.
     pub inode: u64,
@@ -27,18 +27,17 @@ pub struct Mapping {
     pub file: Vec<u8>,
 }
 
-/// Mappings that wait for a sample; of further ones nothing is known.
+/// Maximum number of mappings that wait for a sample; further ones are ignored.
 const MAX_PENDING: usize = 1 << 16;
 
-/// Modules and mappings, and how many of both were written.
+/// Modules and mappings, and the number of both that were written.
 #[derive(Clone, Debug, Default)]
 pub struct Modules {
     /// Mappings whose files are read when the process is sampled: most processes never are.
     pending: Vec<Mapping>,
     modules: Vec<Module>,
     mappings: Vec<(u16, Mapping)>,
-    /// The mappings that are there now, by their beginning: end, module, and address at which the beginning
-    /// was linked.
+    /// The current mappings, by their first address: end, module, and linked address of the beginning.
     places: BTreeMap<u64, (u64, u16, u64)>,
     unwinder: Unwinder,
     has_kernel: bool,
@@ -53,7 +52,7 @@ struct Module {
     code: Arc<Code>,
 }
 
-/// What all processes share.
+/// State shared by all processes.
 #[derive(Default)]
 pub struct Shared {
     /// Files with code.
@@ -63,7 +62,7 @@ pub struct Shared {
 }
 
 impl Modules {
-    /// What a process has mapped by now.
+    /// The current mappings of a process.
     pub fn of_process(process: u32) -> Self {
         let mut modules = Self::default();
         let maps = fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
@@ -71,7 +70,7 @@ impl Modules {
         modules
     }
 
-    /// Something more is mapped. Memory without a file is no module, except the one that the kernel maps.
+    /// Adds a mapping. Memory without a file is no module, except the one that the kernel maps.
     pub fn add(&mut self, mapping: Mapping) {
         let is_file = mapping.file.first() == Some(&b'/') && !mapping.file.starts_with(b"//");
         if (is_file || mapping.file == VDSO) && self.pending.len() < MAX_PENDING {
@@ -79,8 +78,8 @@ impl Modules {
         }
     }
 
-    /// Reads the files of what was added. The kernel's half of the addresses is a module, too, as soon as a
-    /// thread was seen there.
+    /// Reads the files of new mappings. The kernel's half of the addresses is a module, too, as soon as a
+    /// thread was sampled there.
     pub fn load(&mut self, process: u32, is_in_kernel: bool, shared: &mut Shared) {
         for mapping in std::mem::take(&mut self.pending) {
             self.place(process, mapping, shared);
@@ -106,7 +105,7 @@ impl Modules {
         if self.places.get(&start) == Some(&(end, number, linked_at)) {
             return;
         }
-        // What was there before is gone.
+        // Earlier mappings of these addresses are gone.
         let overlapped = self.places.range(..end).rev().take_while(|(_, (other, ..))| *other > start);
         for start in overlapped.map(|(start, _)| *start).collect::<Vec<_>>() {
             self.places.remove(&start);
@@ -132,7 +131,7 @@ impl Modules {
         self.mappings.push((number, mapping));
     }
 
-    /// What a forked child has: the same, of which nothing was written.
+    /// The mappings of a forked child: the same, none of them written.
     pub fn inherited(&self) -> Self {
         Self { written_modules: 0, written_mappings: 0, ..self.clone() }
     }
@@ -142,15 +141,15 @@ impl Modules {
         self.unwinder.unwind(sample, cache)
     }
 
-    /// The code at an address, where that begins, and the address at which that was linked; none if it is not
-    /// of a file.
+    /// The code at an address, the first address of its mapping, and the linked address of that; none if it
+    /// is not of a file.
     pub fn code(&self, address: u64) -> Option<(&Code, u64, u64)> {
         let (start, (end, module, linked_at)) = self.places.range(..=address).next_back()?;
         let code = &self.modules.get(usize::from(*module))?.code;
         (address < *end && code.is_code()).then_some((code, *start, *linked_at))
     }
 
-    /// Gives what was not written yet.
+    /// Passes on modules and mappings that were not written yet.
     pub fn write_new(&mut self, mut write: impl FnMut(ProfilerKind<'_>)) {
         for (id, module) in (0_u16..).zip(&self.modules).skip(self.written_modules) {
             let name = &module.file[..module.file.len().min(MAX_MODULE_BYTES)];
@@ -169,7 +168,7 @@ impl Modules {
     }
 }
 
-/// `start-end perms offset device inode path`, of what can be executed.
+/// Parses `start-end perms offset device inode path` of an executable mapping.
 pub(super) fn parse(line: &str) -> Option<Mapping> {
     let mut words = line.splitn(6, ' ');
     let (start, end) = words.next()?.split_once('-')?;
@@ -210,7 +209,7 @@ mod tests {
             }
             ProfilerKind::Backtrace { .. } => panic!("no backtrace"),
         });
-        // Where the linker has put it.
+        // The address from the linker.
         let file = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         let object = object::File::parse(&*file).unwrap();
         let symbols: HashMap<u64, &str> = object::Object::symbols(&object)

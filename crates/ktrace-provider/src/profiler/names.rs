@@ -1,5 +1,5 @@
-//! Names of functions that no file has: the kernel's, those of the code that it maps into programs, and those
-//! that programs have compiled themselves. Each is written before the first sample that needs it.
+//! Names of functions that are not in any file: the kernel's, those of the code that it maps into programs,
+//! and those that programs have compiled themselves. Each is written before the first sample that needs it.
 //= docs/kernel.md#functions-without-a-file
 
 use super::modules::Modules;
@@ -9,10 +9,10 @@ use std::collections::HashMap;
 use trace_format::function::{FunctionRecord, KERNEL};
 use trace_format::units::Koid;
 
-/// Functions whose names are remembered as written; then they are written again.
+/// Maximum number of functions remembered as written; beyond it, they are written again.
 const MAX_WRITTEN: usize = 1 << 18;
 
-/// The names, and which of them were written.
+/// The names, and the set of written ones.
 #[derive(Debug, Default)]
 pub struct Names {
     kernel: Functions,
@@ -22,13 +22,13 @@ pub struct Names {
 }
 
 impl Names {
-    /// With the functions of the kernel.
+    /// Begins with the functions of the kernel.
     pub fn new(kernel: Functions) -> Self {
         Self { kernel, ..Self::default() }
     }
 
-    /// Gives what was not written yet of the functions of a stack; false if some are not known, but may be
-    /// later.
+    /// Passes on the functions of a stack that were not written yet; false if some are unknown, but may
+    /// become known later.
     pub fn write_new(
         &mut self,
         process: u32,
@@ -50,7 +50,7 @@ impl Names {
         let mut has_looked = false;
         let mut is_complete = true;
         for (depth, frame) in frames.iter().enumerate() {
-            // A caller is at the instruction before the one that it returns to.
+            // A caller is at the instruction before its return address.
             let address = frame.saturating_sub(u64::from(depth > 0));
             if let Some(function) = self.kernel.find(address) {
                 let name = function.name.as_bytes();
@@ -86,7 +86,7 @@ impl Names {
         is_complete
     }
 
-    /// Whether a process has written down more functions since this was last asked.
+    /// Whether a process has recorded more functions since the last call.
     pub fn has_more(&mut self, process: u32) -> bool {
         self.maps.of(process).is_some_and(|map| map.read_on())
     }

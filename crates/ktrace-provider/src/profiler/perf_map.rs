@@ -1,4 +1,4 @@
-//! Functions that a program has compiled while it runs, as it writes them down in `/tmp/perf-PID.map`.
+//! Functions that a program has compiled at run time, as it lists them in `/tmp/perf-PID.map`.
 //= docs/kernel.md#functions-without-a-file
 
 use std::collections::{BTreeMap, HashMap};
@@ -10,20 +10,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use trace_format::function::MAX_FUNCTION_BYTES;
 
-/// How soon it is looked again for a file that was not there.
+/// How often to look for a file that did not exist.
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
-/// What is read of one file, at most.
+/// Maximum number of bytes that are read of one file.
 const MAX_READ_BYTES: u64 = 64 << 20;
-/// What is read of it at a time.
+/// Number of bytes that are read of it at a time.
 const CHUNK_BYTES: usize = 1 << 20;
-/// How long one look may take. More of the file is read at the next.
+/// How long one read may take. The rest of the file is read the next time.
 const MAX_LOOK: Duration = Duration::from_millis(100);
 /// Longer lines are no functions.
 const MAX_LINE_BYTES: usize = 64 << 10;
 
-/// What the functions of all files may take of memory.
+/// Maximum memory for the functions of all files.
 const MAX_FUNCTION_MEMORY: u64 = 128 << 20;
-/// What a function takes beside its name.
+/// Memory of a function besides its name.
 const FUNCTION_MEMORY: u64 = 96;
 
 /// The files of all processes.
@@ -33,7 +33,7 @@ pub struct PerfMaps {
     room: Room,
 }
 
-/// Memory that is left for the functions of all files, in bytes.
+/// Remaining memory for the functions of all files, in bytes.
 #[derive(Clone, Debug)]
 struct Room(Arc<AtomicU64>);
 
@@ -42,7 +42,7 @@ impl Room {
         Self(Arc::new(AtomicU64::new(bytes)))
     }
 
-    /// Takes room for a function, if it is there.
+    /// Reserves memory for a function, if there is enough.
     fn take(&self, name: &[u8]) -> bool {
         let bytes = Self::bytes(name);
         let left = self.0.load(Ordering::Relaxed).checked_sub(bytes);
@@ -69,17 +69,17 @@ enum State {
 pub struct PerfMap {
     file: File,
     read: u64,
-    /// The beginning of a line whose end is not written yet.
+    /// The beginning of a line that is not complete yet.
     rest: Vec<u8>,
     functions: Compiled,
 }
 
-/// Functions by where they begin, with their length and name; none overlap.
+/// Functions by start address, with their length and name; none overlap.
 #[derive(Debug)]
 struct Compiled {
     functions: BTreeMap<u64, (u64, Box<[u8]>)>,
     room: Room,
-    /// Whether there was no room for one.
+    /// Whether there was no room for a function.
     is_full: bool,
 }
 
@@ -115,8 +115,8 @@ impl PerfMaps {
 }
 
 impl PerfMap {
-    /// Opens the file of a process: in its own root, under the number that it has for itself. It counts only
-    /// if it belongs to the process's user or to root.
+    /// Opens the file of a process: in its own root, under its number in its own namespace. The file is used
+    /// only if it belongs to the process's user or to root.
     fn open(process: u32, room: &Room) -> Option<Self> {
         let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
         let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
@@ -124,7 +124,7 @@ impl PerfMap {
         let user = fs::metadata(format!("/proc/{process}")).map(|metadata| metadata.uid()).ok();
         let user = user.unwrap_or_else(|| rustix::process::geteuid().as_raw());
         let inside = format!("/proc/{process}/root/tmp/perf-{}.map", own.unwrap_or(process));
-        // Of a process that has ended meanwhile.
+        // For a process that has ended meanwhile.
         let outside = format!("/tmp/perf-{process}.map");
         let found = [inside, outside].into_iter().find_map(|path| Self::open_file(Path::new(&path), user));
         found.map(|file| Self::new(file, room.clone()))
@@ -142,7 +142,7 @@ impl PerfMap {
         Self { file, read: 0, rest: Vec::new(), functions: Compiled::new(room) }
     }
 
-    /// Reads what was added; false if it was nothing.
+    /// Reads new lines; false if there were none.
     pub fn read_on(&mut self) -> bool {
         let (before, began) = (self.read, Instant::now());
         while self.read < MAX_READ_BYTES && !self.functions.is_full {
@@ -178,7 +178,7 @@ impl Compiled {
         Self { functions: BTreeMap::new(), room, is_full: false }
     }
 
-    /// Takes a line: `START LENGTH NAME`, with numbers in hexadecimal. What was there before is gone.
+    /// Adds a line: `START LENGTH NAME`, with numbers in hexadecimal. Replaces functions at these addresses.
     fn extend(&mut self, line: &[u8]) {
         let Some((start, length, name)) = parse(line) else {
             return;
@@ -241,7 +241,7 @@ mod tests {
         writer.write_all(b"va.run\nnonsense\n7f0000001020 100 again\n").unwrap();
         assert!(map.read_on());
         assert_eq!(map.find(0x7f00_0000_2000).unwrap().2, b"java.run");
-        // The memory was used again.
+        // The memory was reused.
         assert_eq!(map.find(0x7f00_0000_1000), None);
         assert_eq!(map.find(0x7f00_0000_1020).unwrap().2, b"again");
         fs::remove_file(path).unwrap();
@@ -260,7 +260,7 @@ mod tests {
         assert!(PerfMap::open_file(&link, user).is_none());
         assert!(PerfMap::open_file(&directory, user).is_none());
         if user == 0 {
-            // Root's own count for every process, another user's for none but that user's.
+            // Root's files are used for every process, another user's only for that user's processes.
             assert!(PerfMap::open_file(&file, 1).is_some());
             std::os::unix::fs::chown(&file, Some(2), None).unwrap();
             assert!(PerfMap::open_file(&file, 1).is_none());

@@ -7,17 +7,17 @@ use crate::perf::{COMM, FORK, IS_EXEC, LOST, Synchronized, TRAILER_BYTES};
 const EXIT: u32 = 4;
 pub(super) const SAMPLE: u32 = 9;
 const MMAP2: u32 = 10;
-/// Frames from here on are no addresses, but say what the following ones belong to.
+/// Values from here on are no addresses, but mark the context of the following frames.
 const FIRST_MARK: u64 = u64::MAX - 4094;
 /// The following frames are those of the program.
 const USER_MARK: u64 = u64::MAX - 511;
 /// Registers of a program with 64 bits.
 const ABI_64: u64 = 2;
 
-/// Which registers a sample has, as the kernel numbers them: frame pointer, stack pointer, program counter.
+/// The registers of a sample, as the kernel numbers them: frame pointer, stack pointer, program counter.
 #[cfg(target_arch = "x86_64")]
 pub const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
-/// Which registers a sample has, as the kernel numbers them: frame pointer, link register, stack pointer,
+/// The registers of a sample, as the kernel numbers them: frame pointer, link register, stack pointer,
 /// program counter.
 #[cfg(target_arch = "aarch64")]
 pub const REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
@@ -25,20 +25,20 @@ pub const REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub const REGISTERS: u64 = 0;
 
-/// What happened to a thread.
+/// An event of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// When, in ticks.
+    /// Its time, in ticks.
     pub at: u64,
     /// The process.
     pub process: u32,
     /// The thread.
     pub thread: u32,
-    /// What.
+    /// The event.
     pub what: What,
 }
 
-/// The kinds of what happens.
+/// The kinds of events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// The thread was running.
@@ -63,16 +63,16 @@ pub enum What {
     },
     /// A thread has ended.
     Exit,
-    /// So many records had no room.
+    /// The given number of records had no room.
     Lost(u64),
 }
 
-/// Where a thread was. Addresses are innermost first.
+/// The stack of a thread. Addresses are innermost first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
     /// In the kernel.
     pub kernel: Vec<u64>,
-    /// In the program, as the kernel has followed the frame pointers.
+    /// In the program, found by the kernel along the frame pointers.
     pub user: Vec<u64>,
     /// The program's registers, if they are known.
     pub registers: Option<Registers>,
@@ -80,7 +80,7 @@ pub struct Sample {
     pub stack: Vec<u8>,
 }
 
-/// What unwinding begins with.
+/// The registers that unwinding begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Registers {
     /// Program counter.
@@ -89,7 +89,7 @@ pub struct Registers {
     pub sp: u64,
     /// Frame pointer.
     pub fp: u64,
-    /// Link register; 0 where there is none.
+    /// Link register; 0 if there is none.
     pub lr: u64,
 }
 
@@ -116,7 +116,7 @@ impl<'a> Words<'a> {
 }
 
 impl Sample {
-    /// What follows process, thread, time and CPU.
+    /// The part after process, thread, time and CPU.
     fn parse(words: &mut Words<'_>) -> Option<Self> {
         let mut sample = Self::default();
         let count = words.word()?;
@@ -128,7 +128,7 @@ impl Sample {
                 _ => sample.kernel.push(frame),
             }
         }
-        // Where the kernel was not asked for registers, nothing more comes.
+        // If no registers were requested, nothing more comes.
         let Some(abi) = words.word() else {
             return Some(sample);
         };
@@ -157,7 +157,7 @@ impl Registers {
 }
 
 impl Item {
-    /// None for what does not matter, and for what is no whole record.
+    /// None for irrelevant records, and for incomplete ones.
     pub fn parse(kind: u32, flags: u16, bytes: &[u8], clock: &Synchronized) -> Option<Self> {
         let u32_at = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
         let u64_at = |at: usize| Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
@@ -234,11 +234,11 @@ mod tests {
         let registers = Registers { fp: 0xf, sp: 0x5, pc: 0x1000, lr: 0 };
         let sample = parse(&[ABI_64, 0xf, 0x5, 0x1000, 24, 1, 2, 3, 16]).unwrap();
         assert_eq!((sample.registers, sample.stack), (Some(registers), bytes(&[1, 2])));
-        // A thread of the kernel has none of these, a program of 32 bits none that are of use.
+        // A thread of the kernel has none of these, and those of a 32-bit program are of no use.
         let sample = parse(&[0, 0]).unwrap();
         assert_eq!((sample.registers, sample.stack.len()), (None, 0));
         assert_eq!(parse(&[1, 0xf, 0x5, 0x1000, 0]).unwrap().registers, None);
-        // More is said to be used than was copied; more is said to be copied than there is.
+        // One claims that more is used than was copied; one that more was copied than there is.
         assert_eq!(parse(&[ABI_64, 0xf, 0x5, 0x1000, 8, 1, u64::MAX]).unwrap().stack, bytes(&[1]));
         assert_eq!(parse(&[ABI_64, 0xf, 0x5, 0x1000, 64, 1, 8]), None);
         assert_eq!(parse(&[ABI_64, 0xf]), None);

@@ -1,5 +1,5 @@
-//! The tables of a file that say how the caller of each function is found. They come from programs that may
-//! be hostile: no expression in them may loop, for nothing would end it.
+//! A file's tables for finding the callers of functions. The files may be hostile: no expression in them may
+//! loop, for nothing would end it.
 
 use framehop::ExplicitModuleSectionInfo;
 use gimli::{
@@ -16,13 +16,13 @@ pub type Bytes = Arc<[u8]>;
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
-/// Addresses above have no room for the sums that unwinding makes of them.
+/// Addresses above would overflow in the sums of unwinding.
 pub const MAX_ADDRESS: u64 = 1 << 62;
 
 /// The tables of a file, which all processes share.
 #[derive(Clone)]
 pub struct Tables {
-    /// Where the file was linked at.
+    /// The linked address of the file.
     pub base: u64,
     /// The sections that hold them.
     pub sections: ExplicitModuleSectionInfo<Bytes>,
@@ -35,8 +35,8 @@ impl fmt::Debug for Tables {
 }
 
 impl Tables {
-    /// Takes the sections of a file, by their places and what is in them; none if it has no tables, or such
-    /// as might never end.
+    /// Takes the sections of a file, with their positions and contents; none if it has no tables, or ones
+    /// that might not terminate.
     pub fn new(
         base: u64,
         place: impl Fn(&str) -> Option<Range<u64>>,
@@ -73,16 +73,17 @@ impl Tables {
     }
 }
 
-/// Where the entries of functions are, in order; none if an expression of theirs goes back, for it may loop.
+/// The offsets of the functions' entries, in order; none if one of their expressions jumps back, for it may
+/// loop.
 fn finite_entries<'a, S>(section: &S, bases: &BaseAddresses) -> Option<Vec<usize>>
 where
     S: UnwindSection<Slice<'a>>,
 {
     let mut offsets = Vec::new();
     let mut entries = section.entries(bases);
-    // Most functions have the common entry of the one before.
+    // Most functions share the common entry of the previous one.
     let mut common: Option<CommonInformationEntry<Slice<'a>>> = None;
-    // Behind an entry that makes no sense there are none.
+    // After a malformed entry there are none.
     while let Ok(Some(entry)) = entries.next() {
         let CieOrFde::Fde(partial) = entry else {
             continue;
@@ -147,13 +148,13 @@ where
             Ok(Some(Operation::Skip { target } | Operation::Bra { target })) if target < 0 => return false,
             Ok(Some(_)) => {}
             Ok(None) => return true,
-            // What stands behind it could be jumped to.
+            // The bytes after it could be jumped to.
             Err(_) => return false,
         }
     }
 }
 
-/// Whether an index leads to these entries alone.
+/// Whether an index leads only to these entries.
 fn is_index_of(bytes: &[u8], entries: &[usize], bases: &BaseAddresses) -> Option<()> {
     let header = EhFrameHdr::new(bytes, LittleEndian).parse(bases, 8).ok()?;
     let table = header.table()?;
@@ -171,13 +172,13 @@ pub(super) mod testing {
 
     /// How a function at 0x1000, of 0x100 bytes, finds its caller.
     pub enum Rule<'a> {
-        /// So many bytes above the stack pointer, below which the return address is.
+        /// The given number of bytes above the stack pointer, below which the return address is.
         StackPointer(u8),
-        /// At what an expression says.
+        /// At the value of an expression.
         Expression(&'a [u8]),
         /// It has none.
         NoCaller,
-        /// By whatever this means.
+        /// By other instructions.
         Instructions(&'a [u8]),
     }
 

@@ -1,5 +1,5 @@
-//! Finds the callers of functions that keep no frame pointer: by the tables of their files, from the
-//! registers and a copy of the stack.
+//! Finds the callers of functions without frame pointer: by the tables of their files, from the registers and
+//! a copy of the stack.
 
 use super::sample::Sample;
 use super::tables::{Bytes, MAX_ADDRESS, Tables};
@@ -15,10 +15,10 @@ use framehop::aarch64::{
 #[cfg(not(target_arch = "aarch64"))]
 use framehop::x86_64::{CacheX86_64 as NativeCache, UnwindRegsX86_64, UnwinderX86_64 as NativeUnwinder};
 
-/// Modules that come and go before remembered rules are forgotten: their generations have 16 bits.
+/// How many modules may come and go before cached rules are forgotten: their generations have 16 bits.
 const MAX_GENERATIONS: u32 = 1 << 15;
 
-/// Rules that were found, for all processes.
+/// Cached rules, for all processes.
 pub struct Cache {
     rules: NativeCache,
     generations: u32,
@@ -45,12 +45,12 @@ impl fmt::Debug for Unwinder {
 pub struct Unwound {
     /// Addresses, innermost first.
     pub frames: Vec<u64>,
-    /// The last is where the thread began.
+    /// The last address is where the thread began.
     pub is_whole: bool,
 }
 
 impl Unwinder {
-    /// Code is there that was linked at an address. No other code is known there.
+    /// Adds code that was linked at an address. No other code is known there.
     pub fn add(&mut self, place: Range<u64>, linked_at: u64, tables: &Tables, cache: &mut Cache) {
         let base = linked_at.checked_sub(tables.base).and_then(|within| place.start.checked_sub(within));
         let Some(base) = base.filter(|_| place.end < MAX_ADDRESS) else {
@@ -63,7 +63,7 @@ impl Unwinder {
         self.0.add_module(Module::new(String::new(), place, base, tables.sections.clone()));
     }
 
-    /// The code that began at an address is gone.
+    /// Removes the code that began at an address.
     pub fn remove(&mut self, start: u64, cache: &mut Cache) {
         cache.generations += 1;
         self.0.remove_module(start);
@@ -79,7 +79,7 @@ impl Unwinder {
         };
         #[cfg(target_arch = "aarch64")]
         let start = {
-            // Addresses of programs have 48 bits; what is above authenticates them.
+            // Addresses of programs have 48 bits; the upper bits authenticate them.
             let mask = PtrAuthMask((1 << 48) - 1);
             UnwindRegsAarch64::new_with_ptr_auth_mask(mask, registers.lr, registers.sp, registers.fp)
         };
