@@ -1,9 +1,9 @@
 //! JSON for Catapult, in two dialects: that of Fuchsia's exporter, record by record and field by field, and
 //! Chrome's own, which Perfetto reads too.
 //!
-//! One document on one line: events in the order of their records, then names, and in Fuchsia's what the
-//! scheduler did. Memory holds the names and the reader's tables; what has to come last waits in an unlinked
-//! file.
+//! One document on one line: events in the order of their records, then names, and in Fuchsia's dialect the
+//! scheduler's events. Memory holds the names and the reader's tables; data that has to come last waits in an
+//! unlinked file.
 
 mod event;
 mod large;
@@ -23,7 +23,7 @@ use trace_format::kernel_object::{PROCESS_ARGUMENT, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::units::TicksPerSecond;
 use trace_reader::{Item, Resolved, Thread, Value};
 
-/// What a document is like.
+/// The dialect of a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
     /// As Fuchsia's exporter writes it. Perfetto refuses it.
@@ -33,7 +33,7 @@ pub enum Dialect {
     Chrome(Container),
 }
 
-/// What is around the events of Chrome's.
+/// The container of Chrome's events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Container {
     /// `[…]`.
@@ -42,14 +42,14 @@ pub enum Container {
     Object,
 }
 
-/// How a document is made.
+/// Options of a conversion.
 #[derive(Default)]
 pub struct Options<'a> {
-    /// What it is like.
+    /// The dialect.
     pub dialect: Dialect,
-    /// Which events it has.
+    /// Selects events.
     pub filter: Filter,
-    /// Where Fuchsia's system events go, a line each, instead of into the document.
+    /// The output of Fuchsia's system events, one per line, if they do not go into the document.
     pub system_output: Option<&'a mut dyn Write>,
 }
 
@@ -63,7 +63,7 @@ pub fn convert(input: impl Read, output: impl Write) -> Result<Summary, ConvertE
 
 /// Converts an archive.
 ///
-/// Where the position in a damaged archive is lost, the document is ended properly with what came before, and
+/// If the position in a damaged archive is lost, the document is ended properly after the events before, and
 /// the error is returned.
 //= docs/catapult.md#document
 ///
@@ -123,12 +123,12 @@ struct Exporter<W> {
     filter: Filter,
     is_first: bool,
     system: System,
-    /// Where the document has a place for them.
+    /// In dialects that have a section for them.
     samples: Option<Box<Samples>>,
-    /// A large blob of which more comes.
+    /// A large blob of which more follows.
     large: Option<LargeBlob>,
     flows: Flows,
-    /// Ends of flows that had ended, which Fuchsia's dialect has no arrows for.
+    /// Ends of flows that had ended, for which Fuchsia's dialect has no arrows.
     further_ends: u64,
     /// The thread of the last event, and its text.
     last_thread: Option<(Thread, String)>,
@@ -162,7 +162,7 @@ impl<W: Write> Exporter<W> {
             Item::KernelObject { .. } => self.skip("kernel objects that are no process or thread"),
             Item::Blob { .. } => self.skip("blobs"),
             Item::Loss(_) => self.skip("loss records"),
-            // Of use to those who check.
+            // Only of use to `trace check`.
             Item::Ledger(_) | Item::Function(_) => {}
             Item::ProviderEvent { .. } => self.skip("provider events"),
             Item::UserspaceObject { .. } => self.skip("userspace objects"),
@@ -205,7 +205,7 @@ impl<W: Write> Exporter<W> {
         }
     }
 
-    /// Ends the document; how many events it has, and what it does not.
+    /// Ends the document; returns the number of its events, and what it lacks.
     fn finish(
         mut self,
         system_output: Option<&mut dyn Write>,

@@ -1,4 +1,4 @@
-//! Which events are wanted.
+//! Selection of events.
 
 use regex::bytes::Regex;
 
@@ -15,7 +15,7 @@ impl Filter {
     /// A filter of regular expressions and categories.
     ///
     /// # Errors
-    /// What is wrong with a pattern.
+    /// The error in a pattern.
     pub fn new(patterns: &[String], categories: &[String]) -> Result<Self, String> {
         let compile = |pattern: &String| {
             Regex::new(&format!("^(?:{pattern})$")).map_err(|error| format!("{pattern:?}: {error}"))
@@ -24,7 +24,7 @@ impl Filter {
         Ok(Self { patterns, categories: categories.to_vec() })
     }
 
-    /// Whether an event stays.
+    /// Whether an event is kept.
     pub(crate) fn keeps(&self, category: &[u8], name: &[u8]) -> bool {
         let is_open = self.patterns.is_empty() && self.categories.is_empty();
         is_open

@@ -1,7 +1,7 @@
-//! Numbers for flows where one number can be only one flow.
+//! Unique numbers for flows.
 //!
-//! An archive may use a flow's id again when the flow has ended, and each process may have its own; readers
-//! of other formats take all that has one id for one flow.
+//! An archive may reuse a flow's id when the flow has ended, and each process may have its own; readers of
+//! other formats take all parts with one id for one flow.
 //= docs/perfetto.md#flows
 
 use std::collections::{HashMap, HashSet};
@@ -10,10 +10,10 @@ use std::sync::Arc;
 use trace_format::event::EventKind;
 use trace_reader::{Event, Text, Thread, Time};
 
-/// What is remembered; then all is forgotten.
+/// Maximum number of remembered flows; beyond it, all are forgotten.
 const MAX_REMEMBERED: usize = 500_000;
 
-/// Flows of one id that are remembered.
+/// Maximum number of remembered flows with the same id.
 const MAX_OF_ONE_ID: usize = 256;
 
 /// A flow that has begun.
@@ -43,22 +43,22 @@ impl Names {
     }
 }
 
-/// Where and when a flow began.
+/// The position and time of a flow's begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Begin {
     pub thread: Thread,
     pub time: Time,
 }
 
-/// What an event is to a flow.
+/// The part of a flow that an event is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     /// The flow's number.
     pub number: u64,
-    /// The flow began under other names: readers of other formats join what has one name.
+    /// The flow began under other names: readers of other formats join parts by name.
     pub names: Option<Arc<Names>>,
-    /// The flow has ended before: this end is another arrow from its begin or its last step, where a flow of
-    /// this number has to begin, too.
+    /// The flow has ended before: this end is another arrow from its begin or its last step, where a flow
+    /// with this number has to begin, too.
     pub again: Option<Begin>,
 }
 
@@ -76,7 +76,7 @@ fn hash(what: impl Hash) -> u64 {
 }
 
 impl Flows {
-    /// The flow that an event is part of. Its number is its id where that is still free.
+    /// The flow that an event is part of. Its number is its id if that is still unused.
     pub fn part(&mut self, event: &Event<'_>, id: u64) -> Part {
         if self.used.len() >= MAX_REMEMBERED {
             *self = Self::default();
@@ -95,7 +95,7 @@ impl Flows {
         }
         let at = begin.time.nanos();
         let of_id = self.begun.get_mut(&id).into_iter().flatten();
-        // One of its names, of its own process, or else another one; of these the last.
+        // A flow with the event's name, of its own process, or else of another one; of several, the last.
         let is_named = |names: &Names| *names.category == *category && *names.name == *name;
         let likeness = |begun: &&mut Begun| {
             let is_own = begun.begin.thread.process == begin.thread.process;
@@ -116,7 +116,7 @@ impl Flows {
         Part { number, names, again: None }
     }
 
-    /// A number that no flow has, the same each time.
+    /// An unused number, the same each time.
     fn free_number(&mut self, wanted: u64) -> u64 {
         let mut number = wanted;
         while !self.used.insert(number) {

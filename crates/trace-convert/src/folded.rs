@@ -1,4 +1,4 @@
-//! Samples as folded stacks: a line for each stack, with how many samples have it, for tools that draw flame
+//! Samples as folded stacks: a line for each stack, with its number of samples, for tools that draw flame
 //! graphs.
 //= docs/folded.md#lines
 
@@ -11,11 +11,11 @@ use trace_format::profiler::ProfilerKind;
 use trace_reader::dump::called_at;
 use trace_reader::{Item, Names, Resolved, Thread};
 
-/// Bytes of different stacks; samples of further ones are counted.
+/// Maximum total size of different stacks in bytes; samples of further ones are counted.
 const MAX_BYTES: usize = 256 << 20;
-/// What a stack takes besides its text.
+/// Memory of a stack besides its text.
 const ENTRY_BYTES: usize = 64;
-/// Behind the kernel's functions, as the tools know them.
+/// Suffix of the kernel's functions, as the tools expect it.
 const OF_KERNEL: &str = "_[k]";
 
 /// Converts the samples of an archive.
@@ -92,7 +92,7 @@ impl Folder {
     }
 }
 
-/// Adds a name, in which nothing can be taken for a separator.
+/// Adds a name, with its separators replaced.
 fn push(stack: &mut String, name: &str) {
     let plain = |letter: char| match letter {
         ';' => ':',

@@ -1,4 +1,4 @@
-//! Makes Fuchsia trace archives of other formats.
+//! Converts other formats into Fuchsia trace archives.
 
 pub mod ftrace;
 pub mod json;
@@ -19,7 +19,7 @@ const CUT_OFF: &str = "the file is cut off";
 /// Longest line of a text.
 const LINE_BYTES: usize = 1 << 20;
 
-/// Why an import failed. What was written before is a whole archive.
+/// Why an import failed. The output is a whole archive nevertheless.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
@@ -29,43 +29,43 @@ pub enum ImportError {
     /// The archive cannot be written.
     #[error("cannot write")]
     Write(#[source] io::Error),
-    /// It is not what it seemed to be.
+    /// It does not have the expected syntax.
     #[error("line {line}, column {column}: {problem}")]
     Syntax {
         /// Counted from 1.
         line: u64,
         /// In bytes, counted from 1.
         column: u64,
-        /// What is wrong.
+        /// The error.
         problem: String,
     },
     /// It is a document of another kind.
     // prints: expected a trace, found what looks like an HTTP archive (HAR)
     #[error("expected a trace, found {found}")]
     NoTrace {
-        /// What it is.
+        /// Its kind.
         found: String,
     },
-    /// The rest cannot be read.
+    /// The rest of the input cannot be read.
     #[error("{error}")]
     Stopped {
-        /// Why.
+        /// The error.
         error: Box<ImportError>,
-        /// What the archive has.
+        /// The contents of the archive.
         summary: Box<Summary>,
     },
-    /// It is not what it seemed to be.
+    /// It does not have the expected syntax.
     #[error("byte {offset}: {problem}")]
     Malformed {
         /// From the beginning of the file.
         offset: u64,
-        /// What is wrong.
+        /// The error.
         problem: String,
     },
 }
 
 impl ImportError {
-    /// The same for an archive that has something; one that cannot be written has nothing for sure.
+    /// The same for an archive that has contents; one that cannot be written may have none.
     fn after(self, summary: Summary) -> Self {
         match self {
             Self::Write(_) => self,

@@ -5,10 +5,10 @@ use base64::engine::general_purpose::STANDARD;
 use std::io::{self, Write};
 use trace_reader::Value;
 
-/// Bytes collected before they are handed on.
+/// Number of bytes to collect before they are written.
 const FLUSH_BYTES: usize = 64 << 10;
 
-/// Whether text stands in a string as it is: printable ASCII without quotes and backslashes.
+/// Whether text needs no escapes in a string: printable ASCII without quotes and backslashes.
 #[inline]
 fn is_plain(bytes: &[u8]) -> bool {
     const ONES: u64 = 0x0101_0101_0101_0101;
@@ -25,7 +25,7 @@ fn is_plain(bytes: &[u8]) -> bool {
     chunks.iter().all(|chunk| special(u64::from_le_bytes(*chunk)) == 0) && !rest.iter().any(is_special)
 }
 
-/// Collects text and hands it on in large pieces.
+/// Collects text and writes it in large pieces.
 pub(crate) struct Json<W> {
     output: W,
     text: Vec<u8>,
@@ -36,7 +36,7 @@ impl<W: Write> Json<W> {
         Self { output, text: Vec::with_capacity(2 * FLUSH_BYTES) }
     }
 
-    /// Hands on what was collected if there is much of it.
+    /// Writes collected text if there is much of it.
     pub fn flush_if_full(&mut self) -> io::Result<()> {
         if self.text.len() < FLUSH_BYTES {
             return Ok(());
@@ -46,36 +46,36 @@ impl<W: Write> Json<W> {
         Ok(())
     }
 
-    /// Hands on everything.
+    /// Writes all collected text.
     pub fn finish(mut self) -> io::Result<()> {
         self.output.write_all(&self.text)?;
         self.output.flush()
     }
 
-    /// Hands on everything, and goes on.
+    /// Writes all collected text, and continues.
     pub fn flush(&mut self) -> io::Result<()> {
         self.output.write_all(&self.text)?;
         self.text.clear();
         Ok(())
     }
 
-    /// Where everything goes that was flushed.
+    /// The output of flushed text.
     pub fn output(&mut self) -> &mut W {
         &mut self.output
     }
 
-    /// Everything handed on, and where to.
+    /// Writes all collected text, and returns the output.
     pub fn into_output(mut self) -> io::Result<W> {
         self.flush()?;
         Ok(self.output)
     }
 
-    /// What was not handed on yet.
+    /// The text that was not written yet.
     pub fn into_bytes(self) -> Vec<u8> {
         self.text
     }
 
-    /// What was not handed on yet, which is forgotten here.
+    /// Removes and returns the text that was not written yet.
     pub fn take(&mut self) -> String {
         let text = String::from_utf8_lossy(&self.text).into_owned();
         self.text.clear();
@@ -88,7 +88,7 @@ impl<W: Write> Json<W> {
         self.text.extend_from_slice(text.as_bytes());
     }
 
-    /// A string: what is not UTF-8 becomes U+FFFD, a character for each ill-formed part.
+    /// A string: invalid UTF-8 becomes U+FFFD, a character for each ill-formed part.
     #[inline]
     pub fn string(&mut self, bytes: &[u8]) {
         self.text.reserve(bytes.len() + 2);
@@ -101,7 +101,7 @@ impl<W: Write> Json<W> {
         self.repaired(bytes);
     }
 
-    /// The rest of a string that has something special.
+    /// The rest of a string with characters that need escapes.
     fn repaired(&mut self, bytes: &[u8]) {
         for chunk in bytes.utf8_chunks() {
             self.escaped(chunk.valid().as_bytes());
@@ -142,7 +142,7 @@ impl<W: Write> Json<W> {
         self.text.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
     }
 
-    /// The value of an argument; koids and pointers are text that says so.
+    /// The value of an argument; koids and pointers are text with their type.
     //= docs/catapult.md#arguments
     pub fn value(&mut self, value: &Value<'_>) {
         match value {
@@ -177,8 +177,8 @@ impl<W: Write> Json<W> {
         }
     }
 
-    /// The shortest digits that read back as the same number; a string where JSON has no number. Returns what
-    /// was written.
+    /// The shortest digits that read back as the same number; a string if JSON cannot express it. Returns the
+    /// written bytes.
     pub fn double(&mut self, value: f64) -> &[u8] {
         let start = self.text.len();
         self.shortest(value);
@@ -195,7 +195,7 @@ impl<W: Write> Json<W> {
         }
         let mut buffer = ryu::Buffer::new();
         let shortest = buffer.format_finite(value);
-        // Without an exponent both lay it out alike.
+        // Without an exponent both formats are the same.
         let Some((mantissa, exponent)) = shortest.split_once('e') else {
             return self.raw(shortest);
         };
@@ -262,7 +262,7 @@ impl<W: Write> Json<W> {
             _ => 0,
         };
         let [first, second, third] = digits.map(|digit| b'0' + digit as u8);
-        // Of one length, which costs less than of several.
+        // Constant length is faster.
         self.text.extend_from_slice(&[b'.', first, second, third]);
         self.take_back(zeros);
     }
@@ -279,7 +279,7 @@ impl<W: Write> Json<W> {
         let start = self.text.len();
         self.text.resize(start + bytes.len().div_ceil(3) * 4, 0);
         let room = self.text.get_mut(start..).unwrap_or_default();
-        // The room is exactly as large as the text, so that it cannot be too small.
+        // The buffer is exactly as large as the text, so that it cannot be too small.
         let written = STANDARD.encode_slice(bytes, room).unwrap_or_default();
         self.text.truncate(start + written);
     }

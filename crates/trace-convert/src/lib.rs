@@ -22,13 +22,13 @@ use std::io;
 use std::sync::Arc;
 use trace_reader::ReadError;
 
-/// Arguments with what a thread's own clock says at the beginning of an event, and how far it goes during the
-/// event, in nanoseconds.
+/// Adds the thread's own clock to arguments: its time at the beginning of an event, and how far it advances
+/// during the event, in nanoseconds.
 //= docs/import.md#thread-times
 const THREAD_TS: &str = "thread_ts";
 const THREAD_DUR: &str = "thread_dur";
 
-/// Why a conversion failed. What was written before is not a whole document.
+/// Why a conversion failed. The output is not a whole document.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConvertError {
@@ -40,32 +40,32 @@ pub enum ConvertError {
     Write(#[source] io::Error),
 }
 
-/// What a conversion did.
+/// The results of a conversion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Events written.
     pub events: u64,
-    /// What the target cannot express, by name, with counts; in order of the names.
+    /// Records that the target cannot express, by name, with counts; in order of the names.
     pub skipped: Vec<(String, u64)>,
-    /// What is in the target and worth a remark, with counts.
+    /// Remarks about the output, with counts.
     pub remarks: Vec<(String, u64)>,
-    /// Parts of an input that are not well-formed: what could be read of them is there.
+    /// Malformed parts of an input: their readable parts were converted.
     pub malformed: u64,
-    /// Remarks of the reader's, such as malformed records.
+    /// Warnings of the reader, such as malformed records.
     pub warnings: u64,
-    /// The first remarks.
+    /// The first warnings.
     pub first_warnings: Vec<String>,
-    /// How many of those that were skipped could not be read: the input is damaged, or newer than its reader.
+    /// How many of the skipped records could not be read: the input is damaged, or newer than its reader.
     pub unread: u64,
     /// The first of these.
     pub first_unread: Vec<Unread>,
-    /// Whether the input ends too early, which its format allows for.
+    /// Whether the input is truncated, which its format permits.
     pub is_cut_off: bool,
-    /// Why the rest of the input was not read. The result is whole, and has what came before.
+    /// Why the rest of the input was not read. The result is complete, with the data before that.
     pub stopped: Option<Stopped>,
 }
 
-/// Why an input was not read to its end, although something came before.
+/// Why an input was not read to its end, although a part of it was.
 #[derive(Clone, Debug)]
 pub struct Stopped(Arc<ReadError>);
 
@@ -81,7 +81,7 @@ impl Stopped {
     }
 }
 
-/// Errors of one kind and place are equal.
+/// Errors of one kind and position are equal.
 impl PartialEq for Stopped {
     fn eq(&self, other: &Self) -> bool {
         self.0.to_string() == other.0.to_string()
@@ -90,11 +90,11 @@ impl PartialEq for Stopped {
 
 impl Eq for Stopped {}
 
-/// Something in an input that could not be read.
+/// A part of an input that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unread {
-    /// Where in the input, decompressed: the beginning of what it is a part of.
+    /// Its position in the decompressed input: the beginning of the enclosing packet or record.
     pub offset: u64,
-    /// What is wrong.
+    /// The error.
     pub text: String,
 }

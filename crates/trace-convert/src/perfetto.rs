@@ -28,17 +28,17 @@ use trace_reader::{Arguments, Event, Item, Names, Resolved, Text, Thread, Time, 
 use track_event::{Encoder, Packet};
 use tracks::Tracks;
 
-/// Bytes collected before they are handed on.
+/// Number of bytes to collect before they are written.
 const FLUSH_BYTES: usize = 64 << 10;
-/// Strings that are interned at a time; then all are forgotten.
+/// Maximum number of interned strings; beyond it, all are forgotten.
 const MAX_INTERNED: usize = 50_000;
-/// What waits for the time of the first event.
+/// Maximum size of records that wait for the time of the first event.
 const MAX_EARLY_BYTES: usize = 16 << 20;
 /// All packets are of one sequence.
 const SEQUENCE: u32 = 1;
 /// The field of a packet in a trace: number 1, with a length.
 const PACKET_TAG: u8 = 0x0a;
-/// The manager's own provider, which says what the time was.
+/// The manager's own provider, which records the wall clock.
 const MANAGER: ProviderId = ProviderId(0);
 const WALL_CLOCK: &str = "wall_clock_ns";
 
@@ -74,13 +74,13 @@ pub fn convert(input: impl Read, output: impl Write, filter: Filter) -> Result<S
     Ok(end.summary(exporter.events, exporter.skipped))
 }
 
-/// Numbers of strings, by what they are used for.
+/// Numbers of strings, by their use.
 #[derive(Default)]
 struct Interned {
     categories: HashMap<Box<[u8]>, u64>,
     names: HashMap<Box<[u8]>, u64>,
     arguments: HashMap<Box<[u8]>, u64>,
-    /// Those that the next packet has to bring.
+    /// Strings that the next packet has to define.
     new: InternedData,
     has_new: bool,
 }
@@ -129,12 +129,12 @@ struct Exporter<W> {
     samples: profile::Samples,
     /// The thread of the last event, and its track.
     last_thread: Option<(Thread, u64)>,
-    /// Nothing is interned as far as a reader knows.
+    /// The reader has nothing interned.
     is_fresh: bool,
     has_clock: bool,
-    /// The time of the last event, for what has none.
+    /// The time of the last event, for records without one.
     last: Option<u64>,
-    /// Objects that were there before the first event, whose time they get.
+    /// Objects before the first event, whose time they get.
     early: Vec<Early>,
     early_bytes: usize,
     skipped: BTreeMap<&'static str, u64>,
@@ -175,7 +175,7 @@ impl<W: Write> Exporter<W> {
         });
     }
 
-    /// Writes the event that was encoded, with the strings that it is the first to use.
+    /// Writes the encoded event, with the strings that it is the first to use.
     fn track_event(&mut self, timestamp: u64) {
         self.track_event_at(Some(timestamp));
     }
@@ -207,7 +207,7 @@ impl<W: Write> Exporter<W> {
         }
     }
 
-    /// The time of a record. What was there before the first of them is written now.
+    /// Sets the time of a record. Records before the first time are written now.
     fn release(&mut self, at: u64) {
         if self.last.is_some() {
             return;
@@ -219,7 +219,7 @@ impl<W: Write> Exporter<W> {
         }
     }
 
-    /// The time of an event; what has no time, and comes behind it, has the same.
+    /// Sets the time of an event; following records without a time get the same.
     fn pass(&mut self, at: u64) {
         self.release(at);
         self.last = Some(at);
@@ -287,9 +287,9 @@ impl<W: Write> Exporter<W> {
                 }
             }
             Item::Unknown { .. } => self.skip("records of unknown type"),
-            // Of use to those who check.
+            // Only of use to `trace check`.
             Item::Ledger(_)
-            // The names know it.
+            // Used through the names.
             | Item::Function(_)
             | Item::Magic
             | Item::ProviderInfo { .. }
@@ -407,7 +407,7 @@ impl<W: Write> Exporter<W> {
             EventKind::DurationComplete { end } => {
                 let track = self.thread_track(event.thread, names);
                 let end = Time { ticks: end, ..event.time }.nanos().0.max(at);
-                // Whole microseconds have an event of their own.
+                // Whole microseconds have a more compact event.
                 let is_whole = (end - at).is_multiple_of(1000);
                 self.begin((!is_whole).then_some(TYPE_SLICE_BEGIN), track, category, name);
                 self.annotations(&event.arguments);
@@ -474,8 +474,8 @@ impl<W: Write> Exporter<W> {
         });
     }
 
-    /// Something that has a name and perhaps bytes: an instant, at the time of the event before where it has
-    /// none; before the first event, at its time.
+    /// A record with a name and perhaps bytes, written as an instant: at the time of the previous event if it
+    /// has no time of its own; before the first event, at that one's time.
     //= docs/perfetto.md#what-other-importers-drop
     fn object(
         &mut self,

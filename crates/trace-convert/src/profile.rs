@@ -1,5 +1,5 @@
-//! Which functions the addresses of backtraces are in: by the names in the trace, and from the files that it
-//! names, where the same builds of them are still there.
+//! The functions at the addresses of backtraces: from the names in the trace, and from the files that it
+//! names, if the same builds of them still exist.
 //= docs/perfetto.md#profiles
 
 mod debug_files;
@@ -13,7 +13,7 @@ use trace_format::units::Koid;
 use trace_linux::KERNEL_START;
 use trace_reader::Names;
 
-/// Functions that are remembered; then all are forgotten.
+/// Maximum number of remembered functions; beyond it, all are forgotten.
 const MAX_KNOWN: usize = 1 << 18;
 
 /// Whether an address is the kernel's.
@@ -55,17 +55,17 @@ pub struct Module {
 
 enum Symbols {
     Unread,
-    /// Of the file with debug information, and of the module's own. There is neither if both are gone, or of
-    /// another build.
+    /// Loaders of the file with debug information, and of the module's own. Both are missing if the files are
+    /// gone, or of another build.
     Read(Vec<Loader>),
 }
 
-/// Where an address is.
+/// The position of an address in code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodeLocation {
     /// The module, in [`Profile::module`].
     pub module: usize,
-    /// As the module was linked.
+    /// The address as linked.
     pub address: u64,
 }
 
@@ -81,7 +81,7 @@ impl Default for Profile {
 }
 
 impl Profile {
-    /// Takes what the trace says of modules and mappings; backtraces are for others.
+    /// Processes modules and mappings of the trace; backtraces are processed elsewhere.
     pub fn learn(&mut self, process: Koid, kind: &ProfilerKind<'_>) {
         match *kind {
             ProfilerKind::Module { id, name, build_id } => {
@@ -116,8 +116,8 @@ impl Profile {
         &self.modules[index]
     }
 
-    /// The functions at an address, the innermost of those that were inlined into each other first; at least
-    /// one. A name in the trace comes first; where there is none, it is the module's with the address.
+    /// The functions at an address, the innermost of inlined ones first; at least one. A name in the trace
+    /// takes precedence; without any name it is the module's with the address.
     pub fn functions(&mut self, process: Koid, address: u64, names: &Names) -> Vec<String> {
         if let Some(name) = names.function(process, address) {
             return vec![addr2line::demangle_auto(name.to_str(), None).into_owned()];
@@ -137,7 +137,7 @@ impl Profile {
 impl Process {
     fn map(&mut self, start: u64, mapping: Mapping) {
         let end = start.saturating_add(mapping.length);
-        // What was there before is gone.
+        // Earlier mappings of these addresses are gone.
         let overlapped: Vec<u64> = self
             .mappings
             .range(..end)
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(place(&profile, 0x4000), None);
         assert_eq!(place(&profile, 0xfff), None);
         assert_eq!(profile.place(Koid(8), 0x1fff), None);
-        // Another file where the first was.
+        // Another file at the addresses of the first.
         profile.learn(PROCESS, &mmap(1, 0x2000, 0x1000, 0));
         assert_eq!(place(&profile, 0x2001), Some(CodeLocation { module: 1, address: 1 }));
         assert_eq!(place(&profile, 0x1fff), None);
@@ -248,7 +248,7 @@ mod tests {
             functions.iter().any(|name| name.contains("functions_of_a_file_of_this_build")),
             "{functions:?}"
         );
-        // Of another build the names would be wrong.
+        // A file of another build would give wrong names.
         profile.learn(PROCESS, &ProfilerKind::Module { id: 0, name, build_id: b"another" });
         profile.learn(PROCESS, &mmap(0, 0, u64::MAX, 0));
         let file = program.file_name().unwrap().to_str().unwrap();

@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use trace_reader::{ReadError, Reader, Resolved};
 
-/// Remarks that a summary repeats.
+/// Maximum number of warnings that a summary repeats.
 const MAX_WARNINGS: usize = 5;
 
-/// How the reading ended.
+/// How reading ended.
 pub(crate) struct End {
-    /// Why it was not the end of the input.
+    /// The error, if it ended before the end of the input.
     stopped: Option<ReadError>,
     warnings: u64,
     first_warnings: Vec<String>,
 }
 
-/// Takes each record, until the end or where the rest cannot be read: compressed data is cut off or damaged,
-/// or the position in a damaged archive is lost.
+/// Passes on each record, until the end or the point where the rest cannot be read: compressed data is
+/// truncated or damaged, or the position in a damaged archive is lost.
 pub(crate) fn for_each(
     input: impl Read,
     mut take: impl FnMut(&Resolved<'_>) -> io::Result<()>,
@@ -46,7 +46,7 @@ pub(crate) fn for_each(
 }
 
 impl End {
-    /// What was done.
+    /// The results of the conversion.
     pub fn summary(self, events: u64, skipped: BTreeMap<&'static str, u64>) -> Summary {
         Summary {
             events,

@@ -19,7 +19,7 @@ pub use rows::fill;
 
 use std::io;
 
-/// What a column holds. Any value may be missing unless it says otherwise.
+/// The type of a column. Any value may be missing unless documented otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
     /// 64 bits with a sign.
@@ -56,7 +56,7 @@ pub struct Table {
     pub columns: &'static [(&'static str, Type)],
 }
 
-/// Which table.
+/// The tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Durations, of threads and asynchronous.
@@ -196,9 +196,9 @@ impl Kind {
     }
 }
 
-/// Takes rows.
+/// A destination of rows.
 pub trait Rows {
-    /// Takes a row, with a cell for each column.
+    /// Adds a row, with a cell for each column.
     ///
     /// # Errors
     /// It cannot be written.

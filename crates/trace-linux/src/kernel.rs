@@ -17,11 +17,11 @@ use trace_format::units::{Koid, Thread, ThreadKoid, Ticks};
 /// The idle thread of CPU n has this number and n: Linux has one number for all of them.
 const IDLE: u32 = 0x7fff_0000;
 
-/// Category of what programs write into `trace_marker`.
+/// Category of markers that programs write into `trace_marker`.
 pub const ATRACE: &[u8] = b"atrace";
 /// Category of interrupts.
 pub const IRQ: &[u8] = b"kernel:irq";
-/// Category of what the kernel says of its own trace.
+/// Category of the kernel's records about its own trace.
 pub const META: &[u8] = b"kernel:meta";
 /// Category of frequencies and idle states.
 pub const POWER: &[u8] = b"kernel:power";
@@ -32,14 +32,14 @@ pub const SYSCALL: &[u8] = b"kernel:syscall";
 /// Tracepoints that have no meaning of their own here.
 pub const OTHER: &[u8] = b"kernel:tp";
 
-/// What an end of a duration is counted as whose begin is not in the trace.
+/// The name under which ends of durations without a begin in the trace are counted.
 pub const END_WITHOUT_BEGIN: &str = "ends of spans that began before the trace";
 
 /// Threads whose process and name are remembered.
 const MAX_THREADS: usize = 1 << 20;
 /// Memory for remembered names of threads; beyond it, a name is written each time that it is reported.
 const MAX_NAMES_BYTES: usize = 64 << 20;
-/// What a name takes beside its text, at most.
+/// Maximum memory of a name besides its text.
 const ENTRY_BYTES: usize = 64;
 
 const SOFT_INTERRUPTS: [&str; 10] =
@@ -62,7 +62,7 @@ pub struct Side<'a> {
 
 /// Turns the kernel's reports into records.
 pub struct Kernel<R> {
-    /// Where they go.
+    /// The output of records.
     pub writer: R,
     /// The process of each thread.
     processes: HashMap<u32, u32>,
@@ -71,9 +71,9 @@ pub struct Kernel<R> {
     names_bytes: usize,
     /// Processes that have a name of their own, better than their first thread's.
     named: HashSet<u32>,
-    /// Markers whose ends have not come yet; none where ends do not come behind their begins.
+    /// Markers whose ends have not come yet; none if ends may come before their begins.
     open: Option<OpenMarkers>,
-    /// What processes of other pid namespaces call themselves; of others, their number.
+    /// The numbers that processes of other pid namespaces have for themselves.
     called: HashMap<u32, u32>,
     /// CPUs whose own thread has its name.
     cpus: Vec<bool>,
@@ -82,7 +82,7 @@ pub struct Kernel<R> {
 }
 
 impl<R: Records> Kernel<R> {
-    /// Nothing is known yet.
+    /// Starts without any known thread.
     pub fn new(writer: R) -> Self {
         let open = writer.is_in_order().then(OpenMarkers::new);
         Self {
@@ -98,7 +98,7 @@ impl<R: Records> Kernel<R> {
         }
     }
 
-    /// Records that a thread belongs to a process; 0 is none, where it is unknown.
+    /// Records that a thread belongs to a process; 0 if it is unknown.
     pub fn belongs(&mut self, tid: u32, tgid: u32) {
         if tid == 0 || tgid == 0 || self.processes.get(&tid) == Some(&tgid) {
             return;
@@ -119,7 +119,7 @@ impl<R: Records> Kernel<R> {
         Some(name)
     }
 
-    /// A thread's name, as the kernel keeps it.
+    /// Records a thread's name, as the kernel has it.
     pub fn rename(&mut self, tid: u32, name: &[u8]) {
         if tid == 0 || name.is_empty() || self.names.get(&tid).is_some_and(|known| **known == *name) {
             return;
@@ -136,7 +136,7 @@ impl<R: Records> Kernel<R> {
         }
     }
 
-    /// A process's own name.
+    /// Records a process's own name.
     pub fn name_process(&mut self, tgid: u32, name: &[u8]) {
         if self.named.len() < MAX_THREADS {
             self.named.insert(tgid);
@@ -144,14 +144,14 @@ impl<R: Records> Kernel<R> {
         self.writer.name_process(Koid(tgid.into()), name);
     }
 
-    /// A name from a source that may be out of date.
+    /// Records a name from a source that may be out of date.
     pub fn rename_if_unknown(&mut self, tid: u32, name: &[u8]) {
         if !self.names.contains_key(&tid) {
             self.rename(tid, name);
         }
     }
 
-    /// A thread is gone; its number may be another's soon.
+    /// A thread has ended; its number may be reused.
     pub fn forget(&mut self, tid: u32) {
         self.processes.remove(&tid);
         self.take_name(tid);
@@ -160,13 +160,13 @@ impl<R: Records> Kernel<R> {
         self.open.iter_mut().for_each(|open| open.forget(tid));
     }
 
-    /// A thread with its process, as far as it is known.
+    /// A thread with its process, if that is known.
     pub fn thread(&self, tid: u32) -> Thread {
         let process = self.processes.get(&tid).copied().unwrap_or(0);
         Thread { process: Koid(process.into()), thread: Koid(tid.into()) }
     }
 
-    /// What happens on a CPU, whichever thread it runs; the idle thread is the same.
+    /// The thread for events of a CPU, whichever thread it runs: its idle thread.
     pub fn cpu(&mut self, cpu: u16) -> Thread {
         let thread = Thread { process: Koid(0), thread: Koid((IDLE + u32::from(cpu)).into()) };
         let cpu = usize::from(cpu);
@@ -187,7 +187,7 @@ impl<R: Records> Kernel<R> {
         (ThreadKoid(Koid(side.tid.into())), side.prio)
     }
 
-    /// A CPU goes over from one thread to another.
+    /// A CPU switches from one thread to another.
     pub fn switch(
         &mut self,
         at: u64,
@@ -213,7 +213,7 @@ impl<R: Records> Kernel<R> {
         self.writer.at(at, &Record::Scheduling(switch));
     }
 
-    /// A thread may run again; `waker` is who saw to it, unless that was an interrupt.
+    /// A thread becomes ready to run; `waker` is the thread that woke it, unless an interrupt did.
     pub fn waking(&mut self, at: u64, cpu: u16, woken: &Side<'_>, waker: Option<u32>) {
         self.has_waking = true;
         let (thread, prio) = self.scheduled(cpu, woken);
@@ -267,8 +267,7 @@ impl<R: Records> Kernel<R> {
         Marker::parse(trimmed(text)).is_some()
     }
 
-    /// The process that a marker comes from and that it has another number for, unless it is known what the
-    /// process calls itself.
+    /// The process that a marker comes from and that it has another number for, unless that number is known.
     #[must_use]
     pub fn unknown_caller(&self, tid: u32, text: &[u8]) -> Option<u32> {
         let process = *self.processes.get(&tid)?;
@@ -276,7 +275,7 @@ impl<R: Records> Kernel<R> {
         (tgid != 0 && tgid != process && !self.called.contains_key(&process)).then_some(process)
     }
 
-    /// What a process calls itself in its own pid namespace.
+    /// Records the number that a process has in its own pid namespace.
     //= docs/kernel.md#containers
     pub fn calls_itself(&mut self, process: u32, number: u32) {
         if self.called.len() < MAX_THREADS {
@@ -331,7 +330,7 @@ impl<R: Records> Kernel<R> {
         }
     }
 
-    /// The end of a duration, which has name and thread of its begin.
+    /// The end of a duration, with name and thread of its begin.
     fn end_of_marker(&mut self, at: u64, tid: u32, thread: Thread) {
         let kind = EventKind::DurationEnd;
         let Some(open) = &mut self.open else {
@@ -357,7 +356,7 @@ impl<R: Records> Kernel<R> {
         self.writer.event(at, thread, ATRACE, name, kind, argument.as_slice());
     }
 
-    /// Whose event a marker is. What belongs to a process may be written by another one.
+    /// The thread of a marker's event. A process's marker may be written by another process.
     fn marked(&mut self, tid: u32, marker: &Marker<'_>) -> Thread {
         let known = self.processes.get(&tid).copied();
         match (marker.tgid().filter(|tgid| *tgid != 0), known) {

@@ -20,7 +20,7 @@ pub(crate) enum Marker<'a> {
     Instant { tgid: u32, track: Option<&'a [u8]>, name: &'a [u8] },
 }
 
-/// What an event belongs to.
+/// The owner of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
     Thread,
@@ -124,7 +124,7 @@ impl<'a> Marker<'a> {
         }
     }
 
-    /// An operation's id: its cookie means something only with its process and track.
+    /// An operation's id: its cookie is unique only within its process and track.
     pub(crate) fn id(&self) -> u64 {
         match *self {
             Self::AsyncBegin { tgid, track, cookie, .. } | Self::AsyncEnd { tgid, track, cookie, .. } => {

@@ -1,12 +1,12 @@
-//! Markers that have begun: their ends have no names of their own.
+//! Open markers: their ends have no names of their own.
 //= docs/import.md#markers
 
 use foldhash::{HashMap, HashMapExt};
 use trace_format::units::Thread;
 
-/// Markers that are open at a time; those beyond have ends without names.
+/// Maximum number of open markers; further ones have ends without names.
 const MAX_OPEN: usize = 1 << 20;
-/// What the names of open markers take; those beyond are forgotten.
+/// Maximum memory of the names of open markers; further names are forgotten.
 const MAX_NAMES_BYTES: usize = 16 << 20;
 
 /// Begins of operations that wait for their ends, and of durations of a thread, one within the other.
@@ -35,7 +35,7 @@ struct Room {
 }
 
 impl Room {
-    /// Room for a marker of this name; the name is empty if there is none for it.
+    /// Reserves room for a marker with this name; the name is empty if there is no room for it.
     fn take(&mut self, name: &[u8]) -> Option<Box<[u8]>> {
         self.markers = self.markers.checked_sub(1)?;
         let kept = if name.len() <= self.bytes { name } else { b"" };
@@ -84,7 +84,7 @@ impl OpenMarkers {
         ended
     }
 
-    /// An operation begins. Of those with one id, the last one ends first.
+    /// An operation begins. Of several with the same id, the last one ends first.
     pub(crate) fn begin_operation(&mut self, id: u64, name: &[u8]) {
         if let Some(name) = self.room.take(name) {
             self.operations.entry(id).or_default().push(name);
@@ -104,7 +104,7 @@ impl OpenMarkers {
         name
     }
 
-    /// A thread is gone, and with it the durations that it has not ended.
+    /// A thread has ended, and with it the durations that it has not ended.
     pub(crate) fn forget(&mut self, tid: u32) {
         for duration in self.durations.remove(&tid).into_iter().flat_map(|durations| durations.open) {
             self.room.give_back(&duration.name);

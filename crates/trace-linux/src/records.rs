@@ -1,4 +1,4 @@
-//! Where records go.
+//! Output of records.
 
 use trace_format::argument::{Argument, ArgumentValue};
 use trace_format::event::EventKind;
@@ -7,21 +7,21 @@ use trace_format::record::Record;
 use trace_format::refs::{MAX_STRING_BYTES, StringRef};
 use trace_format::units::{Koid, Thread};
 
-/// Takes records of one provider, and knows which strings have an index.
+/// Writes records of one provider, and knows which strings have an index.
 pub trait Records {
-    /// A reference to a string that may come again.
+    /// A reference to a string that is likely to repeat.
     fn string<'a>(&mut self, text: &'a [u8]) -> StringRef<'a>;
 
-    /// Whether records come in the order of their times, so that an end follows its begin. Where they do not,
-    /// what takes the records has to pair them.
+    /// Whether records come in the order of their times, so that an end follows its begin. If they do not,
+    /// the recipient of the records has to pair them.
     fn is_in_order(&self) -> bool {
         true
     }
 
-    /// Takes a record that has a time; false if it is larger than the format allows.
+    /// Writes a record that has a time; false if it is larger than the format allows.
     fn at(&mut self, at: u64, record: &Record<'_>) -> bool;
 
-    /// Takes an event.
+    /// Writes an event.
     fn event(
         &mut self,
         at: u64,
@@ -32,15 +32,15 @@ pub trait Records {
         arguments: &[Argument<'_>],
     );
 
-    /// Takes what a koid stands for.
+    /// Writes the name of a koid's object.
     fn object(&mut self, object_type: u8, koid: Koid, name: &[u8], arguments: &[Argument<'_>]);
 
-    /// Takes the name of a process.
+    /// Writes the name of a process.
     fn name_process(&mut self, process: Koid, name: &[u8]) {
         self.object(TYPE_PROCESS, process, name, &[]);
     }
 
-    /// Takes the name of a thread, and the process that it belongs to.
+    /// Writes the name of a thread, and the process that it belongs to.
     fn name_thread(&mut self, thread: Thread, name: &[u8]) {
         let process = Argument {
             name: self.string(PROCESS_ARGUMENT.as_bytes()),
@@ -52,7 +52,7 @@ pub trait Records {
     /// Counts something that is skipped; does nothing where nothing counts it.
     fn leave_out(&mut self, _what: &str) {}
 
-    /// Takes a remark for people.
+    /// Adds a warning for people.
     fn warn(&mut self, what: String);
 }
 
@@ -70,7 +70,7 @@ pub fn inline(text: &[u8]) -> StringRef<'_> {
     StringRef::Inline(&text[..end])
 }
 
-/// As much of a text as the format takes.
+/// The part of a text that the format has room for.
 #[must_use]
 pub fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_STRING_BYTES)]

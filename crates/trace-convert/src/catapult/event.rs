@@ -80,7 +80,7 @@ impl<W: Write> Exporter<W> {
         self.events += 1;
     }
 
-    /// What all events begin with.
+    /// The common members of all events.
     fn head(&mut self, event: &Event<'_>, thread: Thread, time: Time) {
         self.separate();
         self.json.raw("{\"cat\":");
@@ -94,7 +94,7 @@ impl<W: Write> Exporter<W> {
 
     /// The number and the names of the flow that an event is part of: its id and the event's own, or in
     /// Chrome's dialect those with which the flow began. If the flow ends once more, the begin of another
-    /// arrow is written there, which Fuchsia's dialect does not have.
+    /// arrow is written there, which Fuchsia's dialect lacks.
     fn flow(&mut self, event: &Event<'_>) -> (u64, Option<Arc<Names>>) {
         let (EventKind::FlowBegin { id } | EventKind::FlowStep { id } | EventKind::FlowEnd { id }) =
             event.kind
@@ -115,7 +115,7 @@ impl<W: Write> Exporter<W> {
     }
 
     pub(super) fn who(&mut self, thread: Thread) {
-        // Mostly that of the event before.
+        // Usually the same as the previous event's.
         if self.last_thread.as_ref().is_none_or(|(last, _)| *last != thread) {
             let text = format!(",\"pid\":{},\"tid\":{}", thread.process.0, thread.thread.0);
             self.last_thread = Some((thread, text));
@@ -123,7 +123,7 @@ impl<W: Write> Exporter<W> {
         self.last_thread.iter().for_each(|(_, text)| self.json.raw(text));
     }
 
-    /// The phase, and what belongs to it. There are three ways to write an id.
+    /// The phase, and its members. There are three ways to write an id.
     fn phase(&mut self, event: &Event<'_>, flow: u64) {
         match event.kind {
             EventKind::Instant { scope } => self.json.raw(match scope {
@@ -142,7 +142,7 @@ impl<W: Write> Exporter<W> {
             EventKind::DurationComplete { end } => {
                 self.json.raw(",\"ph\":\"X\",\"dur\":");
                 if self.is_chrome() {
-                    // So that the end is where it is, to the nanosecond.
+                    // So that the end is exact, to the nanosecond.
                     let end = Time { ticks: end, ..event.time }.nanos().0;
                     self.json.thousandths(end.saturating_sub(event.time.nanos().0));
                 } else {
@@ -174,8 +174,7 @@ impl<W: Write> Exporter<W> {
         }
     }
 
-    /// Decimal in Fuchsia's dialect, of which Perfetto takes large ones for one another; hexadecimal in
-    /// Chrome's.
+    /// Decimal in Fuchsia's dialect, where Perfetto confuses large ones; hexadecimal in Chrome's.
     fn text_id(&mut self, phase: &str, id: u64) {
         self.json.raw(phase);
         self.json.raw(",\"id\":\"");
@@ -201,7 +200,7 @@ impl<W: Write> Exporter<W> {
         self.json.raw(begin);
         let (mut is_first, mut are_all_unknown) = (true, true);
         for (name, value) in arguments.iter() {
-            // To Fuchsia's reader it is not there at all; a null is, but is not written.
+            // Fuchsia's reader ignores it; it reads a null, but does not write it.
             if value == Value::Unknown {
                 self.skip("arguments of unknown type");
                 continue;
@@ -245,7 +244,7 @@ impl<W: Write> Exporter<W> {
         self.have_rates_differed |= *self.rate.get_or_insert(time.rate) != time.rate;
         match self.dialect {
             Dialect::Fuchsia => micros(&mut self.json, time),
-            // Readers make nanoseconds of it again.
+            // Readers convert it back to nanoseconds.
             Dialect::Chrome(_) => self.json.thousandths(time.nanos().0),
         }
     }
@@ -256,7 +255,7 @@ impl<W: Write> Exporter<W> {
 //= docs/catapult.md#numbers
 pub(super) fn micros<W: Write>(json: &mut Json<W>, Time { ticks, rate }: Time) {
     let micros = ticks.0 as f64 * (1_000_000.0 / rate.0.get() as f64);
-    // Fifteen digits are the shortest ones of the double next to them, which is this one if the product is.
+    // Fifteen digits are the shortest ones of the nearest double, which is this one if the product is.
     if rate == TicksPerSecond::NANOSECONDS && ticks.0 < FIFTEEN_DIGITS && micros == ticks.0 as f64 / 1000.0 {
         return json.thousandths(ticks.0);
     }
@@ -279,7 +278,7 @@ fn is_number(value: &Value<'_>) -> bool {
     )
 }
 
-/// A number that is whole and not negative.
+/// The value, if it is a nonnegative integer.
 fn whole(value: &Value<'_>) -> Option<u64> {
     match *value {
         Value::Int32(value) => u64::try_from(value).ok(),
@@ -290,14 +289,13 @@ fn whole(value: &Value<'_>) -> Option<u64> {
     }
 }
 
-/// So many nanoseconds have no more digits in microseconds.
+/// Below it, microseconds have at most fifteen digits.
 const FIFTEEN_DIGITS: u64 = 1_000_000_000_000_000;
 
-/// Below it, which is 12 days, the roundings on the way to the digits are less than half a nanosecond
-/// together.
+/// Below it, which is 12 days, all roundings on the way to the digits add up to less than half a nanosecond.
 const ALWAYS_EXACT_MICROS: f64 = (1_u64 << 40) as f64;
 
-/// Whether digits of microseconds are within half a nanosecond of so many ticks.
+/// Whether digits of microseconds are within half a nanosecond of the given ticks.
 fn are_exact(digits: &[u8], ticks: Ticks, rate: TicksPerSecond) -> bool {
     let is_within = || {
         // Doubles this large have at most four digits behind the point.

@@ -7,7 +7,7 @@ use trace_reader::{Arguments, Text, Thread, Time};
 
 /// The category.
 const CATEGORY: &str = "fidl:blob";
-/// Bytes that make whole characters of base64.
+/// Number of bytes that make whole characters of base64.
 const GROUP: usize = 3;
 
 /// A blob that is being written.
@@ -74,7 +74,7 @@ impl<W: Write> Exporter<W> {
         }
     }
 
-    /// Ends a blob, also one of which not all has come.
+    /// Ends a blob, even if it is incomplete.
     pub(super) fn end_large(&mut self) {
         if let Some(large) = self.large.take() {
             self.json.base64_group(&large.rest);

@@ -1,4 +1,4 @@
-//! Backtraces, in the two sections that Chrome's documents have for them.
+//! Backtraces, in the two sections of Chrome's documents for them.
 //= docs/catapult.md#samples
 
 use crate::json::Json;
@@ -10,12 +10,12 @@ use trace_format::profiler::ProfilerKind;
 use trace_reader::dump::called_at;
 use trace_reader::{Names, Thread, Time};
 
-/// So much of each section waits in memory; more in an unlinked file.
+/// How much of each section waits in memory; more goes into an unlinked file.
 const SPILL_BYTES: usize = 4 << 20;
-/// Stacks and parts of them; further samples have the part that is known.
+/// Maximum number of stacks and parts of them; further samples have only the known part.
 const MAX_FRAMES: usize = 1 << 20;
 
-/// What both sections have so far.
+/// The contents of both sections so far.
 pub(super) struct Samples {
     profile: Profile,
     /// Numbers of frames, from 1, by that of the caller (0 for none), function and module.
@@ -30,7 +30,7 @@ impl Samples {
         Self { profile: Profile::default(), known: HashMap::default(), frames: section(), samples: section() }
     }
 
-    /// Takes a record; false if it has no place.
+    /// Adds a record; false if it cannot be expressed.
     pub fn record(&mut self, time: Time, thread: Thread, kind: &ProfilerKind<'_>, names: &Names) -> bool {
         let ProfilerKind::Backtrace { frames } = kind else {
             self.profile.learn(thread.process, kind);
@@ -41,7 +41,7 @@ impl Samples {
         for (depth, frame) in frames.iter().enumerate().rev() {
             let address = called_at(depth, *frame);
             let module = self.profile.place(thread.process, address).map(|place| place.module);
-            // Those that were inlined are inside of the others.
+            // Inlined functions are inside of the others.
             for function in self.profile.functions(thread.process, address, names).into_iter().rev() {
                 let Some(frame) = self.frame(leaf, function, module) else {
                     return self.sample(time, thread, leaf);
@@ -80,7 +80,7 @@ impl Samples {
     }
 
     fn sample(&mut self, time: Time, thread: Thread, leaf: u64) -> bool {
-        // The viewer knows no sample without a stack.
+        // The viewer does not support samples without a stack.
         if leaf == 0 {
             return false;
         }
@@ -102,7 +102,7 @@ impl Samples {
         self.samples.flush_if_full()
     }
 
-    /// Writes both sections behind the events, if there is a sample.
+    /// Writes both sections after the events, if there is a sample.
     pub fn write<W: Write>(self, json: &mut Json<W>) -> io::Result<()> {
         if self.known.is_empty() {
             return Ok(());
@@ -110,7 +110,7 @@ impl Samples {
         json.raw(",\"samples\":[");
         json.flush()?;
         let mut samples = self.samples.into_output()?;
-        // Without the comma behind the last one.
+        // Without the comma after the last one.
         let length = samples.stream_position()?.saturating_sub(1);
         samples.rewind()?;
         io::copy(&mut samples.take(length), json.output())?;

@@ -1,4 +1,4 @@
-//! What Fuchsia's document has behind the events: names, and what the scheduler did.
+//! The parts of Fuchsia's document after the events: names, and the scheduler's events.
 //= docs/catapult.md#names
 
 use crate::json::Json;
@@ -10,14 +10,14 @@ use trace_format::units::Koid;
 use trace_reader::item::Scheduling;
 use trace_reader::{Arguments, Time, Value};
 
-/// So much of what the scheduler did waits in memory; more in an unlinked file.
+/// How much of the scheduler's events waits in memory; more goes into an unlinked file.
 const SPILL_BYTES: usize = 4 << 20;
 const COPY_BYTES: usize = 64 << 10;
 
 pub(super) struct System {
     pub processes: BTreeMap<Koid, Vec<u8>>,
     pub threads: BTreeMap<(Koid, Koid), Vec<u8>>,
-    /// Scheduling events, each with a line feed behind it, which is in none of them.
+    /// Scheduling events, each followed by a line feed; none contains one.
     scheduling: Json<SpooledTempFile>,
 }
 
@@ -39,7 +39,7 @@ impl System {
         self.scheduling.flush_if_full()
     }
 
-    /// Adds a scheduling record; false if there is no form for it.
+    /// Adds a scheduling record; false if it cannot be expressed.
     //= docs/catapult.md#scheduling
     pub fn scheduling(&mut self, time: Time, kind: &Scheduling, arguments: &Arguments<'_>) -> bool {
         let json = &mut self.scheduling;
@@ -111,7 +111,7 @@ impl System {
         true
     }
 
-    /// Writes names and then the scheduler's records, with a separator between two, or behind each.
+    /// Writes names and then the scheduler's records, with a separator between two, or after each.
     pub fn write(self, output: &mut dyn Write, separator: &str, is_behind: bool) -> io::Result<()> {
         let mut names = Json::new(Vec::new());
         let mut is_first = true;

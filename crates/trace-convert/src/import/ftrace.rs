@@ -1,4 +1,4 @@
-//! The text of Linux's ftrace, alone or in the page that systrace makes of it.
+//! The text of Linux's ftrace, alone or in a page of systrace's.
 //= docs/import.md#ftrace
 
 mod line;
@@ -13,7 +13,7 @@ use trace_format::event::{EventKind, Scope};
 use trace_format::scheduling::ThreadState;
 use trace_linux::{IRQ, Kernel, OTHER, POWER, Records, SYSCALL, inline};
 
-/// Whether a file begins as one of these texts do.
+/// Whether a file begins like one of these texts.
 #[must_use]
 pub fn is_ftrace(start: &[u8]) -> bool {
     let parser = Parser::new();
@@ -23,11 +23,11 @@ pub fn is_ftrace(start: &[u8]) -> bool {
     if is_page {
         return true;
     }
-    // What other tools write before is not long.
+    // Other tools write only few lines before it.
     lines.by_ref().take(20).any(|line| line.starts_with(b"# tracer:") || parser.line(line).is_some())
 }
 
-/// Makes an archive of ftrace's text.
+/// Converts ftrace's text into an archive.
 ///
 /// # Errors
 /// The input cannot be read, or the archive cannot be written.
@@ -41,7 +41,7 @@ pub fn import(input: impl Read, output: impl Write) -> Result<Summary, ImportErr
     }
 }
 
-/// Where in a file the reader is.
+/// The reader's position in a file.
 #[derive(PartialEq)]
 enum Part {
     /// In a page, outside of the trace.
@@ -205,7 +205,7 @@ fn argument<'a>(kernel: &mut Kernel<impl Records>, name: &'a [u8], value: Argume
     Argument { name: kernel.writer.string(name), value }
 }
 
-/// A state's letter; one that was preempted has a `+` behind it.
+/// A state's letter; that of a preempted thread has a `+` after it.
 //= docs/import.md#kernel-events
 fn thread_state(letter: u8) -> ThreadState {
     match letter {

@@ -1,5 +1,5 @@
-//! Chrome's JSON, in both containers, and what Fuchsia's exporter writes: also cut off, with a comma too
-//! many, with numbers as text.
+//! Chrome's JSON, in both containers, and the JSON of Fuchsia's exporter: also truncated, with extra commas,
+//! or with numbers as text.
 //= docs/import.md#json
 
 mod document;
@@ -18,7 +18,7 @@ use document::{Document, Stop};
 use entry::Importer;
 use std::io::{Read, Write};
 
-/// Makes an archive of a JSON trace.
+/// Converts a JSON trace into an archive.
 ///
 /// # Errors
 /// The input cannot be read, is no JSON or no trace, or the archive cannot be written.
@@ -28,7 +28,7 @@ pub fn import(input: impl Read, output: impl Write) -> Result<Summary, ImportErr
     let result = document.read();
     let is_cut_off = matches!(result, Err(Stop::CutOff));
     let other_file = document.other_file(is_cut_off);
-    // They were read before.
+    // The bytes were read before.
     let _ = importer.end();
     if is_cut_off {
         importer.writer.cut_off();

@@ -38,7 +38,7 @@ use tracks::Tracks;
 
 pub use packets::is_perfetto;
 
-/// Packets that say how the trace was made, and markers between them.
+/// Packets about how the trace was made, and markers between them.
 const ABOUT_THE_TRACE: [&str; 13] = [
     "cpu_info",
     "ftrace_stats",
@@ -54,7 +54,7 @@ const ABOUT_THE_TRACE: [&str; 13] = [
     "trace_uuid",
     "track_event_range_of_interest",
 ];
-/// Fields that stand beside what a packet says.
+/// Fields that accompany a packet's contents.
 const BESIDE: [&str; 12] = [
     "first_packet_on_sequence",
     "incremental_state_cleared",
@@ -70,15 +70,15 @@ const BESIDE: [&str; 12] = [
     "trusted_uid",
 ];
 
-/// What a packet may take when it is decoded.
+/// Maximum memory of a decoded packet.
 const MAX_DECODED_BYTES: usize = 64 << 20;
 /// What is skipped because its time cannot be determined.
 const NO_TIME: &str = "events without a time";
 const NO_RELATION: &str = "events of a clock that no snapshot relates to the trace's";
-/// Category of what made the recording service do something.
+/// Category of events that triggered an action of the recording service.
 const TRIGGER: &[u8] = b"trigger";
 
-/// Makes an archive of a Perfetto trace.
+/// Converts a Perfetto trace into an archive.
 ///
 /// # Errors
 /// The input cannot be read or is no such trace, or the archive cannot be written.
@@ -115,9 +115,9 @@ struct Importer<W> {
     sequences: HashMap<u32, Sequence>,
     /// The thread that runs on each CPU, as far as compact switches report it.
     switches: HashMap<u16, ftrace::Running>,
-    /// What names, tracks and clocks may still take.
+    /// Remaining memory for names, tracks and clocks.
     room: Room,
-    /// Of all compressed packets so far.
+    /// Expansion of all compressed packets so far.
     growth: Growth,
     /// Threads, and processes as threads 0, that a descriptor has named: events of phase `M` do not rename
     /// them.
@@ -144,7 +144,7 @@ impl<W: Write> Importer<W> {
         }
     }
 
-    /// Writes what waits, and says what is known only now.
+    /// Writes waiting data, and reports what is known only at the end.
     fn end(&mut self) {
         for (thread, at, end) in self.waiting.rest() {
             self.flow_end(thread, at, &end);
@@ -163,7 +163,7 @@ impl<W: Write> Importer<W> {
         }
     }
 
-    /// A packet that has no packets within it.
+    /// A packet without packets within it.
     fn plain(&mut self, offset: u64, bytes: &[u8]) -> Result<(), ImportError> {
         let (others, kernel_events) = packets::split_ftrace(bytes);
         if wire::packet_bytes(&others) > MAX_DECODED_BYTES {
@@ -247,13 +247,13 @@ impl<W: Write> Importer<W> {
         }
     }
 
-    /// What an event says itself about its time, which goes before its packet's.
+    /// An event's own time, which takes precedence over its packet's.
     fn older_time(&mut self, id: u32, event: &TrackEvent) -> Option<u64> {
         let nanos = self.sequences.get_mut(&id)?.event_time(event)?;
         Some(self.clocks.trace_time(0, Some(CLOCK_MONOTONIC), nanos).unwrap_or(nanos))
     }
 
-    /// What made the recording service stop, or keep what it had.
+    /// A trigger that made the recording service stop, or keep its data.
     fn trigger(&mut self, at: u64, trigger: &Trigger) {
         let writer = &mut self.kernel.writer;
         let producer = trigger.producer_name.as_deref().unwrap_or_default();
@@ -279,7 +279,7 @@ impl<W: Write> Importer<W> {
         let mut inner = Packets::new(inflating);
         loop {
             match inner.advance() {
-                // What is compressed is not compressed again.
+                // Compressed packets within compressed ones are not decompressed.
                 Ok(Packet::Whole { bytes, .. }) => match packets::compressed(bytes) {
                     Some(_) => self.kernel.writer.skip("compressed packets within compressed packets"),
                     None => self.plain(offset, bytes)?,
@@ -318,14 +318,14 @@ impl<W: Write> Importer<W> {
         }
     }
 
-    /// Remembers that a descriptor has named a thread, as far as there is room.
+    /// Remembers that a descriptor has named a thread, if there is room.
     fn has_name(&mut self, thread: Thread) {
         if !self.described.contains(&thread) && self.room.take(ENTRY_BYTES) {
             self.described.insert(thread);
         }
     }
 
-    /// A thread's name, and that a sequence has its events: those without a track.
+    /// A thread's name, and its sequence: the thread owns that sequence's events without a track.
     fn thread_descriptor(&mut self, id: u32, descriptor: &ThreadDescriptor) {
         let (pid, tid) = (descriptor.pid.unwrap_or(0), descriptor.tid.unwrap_or(0) as i32);
         self.kernel.belongs(tid as u32, pid as u32);

@@ -1,6 +1,7 @@
-//! What the tables of an import may take: names and the like that an input defines once and refers to later.
+//! Memory limit for the tables of an import: names and similar items that an input defines once and refers to
+//! later.
 
-/// Bytes that tables have taken, and may take.
+/// The number of bytes that tables take, and their limit.
 //= docs/import.md#memory
 #[derive(Debug)]
 pub(super) struct Room {
@@ -8,9 +9,9 @@ pub(super) struct Room {
     lost: u64,
 }
 
-/// Names, tracks and clocks of all of an input.
+/// Limit for names, tracks and clocks of an input.
 const TABLE_BYTES: usize = 64 << 20;
-/// What an entry takes beside its text, at most.
+/// Maximum memory of an entry besides its text.
 pub(super) const ENTRY_BYTES: usize = 64;
 
 impl Default for Room {
@@ -20,7 +21,7 @@ impl Default for Room {
 }
 
 impl Room {
-    /// Takes so many bytes; false, which is counted, if there is no room for them.
+    /// Reserves the given number of bytes; false, which is counted, if there is no room for them.
     pub fn take(&mut self, bytes: usize) -> bool {
         let left = self.left.checked_sub(bytes);
         self.left = left.unwrap_or(self.left);
@@ -33,7 +34,7 @@ impl Room {
         self.lost
     }
 
-    /// Gives back what was taken before.
+    /// Returns reserved bytes.
     pub fn give_back(&mut self, bytes: usize) {
         self.left += bytes;
     }

@@ -1,15 +1,15 @@
-//! Finds the values of a JSON text one after the other, in bounded memory, and knows the line it is in.
+//! Finds the values of a JSON text one after the other, in bounded memory, and tracks the line.
 
 use super::ImportError;
 use std::io::Read;
 
 const CHUNK_BYTES: usize = 256 << 10;
-/// Largest value that is taken as one: an event, not a list of them.
+/// Maximum size of a value: an event, not a list of them.
 const MAX_VALUE_BYTES: usize = 64 << 20;
-/// What some programs begin text in UTF-8 with.
+/// Some programs begin UTF-8 text with it.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Where something is, counted from 1.
+/// A position, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SourcePosition {
     pub line: u64,
@@ -19,13 +19,13 @@ pub(super) struct SourcePosition {
 pub(super) struct Scanner<R> {
     input: R,
     buffer: Vec<u8>,
-    /// What is before it is done with.
+    /// Bytes before it have been processed.
     start: usize,
     is_at_end: bool,
     place: SourcePosition,
 }
 
-/// How far a value goes.
+/// The extent of a value.
 enum Extent {
     Whole(usize),
     /// The text ends inside it.
@@ -64,15 +64,15 @@ impl<R: Read> Scanner<R> {
         Ok(length > 0)
     }
 
-    /// What was read and not passed.
+    /// Bytes that were read and not consumed.
     pub fn buffered(&self) -> &[u8] {
         &self.buffer[self.start..]
     }
 
-    /// Goes on behind so many of these bytes.
+    /// Consumes the given number of these bytes.
     pub fn pass(&mut self, length: usize) {
         let passed = &self.buffer[self.start..self.start + length];
-        // Mostly there is no line feed, which this way looks at many bytes at once.
+        // Usually there is no line feed, and this check is fast.
         if !passed.contains(&b'\n') {
             self.place.column += length as u64;
         } else if let Some(last) = passed.iter().rposition(|byte| *byte == b'\n') {
@@ -82,7 +82,7 @@ impl<R: Read> Scanner<R> {
         self.start += length;
     }
 
-    /// Goes behind a byte order mark at the beginning.
+    /// Skips a byte order mark at the beginning.
     pub fn pass_byte_order_mark(&mut self) -> Result<(), ImportError> {
         while self.buffered().len() < BYTE_ORDER_MARK.len() && self.fill()? {}
         if self.buffered().starts_with(BYTE_ORDER_MARK) {
@@ -91,7 +91,7 @@ impl<R: Read> Scanner<R> {
         Ok(())
     }
 
-    /// The next byte that is no white space, which stays; none at the end.
+    /// The next byte that is no white space; it is not consumed; none at the end.
     pub fn peek(&mut self) -> Result<Option<u8>, ImportError> {
         loop {
             let rest = &self.buffer[self.start..];
@@ -110,7 +110,7 @@ impl<R: Read> Scanner<R> {
         }
     }
 
-    /// Takes a byte if it comes next.
+    /// Consumes a byte if it comes next.
     pub fn take(&mut self, wanted: u8) -> Result<bool, ImportError> {
         let is_next = self.peek()? == Some(wanted);
         if is_next {
@@ -119,7 +119,7 @@ impl<R: Read> Scanner<R> {
         Ok(is_next)
     }
 
-    /// The next value as text, with its place; none where the text ends before the value does.
+    /// The next value as text, with its position; none if the text ends before the value does.
     pub fn value(&mut self) -> Result<Option<(SourcePosition, &[u8])>, ImportError> {
         if self.peek()?.is_none() {
             return Ok(None);
@@ -138,7 +138,7 @@ impl<R: Read> Scanner<R> {
         Ok(Some((place, &self.buffer[start..start + length])))
     }
 
-    /// Goes behind the next value, of any size; false where the text ends before the value does.
+    /// Skips the next value, of any size; false if the text ends before the value does.
     pub fn pass_value(&mut self) -> Result<bool, ImportError> {
         if self.peek()?.is_none() {
             return Ok(false);
@@ -170,7 +170,7 @@ impl<R: Read> Scanner<R> {
     }
 }
 
-/// How far into a value it was looked.
+/// The state of scanning a value.
 #[derive(Default)]
 struct State {
     at: usize,
@@ -179,12 +179,12 @@ struct State {
 }
 
 impl State {
-    /// What ends the value is still to come.
+    /// The end of the value is still to come.
     fn is_within(&self) -> bool {
         self.depth > 0 || self.is_in_string
     }
 
-    /// None where more has to be read.
+    /// None if more has to be read.
     fn go_on(&mut self, bytes: &[u8], is_at_end: bool) -> Option<Extent> {
         while let Some(byte) = bytes.get(self.at).copied() {
             if self.is_in_string {

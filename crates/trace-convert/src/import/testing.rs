@@ -1,4 +1,4 @@
-//! What an imported archive has.
+//! The contents of an imported archive.
 
 use trace_reader::Reader;
 use trace_reader::dump::Line;

@@ -8,17 +8,17 @@ use trace_linux::END_WITHOUT_BEGIN;
 
 /// Words of an event: header, time, process, thread. Threads are never in a table.
 const EVENT_BYTES: usize = 32;
-/// The flows and operations that are remembered; then all are forgotten.
+/// Maximum number of remembered flows and operations; beyond it, all are forgotten.
 const MAX_REMEMBERED: usize = 1 << 20;
-/// Spans of a thread, one within the other, that are remembered.
+/// Maximum number of remembered nested spans of a thread.
 const MAX_DEPTH: usize = 1 << 16;
-/// Room of a thread's spans that stays when none is open.
+/// Memory of a thread's spans that is kept when none is open.
 const KEPT_DEPTH: usize = 64;
 
-/// What becomes of a record.
+/// What to do with a record.
 pub(super) enum Outcome {
     Kept,
-    /// And why.
+    /// Drop it, for this reason.
     Dropped(&'static str),
 }
 
@@ -45,7 +45,7 @@ fn is_in_table(strings: [u8; 4]) -> bool {
 }
 
 impl Timeline {
-    /// Looks at the next record in the order of times.
+    /// Completes the next record in the order of times.
     pub fn finish(&mut self, record: &mut [u8]) -> Outcome {
         if record.len() < EVENT_BYTES || record[0] & 0xf != RecordType::Event as u8 || record[3] != 0 {
             return Outcome::Kept;
@@ -107,7 +107,7 @@ impl Timeline {
         if self.open_spans >= MAX_REMEMBERED {
             return;
         }
-        // Half of them or more have no open span: each is forgotten once.
+        // At least half of them have no open span: those are forgotten.
         if self.spans.len() > 2 * MAX_REMEMBERED {
             self.spans.retain(|_, spans| !spans.is_empty());
         }
@@ -126,7 +126,7 @@ impl Timeline {
     }
 }
 
-/// Gives an end the category and name of its beginning where it has no name.
+/// Gives an end without a name the category and name of its beginning.
 fn name(record: &mut [u8], open: Open) {
     if record[6..8] == [0; 2] && is_in_table(part(record, 4)) && is_in_table(open.strings) {
         record[4..8].copy_from_slice(&open.strings);

@@ -5,11 +5,11 @@
 use std::collections::{BTreeMap, HashMap};
 use trace_reader::Thread;
 
-/// Ends that wait, and the bytes of their text; later ones stay where they are.
+/// Maximum number of waiting ends, and of the bytes of their texts; later ones are not moved.
 const MAX_WAITING: usize = 100_000;
 const MAX_WAITING_BYTES: usize = 64 << 20;
 
-/// An end's time, and how many came before it.
+/// An end's time, and the number of ends before it.
 type Key = (u64, u64);
 
 #[derive(Debug, Default)]
@@ -19,13 +19,13 @@ pub(super) struct Waiting {
     bytes: usize,
     /// How many ends came so far.
     came: u64,
-    /// How many waiting ends were looked at so far.
+    /// How many waiting ends were examined so far.
     #[cfg(test)]
     looked_at: u64,
 }
 
 impl Waiting {
-    /// Has an end wait; false if there is no room.
+    /// Adds an end; false if there is no room.
     pub fn push(&mut self, thread: Thread, at: u64, text: &[u8]) -> bool {
         if self.count >= MAX_WAITING || self.bytes + text.len() > MAX_WAITING_BYTES {
             return false;
@@ -37,7 +37,7 @@ impl Waiting {
         true
     }
 
-    /// The ends up to a time of a thread, which wait no more, in the order in which they came.
+    /// Removes the ends of a thread up to a time, in the order in which they came.
     pub fn take(&mut self, thread: Thread, at: u64) -> Vec<Box<[u8]>> {
         let Some(waiting) = self.threads.get_mut(&thread) else {
             return Vec::new();
@@ -63,7 +63,7 @@ impl Waiting {
         ends.into_iter().map(|(_, text)| text).collect()
     }
 
-    /// All that wait, with their threads and times, in the order of the times.
+    /// All waiting ends, with their threads and times, in the order of the times.
     pub fn rest(&mut self) -> Vec<(Thread, u64, Box<[u8]>)> {
         let mut rest = Vec::new();
         for (thread, ends) in std::mem::take(&mut self.threads) {
@@ -115,7 +115,7 @@ mod tests {
         assert!(!waiting.push(THREAD, 3, b" "));
     }
 
-    /// However many wait for later, each slice looks at one of them.
+    /// However many wait for later, each slice examines one of them.
     #[test]
     fn slices_do_not_look_at_what_waits_for_later() {
         let mut waiting = Waiting::default();

@@ -53,11 +53,11 @@ impl Sink for Bytes {
     }
 }
 
-/// What happens to records that have a time.
+/// The order of records that have a time.
 enum Order {
     /// They are written as they are.
     AsTheyAre,
-    /// They come in the order of their times; what they leave out is added.
+    /// They come in the order of their times; missing fields are added.
     InTime(Timeline),
     /// They come in any order, and are written at the end.
     Sorted(Sorter, Timeline),
@@ -76,7 +76,7 @@ pub(super) struct Writer<W> {
     unread: u64,
     first_unread: Vec<Unread>,
     is_cut_off: bool,
-    /// Why something could not be written between.
+    /// An error of an earlier write.
     error: Option<io::Error>,
 }
 
@@ -116,12 +116,12 @@ impl<W: Write> Writer<W> {
         Self { order: Order::Sorted(Sorter::default(), Timeline::default()), ..Self::new(output, provider) }
     }
 
-    /// Counts something that an archive has nothing for.
+    /// Counts a record that an archive cannot express.
     pub fn skip(&mut self, what: impl Into<String>) {
         self.skip_many(what, 1);
     }
 
-    /// Counts several things that an archive has nothing for.
+    /// Counts several records that an archive cannot express.
     pub fn skip_many(&mut self, what: impl Into<String>, count: u64) {
         if count == 0 {
             return;
@@ -142,7 +142,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Counts something that cannot be decoded although an archive may have a place for it.
+    /// Counts a record that cannot be decoded although an archive may be able to express it.
     //= docs/check.md#problems
     pub fn undecodable(&mut self, offset: u64, what: &str, why: &dyn Display) {
         self.skip(format!("{what}s that cannot be decoded"));
@@ -153,7 +153,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Remarks, before everything else, that the input ends too early.
+    /// Warns, before everything else, that the input is truncated.
     pub fn cut_off(&mut self) {
         self.is_cut_off = true;
         self.warnings += 1;
@@ -161,13 +161,13 @@ impl<W: Write> Writer<W> {
         self.first_warnings.insert(0, CUT_OFF.to_owned());
     }
 
-    /// Remarks something that is not well-formed.
+    /// Warns of something malformed.
     pub fn malformed(&mut self, what: impl Into<String>) {
         self.malformed += 1;
         self.warn(what);
     }
 
-    /// Writes what waits, if it is much.
+    /// Writes out waiting records, if there are many.
     pub fn flush_if_full(&mut self) -> io::Result<()> {
         if let Order::Sorted(sorter, _) = &mut self.order {
             sorter.check()?;

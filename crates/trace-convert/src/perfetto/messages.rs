@@ -4,9 +4,9 @@
 
 use prost::Message;
 
-/// Forgets what was interned on this sequence.
+/// Clears the interned data of this sequence.
 pub const SEQ_INCREMENTAL_STATE_CLEARED: u32 = 1;
-/// Refers to what was interned.
+/// Refers to interned data.
 pub const SEQ_NEEDS_INCREMENTAL_STATE: u32 = 2;
 pub const TYPE_SLICE_BEGIN: i32 = 1;
 pub const TYPE_SLICE_END: i32 = 2;

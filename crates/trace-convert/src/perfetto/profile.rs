@@ -12,10 +12,10 @@ use trace_reader::{Names, Thread};
 
 /// The sequence of samples.
 const SEQUENCE: u32 = 2;
-/// Frames and stacks that are interned at a time; then all are forgotten.
+/// Maximum number of interned frames and stacks; beyond it, all are forgotten.
 const MAX_INTERNED: usize = 50_000;
 
-/// Samples, and what is interned for them.
+/// Samples, and their interned data.
 #[derive(Default)]
 pub struct Samples {
     profile: Profile,
@@ -24,7 +24,7 @@ pub struct Samples {
     frames: HashMap<(Option<usize>, u64, u64), u64>,
     stacks: HashMap<Vec<u64>, u64>,
     new: InternedData,
-    /// A reader knows what was interned.
+    /// The reader has the interned data.
     is_known: bool,
 }
 
@@ -36,7 +36,7 @@ fn number<K: std::hash::Hash + Eq>(known: &mut HashMap<K, u64>, key: K) -> (u64,
 }
 
 impl Samples {
-    /// Takes a record; a packet comes of a backtrace.
+    /// Processes a record; a backtrace becomes a packet.
     pub fn record(
         &mut self,
         at: u64,
@@ -85,7 +85,7 @@ impl Samples {
         })
     }
 
-    /// Adds the frames at an address: more than one, where functions were inlined.
+    /// Adds the frames at an address: several, if functions were inlined.
     fn frame(&mut self, process: Koid, address: u64, names: &Names, stack: &mut Vec<u64>) {
         let place = self.profile.place(process, address);
         let names = self.profile.functions(process, address, names);
@@ -106,7 +106,7 @@ impl Samples {
         }
     }
 
-    /// A module; readers want one for what is in none, too.
+    /// A module; readers require one even for addresses outside of all modules.
     fn mapping(&mut self, index: Option<usize>) -> u64 {
         let (mapping, is_new) = number(&mut self.modules, index);
         if is_new {

@@ -1,4 +1,4 @@
-//! What the scheduler did, as Linux's own events.
+//! The scheduler's events, as Linux's own.
 //= docs/perfetto.md#scheduling
 
 use super::messages::{FtraceEvent, FtraceEventBundle, SchedSwitch, SchedWaking};
@@ -13,7 +13,7 @@ use trace_reader::{Arguments, Names, Value};
 
 const IDLE_PRIORITY: i32 = 120;
 
-/// What Linux gives a thread that may run, sleeps, is stopped, is a zombie, is dead.
+/// Linux's codes for a thread that may run, sleeps, is stopped, is a zombie, is dead.
 fn state(state: ThreadState) -> i64 {
     match state {
         ThreadState::BLOCKED => 1,
@@ -48,7 +48,7 @@ fn name(thread: Koid, process: Option<Koid>, names: &Names) -> Option<String> {
     names.thread(Thread { process, thread }).map(|name| name.to_str().into_owned())
 }
 
-/// None if Linux has nothing like it.
+/// None if Linux has no equivalent.
 pub(super) fn bundle(
     at: u64,
     kind: &Scheduling,

@@ -1,5 +1,5 @@
-//! Track events, encoded as they are made: there are as many as events, and a tree of messages for each would
-//! cost more than the rest of the conversion.
+//! Track events, encoded directly: a tree of messages for each would cost more than the rest of the
+//! conversion.
 //!
 //! Numbers of fields are those of [`TrackEvent`](super::messages::TrackEvent), which the tests decode what is
 //! written here as.
@@ -58,7 +58,7 @@ fn varint(bytes: &mut Vec<u8>, value: u64) {
     }
 }
 
-/// One event, and then the next.
+/// Encodes one event after the other.
 #[derive(Default)]
 pub(super) struct Encoder {
     event: Fields,
@@ -138,7 +138,7 @@ impl Encoder {
     }
 }
 
-/// What a packet has beside its time: an event and what it interns, both encoded already.
+/// The contents of a packet besides its time: an event and its interned data, both encoded already.
 pub(super) struct Packet<'a> {
     pub sequence: u32,
     pub flags: u32,
@@ -147,7 +147,7 @@ pub(super) struct Packet<'a> {
 }
 
 impl Packet<'_> {
-    /// Writes the packet of an event of a time.
+    /// Writes the packet of an event with this time.
     pub fn write(&self, output: &mut Vec<u8>, timestamp: u64) {
         let Self { sequence, flags, event, interned } = *self;
         let embedded = |bytes: &[u8]| 1 + encoded_len_varint(bytes.len() as u64) + bytes.len();

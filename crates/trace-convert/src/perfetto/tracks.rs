@@ -11,10 +11,10 @@ use trace_reader::{Event, Names, Text, Thread};
 
 /// The track of events that belong to no process.
 pub(super) const GLOBAL: u64 = 0;
-/// Operations that are open at a time; then the oldest knowledge is given up.
+/// Maximum number of open operations; beyond it, the oldest are forgotten.
 const MAX_OPERATIONS: usize = 200_000;
 
-/// What joins the spans of an operation: process, category, id.
+/// The key of an operation's spans: process, category, id.
 type Operation = (Koid, Box<[u8]>, u64);
 
 #[derive(Default)]
@@ -71,7 +71,7 @@ impl Tracks {
         self.last
     }
 
-    /// A process's track, and that it has a name.
+    /// Renames a process's track.
     pub fn rename_process(&mut self, process: Koid, name: Text<'_>) -> TrackDescriptor {
         let next = self.last + 1;
         let uuid = *self.processes.entry(process).or_insert(next);
@@ -79,14 +79,14 @@ impl Tracks {
         process_descriptor(uuid, process, Some(name))
     }
 
-    /// A thread's track has a name; it is there already.
+    /// Renames a thread's track, which exists already.
     pub fn rename_thread(&mut self, thread: Thread, name: Text<'_>) -> TrackDescriptor {
         let uuid = self.threads.get(&thread).copied().unwrap_or(GLOBAL);
         let parent = self.processes.get(&thread.process).copied().unwrap_or(GLOBAL);
         thread_descriptor(uuid, parent, thread, Some(name))
     }
 
-    /// A thread's track, and what has to be said of it and its process before it is used.
+    /// A thread's track, and the descriptors that its first use requires.
     pub fn thread(&mut self, thread: Thread, names: &Names) -> (u64, Vec<TrackDescriptor>) {
         if let Some(uuid) = self.threads.get(&thread) {
             return (*uuid, Vec::new());
@@ -136,7 +136,7 @@ impl Tracks {
         let process = event.thread.process;
         let named = name_key(event, id);
         let mut key = (process, event.category.as_bytes().into(), id);
-        // What began in another process goes on there, if there is none of its own.
+        // An operation that began in another process continues there, if this one has none.
         if kind != TYPE_SLICE_BEGIN
             && !self.operations.contains_key(&key)
             && let Some(begun_in) = self.begun_in.get(&named)

@@ -1,4 +1,4 @@
-//! Where the symbols and debug information of a module are: in its file, or apart from it.
+//! Finds the symbols and debug information of a module: in its file, or in separate files.
 //= docs/perfetto.md#debug-files
 
 use object::read::{Object, ReadCache};
@@ -7,9 +7,10 @@ use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Names directories of debug files, separated by colons, that are looked at before the system's.
+/// Environment variable with directories of debug files, separated by colons, that are searched before the
+/// system's.
 pub const DIRECTORIES_VARIABLE: &str = "TRACE_DEBUG_FILES";
-/// Where distributions put them.
+/// The directory that distributions use.
 const SYSTEM_DIRECTORY: &str = "/usr/lib/debug";
 /// Larger files are not read for their checksum.
 const MAX_CHECKED_BYTES: u64 = 4 << 30;
@@ -17,9 +18,9 @@ const MAX_CHECKED_BYTES: u64 = 4 << 30;
 /// The files of one module.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct DebugFiles {
-    /// With the debug information, if it is apart; and the file that it shares with others.
+    /// The separate file with debug information, if there is one; and the file that it shares with others.
     pub debug: Option<(PathBuf, Option<PathBuf>)>,
-    /// The module itself, if it is still there.
+    /// The module itself, if it still exists.
     pub own: Option<PathBuf>,
 }
 
@@ -74,7 +75,7 @@ impl Directories {
         })
     }
 
-    /// The file that the section `.gnu_debugaltlink` names, with what several debug files have in common.
+    /// The file that the section `.gnu_debugaltlink` names, with data that several debug files share.
     fn shared_by(&self, debug: &Path) -> Option<PathBuf> {
         let (name, build_id) = with_object(debug, |object| {
             object.gnu_debugaltlink().ok()?.map(|(name, build_id)| (name.to_vec(), build_id.to_vec()))
@@ -84,7 +85,7 @@ impl Directories {
     }
 }
 
-/// Asks something of a file; none if it is no file of code. Only what is a file is opened.
+/// Opens an object file and queries it; none if it has no code. Only regular files are opened.
 fn with_object<T>(
     path: &Path,
     ask: impl FnOnce(&object::File<'_, &ReadCache<File>>) -> Option<T>,
@@ -94,7 +95,7 @@ fn with_object<T>(
     ask(&object::File::parse(&cache).ok()?)
 }
 
-/// Whether a file is of this build; any is if the build is not known.
+/// Whether a file is of this build; any file is if the build is not known.
 fn is_build(path: &Path, build_id: &[u8]) -> bool {
     let found = with_object(path, |object| {
         let found = object.build_id().ok().flatten();

@@ -11,7 +11,7 @@ pub struct Csv<W: Write> {
 }
 
 impl<W: Write> Csv<W> {
-    /// Begins all tables; the function gives the output for a table's name.
+    /// Begins all tables; the function creates the output for a table's name.
     ///
     /// # Errors
     /// An output cannot be made or written.
@@ -25,7 +25,7 @@ impl<W: Write> Csv<W> {
         Ok(Self { writers })
     }
 
-    /// Writes what is left.
+    /// Writes remaining data.
     ///
     /// # Errors
     /// It cannot be written.

@@ -12,9 +12,9 @@ use parquet::schema::parser::parse_message_type;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// Rows of a group.
+/// Number of rows in a group.
 const GROUP_ROWS: usize = 32_000;
-/// Bytes of text of a group.
+/// Bytes of text in a group.
 const GROUP_TEXT_BYTES: usize = 16 << 20;
 
 /// One output for each table.
@@ -29,7 +29,7 @@ struct TableWriter<W: Write + Send> {
     text_bytes: usize,
 }
 
-/// Values of a column that wait, and for each row whether it has one.
+/// Waiting values of a column, and for each row whether it has one.
 #[derive(Default)]
 struct Column {
     is_there: Vec<i16>,
@@ -42,7 +42,7 @@ fn other(error: ParquetError) -> io::Error {
     io::Error::other(error)
 }
 
-/// A table's columns in Parquet's own words.
+/// A table's columns in Parquet's syntax.
 fn schema(table: &Table) -> String {
     let columns: Vec<String> = table
         .columns
@@ -58,7 +58,7 @@ fn schema(table: &Table) -> String {
 }
 
 impl<W: Write + Send> Parquet<W> {
-    /// Begins all tables; the function gives the output for a table's name.
+    /// Begins all tables; the function creates the output for a table's name.
     ///
     /// # Errors
     /// An output cannot be made or written.
@@ -76,7 +76,7 @@ impl<W: Write + Send> Parquet<W> {
         Ok(Self { writers })
     }
 
-    /// Writes what is left.
+    /// Writes remaining data.
     ///
     /// # Errors
     /// It cannot be written.
@@ -90,7 +90,7 @@ impl<W: Write + Send> Parquet<W> {
 }
 
 impl<W: Write + Send> TableWriter<W> {
-    /// Writes what waits, as a group of rows.
+    /// Writes waiting values, as a group of rows.
     fn flush(&mut self) -> Result<(), ParquetError> {
         if self.rows == 0 {
             return Ok(());
@@ -128,7 +128,7 @@ impl<W: Write + Send> Rows for Parquet<W> {
             match *cell {
                 Cell::Null => {}
                 Cell::Integer(value) => column.integers.push(value),
-                // The schema says that there is no sign.
+                // The schema declares it unsigned.
                 Cell::Unsigned(value) => column.integers.push(value as i64),
                 Cell::Double(value) => column.doubles.push(value),
                 Cell::Text(text) => {

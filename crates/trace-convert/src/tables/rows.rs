@@ -17,7 +17,7 @@ use trace_format::units::Koid;
 use trace_reader::item::{Scheduling, ThreadState};
 use trace_reader::{Arguments, Disorder, Event, Item, Names, Resolved, Text, Thread, Time, Value};
 
-/// Makes rows of an archive, of which an earlier reading has found the disorder.
+/// Fills tables from an archive, after an earlier pass has found its disorder.
 ///
 /// # Errors
 /// The input is no archive or cannot be read, or a row cannot be written.
@@ -51,7 +51,7 @@ pub fn fill(
 /// The remark about operations in more than one process.
 const CROSSING: &str = "asynchronous operations end in another process than they began in";
 
-/// What a CPU runs.
+/// The thread that a CPU runs.
 struct Running {
     since: u64,
     thread: Thread,
@@ -70,7 +70,7 @@ struct Filler<'a, R> {
     /// Names of threads, with the processes that they are reported to belong to.
     threads: BTreeMap<Koid, (Option<Koid>, String)>,
     seen: BTreeSet<Thread>,
-    /// The thread of the last event, which is seen already.
+    /// The thread of the last event, which is known already.
     last_thread: Option<Thread>,
     json: Json<Sink>,
     skipped: BTreeMap<&'static str, u64>,
@@ -116,7 +116,7 @@ impl<'a> Whose<'a> {
     }
 }
 
-/// Arguments as a JSON object, made in a scratch; none for none.
+/// Arguments as a JSON object, made in a scratch buffer; none if there are none.
 fn json_of(json: &mut Json<Sink>, arguments: &Arguments<'_>) -> Option<String> {
     if arguments.is_empty() {
         return None;
@@ -208,7 +208,7 @@ impl<R: Rows> Filler<'_, R> {
         }
         let at = event.time.nanos().0;
         let (category, name) = (event.category.to_str(), event.name.to_str());
-        // A counter has a row for each.
+        // A counter has a row for each argument.
         let has_args = !matches!(event.kind, EventKind::Counter { .. });
         let args = has_args.then(|| json_of(&mut self.json, &event.arguments)).flatten();
         let open = |async_id: Option<u64>| Open {
@@ -261,7 +261,7 @@ impl<R: Rows> Filler<'_, R> {
         self.rows.row(kind, &[integer(at), pid, tid, process, thread, category, name, what, id, args])
     }
 
-    /// A begin or an end; it waits if it stands where its time does not belong.
+    /// A begin or an end; it waits if its thread is out of order.
     fn part(&mut self, part: Open, is_end: bool, names: &Names) -> io::Result<()> {
         if self.late.has(&part) {
             self.late.push(&part, is_end);
@@ -273,7 +273,7 @@ impl<R: Rows> Filler<'_, R> {
         }
     }
 
-    /// A span that is complete with this, and its end.
+    /// A span that this part completes, and its end.
     fn matched(&mut self, part: Open, is_end: bool) -> Option<(Open, u64)> {
         if !is_end {
             if !self.spans.begin(part) {
@@ -292,7 +292,7 @@ impl<R: Rows> Filler<'_, R> {
                 return None;
             }
         };
-        // Those of the end come behind.
+        // The end's arguments follow.
         if open.args.is_empty() {
             open.args = part.args;
         } else if !part.args.is_empty() {
@@ -423,7 +423,7 @@ impl<R: Rows> Filler<'_, R> {
             .row(Kind::Sched, &[integer(running.since), length, cpu, pid, tid, process, name, prio, state])
     }
 
-    /// What has not ended, and the threads.
+    /// Writes spans that have not ended, and the threads.
     fn finish(&mut self) -> io::Result<()> {
         let mut names = Vec::new();
         for thread in &self.seen {

@@ -1,4 +1,4 @@
-//! Spans that are open, and begins and ends that have to be sorted before they make spans.
+//! Open spans, and begins and ends that have to be sorted before they are paired.
 
 use std::collections::HashMap;
 use std::io;
@@ -26,14 +26,14 @@ impl Open {
     }
 }
 
-/// What became of an end.
+/// The result of an end.
 #[derive(Debug)]
 pub(super) enum Ended {
-    /// This ends with it.
+    /// The span that it ends.
     Span(Open),
-    /// The same, and it began in another process.
+    /// The same, but it began in another process.
     Crossing(Open),
-    /// Nothing was begun.
+    /// No span has begun.
     Nothing,
 }
 
@@ -58,7 +58,7 @@ impl Spans {
         true
     }
 
-    /// What ends with an end.
+    /// The span that an end completes.
     pub fn end(&mut self, end: &Open) -> Ended {
         let ended = match end.async_id {
             Some(id) => self.end_operation(end, id),
@@ -78,8 +78,8 @@ impl Spans {
         open.map_or(Ended::Nothing, Ended::Span)
     }
 
-    /// Of an operation's parts in the process the last of the name, or the last; else the last of the name in
-    /// another process.
+    /// The operation's last part with the name in the process, or the last part there; else the last with the
+    /// name in another process.
     fn end_operation(&mut self, end: &Open, id: u64) -> Ended {
         let key = end.operation(id);
         let Some(stack) = self.operations.get_mut(&key) else { return Ended::Nothing };
@@ -97,7 +97,7 @@ impl Spans {
         if in_process(&&open) { Ended::Span(open) } else { Ended::Crossing(open) }
     }
 
-    /// Those that never ended, in the order of their beginnings.
+    /// Spans that never ended, in the order of their beginnings.
     pub fn rest(self) -> Vec<Open> {
         let mut rest: Vec<Open> =
             self.durations.into_values().chain(self.operations.into_values()).flatten().collect();
@@ -109,7 +109,7 @@ impl Spans {
     }
 }
 
-/// Begins and ends of what is out of order; memory holds 48 MiB, a file the rest.
+/// Begins and ends that are out of order; memory holds 48 MiB, a file the rest.
 pub(super) struct Late<'a> {
     disorder: &'a Disorder,
     sorter: Option<Sorter>,
@@ -141,12 +141,12 @@ impl<'a> Late<'a> {
         self.sorter.get_or_insert_default().push(*at, &self.encoded);
     }
 
-    /// What has waited.
+    /// Removes and returns the waiting parts.
     pub fn take(&mut self) -> Self {
         Self { disorder: self.disorder, sorter: self.sorter.take(), encoded: Vec::new() }
     }
 
-    /// Gives all begins and ends, and which of the two, in the order of their times.
+    /// Passes on all begins and ends, and which of the two each is, in the order of their times.
     pub fn finish(self, mut take: impl FnMut(Open, bool) -> io::Result<()>) -> io::Result<()> {
         let Some(sorter) = self.sorter else { return Ok(()) };
         sorter.finish(|bytes| match decode(bytes) {

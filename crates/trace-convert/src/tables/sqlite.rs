@@ -1,4 +1,4 @@
-//! Tables in a database, and questions to it.
+//! Tables in a database, and queries of it.
 //= docs/tables.md#questions
 
 mod guard;
@@ -12,28 +12,28 @@ use rusqlite::{Batch, Connection, ToSql, params_from_iter};
 use std::io::{self, Read};
 use trace_reader::Disorder;
 
-/// What the database may keep in memory.
+/// Memory that the database may use as a cache.
 const CACHE_KIB: i64 = 64 << 10;
 
-/// A database of one trace. It is in a temporary file that is gone with it.
+/// A database of one trace, in a temporary file that is deleted with it.
 pub struct Database {
     connection: Connection,
     guard: Guard,
 }
 
-/// Why a question has no answer.
+/// Why a query failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueryError {
-    /// It is wrong.
+    /// It is not valid.
     #[error(transparent)]
     Sql(#[from] rusqlite::Error),
-    /// It would do something else than to read the trace.
+    /// It would do something other than reading the trace.
     #[error("{0} is refused: statements may read the trace, and make views and indexes")]
     Refused(String),
 }
 
-/// What comes of a statement.
+/// A recipient of query results.
 pub trait Answers {
     /// A statement with these columns begins.
     ///
@@ -52,13 +52,13 @@ pub trait Answers {
     fn end(&mut self) -> io::Result<()>;
 }
 
-/// Why questions were not answered to the end.
+/// Why queries were not completed.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// The question is wrong.
+    /// A query failed.
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// The answer cannot be written.
+    /// The results cannot be written.
     #[error("cannot write")]
     Write(#[source] io::Error),
 }
@@ -77,7 +77,7 @@ fn type_name(of: Type) -> &'static str {
     }
 }
 
-/// The statements that make the tables.
+/// The statements that create the tables.
 #[must_use]
 pub fn schema() -> String {
     TABLES
@@ -105,7 +105,7 @@ impl ToSql for Bound<'_> {
         Ok(ToSqlOutput::Borrowed(match self.0 {
             Cell::Null => ValueRef::Null,
             Cell::Integer(value) => ValueRef::Integer(value),
-            // Numbers have 63 bits and a sign here.
+            // Numbers are signed with 63 bits here.
             Cell::Unsigned(value) => ValueRef::Integer(value as i64),
             Cell::Double(value) => ValueRef::Real(value),
             Cell::Text(text) => ValueRef::Text(text.as_bytes()),
@@ -122,7 +122,7 @@ impl Rows for Inserts<'_> {
 }
 
 impl Database {
-    /// Fills a database with an archive, of which an earlier reading has found the disorder.
+    /// Fills a database with an archive, after an earlier pass has found its disorder.
     ///
     /// # Errors
     /// The input is no archive or cannot be read, or there is no room for the database.
@@ -150,10 +150,10 @@ impl Database {
         Ok((Self { connection, guard }, summary))
     }
 
-    /// Runs statements, one behind the other. They may read the trace, and make views and indexes.
+    /// Runs statements, one after the other. They may read the trace, and create views and indexes.
     ///
     /// # Errors
-    /// One of them is wrong, or would do anything else; or an answer cannot be written.
+    /// One of them is invalid, or would do anything else; or a result cannot be written.
     pub fn ask(&self, sql: &str, answers: &mut impl Answers) -> Result<(), AskError> {
         self.run(sql, answers).map_err(|error| match error {
             AskError::Query(QueryError::Sql(error)) => AskError::Query(self.guard.explain(error)),

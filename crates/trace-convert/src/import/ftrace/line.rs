@@ -1,10 +1,10 @@
-//! One line of ftrace's text, and what the events in it say.
+//! Parses one line of ftrace's text, and the events in it.
 //= docs/import.md#ftrace
 
 use regex::bytes::{Captures, Regex};
 use trace_linux::{CLONE_THREAD, Side};
 
-/// A line's head, and what stands behind it.
+/// A line's head, and the rest of the line.
 #[derive(Debug, PartialEq)]
 pub(super) struct Line<'a> {
     pub task: &'a [u8],
@@ -111,7 +111,7 @@ impl Parser {
         })
     }
 
-    /// What an event says.
+    /// Parses an event.
     pub fn event<'a>(&self, name: &'a [u8], text: &'a [u8]) -> Event<'a> {
         self.known(name, text).unwrap_or_else(|| Event::Other { fields: fields(text) })
     }

@@ -10,10 +10,10 @@ use crate::import::scanner::{Scanner, SourcePosition};
 use serde_json::Value;
 use std::io::{Read, Write};
 
-/// So much of what is wrong is shown.
+/// How many bytes of an error's context are shown.
 const SHOWN_BYTES: usize = 40;
 
-/// Why a document is not read any further.
+/// Why reading a document stops.
 pub(super) enum Stop {
     /// The file ends before the document does.
     CutOff,
@@ -29,9 +29,9 @@ impl From<ImportError> for Stop {
 pub(super) struct Document<'a, R, W> {
     scanner: Scanner<R>,
     importer: &'a mut Importer<W>,
-    /// Those of the outermost object, until one of them shows that it is a trace.
+    /// Members of the outermost object, until one of them shows that it is a trace.
     members: ObjectMembers,
-    /// A list of events, or what the scheduler did, was there.
+    /// A list of events, or of the scheduler's events, was found.
     has_events: bool,
 }
 
@@ -55,7 +55,7 @@ impl<'a, R: Read, W: Write> Document<'a, R, W> {
         }
     }
 
-    /// What the file is instead of a trace, if it is none.
+    /// The kind of a file that is no trace.
     pub fn other_file(&self, is_cut_off: bool) -> Option<String> {
         let Importer { objects, has_phases, .. } = *self.importer;
         if self.has_events {
@@ -66,12 +66,12 @@ impl<'a, R: Read, W: Write> Document<'a, R, W> {
         likeness.or_else(|| (!is_cut_off).then(|| self.members.to_string()))
     }
 
-    /// The next byte that is no white space, which stays.
+    /// The next byte that is no white space; it is not consumed.
     fn peek(&mut self) -> Result<u8, Stop> {
         self.scanner.peek()?.ok_or(Stop::CutOff)
     }
 
-    /// Objects in a list; there may be commas too many.
+    /// Objects in a list; extra commas are accepted.
     fn list(&mut self, object: fn(&mut Self) -> Result<(), Stop>) -> Result<(), Stop> {
         self.scanner.take(b'[')?;
         loop {
@@ -90,7 +90,7 @@ impl<'a, R: Read, W: Write> Document<'a, R, W> {
         }
     }
 
-    /// The members of an object, each of which has its value left to the function.
+    /// The members of an object; the function reads each value.
     fn object(&mut self, member: fn(&mut Self, &str) -> Result<(), Stop>) -> Result<(), Stop> {
         self.scanner.take(b'{')?;
         loop {
@@ -112,10 +112,10 @@ impl<'a, R: Read, W: Write> Document<'a, R, W> {
         }
     }
 
-    /// A member's name, and the colon behind it.
+    /// A member's name, and the colon after it.
     fn name(&mut self) -> Result<String, Stop> {
         let (_, text) = self.scanner.value()?.ok_or(Stop::CutOff)?;
-        // One that is no JSON is none of those that count.
+        // An invalid one is not a known member.
         let name =
             serde_json::from_slice(text).unwrap_or_else(|_| String::from_utf8_lossy(text).into_owned());
         match self.peek()? {
@@ -128,7 +128,7 @@ impl<'a, R: Read, W: Write> Document<'a, R, W> {
     fn member(&mut self, name: &str) -> Result<(), Stop> {
         match (name, self.peek()?) {
             ("traceEvents", b'[') => self.events(),
-            // A text with the list in it.
+            // A text that contains the list.
             ("traceEvents", b'"') => {
                 let (place, text) = self.scanner.value()?.ok_or(Stop::CutOff)?;
                 let list: String =
@@ -178,7 +178,7 @@ impl<'a, R: Read, W: Write> Document<'a, R, W> {
         self.parsed(Importer::system_event)
     }
 
-    /// An event of either kind. What is no JSON within costs at most this one.
+    /// An event of either kind. Invalid JSON within it drops at most this event.
     fn parsed(
         &mut self,
         take: fn(&mut Importer<W>, &[u8]) -> Result<(), serde_json::Error>,
@@ -186,7 +186,8 @@ impl<'a, R: Read, W: Write> Document<'a, R, W> {
         let (place, text) = self.scanner.value()?.ok_or(Stop::CutOff)?;
         if let Err(error) = take(self.importer, text) {
             let is_kept = mended(text).is_some_and(|text| take(self.importer, text.as_bytes()).is_ok());
-            // An error within a part has its place there, but one of the whole has it in the whole.
+            // An error within a part has its position relative to the part, but one of the whole has it in
+            // the whole.
             let of_all =
                 (text.len() <= MAX_MENDED_BYTES).then(|| serde_json::from_slice::<Value>(text).err());
             let error = of_all.flatten().unwrap_or(error);
@@ -196,7 +197,7 @@ impl<'a, R: Read, W: Write> Document<'a, R, W> {
     }
 }
 
-/// An error inside a value, at its place in the file.
+/// An error inside a value, with its position in the file.
 fn syntax_error(value: SourcePosition, text: &[u8], error: &serde_json::Error) -> ImportError {
     // Line and column within the value count from 1 and 0.
     let line = error.line().max(1) as u64;

@@ -20,7 +20,7 @@ use trace_format::units::{Koid, Ticks};
 use trace_linux::{Records, hash, inline};
 use trace_reader::Thread;
 
-/// The members that count, values as they are written; others are passed over.
+/// The members that are used, with values as they are written; others are skipped.
 pub(super) struct Entry<'a> {
     pub ph: Option<Cow<'a, str>>,
     pub name: Option<&'a str>,
@@ -136,7 +136,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
     }
 }
 
-/// Text that is borrowed where it has no escapes.
+/// Text that is borrowed if it has no escapes.
 #[derive(Deserialize)]
 struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -151,11 +151,11 @@ fn text(raw: &str) -> Result<Cow<'_, str>, serde_json::Error> {
     }
 }
 
-/// What of an entry is text, without its escapes.
+/// The texts of an entry, without their escapes.
 struct Texts<'a> {
     category: Cow<'a, str>,
     name: Cow<'a, str>,
-    /// Of each argument that counts; none where it is something else.
+    /// The text of each argument; none if it is not text.
     arguments: Vec<Option<Cow<'a, str>>>,
 }
 
@@ -179,9 +179,9 @@ pub(super) struct Importer<W> {
     pub named_threads: NamedThreads,
     /// Objects in lists of events so far.
     pub objects: u64,
-    /// One of them is an event.
+    /// At least one of them is an event.
     pub has_phases: bool,
-    /// Something of the file is in the archive.
+    /// The archive has contents of the file.
     pub has_any: bool,
 }
 
@@ -198,7 +198,7 @@ impl<W: Write> Importer<W> {
         }
     }
 
-    /// Writes what waits for a slice that never came.
+    /// Writes data that waited for a slice that never came.
     pub fn end(&mut self) -> Result<(), serde_json::Error> {
         self.waiting.rest().iter().try_for_each(|(_, at, event)| self.event_at(event, Some(*at)))
     }
@@ -209,7 +209,7 @@ impl<W: Write> Importer<W> {
         self.waiting.take(thread, at).iter().try_for_each(|event| self.event_at(event, Some(at)))
     }
 
-    /// A process or thread: its number; of one that has a name instead, that name's hash.
+    /// A process or thread: its number, or the hash of a name that replaces it.
     fn koid(raw: Option<&str>) -> Koid {
         Koid(raw.map_or(0, id))
     }
@@ -218,7 +218,7 @@ impl<W: Write> Importer<W> {
         self.event_at(text_of_event, None)
     }
 
-    /// An event at the beginning of some bytes if it is of the usual form; its length.
+    /// An event at the beginning of some bytes if it is of the usual form; returns its length.
     pub fn plain_event(&mut self, bytes: &[u8]) -> Option<usize> {
         let (entry, length) = super::plain::event(bytes)?;
         self.entry(&entry, &bytes[..length], None).ok().map(|()| length)
@@ -345,14 +345,14 @@ impl<W: Write> Importer<W> {
         self.writer.event(at, thread, texts.category.as_bytes(), texts.name.as_bytes(), kind, &arguments);
     }
 
-    /// What the thread's clock says becomes arguments.
+    /// The times of the thread's clock become arguments.
     //= docs/import.md#thread-times
     fn thread_times(&mut self, entry: &Entry<'_>, is_counter: bool, arguments: &mut Vec<Argument<'_>>) {
         for (name, raw) in [(THREAD_TS, entry.tts), (THREAD_DUR, entry.tdur)] {
             let Some(raw) = raw else { continue };
             match nanos(raw) {
                 None => self.writer.skip("thread times that cannot be expressed"),
-                // They would be series of it.
+                // They would become series of the counter.
                 Some(_) if is_counter => self.writer.skip("thread times of counters"),
                 Some(time) => {
                     let name = self.writer.string(name.as_bytes());
@@ -374,7 +374,7 @@ impl<W: Write> Importer<W> {
         }
     }
 
-    /// Counts an event that is no JSON as it stands.
+    /// Counts an event that is not valid JSON.
     //= docs/import.md#what-is-no-json
     pub fn malformed(&mut self, error: &ImportError, is_kept: bool) {
         if !is_kept {
@@ -385,7 +385,7 @@ impl<W: Write> Importer<W> {
     }
 }
 
-/// A value that is no text; what has parts is its own text.
+/// A value that is not text; a list or object is represented by its JSON text.
 //= docs/import.md#arguments
 fn plain_value(raw: &str) -> ArgumentValue<'_> {
     match raw.as_bytes().first() {

@@ -1,16 +1,16 @@
-//! What is almost JSON, as JSON: what other programs write, and other readers accept.
+//! Repairs almost valid JSON, as other programs write it and other readers accept it.
 //= docs/import.md#what-is-no-json
 
 /// Numbers that JSON has no form for; `-Infinity` comes before the one that it ends with.
 const WORDS: [&str; 3] = ["NaN", "-Infinity", "Infinity"];
 
-/// Larger values stay as they are: what comes of one may be six times as large.
+/// Larger values are not repaired: the result may be six times as large.
 pub(super) const MAX_MENDED_BYTES: usize = 1 << 20;
 
-/// A value without what JSON does not have; none if it has nothing of the kind.
+/// Repairs a value; none if it has nothing to repair.
 ///
-/// Commas before the end of a list or an object go, numbers that are not finite become text, controls in text
-/// become escapes, and what is no UTF-8 or half of a surrogate pair becomes U+FFFD.
+/// Commas before the end of a list or an object are removed, numbers that are not finite become text, control
+/// characters in text become escapes, and invalid UTF-8 or half of a surrogate pair becomes U+FFFD.
 pub(super) fn mended(value: &[u8]) -> Option<String> {
     if value.len() > MAX_MENDED_BYTES {
         return None;
@@ -38,7 +38,7 @@ pub(super) fn mended(value: &[u8]) -> Option<String> {
     (json.as_bytes() != value).then_some(json)
 }
 
-/// Mends the string that a text begins with; how long it was.
+/// Repairs the string at the beginning of a text; returns its length.
 fn string(text: &str, json: &mut String) -> usize {
     let mut at = 1;
     json.push('"');
@@ -63,7 +63,7 @@ fn string(text: &str, json: &mut String) -> usize {
     at
 }
 
-/// Mends the escape that a text begins with; how long it was.
+/// Repairs the escape at the beginning of a text; returns its length.
 fn escape(text: &str, json: &mut String) -> usize {
     let code = |text: &str| u32::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok();
     let behind = text.get(6..).and_then(code);
@@ -74,7 +74,7 @@ fn escape(text: &str, json: &mut String) -> usize {
             return 6;
         }
         (Some(_), _) => 6,
-        // The backslash, and the character behind it.
+        // The backslash, and the character after it.
         (None, _) => text.char_indices().nth(2).map_or(text.len(), |(at, _)| at),
     };
     json.push_str(&text[..length]);

@@ -1,9 +1,9 @@
-//! Numbers as they are written, to the last digit.
+//! Exact conversion of decimal numbers.
 
 use trace_linux::hash;
 
-/// Microseconds in decimal, as nanoseconds: rounded to the nearest, half away from zero. None for what is no
-/// number, is negative, or is beyond 64 bits.
+/// Microseconds in decimal, as nanoseconds: rounded to the nearest, half away from zero. None if the text is
+/// no number, is negative, or exceeds 64 bits.
 //= docs/import.md#times
 pub(super) fn nanos(text: &str) -> Option<u64> {
     let text = text.trim().trim_matches('"');
@@ -28,8 +28,8 @@ pub(super) fn nanos(text: &str) -> Option<u64> {
     value.checked_add(u64::from(is_up))
 }
 
-/// An id: a number, or text that is one in decimal or hexadecimal; other text by its hash. A part behind a
-/// point is a hash too.
+/// An id: a number, or text with a decimal or hexadecimal number; other text by its hash. A number with
+/// decimal places is hashed, too.
 //= docs/import.md#ids
 pub(super) fn id(text: &str) -> u64 {
     let plain = text.trim().trim_matches('"');

@@ -1,20 +1,20 @@
-//! Slices that have begun and have not ended, so that ends find the slices of their names.
+//! Open slices, so that ends find the slices with their names.
 //!
-//! An end in an archive ends the innermost slice of its thread. Where slices cross, so that an end has the
-//! name of another, the slices within that one end with it, as in Perfetto's reader of JSON.
+//! An end in an archive ends the innermost slice of its thread. If slices cross, so that an end has the name
+//! of an outer one, the slices within that one end with it, as in Perfetto's reader of JSON.
 //= docs/import.md#crossing-slices
 
 use foldhash::HashMap;
 use trace_linux::hash;
 use trace_reader::Thread;
 
-/// Slices that are remembered, of all threads and of one.
+/// Maximum number of remembered slices, of all threads and of one.
 const MAX_SLICES: usize = 1 << 20;
 const MAX_DEPTH: usize = 1 << 16;
-/// Slices of a thread that ended early and are remembered.
+/// Maximum number of remembered slices of a thread that ended early.
 const MAX_EARLY: usize = 64;
 
-/// Hashes of category and name; none for those that are missing.
+/// Hashes of category and name; none for missing ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Slice {
     category: Option<u64>,
@@ -27,7 +27,7 @@ impl Slice {
         Self { category: hashed(category), name: hashed(name) }
     }
 
-    /// Whether an end is that of this slice: what both have is the same.
+    /// Whether an end belongs to this slice: all members that both have are the same.
     fn is_ended_by(self, end: Self) -> bool {
         let agree = |own: Option<u64>, other: Option<u64>| own.is_none() || other.is_none() || own == other;
         agree(self.category, end.category) && agree(self.name, end.name)
@@ -37,10 +37,10 @@ impl Slice {
 #[derive(Debug, Default)]
 struct Open {
     slices: Vec<Slice>,
-    /// Those that ended with a slice around them, and whose own ends are to come.
+    /// Slices that ended with an outer one, and whose own ends are to come.
     ended_early: Vec<Slice>,
     last: u64,
-    /// Not all open slices are known: there was no room, or times are not in order.
+    /// Some open slices are unknown: there was no room, or times are not in order.
     is_unknown: bool,
 }
 
@@ -73,8 +73,8 @@ impl OpenSlices {
         }
     }
 
-    /// How many slices end before the one that an end is for, because they are within it; none if the end is
-    /// for one that has ended early.
+    /// The number of inner slices that end before the one that an end belongs to; none if the end belongs to
+    /// one that has ended early.
     pub fn end(&mut self, thread: Thread, at: u64, category: &str, name: &str) -> Option<usize> {
         let open = self.thread(thread, at);
         if open.is_unknown {
@@ -92,7 +92,7 @@ impl OpenSlices {
             open.ended_early.remove(place);
             return None;
         }
-        // Whatever its name is, it ends the innermost one.
+        // Regardless of its name, it ends the innermost one.
         self.count -= usize::from(open.slices.pop().is_some());
         Some(0)
     }
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(open.end(thread(2), 2, "x", "b"), Some(0));
         assert_eq!(open.end(thread(1), 2, "", "a"), Some(2));
         assert_eq!(open.end(thread(1), 2, "x", "b"), None);
-        // One of another category, or of no name, ends the innermost.
+        // One with another category, or without a name, ends the innermost.
         open.begin(thread(1), 3, "x", "d");
         assert_eq!(open.end(thread(1), 3, "y", "a"), Some(0));
         assert_eq!(open.end(thread(1), 3, "", ""), Some(0));

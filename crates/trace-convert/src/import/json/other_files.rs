@@ -1,13 +1,13 @@
-//! JSON that is no trace: the members of its object show what it is.
+//! Recognizes JSON files that are no traces, by the members of their object.
 //= docs/import.md#what-is-no-trace
 
 use std::fmt;
 
-/// So many members are looked at, and so much of the name of each.
+/// How many members are examined, and how much of the name of each.
 const MAX_MEMBERS: usize = 16;
 const MAX_NAME_BYTES: usize = 40;
 
-/// Members that all files of a kind have, and what the kind is.
+/// Members that all files of a kind have, and the name of the kind.
 const KINDS: [(&[&str], &str); 9] = [
     (&["nodes", "startTime", "endTime"], "a CPU profile of V8 (.cpuprofile)"),
     (&["snapshot", "nodes", "edges"], "a heap snapshot of V8 (.heapsnapshot)"),
@@ -35,7 +35,7 @@ impl ObjectMembers {
         }
     }
 
-    /// What files with these members are, if that is known.
+    /// The kind of files with these members, if it is known.
     pub fn kind(&self) -> Option<&'static str> {
         let has = |member: &&str| self.first.iter().any(|name| name == member);
         KINDS.iter().find(|(members, _)| members.iter().all(has)).map(|(_, kind)| *kind)

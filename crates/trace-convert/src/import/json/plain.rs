@@ -1,7 +1,6 @@
-//! An event of the usual form, taken apart in one go.
+//! Fast parser for an event of the usual form.
 //!
-//! What has another form, is not all there or is no JSON is left to `serde_json`, which also says what is
-//! wrong with it.
+//! All other forms, incomplete events and invalid JSON are left to `serde_json`, which also reports errors.
 
 use super::entry::Entry;
 use std::borrow::Cow;
@@ -13,7 +12,7 @@ struct Cursor<'a> {
 }
 
 impl Cursor<'_> {
-    /// The next byte that is no white space; it stays.
+    /// The next byte that is no white space; it is not consumed.
     #[inline]
     fn peek(&mut self) -> Option<u8> {
         loop {
@@ -59,7 +58,7 @@ impl Cursor<'_> {
         Some(count)
     }
 
-    /// Exactly what JSON has as numbers; what follows must be there, too.
+    /// Exactly JSON's syntax of numbers; a byte must follow.
     fn number(&mut self) -> Option<()> {
         self.at += usize::from(*self.bytes.get(self.at)? == b'-');
         let has_zero = *self.bytes.get(self.at)? == b'0';
@@ -87,7 +86,7 @@ impl Cursor<'_> {
         match first {
             b'"' => {
                 let (range, has_escapes) = self.string()?;
-                // Escapes may be wrong.
+                // Escapes may be invalid.
                 return (!has_escapes).then_some(range);
             }
             b'-' | b'0'..=b'9' => self.number()?,
@@ -101,7 +100,7 @@ impl Cursor<'_> {
         Some(start..self.at)
     }
 
-    /// The members of an object without objects in it, but for one whose name the function takes.
+    /// The members of an object without objects in it, except one whose name the function accepts.
     fn members(&mut self, take: &mut dyn FnMut(&mut Self, Range<usize>) -> Option<()>) -> Option<()> {
         self.take(b'{')?;
         if self.peek()? == b'}' {
@@ -128,7 +127,7 @@ impl Cursor<'_> {
     }
 }
 
-/// An event at the beginning of some bytes, and how long it is.
+/// An event at the beginning of some bytes, and its length.
 pub(super) fn event(bytes: &[u8]) -> Option<(Entry<'_>, usize)> {
     let mut cursor = Cursor { bytes, at: 0 };
     let mut members: [Option<Range<usize>>; MEMBERS.len()] = [const { None }; MEMBERS.len()];
@@ -144,7 +143,7 @@ pub(super) fn event(bytes: &[u8]) -> Option<(Entry<'_>, usize)> {
         }
         let value = cursor.value()?;
         if let Some(place) = MEMBERS.iter().position(|member| member.as_bytes() == name) {
-            // Of two of one name serde_json has something to say.
+            // serde_json reports duplicate members.
             if members[place].replace(value).is_some() {
                 return None;
             }
@@ -167,7 +166,7 @@ pub(super) fn event(bytes: &[u8]) -> Option<(Entry<'_>, usize)> {
         Some("true") => Some(true),
         Some(_) => None,
     };
-    // `null` is as if it was not there.
+    // `null` counts as missing.
     let value = |place: usize| raw(place).filter(|raw| *raw != "null");
     let entry = Entry {
         ph: word(0)?,

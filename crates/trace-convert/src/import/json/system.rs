@@ -1,5 +1,5 @@
-//! What comes beside the events: names and the scheduler's work as Fuchsia's exporter writes them, and
-//! members that an archive has nothing for.
+//! Members beside the events: names and scheduling events from Fuchsia's exporter, and members that an
+//! archive cannot express.
 //= docs/import.md#beside-the-events
 
 use super::entry::Importer;
@@ -19,7 +19,7 @@ use trace_format::units::{Koid, ThreadKoid, Ticks};
 use trace_linux::{Records, inline};
 use trace_reader::Thread;
 
-/// Members of the format that an archive has nothing for.
+/// Members of the format that an archive cannot express.
 const MEMBERS: [&str; 11] = [
     "androidProcessDump",
     "cgroupDump",
@@ -34,7 +34,7 @@ const MEMBERS: [&str; 11] = [
     "traceEvents",
 ];
 
-/// So many threads with names are remembered.
+/// Maximum number of remembered threads with names.
 const MAX_NAMED_THREADS: usize = 1 << 20;
 
 /// Threads whose names came with their processes.
@@ -42,14 +42,14 @@ const MAX_NAMED_THREADS: usize = 1 << 20;
 pub(super) struct NamedThreads(HashSet<Thread>);
 
 impl NamedThreads {
-    /// Remembers a thread; false if it is known, or one too many.
+    /// Remembers a thread; false if it is known, or there is no room.
     fn insert(&mut self, thread: Thread) -> bool {
         self.0.len() < MAX_NAMED_THREADS && self.0.insert(thread)
     }
 }
 
 impl<W: Write> Importer<W> {
-    /// A member of the document that has no events.
+    /// A member of the document without events.
     pub fn member(&mut self, name: &str) {
         match name {
             "displayTimeUnit" => {}
@@ -82,7 +82,7 @@ impl<W: Write> Importer<W> {
         }
     }
 
-    /// What the scheduler did.
+    /// A scheduling event.
     fn scheduling(&mut self, event: &SystemEvent<'_>) {
         let Some(timestamp) = event.ts.and_then(|ts| nanos(ts.get())).map(Ticks) else {
             return self.writer.skip("scheduling without a time that can be expressed");
@@ -121,8 +121,7 @@ impl<W: Write> Importer<W> {
     }
 }
 
-/// The older record, which has processes, and always has priorities: none where one is missing or has no
-/// room.
+/// The older record, which has processes, and always has priorities: none if one is missing or does not fit.
 fn legacy_switch(timestamp: Ticks, cpu: u16, out: &Side, into: &Side) -> Option<Scheduling<'static>> {
     let priority = |side: &Side| u8::try_from(side.prio?).ok();
     out.pid?;

@@ -17,7 +17,8 @@ type Pair = (u64, u64);
 
 #[derive(Default)]
 struct Clock {
-    /// The clock that snapshots relate it to: the trace's, or one of all sequences that others relate to it.
+    /// The clock that snapshots relate it to: the trace's, or one of all sequences that other clocks are
+    /// related to.
     reference: u32,
     /// Of snapshots, oldest first.
     snapshots: Vec<Pair>,
@@ -82,14 +83,14 @@ impl Clocks {
         for (id, nanos) in times.iter().filter(|(id, _)| *id != reference) {
             let Some(known) = self.clocks.get_mut(&key(sequence, *id)) else { continue };
             if known.reference != reference {
-                // What relates to the trace's clock does so for good.
+                // A relation to the trace's clock is never replaced.
                 if !known.snapshots.is_empty() && known.reference == primary {
                     continue;
                 }
                 room.give_back(2 * size_of::<Pair>() * known.snapshots.len());
                 (known.reference, known.snapshots) = (reference, Vec::new());
             }
-            // A list takes twice as much while it grows.
+            // A list takes twice as much memory while it grows.
             if room.take(2 * size_of::<Pair>()) {
                 known.snapshots.push((*nanos, at));
             }

@@ -18,7 +18,7 @@ use trace_format::units::{Koid, Ticks};
 use trace_linux::{MAX_STRING_BYTES, Records, inline};
 use trace_reader::Thread;
 
-/// Values within values.
+/// Maximum depth of nested values.
 const MAX_DEPTH: usize = 32;
 const SCOPE_GLOBAL: i32 = 1;
 const SCOPE_PROCESS: i32 = 2;
@@ -29,12 +29,12 @@ const FLOW_IN: i32 = 1;
 const FLOW_OUT: i32 = 2;
 const FLOW_INOUT: i32 = 3;
 
-/// Values without values in them.
+/// Leaf values.
 #[derive(Default)]
 struct Flat<'a> {
-    /// Names and values, whose text is still to be put into the table; as many as an event may have.
+    /// Names and values, whose text is still to be put into the table; at most as many as an event may have.
     arguments: Vec<(Cow<'a, str>, ArgumentValue<'a>)>,
-    /// How many there are beyond these.
+    /// The number of further values.
     rest: usize,
 }
 
@@ -42,7 +42,7 @@ fn lookup<'a>(names: &'a Names, iid: Option<u64>, text: Option<&'a str>) -> &'a 
     text.or_else(|| names.get(&iid?).map(|name| &**name)).unwrap_or_default()
 }
 
-/// Categories with commas between, as far as a text may be long.
+/// Categories with commas between, cut at the limit of a text.
 fn joined(categories: &[&str]) -> String {
     let mut all = String::new();
     for (number, category) in categories.iter().enumerate() {
@@ -55,7 +55,7 @@ fn joined(categories: &[&str]) -> String {
     all
 }
 
-/// What an event says besides its time and place.
+/// The contents of an event, without its time and position.
 struct Said<'a> {
     category: Cow<'a, str>,
     name: &'a str,
@@ -66,7 +66,7 @@ impl<'a> Said<'a> {
     fn new(sequence: &'a Sequence, event: &'a TrackEvent) -> Self {
         let interned = event.category_iids.iter().filter_map(|iid| sequence.categories.get(iid));
         let categories = interned.map(|name| &**name).chain(event.categories.iter().map(String::as_str));
-        // More have no place, for there is a comma between two.
+        // More do not fit, as there is a comma between two.
         let categories: Vec<&str> = categories.take(MAX_STRING_BYTES).collect();
         let category = match categories.as_slice() {
             [one] => Cow::Borrowed(*one),
@@ -82,7 +82,7 @@ impl<'a> Said<'a> {
     }
 }
 
-/// Values within values have the names of both, as Perfetto shows them.
+/// Nested values have the names of both levels, as Perfetto shows them.
 //= docs/import.md#track-events
 fn flatten<'a>(
     flat: &mut Flat<'a>,
@@ -92,7 +92,7 @@ fn flatten<'a>(
     depth: usize,
 ) {
     if flat.arguments.len() >= MAX_ARGUMENTS {
-        // Names within names are long.
+        // Nested names are long.
         flat.rest += leaves(annotation, depth);
         return;
     }
@@ -138,7 +138,7 @@ fn flatten<'a>(
     flat.arguments.push((name, value));
 }
 
-/// How many values without values in them there are in one.
+/// The number of leaf values in a value.
 fn leaves(annotation: &DebugAnnotation, depth: usize) -> usize {
     let inner = match (annotation.dict_entries.as_slice(), annotation.array_values.as_slice()) {
         ([], []) => return 1,
@@ -150,7 +150,7 @@ fn leaves(annotation: &DebugAnnotation, depth: usize) -> usize {
     inner.iter().map(|entry| leaves(entry, depth - 1)).sum()
 }
 
-/// The older way to say that a flow goes through a slice; an error if the direction is missing.
+/// The older way to attach a flow to a slice; an error if the direction is missing.
 fn bound_flow(event: &TrackEvent) -> Result<Option<EventKind>, ()> {
     let Some(legacy) = &event.legacy_event else { return Ok(None) };
     let Some(id) = legacy.bind_id else { return Ok(None) };
@@ -162,7 +162,7 @@ fn bound_flow(event: &TrackEvent) -> Result<Option<EventKind>, ()> {
     }
 }
 
-/// Flows that go through an event, and those that end there.
+/// Flows that pass through an event, and those that end there.
 fn flows(event: &TrackEvent) -> impl Iterator<Item = EventKind> {
     let bound = bound_flow(event).ok().flatten();
     let steps = event.flow_ids.iter().chain(&event.flow_ids_old);
@@ -206,7 +206,7 @@ impl<W: Write> Importer<W> {
         }
         let mut write = |place: Thread, at: u64, kind: EventKind, arguments: &[Argument<'_>]| {
             let (category, name) = match kind {
-                // Of a flow all parts have one name.
+                // All parts of a flow have one name.
                 EventKind::FlowBegin { .. } | EventKind::FlowStep { .. } | EventKind::FlowEnd { .. }
                     if has_flows =>
                 {
@@ -279,7 +279,7 @@ impl<W: Write> Importer<W> {
         self.kernel.writer.event(at, thread, category, name.get(1..).unwrap_or_default(), kind, &[]);
     }
 
-    /// What an event counts, on its own track or besides.
+    /// The counters of an event, on its own track or additional ones.
     fn counters(&mut self, id: u32, at: u64, (uuid, place): (u64, TrackScope), event: &TrackEvent) {
         let Some(sequence) = sequence(&mut self.sequences, &mut self.room, id) else { return };
         let own = (event.kind == Some(TYPE_COUNTER)).then_some(uuid);
@@ -314,7 +314,7 @@ impl<W: Write> Importer<W> {
         }
         for (name, value) in [(THREAD_TIME_NAME, time), (INSTRUCTIONS_NAME, instructions)] {
             if let Some(value) = value {
-                // One of each thread.
+                // One counter for each thread.
                 let thread = place.thread();
                 let counter = EventKind::Counter { id: thread.thread.0 };
                 self.count(at, thread, name, counter, ArgumentValue::Int64(value));
@@ -329,7 +329,7 @@ impl<W: Write> Importer<W> {
     }
 }
 
-/// The end of a flow while it waits: its id, its category, a zero, its name.
+/// The end of a flow while it waits: its id, its category, a zero byte, its name.
 fn flow_end(legacy: &LegacyEvent, said: &Said<'_>) -> Vec<u8> {
     let category = said.category.replace('\0', "");
     [&older_id(legacy).to_le_bytes(), category.as_bytes(), b"\0", said.name.as_bytes()].concat()
@@ -420,8 +420,8 @@ fn legacy_event(
     Ok(flows(event).next().is_some())
 }
 
-/// An instant; one that flows go through is a span without length, for flows go through spans. True if they
-/// are lost.
+/// An instant. If flows pass through it, it becomes a span without length, for flows pass through spans. True
+/// if they are lost.
 fn instant(
     write: &mut impl FnMut(Thread, u64, EventKind, &[Argument<'_>]),
     at: u64,
@@ -449,7 +449,7 @@ fn instant(
     false
 }
 
-/// Older events may say themselves whose they are.
+/// Older events may have their own process and thread.
 fn overridden(place: TrackScope, legacy: &LegacyEvent) -> TrackScope {
     if legacy.pid_override.is_none() && legacy.tid_override.is_none() {
         return place;

@@ -12,14 +12,14 @@ use trace_linux::{CLONE_THREAD, IRQ, POWER, Records, SYSCALL, Side, inline, soft
 
 /// Flags of an event: in a hard or a soft interrupt.
 const IN_INTERRUPT: u32 = 8 | 16;
-/// Fields of an event that stand beside what it says: its time, its thread, and these flags.
+/// Fields of an event besides its contents: its time, its thread, and these flags.
 const BESIDE: [u32; 3] = [1, 2, 5];
 /// A bundle's field with an event.
 const EVENT: u32 = 2;
 /// The kernel's own names of threads are shorter.
 const MAX_NAME_BYTES: usize = 255;
 
-/// Who runs on a CPU.
+/// The thread that runs on a CPU.
 pub(super) struct Running {
     tid: u32,
     prio: i32,

@@ -1,4 +1,4 @@
-//! Packets that are compressed within a packet, read as they are wanted.
+//! Packets that are compressed within a packet, decompressed on demand.
 
 use super::packets::Compressed;
 use flate2::bufread::ZlibDecoder;
@@ -7,7 +7,7 @@ use std::io::{self, Read};
 /// Largest window of zstd data, as a power of two: what every decoder should support.
 const MAX_WINDOW_LOG: u32 = 23;
 
-/// How much became of what was compressed.
+/// Sizes of compressed data before and after decompression.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Growth {
     pub compressed: u64,
@@ -54,7 +54,7 @@ impl<'a> Inflating<'a> {
         }
     }
 
-    /// Whether it grows like no recording.
+    /// Whether it expands more than recorded data does.
     pub fn is_suspicious(&self) -> bool {
         let Growth { compressed, plain } = self.growth();
         trace_reader::is_suspicious(compressed, plain)

@@ -1,4 +1,4 @@
-//! The packets of a trace: a field with a length each, one behind the other.
+//! The packets of a trace: length-delimited fields, one after the other.
 
 use super::wire::Fields;
 use crate::import::ImportError;
@@ -40,7 +40,7 @@ pub fn is_perfetto(start: &[u8], is_whole: bool) -> bool {
     }
 }
 
-/// Of a packet that is larger than what there is of it.
+/// For a packet that is larger than its available part.
 fn first_field_fits(start: &[u8]) -> bool {
     let Some((length, rest)) = start.split_first().and_then(|(_, rest)| varint(rest)) else {
         return false;
@@ -56,7 +56,7 @@ fn varint(mut bytes: &[u8]) -> Option<(u64, &[u8])> {
     Some((value, bytes))
 }
 
-/// Whether bytes are fields, one behind the other.
+/// Whether bytes are fields, one after the other.
 fn is_message(mut bytes: &[u8]) -> bool {
     while bytes.has_remaining() {
         let Ok((field, wire)) = decode_key(&mut bytes) else {
@@ -87,8 +87,8 @@ pub(super) fn compressed(packet: &[u8]) -> Option<Compressed<'_>> {
     payloads.last()
 }
 
-/// The kernel's events of a packet, apart from the packet's other fields: there may be too many of them to
-/// decode them at once.
+/// Separates the kernel's events of a packet from its other fields: there may be too many of them to decode
+/// them at once.
 pub(super) fn split_ftrace(packet: &[u8]) -> (Cow<'_, [u8]>, Option<Vec<u8>>) {
     if Fields::of(packet).all(|(number, _)| number != FTRACE_EVENTS) {
         return (Cow::Borrowed(packet), None);
@@ -98,7 +98,7 @@ pub(super) fn split_ftrace(packet: &[u8]) -> (Cow<'_, [u8]>, Option<Vec<u8>>) {
     loop {
         let before = fields.rest();
         match fields.next() {
-            // Messages of one field are one message.
+            // Fields with the same number form one message.
             Some((FTRACE_EVENTS, Some(payload))) => events.extend_from_slice(payload),
             Some(_) => others.extend_from_slice(&before[..before.len() - fields.rest().len()]),
             None => {
@@ -112,7 +112,7 @@ pub(super) fn split_ftrace(packet: &[u8]) -> (Cow<'_, [u8]>, Option<Vec<u8>>) {
 
 pub(super) enum Packet<'a> {
     Whole {
-        /// Where in the file it begins.
+        /// The position of the packet in the file.
         offset: u64,
         bytes: &'a [u8],
     },
@@ -132,12 +132,12 @@ impl<R: Read> Packets<R> {
         Self { input: BufReader::with_capacity(READ_BYTES, input), offset: 0, bytes: Vec::new() }
     }
 
-    /// Where they come from.
+    /// The source of the packets.
     pub fn input(&self) -> &R {
         self.input.get_ref()
     }
 
-    /// The next packet; other fields are passed over.
+    /// The next packet; other fields are skipped.
     pub fn advance(&mut self) -> Result<Packet<'_>, ImportError> {
         loop {
             let offset = self.offset;
@@ -191,7 +191,7 @@ impl<R: Read> Packets<R> {
 
 enum Varint {
     Value(u64),
-    /// The file ended before it, or within it.
+    /// The file ended before the packet, or within it.
     None,
     CutOff,
     TooLong,

@@ -42,15 +42,15 @@ pub(super) struct Sequence {
     pub track: Option<u64>,
     pub counters: Vec<u64>,
     pub double_counters: Vec<u64>,
-    /// Whose events those without a track are.
+    /// The thread that owns events without a track.
     pub thread: Option<Thread>,
-    /// Microseconds, of the older kind of times.
+    /// Microseconds, for the older kind of times.
     time_us: Option<i64>,
     thread_time_us: i64,
     thread_instructions: i64,
     /// Values of counters that are recorded as differences.
     pub sums: Sums,
-    /// What all of this has of the room for tables.
+    /// The part of the room for tables that this sequence takes.
     taken_bytes: usize,
 }
 
@@ -68,7 +68,7 @@ pub(super) fn sequence<'a>(
     }
 }
 
-/// Takes room for a text and remembers it, or does neither.
+/// Reserves room for a text and remembers it, or does neither.
 fn intern(names: &mut Names, taken_bytes: &mut usize, room: &mut Room, iid: u64, text: &str) {
     let text = cut(text);
     let bytes = text.len() + ENTRY_BYTES;
@@ -91,13 +91,13 @@ fn intern_all(names: &mut Names, taken_bytes: &mut usize, room: &mut Room, new: 
 }
 
 impl Sequence {
-    /// Forgets everything but whose events they are.
+    /// Forgets everything except the thread that owns the events.
     pub fn clear(&mut self, room: &mut Room) {
         room.give_back(self.taken_bytes + self.sums.0.len() * ENTRY_BYTES);
         *self = Self { is_valid: true, thread: self.thread, ..Self::default() };
     }
 
-    /// Packets are missing: what later ones refer to may have been in them.
+    /// Packets are missing: later references may be to their definitions.
     pub fn lose(&mut self) {
         self.is_valid = false;
         self.time_us = None;
@@ -155,7 +155,7 @@ impl Sequence {
         u64::try_from(micros).ok()?.checked_mul(1000)
     }
 
-    /// What the thread has used of its CPU, in nanoseconds, and its instructions.
+    /// The CPU time that the thread has used, in nanoseconds, and its instructions.
     pub fn thread_counters(&mut self, event: &TrackEvent) -> (Option<i64>, Option<i64>) {
         if let Some(delta) = event.thread_time_delta_us {
             self.thread_time_us = self.thread_time_us.saturating_add(delta);

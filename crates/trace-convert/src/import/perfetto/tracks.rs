@@ -1,4 +1,4 @@
-//! Tracks: what they belong to, and how much of that an archive can say.
+//! Tracks: their owners, as far as an archive can express them.
 //= docs/import.md#tracks-of-perfetto
 
 use super::koid;
@@ -10,7 +10,7 @@ use trace_format::units::Koid;
 use trace_linux::cut;
 use trace_reader::Thread;
 
-/// A track without parents, or one whose parents go in a circle.
+/// Maximum number of a track's ancestors: parents may form a circle.
 const MAX_PARENTS: usize = 64;
 const THREAD_TIME: i32 = 1;
 const INSTRUCTIONS: i32 = 2;
@@ -33,7 +33,7 @@ struct Track {
     counter: Option<Counter>,
 }
 
-/// Where events of a track are.
+/// The owner of a track's events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TrackScope {
     Thread(Thread),
@@ -56,7 +56,7 @@ impl TrackScope {
 #[derive(Default)]
 pub(super) struct Tracks {
     tracks: HashMap<u64, Track>,
-    /// The counters of one name of a process by their tracks: which of them a track is.
+    /// The counters with one name of a process by their tracks: the number of each track.
     counters: HashMap<(Koid, Box<str>), HashMap<u64, u64>>,
 }
 

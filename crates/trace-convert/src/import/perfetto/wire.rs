@@ -1,5 +1,5 @@
-//! Protobuf as bytes: the fields of a message, how much memory its decoded form takes, and texts in it that
-//! are not UTF-8.
+//! Protobuf as bytes: the fields of a message, the memory of its decoded form, and texts in it that are not
+//! UTF-8.
 
 use super::MAX_DECODED_BYTES;
 use crate::perfetto::messages as message;
@@ -10,7 +10,7 @@ use prost::encoding::{
 use prost::{DecodeError, Message};
 use std::mem::size_of;
 
-/// Messages within messages, as deep as they are decoded.
+/// Maximum depth of nested messages that are decoded.
 const MAX_DEPTH: usize = 100;
 
 /// A field: its number, and its payload if it has a length.
@@ -24,7 +24,7 @@ impl<'a> Fields<'a> {
         Self(message)
     }
 
-    /// What comes after the last field.
+    /// The bytes after the last field.
     pub const fn rest(&self) -> &'a [u8] {
         self.0
     }
@@ -52,7 +52,7 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// What a field becomes when it is decoded.
+/// The decoded form of a field.
 enum Kind {
     Text,
     Bytes,
@@ -62,7 +62,7 @@ enum Kind {
     Message(usize, Kinds),
 }
 
-/// The fields of a message that have texts, or of which there may be many.
+/// The fields of a message that have texts, or that may be repeated many times.
 type Kinds = &'static [(u32, Kind)];
 
 const INTERNED: Kind = Kind::Message(size_of::<message::InternedString>(), &[(2, Kind::Text)]);
@@ -169,7 +169,7 @@ static EVENT: [(u32, Kind); 8] = [
     (236, Kind::Message(0, &[(3, Kind::Text)])),
 ];
 
-/// A message, and how many of its texts are not UTF-8: those have replacement characters.
+/// A message, and the number of its texts that are not UTF-8: those have replacement characters.
 //= docs/import.md#perfetto
 pub(super) type Decoded<M> = Result<(M, u64), DecodeError>;
 
@@ -234,12 +234,12 @@ fn put(number: u32, payload: &[u8], to: &mut Vec<u8>) {
     to.extend_from_slice(payload);
 }
 
-/// At least as many bytes as a packet takes when it is decoded.
+/// A lower bound of a packet's decoded size.
 pub(super) fn packet_bytes(packet: &[u8]) -> usize {
     decoded_bytes(packet, &PACKET, MAX_DEPTH)
 }
 
-/// The same of what stands beside the kernel's events of a bundle.
+/// The same for the other fields of a bundle of the kernel's events.
 pub(super) fn bundle_bytes(bundle: &[u8]) -> usize {
     decoded_bytes(bundle, &BUNDLE, MAX_DEPTH)
 }

@@ -1,26 +1,26 @@
-//! What statements may do: read the trace, and make views and indexes. SQLite asks for each thing that a
-//! statement is about to do, and what is not named here is refused: statements may come from others, and must
-//! not read or write any file but the trace.
+//! Restricts statements: they may read the trace, and create views and indexes. SQLite asks for permission
+//! for each action of a statement, and actions that are not listed here are refused: statements may be
+//! untrusted, and must not read or write any file except the trace.
 
 use super::{QueryError, TABLES};
 use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Where views and indexes are noted. SQLite refuses to have these changed in any other way.
+/// Tables that list views and indexes. SQLite refuses any other way to change them.
 const SCHEMAS: [&str; 2] = ["sqlite_master", "sqlite_temp_master"];
 /// Functions that do more than compute.
 const FUNCTIONS: [&str; 2] = ["load_extension", "fts3_tokenizer"];
 
-/// Watches over statements.
+/// The authorizer of statements.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Guard {
-    /// What was refused last.
+    /// The last refused action.
     refused: Arc<Mutex<Option<String>>>,
 }
 
 impl Guard {
-    /// Watches over everything that is prepared from now on.
+    /// Authorizes everything that is prepared from now on.
     pub fn watch(connection: &mut Connection) -> rusqlite::Result<Self> {
         let guard = Self::default();
         let watching = guard.clone();
@@ -40,7 +40,7 @@ impl Guard {
         Authorization::Deny
     }
 
-    /// An error, or that which was refused and has led to it.
+    /// The error, or the refused action that has led to it.
     pub fn explain(&self, error: rusqlite::Error) -> QueryError {
         self.refused().take().map_or(QueryError::Sql(error), QueryError::Refused)
     }
@@ -66,13 +66,13 @@ fn is_permitted(action: AuthAction<'_>) -> bool {
         AuthAction::Insert { table_name } | AuthAction::Update { table_name, .. } => {
             SCHEMAS.contains(&table_name)
         }
-        // To drop a view is to delete it, too; there are no other tables than the trace's.
+        // Dropping a view deletes its entry, too; there are no other tables than the trace's.
         AuthAction::Delete { table_name } => TABLES.iter().all(|table| table.name != table_name),
         _ => false,
     }
 }
 
-/// What it is in SQL.
+/// The action in SQL.
 fn name(action: AuthAction<'_>) -> String {
     match action {
         // VACUUM attaches the file that it writes.
