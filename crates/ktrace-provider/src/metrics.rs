@@ -1,5 +1,5 @@
 //! Metrics of the system and of its processes, from `/proc`, sampled at a chosen rate.
-//= docs/kernel.md#figures
+//= docs/kernel.md#metrics
 
 mod parse;
 mod processes;
@@ -307,7 +307,7 @@ fn counter(
 mod tests {
     use super::*;
 
-    //= docs/kernel.md#figures
+    //= docs/kernel.md#metrics
     #[test]
     fn all_is_all_but_what_is_costly() {
         let wanted = |list: &[&str]| MetricSet::new(|name| list.contains(&name));

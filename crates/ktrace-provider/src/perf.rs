@@ -1,6 +1,6 @@
 //! Thread events from `perf_event_open`: the rings that the kernel writes to, the threads that they belong
 //! to, and their clock.
-//= docs/kernel.md#without-rights
+//= docs/kernel.md#without-privileges
 
 use crate::{processes, tell};
 use perf_event::events::Event;

@@ -1,6 +1,6 @@
 //! Recording without privileges: when the threads of the user's own programs run, as reported by
 //! `perf_event_open`.
-//= docs/kernel.md#without-rights
+//= docs/kernel.md#without-privileges
 
 use crate::perf::{
     self, COMM, FORK, Feed, IS_EXEC, Kind, LOST, RING_BYTES, Rings, Synchronized, TRAILER_BYTES,
@@ -179,7 +179,7 @@ mod tests {
         words.concat()
     }
 
-    //= docs/kernel.md#without-rights
+    //= docs/kernel.md#without-privileges
     #[test]
     fn records_say_who_runs() {
         let clock = Synchronized { nanos: 1_000_000, ticks: 5_000_000, rate: 3_000_000_000 };

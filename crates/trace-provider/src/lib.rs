@@ -17,13 +17,23 @@
 //! it records its first event; that event should not come from a signal handler. A child of `vfork` counts as
 //! its parent.
 //!
-//! The macros are those of `trace-engine`: [`instant!`], [`counter!`], [`duration!`], [`duration_begin!`],
-//! [`duration_end!`], [`async_begin!`], [`async_instant!`], [`async_end!`], [`async_enter!`],
-//! [`duration_complete!`], [`flow_begin!`], [`flow_step!`], [`flow_end!`], [`instaflow_begin!`],
-//! [`instaflow_step!`], [`instaflow_end!`], [`log!`], [`blob!`], [`blob_attachment!`], [`blob_record!`],
-//! [`kernel_object!`], [`context_switch!`], [`thread_wakeup!`], [`vthread_duration_begin!`],
-//! [`vthread_duration_end!`], [`vthread_flow_begin!`], [`vthread_flow_step!`], [`vthread_flow_end!`],
-//! [`alert!`] and [`category_enabled!`].
+//! # Macros
+//!
+//! | for | macros |
+//! |---|---|
+//! | spans of a thread | [`duration!`], [`duration_begin!`], [`duration_end!`], [`duration_complete!`] |
+//! | moments and numbers | [`instant!`], [`counter!`] |
+//! | operations across threads | [`async_begin!`], [`async_instant!`], [`async_end!`], [`async_enter!`] |
+//! | futures | [`trace_future_args!`], [`TraceFutureExt`] |
+//! | arrows between spans | [`flow_begin!`], [`flow_step!`], [`flow_end!`] |
+//! | arrows with a span of their own | [`instaflow_begin!`], [`instaflow_step!`], [`instaflow_end!`] |
+//! | a [`Track`] of your own | [`track_duration!`], [`track_duration_begin!`], [`track_duration_end!`] |
+//! | moments on a track | [`track_instant!`] |
+//! | virtual threads | [`vthread_duration_begin!`], [`vthread_duration_end!`], [`vthread_counter!`] |
+//! | arrows of virtual threads | [`vthread_flow_begin!`], [`vthread_flow_step!`], [`vthread_flow_end!`] |
+//! | text and data | [`log!`], [`blob!`], [`blob_attachment!`], [`blob_record!`] |
+//! | schedulers and kernel objects | [`context_switch!`], [`thread_wakeup!`], [`kernel_object!`] |
+//! | the recording itself | [`alert!`], [`category_enabled!`], [`is_enabled`] |
 //!
 //! With the feature `off` all of them compile to nothing.
 #![deny(unsafe_code)]

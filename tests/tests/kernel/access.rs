@@ -151,7 +151,7 @@ fn goes(archive: &Archive, thread: u64) -> usize {
 /// A user without privileges gets one message, with the command that helps. Everything else is recorded, and
 /// when the user's own threads run.
 //= docs/kernel.md#access
-//= docs/kernel.md#without-rights
+//= docs/kernel.md#without-privileges
 #[test]
 fn without_rights_one_sentence_says_what_to_do() {
     let test = "without_rights_one_sentence_says_what_to_do";

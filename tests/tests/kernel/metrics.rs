@@ -37,7 +37,7 @@ fn most(values: &[(f64, f64)]) -> f64 {
     values.iter().map(|(_, value)| *value).fold(0.0, f64::max)
 }
 
-//= docs/kernel.md#figures
+//= docs/kernel.md#metrics
 #[test]
 fn figures_show_what_a_program_does() {
     let _alone = alone();

@@ -161,7 +161,7 @@ pub fn faults(text: &str) -> Option<(u64, u64)> {
 mod tests {
     use super::*;
 
-    //= docs/kernel.md#figures
+    //= docs/kernel.md#metrics
     #[test]
     fn cpus_are_busy_with_what_is_not_idle() {
         let times = |text: &str| cpu_times(text);
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(now[1].1.shares_since(&now[1].1), None);
     }
 
-    //= docs/kernel.md#figures
+    //= docs/kernel.md#metrics
     #[test]
     fn load_pressure_and_memory_are_read() {
         assert_eq!(load("0.32 1.91 2.89 3/81 13850\n"), Some((0.32, 3)));
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(value("pgfault 77\npgmajfault 5\n", "pgmajfault"), Some(5));
     }
 
-    //= docs/kernel.md#figures
+    //= docs/kernel.md#metrics
     #[test]
     fn disks_and_interfaces_that_do_something_are_read() {
         let text = "   7       0 loop0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n\
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(interfaces(text), [("lo".to_owned(), lo)]);
     }
 
-    //= docs/kernel.md#figures
+    //= docs/kernel.md#metrics
     #[test]
     fn processes_have_memory_and_faults() {
         let text = "Name:\tapp\nVmSwap:\t 4 kB\nRssAnon:\t     156 kB\nRssFile:\t    2020 kB\nRssShmem:\t       8 kB\n";

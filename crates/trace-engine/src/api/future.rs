@@ -40,7 +40,8 @@ pub trait TraceFutureExt: Future + Sized {
     /// the polls so far. A flow connects the polls of a future that was not ready at once.
     ///
     /// ```
-    /// use trace_engine::{TraceFutureExt, trace_future_args};
+    /// # use trace_engine as trace_provider;
+    /// use trace_provider::{TraceFutureExt, trace_future_args};
     /// let answer = async { 42 }.trace(trace_future_args!("app", "answer", "question" => 6 * 9));
     /// # let _ = answer;
     /// ```

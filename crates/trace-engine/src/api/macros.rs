@@ -70,7 +70,8 @@ macro_rules! __event {
 /// only while the category is enabled.
 ///
 /// ```
-/// use trace_engine::{Scope, instant};
+/// # use trace_engine as trace_provider;
+/// use trace_provider::{Scope, instant};
 /// instant!("app", "cache miss", Scope::Thread, "key" => "user/7", "size" => 4096_u32);
 /// ```
 #[macro_export]
@@ -85,7 +86,8 @@ macro_rules! instant {
 /// The id tells instances of one counter apart. At least one numeric argument.
 ///
 /// ```
-/// use trace_engine::counter;
+/// # use trace_engine as trace_provider;
+/// use trace_provider::counter;
 /// counter!("memory", "heap", 0, "used" => 10_u64 << 20, "free" => 5_u64 << 20);
 /// ```
 #[macro_export]
@@ -101,7 +103,8 @@ macro_rules! counter {
 /// Values are taken at the beginning. A block that was entered before the trace started leaves nothing.
 ///
 /// ```
-/// use trace_engine::duration;
+/// # use trace_engine as trace_provider;
+/// use trace_provider::duration;
 /// fn draw(frame: u64) {
 ///     duration!("gfx", "draw", "frame" => frame);
 ///     // …
@@ -126,7 +129,8 @@ macro_rules! duration {
 /// Begins a duration on this thread: `duration_begin!(category, name, "key" => value, …)`.
 ///
 /// ```
-/// use trace_engine::{duration_begin, duration_end};
+/// # use trace_engine as trace_provider;
+/// use trace_provider::{duration_begin, duration_end};
 /// duration_begin!("io", "flush", "bytes" => 512_u32);
 /// duration_end!("io", "flush", "ok" => true);
 /// ```
@@ -151,7 +155,8 @@ macro_rules! duration_end {
 /// For spans that are no block. A moment from before the trace is recorded as it is.
 ///
 /// ```
-/// use trace_engine::{duration_complete, now};
+/// # use trace_engine as trace_provider;
+/// use trace_provider::{duration_complete, now};
 /// let start = now();
 /// // …
 /// duration_complete!("io", "read", start, "bytes" => 4096_u32);
@@ -176,7 +181,8 @@ macro_rules! duration_complete {
 /// The parts of one operation share id, category and name within the process. The id comes first.
 ///
 /// ```
-/// use trace_engine::{Id, async_begin, async_end, async_instant};
+/// # use trace_engine as trace_provider;
+/// use trace_provider::{Id, async_begin, async_end, async_instant};
 /// let id = Id::new();
 /// async_begin!(id, "net", "request", "url" => "/index");
 /// async_instant!(id, "net", "request", "bytes" => 1500_u32);
@@ -209,7 +215,8 @@ macro_rules! async_end {
 /// `async_enter!(id, category, name, "key" => value, …)`. None while the category is not recorded.
 ///
 /// ```
-/// use trace_engine::{Id, async_enter};
+/// # use trace_engine as trace_provider;
+/// use trace_provider::{Id, async_enter};
 /// let request = async_enter!(Id::new(), "net", "request", "url" => "/index");
 /// std::thread::spawn(move || drop(request)).join().unwrap();
 /// ```
@@ -231,7 +238,8 @@ macro_rules! async_enter {
 /// `flow_begin!(category, name, flow_id, "key" => value, …)`.
 ///
 /// ```
-/// use trace_engine::{Id, duration, flow_begin, flow_end, flow_step};
+/// # use trace_engine as trace_provider;
+/// use trace_provider::{Id, duration, flow_begin, flow_end, flow_step};
 /// let id = Id::new();
 /// {
 ///     duration!("ipc", "send");
@@ -275,7 +283,8 @@ macro_rules! flow_end {
 /// For flows that pass where no duration is. The arguments go with the duration and with the flow.
 ///
 /// ```
-/// use trace_engine::{Id, instaflow_begin, instaflow_end, instaflow_step};
+/// # use trace_engine as trace_provider;
+/// use trace_provider::{Id, instaflow_begin, instaflow_end, instaflow_step};
 /// let id = Id::new();
 /// instaflow_begin!("queue", "job", "pushed", id, "length" => 3_u32);
 /// instaflow_step!("queue", "job", "moved", id);
@@ -325,7 +334,8 @@ macro_rules! __instaflow {
 /// memory that is allocated for it.
 ///
 /// ```
-/// trace_engine::log!("app", "retrying in {} s", 5);
+/// # use trace_engine as trace_provider;
+/// trace_provider::log!("app", "retrying in {} s", 5);
 /// ```
 #[macro_export]
 macro_rules! log {
@@ -343,7 +353,8 @@ macro_rules! log {
 /// gives up at larger ones; pieces of [`blob_record!`] trouble no reader.
 ///
 /// ```
-/// use trace_engine::blob;
+/// # use trace_engine as trace_provider;
+/// use trace_provider::blob;
 /// blob!("net", "packet", &[0x45, 0x00, 0x00, 0x1c], "port" => 443_u16);
 /// ```
 #[macro_export]
@@ -363,7 +374,8 @@ macro_rules! blob {
 /// Records bytes without time and thread: `blob_attachment!(category, name, bytes)`; else as [`blob!`].
 ///
 /// ```
-/// use trace_engine::blob_attachment;
+/// # use trace_engine as trace_provider;
+/// use trace_provider::blob_attachment;
 /// blob_attachment!("gfx", "shader", b"void main() {}");
 /// ```
 #[macro_export]
@@ -382,7 +394,8 @@ macro_rules! blob_attachment {
 /// Blob types are 1 for data, 2 for last-branch records and 3 for whole packets of a Perfetto trace.
 ///
 /// ```
-/// use trace_engine::blob_record;
+/// # use trace_engine as trace_provider;
+/// use trace_provider::blob_record;
 /// blob_record!("app", 1, "configuration", b"level=7");
 /// ```
 #[macro_export]
@@ -401,7 +414,8 @@ macro_rules! blob_record {
 /// those of this process are recorded without being asked for.
 ///
 /// ```
-/// use trace_engine::{Koid, kernel_object};
+/// # use trace_engine as trace_provider;
+/// use trace_provider::{Koid, kernel_object};
 /// kernel_object!("vm", 2, Koid(7001), "guest cpu 0", "process" => Koid(7000));
 /// ```
 #[macro_export]
@@ -427,7 +441,8 @@ macro_rules! kernel_object {
 /// an idle CPU.
 ///
 /// ```
-/// use trace_engine::{Koid, ThreadState, context_switch};
+/// # use trace_engine as trace_provider;
+/// use trace_provider::{Koid, ThreadState, context_switch};
 /// let (idle, task) = (Koid(1 << 63), Koid(1 << 63 | 7));
 /// context_switch!("tasks", 0, ThreadState::BLOCKED, task, idle, "incoming_weight" => i32::MIN);
 /// ```
@@ -447,7 +462,8 @@ macro_rules! context_switch {
 /// Known arguments are `weight`, of type `i32`, and `waker`, a koid.
 ///
 /// ```
-/// use trace_engine::{Koid, thread_wakeup};
+/// # use trace_engine as trace_provider;
+/// use trace_provider::{Koid, thread_wakeup};
 /// thread_wakeup!("tasks", 0, Koid(1 << 63 | 7), "weight" => 100, "waker" => Koid(1 << 63 | 8));
 /// ```
 #[macro_export]
@@ -468,7 +484,8 @@ macro_rules! thread_wakeup {
 /// Names have at most 14 bytes; longer ones are cut. Not for signal handlers.
 ///
 /// ```
-/// use trace_engine::alert;
+/// # use trace_engine as trace_provider;
+/// use trace_provider::alert;
 /// alert!("app", "frame_dropped");
 /// ```
 #[macro_export]
@@ -484,7 +501,8 @@ macro_rules! alert {
 /// Whether events of a category are recorded now, to guard work that only a trace needs.
 ///
 /// ```
-/// if trace_engine::category_enabled!("app") {
+/// # use trace_engine as trace_provider;
+/// if trace_provider::category_enabled!("app") {
 ///     // collect something expensive
 /// }
 /// ```

@@ -25,7 +25,8 @@ pub struct Rendered<const N: usize = MAX_RENDERED_BYTES> {
 /// What a value shows to users, as an argument.
 ///
 /// ```
-/// use trace_engine::{Scope, display, instant};
+/// # use trace_engine as trace_provider;
+/// use trace_provider::{Scope, display, instant};
 /// let address = std::net::Ipv4Addr::LOCALHOST;
 /// instant!("net", "connected", Scope::Thread, "to" => display(&address));
 /// ```
@@ -36,7 +37,8 @@ pub fn display(value: &(impl Display + ?Sized)) -> Rendered {
 /// What a value shows to programmers, as an argument: enums, options, slices, structs.
 ///
 /// ```
-/// use trace_engine::{Scope, debug, instant};
+/// # use trace_engine as trace_provider;
+/// use trace_provider::{Scope, debug, instant};
 /// instant!("net", "retry", Scope::Thread, "after" => debug(&Some(5)), "delays" => debug(&[1, 2, 4]));
 /// ```
 pub fn debug(value: &(impl Debug + ?Sized)) -> Rendered {

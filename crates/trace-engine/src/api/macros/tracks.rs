@@ -7,7 +7,8 @@
 /// Perfetto's reader sees the lower 32 bits only: an id above 2²² cannot be mistaken for a thread there.
 ///
 /// ```
-/// use trace_engine::{vthread_duration_begin, vthread_duration_end, vthread_flow_begin};
+/// # use trace_engine as trace_provider;
+/// use trace_provider::{vthread_duration_begin, vthread_duration_end, vthread_flow_begin};
 /// let queue = 1 << 24;
 /// vthread_duration_begin!("gpu", "draw", "queue 0", queue, "triangles" => 12_u32);
 /// vthread_flow_begin!("gpu", "frame", "queue 0", queue, 1);
@@ -83,7 +84,8 @@ macro_rules! __virtual {
 /// Records a moment of a [`Track`](crate::Track): `track_instant!(category, track, name, "key" => value, …)`.
 ///
 /// ```
-/// use trace_engine::{Track, track_duration, track_duration_begin, track_duration_end, track_instant};
+/// # use trace_engine as trace_provider;
+/// use trace_provider::{Track, track_duration, track_duration_begin, track_duration_end, track_instant};
 /// static UPLOADS: Track = Track::new("uploads");
 /// track_duration_begin!("net", UPLOADS, "upload", "bytes" => 4096_u32);
 /// track_instant!("net", UPLOADS, "first byte");
