@@ -62,11 +62,11 @@ fn main() {
         }
         "abort" => std::process::abort(),
         "panic" => {
-            extern "C" fn nobody_unwinds_me() {
+            extern "C" fn not_unwound() {
                 instant!("stubborn", "about to panic", Scope::Thread);
                 panic!("as asked");
             }
-            nobody_unwinds_me();
+            not_unwound();
         }
         "signal" => {
             let signal = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(libc::SIGKILL);

@@ -336,7 +336,7 @@ mod tests {
 
     //= docs/recovery.md#what-is-recovered
     #[test]
-    fn whoever_goes_on_tells_the_rest() {
+    fn a_resumed_report_adds_the_rest() {
         let mut losses = Losses::default();
         gaps(&mut losses, &[gap(4, loss(10, 100, 200))]);
         ledger(&mut losses, &[(LossReason::TooLarge, loss(2, 50, 60))]);

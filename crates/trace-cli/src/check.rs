@@ -94,7 +94,7 @@ fn human(name: &str, report: &Report, allowed: &[String]) -> String {
     }
     for remark in &report.remarks {
         let _ = writeln!(text, "{}: {} (a remark)", remark.kind, remark.count);
-        tell_places(&mut text, remark);
+        report_places(&mut text, remark);
     }
     for (provider, clock) in &report.clocks {
         let _ = writeln!(
@@ -107,7 +107,7 @@ fn human(name: &str, report: &Report, allowed: &[String]) -> String {
     for problem in &report.problems {
         let allowed = if allowed.iter().any(|kind| kind == problem.kind) { " (allowed)" } else { "" };
         let _ = writeln!(text, "{}: {}{allowed}", problem.kind, problem.count);
-        tell_places(&mut text, problem);
+        report_places(&mut text, problem);
     }
     let kinds = report.problems.len();
     let _ = match report.problem_count() {
@@ -120,7 +120,7 @@ fn human(name: &str, report: &Report, allowed: &[String]) -> String {
 }
 
 /// The first places of a problem or a remark.
-fn tell_places(text: &mut String, problem: &Problem) {
+fn report_places(text: &mut String, problem: &Problem) {
     for Finding { offset, provider, text: found } in &problem.first {
         let _ = writeln!(text, "  byte {offset}, provider {provider}: {}", Shown(found));
     }

@@ -356,7 +356,9 @@ fn start(recording: &mut Recording<'_>, timeout: Duration) -> Result<(), Failure
             Happening::Response(SessionResponse::Refused { reason }) => {
                 return Err(Failure::new(format!("unable to start trace: {reason}")));
             }
-            Happening::Response(SessionResponse::OnWaiting(names)) => tell_waiting(&names, "start"),
+            Happening::Response(SessionResponse::OnWaiting(names)) => {
+                report_waiting_programs(&names, "start")
+            }
             Happening::Warning(text) => say!("{text}"),
             Happening::ManagerGone => {
                 return Err(Failure::new(format!("unable to start trace: {}", recording.why_gone())));
@@ -473,7 +475,7 @@ fn stop(
             }
             // Or no process is left to write what the provider sends.
             Happening::ManagerGone => return Ok(stopped),
-            Happening::Response(SessionResponse::OnWaiting(names)) => tell_waiting(&names, "stop"),
+            Happening::Response(SessionResponse::OnWaiting(names)) => report_waiting_programs(&names, "stop"),
             Happening::Warning(text) => say!("{text}"),
             // The first signal may have come together with the end of the command that it ended.
             Happening::Signal if recording.has_given_up() => return Err(aborted()),
@@ -492,7 +494,7 @@ fn aborted() -> Failure {
     Failure { code: exit::INTERRUPTED, text: "aborted".to_owned() }
 }
 
-fn tell_waiting(names: &[String], what: &str) {
+fn report_waiting_programs(names: &[String], what: &str) {
     say!("trace: waiting for {} to {what}", names.join(", "));
 }
 

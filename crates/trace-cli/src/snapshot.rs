@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_is_told_how_far_its_part_goes_back() {
+    fn the_time_of_each_programs_part_is_reported() {
         let stats =
             |id, name: &str| ProviderStats { id, name: name.into(), pid: 42, ..ProviderStats::default() };
         let coverage = |provider, covered, events| Coverage {

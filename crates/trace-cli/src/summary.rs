@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_took_part() {
+    fn no_provider_took_part() {
         insta::assert_snapshot!(text(&[]), @r#"
         trace: no provider took part: the program links no trace provider, or ended before it made one; call trace_provider::TraceProvider::new("name") first thing in main
         trace: 0 events of 0 providers in t.fxt (33000 bytes)

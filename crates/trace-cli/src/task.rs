@@ -526,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_counters_are_told() {
+    fn damaged_counters_are_reported() {
         let mut status = status();
         status.progress[0].is_damaged = true;
         let line =

@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_are_told_apart() {
+    fn kinds_are_distinguished() {
         let kinds: [(&[u8], FileKind); 22] = [
             (b"", FileKind::Empty),
             (&[0x10], FileKind::Trace),

@@ -189,7 +189,7 @@ impl Provider {
     }
 
     /// Nothing is known of it.
-    fn is_stranger(&self) -> bool {
+    fn is_unknown_provider(&self) -> bool {
         self.taken == 0 && self.name.is_empty() && !self.is_initialized
     }
 
@@ -265,7 +265,7 @@ impl Providers {
             previous.forget(&mut self.budget);
             return true;
         }
-        if previous.is_stranger() {
+        if previous.is_unknown_provider() {
             return self.unknown_providers.contains(&previous.id)
                 || self.budget.replace(0, UNKNOWN_PROVIDER_BYTES)
                     && self.unknown_providers.insert(previous.id);

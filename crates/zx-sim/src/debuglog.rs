@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_reads_and_nobody_dies() {
+    fn a_closed_reader_ends_no_process() {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         assert!(!write_to(&writer, "lost"));

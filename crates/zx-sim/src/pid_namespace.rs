@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_stands_for_another_file_tells_nothing() {
+    fn a_number_that_stands_for_another_file_gives_no_number() {
         let own = PidNamespace::of_this_process().unwrap();
         let file = own.file().unwrap();
         let namespace = PidNamespace::new(own.into_fd(), file).unwrap();

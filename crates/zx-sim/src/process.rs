@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_is_told_in_words() {
+    fn an_end_is_described_in_words() {
         assert_eq!(end_in_words(ExitStatus::from_raw(0)), "ended");
         assert_eq!(end_in_words(ExitStatus::from_raw(3 << 8)), "exit status 3");
         assert_eq!(end_in_words(ExitStatus::from_raw(9)), "killed by SIGKILL");

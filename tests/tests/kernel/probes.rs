@@ -15,8 +15,8 @@ fn offset(program: &str, function: &str) -> u64 {
 
 //= docs/kernel.md#probes
 #[test]
-fn a_probe_in_a_program_tells_what_it_is_asked_for() {
-    let test = "a_probe_in_a_program_tells_what_it_is_asked_for";
+fn a_probe_in_a_program_records_what_it_fetches() {
+    let test = "a_probe_in_a_program_records_what_it_fetches";
     if !has_tracefs(test) || !native::has_compilers(test) {
         return;
     }

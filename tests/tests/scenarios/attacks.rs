@@ -165,7 +165,7 @@ fn questions_for_categories_wait_for_their_turn() {
 }
 
 #[test]
-fn who_asks_without_end_is_refused() {
+fn endless_requests_are_refused() {
     let scene = Scene::new();
     let (silent, _) = register(&scene.sandbox.runtime_dir(), "silent");
     let asker = Client::connect(&scene.sandbox);
@@ -184,7 +184,7 @@ fn who_asks_without_end_is_refused() {
 }
 
 #[test]
-fn who_waits_for_alerts_without_end_is_refused() {
+fn endless_waits_for_alerts_are_refused() {
     let mut scene = Scene::new();
     let mut session = scene.client.begin(TraceConfig::default());
     for _ in 0..17 {
@@ -257,7 +257,7 @@ fn without_descriptors_the_manager_rests_and_serves_again() {
 }
 
 #[test]
-fn recordings_that_start_at_once_record_or_are_told_who_does() {
+fn recordings_that_start_at_once_record_or_name_the_one_that_does() {
     let sandbox = Sandbox::new();
     let start = |number: usize| {
         let file = format!("trace-{number}.fxt");

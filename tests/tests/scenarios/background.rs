@@ -39,7 +39,7 @@ fn streaming(sandbox: &Sandbox) -> Process {
 }
 
 #[test]
-fn a_recording_outlives_whoever_started_it() {
+fn a_recording_outlives_the_process_that_started_it() {
     let sandbox = Sandbox::new();
     assert_eq!(text(&succeeds(&sandbox, &["status"]).stdout), "No active traces running\n");
     assert_eq!(status(&sandbox), Value::Null);
@@ -85,7 +85,7 @@ fn a_recording_outlives_whoever_started_it() {
 }
 
 #[test]
-fn a_recording_ends_by_its_duration_and_whoever_stops_it_waits() {
+fn a_recording_ends_by_its_duration_and_stop_waits_for_it() {
     let sandbox = Sandbox::new();
     succeeds(&sandbox, &["start", "--duration", "1500ms", "--buffering-mode", "streaming", "-o", "a.fxt"]);
     let _program = streaming(&sandbox);
@@ -145,7 +145,7 @@ fn shape(text: &str) -> String {
 /// then.
 //= docs/protocol.md#tasks
 #[test]
-fn the_manager_stays_until_the_end_of_a_triggered_recording_is_told() {
+fn the_manager_stays_until_the_end_of_a_triggered_recording_is_reported() {
     let sandbox = Sandbox::new();
     let mut manager = sandbox.spawn("trace", &["manager", "--on-demand", "--idle-timeout", "500ms"]);
     // It has a client until it has a recording.

@@ -99,8 +99,8 @@ fn an_existing_file_is_replaced_only_on_success() {
 }
 
 #[test]
-fn a_runtime_directory_of_somebody_else_is_refused() {
-    let test = "a_runtime_directory_of_somebody_else_is_refused";
+fn a_runtime_directory_of_another_user_is_refused() {
+    let test = "a_runtime_directory_of_another_user_is_refused";
     let sandbox = Sandbox::new();
     if !rustix::process::geteuid().is_root() {
         return skip(test, "root", "only root can give a directory away");
@@ -114,8 +114,8 @@ fn a_runtime_directory_of_somebody_else_is_refused() {
 }
 
 #[test]
-fn a_managers_socket_of_somebody_else_is_refused() {
-    let test = "a_managers_socket_of_somebody_else_is_refused";
+fn a_managers_socket_of_another_user_is_refused() {
+    let test = "a_managers_socket_of_another_user_is_refused";
     let sandbox = Sandbox::new();
     if !rustix::process::geteuid().is_root() {
         return skip(test, "root", "only root can become somebody else");

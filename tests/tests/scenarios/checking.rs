@@ -27,7 +27,7 @@ fn outcome(output: &Output) -> (Option<i32>, String, String) {
 
 //= docs/check.md#report
 #[test]
-fn a_clean_trace_is_told_clean() {
+fn a_clean_trace_is_reported_clean() {
     let sandbox = Sandbox::new();
     let complete = file("file-complete").bytes;
     fs::write(sandbox.file("trace.fxt"), &complete).unwrap();
@@ -57,7 +57,7 @@ fn a_clean_trace_is_told_clean() {
 
 //= docs/check.md#report
 #[test]
-fn problems_are_told_with_their_places() {
+fn problems_are_reported_with_their_places() {
     let sandbox = Sandbox::new();
     fs::write(sandbox.file("trace.fxt"), file("damage-resumed").bytes).unwrap();
     let (code, stdout, stderr) = outcome(&sandbox.trace(["check", "trace.fxt"]));

@@ -51,7 +51,7 @@ fn json_is_a_trace() {
 
 //= docs/import.md#json
 #[test]
-fn what_is_no_json_is_told_with_its_place() {
+fn what_is_no_json_is_reported_with_its_place() {
     let sandbox = Sandbox::new();
     fs::write(sandbox.file("events.json"), "[{\"ph\": \"i\"},\n  nonsense]").unwrap();
     let output = sandbox.trace(["convert", "events.json", "events.fxt"]);

@@ -327,7 +327,7 @@ fn an_archive_that_is_not_what_was_written_gets_no_name() {
 
 /// A request may take the manager long or not: a frozen manager is distinguished from one that works.
 #[test]
-fn nobody_waits_for_a_frozen_manager() {
+fn clients_do_not_wait_for_a_frozen_manager() {
     let sandbox = Sandbox::new();
     assert!(sandbox.trace(["start", "-o", "s.fxt"]).status.success());
     let manager = sandbox.manager_pid().expect("a manager runs");

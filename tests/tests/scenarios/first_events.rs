@@ -63,7 +63,7 @@ fn a_synchronous_registration_waits_for_the_start_too() {
 
 //= docs/buffer.md#fork
 #[test]
-fn a_forked_child_of_a_program_that_nobody_was_recording_is_recorded_from_its_first_event_on() {
+fn a_forked_child_of_a_program_that_was_not_recorded_is_recorded_from_its_first_event_on() {
     let sandbox = Sandbox::new();
     succeeds(&sandbox, &["start"]);
     said(sandbox.spawn("forking", &["events", "nested"]));
@@ -200,7 +200,7 @@ fn a_program_waits_where_a_recording_is_announced_and_below_record_of_any_releas
 }
 
 #[test]
-fn what_a_killed_manager_has_announced_keeps_nobody_waiting() {
+fn what_a_killed_manager_has_announced_keeps_no_program_waiting() {
     let sandbox = Sandbox::new();
     succeeds(&sandbox, &["start"]);
     let file = sandbox.runtime_dir().join("recording.all");

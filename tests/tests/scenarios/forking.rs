@@ -75,7 +75,7 @@ fn a_grandchild_is_a_provider_too() {
 }
 
 #[test]
-fn threads_that_fork_while_others_write_disturb_nobody() {
+fn threads_that_fork_do_not_disturb_others_that_write() {
     let archive = record(&["threads", "events"]);
     let processes = by_process(&archive);
     assert_eq!(processes.len(), 6);

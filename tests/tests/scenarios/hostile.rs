@@ -252,7 +252,7 @@ fn a_provider_that_scribbles_over_its_buffer_harms_itself_alone() {
 /// Counters that make no sense are reported as such, and an event that is dated years ahead is dropped.
 //= docs/buffer.md#what-is-not-believed
 #[test]
-fn counters_that_nobody_can_have_counted_are_told_as_damage() {
+fn impossible_counters_are_reported_as_damage() {
     for mode in [BufferingMode::Oneshot, BufferingMode::Circular, BufferingMode::Streaming] {
         let scene = Scene::new();
         let mut recording = scene.start(mode);
@@ -346,7 +346,7 @@ fn whatever_comes_through_a_fifo_the_others_are_recorded() {
 }
 
 #[test]
-fn connections_that_say_nothing_or_nonsense_hold_nobody_up() {
+fn silent_and_malformed_connections_delay_no_program() {
     let mut scene = Scene::new();
     // Who has asked before is not the first to be closed.
     scene.assert_alive();

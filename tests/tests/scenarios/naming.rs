@@ -81,7 +81,7 @@ fn a_recording_without_events_leaves_a_good_trace_alone() {
 
 //= docs/recording.md#where-the-trace-goes
 #[test]
-fn a_name_that_tells_no_format_is_refused_before_anything_runs() {
+fn a_name_that_selects_no_format_is_refused_before_anything_runs() {
     let sandbox = Sandbox::new();
     for (name, ending) in [("x.foo", ".foo"), ("x.foo.gz", ".foo"), ("trace.fxt.old", ".old")] {
         let output = trace(&sandbox, &["record", "-o", name, "--", "touch", "run"]);

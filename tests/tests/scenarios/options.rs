@@ -48,7 +48,7 @@ const EMIT: [&str; 2] = ["1", "3"];
 const EVENTS: usize = 3 * 14;
 
 #[test]
-fn the_name_tells_the_format_and_options_overrule_it() {
+fn the_name_selects_the_format_and_options_overrule_it() {
     let sandbox = Sandbox::new();
     let emit = [path("emit"), EMIT[0], EMIT[1]];
     for name in ["a.fxt", "a.fxt.gz", "a.fxt.zst", "plain"] {

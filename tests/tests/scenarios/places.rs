@@ -89,8 +89,8 @@ fn a_directory_that_others_may_change_is_not_used() {
 }
 
 #[test]
-fn a_directory_of_somebody_elses_is_not_used() {
-    let test = "places::a_directory_of_somebody_elses_is_not_used";
+fn a_directory_of_another_user_is_not_used() {
+    let test = "places::a_directory_of_another_user_is_not_used";
     if !rustix::process::geteuid().is_root() {
         return skip(test, "root", "only root can give a directory away");
     }
@@ -106,8 +106,8 @@ fn a_directory_of_somebody_elses_is_not_used() {
 
 /// Another user listens on sockets where a manager's would be.
 #[test]
-fn sockets_of_somebody_elses_are_not_spoken_to() {
-    let test = "places::sockets_of_somebody_elses_are_not_spoken_to";
+fn sockets_of_another_user_are_not_connected_to() {
+    let test = "places::sockets_of_another_user_are_not_connected_to";
     if !rustix::process::geteuid().is_root() {
         return skip(test, "root", "only root can act for others");
     }

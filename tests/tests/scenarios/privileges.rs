@@ -131,8 +131,8 @@ fn a_set_uid_program_does_not_register_where_its_caller_says() {
 }
 
 #[test]
-fn who_takes_another_users_directory_keeps_nobody_from_recording() {
-    let test = "privileges::who_takes_another_users_directory_keeps_nobody_from_recording";
+fn taking_another_users_directory_does_not_prevent_recording() {
+    let test = "privileges::taking_another_users_directory_does_not_prevent_recording";
     let Some(machine) = Machine::new() else {
         return skip(test, "root", "only root can act for others");
     };

@@ -58,7 +58,7 @@ fn answers_come_as_a_table_csv_or_json() {
 
 //= docs/tables.md#questions
 #[test]
-fn questions_that_make_no_sense_are_told() {
+fn invalid_queries_are_reported() {
     let sandbox = sandbox();
     let (code, said) = refused(&sandbox, &["query", "SELECT missing FROM slices", "trace.json"]);
     assert_eq!(code, Some(2));
@@ -178,6 +178,6 @@ fn a_directory_that_is_not_complete_is_removed() {
     fs::write(sandbox.file("lossy.json"), "[{\"ph\":\"P\",\"ts\":1}]").unwrap();
     let (code, said) = refused(&sandbox, &["convert", "--strict", "--to", "csv", "lossy.json", "tables"]);
     assert_eq!(code, Some(1));
-    assert!(said.contains("--strict: 1 things"), "{said}");
+    assert!(said.contains("--strict: 1 records"), "{said}");
     assert!(!sandbox.file("tables").exists());
 }

@@ -74,7 +74,7 @@ fn what_a_living_program_recorded_is_recovered_and_kept_until_it_is_deleted() {
 }
 
 #[test]
-fn what_was_cut_off_is_told_until_it_is_recovered() {
+fn an_interrupted_recording_is_reported_until_it_is_recovered() {
     let scene = Scene::begin("circular", 1000);
     freeze(scene.burst);
     kill(scene.manager, Signal::KILL);

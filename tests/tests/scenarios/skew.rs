@@ -14,7 +14,7 @@ use zx_sim::{Channel, Handle};
 /// A program of a later release: both sides say which versions there are, and it runs on.
 //= docs/protocol.md#versions
 #[test]
-fn a_provider_of_an_unknown_version_is_told_so_and_the_log_says_it() {
+fn a_provider_of_an_unknown_version_is_refused_and_logged() {
     let sandbox = Sandbox::new();
     let manager = sandbox.spawn("trace", &["manager"]);
     let _client = Client::connect(&sandbox);

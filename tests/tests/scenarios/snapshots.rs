@@ -87,7 +87,7 @@ fn numbers(archive: &Archive) -> BTreeMap<u64, Vec<u64>> {
 
 //= docs/protocol.md#snapshot
 #[test]
-fn a_snapshot_has_all_that_was_written_before_it_and_nobody_stops() {
+fn a_snapshot_has_all_that_was_written_before_it_and_no_program_stops() {
     let mut scene = Scene::begin(BufferingMode::Oneshot, 4, "100", 100);
     let output = scene.session.collect();
     for round in 0..3 {

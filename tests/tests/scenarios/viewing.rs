@@ -126,7 +126,7 @@ fn a_trace_is_given_to_the_page_that_knows_its_address() {
 
 //= docs/perfetto.md#showing-a-trace
 #[test]
-fn slow_readers_hold_nobody_up_and_are_waited_for() {
+fn slow_readers_delay_no_others_and_are_waited_for() {
     let sandbox = Sandbox::new();
     File::create(sandbox.file("large.fxt")).unwrap().set_len(LARGE_BYTES as u64).unwrap();
     fs::create_dir(sandbox.file("ui")).unwrap();
@@ -211,8 +211,8 @@ fn a_copy_of_the_ui_is_served_at_any_port_until_its_page_is_closed() {
 
 //= docs/perfetto.md#showing-a-trace
 #[test]
-fn who_has_the_port_is_named() {
-    let test = "viewing::who_has_the_port_is_named";
+fn the_process_that_has_the_port_is_named() {
+    let test = "viewing::the_process_that_has_the_port_is_named";
     let _port = port();
     let said = |output: std::process::Output| {
         assert_eq!(output.status.code(), Some(1), "{output:?}");

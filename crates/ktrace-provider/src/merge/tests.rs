@@ -46,7 +46,7 @@ fn taken(merge: &mut Merge, horizon: u64) -> Vec<(u64, u16, Option<u64>)> {
 
 //= docs/kernel.md#records
 #[test]
-fn events_of_all_cpus_come_in_order_up_to_what_all_have_told() {
+fn events_of_all_cpus_come_in_order_up_to_what_all_have_delivered() {
     let mut merge = Merge::default();
     assert_eq!(put(&mut merge, 0, None, &[10, 30, 50]), Some(50));
     assert_eq!(put(&mut merge, 1, None, &[20, 30, 40]), Some(40));

@@ -276,7 +276,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
         // Headers are corrupted, including the sizes of all parts.
         #[test]
-        fn a_spoilt_file_harms_nobody(
+        fn a_corrupted_file_does_no_harm(
             spoilt in proptest::collection::vec((0..4096_usize, any::<u8>()), 1..20),
             length in 0..100_000_u64,
         ) {

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_formats() {
+    fn names_select_formats() {
         let of = |name: &str| of_name(Path::new(name));
         assert_eq!(of("a/trace.fxt"), (Some(Format::Fxt), Compression::None));
         assert_eq!(of("trace.fxt.zst"), (Some(Format::Fxt), Compression::Zstd));

@@ -407,7 +407,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn name_and_options_tell_the_format() {
+    fn name_and_options_select_the_format() {
         let of = |name: &str, change: &dyn Fn(&mut Recording)| {
             let mut recording = Recording::default();
             change(&mut recording);

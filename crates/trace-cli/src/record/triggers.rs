@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dropped_alerts_are_told_in_one_line() {
+    fn dropped_alerts_are_reported_in_one_line() {
         let said = |alerts| dropped(alerts).unwrap_or_default();
         assert_eq!(said(0), "");
         assert_eq!(said(1), "trace: dropped 1 alert that came too fast");

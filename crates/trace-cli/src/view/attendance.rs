@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_ends_when_it_has_served_and_nobody_was_there_for_a_while() {
+    fn it_ends_when_it_has_served_and_no_page_was_there_for_a_while() {
         let attendance = Attendance::new();
         let end = || attendance.state().end();
         let began = Instant::now();

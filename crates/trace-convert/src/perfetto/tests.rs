@@ -80,7 +80,7 @@ fn a_complete_duration_is_a_begin_and_an_end_on_its_threads_track() {
 
 //= docs/perfetto.md#arguments
 #[test]
-fn arguments_keep_their_types_and_names_are_told_once() {
+fn arguments_keep_their_types_and_names_are_written_once() {
     let scope = EventKind::Instant { scope: Scope::Thread };
     let arguments = [
         argument("a", ArgumentValue::Int64(-5)),

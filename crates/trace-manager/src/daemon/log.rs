@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_is_cut_and_told() {
+    fn a_flood_is_cut_and_reported() {
         let mut log = Log { allowed: BURST, since: None, skipped: 0, is_own_file: false };
         let begin = Instant::now();
         let after = |millis| begin + Duration::from_millis(millis);

@@ -246,7 +246,7 @@ fn gaps_and_placeholders_of_the_durable_region_hide_nothing() {
 }
 
 #[test]
-fn every_fault_of_a_rolling_record_is_told() {
+fn every_fault_of_a_rolling_record_is_reported() {
     let cases: [(&[u64], Fault); 7] = [
         (&[0x1_0004], Fault::Size { words: 0 }),
         (&[0xfff4], Fault::Size { words: 4095 }),
@@ -311,7 +311,7 @@ fn strings_of_arguments_have_to_be_defined() {
 }
 
 #[test]
-fn every_fault_of_a_durable_record_is_told() {
+fn every_fault_of_a_durable_record_is_reported() {
     let cases: [(&[u64], Fault); 6] = [
         (&STRING_1, Fault::Redefined { index: 1 }),
         (&THREAD_1, Fault::Redefined { index: 1 }),
@@ -398,7 +398,7 @@ fn read_changing(before: &Image, after: &Image) -> Vec<Vec<u64>> {
 }
 
 #[test]
-fn a_slab_that_nobody_touches_is_read_live() {
+fn an_untouched_slab_is_read_live() {
     let image = Image::defined().slab(0, SlabWord::new(1, SlabState::Open, 1), &event(1));
     assert_eq!(read_changing(&image, &image), vec![vec![1]; 9]);
 }
@@ -475,7 +475,7 @@ fn a_live_buffer_that_becomes_full_has_late_events() {
 }
 
 #[test]
-fn a_header_of_a_stranger_is_refused() {
+fn an_untrusted_header_is_refused() {
     let image = Image::defined();
     for (word, value) in [
         (field::MAGIC, 1),

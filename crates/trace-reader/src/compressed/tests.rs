@@ -34,7 +34,7 @@ fn count(data: &[u8]) -> (usize, Option<ReadError>) {
 }
 
 #[test]
-fn compressed_archives_are_told_by_their_content() {
+fn compressed_archives_are_recognized_by_their_content() {
     let trace = bytes(&COMPLETE);
     for data in [gzip(&trace), zstd(&trace)] {
         assert!(matches!(count(&data), (10, None)));

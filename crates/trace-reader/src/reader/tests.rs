@@ -180,7 +180,7 @@ fn an_introduction_again_is_a_fresh_start() {
 }
 
 #[test]
-fn a_section_of_a_stranger_is_a_provider_without_name() {
+fn a_section_of_an_unknown_provider_is_a_provider_without_name() {
     let mut words = vec![MAGIC, section(9)];
     words.extend(string(1, "mine"));
     // Provider 0 is there from the start.

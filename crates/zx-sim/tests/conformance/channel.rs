@@ -174,7 +174,7 @@ fn a_refused_message_leaks_no_handle() {
 }
 
 #[test]
-fn handles_of_a_message_that_nobody_reads_are_closed() {
+fn handles_of_an_unread_message_are_closed() {
     let Some(mut child) = child::start(|channel| {
         wait_for(&channel, Signals::READABLE);
         drop(channel);
@@ -189,7 +189,7 @@ fn handles_of_a_message_that_nobody_reads_are_closed() {
 }
 
 #[test]
-fn handles_that_nobody_takes_out_of_a_message_are_closed() {
+fn handles_that_are_not_taken_out_of_a_message_are_closed() {
     let Some(child) = child::start(|channel| {
         let before = descriptors();
         let message = receive(&channel);

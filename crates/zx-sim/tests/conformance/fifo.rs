@@ -67,7 +67,7 @@ fn larger_elements_are_counted_alike() {
 
 /// A writer that does not count is held by the kernel.
 #[test]
-fn who_does_not_count_stays_below_twice_the_depth() {
+fn a_writer_that_does_not_count_stays_below_twice_the_depth() {
     for depth in [8, 16, 64] {
         let (a, b) = Fifo::create(ELEMENT_BYTES, depth).unwrap();
         let send = || rustix::net::send(&a, &element(1), rustix::net::SendFlags::NOSIGNAL);

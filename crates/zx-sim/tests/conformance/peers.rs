@@ -75,7 +75,7 @@ fn a_fifo_does_not_wait_though_its_peer_clears_the_flag() {
 }
 
 #[test]
-fn only_sealed_memory_is_read_of_somebody_unknown() {
+fn only_sealed_memory_is_read_of_an_untrusted_peer() {
     let directory = tempfile::tempdir().unwrap();
     let file = Vmo::create_in(directory.path(), "file", 10).unwrap();
     let file = || file.duplicate().unwrap().into_handle();

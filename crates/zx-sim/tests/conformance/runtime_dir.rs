@@ -117,8 +117,8 @@ fn what_is_not_safe_is_refused() {
 }
 
 #[test]
-fn somebody_elses_is_refused() {
-    let test = "runtime_dir::somebody_elses_is_refused";
+fn a_directory_of_another_user_is_refused() {
+    let test = "runtime_dir::a_directory_of_another_user_is_refused";
     if !rustix::process::geteuid().is_root() {
         return skip(test, "root", "only root can give a directory away");
     }

@@ -71,7 +71,7 @@ fn a_stack_without_end_has_as_many_frames_as_a_record() {
 proptest! {
     //= docs/kernel.md#profiles
     #[test]
-    fn hostile_tables_and_stacks_harm_nobody(
+    fn hostile_tables_and_stacks_do_no_harm(
         expression in proptest::collection::vec(any::<u8>(), 0..40),
         is_expression: bool,
         stack in proptest::collection::vec(prop_oneof![CODE..CODE + 0x100, any::<u64>()], 0..200),

@@ -123,7 +123,7 @@ fn a_page_of_systrace_is_passed_over_but_for_its_trace() {
 
 //= docs/import.md#ftrace
 #[test]
-fn lines_that_are_something_else_are_counted_and_told() {
+fn other_lines_are_counted_and_reported() {
     let (found, summary) =
         imported(&format!("TRACE:\n{HEAD} app-70 [000] 1.5: 0: C|60|queue|7\nsome other line\n"));
     assert_eq!(found.len(), 3);

@@ -76,7 +76,7 @@ impl<W: Write> Importer<W> {
     }
 
     /// Records the process of a thread without a name, as reported by a switch: by an empty name, once.
-    fn tell_process(&mut self, side: &Side) {
+    fn report_process(&mut self, side: &Side) {
         if side.pid.is_some_and(|pid| pid != 0) && self.named_threads.insert(side.thread()) {
             self.writer.name_thread(side.thread(), b"");
         }
@@ -102,8 +102,8 @@ impl<W: Write> Importer<W> {
         let arguments = Arguments::from_slice(&weights);
         let scheduling = match (&event.out, &event.r#in) {
             (Some(out), Some(into)) => legacy_switch(timestamp, cpu, out, into).unwrap_or_else(|| {
-                self.tell_process(out);
-                self.tell_process(into);
+                self.report_process(out);
+                self.report_process(into);
                 Scheduling::ContextSwitch {
                     timestamp,
                     cpu,

@@ -110,7 +110,7 @@ fn an_end_of_a_flow_goes_to_the_next_slice_unless_it_says_otherwise() {
 
 //= docs/import.md#events
 #[test]
-fn slices_may_tell_of_flows() {
+fn slices_may_have_flows() {
     let slice = |members: &str| {
         format!(r#"{{"ph":"X","ts":1,"dur":1,"pid":5,"tid":6,"cat":"c","name":"n",{members}}}"#)
     };

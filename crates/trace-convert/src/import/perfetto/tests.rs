@@ -201,7 +201,7 @@ fn times_of_other_clocks_go_by_the_snapshots() {
 
 //= docs/import.md#perfetto
 #[test]
-fn what_is_compressed_damaged_or_cut_off_is_told() {
+fn compressed_damaged_and_truncated_packets_are_reported() {
     let inner = trace(&[event(10, slice(TYPE_INSTANT, 0, "inner"))]);
     let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
     std::io::Write::write_all(&mut encoder, &inner).unwrap();

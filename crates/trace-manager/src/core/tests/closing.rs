@@ -235,7 +235,7 @@ fn a_provider_that_does_not_terminate_is_read_and_left() {
 }
 
 #[test]
-fn who_did_not_stop_is_not_waited_for_at_the_end() {
+fn a_provider_that_did_not_stop_is_not_waited_for_at_the_end() {
     let mut bench = Bench::stopping(&[A], true);
     bench.pass(Duration::from_secs(5));
     bench.transferred(A);

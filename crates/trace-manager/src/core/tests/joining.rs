@@ -49,7 +49,7 @@ fn a_late_joiner_is_cleared_even_in_a_run_that_retains() {
 }
 
 #[test]
-fn while_stopping_nobody_waits_for_it() {
+fn while_stopping_the_session_does_not_wait_for_it() {
     let mut bench = Bench::stopping(&[A], true);
     assert_eq!(bench.register(B), [initialize_of(B)]);
     bench.send(A, FifoRequest::Stopped);
@@ -164,7 +164,7 @@ fn a_refusal_before_the_start_is_still_reported_after_it() {
 
 //= docs/protocol.md#a-recording-is-announced
 #[test]
-fn who_ends_before_its_start_is_called_that() {
+fn a_provider_that_ends_before_its_start_is_called_that() {
     for (has_started, events, expected) in
         [(false, 0, "ended before its start"), (true, 0, "ended"), (false, 3, "ended")]
     {
@@ -192,7 +192,7 @@ fn who_ends_before_its_start_is_called_that() {
 
 //= docs/protocol.md#a-recording-is-announced
 #[test]
-fn who_registers_after_its_program_has_gone_on_is_named() {
+fn a_provider_that_registers_after_its_program_has_gone_on_is_named() {
     let late = |provider| Event::ProviderRegistered {
         provider,
         name: format!("provider-{}", provider.0),

@@ -45,7 +45,7 @@ fn a_provider_that_stops_unasked_is_quiet_when_it_leaves() {
 }
 
 #[test]
-fn a_packet_of_a_stranger_is_ignored() {
+fn a_packet_of_an_unknown_provider_is_ignored() {
     let mut bench = Bench::started(&[A]);
     assert_eq!(bench.send(B, started()), []);
     assert_eq!(bench.send_bad(B), []);

@@ -221,7 +221,7 @@ fn more_categories_than_a_message_may_hold_are_cut() {
 }
 
 #[test]
-fn providers_are_told_apart_by_number() {
+fn providers_are_distinguished_by_number() {
     let mut bench = Bench::new();
     for provider in [A, B] {
         bench.event(Event::ProviderRegistered {

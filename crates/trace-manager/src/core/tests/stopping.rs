@@ -101,7 +101,7 @@ fn the_timeout_does_not_answer_before_the_data_was_handed_over() {
 }
 
 #[test]
-fn a_transfer_nobody_asked_for_is_remarked() {
+fn an_unrequested_transfer_is_logged() {
     let mut bench = Bench::started(&[A]);
     assert_eq!(bench.read(A), []);
     assert_eq!(bench.log, ["provider 1: transferred without being asked"]);
@@ -187,7 +187,7 @@ fn a_stop_that_does_not_write_times_out_too() {
 }
 
 #[test]
-fn who_has_not_stopped_is_not_started_again() {
+fn a_provider_that_has_not_stopped_is_not_started_again() {
     let mut bench = Bench::stopping(&[A, B], false);
     bench.send(A, FifoRequest::Stopped);
     bench.pass(Duration::from_secs(5));
@@ -217,7 +217,7 @@ fn who_has_not_stopped_is_not_started_again() {
 }
 
 #[test]
-fn who_stops_late_may_start_again() {
+fn a_provider_that_stops_late_may_start_again() {
     let mut bench = Bench::stopping(&[A], true);
     assert_eq!(bench.pass(Duration::from_secs(5)), [transfer_of(A, false)]);
     bench.transferred(A);
@@ -227,7 +227,7 @@ fn who_stops_late_may_start_again() {
 }
 
 #[test]
-fn who_stops_late_after_an_unwritten_stop_is_quiet() {
+fn a_provider_that_stops_late_after_an_unwritten_stop_is_quiet() {
     let mut bench = Bench::stopping(&[A, B], false);
     bench.send(B, FifoRequest::Stopped);
     bench.pass(Duration::from_secs(5));

@@ -76,7 +76,7 @@ fn a_stop_is_answered_and_a_buffer_dropped_when_all_is_written() {
 
 //= docs/protocol.md#confirmations
 #[test]
-fn what_was_read_and_not_written_is_left_when_nobody_takes_the_archive() {
+fn what_was_read_and_not_written_is_left_without_a_recipient() {
     let mut bench = Bench::started(&[A, B]);
     bench.dies(A);
     bench.read(A);
@@ -141,7 +141,7 @@ fn a_half_that_cannot_be_read_is_not_called_saved() {
 }
 
 #[test]
-fn a_half_of_a_provider_that_died_is_saved_and_nobody_is_told() {
+fn a_half_of_a_provider_that_died_is_saved_and_not_confirmed() {
     let mut bench = streaming(&[A]);
     bench.send(A, save(0, 16));
     assert_eq!(bench.dies(A), []);

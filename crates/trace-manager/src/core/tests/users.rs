@@ -16,7 +16,7 @@ fn initialize(client: ClientId, uid: Uid) -> Event {
 }
 
 /// A manager with a provider of each of three users: A of root, B of Alice, C of Bob.
-fn of_everybody(owner: Uid) -> Bench {
+fn of_all_users(owner: Uid) -> Bench {
     let mut bench = Bench { core: Core::new(owner), ..Bench::new() };
     for (provider, uid) in [(A, Uid::ROOT), (B, ALICE), (C, BOB)] {
         assert!(bench.event(registered(provider, uid)).is_empty());
@@ -36,16 +36,16 @@ fn initialized(actions: &[Action]) -> Vec<ProviderId> {
 fn a_user_sees_and_records_what_is_the_users_own() {
     let listed =
         |bench: &Bench, uid| bench.core.providers(uid).iter().map(|info| info.id).collect::<Vec<_>>();
-    let bench = of_everybody(Uid::ROOT);
+    let bench = of_all_users(Uid::ROOT);
     assert_eq!(listed(&bench, Uid::ROOT), [1, 2, 3]);
     assert_eq!(listed(&bench, ALICE), [2]);
     assert!(listed(&bench, Uid(4)).is_empty());
     // Whose manager it is sees who registers there.
-    let bench = of_everybody(ALICE);
+    let bench = of_all_users(ALICE);
     assert_eq!(listed(&bench, ALICE), [1, 2, 3]);
     assert_eq!(listed(&bench, BOB), [3]);
     for (uid, expected) in [(Uid::ROOT, vec![A, B, C]), (ALICE, vec![B]), (Uid(4), vec![])] {
-        let actions = of_everybody(Uid::ROOT).event(initialize(CLIENT, uid));
+        let actions = of_all_users(Uid::ROOT).event(initialize(CLIENT, uid));
         assert_eq!(initialized(&actions), expected, "{uid:?}");
     }
 }
@@ -87,9 +87,9 @@ fn a_recording_is_announced_to_those_whom_it_has_from_its_start_to_its_stop() {
 }
 
 #[test]
-fn what_another_user_records_is_nobodys_business() {
+fn what_another_user_records_is_not_shown() {
     let other = ClientId(8);
-    let mut bench = of_everybody(Uid::ROOT);
+    let mut bench = of_all_users(Uid::ROOT);
     bench.event(initialize(CLIENT, ALICE));
     bench.start();
     let refused = |reason: &str| [Action::RefuseClient { client: other, reason: reason.to_owned() }];

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_that_cannot_be_made_is_told() {
+    fn a_buffer_that_cannot_be_made_is_reported() {
         let (_directory, mut providers, _channels) = providers(1);
         let mut io = Io::new().unwrap();
         let reason = providers.initialize(ONE, u64::MAX / 4, BufferingMode::Oneshot, Vec::new()).unwrap_err();

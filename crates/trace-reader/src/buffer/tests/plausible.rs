@@ -53,7 +53,7 @@ fn a_record_of_a_time_that_is_still_to_come_is_left_out() {
 
 //= docs/buffer.md#what-is-not-believed
 #[test]
-fn counters_that_nobody_can_have_counted_are_damaged_and_count_as_nothing() {
+fn impossible_counters_are_damaged_and_count_as_nothing() {
     let honest = loss(Image::defined(), LossReason::Full, [MOST, !5500, LATEST]);
     let (reader, _) = read_in(&honest);
     let ledger = reader.ledger().unwrap();
@@ -78,7 +78,7 @@ fn counters_that_nobody_can_have_counted_are_damaged_and_count_as_nothing() {
 
 //= docs/buffer.md#what-is-not-believed
 #[test]
-fn slabs_and_records_that_nobody_can_have_written_are_not_counted() {
+fn impossible_slabs_and_records_are_not_counted() {
     let tally = |image: Image, slab: u32, total: u64| {
         let place = image.layout.tallies + u64::from(slab) * TALLY_BYTES;
         image.words(place, &[total, total, 0, 0])
@@ -115,7 +115,7 @@ fn a_circular_buffer_has_not_gone_over_more_than_could_be_written() {
 
 //= docs/buffer.md#what-is-not-believed
 #[test]
-fn gaps_that_nobody_can_have_left_are_damaged() {
+fn impossible_gaps_are_damaged() {
     let image = Image::sized(1 << 20, BufferMode::Streaming).durable(0, &definitions());
     let gap = |half| Gap { half, reason: LossReason::NotSaved }.to_word();
     let (first, second, third) = (image.layout.gap(0), image.layout.gap(2), image.layout.gap(4));

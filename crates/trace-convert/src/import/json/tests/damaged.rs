@@ -118,7 +118,7 @@ fn bad_json_within_an_event_costs_at_most_that_event() {
 /// The first places are printed and all are counted, beside the remark that the file is cut off.
 //= docs/import.md#what-is-no-json
 #[test]
-fn bad_events_are_counted_and_the_first_are_told() {
+fn bad_events_are_counted_and_the_first_are_reported() {
     let good = r#"{"ph":"i","ts":1,"pid":5,"tid":6}"#;
     let bad = r#"{"ph":"i","ts":}"#;
     let (archive, summary) =

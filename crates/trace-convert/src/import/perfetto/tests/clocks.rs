@@ -78,7 +78,7 @@ fn a_clock_may_relate_to_the_traces_by_another() {
 /// Packets after a lost one count from an unknown time.
 //= docs/import.md#clocks-of-perfetto
 #[test]
-fn a_lost_packet_ends_what_the_sequence_told() {
+fn a_lost_packet_ends_the_state_of_the_sequence() {
     let needing =
         |packet: TracePacket| TracePacket { sequence_flags: Some(SEQ_NEEDS_INCREMENTAL_STATE), ..packet };
     let mut after_loss = needing(event(20, slice(TYPE_INSTANT, 0, "lost")));
