@@ -8,11 +8,11 @@
 
 use crate::abi::{Arg, ArgValue, Status, StringRef, ThreadRef};
 use crate::context::TraceContext;
-use crate::copies;
 use crate::dispatcher::{Config, Loop};
 use crate::events::{Call, RawEvent};
 use crate::handler::Handler;
 use crate::instrumentation::RawSite;
+use crate::library_election;
 use crate::observers::Callback;
 use crate::provider::Provider;
 use core::ffi::{c_char, c_void};
@@ -37,7 +37,7 @@ macro_rules! exports {
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name($($argument: $type),*) $(-> $result)? {
                 // SAFETY: what the caller has to see to is said in the headers.
-                unsafe { (copies::table().$name)($($argument),*) }
+                unsafe { (library_election::table().$name)($($argument),*) }
             }
         )*)*
     };

@@ -150,7 +150,7 @@ pub unsafe extern "C" fn trace_engine_initialize(
         return ERR_BAD_STATE;
     }
     crate::layout::set_up();
-    crate::copies::stay();
+    crate::library_election::stay();
     let host = Host(handler);
     // SAFETY: E1.
     let region = unsafe { Region::from_memory(buffer.cast(), bytes, Box::new(())) };

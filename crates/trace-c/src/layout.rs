@@ -3,7 +3,7 @@
 //! Invariant **Y1**: the offset is that of the same thread-local in each thread of the process.
 #![allow(unsafe_code)]
 
-use crate::{copies, known_categories};
+use crate::{known_categories, library_election};
 use core::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicIsize, Ordering};
 
@@ -44,7 +44,7 @@ pub fn set_up() {
     static DONE: std::sync::Once = std::sync::Once::new();
     DONE.call_once(|| {
         known_categories::set_up();
-        if copies::own_offset() != 0 {
+        if library_election::own_offset() != 0 {
             // SAFETY: blocks of the engine are never unmapped.
             trace_engine::ffi::mirror_current_thread(|block| unsafe { trace_thread_set(block.cast()) });
         }

@@ -16,7 +16,7 @@
 //! | `dispatcher` | the loop |
 //! | `zircon` | clocks, handles, names of results |
 //! | `exports` | the list of all that is exported |
-//! | `copies` | several copies of this library in one process |
+//! | `library_election` | elects one of several copies of this library in a process |
 //! | `known_categories` | the categories of sites that were not passed yet |
 //! | `notes` | the notes of what is loaded, which the two need |
 //!
@@ -28,7 +28,6 @@ mod abi;
 mod atrace;
 mod chromium;
 mod context;
-mod copies;
 mod dispatcher;
 mod events;
 mod exports;
@@ -36,6 +35,7 @@ mod handler;
 mod instrumentation;
 mod known_categories;
 mod layout;
+mod library_election;
 mod memory_dump;
 mod notes;
 mod observers;

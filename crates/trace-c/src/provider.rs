@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use crate::abi::{self, ERR_INVALID_ARGS, OK, Status};
-use crate::{copies, layout, zircon};
+use crate::{layout, library_election, zircon};
 use core::ffi::{c_char, c_void};
 use core::ptr;
 use parking_lot::Mutex;
@@ -29,7 +29,7 @@ enum Way {
 /// Gives out the process's provider, and whether a trace was running when it registered.
 fn get(name: &[u8], way: &Way) -> (Arc<TraceProvider>, bool) {
     layout::set_up();
-    copies::stay();
+    library_election::stay();
     let mut shared = SHARED.lock();
     let pid = std::process::id();
     if shared.0 == pid

@@ -1,4 +1,4 @@
-//! The copies of this library in one process, of which the first works for all.
+//! Elects one of the copies of this library in the process, which then works for all of them.
 //!
 //! Each copy has a note in its executable or library that says where its table is. When a copy is loaded,
 //! which the C library does for one at a time, it looks at the notes of all others: if one of them works
@@ -7,9 +7,9 @@
 //!
 //! Invariants:
 //!
-//! * **K1** What a note of ours points to, from where it is, is a [`Copy`] of this layout: the layout's
+//! * **K1** What a note of ours points to, from where it is, is a [`Candidate`] of this layout: the layout's
 //!   number is part of the note.
-//! * **K2** [`FIRST`] is null before this copy is set up, and then a copy that stays loaded: itself, or one
+//! * **K2** [`ELECTED`] is null before this copy is set up, and then a copy that stays loaded: itself, or one
 //!   that was pinned.
 #![allow(unsafe_code)]
 
@@ -24,17 +24,18 @@ use trace_format::mutants;
 
 /// What a note leads to.
 #[repr(C)]
-struct Copy {
-    /// It was the first when it was loaded.
-    is_first: AtomicBool,
+struct Candidate {
+    /// No copy was elected when it was loaded.
+    is_elected: AtomicBool,
     /// Of its thread-local from the thread pointer; 0 if that is not the same in each thread.
     offset: AtomicIsize,
     table: &'static Table,
 }
 
-static COPY: Copy = Copy { is_first: AtomicBool::new(false), offset: AtomicIsize::new(0), table: &TABLE };
+static OWN: Candidate =
+    Candidate { is_elected: AtomicBool::new(false), offset: AtomicIsize::new(0), table: &TABLE };
 
-static FIRST: AtomicPtr<Copy> = AtomicPtr::new(ptr::null_mut());
+static ELECTED: AtomicPtr<Candidate> = AtomicPtr::new(ptr::null_mut());
 
 /// Type of the note: changes with anything that copies expect of each other.
 const NOTE_TYPE: u32 = 3;
@@ -53,7 +54,7 @@ core::arch::global_asm!(
     ".ascii \"tracecp\\0\"",
     ".quad {copy} - .",
     ".popsection",
-    copy = sym COPY,
+    copy = sym OWN,
 );
 
 unsafe extern "C" {
@@ -64,15 +65,15 @@ unsafe extern "C" {
 #[inline]
 pub fn table() -> &'static Table {
     // SAFETY: K2.
-    match unsafe { FIRST.load(Ordering::Acquire).as_ref() } {
+    match unsafe { ELECTED.load(Ordering::Acquire).as_ref() } {
         Some(first) => first.table,
-        None => set_up().table,
+        None => elect().table,
     }
 }
 
 /// Called when this copy is loaded; and by whoever is earlier than that.
 extern "C" fn on_load() {
-    set_up();
+    elect();
 }
 
 /// Ahead of all constructors of the executable or library that this copy is in.
@@ -80,33 +81,33 @@ extern "C" fn on_load() {
 #[unsafe(link_section = ".init_array.00000")]
 static ON_LOAD: extern "C" fn() = on_load;
 
-fn set_up() -> &'static Copy {
+fn elect() -> &'static Candidate {
     // SAFETY: K1; it is pinned before anything is done with it.
-    let first = match unsafe { find_first().as_ref() } {
+    let first = match unsafe { find_elected().as_ref() } {
         Some(other) if !mutants::is_on("each copy works for itself") && pin(other) => other,
         _ => {
-            COPY.offset.store(layout::own_offset(is_in_executable(&COPY)), Ordering::Relaxed);
-            COPY.is_first.store(true, Ordering::Release);
-            &COPY
+            OWN.offset.store(layout::own_offset(is_in_executable(&OWN)), Ordering::Relaxed);
+            OWN.is_elected.store(true, Ordering::Release);
+            &OWN
         }
     };
     layout::publish(first.offset.load(Ordering::Relaxed));
-    FIRST.store(ptr::from_ref(first).cast_mut(), Ordering::Release);
+    ELECTED.store(ptr::from_ref(first).cast_mut(), Ordering::Release);
     first
 }
 
 /// The offset of this copy, if it works for the process.
 pub fn own_offset() -> isize {
-    COPY.offset.load(Ordering::Relaxed)
+    OWN.offset.load(Ordering::Relaxed)
 }
 
 /// Keeps this copy loaded, as it has a thread or handlers in the process.
 pub fn stay() {
-    pin(&COPY);
+    pin(&OWN);
 }
 
 /// Whether a copy is in the executable, whose thread-locals are where they are in each thread.
-fn is_in_executable(copy: &'static Copy) -> bool {
+fn is_in_executable(copy: &'static Candidate) -> bool {
     /// Looks at the first that the loader tells of, which is the executable.
     unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _size: usize, copy: *mut c_void) -> c_int {
         // SAFETY: the loader's own structures, valid during the call.
@@ -129,7 +130,7 @@ fn is_in_executable(copy: &'static Copy) -> bool {
 }
 
 /// Keeps whatever a copy is in loaded. True for the executable itself, too.
-fn pin(copy: &'static Copy) -> bool {
+fn pin(copy: &'static Candidate) -> bool {
     if is_in_executable(copy) {
         return true;
     }
@@ -147,18 +148,18 @@ fn pin(copy: &'static Copy) -> bool {
 }
 
 /// The copy that a note leads to.
-fn copy(note: Note<'_>) -> Option<*const Copy> {
+fn candidate(note: Note<'_>) -> Option<*const Candidate> {
     let is_ours = note.note_type == NOTE_TYPE && note.name == NOTE_NAME;
     let distance = i64::from_ne_bytes(note.description.try_into().ok().filter(|_| is_ours)?);
     Some(note.description.as_ptr().wrapping_offset(distance as isize).cast())
 }
 
 /// The copy that works for the process already, if there is one.
-fn find_first() -> *const Copy {
+fn find_elected() -> *const Candidate {
     let mut found = ptr::null();
-    notes::for_each(&mut |note| match copy(note) {
+    notes::for_each(&mut |note| match candidate(note) {
         // SAFETY: K1; nothing is unloaded meanwhile.
-        Some(copy) if unsafe { &*copy }.is_first.load(Ordering::Acquire) => {
+        Some(copy) if unsafe { &*copy }.is_elected.load(Ordering::Acquire) => {
             found = copy;
             ControlFlow::Break(())
         }
