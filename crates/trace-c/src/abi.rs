@@ -1,10 +1,26 @@
-//! The types of the headers, as they come from a stranger: no field is trusted to be one of an enumeration.
+//! The types of the headers, as C passes them. The functions behind the headers name them in their
+//! signatures: each has the layout of the pointer or structure in C, carries the header's contract in its
+//! type, and is converted by a safe function. An enumeration may have any value.
 //!
-//! Invariant **C1**: pointers are null where the header allows it, else valid for as long as the call takes
-//! and for as many elements or bytes as the call says; strings without a length end in a NUL.
+//! Invariants, which the headers ask of their callers. Only C makes a value of these types that has a pointer
+//! to follow, except through the safe constructors here.
+//!
+//! * **C1** A pointer is null where the header allows it; else it is aligned and valid, for as long as the
+//!   call takes, for as many elements or bytes as the call says. No thread changes the memory during the
+//!   call.
+//! * **C2** A text without a length ends in a NUL.
+//! * **C3** A pointer for a result is null or has room for one value, which no other thread accesses during
+//!   the call. Its contents may be uninitialized.
+//! * **C4** The payload of an argument is the one that its type names.
+//!
+//! `&T`, `Option<&T>` and `Option<Box<T>>` in a signature are pointers in C, under C1 and the invariant that
+//! the module of `T` states.
 #![allow(unsafe_code)]
 
-use core::ffi::{CStr, c_char, c_void};
+use core::ffi::{CStr, c_char};
+use core::marker::PhantomData;
+use core::ptr;
+use std::borrow::Cow;
 use trace_engine::ffi::ThreadPlace;
 use trace_format::argument::ArgumentValue;
 use trace_format::refs::{self, MAX_STRING_BYTES};
@@ -23,50 +39,150 @@ pub const ERR_TIMED_OUT: Status = -21;
 pub const ERR_CANCELED: Status = -23;
 pub const ERR_NOT_FOUND: Status = -25;
 
-/// `trace_string_ref_t`.
+/// `const char*`: a text that ends in a NUL, or null. It is valid for `'a` (C1, C2).
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct CStrRef<'a> {
+    first: *const c_char,
+    lent: PhantomData<&'a CStr>,
+}
+
+impl<'a> CStrRef<'a> {
+    pub const NULL: Self = Self { first: ptr::null(), lent: PhantomData };
+
+    fn whole(self) -> Option<&'a CStr> {
+        // SAFETY: not null here; the text ends in a NUL (C2) and stays unchanged for `'a`, which is no longer
+        // than the call (C1) or the borrow that `from` has taken.
+        (!self.first.is_null()).then(|| unsafe { CStr::from_ptr(self.first) })
+    }
+
+    /// Its bytes, cut to the maximum of a string in a trace; empty for null.
+    pub fn bytes(self) -> &'a [u8] {
+        let bytes = self.whole().map_or(&[][..], CStr::to_bytes);
+        &bytes[..bytes.len().min(MAX_STRING_BYTES)]
+    }
+
+    /// The whole text, with replacement characters for what is not UTF-8. None for null.
+    pub fn to_string_lossy(self) -> Option<Cow<'a, str>> {
+        self.whole().map(CStr::to_string_lossy)
+    }
+}
+
+impl<'a> From<&'a CStr> for CStrRef<'a> {
+    fn from(text: &'a CStr) -> Self {
+        Self { first: text.as_ptr(), lent: PhantomData }
+    }
+}
+
+/// `const T*`: the first of several elements, whose number is another argument; or null.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct ArrayPtr<'a, T> {
+    first: *const T,
+    lent: PhantomData<&'a [T]>,
+}
+
+impl<'a, T> ArrayPtr<'a, T> {
+    /// The elements; none for null.
+    ///
+    /// # Safety
+    /// The caller in C has passed at least `count` elements (C1).
+    pub unsafe fn take(self, count: usize) -> &'a [T] {
+        if self.first.is_null() {
+            return &[];
+        }
+        // SAFETY: aligned and unchanged for `'a` (C1), and of this length, as the caller promises.
+        unsafe { core::slice::from_raw_parts(self.first, count) }
+    }
+}
+
+impl<'a> ArrayPtr<'a, u8> {
+    /// The bytes of a text, cut to the maximum of a string in a trace; empty for null.
+    ///
+    /// # Safety
+    /// As [`ArrayPtr::take`].
+    pub unsafe fn text(self, length: usize) -> &'a [u8] {
+        // SAFETY: the caller's promise, for no more bytes than it is given for.
+        unsafe { self.take(length.min(MAX_STRING_BYTES)) }
+    }
+}
+
+/// `T*`: where a function stores a result; null if the caller does not want it.
+#[repr(transparent)]
+pub struct Out<'a, T> {
+    place: *mut T,
+    lent: PhantomData<&'a mut T>,
+}
+
+impl<T> Out<'_, T> {
+    /// For a result that is not wanted.
+    pub const NONE: Self = Self { place: ptr::null_mut(), lent: PhantomData };
+
+    pub const fn is_null(&self) -> bool {
+        self.place.is_null()
+    }
+
+    /// Stores the result, unless the pointer is null.
+    pub fn write(self, value: T) {
+        if !self.place.is_null() {
+            // SAFETY: aligned, and room for one `T` that no other thread accesses (C3). What was there is
+            // neither read nor dropped, so that it may be uninitialized.
+            unsafe { self.place.write(value) };
+        }
+    }
+}
+
+/// `trace_string_ref_t`, as a function stores it for its caller.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct StringRef {
-    pub encoded_value: u16,
-    pub inline_string: *const c_char,
+    encoded_value: u16,
+    inline_string: *const c_char,
 }
 
 const INLINE: u16 = 0x8000;
 
 impl StringRef {
-    pub const EMPTY: Self = Self { encoded_value: 0, inline_string: core::ptr::null() };
-
     /// The reference of a text, which has an index or is written inline.
     pub fn new(index: Option<u16>, text: &[u8]) -> Self {
         match index {
-            Some(index) => Self { encoded_value: index, inline_string: core::ptr::null() },
+            Some(index) => Self { encoded_value: index, inline_string: ptr::null() },
             None => Self { encoded_value: INLINE | text.len() as u16, inline_string: text.as_ptr().cast() },
         }
     }
+}
+
+/// `trace_string_ref_t`, as C passes it: an inline text is valid for `'a`, and for the length in the encoded
+/// value (C1).
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct GivenString<'a> {
+    reference: StringRef,
+    lent: PhantomData<&'a [u8]>,
+}
+
+impl<'a> GivenString<'a> {
+    pub const EMPTY: Self =
+        Self { reference: StringRef { encoded_value: 0, inline_string: ptr::null() }, lent: PhantomData };
 
     /// The bytes of an inline reference.
-    ///
-    /// # Safety
-    /// C1.
-    pub unsafe fn inline<'a>(self) -> Option<&'a [u8]> {
-        if self.encoded_value & INLINE == 0 || self.inline_string.is_null() {
+    pub fn inline(self) -> Option<&'a [u8]> {
+        let StringRef { encoded_value, inline_string } = self.reference;
+        if encoded_value & INLINE == 0 || inline_string.is_null() {
             return None;
         }
-        let length = usize::from(self.encoded_value & !INLINE).min(MAX_STRING_BYTES);
-        // SAFETY: C1.
-        Some(unsafe { core::slice::from_raw_parts(self.inline_string.cast(), length) })
+        let length = usize::from(encoded_value & !INLINE).min(MAX_STRING_BYTES);
+        // SAFETY: not null, and the type's invariant for the bytes and their number (C1); bytes need no
+        // alignment.
+        Some(unsafe { core::slice::from_raw_parts(inline_string.cast(), length) })
     }
 
     /// How it stands in a record.
-    ///
-    /// # Safety
-    /// C1.
-    pub unsafe fn place<'a>(self) -> refs::StringRef<'a> {
-        // SAFETY: C1.
-        match unsafe { self.inline() } {
+    pub fn place(self) -> refs::StringRef<'a> {
+        match self.inline() {
             Some([]) => refs::StringRef::Empty,
             Some(text) => refs::StringRef::Inline(text),
-            None => StringIndex::new(self.encoded_value & !INLINE)
+            None => StringIndex::new(self.reference.encoded_value & !INLINE)
                 .map_or(refs::StringRef::Empty, refs::StringRef::Index),
         }
     }
@@ -109,33 +225,31 @@ impl From<ThreadPlace> for ThreadRef {
 /// The untagged part of `trace_arg_value_t`.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub union ArgPayload {
-    pub int32: i32,
-    pub uint32: u32,
-    pub int64: i64,
-    pub uint64: u64,
-    pub double: f64,
-    pub string: StringRef,
-    pub bool_byte: u8,
-    pub reserved: [usize; 2],
+union ArgPayload<'a> {
+    int32: i32,
+    uint32: u32,
+    int64: i64,
+    uint64: u64,
+    double: f64,
+    string: GivenString<'a>,
+    bool_byte: u8,
+    reserved: [usize; 2],
 }
 
-/// `trace_arg_value_t`.
+/// `trace_arg_value_t` (C4).
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct ArgValue {
-    pub arg_type: u32,
-    pub payload: ArgPayload,
+pub struct ArgValue<'a> {
+    arg_type: u32,
+    payload: ArgPayload<'a>,
 }
 
-impl ArgValue {
-    /// The value in a record; null for a type that there is not.
-    ///
-    /// # Safety
-    /// C1; the payload is what the type says.
-    pub unsafe fn value<'a>(&self) -> ArgumentValue<'a> {
+impl<'a> ArgValue<'a> {
+    /// The value in a record; null for an unknown type.
+    pub fn value(&self) -> ArgumentValue<'a> {
         let payload = &self.payload;
-        // SAFETY: the field that the type stands for, all of whose bit patterns are values.
+        // SAFETY: C has stored the field that the type names (C4). Each bit pattern is a value of the
+        // numbers; a string has the invariant of its type.
         unsafe {
             match self.arg_type {
                 1 => ArgumentValue::Int32(payload.int32),
@@ -156,77 +270,36 @@ impl ArgValue {
 /// `trace_arg_t`.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct Arg {
-    pub name: StringRef,
-    pub value: ArgValue,
+pub struct Arg<'a> {
+    pub name: GivenString<'a>,
+    pub value: ArgValue<'a>,
+}
+
+/// `trace_arg_t` whose name has no reference yet: its text is where that of an inline reference is, but ends
+/// in a NUL (C2).
+#[repr(C)]
+pub struct UnregisteredArg<'a> {
+    name: StringRef,
+    value: ArgValue<'a>,
+}
+
+impl<'a> UnregisteredArg<'a> {
+    pub fn name(&self) -> CStrRef<'a> {
+        CStrRef { first: self.name.inline_string, lent: PhantomData }
+    }
+
+    pub const fn set_name(&mut self, reference: StringRef) {
+        self.name = reference;
+    }
 }
 
 const _: () = {
     assert!(size_of::<StringRef>() == 16 && core::mem::offset_of!(StringRef, inline_string) == 8);
     assert!(size_of::<ThreadRef>() == 24 && core::mem::offset_of!(ThreadRef, thread) == 16);
-    assert!(size_of::<ArgValue>() == 24 && core::mem::offset_of!(ArgValue, payload) == 8);
-    assert!(size_of::<Arg>() == 40 && core::mem::offset_of!(Arg, value) == 16);
+    assert!(size_of::<ArgValue<'_>>() == 24 && core::mem::offset_of!(ArgValue<'_>, payload) == 8);
+    assert!(size_of::<Arg<'_>>() == 40 && core::mem::offset_of!(Arg<'_>, value) == 16);
+    assert!(size_of::<UnregisteredArg<'_>>() == 40);
+    assert!(core::mem::offset_of!(UnregisteredArg<'_>, value) == 16);
+    assert!(size_of::<CStrRef<'_>>() == size_of::<*const c_char>());
+    assert!(size_of::<Out<'_, u64>>() == size_of::<*mut u64>());
 };
-
-/// The bytes of a C string, cut to what a string in a trace may have; empty for null.
-///
-/// # Safety
-/// C1.
-pub unsafe fn text<'a>(string: *const c_char) -> &'a [u8] {
-    if string.is_null() {
-        return &[];
-    }
-    // SAFETY: C1.
-    let bytes = unsafe { CStr::from_ptr(string) }.to_bytes();
-    &bytes[..bytes.len().min(MAX_STRING_BYTES)]
-}
-
-/// So many bytes, cut to what a string in a trace may have.
-///
-/// # Safety
-/// C1.
-pub unsafe fn bytes<'a>(string: *const u8, length: usize) -> &'a [u8] {
-    // SAFETY: C1.
-    unsafe { slice(string, length.min(MAX_STRING_BYTES)) }
-}
-
-/// A list of the caller's; empty for null.
-///
-/// # Safety
-/// C1.
-pub unsafe fn slice<'a, T>(first: *const T, count: usize) -> &'a [T] {
-    if first.is_null() {
-        return &[];
-    }
-    // SAFETY: C1.
-    unsafe { core::slice::from_raw_parts(first, count) }
-}
-
-/// So many bytes of a blob, however large.
-///
-/// # Safety
-/// C1.
-pub unsafe fn blob<'a>(blob: *const c_void, size: usize) -> &'a [u8] {
-    // SAFETY: C1.
-    unsafe { slice(blob.cast(), size) }
-}
-
-/// What stands at a pointer of the caller's, if it points anywhere.
-///
-/// # Safety
-/// C1.
-pub unsafe fn get<T: Copy>(pointer: *const T) -> Option<T> {
-    // SAFETY: C1.
-    unsafe { pointer.as_ref() }.copied()
-}
-
-/// Stores something for the caller, if there is a place for it.
-///
-/// # Safety
-/// C1.
-pub unsafe fn put<T>(place: *mut T, value: T) {
-    if !place.is_null() {
-        // SAFETY: C1; what was there is not read.
-        unsafe { place.write(value) };
-    }
-}

@@ -2,7 +2,7 @@
 //! the program gives, and other threads.
 #![allow(unsafe_code)]
 
-use crate::abi::ArgValue;
+use crate::abi::{ArgValue, ArrayPtr};
 use crate::events::{Call, Described, RawEvent, with_values};
 use crate::{records, zircon};
 use parking_lot::Mutex;
@@ -16,35 +16,31 @@ use trace_format::units::{Koid, ProcessKoid, StringIndex, ThreadKoid, Ticks};
 
 /// Writes an event whose strings are the caller's only during the call, on the thread of a koid; 0 is the
 /// calling one.
-pub unsafe extern "C" fn trace_internal_write_copied_event(
-    call: *const Call,
-    event: *const RawEvent,
+pub extern "C" fn trace_internal_write_copied_event(
+    call: Option<&Call<'_>>,
+    event: Option<&RawEvent>,
     thread: u64,
-    values: *const ArgValue,
+    values: ArrayPtr<'_, ArgValue<'_>>,
     count: usize,
 ) {
-    // SAFETY: C1.
-    let (Some(call), Some(event)) = (unsafe { (call.as_ref(), event.as_ref()) }) else {
+    let (Some(call), Some(event)) = (call, event) else {
         return;
     };
-    // SAFETY: C1.
-    let described = unsafe { Described::new(call, count) };
+    // SAFETY: the macro passes as many names, in the call, and values as `count` says (C1).
+    let (described, values) = unsafe { (Described::new(call, count), values.take(count)) };
     let (Some((event, at)), true) = (event.get(), ffi::is_category_wanted(described.text.category)) else {
         return;
     };
-    // SAFETY: C1.
-    unsafe {
-        with_values(values, count, |values| {
-            if thread == 0 || thread == zircon::thread_koid() {
-                ffi::with_unlisted(described.text, described.names(), |site| {
-                    trace_engine::write_event_at(site, event, &values, at);
-                });
-            } else {
-                let at = Ticks(at.unwrap_or_else(|| trace_engine::now().0));
-                write_elsewhere(&described, event, at, thread, values);
-            }
-        });
-    }
+    with_values(values, count, |values| {
+        if thread == 0 || thread == zircon::thread_koid() {
+            ffi::with_unlisted(described.text, described.names(), |site| {
+                trace_engine::write_event_at(site, event, &values, at);
+            });
+        } else {
+            let at = Ticks(at.unwrap_or_else(|| trace_engine::now().0));
+            write_elsewhere(&described, event, at, thread, values);
+        }
+    });
     trace_engine::ffi::update_mirror();
 }
 
@@ -121,7 +117,7 @@ impl Pair {
 const PAIR_NS: i64 = 1_000_000_000;
 
 /// A moment of `CLOCK_MONOTONIC` in ticks. Moments that were taken at one time are in their order.
-pub unsafe extern "C" fn trace_internal_ticks_at(monotonic_ns: i64) -> u64 {
+pub extern "C" fn trace_internal_ticks_at(monotonic_ns: i64) -> u64 {
     static PAIR: Mutex<Option<Pair>> = Mutex::new(None);
     if zx_sim::ticks::source() == zx_sim::ticks::Source::Monotonic {
         return u64::try_from(monotonic_ns).unwrap_or_default();
@@ -147,6 +143,6 @@ fn ticks_at(pair: Pair, monotonic_ns: i64, rate: u64) -> u64 {
 }
 
 /// Differs for each run; 0 while nothing is recorded.
-pub unsafe extern "C" fn trace_internal_run_number() -> u32 {
+pub extern "C" fn trace_internal_run_number() -> u32 {
     if engine::state() == engine::State::Started { engine::epoch() } else { 0 }
 }

@@ -1,11 +1,13 @@
 //! An acquired trace, and what is registered in it. What is written into it is in `records`.
 //!
-//! Invariant **D1**: a context comes from `TraceContext::leak` and is alive until `TraceContext::finish`.
+//! Invariant **D1**: a `trace_context_t*` is from a function that acquires a trace, and is released once,
+//! when no thread uses it any more. So it is a `Box` to the function that returns it and to the one that
+//! releases it, and a reference in between.
 #![allow(unsafe_code)]
 
-use crate::abi::{self, Arg, StringRef, ThreadRef};
+use crate::abi::{ArrayPtr, CStrRef, GivenString, Out, StringRef, ThreadRef, UnregisteredArg};
 use crate::records::{encode, inline, string, write_thread_info};
-use core::ffi::{c_char, c_void};
+use core::ffi::c_void;
 use core::ptr;
 use parking_lot::Mutex;
 use trace_engine::ffi::{self, MAX_ARGUMENTS, TraceRef};
@@ -17,7 +19,7 @@ use trace_format::record::{Record, RecordHeader, RecordType};
 const MAX_BLOB_BYTES: usize = 32_000;
 /// Bytes of a large record at most.
 const MAX_LARGE_BYTES: usize = 1 << 18;
-/// What tells the koids of virtual threads from others.
+/// The bit that distinguishes the koids of virtual threads.
 const VIRTUAL: u64 = 1 << 63;
 
 /// `trace_context_t`: an acquired trace.
@@ -36,19 +38,14 @@ struct Pending {
 }
 
 impl TraceContext {
-    pub fn leak(trace: TraceRef) -> *mut Self {
+    pub fn new(trace: TraceRef) -> Box<Self> {
         let (pending, copies) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
-        Box::into_raw(Box::new(Self { _trace: trace, pending, copies }))
+        Box::new(Self { _trace: trace, pending, copies })
     }
 
     /// Writes what the caller has filled, and releases the trace.
-    ///
-    /// # Safety
-    /// D1, and nobody uses the context any more.
-    pub unsafe fn finish(context: *mut Self) {
-        // SAFETY: D1.
-        let context = unsafe { Box::from_raw(context) };
-        for pending in std::mem::take(&mut *context.pending.lock()) {
+    pub fn finish(self) {
+        for pending in std::mem::take(&mut *self.pending.lock()) {
             let is_whole = pending.words.first().is_some_and(|header| {
                 let header = RecordHeader(*header);
                 // The size of a large record stands elsewhere.
@@ -82,165 +79,136 @@ impl TraceContext {
     }
 }
 
-pub unsafe extern "C" fn trace_context_is_category_enabled(
-    _: *mut TraceContext,
-    category: *const c_char,
-) -> bool {
-    // SAFETY: C1.
-    ffi::is_category_wanted(unsafe { abi::text(category) })
+pub extern "C" fn trace_context_is_category_enabled(_: *mut TraceContext, category: CStrRef<'_>) -> bool {
+    ffi::is_category_wanted(category.bytes())
 }
 
-pub unsafe extern "C" fn trace_context_is_category_bytestring_enabled(
+pub extern "C" fn trace_context_is_category_bytestring_enabled(
     _: *mut TraceContext,
-    bytes: *const u8,
+    bytes: ArrayPtr<'_, u8>,
     length: usize,
 ) -> bool {
-    // SAFETY: C1.
-    ffi::is_category_wanted(unsafe { abi::bytes(bytes, length) })
+    // SAFETY: the header asks for `length` bytes at `bytes` (C1).
+    ffi::is_category_wanted(unsafe { bytes.text(length) })
 }
 
-/// # Safety
-/// C1.
-unsafe fn register(text: &[u8], out: *mut StringRef) {
-    // SAFETY: C1.
-    unsafe { abi::put(out, StringRef::new(ffi::string_index(text), text)) };
+fn register(text: &[u8], out: Out<'_, StringRef>) {
+    out.write(StringRef::new(ffi::string_index(text), text));
 }
 
-/// # Safety
-/// C1, D1.
-unsafe fn register_copy(context: *const TraceContext, text: &[u8], out: *mut StringRef) {
-    // SAFETY: D1; C1.
-    unsafe { abi::put(out, (*context).register_copy(text)) };
-}
-
-pub unsafe extern "C" fn trace_context_register_string_copy(
-    context: *mut TraceContext,
-    string: *const c_char,
+pub extern "C" fn trace_context_register_string_copy(
+    context: &TraceContext,
+    bytes: ArrayPtr<'_, u8>,
     length: usize,
-    out: *mut StringRef,
+    out: Out<'_, StringRef>,
 ) {
-    // SAFETY: C1, D1.
-    unsafe { register_copy(context, abi::bytes(string.cast(), length), out) };
+    // SAFETY: the header asks for `length` bytes at `string`, which are `bytes` here (C1).
+    out.write(context.register_copy(unsafe { bytes.text(length) }));
 }
 
-pub unsafe extern "C" fn trace_context_register_string_literal(
+pub extern "C" fn trace_context_register_string_literal(
     _: *mut TraceContext,
-    string: *const c_char,
-    out: *mut StringRef,
+    string: CStrRef<'_>,
+    out: Out<'_, StringRef>,
 ) {
-    // SAFETY: C1.
-    unsafe { register(abi::text(string), out) };
+    register(string.bytes(), out);
 }
 
-pub unsafe extern "C" fn trace_context_register_bytestring(
-    context: *mut TraceContext,
-    bytes: *const u8,
+pub extern "C" fn trace_context_register_bytestring(
+    context: &TraceContext,
+    bytes: ArrayPtr<'_, u8>,
     length: usize,
-    out: *mut StringRef,
+    out: Out<'_, StringRef>,
 ) {
-    // SAFETY: C1, D1.
-    unsafe { register_copy(context, abi::bytes(bytes, length), out) };
+    // SAFETY: the header asks for `length` bytes at `bytes` (C1).
+    out.write(context.register_copy(unsafe { bytes.text(length) }));
 }
 
-/// # Safety
-/// C1.
-unsafe fn register_category(text: &[u8], out: *mut StringRef) -> bool {
+fn register_category(text: &[u8], out: Out<'_, StringRef>) -> bool {
     let is_wanted = ffi::is_category_wanted(text);
     if is_wanted {
-        // SAFETY: C1.
-        unsafe { register(text, out) };
+        register(text, out);
     }
     is_wanted
 }
 
-pub unsafe extern "C" fn trace_context_register_category_literal(
+pub extern "C" fn trace_context_register_category_literal(
     _: *mut TraceContext,
-    category: *const c_char,
-    out: *mut StringRef,
+    category: CStrRef<'_>,
+    out: Out<'_, StringRef>,
 ) -> bool {
-    // SAFETY: C1.
-    unsafe { register_category(abi::text(category), out) }
+    register_category(category.bytes(), out)
 }
 
-pub unsafe extern "C" fn trace_context_register_category_bytestring(
+pub extern "C" fn trace_context_register_category_bytestring(
     _: *mut TraceContext,
-    bytes: *const u8,
+    bytes: ArrayPtr<'_, u8>,
     length: usize,
-    out: *mut StringRef,
+    out: Out<'_, StringRef>,
 ) -> bool {
-    // SAFETY: C1.
-    unsafe { register_category(abi::bytes(bytes, length), out) }
+    // SAFETY: the header asks for `length` bytes at `bytes` (C1).
+    register_category(unsafe { bytes.text(length) }, out)
 }
 
-pub unsafe extern "C" fn trace_context_register_current_thread(_: *mut TraceContext, out: *mut ThreadRef) {
+pub extern "C" fn trace_context_register_current_thread(_: *mut TraceContext, out: Out<'_, ThreadRef>) {
     let place = ffi::current_thread().map_or(ThreadRef::inline(0, 0), ThreadRef::from);
-    // SAFETY: C1.
-    unsafe { abi::put(out, place) };
+    out.write(place);
 }
 
-/// # Safety
-/// C1.
-unsafe fn register_vthread(process: u64, name: &[u8], id: u64, out: *mut ThreadRef) {
+fn register_vthread(process: u64, name: &[u8], id: u64, out: Out<'_, ThreadRef>) {
     let place = if process == 0 || process == zx_sim::process_koid() {
         ffi::virtual_thread(id, &String::from_utf8_lossy(name)).map(ThreadRef::from)
     } else {
         write_thread_info(process, id | VIRTUAL, inline(name));
         None
     };
-    // SAFETY: C1.
-    unsafe { abi::put(out, place.unwrap_or(ThreadRef::inline(process, id | VIRTUAL))) };
+    out.write(place.unwrap_or(ThreadRef::inline(process, id | VIRTUAL)));
 }
 
-pub unsafe extern "C" fn trace_context_register_vthread(
+pub extern "C" fn trace_context_register_vthread(
     _: *mut TraceContext,
     process: u64,
-    name: *const c_char,
+    name: CStrRef<'_>,
     id: u64,
-    out: *mut ThreadRef,
+    out: Out<'_, ThreadRef>,
 ) {
-    // SAFETY: C1.
-    unsafe { register_vthread(process, abi::text(name), id, out) };
+    register_vthread(process, name.bytes(), id, out);
 }
 
-pub unsafe extern "C" fn trace_context_register_vthread_by_ref(
+pub extern "C" fn trace_context_register_vthread_by_ref(
     _: *mut TraceContext,
     process: u64,
-    name: *const StringRef,
+    name: Option<&GivenString<'_>>,
     id: u64,
-    out: *mut ThreadRef,
+    out: Out<'_, ThreadRef>,
 ) {
-    // SAFETY: C1.
-    unsafe {
-        let name = abi::get(name).unwrap_or(StringRef::EMPTY);
-        match name.inline() {
-            Some(text) => register_vthread(process, text, id, out),
-            None => {
-                let process = if process == 0 { zx_sim::process_koid() } else { process };
-                write_thread_info(process, id | VIRTUAL, name.place());
-                abi::put(out, ThreadRef::inline(process, id | VIRTUAL));
-            }
+    let name = name.copied().unwrap_or(GivenString::EMPTY);
+    match name.inline() {
+        Some(text) => register_vthread(process, text, id, out),
+        None => {
+            let process = if process == 0 { zx_sim::process_koid() } else { process };
+            write_thread_info(process, id | VIRTUAL, name.place());
+            out.write(ThreadRef::inline(process, id | VIRTUAL));
         }
     }
 }
 
-pub unsafe extern "C" fn trace_context_register_thread(
+pub extern "C" fn trace_context_register_thread(
     _: *mut TraceContext,
     process: u64,
     thread: u64,
-    out: *mut ThreadRef,
+    out: Out<'_, ThreadRef>,
 ) {
-    // SAFETY: C1.
-    unsafe { abi::put(out, ThreadRef::inline(process, thread)) };
+    out.write(ThreadRef::inline(process, thread));
 }
 
-pub unsafe extern "C" fn trace_context_begin_write_blob_record(
-    context: *mut TraceContext,
+pub extern "C" fn trace_context_begin_write_blob_record(
+    context: Option<&TraceContext>,
     blob_type: u32,
-    name: *const StringRef,
+    name: Option<&GivenString<'_>>,
     size: usize,
 ) -> *mut c_void {
-    // SAFETY: C1, D1.
-    let (context, name) = unsafe { (context.as_ref(), string(name)) };
+    let name = string(name);
     let (Some(context), true, Ok(blob_type)) = (context, size <= MAX_BLOB_BYTES, u8::try_from(blob_type))
     else {
         return ptr::null_mut();
@@ -251,33 +219,29 @@ pub unsafe extern "C" fn trace_context_begin_write_blob_record(
         return ptr::null_mut();
     };
     let first = context.keep(words.into_boxed_slice(), false);
-    // SAFETY: the payload is behind header and name in what was put together.
-    unsafe { first.add(1 + name.words().0) }.cast()
+    // The payload is behind header and name, in the words that were just encoded.
+    first.wrapping_add(1 + name.words().0).cast()
 }
 
 fn send_alert(name: &[u8]) {
     ffi::send_alert(&String::from_utf8_lossy(name));
 }
 
-pub unsafe extern "C" fn trace_context_send_alert(_: *mut TraceContext, name: *const c_char) {
-    // SAFETY: C1.
-    send_alert(unsafe { abi::text(name) });
+pub extern "C" fn trace_context_send_alert(_: *mut TraceContext, name: CStrRef<'_>) {
+    send_alert(name.bytes());
 }
 
-pub unsafe extern "C" fn trace_context_send_alert_bytestring(
+pub extern "C" fn trace_context_send_alert_bytestring(
     _: *mut TraceContext,
-    name: *const u8,
+    name: ArrayPtr<'_, u8>,
     length: usize,
 ) {
-    // SAFETY: C1.
-    send_alert(unsafe { abi::bytes(name, length) });
+    // SAFETY: the header asks for `length` bytes at `name` (C1).
+    send_alert(unsafe { name.text(length) });
 }
 
-/// # Safety
-/// D1.
-unsafe fn allocate(context: *mut TraceContext, bytes: usize, is_durable: bool) -> *mut c_void {
-    // SAFETY: D1.
-    match unsafe { context.as_ref() } {
+fn allocate(context: Option<&TraceContext>, bytes: usize, is_durable: bool) -> *mut c_void {
+    match context {
         Some(context) if bytes != 0 && bytes.is_multiple_of(8) && bytes <= MAX_LARGE_BYTES => {
             context.keep(vec![0; bytes / 8].into_boxed_slice(), is_durable).cast()
         }
@@ -285,20 +249,18 @@ unsafe fn allocate(context: *mut TraceContext, bytes: usize, is_durable: bool) -
     }
 }
 
-pub unsafe extern "C" fn trace_context_alloc_record(context: *mut TraceContext, bytes: usize) -> *mut c_void {
-    // SAFETY: D1.
-    unsafe { allocate(context, bytes, false) }
+pub extern "C" fn trace_context_alloc_record(context: Option<&TraceContext>, bytes: usize) -> *mut c_void {
+    allocate(context, bytes, false)
 }
 
-pub unsafe extern "C" fn trace_context_alloc_durable_record(
-    context: *mut TraceContext,
+pub extern "C" fn trace_context_alloc_durable_record(
+    context: Option<&TraceContext>,
     bytes: usize,
 ) -> *mut c_void {
-    // SAFETY: D1.
-    unsafe { allocate(context, bytes, true) }
+    allocate(context, bytes, true)
 }
 
-pub unsafe extern "C" fn trace_context_get_buffering_mode(_: *const TraceContext) -> u32 {
+pub extern "C" fn trace_context_get_buffering_mode(_: *const TraceContext) -> u32 {
     match engine::mode() {
         None | Some(BufferMode::Oneshot) => 0,
         Some(BufferMode::Circular) => 1,
@@ -306,16 +268,19 @@ pub unsafe extern "C" fn trace_context_get_buffering_mode(_: *const TraceContext
     }
 }
 
-pub unsafe extern "C" fn trace_internal_complete_args(_: *mut TraceContext, args: *mut Arg, count: usize) {
+pub unsafe extern "C" fn trace_internal_complete_args(
+    _: *mut TraceContext,
+    args: *mut UnregisteredArg<'_>,
+    count: usize,
+) {
     if args.is_null() {
         return;
     }
-    for index in 0..count.min(MAX_ARGUMENTS) {
-        // SAFETY: C1: an array of so many, which the caller has for itself.
-        unsafe {
-            let argument = &mut *args.add(index);
-            let name = abi::text(argument.name.inline_string);
-            argument.name = StringRef::new(ffi::string_index(name), name);
-        }
+    // SAFETY: a local array of the macro's that calls this, of `count` arguments (C1), which no other thread
+    // knows; so the reference is the only one.
+    let args = unsafe { core::slice::from_raw_parts_mut(args, count.min(MAX_ARGUMENTS)) };
+    for argument in args {
+        let name = argument.name().bytes();
+        argument.set_name(StringRef::new(ffi::string_index(name), name));
     }
 }

@@ -1,18 +1,20 @@
-//! The loop: runs callbacks, on threads of its own or on whatever thread runs it.
+//! The loop: runs callbacks, on threads of its own or on a thread of the program that runs it.
 //!
 //! Invariants:
 //!
-//! * **L1** An `async_loop_t*` is from `async_loop_create` and was not destroyed; an `async_dispatcher_t*` is
-//!   the same pointer.
-//! * **L2** Configurations, and the data they name, live as long as the loop.
+//! * **L1** An `async_loop_t*` is from `async_loop_create`, and is destroyed once: when no other thread uses
+//!   it, and not by a callback that the loop runs. An `async_dispatcher_t*` is the same pointer. So both are
+//!   references, which are valid for the call.
+//! * **L2** The functions of a configuration, and the data that it names, live as long as the loop, and may
+//!   be used on each thread that runs it.
 #![allow(unsafe_code)]
 
 use crate::abi::{
-    self, ERR_BAD_STATE, ERR_CANCELED, ERR_INVALID_ARGS, ERR_NO_MEMORY, ERR_TIMED_OUT, OK, Status,
+    CStrRef, ERR_BAD_STATE, ERR_CANCELED, ERR_INVALID_ARGS, ERR_NO_MEMORY, ERR_TIMED_OUT, OK, Out, Status,
 };
 use crate::{handler, zircon};
 use core::cell::Cell;
-use core::ffi::{CStr, c_char, c_void};
+use core::ffi::c_void;
 use core::ptr;
 use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;
@@ -25,9 +27,9 @@ const RUNNABLE: u32 = 0;
 const QUIT: u32 = 1;
 const SHUTDOWN: u32 = 2;
 
-type GetDefault = unsafe extern "C" fn() -> *mut Loop;
-type SetDefault = unsafe extern "C" fn(*mut Loop);
-type Callback = unsafe extern "C" fn(*mut Loop, *mut c_void);
+type GetDefault = extern "C" fn() -> *const Loop;
+type SetDefault = extern "C" fn(*const Loop);
+type Callback = unsafe extern "C" fn(&Loop, *mut c_void);
 
 /// `async_loop_config_t`.
 #[derive(Clone, Copy)]
@@ -42,18 +44,18 @@ pub struct Config {
     irq_support: bool,
 }
 
-// SAFETY: nothing is done with what `data` points to but to hand it to callbacks.
+// SAFETY: `data` is only passed to the callbacks, which the program lends, with it, to any thread (L2).
 unsafe impl Send for Config {}
-// SAFETY: as above.
+// SAFETY: no field is ever written; `data` is lent to several threads at once (L2).
 unsafe impl Sync for Config {}
 
 impl Config {
     const fn new(has_default: bool, make_default_for_current_thread: bool) -> Self {
-        let getter: Option<GetDefault> = Some(async_get_default_dispatcher);
-        let setter: Option<SetDefault> = Some(async_set_default_dispatcher);
+        let getter: GetDefault = async_get_default_dispatcher;
+        let setter: SetDefault = async_set_default_dispatcher;
         Self {
-            getter: if has_default { getter } else { None },
-            setter: if has_default { setter } else { None },
+            getter: if has_default { Some(getter) } else { None },
+            setter: if has_default { Some(setter) } else { None },
             make_default_for_current_thread,
             prologue: None,
             epilogue: None,
@@ -96,7 +98,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Has something done by the loop at a time. Dropped, if the loop is shut down before.
+    /// Runs a task on the loop at a time. The task is dropped, if the loop is shut down before.
     pub fn post(&self, at: Instant, task: impl FnOnce() + Send + 'static) {
         let mut queue = self.queue.lock();
         if queue.state != SHUTDOWN {
@@ -115,86 +117,87 @@ pub struct Loop {
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// What a dispatcher's users share with it.
-///
-/// # Safety
-/// L1.
-pub unsafe fn shared(dispatcher: *mut Loop) -> Option<Arc<Shared>> {
-    // SAFETY: L1.
-    unsafe { dispatcher.as_ref() }.map(|owner| owner.shared.clone())
+impl Loop {
+    /// What a dispatcher's users share with it.
+    pub fn shared(&self) -> Arc<Shared> {
+        self.shared.clone()
+    }
+
+    /// Makes this loop the default of the calling thread, if the configuration has such a thing.
+    fn set_default(&self) {
+        if let Some(set) = self.config.setter {
+            set(self);
+        }
+    }
+
+    fn call(&self, callback: Option<Callback>) {
+        if let Some(callback) = callback {
+            // SAFETY: a function of the configuration with the data of the configuration, on a thread that
+            // runs the loop (L2).
+            unsafe { callback(self, self.config.data) };
+        }
+    }
 }
 
 /// A loop that a thread of its own runs.
-struct Runner(*mut Loop);
+struct Runner(*const Loop);
 
-// SAFETY: a loop is used on many threads; it waits for its own before it goes (L1).
+// SAFETY: a loop is used on many threads. The pointer stays valid until `async_loop_destroy` has joined this
+// thread (L1).
 unsafe impl Send for Runner {}
 
 impl Runner {
     fn run(self) {
-        // SAFETY: alive until this thread was joined (L1).
-        unsafe {
-            set_default(self.0);
-            async_loop_run(self.0, i64::MAX, false);
-        }
-    }
-}
-
-/// # Safety
-/// L1, L2.
-unsafe fn set_default(dispatcher: *mut Loop) {
-    // SAFETY: L1, L2.
-    if let Some(set) = unsafe { (*dispatcher).config.setter } {
-        // SAFETY: the configuration's own function.
-        unsafe { set(dispatcher) };
+        // SAFETY: from a reference, and the loop is there until this thread was joined (L1).
+        let owner = unsafe { &*self.0 };
+        owner.set_default();
+        run(owner, None, false, true);
     }
 }
 
 std::thread_local! {
-    static DEFAULT: Cell<*mut Loop> = const { Cell::new(ptr::null_mut()) };
+    static DEFAULT: Cell<*const Loop> = const { Cell::new(ptr::null()) };
 }
 
-pub unsafe extern "C" fn async_get_default_dispatcher() -> *mut Loop {
-    DEFAULT.try_with(Cell::get).unwrap_or(ptr::null_mut())
+pub extern "C" fn async_get_default_dispatcher() -> *const Loop {
+    DEFAULT.try_with(Cell::get).unwrap_or(ptr::null())
 }
 
-pub unsafe extern "C" fn async_set_default_dispatcher(dispatcher: *mut Loop) {
+pub extern "C" fn async_set_default_dispatcher(dispatcher: *const Loop) {
     let _ = DEFAULT.try_with(|default| default.set(dispatcher));
 }
 
-pub unsafe extern "C" fn async_loop_create(config: *const Config, out: *mut *mut Loop) -> Status {
+pub extern "C" fn async_loop_create(config: Option<&Config>, out: Out<'_, *mut Loop>) -> Status {
     if out.is_null() {
         return ERR_INVALID_ARGS;
     }
-    // SAFETY: C1.
-    let config = unsafe { abi::get(config) }.unwrap_or(const { Config::new(false, false) });
+    let config = config.copied().unwrap_or(const { Config::new(false, false) });
     let queue = Queue { state: RUNNABLE, tasks: BTreeMap::new(), last: 0, running: 0 };
     let shared = Arc::new(Shared { queue: Mutex::new(queue), changed: Condvar::new() });
-    let owner = Box::into_raw(Box::new(Loop { shared, config, threads: Mutex::new(Vec::new()) }));
-    // SAFETY: C1; the loop was just made.
-    unsafe {
-        out.write(owner);
-        if config.make_default_for_current_thread {
-            set_default(owner);
-        }
+    let owner = Box::leak(Box::new(Loop { shared, config, threads: Mutex::new(Vec::new()) }));
+    let owner = ptr::from_mut(owner);
+    out.write(owner);
+    if config.make_default_for_current_thread
+        && let Some(set) = config.setter
+    {
+        set(owner);
     }
     OK
 }
 
-pub unsafe extern "C" fn async_loop_get_dispatcher(owner: *mut Loop) -> *mut Loop {
+pub extern "C" fn async_loop_get_dispatcher(owner: *mut Loop) -> *mut Loop {
     owner
 }
 
-pub unsafe extern "C" fn async_loop_from_dispatcher(dispatcher: *mut Loop) -> *mut Loop {
+pub extern "C" fn async_loop_from_dispatcher(dispatcher: *mut Loop) -> *mut Loop {
     dispatcher
 }
 
-pub unsafe extern "C" fn async_loop_shutdown(owner: *mut Loop) {
-    // SAFETY: L1.
-    let Some(owner) = (unsafe { owner.as_ref() }) else {
+pub extern "C" fn async_loop_shutdown(owner: Option<&Loop>) {
+    let Some(owner) = owner else {
         return;
     };
-    // What is recorded with this dispatcher ends with it; the loop still works for that.
+    // Ends the trace that is recorded with this dispatcher, for which the loop still has to run.
     handler::on_dispatcher_shutdown(&owner.shared);
     let dropped = {
         let mut queue = owner.shared.queue.lock();
@@ -215,21 +218,21 @@ fn join_threads(owner: &Loop) {
 }
 
 pub unsafe extern "C" fn async_loop_destroy(owner: *mut Loop) {
-    if owner.is_null() {
+    // SAFETY: null, or a loop that was not destroyed (L1). The reference ends before the loop does.
+    let Some(this) = (unsafe { owner.as_ref() }) else {
         return;
+    };
+    async_loop_shutdown(Some(this));
+    let config = this.config;
+    if config.make_default_for_current_thread
+        && let (Some(get), Some(set)) = (config.getter, config.setter)
+        && ptr::eq(get(), owner)
+    {
+        set(ptr::null());
     }
-    // SAFETY: L1; nobody uses it from here on.
-    unsafe {
-        async_loop_shutdown(owner);
-        let config = (*owner).config;
-        if config.make_default_for_current_thread
-            && let (Some(get), Some(set)) = (config.getter, config.setter)
-            && get() == owner
-        {
-            set(ptr::null_mut());
-        }
-        drop(Box::from_raw(owner));
-    }
+    // SAFETY: from `Box::leak` in `async_loop_create`, and destroyed once. No thread uses the loop any more:
+    // its own were joined, and those of the program have left it (L1).
+    drop(unsafe { Box::from_raw(owner) });
 }
 
 /// How one unit of work went.
@@ -240,12 +243,8 @@ enum Step {
 }
 
 /// Does what is due, or waits for it until the deadline.
-///
-/// # Safety
-/// L1, L2.
-unsafe fn step(owner: *mut Loop, deadline: Option<Instant>, may_wait: bool) -> Step {
-    // SAFETY: L1.
-    let (shared, config) = unsafe { (&(*owner).shared, (*owner).config) };
+fn step(owner: &Loop, deadline: Option<Instant>, may_wait: bool) -> Step {
+    let shared = &owner.shared;
     let mut queue = shared.queue.lock();
     let task = loop {
         match queue.state {
@@ -272,28 +271,17 @@ unsafe fn step(owner: *mut Loop, deadline: Option<Instant>, may_wait: bool) -> S
         }
     };
     drop(queue);
-    // SAFETY: the configuration's own functions (L2).
-    unsafe {
-        if let Some(prologue) = config.prologue {
-            prologue(owner, config.data);
-        }
-        task();
-        if let Some(epilogue) = config.epilogue {
-            epilogue(owner, config.data);
-        }
-    }
+    owner.call(owner.config.prologue);
+    task();
+    owner.call(owner.config.epilogue);
     Step::Done
 }
 
-/// # Safety
-/// L1, L2.
-unsafe fn run(owner: *mut Loop, deadline: Option<Instant>, once: bool, may_wait: bool) -> Status {
-    // SAFETY: L1.
-    let shared = unsafe { (*owner).shared.clone() };
+fn run(owner: &Loop, deadline: Option<Instant>, once: bool, may_wait: bool) -> Status {
+    let shared = owner.shared();
     shared.queue.lock().running += 1;
     let status = loop {
-        // SAFETY: L1, L2.
-        match unsafe { step(owner, deadline, may_wait) } {
+        match step(owner, deadline, may_wait) {
             Step::Done if once => break OK,
             Step::Done => {}
             Step::Idle => break OK,
@@ -304,29 +292,24 @@ unsafe fn run(owner: *mut Loop, deadline: Option<Instant>, once: bool, may_wait:
     status
 }
 
-pub unsafe extern "C" fn async_loop_run(owner: *mut Loop, deadline: i64, once: bool) -> Status {
-    // SAFETY: L1, L2.
-    unsafe { run(owner, zircon::instant_of(deadline), once, true) }
+pub extern "C" fn async_loop_run(owner: &Loop, deadline: i64, once: bool) -> Status {
+    run(owner, zircon::instant_of(deadline), once, true)
 }
 
-pub unsafe extern "C" fn async_loop_run_until_idle(owner: *mut Loop) -> Status {
-    // SAFETY: L1, L2.
-    unsafe { run(owner, None, false, false) }
+pub extern "C" fn async_loop_run_until_idle(owner: &Loop) -> Status {
+    run(owner, None, false, false)
 }
 
-pub unsafe extern "C" fn async_loop_quit(owner: *mut Loop) {
-    // SAFETY: L1.
-    let shared = unsafe { &(*owner).shared };
-    let mut queue = shared.queue.lock();
+pub extern "C" fn async_loop_quit(owner: &Loop) {
+    let mut queue = owner.shared.queue.lock();
     if queue.state == RUNNABLE {
         queue.state = QUIT;
-        shared.changed.notify_all();
+        owner.shared.changed.notify_all();
     }
 }
 
-pub unsafe extern "C" fn async_loop_reset_quit(owner: *mut Loop) -> Status {
-    // SAFETY: L1.
-    let mut queue = unsafe { &(*owner).shared }.queue.lock();
+pub extern "C" fn async_loop_reset_quit(owner: &Loop) -> Status {
+    let mut queue = owner.shared.queue.lock();
     if queue.state == SHUTDOWN || queue.running > 0 {
         return ERR_BAD_STATE;
     }
@@ -334,39 +317,33 @@ pub unsafe extern "C" fn async_loop_reset_quit(owner: *mut Loop) -> Status {
     OK
 }
 
-pub unsafe extern "C" fn async_loop_get_state(owner: *mut Loop) -> u32 {
-    // SAFETY: L1.
-    unsafe { &(*owner).shared }.queue.lock().state
+pub extern "C" fn async_loop_get_state(owner: &Loop) -> u32 {
+    owner.shared.queue.lock().state
 }
 
-pub unsafe extern "C" fn async_loop_start_thread(
-    owner: *mut Loop,
-    name: *const c_char,
-    out: *mut libc::pthread_t,
+pub extern "C" fn async_loop_start_thread(
+    owner: &Loop,
+    name: CStrRef<'_>,
+    out: Out<'_, libc::pthread_t>,
 ) -> Status {
-    // SAFETY: L1.
-    let this = unsafe { &*owner };
-    if this.shared.queue.lock().state == SHUTDOWN {
+    if owner.shared.queue.lock().state == SHUTDOWN {
         return ERR_BAD_STATE;
     }
     let mut builder = std::thread::Builder::new();
-    if !name.is_null() {
-        // SAFETY: C1.
-        builder = builder.name(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned());
+    if let Some(name) = name.to_string_lossy() {
+        builder = builder.name(name.into_owned());
     }
     let runner = Runner(owner);
     let Ok(thread) = builder.spawn(move || runner.run()) else {
         return ERR_NO_MEMORY;
     };
-    // SAFETY: C1.
-    unsafe { abi::put(out, thread.as_pthread_t()) };
-    this.threads.lock().push(thread);
+    out.write(thread.as_pthread_t());
+    owner.threads.lock().push(thread);
     OK
 }
 
-pub unsafe extern "C" fn async_loop_join_threads(owner: *mut Loop) {
-    // SAFETY: L1.
-    if let Some(owner) = unsafe { owner.as_ref() } {
+pub extern "C" fn async_loop_join_threads(owner: Option<&Loop>) {
+    if let Some(owner) = owner {
         join_threads(owner);
     }
 }

@@ -1,21 +1,26 @@
 //! What the macros call: everything of an event that is not compiled into the program.
+//!
+//! Invariant **S1**: a call, its site, the memory for the names of arguments and all texts are statics or
+//! literals of one executable or library, whose handle is the call's module. They stay until it is unloaded,
+//! which it is not while one of its threads is in a function here. A call that only describes copied strings
+//! has no site.
 #![allow(unsafe_code)]
 
-use crate::abi::{self, ArgValue};
+use crate::abi::{ArgValue, ArrayPtr, CStrRef};
 use crate::{instrumentation, layout, records, zircon};
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{c_int, c_void};
 use trace_engine::ffi::{self, MAX_ARGUMENTS, Registration, SiteText};
 use trace_engine::{ArgName, Event, EventType, Koid, Site};
 use trace_format::argument::ArgumentValue;
 use trace_format::mutants;
 
-/// `trace_internal_call_t`.
+/// `trace_internal_call_t` (S1).
 #[repr(C)]
-pub struct Call {
+pub struct Call<'a> {
     site: *mut Site,
-    category: *const c_char,
-    name: *const c_char,
-    names: *const *const c_char,
+    category: CStrRef<'a>,
+    name: CStrRef<'a>,
+    names: ArrayPtr<'a, CStrRef<'a>>,
     storage: *mut ArgName,
     module: *mut c_void,
 }
@@ -55,233 +60,219 @@ extern "C" fn on_unload(module: *mut c_void) {
     }
 }
 
-/// A call, as slices.
-pub struct Described<'a> {
-    pub text: SiteText<'a>,
+/// The names of arguments.
+struct Names<'a> {
     names: [&'a [u8]; MAX_ARGUMENTS],
     count: usize,
 }
 
-impl<'a> Described<'a> {
-    /// # Safety
-    /// C1, and `call` has so many names.
-    pub unsafe fn new(call: &Call, count: usize) -> Self {
-        let count = count.min(MAX_ARGUMENTS);
+impl<'a> Names<'a> {
+    /// The first `count` names; those that are not given are empty.
+    fn new(given: &[CStrRef<'a>], count: usize) -> Self {
         let mut names: [&[u8]; MAX_ARGUMENTS] = [&[]; MAX_ARGUMENTS];
-        // SAFETY: C1.
-        unsafe {
-            for (name, text) in names.iter_mut().zip(abi::slice(call.names, count)) {
-                *name = abi::text(*text);
-            }
-            let text = SiteText { category: abi::text(call.category), name: abi::text(call.name) };
-            Self { text, names, count }
+        for (name, text) in names.iter_mut().zip(given) {
+            *name = text.bytes();
         }
+        Self { names, count: count.min(MAX_ARGUMENTS) }
     }
 
-    pub fn names(&self) -> &[&'a [u8]] {
+    fn get(&self) -> &[&'a [u8]] {
         &self.names[..self.count]
     }
 }
 
-/// Enlists the site if it is new.
-///
-/// # Safety
-/// C1, and the site and what it is described by stay until its module is unloaded.
-unsafe fn enlist(call: &Call, described: &Described<'_>) -> Registration {
-    layout::set_up();
-    let module = call.module.addr();
-    // SAFETY: a static of the caller's, of this layout.
-    let enlisting =
-        unsafe { ffi::register_site(call.site, described.text, described.names(), call.storage, module) };
-    if enlisting == (Registration::Listed { watch_module: true }) {
-        // SAFETY: the function lives as long as the process, or as this library, which those that use it keep
-        // loaded.
-        unsafe { __cxa_atexit(on_unload, call.module, call.module) };
-    }
-    enlisting
+/// A call, as slices.
+pub struct Described<'a> {
+    call: &'a Call<'a>,
+    pub text: SiteText<'a>,
+    names: Names<'a>,
 }
 
-/// Calls a function with the site of a call, or one in its place: where the site is on no list, or was listed
-/// with other strings. Not if that is off.
-///
-/// # Safety
-/// As [`enlist`].
-unsafe fn with_site(call: *const Call, count: usize, write: impl FnOnce(&Site)) {
-    // SAFETY: C1.
-    let Some(call) = (unsafe { call.as_ref() }) else {
-        return;
-    };
-    // SAFETY: C1.
-    let described = unsafe { Described::new(call, count) };
-    // SAFETY: the caller's.
-    if let Registration::Listed { .. } = unsafe { enlist(call, &described) } {
-        // SAFETY: it is complete, and stays until its module is unloaded, which it is not during a call.
-        let site = unsafe { &*call.site };
-        if ffi::is_described_by(site, described.text, described.names()) {
+impl<'a> Described<'a> {
+    /// # Safety
+    /// The macro has given the call `count` names (C1).
+    pub unsafe fn new(call: &'a Call<'a>, count: usize) -> Self {
+        // SAFETY: the caller's promise.
+        let names = Names::new(unsafe { call.names.take(count) }, count);
+        Self { call, text: SiteText { category: call.category.bytes(), name: call.name.bytes() }, names }
+    }
+
+    pub fn names(&self) -> &[&'a [u8]] {
+        self.names.get()
+    }
+
+    /// Enlists the site if it is new. Not for a call that has no site.
+    fn enlist(&self) -> Option<&'a Site> {
+        layout::set_up();
+        let Call { site, storage, module, .. } = *self.call;
+        let handle = module.addr();
+        // SAFETY: a site of this layout, texts and names, and storage for as many as the macro has given
+        // names: all stay until the module is unloaded (S1), and `on_unload` unregisters it then.
+        let registration = unsafe { ffi::register_site(site, self.text, self.names(), storage, handle) };
+        if registration == (Registration::Listed { watch_module: true }) {
+            // SAFETY: the function stays loaded for as long as the process lives, or as this library, which
+            // those that use it keep loaded. It only compares its argument.
+            unsafe { __cxa_atexit(on_unload, module, module) };
+        }
+        // SAFETY: a listed site is initialized, all its fields are atomic or constant from then on, and it
+        // stays for longer than this call (S1).
+        matches!(registration, Registration::Listed { .. }).then(|| unsafe { &*site })
+    }
+
+    /// Calls a function with the site of the call, or one in its place: where the site is on no list, or was
+    /// listed with other strings. Not if that is off.
+    fn with_site(&self, write: impl FnOnce(&Site)) {
+        if let Some(site) = self.enlist()
+            && ffi::is_described_by(site, self.text, self.names())
+        {
             if site.is_on() {
                 write(site);
             }
-            return;
+        } else if ffi::is_category_wanted(self.text.category) {
+            ffi::with_unlisted(self.text, self.names(), write);
         }
-    }
-    if ffi::is_category_wanted(described.text.category) {
-        ffi::with_unlisted(described.text, described.names(), write);
     }
 }
 
-/// Calls a function with values as the engine takes them.
-///
-/// # Safety
-/// C1.
-pub unsafe fn with_values(
-    values: *const ArgValue,
-    count: usize,
-    use_values: impl FnOnce(&[ArgumentValue<'_>]),
-) {
-    let count = count.min(MAX_ARGUMENTS);
+/// Calls a function with `count` values as the engine takes them; those that are not given are null.
+pub fn with_values(values: &[ArgValue<'_>], count: usize, use_values: impl FnOnce(&[ArgumentValue<'_>])) {
     let mut converted = [ArgumentValue::Null; MAX_ARGUMENTS];
-    // SAFETY: C1.
-    unsafe {
-        for (converted, value) in converted.iter_mut().zip(abi::slice(values, count)) {
-            *converted = value.value();
-        }
+    for (converted, value) in converted.iter_mut().zip(values) {
+        *converted = value.value();
     }
-    use_values(&converted[..count]);
+    use_values(&converted[..count.min(MAX_ARGUMENTS)]);
 }
 
-pub unsafe extern "C" fn trace_internal_stamp() -> u64 {
+pub extern "C" fn trace_internal_stamp() -> u64 {
     trace_engine::now().0
 }
 
-pub unsafe extern "C" fn trace_internal_is_on(call: *const Call, count: usize) -> bool {
-    // SAFETY: C1.
-    let Some(call) = (unsafe { call.as_ref() }) else {
+pub extern "C" fn trace_internal_is_on(call: Option<&Call<'_>>, count: usize) -> bool {
+    let Some(call) = call else {
         return false;
     };
-    // SAFETY: C1.
+    // SAFETY: the macro has given the call `count` names (C1).
     let described = unsafe { Described::new(call, count) };
-    // SAFETY: C1; the macro's static.
-    match unsafe { enlist(call, &described) } {
-        // SAFETY: it is complete.
-        Registration::Listed { .. } => unsafe { &*call.site }.is_on(),
-        Registration::Unlisted => ffi::is_category_wanted(described.text.category),
+    match described.enlist() {
+        Some(site) => site.is_on(),
+        None => ffi::is_category_wanted(described.text.category),
     }
 }
 
-pub unsafe extern "C" fn trace_internal_write_event(
-    call: *const Call,
-    event: *const RawEvent,
-    values: *const ArgValue,
+pub extern "C" fn trace_internal_write_event(
+    call: Option<&Call<'_>>,
+    event: Option<&RawEvent>,
+    values: ArrayPtr<'_, ArgValue<'_>>,
     count: usize,
 ) {
-    // SAFETY: C1.
-    let Some((event, at)) = (unsafe { event.as_ref() }).and_then(RawEvent::get) else {
+    let Some((event, at)) = event.and_then(RawEvent::get) else {
         return;
     };
-    // SAFETY: C1; the macro's static.
-    unsafe {
-        with_site(call, count, |site| {
+    if let Some(call) = call {
+        // SAFETY: the macro passes as many names, in the call, and values as `count` says (C1).
+        let (described, values) = unsafe { (Described::new(call, count), values.take(count)) };
+        described.with_site(|site| {
             with_values(values, count, |values| trace_engine::write_event_at(site, event, &values, at));
         });
     }
-    // A thread that had its block before this library was there.
+    // A thread may have got its block before this library was loaded.
     trace_engine::ffi::update_mirror();
 }
 
-pub unsafe extern "C" fn trace_internal_write_blob_event(
-    call: *const Call,
-    blob: *const c_void,
+pub extern "C" fn trace_internal_write_blob_event(
+    call: Option<&Call<'_>>,
+    blob: ArrayPtr<'_, u8>,
     size: usize,
     count: usize,
-    values: *const ArgValue,
+    values: ArrayPtr<'_, ArgValue<'_>>,
 ) {
-    // SAFETY: C1; the macro's static.
-    unsafe {
-        let blob = abi::blob(blob, size);
-        with_site(call, count, |site| {
-            with_values(values, count, |values| trace_engine::write_large_blob(site, blob, &values));
-        });
-    }
+    let Some(call) = call else {
+        return;
+    };
+    // SAFETY: the macro passes as many names, in the call, and values as `count` says (C1).
+    let (described, values) = unsafe { (Described::new(call, count), values.take(count)) };
+    // SAFETY: the macro asks for `size` bytes at `blob` (C1).
+    let blob = unsafe { blob.take(size) };
+    described.with_site(|site| {
+        with_values(values, count, |values| trace_engine::write_large_blob(site, blob, &values));
+    });
 }
 
-pub unsafe extern "C" fn trace_internal_write_blob_attachment(
-    call: *const Call,
-    blob: *const c_void,
+pub extern "C" fn trace_internal_write_blob_attachment(
+    call: Option<&Call<'_>>,
+    blob: ArrayPtr<'_, u8>,
     size: usize,
     _count: usize,
-    _values: *const ArgValue,
+    _values: ArrayPtr<'_, ArgValue<'_>>,
 ) {
-    // SAFETY: C1; the macro's static.
-    unsafe {
-        let blob = abi::blob(blob, size);
-        with_site(call, 0, |site| trace_engine::write_attachment(site, blob));
-    }
+    let Some(call) = call else {
+        return;
+    };
+    // SAFETY: no names are read; the macro asks for `size` bytes at `blob` (C1).
+    let (described, blob) = unsafe { (Described::new(call, 0), blob.take(size)) };
+    described.with_site(|site| trace_engine::write_attachment(site, blob));
 }
 
-pub unsafe extern "C" fn trace_internal_send_alert(
-    call: *const Call,
+pub extern "C" fn trace_internal_send_alert(
+    call: Option<&Call<'_>>,
     _count: usize,
-    _values: *const ArgValue,
+    _values: ArrayPtr<'_, ArgValue<'_>>,
 ) {
-    // SAFETY: C1; the macro's static.
-    unsafe {
-        let Some(name) = call.as_ref().map(|call| abi::text(call.name)) else {
-            return;
-        };
-        let name = String::from_utf8_lossy(name);
-        with_site(call, 0, |site| trace_engine::send_alert(site, &name));
-    }
+    let Some(call) = call else {
+        return;
+    };
+    // SAFETY: no names are read.
+    let described = unsafe { Described::new(call, 0) };
+    let name = String::from_utf8_lossy(described.text.name);
+    described.with_site(|site| trace_engine::send_alert(site, &name));
 }
 
-pub unsafe extern "C" fn trace_internal_write_vthread_event(
-    call: *const Call,
-    vthread_name: *const c_char,
+pub extern "C" fn trace_internal_write_vthread_event(
+    call: Option<&Call<'_>>,
+    vthread_name: CStrRef<'_>,
     vthread_id: u64,
     event_type: u32,
     has_extra: bool,
     extra: u64,
     timestamp: i64,
     count: usize,
-    values: *const ArgValue,
+    values: ArrayPtr<'_, ArgValue<'_>>,
 ) {
-    let Some(event_type) = EventType::from_raw(event_type as u8) else {
+    let (Some(call), Some(event_type)) = (call, EventType::from_raw(event_type as u8)) else {
         return;
     };
     let event = Event { event_type, start: None, extra: has_extra.then_some(extra) };
-    // SAFETY: C1; the macro's static.
-    unsafe {
-        let name = String::from_utf8_lossy(abi::text(vthread_name));
-        with_site(call, count, |site| {
-            with_values(values, count, |values| {
-                let thread = (&*name, vthread_id);
-                trace_engine::write_virtual_at(site, thread, event, &values, Some(timestamp as u64));
-            });
+    // SAFETY: the macro passes as many names, in the call, and values as `count` says (C1).
+    let (described, values) = unsafe { (Described::new(call, count), values.take(count)) };
+    let name = String::from_utf8_lossy(vthread_name.bytes());
+    described.with_site(|site| {
+        with_values(values, count, |values| {
+            let thread = (&*name, vthread_id);
+            trace_engine::write_virtual_at(site, thread, event, &values, Some(timestamp as u64));
         });
-    }
+    });
 }
 
-pub unsafe extern "C" fn trace_internal_write_blob(
+pub extern "C" fn trace_internal_write_blob(
     blob_type: u32,
-    name: *const c_char,
-    blob: *const c_void,
+    name: CStrRef<'_>,
+    blob: ArrayPtr<'_, u8>,
     size: usize,
 ) {
-    // SAFETY: C1.
-    unsafe {
-        let (name, blob) = (abi::text(name), abi::blob(blob, size));
-        let Ok(blob_type) = u8::try_from(blob_type) else {
-            return;
-        };
-        let text = SiteText { category: b"", name };
-        ffi::with_unlisted(text, &[], |site| trace_engine::write_blob(site, blob_type, blob));
-    }
+    // SAFETY: the macro asks for `size` bytes at `blob` (C1).
+    let blob = unsafe { blob.take(size) };
+    let Ok(blob_type) = u8::try_from(blob_type) else {
+        return;
+    };
+    let text = SiteText { category: b"", name: name.bytes() };
+    ffi::with_unlisted(text, &[], |site| trace_engine::write_blob(site, blob_type, blob));
 }
 
-pub unsafe extern "C" fn trace_internal_write_kernel_object(
+pub extern "C" fn trace_internal_write_kernel_object(
     handle: u32,
-    names: *const *const c_char,
+    names: ArrayPtr<'_, CStrRef<'_>>,
     count: usize,
-    values: *const ArgValue,
+    values: ArrayPtr<'_, ArgValue<'_>>,
 ) {
     let Some(object) = zircon::describe(handle) else {
         return;
@@ -289,27 +280,19 @@ pub unsafe extern "C" fn trace_internal_write_kernel_object(
     if records::write_own(&object) {
         return;
     }
-    let call = Call {
-        site: core::ptr::null_mut(),
-        category: core::ptr::null(),
-        name: core::ptr::null(),
-        names,
-        storage: core::ptr::null_mut(),
-        module: core::ptr::null_mut(),
-    };
-    // SAFETY: C1; nothing but the names of the call is looked at.
-    unsafe {
-        let described = Described::new(&call, count);
-        ffi::with_unlisted(described.text, described.names(), |site| {
-            with_values(values, described.count, |values| {
-                let koid = Koid(object.koid);
-                trace_engine::write_kernel_object(site, object.object_type, koid, &object.name, &values);
-            });
+    // SAFETY: the macro passes `count` names and values (C1).
+    let (names, values) = unsafe { (names.take(count), values.take(count)) };
+    let names = Names::new(names, count);
+    let text = SiteText { category: b"", name: b"" };
+    ffi::with_unlisted(text, names.get(), |site| {
+        with_values(values, count, |values| {
+            let koid = Koid(object.koid);
+            trace_engine::write_kernel_object(site, object.object_type, koid, &object.name, &values);
         });
-    }
+    });
 }
 
-pub unsafe extern "C" fn trace_internal_time_based_id() -> u64 {
+pub extern "C" fn trace_internal_time_based_id() -> u64 {
     let thread = u64::from(zircon::thread_koid() as u8);
     instrumentation::nonce() & !0xff00 | thread << 8
 }

@@ -2,11 +2,12 @@
 //!
 //! Invariant **E1**: handler and buffer are there from initialize until `trace_terminated` was called, and
 //! may be used on any thread; the members of the handler's list are functions of these signatures, or null.
+//! They may be called with any [`Host`], which is a pointer to a handler that is there.
 #![allow(unsafe_code)]
 
-use crate::abi::{self, ERR_BAD_STATE, ERR_INTERNAL, ERR_INVALID_ARGS, ERR_NO_MEMORY, OK, Status};
-use crate::dispatcher::{self, Loop, Shared};
-use core::ffi::{c_char, c_void};
+use crate::abi::{self, CStrRef, ERR_BAD_STATE, ERR_INTERNAL, ERR_INVALID_ARGS, ERR_NO_MEMORY, OK, Status};
+use crate::dispatcher::{Loop, Shared};
+use core::ptr::NonNull;
 use parking_lot::Mutex;
 use std::ffi::CString;
 use std::sync::Arc;
@@ -25,12 +26,12 @@ const CANCELED: Status = abi::ERR_CANCELED;
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Ops {
-    is_category_enabled: Option<unsafe extern "C" fn(*mut Handler, *const c_char) -> bool>,
-    trace_started: Option<unsafe extern "C" fn(*mut Handler)>,
-    trace_stopped: Option<unsafe extern "C" fn(*mut Handler, Status)>,
-    trace_terminated: Option<unsafe extern "C" fn(*mut Handler)>,
-    notify_buffer_full: Option<unsafe extern "C" fn(*mut Handler, u32, u64)>,
-    send_alert: Option<unsafe extern "C" fn(*mut Handler, *const c_char)>,
+    is_category_enabled: Option<extern "C" fn(Host, CStrRef<'_>) -> bool>,
+    trace_started: Option<extern "C" fn(Host)>,
+    trace_stopped: Option<extern "C" fn(Host, Status)>,
+    trace_terminated: Option<extern "C" fn(Host)>,
+    notify_buffer_full: Option<extern "C" fn(Host, u32, u64)>,
+    send_alert: Option<extern "C" fn(Host, CStrRef<'_>)>,
 }
 
 /// `trace_handler_t`.
@@ -39,61 +40,58 @@ pub struct Handler {
     ops: *const Ops,
 }
 
-/// The handler, on whatever thread.
+/// `trace_handler_t*`: the handler, on any thread. Only C makes one.
 #[derive(Clone, Copy)]
-struct Host(*mut Handler);
+#[repr(transparent)]
+pub struct Host(NonNull<Handler>);
 
-// SAFETY: E1.
+// SAFETY: a handler may be used on any thread (E1).
 unsafe impl Send for Host {}
-// SAFETY: E1.
+// SAFETY: a handler may be used on several threads at once (E1), and its own memory is only read.
 unsafe impl Sync for Host {}
 
 impl Host {
     fn ops(self) -> Option<Ops> {
-        // SAFETY: E1.
-        unsafe { self.0.as_ref().and_then(|handler| handler.ops.as_ref()) }.copied()
+        // SAFETY: the handler is there until `trace_terminated` was called, which is the last use of a
+        // `Host`, and so is its list, unless that is null. The program does not change them meanwhile (E1).
+        unsafe { self.0.as_ref().ops.as_ref() }.copied()
     }
 
     fn wants(self, category: &[u8]) -> bool {
-        let Some(ask) = self.ops().and_then(|ops| ops.is_category_enabled) else {
+        let Some(is_enabled) = self.ops().and_then(|ops| ops.is_category_enabled) else {
             return true;
         };
-        // SAFETY: E1.
-        CString::new(category).is_ok_and(|category| unsafe { ask(self.0, category.as_ptr()) })
+        CString::new(category).is_ok_and(|category| is_enabled(self, category.as_c_str().into()))
     }
 
     fn alert(self, name: &str) {
-        if let (Some(tell), Ok(name)) = (self.ops().and_then(|ops| ops.send_alert), CString::new(name)) {
-            // SAFETY: E1.
-            unsafe { tell(self.0, name.as_ptr()) };
+        if let (Some(send_alert), Ok(name)) = (self.ops().and_then(|ops| ops.send_alert), CString::new(name))
+        {
+            send_alert(self, name.as_c_str().into());
         }
     }
 
     fn started(self) {
-        if let Some(tell) = self.ops().and_then(|ops| ops.trace_started) {
-            // SAFETY: E1.
-            unsafe { tell(self.0) };
+        if let Some(report) = self.ops().and_then(|ops| ops.trace_started) {
+            report(self);
         }
     }
 
     fn stopped(self, disposition: Status) {
-        if let Some(tell) = self.ops().and_then(|ops| ops.trace_stopped) {
-            // SAFETY: E1.
-            unsafe { tell(self.0, disposition) };
+        if let Some(report) = self.ops().and_then(|ops| ops.trace_stopped) {
+            report(self, disposition);
         }
     }
 
     fn terminated(self) {
-        if let Some(tell) = self.ops().and_then(|ops| ops.trace_terminated) {
-            // SAFETY: E1.
-            unsafe { tell(self.0) };
+        if let Some(report) = self.ops().and_then(|ops| ops.trace_terminated) {
+            report(self);
         }
     }
 
     fn full(self, request: SaveRequest) {
-        if let Some(tell) = self.ops().and_then(|ops| ops.notify_buffer_full) {
-            // SAFETY: E1.
-            unsafe { tell(self.0, request.wrapped_count, request.durable_bytes) };
+        if let Some(report) = self.ops().and_then(|ops| ops.notify_buffer_full) {
+            report(self, request.wrapped_count, request.durable_bytes);
         }
     }
 }
@@ -126,10 +124,10 @@ fn host() -> Option<Host> {
 }
 
 pub unsafe extern "C" fn trace_engine_initialize(
-    loop_: *mut Loop,
-    handler: *mut Handler,
+    dispatcher: Option<&Loop>,
+    handler: Option<Host>,
     mode: u32,
-    buffer: *mut c_void,
+    buffer: *mut u8,
     bytes: usize,
 ) -> Status {
     let mode = match mode {
@@ -138,10 +136,8 @@ pub unsafe extern "C" fn trace_engine_initialize(
         2 => BufferMode::Streaming,
         _ => return ERR_INVALID_ARGS,
     };
-    // SAFETY: L1.
-    let dispatcher = unsafe { dispatcher::shared(loop_) };
-    let (Some(dispatcher), false, true) =
-        (dispatcher, handler.is_null() || buffer.is_null(), buffer.addr().is_multiple_of(8))
+    let (Some(dispatcher), Some(host), false, true) =
+        (dispatcher.map(Loop::shared), handler, buffer.is_null(), buffer.addr().is_multiple_of(8))
     else {
         return ERR_INVALID_ARGS;
     };
@@ -150,10 +146,10 @@ pub unsafe extern "C" fn trace_engine_initialize(
         return ERR_BAD_STATE;
     }
     crate::layout::set_up();
-    crate::library_election::stay();
-    let host = Host(handler);
-    // SAFETY: E1.
-    let region = unsafe { Region::from_memory(buffer.cast(), bytes, Box::new(())) };
+    crate::library_election::stay_loaded();
+    // SAFETY: aligned, by the check above; `bytes` bytes that the program leaves to the engine, on all
+    // threads, until `trace_terminated` was called (E1), and the engine drops the region before that.
+    let region = unsafe { Region::from_memory(buffer, bytes, Box::new(())) };
     region.clear();
     let rate = trace_provider::ticks_per_second();
     let mut config = Config::new(zx_sim::process_koid(), zx_sim::process_name(), rate);
@@ -170,7 +166,7 @@ pub unsafe extern "C" fn trace_engine_initialize(
     }
 }
 
-pub unsafe extern "C" fn trace_engine_start(mode: u32) -> Status {
+pub extern "C" fn trace_engine_start(mode: u32) -> Status {
     let disposition = match mode {
         1 => Disposition::ClearEntire,
         2 => Disposition::ClearNondurable,
@@ -211,7 +207,7 @@ fn service() {
     }
 }
 
-pub unsafe extern "C" fn trace_engine_stop(disposition: Status) {
+pub extern "C" fn trace_engine_stop(disposition: Status) {
     stop(disposition);
 }
 
@@ -262,7 +258,7 @@ fn is_abandoned() -> bool {
     HOSTED.lock().as_ref().is_some_and(|hosted| hosted.disposition == CANCELED && hosted.is_to_terminate)
 }
 
-/// Of a trace that is not running.
+/// Terminates a trace that is not running.
 fn terminate() {
     if engine().is_some_and(|engine| engine.terminate(Instant::now() + STOP_WAIT).is_ok())
         && let Some(hosted) = HOSTED.lock().take()
@@ -271,7 +267,7 @@ fn terminate() {
     }
 }
 
-pub unsafe extern "C" fn trace_engine_terminate() {
+pub extern "C" fn trace_engine_terminate() {
     match &mut *HOSTED.lock() {
         Some(hosted) => hosted.is_to_terminate = true,
         None => return,
@@ -283,7 +279,7 @@ pub unsafe extern "C" fn trace_engine_terminate() {
     }
 }
 
-/// The dispatcher of this loop goes: what is recorded with it ends.
+/// Ends the trace of this dispatcher, which is being shut down.
 pub fn on_dispatcher_shutdown(dispatcher: &Arc<Shared>) {
     let engine = match &mut *HOSTED.lock() {
         Some(hosted) if Arc::ptr_eq(&hosted.dispatcher, dispatcher) => {
@@ -306,7 +302,7 @@ pub fn on_dispatcher_shutdown(dispatcher: &Arc<Shared>) {
     }
 }
 
-pub unsafe extern "C" fn trace_engine_mark_buffer_saved(wrapped_count: u32, durable_bytes: u64) -> Status {
+pub extern "C" fn trace_engine_mark_buffer_saved(wrapped_count: u32, durable_bytes: u64) -> Status {
     let saved = SaveRequest { wrapped_count, durable_bytes };
     match engine().map(|engine| engine.mark_saved(saved)) {
         Some(Ok(())) => OK,
@@ -314,7 +310,7 @@ pub unsafe extern "C" fn trace_engine_mark_buffer_saved(wrapped_count: u32, dura
     }
 }
 
-pub unsafe extern "C" fn trace_engine_flush_buffer() -> Status {
+pub extern "C" fn trace_engine_flush_buffer() -> Status {
     match engine().map(|engine| engine.flush()) {
         Some(Ok(())) => OK,
         Some(Err(_)) | None => ERR_BAD_STATE,

@@ -1,9 +1,8 @@
 //! Whether a trace runs, and acquiring it.
 #![allow(unsafe_code)]
 
-use crate::abi::{self, ERR_BAD_STATE, OK, Status, StringRef};
+use crate::abi::{ArrayPtr, CStrRef, ERR_BAD_STATE, OK, Out, Status, StringRef};
 use crate::context::TraceContext;
-use core::ffi::c_char;
 use core::ptr;
 use trace_engine::engine::{self, State};
 use trace_engine::ffi::{self, TraceRef};
@@ -26,11 +25,11 @@ pub fn nonce() -> u64 {
     trace_engine::nonce()
 }
 
-pub unsafe extern "C" fn trace_generate_nonce() -> u64 {
+pub extern "C" fn trace_generate_nonce() -> u64 {
     nonce()
 }
 
-pub unsafe extern "C" fn trace_state() -> u32 {
+pub extern "C" fn trace_state() -> u32 {
     match engine::state() {
         State::Started => STARTED,
         State::Stopping => STOPPING,
@@ -38,43 +37,40 @@ pub unsafe extern "C" fn trace_state() -> u32 {
     }
 }
 
-pub unsafe extern "C" fn trace_is_category_enabled(category: *const c_char) -> bool {
-    // SAFETY: C1.
-    ffi::is_category_wanted(unsafe { abi::text(category) })
+pub extern "C" fn trace_is_category_enabled(category: CStrRef<'_>) -> bool {
+    ffi::is_category_wanted(category.bytes())
 }
 
-pub unsafe extern "C" fn trace_is_category_bytestring_enabled(bytes: *const u8, length: usize) -> bool {
-    // SAFETY: C1.
-    ffi::is_category_wanted(unsafe { abi::bytes(bytes, length) })
+pub extern "C" fn trace_is_category_bytestring_enabled(bytes: ArrayPtr<'_, u8>, length: usize) -> bool {
+    // SAFETY: the header asks for `length` bytes at `bytes` (C1).
+    ffi::is_category_wanted(unsafe { bytes.text(length) })
 }
 
-pub unsafe extern "C" fn trace_acquire_context() -> *mut TraceContext {
-    TraceRef::acquire().map_or(ptr::null_mut(), TraceContext::leak)
+pub extern "C" fn trace_acquire_context() -> Option<Box<TraceContext>> {
+    TraceRef::acquire().map(TraceContext::new)
 }
 
 /// Acquires the trace for a category, and stores its reference.
-unsafe fn acquire_for(category: &[u8], out: *mut StringRef) -> *mut TraceContext {
-    let Some(trace) = TraceRef::acquire().filter(|_| ffi::is_category_wanted(category)) else {
-        return ptr::null_mut();
-    };
-    // SAFETY: C1.
-    unsafe { abi::put(out, StringRef::new(ffi::string_index(category), category)) };
-    TraceContext::leak(trace)
+fn acquire_for(category: &[u8], out: Out<'_, StringRef>) -> Option<Box<TraceContext>> {
+    let trace = TraceRef::acquire().filter(|_| ffi::is_category_wanted(category))?;
+    out.write(StringRef::new(ffi::string_index(category), category));
+    Some(TraceContext::new(trace))
 }
 
 /// As [`acquire_for`], with a memory for what is not wanted.
-unsafe fn acquire_cached(category: &[u8], site: *mut RawSite, out: *mut StringRef) -> *mut TraceContext {
+fn acquire_cached(
+    category: &[u8],
+    site: Option<&RawSite>,
+    out: Out<'_, StringRef>,
+) -> Option<Box<TraceContext>> {
     use core::sync::atomic::Ordering;
     // Before the look at the category, so that what is remembered is never too new.
     let unwanted = (engine::epoch() as usize) << 2 | 1;
-    // SAFETY: C1.
-    let site = unsafe { site.as_ref() };
     if site.is_some_and(|site| site.state.load(Ordering::Relaxed) == unwanted) {
-        return ptr::null_mut();
+        return None;
     }
-    // SAFETY: C1.
-    let context = unsafe { acquire_for(category, out) };
-    if context.is_null()
+    let context = acquire_for(category, out);
+    if context.is_none()
         && let Some(site) = site
     {
         site.state.store(unwanted, Ordering::Relaxed);
@@ -82,73 +78,69 @@ unsafe fn acquire_cached(category: &[u8], site: *mut RawSite, out: *mut StringRe
     context
 }
 
-pub unsafe extern "C" fn trace_acquire_context_for_category(
-    category: *const c_char,
-    out: *mut StringRef,
-) -> *mut TraceContext {
-    // SAFETY: C1.
-    unsafe { acquire_for(abi::text(category), out) }
+pub extern "C" fn trace_acquire_context_for_category(
+    category: CStrRef<'_>,
+    out: Out<'_, StringRef>,
+) -> Option<Box<TraceContext>> {
+    acquire_for(category.bytes(), out)
 }
 
-pub unsafe extern "C" fn trace_acquire_context_for_category_cached(
-    category: *const c_char,
-    site: *mut RawSite,
-    out: *mut StringRef,
-) -> *mut TraceContext {
-    // SAFETY: C1.
-    unsafe { acquire_cached(abi::text(category), site, out) }
+pub extern "C" fn trace_acquire_context_for_category_cached(
+    category: CStrRef<'_>,
+    site: Option<&RawSite>,
+    out: Out<'_, StringRef>,
+) -> Option<Box<TraceContext>> {
+    acquire_cached(category.bytes(), site, out)
 }
 
-pub unsafe extern "C" fn trace_acquire_context_for_category_bytestring(
-    bytes: *const u8,
+pub extern "C" fn trace_acquire_context_for_category_bytestring(
+    bytes: ArrayPtr<'_, u8>,
     length: usize,
-    out: *mut StringRef,
-) -> *mut TraceContext {
-    // SAFETY: C1.
-    unsafe { acquire_for(abi::bytes(bytes, length), out) }
+    out: Out<'_, StringRef>,
+) -> Option<Box<TraceContext>> {
+    // SAFETY: the header asks for `length` bytes at `bytes` (C1).
+    acquire_for(unsafe { bytes.text(length) }, out)
 }
 
-pub unsafe extern "C" fn trace_acquire_context_for_category_bytestring_cached(
-    bytes: *const u8,
+pub extern "C" fn trace_acquire_context_for_category_bytestring_cached(
+    bytes: ArrayPtr<'_, u8>,
     length: usize,
-    site: *mut RawSite,
-    out: *mut StringRef,
-) -> *mut TraceContext {
-    // SAFETY: C1.
-    unsafe { acquire_cached(abi::bytes(bytes, length), site, out) }
+    site: Option<&RawSite>,
+    out: Out<'_, StringRef>,
+) -> Option<Box<TraceContext>> {
+    // SAFETY: the header asks for `length` bytes at `bytes` (C1).
+    acquire_cached(unsafe { bytes.text(length) }, site, out)
 }
 
-pub unsafe extern "C" fn trace_release_context(context: *mut TraceContext) {
-    if !context.is_null() {
-        // SAFETY: of one of the functions above, and released once.
-        unsafe { TraceContext::finish(context) };
+pub extern "C" fn trace_release_context(context: Option<Box<TraceContext>>) {
+    if let Some(context) = context {
+        context.finish();
     }
 }
 
-pub unsafe extern "C" fn trace_acquire_prolonged_context() -> *const u64 {
+pub extern "C" fn trace_acquire_prolonged_context() -> *const u64 {
     TraceRef::acquire_prolonged().map_or(ptr::null(), |trace| {
         trace.leak();
         &raw const PROLONGED
     })
 }
 
-pub unsafe extern "C" fn trace_release_prolonged_context(context: *const u64) {
+pub extern "C" fn trace_release_prolonged_context(context: *const u64) {
     if !context.is_null() {
         drop(TraceRef::from_leaked_prolonged());
     }
 }
 
-pub unsafe extern "C" fn trace_context_snapshot_buffer_header_internal(
+pub extern "C" fn trace_context_snapshot_buffer_header_internal(
     _context: *const u64,
-    header: *mut [u64; HEADER_BYTES / 8],
+    header: Out<'_, [u64; HEADER_BYTES / 8]>,
 ) {
     // Zeros without a trace, which a caller that has acquired one does not see.
     let words = engine::header_now().unwrap_or([0; HEADER_BYTES / 8]);
-    // SAFETY: C1.
-    unsafe { abi::put(header, words) };
+    header.write(words);
 }
 
-pub unsafe extern "C" fn trace_engine_flush_category_cache() -> Status {
+pub extern "C" fn trace_engine_flush_category_cache() -> Status {
     // What sites remember is of a run: there is nothing to forget.
     match engine::state() {
         State::Idle | State::Initialized | State::Stopped => OK,

@@ -1,4 +1,4 @@
-//! The categories of call sites in C and C++ that were not passed yet.
+//! The categories of call sites in C and C++ that have not run yet.
 //!
 //! Each site whose category is a literal leaves a note with an instruction that loads the literal's address:
 //! with that, any operand assembles, and no relocation is left for the loader. Nothing ever runs it.
@@ -16,7 +16,7 @@ use core::ops::ControlFlow;
 const NAME: &[u8; 8] = b"tracect\0";
 const NOTE_TYPE: u32 = 1;
 
-/// Has the engine know the categories of the notes, too.
+/// Gives the engine the categories in the notes.
 pub fn set_up() {
     trace_engine::engine::set_category_source(for_each);
 }
@@ -24,7 +24,8 @@ pub fn set_up() {
 fn for_each(call: &mut dyn FnMut(&[u8])) {
     notes::for_each(&mut |note| {
         if let Some(address) = literal(note) {
-            // SAFETY: N1; nothing is unloaded meanwhile.
+            // SAFETY: a literal that ends in a NUL and is mapped as long as its note (N1), which is not
+            // unloaded while notes are visited.
             call(unsafe { CStr::from_ptr(address) }.to_bytes());
         }
         ControlFlow::Continue(())

@@ -9,7 +9,7 @@
 //! | `chromium` | what macros with Chromium's names need beside |
 //! | `context`, `records` | records written by hand |
 //! | `instrumentation` | whether a trace runs, and acquiring it |
-//! | `observers` | who wants to know when it starts and stops |
+//! | `observers` | reports to programs when it starts and stops |
 //! | `handler` | the engine itself |
 //! | `provider` | joining the trace manager |
 //! | `memory_dump` | what a program uses memory for |
@@ -17,12 +17,12 @@
 //! | `zircon` | clocks, handles, names of results |
 //! | `exports` | the list of all that is exported |
 //! | `library_election` | elects one of several copies of this library in a process |
-//! | `known_categories` | the categories of sites that were not passed yet |
+//! | `known_categories` | the categories of sites that have not run yet |
 //! | `notes` | the notes of what is loaded, which the two need |
 //!
 //! Every function may be called on every thread, at any time, also before anything was set up.
 #![deny(unsafe_code)]
-#![allow(clippy::missing_safety_doc, reason = "what a caller has to see to is said in the headers")]
+#![allow(clippy::missing_safety_doc, reason = "the contracts of the functions are in the headers")]
 
 mod abi;
 mod atrace;

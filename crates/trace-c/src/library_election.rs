@@ -1,14 +1,14 @@
 //! Elects one of the copies of this library in the process, which then works for all of them.
 //!
 //! Each copy has a note in its executable or library that says where its table is. When a copy is loaded,
-//! which the C library does for one at a time, it looks at the notes of all others: if one of them works
-//! already, that one works for this copy, too, and stays loaded from then on. One that has a thread in the
-//! process stays loaded in any case.
+//! which the C library does for one at a time, it looks at the notes of all others: if one of them is elected
+//! already, that one works for this copy, too, and stays loaded from then on. Otherwise the copy elects
+//! itself. One that has a thread in the process stays loaded in any case.
 //!
 //! Invariants:
 //!
 //! * **K1** What a note of ours points to, from where it is, is a [`Candidate`] of this layout: the layout's
-//!   number is part of the note.
+//!   number is part of the note. It is mapped as long as the note is.
 //! * **K2** [`ELECTED`] is null before this copy is set up, and then a copy that stays loaded: itself, or one
 //!   that was pinned.
 #![allow(unsafe_code)]
@@ -16,13 +16,13 @@
 use crate::exports::{TABLE, Table};
 use crate::layout;
 use crate::notes::{self, Note};
-use core::ffi::{c_int, c_void};
+use core::mem::MaybeUninit;
 use core::ops::ControlFlow;
 use core::ptr;
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicPtr, Ordering};
 use trace_format::mutants;
 
-/// What a note leads to.
+/// A copy of the library, which is what a note leads to.
 #[repr(C)]
 struct Candidate {
     /// No copy was elected when it was loaded.
@@ -61,17 +61,17 @@ unsafe extern "C" {
     static trace_internal_note: u8;
 }
 
-/// The table of the copy that works for this process.
+/// The table of the elected copy.
 #[inline]
 pub fn table() -> &'static Table {
-    // SAFETY: K2.
+    // SAFETY: null, or a copy that is never unloaded and whose fields are atomic or constant (K2).
     match unsafe { ELECTED.load(Ordering::Acquire).as_ref() } {
-        Some(first) => first.table,
+        Some(elected) => elected.table,
         None => elect().table,
     }
 }
 
-/// Called when this copy is loaded; and by whoever is earlier than that.
+/// Called when this copy is loaded. A constructor that runs earlier elects through [`table`].
 extern "C" fn on_load() {
     elect();
 }
@@ -82,69 +82,61 @@ extern "C" fn on_load() {
 static ON_LOAD: extern "C" fn() = on_load;
 
 fn elect() -> &'static Candidate {
-    // SAFETY: K1; it is pinned before anything is done with it.
-    let first = match unsafe { find_elected().as_ref() } {
-        Some(other) if !mutants::is_on("each copy works for itself") && pin(other) => other,
-        _ => {
-            OWN.offset.store(layout::own_offset(is_in_executable(&OWN)), Ordering::Relaxed);
-            OWN.is_elected.store(true, Ordering::Release);
-            &OWN
-        }
-    };
-    layout::publish(first.offset.load(Ordering::Relaxed));
-    ELECTED.store(ptr::from_ref(first).cast_mut(), Ordering::Release);
-    first
+    let pinned = find_elected().filter(|_| !mutants::is_on("each copy works for itself")).and_then(pin);
+    let elected = pinned.unwrap_or_else(|| {
+        OWN.offset.store(layout::own_offset(is_in_executable(ptr::from_ref(&OWN))), Ordering::Relaxed);
+        OWN.is_elected.store(true, Ordering::Release);
+        &OWN
+    });
+    layout::publish(elected.offset.load(Ordering::Relaxed));
+    ELECTED.store(ptr::from_ref(elected).cast_mut(), Ordering::Release);
+    elected
 }
 
-/// The offset of this copy, if it works for the process.
+/// The offset of this copy, if it is the elected one.
 pub fn own_offset() -> isize {
     OWN.offset.load(Ordering::Relaxed)
 }
 
 /// Keeps this copy loaded, as it has a thread or handlers in the process.
-pub fn stay() {
-    pin(&OWN);
+pub fn stay_loaded() {
+    keep_loaded(&raw const OWN);
 }
 
 /// Whether a copy is in the executable, whose thread-locals are where they are in each thread.
-fn is_in_executable(copy: &'static Candidate) -> bool {
-    /// Looks at the first that the loader tells of, which is the executable.
-    unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _size: usize, copy: *mut c_void) -> c_int {
-        // SAFETY: the loader's own structures, valid during the call.
-        let (base, headers) = unsafe {
-            let headers = core::slice::from_raw_parts((*info).dlpi_phdr, usize::from((*info).dlpi_phnum));
-            ((*info).dlpi_addr, headers)
-        };
-        let address = copy.addr() as u64;
-        let holds = |header: &libc::Elf64_Phdr| {
-            let start = base.wrapping_add(header.p_vaddr);
-            header.p_type == libc::PT_LOAD && (start..start.wrapping_add(header.p_memsz)).contains(&address)
-        };
-        if headers.iter().any(holds) { IN_EXECUTABLE } else { ELSEWHERE }
-    }
-    const IN_EXECUTABLE: c_int = 1;
-    const ELSEWHERE: c_int = 2;
-    // SAFETY: the callback keeps to its signature, and only takes the address of what it gets.
-    let found = unsafe { libc::dl_iterate_phdr(Some(look), ptr::from_ref(copy).cast_mut().cast()) };
-    found == IN_EXECUTABLE
+fn is_in_executable(copy: *const Candidate) -> bool {
+    let mut is_held = false;
+    notes::for_each_object(&mut |executable| {
+        is_held = executable.holds(copy.addr());
+        // The loader reports the executable first.
+        ControlFlow::Break(())
+    });
+    is_held
 }
 
-/// Keeps whatever a copy is in loaded. True for the executable itself, too.
-fn pin(copy: &'static Candidate) -> bool {
+/// Keeps the executable or library that a copy is in loaded, and with it the copy. None if that fails.
+fn pin(copy: *const Candidate) -> Option<&'static Candidate> {
+    // SAFETY: what a note of ours leads to (K1), which is not unloaded from here on. It was loaded until
+    // here: the C library loads and unloads one object at a time, and this copy is being loaded.
+    keep_loaded(copy).then(|| unsafe { &*copy })
+}
+
+/// Keeps the executable or library that an address is in loaded. True for the executable itself, too.
+fn keep_loaded(copy: *const Candidate) -> bool {
     if is_in_executable(copy) {
         return true;
     }
-    // SAFETY: a structure of numbers and pointers, for which zeros are values.
-    let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
-    // SAFETY: the call fills the structure with the file that holds the address; its name is a string of the
-    // loader's.
-    unsafe {
-        if libc::dladdr(ptr::from_ref(copy).cast(), &raw mut info) == 0 || info.dli_fname.is_null() {
-            return false;
-        }
-        let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
-        !libc::dlopen(info.dli_fname, flags).is_null()
+    let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: the call only compares the address, and fills the structure, which is of its type. Zeros are
+    // values of all its fields, so that it is initialized even if the call fails.
+    let (found, info) = unsafe { (libc::dladdr(copy.cast(), info.as_mut_ptr()), info.assume_init()) };
+    if found == 0 || info.dli_fname.is_null() {
+        return false;
     }
+    let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
+    // SAFETY: the name that the loader has for an object that is still loaded, ended by a NUL. Nothing is
+    // loaded by this call (`RTLD_NOLOAD`), so that no constructor runs.
+    !unsafe { libc::dlopen(info.dli_fname, flags) }.is_null()
 }
 
 /// The copy that a note leads to.
@@ -154,13 +146,13 @@ fn candidate(note: Note<'_>) -> Option<*const Candidate> {
     Some(note.description.as_ptr().wrapping_offset(distance as isize).cast())
 }
 
-/// The copy that works for the process already, if there is one.
-fn find_elected() -> *const Candidate {
-    let mut found = ptr::null();
+/// The copy that was elected before, if there is one.
+fn find_elected() -> Option<*const Candidate> {
+    let mut found = None;
     notes::for_each(&mut |note| match candidate(note) {
-        // SAFETY: K1; nothing is unloaded meanwhile.
+        // SAFETY: what a note of ours leads to (K1); nothing is unloaded while notes are visited.
         Some(copy) if unsafe { &*copy }.is_elected.load(Ordering::Acquire) => {
-            found = copy;
+            found = Some(copy);
             ControlFlow::Break(())
         }
         _ => ControlFlow::Continue(()),
@@ -174,5 +166,5 @@ static KEEP_NOTE: NotePointer = NotePointer(&raw const trace_internal_note);
 
 struct NotePointer(#[expect(dead_code, reason = "it is there for the linker")] *const u8);
 
-// SAFETY: nobody follows it.
+// SAFETY: the pointer is never read or dereferenced: only the linker uses it.
 unsafe impl Sync for NotePointer {}

@@ -1,7 +1,7 @@
 //! The notes of the executable and of all libraries that are loaded, which the loader has mapped with them.
 //!
 //! Invariant **O1**: the loader does not unload anything during a call of `dl_iterate_phdr`, and what it
-//! tells of there are the program headers of what is mapped.
+//! reports there are the program headers of what is mapped.
 #![allow(unsafe_code)]
 
 use core::ffi::{c_int, c_void};
@@ -17,27 +17,58 @@ pub struct Note<'a> {
 
 type Look<'a> = &'a mut dyn FnMut(Note<'_>) -> ControlFlow<()>;
 
+/// The executable or a library, for as long as the call that it is handed to.
+pub struct Object<'a> {
+    /// What the loader has added to the addresses in the file.
+    base: u64,
+    headers: &'a [libc::Elf64_Phdr],
+}
+
+type LookAtObject<'a> = &'a mut dyn FnMut(&Object<'_>) -> ControlFlow<()>;
+
+impl Object<'_> {
+    /// Whether an address is in one of its segments.
+    pub fn holds(&self, address: usize) -> bool {
+        let address = address as u64;
+        self.headers.iter().filter(|header| header.p_type == libc::PT_LOAD).any(|header| {
+            let start = self.base.wrapping_add(header.p_vaddr);
+            (start..start.wrapping_add(header.p_memsz)).contains(&address)
+        })
+    }
+
+    fn notes(&self, look: Look<'_>) -> ControlFlow<()> {
+        for header in self.headers.iter().filter(|header| header.p_type == libc::PT_NOTE) {
+            let start = (self.base + header.p_vaddr) as usize as *const u8;
+            // SAFETY: the header is one of a mapped object, so that the loader has mapped this segment of it,
+            // in this size (O1). Notes are never written, and bytes need no alignment.
+            let segment = unsafe { core::slice::from_raw_parts(start, header.p_memsz as usize) };
+            walk(segment, header.p_align as usize, look)?;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
 /// Calls a function with each note, until it breaks. Nothing is loaded or unloaded meanwhile, so it must not
 /// wait for a thread that does.
-pub fn for_each(mut look: Look<'_>) {
-    // SAFETY: the callback keeps to its signature, and the data is alive during the call.
+pub fn for_each(look: Look<'_>) {
+    for_each_object(&mut |object| object.notes(look));
+}
+
+/// Calls a function with the executable and then with each library, until it breaks, as [`for_each`] does.
+pub fn for_each_object(mut look: LookAtObject<'_>) {
+    // SAFETY: `look_at` has the signature that the loader calls, and the data that it expects, which outlives
+    // the call.
     unsafe { libc::dl_iterate_phdr(Some(look_at), (&raw mut look).cast()) };
 }
 
 unsafe extern "C" fn look_at(info: *mut libc::dl_phdr_info, _size: usize, look: *mut c_void) -> c_int {
-    // SAFETY: O1; the data is that of `for_each`.
-    unsafe {
-        let look = &mut *look.cast::<Look<'_>>();
-        let headers = core::slice::from_raw_parts((*info).dlpi_phdr, usize::from((*info).dlpi_phnum));
-        for header in headers.iter().filter(|header| header.p_type == libc::PT_NOTE) {
-            let start = ((*info).dlpi_addr + header.p_vaddr) as usize as *const u8;
-            let segment = core::slice::from_raw_parts(start, header.p_memsz as usize);
-            if walk(segment, header.p_align as usize, look).is_break() {
-                return 1;
-            }
-        }
-    }
-    0
+    // SAFETY: the loader's own structure, which it does not change during the call (O1).
+    let info = unsafe { &*info };
+    // SAFETY: the array that the loader describes with this number, as long as nothing is unloaded (O1).
+    let headers = unsafe { core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
+    // SAFETY: the variable of `for_each_object`, which nothing else uses while `dl_iterate_phdr` runs.
+    let look = unsafe { &mut *look.cast::<LookAtObject<'_>>() };
+    c_int::from(look(&Object { base: info.dlpi_addr, headers }).is_break())
 }
 
 /// Calls a function with the notes of a segment. Ends at one that is larger than the rest of it.

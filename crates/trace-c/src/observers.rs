@@ -1,8 +1,8 @@
-//! Who wants to know when recording starts and stops: programs, by event objects.
+//! Observers, to which programs have reported when recording starts and stops: event objects and functions.
 #![allow(unsafe_code)]
 
 use crate::abi::{ERR_INVALID_ARGS, ERR_NOT_FOUND, OK, Status};
-use crate::dispatcher::{self, Loop, Shared};
+use crate::dispatcher::{Loop, Shared};
 use crate::zircon::{self, Event};
 use core::cell::Cell;
 use core::ffi::c_void;
@@ -16,11 +16,11 @@ const SIGNALED: u32 = 1 << 3;
 
 struct Registered {
     listener: Listener,
-    /// It was told of a start, and has not looked yet.
+    /// A start was reported to it, and it has not acknowledged that yet.
     is_pending: bool,
 }
 
-/// Whom to tell, and how.
+/// How a change is reported.
 enum Listener {
     Event { handle: u32, event: Arc<Event> },
     Callback { callback: Arc<Callback>, dispatcher: Arc<Shared> },
@@ -38,8 +38,11 @@ impl Listener {
 
 /// A function of the program's, until it is stopped.
 ///
-/// Invariant **O1**: function and data may be used on the thread of the dispatcher while the lock is held and
-/// the flag is set.
+/// Invariants:
+///
+/// * **O1** Function and data may be used on the thread of the dispatcher while the lock is held and the flag
+///   is set.
+/// * **O2** The pointer that C has is from `Arc::into_raw`, and is given back once.
 pub struct Callback {
     call: unsafe extern "C" fn(*mut c_void),
     data: *mut c_void,
@@ -47,15 +50,16 @@ pub struct Callback {
     is_on: ReentrantMutex<Cell<bool>>,
 }
 
-// SAFETY: O1.
+// SAFETY: the program lends function and data to whichever thread runs the dispatcher (O1).
 unsafe impl Send for Callback {}
-// SAFETY: O1.
+// SAFETY: function and data are used, and the flag is accessed, only by the thread that holds the lock (O1).
 unsafe impl Sync for Callback {}
 
 fn run(callback: &Arc<Callback>) {
     let is_on = callback.is_on.lock();
     if is_on.get() {
-        // SAFETY: O1.
+        // SAFETY: the function and the data that it was registered with, on a thread of the dispatcher, under
+        // the lock, and not stopped (O1).
         unsafe { (callback.call)(callback.data) };
     }
     drop(is_on);
@@ -83,7 +87,7 @@ fn is_start_pending() -> bool {
     REGISTERED.lock().iter().any(|observer| observer.is_pending)
 }
 
-pub unsafe extern "C" fn trace_register_observer(handle: u32) -> Status {
+pub extern "C" fn trace_register_observer(handle: u32) -> Status {
     engine::observe(Observer { on_change, is_start_pending });
     let event = match zircon::event(handle) {
         Ok(event) => event,
@@ -97,27 +101,26 @@ pub unsafe extern "C" fn trace_register_observer(handle: u32) -> Status {
     OK
 }
 
-pub unsafe extern "C" fn trace_unregister_observer(handle: u32) -> Status {
+pub extern "C" fn trace_unregister_observer(handle: u32) -> Status {
     let mut registered = REGISTERED.lock();
     let before = registered.len();
     registered.retain(|observer| !observer.listener.is_event(handle));
     if registered.len() < before { OK } else { ERR_NOT_FOUND }
 }
 
-pub unsafe extern "C" fn trace_notify_observer_updated(handle: u32) {
+pub extern "C" fn trace_notify_observer_updated(handle: u32) {
     for observer in REGISTERED.lock().iter_mut().filter(|observer| observer.listener.is_event(handle)) {
         observer.is_pending = false;
     }
 }
 
-pub unsafe extern "C" fn trace_internal_start_observer(
-    loop_: *mut Loop,
+pub extern "C" fn trace_internal_start_observer(
+    loop_: Option<&Loop>,
     call: Option<unsafe extern "C" fn(*mut c_void)>,
     data: *mut c_void,
 ) -> *const Callback {
     engine::observe(Observer { on_change, is_start_pending });
-    // SAFETY: L1.
-    let (Some(dispatcher), Some(call)) = (unsafe { dispatcher::shared(loop_) }, call) else {
+    let (Some(dispatcher), Some(call)) = (loop_.map(Loop::shared), call) else {
         return core::ptr::null();
     };
     let callback = Arc::new(Callback { call, data, is_on: ReentrantMutex::new(Cell::new(true)) });
@@ -126,11 +129,11 @@ pub unsafe extern "C" fn trace_internal_start_observer(
     Arc::into_raw(callback)
 }
 
-pub unsafe extern "C" fn trace_internal_stop_observer(observer: *const Callback) {
+pub extern "C" fn trace_internal_stop_observer(observer: *const Callback) {
     if observer.is_null() {
         return;
     }
-    // SAFETY: from the function above, and given back once.
+    // SAFETY: not null; from `trace_internal_start_observer`, and given back once (O2).
     let callback = unsafe { Arc::from_raw(observer) };
     REGISTERED.lock().retain(|observer| !observer.listener.is_callback(&callback));
     callback.is_on.lock().set(false);

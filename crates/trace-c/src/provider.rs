@@ -1,15 +1,19 @@
 //! Joining the trace manager.
 //!
-//! A process has one provider, however often it is asked for: whoever comes later gets the same, until the
-//! last has given it back.
+//! A process has one provider, however often the program creates one: each call returns the same provider,
+//! until the last of its owners has destroyed it.
 //!
-//! Invariant **V1**: a `trace_provider_t*` is from one of the functions here, and is given back once.
+//! Invariants:
+//!
+//! * **V1** A `trace_provider_t*` is from one of the functions here, and is destroyed once, when no thread
+//!   uses it any more. So it is a `Box` to its creator, and to its destroyer, and a reference in between.
+//! * **V2** The function that describes categories, and its data, stay for the rest of the process's life,
+//!   and may be used on any thread.
 #![allow(unsafe_code)]
 
-use crate::abi::{self, ERR_INVALID_ARGS, OK, Status};
+use crate::abi::{CStrRef, ERR_INVALID_ARGS, OK, Out, Status};
 use crate::{layout, library_election, zircon};
-use core::ffi::{c_char, c_void};
-use core::ptr;
+use core::ffi::c_void;
 use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
 use trace_provider::{Registration, TraceProvider};
@@ -29,7 +33,7 @@ enum Way {
 /// Gives out the process's provider, and whether a trace was running when it registered.
 fn get(name: &[u8], way: &Way) -> (Arc<TraceProvider>, bool) {
     layout::set_up();
-    library_election::stay();
+    library_election::stay_loaded();
     let mut shared = SHARED.lock();
     let pid = std::process::id();
     if shared.0 == pid
@@ -47,107 +51,101 @@ fn get(name: &[u8], way: &Way) -> (Arc<TraceProvider>, bool) {
     (provider, registration == Registration::Registered { already_started: true })
 }
 
-/// # Safety
-/// C1.
-unsafe fn create(name: *const c_char, way: &Way, out_already_started: *mut bool) -> *mut Provider {
-    // SAFETY: C1.
-    let (provider, already_started) = get(unsafe { abi::text(name) }, way);
-    // SAFETY: C1.
-    unsafe { abi::put(out_already_started, already_started) };
-    Box::into_raw(Box::new(Provider(provider)))
+fn create(name: CStrRef<'_>, way: &Way, out_already_started: Out<'_, bool>) -> Box<Provider> {
+    let (provider, already_started) = get(name.bytes(), way);
+    out_already_started.write(already_started);
+    Box::new(Provider(provider))
 }
 
-/// Uses up the way to the manager that a program has brought; without one there is no provider.
+/// Uses up the connection to the manager that a program has passed; without one there is no provider.
 fn is_connection(to_service: u32) -> bool {
     zircon::consume_connection(to_service)
 }
 
-pub unsafe extern "C" fn trace_provider_create(to_service: u32, _: *mut c_void) -> *mut Provider {
+pub extern "C" fn trace_provider_create(to_service: u32, _: *mut c_void) -> Option<Box<Provider>> {
     if !is_connection(to_service) {
-        return ptr::null_mut();
+        return None;
     }
-    // SAFETY: no pointers.
-    unsafe { create(ptr::null(), &Way::Background, ptr::null_mut()) }
+    Some(create(CStrRef::NULL, &Way::Background, Out::NONE))
 }
 
-pub unsafe extern "C" fn trace_provider_create_with_name(
+pub extern "C" fn trace_provider_create_with_name(
     to_service: u32,
     _: *mut c_void,
-    name: *const c_char,
-) -> *mut Provider {
+    name: CStrRef<'_>,
+) -> Option<Box<Provider>> {
     if !is_connection(to_service) {
-        return ptr::null_mut();
+        return None;
     }
-    // SAFETY: C1.
-    unsafe { create(name, &Way::Background, ptr::null_mut()) }
+    Some(create(name, &Way::Background, Out::NONE))
 }
 
-pub unsafe extern "C" fn trace_provider_create_synchronously(
+pub extern "C" fn trace_provider_create_synchronously(
     to_service: u32,
     _: *mut c_void,
-    name: *const c_char,
-    out_already_started: *mut bool,
-) -> *mut Provider {
+    name: CStrRef<'_>,
+    out_already_started: Out<'_, bool>,
+) -> Option<Box<Provider>> {
     if !is_connection(to_service) {
-        return ptr::null_mut();
+        return None;
     }
-    // SAFETY: C1.
-    unsafe { create(name, &Way::Synchronously, out_already_started) }
+    Some(create(name, &Way::Synchronously, out_already_started))
 }
 
-pub unsafe extern "C" fn trace_provider_create_with_fdio(_: *mut c_void) -> *mut Provider {
-    // SAFETY: no pointers.
-    unsafe { create(ptr::null(), &Way::Background, ptr::null_mut()) }
+pub extern "C" fn trace_provider_create_with_fdio(_: *mut c_void) -> Option<Box<Provider>> {
+    Some(create(CStrRef::NULL, &Way::Background, Out::NONE))
 }
 
-pub unsafe extern "C" fn trace_provider_create_with_name_fdio(
+pub extern "C" fn trace_provider_create_with_name_fdio(
     _: *mut c_void,
-    name: *const c_char,
-) -> *mut Provider {
-    // SAFETY: C1.
-    unsafe { create(name, &Way::Background, ptr::null_mut()) }
+    name: CStrRef<'_>,
+) -> Option<Box<Provider>> {
+    Some(create(name, &Way::Background, Out::NONE))
 }
 
-pub unsafe extern "C" fn trace_provider_create_synchronously_with_fdio(
+pub extern "C" fn trace_provider_create_synchronously_with_fdio(
     _: *mut c_void,
-    name: *const c_char,
-    out_already_started: *mut bool,
-) -> *mut Provider {
-    // SAFETY: C1.
-    unsafe { create(name, &Way::Synchronously, out_already_started) }
+    name: CStrRef<'_>,
+    out_already_started: Out<'_, bool>,
+) -> Option<Box<Provider>> {
+    Some(create(name, &Way::Synchronously, out_already_started))
 }
 
-pub unsafe extern "C" fn trace_provider_destroy(provider: *mut Provider) {
-    if !provider.is_null() {
-        // SAFETY: V1.
-        let Provider(provider) = *unsafe { Box::from_raw(provider) };
-        // Not while somebody asks for it: the last one waits for its thread to end.
+pub extern "C" fn trace_provider_destroy(provider: Option<Box<Provider>>) {
+    if let Some(provider) = provider {
+        let Provider(provider) = *provider;
+        // Not while another thread creates one: the last owner waits for the provider's thread to end.
         let shared = SHARED.lock();
         drop(provider);
         drop(shared);
     }
 }
 
-pub unsafe extern "C" fn trace_provider_start() {
+pub extern "C" fn trace_provider_start() {
     let (provider, _) = get(b"", &Way::Background);
     // For as long as the process lives.
     core::mem::forget(provider);
 }
 
-pub unsafe extern "C" fn trace_provider_connect_with_fdio(out: *mut u32) -> Status {
+pub extern "C" fn trace_provider_connect_with_fdio(out: Out<'_, u32>) -> Status {
     if out.is_null() {
         return ERR_INVALID_ARGS;
     }
-    // SAFETY: C1.
-    unsafe { abi::put(out, zircon::new_connection()) };
+    out.write(zircon::new_connection());
     OK
 }
 
 /// Takes a name and a description.
-pub type AddCategory = extern "C" fn(sink: *mut c_void, name: *const c_char, description: *const c_char);
+pub type AddCategory = extern "C" fn(sink: *mut c_void, name: CStrRef<'_>, description: CStrRef<'_>);
 
-/// Tells the categories of a program.
-pub type DescribeCategories = unsafe extern "C" fn(data: *mut c_void, add: AddCategory, sink: *mut c_void);
+type Categories = Vec<trace_provider::Category>;
+
+/// Describes the categories of a program, by calling [`add_category`] with the list.
+pub type DescribeCategories = unsafe extern "C" fn(
+    data: *mut c_void,
+    add: extern "C" fn(sink: &mut Categories, name: CStrRef<'_>, description: CStrRef<'_>),
+    sink: &mut Categories,
+);
 
 /// A function of the program's, and what it is called with.
 #[derive(Clone, Copy)]
@@ -156,58 +154,50 @@ struct Describe {
     data: *mut c_void,
 }
 
-// SAFETY: the program lends both to any thread.
+// SAFETY: the program lends function and data to any thread (V2).
 unsafe impl Send for Describe {}
-// SAFETY: as above.
+// SAFETY: the program lends them to several threads at once (V2).
 unsafe impl Sync for Describe {}
 
-extern "C" fn add_category(sink: *mut c_void, name: *const c_char, description: *const c_char) {
-    // SAFETY: the sink is the list below, which is nobody else's meanwhile; C1.
-    unsafe {
-        let Some(list) = sink.cast::<Vec<trace_provider::Category>>().as_mut() else {
-            return;
-        };
-        let owned = |text| String::from_utf8_lossy(abi::text(text)).into_owned();
-        list.push((owned(name), owned(description)));
-    }
+extern "C" fn add_category(sink: &mut Categories, name: CStrRef<'_>, description: CStrRef<'_>) {
+    let owned = |text: CStrRef<'_>| String::from_utf8_lossy(text.bytes()).into_owned();
+    sink.push((owned(name), owned(description)));
 }
 
 impl Describe {
-    fn categories(self) -> Vec<trace_provider::Category> {
+    fn categories(self) -> Categories {
         let mut list = Vec::new();
-        // SAFETY: the program's own function, with what it was registered with.
-        unsafe { (self.call)(self.data, add_category, (&raw mut list).cast()) };
+        // SAFETY: the function and the data that it was registered with, neither of which ever goes (V2). It
+        // passes the list on to `add_category`, and does not keep it.
+        unsafe { (self.call)(self.data, add_category, &mut list) };
         list
     }
 }
 
-pub unsafe extern "C" fn trace_internal_provider_describe_categories(
-    provider: *mut Provider,
+pub extern "C" fn trace_internal_provider_describe_categories(
+    provider: Option<&Provider>,
     call: Option<DescribeCategories>,
     data: *mut c_void,
 ) {
-    // SAFETY: V1.
-    if let (Some(Provider(provider)), Some(call)) = (unsafe { provider.as_ref() }, call) {
+    if let (Some(Provider(provider)), Some(call)) = (provider, call) {
         let describe = Describe { call, data };
         provider.describe_categories(move || describe.categories());
     }
 }
 
-pub unsafe extern "C" fn trace_internal_provider_get_config(
-    provider: *mut Provider,
-    out_mode: *mut u32,
+pub extern "C" fn trace_internal_provider_get_config(
+    provider: Option<&Provider>,
+    out_mode: Out<'_, u32>,
     add: Option<AddCategory>,
     sink: *mut c_void,
 ) {
-    // SAFETY: V1.
-    let Some(config) = (unsafe { provider.as_ref() }).and_then(|Provider(provider)| provider.config()) else {
+    let Some(config) = provider.and_then(|Provider(provider)| provider.config()) else {
         return;
     };
-    // SAFETY: C1.
-    unsafe { abi::put(out_mode, config.mode as u32) };
+    out_mode.write(config.mode as u32);
     for category in config.categories {
         if let (Some(add), Ok(category)) = (add, std::ffi::CString::new(category)) {
-            add(sink, category.as_ptr(), c"".as_ptr());
+            add(sink, category.as_c_str().into(), c"".into());
         }
     }
 }

@@ -1,10 +1,9 @@
 //! Records written by hand into an acquired trace.
 #![allow(unsafe_code)]
 
-use crate::abi::{self, Arg, StringRef, ThreadRef};
+use crate::abi::{Arg, ArrayPtr, GivenString, ThreadRef};
 use crate::context::TraceContext;
 use crate::zircon;
-use core::ffi::{c_char, c_void};
 use trace_engine::ffi::{self, MAX_ARGUMENTS};
 use trace_engine::{Scope, ThreadState};
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
@@ -63,84 +62,62 @@ fn write_large(blob: &LargeBlob<'_>) {
 }
 
 /// A string of the caller's as it stands in a record; none is the empty one.
-///
-/// # Safety
-/// C1.
-pub unsafe fn string<'a>(reference: *const StringRef) -> refs::StringRef<'a> {
-    // SAFETY: C1.
-    unsafe { abi::get(reference).unwrap_or(StringRef::EMPTY).place() }
+pub fn string<'a>(reference: Option<&GivenString<'a>>) -> refs::StringRef<'a> {
+    reference.copied().unwrap_or(GivenString::EMPTY).place()
 }
 
 /// A thread of the caller's as it stands in a record; none is an unknown one.
-///
-/// # Safety
-/// C1.
-pub unsafe fn thread(reference: *const ThreadRef) -> refs::ThreadRef {
-    // SAFETY: C1.
-    unsafe { abi::get(reference) }.unwrap_or(ThreadRef::inline(0, 0)).place()
+pub fn thread(reference: Option<&ThreadRef>) -> refs::ThreadRef {
+    reference.copied().unwrap_or(ThreadRef::inline(0, 0)).place()
 }
 
 /// Calls a function with the caller's arguments.
-///
-/// # Safety
-/// C1.
-unsafe fn with_arguments(args: *const Arg, count: usize, use_arguments: impl FnOnce(Arguments<'_>)) {
+fn with_arguments(args: &[Arg<'_>], use_arguments: impl FnOnce(Arguments<'_>)) {
     const NONE: Argument<'_> = Argument { name: refs::StringRef::Empty, value: ArgumentValue::Null };
     let mut arguments = [NONE; MAX_ARGUMENTS];
-    let count = count.min(MAX_ARGUMENTS);
-    // SAFETY: C1.
-    unsafe {
-        for (argument, given) in arguments.iter_mut().zip(abi::slice(args, count)) {
-            *argument = Argument { name: given.name.place(), value: given.value.value() };
-        }
+    for (argument, given) in arguments.iter_mut().zip(args) {
+        *argument = Argument { name: given.name.place(), value: given.value.value() };
     }
-    let count = if args.is_null() { 0 } else { count };
-    use_arguments(Arguments::from_slice(&arguments[..count]));
+    use_arguments(Arguments::from_slice(&arguments[..args.len().min(MAX_ARGUMENTS)]));
 }
 
 /// What events have in common, as the caller gives it.
-struct Given {
+struct Given<'a> {
     time: i64,
-    thread: *const ThreadRef,
-    category: *const StringRef,
-    name: *const StringRef,
-    args: *const Arg,
-    count: usize,
+    thread: Option<&'a ThreadRef>,
+    category: Option<&'a GivenString<'a>>,
+    name: Option<&'a GivenString<'a>>,
+    args: &'a [Arg<'a>],
 }
 
-impl Given {
-    /// # Safety
-    /// C1.
-    unsafe fn write(self, kind: EventKind) {
-        // SAFETY: C1.
-        unsafe {
-            let (category, name) = (string(self.category), string(self.name));
-            let (thread, timestamp) = (thread(self.thread), Ticks(self.time as u64));
-            with_arguments(self.args, self.count, |arguments| {
-                write(&Record::Event(Event { timestamp, thread, category, name, kind, arguments }));
-            });
-        }
+impl Given<'_> {
+    fn write(self, kind: EventKind) {
+        let (category, name) = (string(self.category), string(self.name));
+        let (thread, timestamp) = (thread(self.thread), Ticks(self.time as u64));
+        with_arguments(self.args, |arguments| {
+            write(&Record::Event(Event { timestamp, thread, category, name, kind, arguments }));
+        });
     }
 }
 
-pub unsafe extern "C" fn trace_context_write_blob_record(
+pub extern "C" fn trace_context_write_blob_record(
     _: *mut TraceContext,
     blob_type: u32,
-    name: *const StringRef,
-    payload: *const c_void,
+    name: Option<&GivenString<'_>>,
+    payload: ArrayPtr<'_, u8>,
     size: usize,
 ) {
-    // SAFETY: C1.
-    let (name, payload) = unsafe { (string(name), abi::blob(payload, size)) };
+    // SAFETY: the header asks for `size` bytes at `payload` (C1).
+    let (name, payload) = (string(name), unsafe { payload.take(size) });
     if let Ok(blob_type) = u8::try_from(blob_type) {
         write(&Record::Blob(Blob { blob_type, name, payload }));
     }
 }
 
-pub unsafe extern "C" fn trace_context_write_kernel_object_record_for_handle(
+pub extern "C" fn trace_context_write_kernel_object_record_for_handle(
     _: *mut TraceContext,
     handle: u32,
-    args: *const Arg,
+    args: ArrayPtr<'_, Arg<'_>>,
     count: usize,
 ) {
     let Some(object) = zircon::describe(handle) else {
@@ -150,13 +127,11 @@ pub unsafe extern "C" fn trace_context_write_kernel_object_record_for_handle(
         return;
     }
     let (object_type, koid) = (object.object_type, Koid(object.koid));
-    // SAFETY: C1.
-    unsafe {
-        with_arguments(args, count, |arguments| {
-            let name = refs::StringRef::Empty;
-            write(&Record::KernelObject(KernelObject { object_type, koid, name, arguments }));
-        });
-    }
+    // SAFETY: the header asks for `count` arguments at `args` (C1).
+    with_arguments(unsafe { args.take(count) }, |arguments| {
+        let name = refs::StringRef::Empty;
+        write(&Record::KernelObject(KernelObject { object_type, koid, name, arguments }));
+    });
 }
 
 /// Names this process or the calling thread, if an object is one of these.
@@ -191,37 +166,34 @@ pub fn write_thread_info(process: u64, koid: u64, name: refs::StringRef<'_>) {
     define(&Record::KernelObject(KernelObject { object_type, koid: Koid(koid), name, arguments }));
 }
 
-pub unsafe extern "C" fn trace_context_write_process_info_record(
+pub extern "C" fn trace_context_write_process_info_record(
     _: *mut TraceContext,
     koid: u64,
-    name: *const StringRef,
+    name: Option<&GivenString<'_>>,
 ) {
-    // SAFETY: C1.
-    write_process_info(koid, unsafe { string(name) });
+    write_process_info(koid, string(name));
 }
 
-pub unsafe extern "C" fn trace_context_write_thread_info_record(
+pub extern "C" fn trace_context_write_thread_info_record(
     _: *mut TraceContext,
     process: u64,
     koid: u64,
-    name: *const StringRef,
+    name: Option<&GivenString<'_>>,
 ) {
-    // SAFETY: C1.
-    write_thread_info(process, koid, unsafe { string(name) });
+    write_thread_info(process, koid, string(name));
 }
 
-pub unsafe extern "C" fn trace_context_write_context_switch_record(
+pub extern "C" fn trace_context_write_context_switch_record(
     _: *mut TraceContext,
     time: i64,
     cpu: u32,
     outgoing_state: u32,
-    outgoing: *const ThreadRef,
-    incoming: *const ThreadRef,
+    outgoing: Option<&ThreadRef>,
+    incoming: Option<&ThreadRef>,
     outgoing_priority: u32,
     incoming_priority: u32,
 ) {
-    // SAFETY: C1.
-    let (outgoing, incoming) = unsafe { (thread(outgoing), thread(incoming)) };
+    let (outgoing, incoming) = (thread(outgoing), thread(incoming));
     // The older of the two kinds of records: threads by reference, and with priorities. What its fields
     // cannot hold is cut.
     write(&Record::Scheduling(Scheduling::LegacyContextSwitch {
@@ -235,61 +207,64 @@ pub unsafe extern "C" fn trace_context_write_context_switch_record(
     }));
 }
 
-pub unsafe extern "C" fn trace_context_write_log_record(
+pub extern "C" fn trace_context_write_log_record(
     _: *mut TraceContext,
     time: i64,
-    thread_ref: *const ThreadRef,
-    message: *const c_char,
+    thread_ref: Option<&ThreadRef>,
+    message: ArrayPtr<'_, u8>,
     length: usize,
 ) {
-    // SAFETY: C1.
-    let (thread, message) = unsafe { (thread(thread_ref), abi::bytes(message.cast(), length)) };
+    // SAFETY: the header asks for `length` bytes at `message` (C1).
+    let (thread, message) = (thread(thread_ref), unsafe { message.text(length) });
     write(&Record::Log(Log { timestamp: Ticks(time as u64), thread, message }));
 }
 
-pub unsafe extern "C" fn trace_context_write_instant_event_record(
+pub extern "C" fn trace_context_write_instant_event_record(
     _: *mut TraceContext,
     time: i64,
-    thread: *const ThreadRef,
-    category: *const StringRef,
-    name: *const StringRef,
+    thread: Option<&ThreadRef>,
+    category: Option<&GivenString<'_>>,
+    name: Option<&GivenString<'_>>,
     scope: u32,
-    args: *const Arg,
+    args: ArrayPtr<'_, Arg<'_>>,
     count: usize,
 ) {
     let kind = EventKind::Instant { scope: Scope::from_raw(u64::from(scope)) };
-    // SAFETY: C1.
-    unsafe { Given { time, thread, category, name, args, count }.write(kind) };
+    // SAFETY: the header asks for `count` arguments at `args` (C1).
+    let args = unsafe { args.take(count) };
+    Given { time, thread, category, name, args }.write(kind);
 }
 
-pub unsafe extern "C" fn trace_context_write_duration_event_record(
+pub extern "C" fn trace_context_write_duration_event_record(
     _: *mut TraceContext,
     time: i64,
     end: i64,
-    thread: *const ThreadRef,
-    category: *const StringRef,
-    name: *const StringRef,
-    args: *const Arg,
+    thread: Option<&ThreadRef>,
+    category: Option<&GivenString<'_>>,
+    name: Option<&GivenString<'_>>,
+    args: ArrayPtr<'_, Arg<'_>>,
     count: usize,
 ) {
     let kind = EventKind::DurationComplete { end: Ticks(end as u64) };
-    // SAFETY: C1.
-    unsafe { Given { time, thread, category, name, args, count }.write(kind) };
+    // SAFETY: the header asks for `count` arguments at `args` (C1).
+    let args = unsafe { args.take(count) };
+    Given { time, thread, category, name, args }.write(kind);
 }
 
 macro_rules! plain_events {
     ($($function:ident: $type:ident;)*) => {
-        $(pub unsafe extern "C" fn $function(
+        $(pub extern "C" fn $function(
             _: *mut TraceContext,
             time: i64,
-            thread: *const ThreadRef,
-            category: *const StringRef,
-            name: *const StringRef,
-            args: *const Arg,
+            thread: Option<&ThreadRef>,
+            category: Option<&GivenString<'_>>,
+            name: Option<&GivenString<'_>>,
+            args: ArrayPtr<'_, Arg<'_>>,
             count: usize,
         ) {
-            // SAFETY: C1.
-            unsafe { Given { time, thread, category, name, args, count }.write(EventKind::$type) };
+            // SAFETY: the header asks for `count` arguments at `args` (C1).
+            let args = unsafe { args.take(count) };
+            Given { time, thread, category, name, args }.write(EventKind::$type);
         })*
     };
 }
@@ -301,18 +276,19 @@ plain_events! {
 
 macro_rules! events_with_id {
     ($($function:ident: $type:ident;)*) => {
-        $(pub unsafe extern "C" fn $function(
+        $(pub extern "C" fn $function(
             _: *mut TraceContext,
             time: i64,
-            thread: *const ThreadRef,
-            category: *const StringRef,
-            name: *const StringRef,
+            thread: Option<&ThreadRef>,
+            category: Option<&GivenString<'_>>,
+            name: Option<&GivenString<'_>>,
             id: u64,
-            args: *const Arg,
+            args: ArrayPtr<'_, Arg<'_>>,
             count: usize,
         ) {
-            // SAFETY: C1.
-            unsafe { Given { time, thread, category, name, args, count }.write(EventKind::$type { id }) };
+            // SAFETY: the header asks for `count` arguments at `args` (C1).
+            let args = unsafe { args.take(count) };
+            Given { time, thread, category, name, args }.write(EventKind::$type { id });
         })*
     };
 }
@@ -327,64 +303,62 @@ events_with_id! {
     trace_context_write_flow_end_event_record: FlowEnd;
 }
 
-pub unsafe extern "C" fn trace_context_write_blob_event_record(
+pub extern "C" fn trace_context_write_blob_event_record(
     _: *mut TraceContext,
     time: i64,
-    thread_ref: *const ThreadRef,
-    category: *const StringRef,
-    name: *const StringRef,
-    payload: *const c_void,
+    thread_ref: Option<&ThreadRef>,
+    category: Option<&GivenString<'_>>,
+    name: Option<&GivenString<'_>>,
+    payload: ArrayPtr<'_, u8>,
     size: usize,
-    args: *const Arg,
+    args: ArrayPtr<'_, Arg<'_>>,
     count: usize,
 ) {
-    // SAFETY: C1.
-    unsafe {
-        let (category, name, payload) = (string(category), string(name), abi::blob(payload, size));
-        let (timestamp, thread) = (Ticks(time as u64), thread(thread_ref));
-        with_arguments(args, count, |arguments| {
-            let event = Some(LargeBlobEvent { timestamp, thread, arguments });
-            write_large(&LargeBlob { category, name, event, payload });
-        });
-    }
+    // SAFETY: the header asks for `size` bytes at `blob`, which is `payload` here, and for `count` arguments
+    // at `args` (C1).
+    let (payload, args) = unsafe { (payload.take(size), args.take(count)) };
+    let (category, name) = (string(category), string(name));
+    let (timestamp, thread) = (Ticks(time as u64), thread(thread_ref));
+    with_arguments(args, |arguments| {
+        let event = Some(LargeBlobEvent { timestamp, thread, arguments });
+        write_large(&LargeBlob { category, name, event, payload });
+    });
 }
 
-pub unsafe extern "C" fn trace_context_write_blob_attachment_record(
+pub extern "C" fn trace_context_write_blob_attachment_record(
     _: *mut TraceContext,
-    category: *const StringRef,
-    name: *const StringRef,
-    payload: *const c_void,
+    category: Option<&GivenString<'_>>,
+    name: Option<&GivenString<'_>>,
+    payload: ArrayPtr<'_, u8>,
     size: usize,
 ) {
-    // SAFETY: C1.
-    let (category, name, payload) = unsafe { (string(category), string(name), abi::blob(payload, size)) };
+    // SAFETY: the header asks for `size` bytes at `blob`, which is `payload` here (C1).
+    let payload = unsafe { payload.take(size) };
+    let (category, name) = (string(category), string(name));
     write_large(&LargeBlob { category, name, event: None, payload });
 }
 
-pub unsafe extern "C" fn trace_context_write_initialization_record(
-    _: *mut TraceContext,
-    ticks_per_second: i64,
-) {
+pub extern "C" fn trace_context_write_initialization_record(_: *mut TraceContext, ticks_per_second: i64) {
     if let Some(ticks_per_second) = TicksPerSecond::new(ticks_per_second as u64) {
         define(&Record::Initialization(Initialization { ticks_per_second }));
     }
 }
 
-pub unsafe extern "C" fn trace_context_write_string_record(
+pub extern "C" fn trace_context_write_string_record(
     _: *mut TraceContext,
     index: u16,
-    text: *const c_char,
+    text: ArrayPtr<'_, u8>,
     length: usize,
 ) {
-    // SAFETY: C1.
-    let value = unsafe { abi::bytes(text.cast(), length) };
+    // SAFETY: the header asks for `length` bytes at `text` (C1).
+    let value = unsafe { text.text(length) };
     if index != 0 {
-        // Events are resolved with what is there.
+        // Durable, so that every later event can be resolved.
         define(&Record::String(StringRecord { index, value }));
     }
 }
 
-pub unsafe extern "C" fn trace_context_write_thread_record(
+pub extern "C" fn trace_context_write_thread_record(
     _: *mut TraceContext,
     index: u32,
     process: u64,

@@ -1,8 +1,7 @@
 //! Clocks, handles and names of results.
 #![allow(unsafe_code)]
 
-use crate::abi::{self, ERR_BAD_HANDLE, ERR_INVALID_ARGS, ERR_TIMED_OUT, ERR_WRONG_TYPE, OK, Status};
-use core::ffi::c_char;
+use crate::abi::{CStrRef, ERR_BAD_HANDLE, ERR_INVALID_ARGS, ERR_TIMED_OUT, ERR_WRONG_TYPE, OK, Out, Status};
 use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -125,50 +124,50 @@ pub fn describe(handle: u32) -> Option<Description> {
 
 /// The id of the calling thread.
 pub fn thread_koid() -> u64 {
-    // SAFETY: no arguments.
+    // SAFETY: gettid has no arguments, always succeeds and accesses no memory.
     unsafe { libc::syscall(libc::SYS_gettid) as u64 }
 }
 
 fn thread_name() -> String {
     let mut name = [0_u8; 16];
-    // SAFETY: the call fills at most 16 bytes.
+    // SAFETY: the call stores a name of at most 16 bytes, with its NUL, which is the size of the array.
     unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
     let length = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
     String::from_utf8_lossy(&name[..length]).into_owned()
 }
 
-pub unsafe extern "C" fn zx_process_self() -> u32 {
+pub extern "C" fn zx_process_self() -> u32 {
     PROCESS_SELF
 }
 
-pub unsafe extern "C" fn zx_thread_self() -> u32 {
+pub extern "C" fn zx_thread_self() -> u32 {
     THREAD_SELF
 }
 
-pub unsafe extern "C" fn zx_ticks_get() -> i64 {
+pub extern "C" fn zx_ticks_get() -> i64 {
     zx_sim::ticks::now() as i64
 }
 
-pub unsafe extern "C" fn zx_ticks_get_boot() -> i64 {
+pub extern "C" fn zx_ticks_get_boot() -> i64 {
     zx_sim::ticks::now() as i64
 }
 
-pub unsafe extern "C" fn zx_ticks_per_second() -> i64 {
+pub extern "C" fn zx_ticks_per_second() -> i64 {
     trace_provider::ticks_per_second() as i64
 }
 
 pub fn monotonic_nanos() -> i64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call fills the structure.
+    // SAFETY: the call stores into the structure, which is a local of its type.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
     now.tv_sec.saturating_mul(1_000_000_000).saturating_add(now.tv_nsec)
 }
 
-pub unsafe extern "C" fn zx_clock_get_monotonic() -> i64 {
+pub extern "C" fn zx_clock_get_monotonic() -> i64 {
     monotonic_nanos()
 }
 
-pub unsafe extern "C" fn zx_deadline_after(duration: i64) -> i64 {
+pub extern "C" fn zx_deadline_after(duration: i64) -> i64 {
     monotonic_nanos().saturating_add(duration)
 }
 
@@ -182,22 +181,21 @@ pub fn instant_of(deadline: i64) -> Option<Instant> {
     Instant::now().checked_add(Duration::from_nanos(left.max(0) as u64))
 }
 
-pub unsafe extern "C" fn zx_nanosleep(deadline: i64) -> Status {
+pub extern "C" fn zx_nanosleep(deadline: i64) -> Status {
     let left = deadline.saturating_sub(monotonic_nanos()).max(0);
     std::thread::sleep(Duration::from_nanos(left as u64));
     OK
 }
 
-pub unsafe extern "C" fn zx_event_create(options: u32, out: *mut u32) -> Status {
+pub extern "C" fn zx_event_create(options: u32, out: Out<'_, u32>) -> Status {
     if options != 0 || out.is_null() {
         return ERR_INVALID_ARGS;
     }
-    // SAFETY: C1.
-    unsafe { abi::put(out, insert(Object::Event(Arc::default()))) };
+    out.write(insert(Object::Event(Arc::default())));
     OK
 }
 
-pub unsafe extern "C" fn zx_handle_close(handle: u32) -> Status {
+pub extern "C" fn zx_handle_close(handle: u32) -> Status {
     match HANDLES.lock().objects.remove(&handle) {
         Some(_) => OK,
         None if handle == 0 => OK,
@@ -205,7 +203,7 @@ pub unsafe extern "C" fn zx_handle_close(handle: u32) -> Status {
     }
 }
 
-pub unsafe extern "C" fn zx_object_signal(handle: u32, clear: u32, set: u32) -> Status {
+pub extern "C" fn zx_object_signal(handle: u32, clear: u32, set: u32) -> Status {
     match event(handle) {
         Ok(event) => {
             event.signal(clear, set);
@@ -215,23 +213,22 @@ pub unsafe extern "C" fn zx_object_signal(handle: u32, clear: u32, set: u32) -> 
     }
 }
 
-pub unsafe extern "C" fn zx_object_wait_one(
+pub extern "C" fn zx_object_wait_one(
     handle: u32,
     signals: u32,
     deadline: i64,
-    observed: *mut u32,
+    observed: Out<'_, u32>,
 ) -> Status {
     let event = match event(handle) {
         Ok(event) => event,
         Err(status) => return status,
     };
     let (found, is_there) = event.wait(signals, instant_of(deadline));
-    // SAFETY: C1.
-    unsafe { abi::put(observed, found) };
+    observed.write(found);
     if is_there { OK } else { ERR_TIMED_OUT }
 }
 
-pub unsafe extern "C" fn zx_status_get_string(status: Status) -> *const c_char {
+pub extern "C" fn zx_status_get_string(status: Status) -> CStrRef<'static> {
     let name = match status {
         0 => c"ZX_OK",
         -1 => c"ZX_ERR_INTERNAL",
@@ -257,5 +254,5 @@ pub unsafe extern "C" fn zx_status_get_string(status: Status) -> *const c_char {
         -54 => c"ZX_ERR_NO_SPACE",
         _ => c"(UNKNOWN)",
     };
-    name.as_ptr()
+    name.into()
 }
