@@ -44,7 +44,7 @@ pub extern "C" fn trace_internal_write_copied_event(
     trace_engine::ffi::update_mirror();
 }
 
-/// As a record of its own, with the thread's ids in it.
+/// Writes the event as a record of its own, with the thread's ids in it.
 fn write_elsewhere(
     described: &Described<'_>,
     event: trace_engine::Event,
@@ -80,7 +80,7 @@ fn reference(text: &[u8]) -> StringRef<'_> {
     }
 }
 
-/// The kind of an event that may be on another thread: what is no duration.
+/// The kind of an event that may be on another thread; none for durations, which may not.
 fn kind(event: trace_engine::Event) -> Option<EventKind> {
     let id = event.extra.unwrap_or_default();
     Some(match event.event_type {
@@ -100,7 +100,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// Of several, the one that took the least time to find out.
+    /// Takes three pairs and returns the one that took the least time to read.
     fn now() -> Self {
         let sample = || {
             let before = zircon::monotonic_nanos();
@@ -142,7 +142,7 @@ fn ticks_at(pair: Pair, monotonic_ns: i64, rate: u64) -> u64 {
     u64::try_from(i128::from(pair.ticks) + distance).unwrap_or_default()
 }
 
-/// Differs for each run; 0 while nothing is recorded.
+/// A number that differs for each run; 0 while nothing is recorded.
 pub extern "C" fn trace_internal_run_number() -> u32 {
     if engine::state() == engine::State::Started { engine::epoch() } else { 0 }
 }

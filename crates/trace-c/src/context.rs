@@ -28,7 +28,7 @@ pub struct TraceContext {
     _trace: TraceRef,
     /// Records that the caller fills before it releases the trace.
     pending: Mutex<Vec<Pending>>,
-    /// Texts that have no index, and that references to are good until the trace is released.
+    /// Texts that have no index. References to them are valid until the trace is released.
     copies: Mutex<Vec<Box<[u8]>>>,
 }
 

@@ -17,7 +17,7 @@ use trace_engine::{AlertHandler, BufferMode, Categories, Config, Disposition, Re
 
 /// How long a stop waits for threads inside an event.
 const STOP_WAIT: Duration = Duration::from_secs(1);
-/// How often it is looked whether a stop may go on, or observers have looked.
+/// How often the engine checks whether a stop may go on, or observers have acknowledged a start.
 const INTERVAL: Duration = Duration::from_millis(1);
 /// `ZX_ERR_CANCELED`: the dispatcher was shut down.
 const CANCELED: Status = abi::ERR_CANCELED;
@@ -103,7 +103,7 @@ struct Hosted {
     dispatcher: Arc<Shared>,
     /// The disposition for `trace_stopped`: the first that is not `OK`.
     disposition: Status,
-    /// The end is to follow the stop.
+    /// The trace is to be terminated after the stop.
     is_to_terminate: bool,
 }
 
@@ -197,7 +197,7 @@ fn report_start() {
     }
 }
 
-/// On the dispatcher: looks after a stream.
+/// On the dispatcher: services a stream.
 fn service() {
     if let Some(service) = engine().and_then(|engine| engine.service()) {
         if let (Some(host), Some(request)) = (host(), service.save) {
@@ -226,7 +226,7 @@ fn stop(disposition: Status) {
     }
 }
 
-/// On the dispatcher: goes on with a stop when there are no references on the trace any more.
+/// On the dispatcher: goes on with a stop when there are no references to the trace any more.
 fn finish_stop() {
     let Some(engine) = engine() else {
         return;
@@ -253,7 +253,7 @@ fn finish_stop() {
     }
 }
 
-/// Whether the dispatcher is being shut down, so that references are not waited for any more.
+/// Whether the dispatcher is being shut down, so that a stop does not wait for references any more.
 fn is_abandoned() -> bool {
     HOSTED.lock().as_ref().is_some_and(|hosted| hosted.disposition == CANCELED && hosted.is_to_terminate)
 }

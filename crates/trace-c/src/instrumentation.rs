@@ -12,7 +12,7 @@ const STOPPED: u32 = 0;
 const STARTED: u32 = 1;
 const STOPPING: u32 = 2;
 
-/// `trace_site_t`: while it is 0 or of an earlier run it says nothing, else that the category is not wanted.
+/// `trace_site_t`: 0 or of an earlier run while nothing is known, else the category is not wanted.
 #[repr(C)]
 pub struct RawSite {
     state: core::sync::atomic::AtomicUsize,
@@ -57,14 +57,14 @@ fn acquire_for(category: &[u8], out: Out<'_, StringRef>) -> Option<Box<TraceCont
     Some(TraceContext::new(trace))
 }
 
-/// As [`acquire_for`], with a memory for what is not wanted.
+/// As [`acquire_for`], with a cache for categories that are not wanted.
 fn acquire_cached(
     category: &[u8],
     site: Option<&RawSite>,
     out: Out<'_, StringRef>,
 ) -> Option<Box<TraceContext>> {
     use core::sync::atomic::Ordering;
-    // Before the look at the category, so that what is remembered is never too new.
+    // Read before the category is checked, so that the cached state is never too new.
     let unwanted = (engine::epoch() as usize) << 2 | 1;
     if site.is_some_and(|site| site.state.load(Ordering::Relaxed) == unwanted) {
         return None;
@@ -141,7 +141,7 @@ pub extern "C" fn trace_context_snapshot_buffer_header_internal(
 }
 
 pub extern "C" fn trace_engine_flush_category_cache() -> Status {
-    // What sites remember is of a run: there is nothing to forget.
+    // A site's cache is only valid for one run, so that there is nothing to flush.
     match engine::state() {
         State::Idle | State::Initialized | State::Stopped => OK,
         State::Started | State::Stopping | State::Changing => ERR_BAD_STATE,

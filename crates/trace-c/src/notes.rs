@@ -48,8 +48,8 @@ impl Object<'_> {
     }
 }
 
-/// Calls a function with each note, until it breaks. Nothing is loaded or unloaded meanwhile, so it must not
-/// wait for a thread that does.
+/// Calls a function with each note, until it breaks. Nothing is loaded or unloaded during the call, so the
+/// function must not wait for a thread that does.
 pub fn for_each(look: Look<'_>) {
     for_each_object(&mut |object| object.notes(look));
 }

@@ -21,10 +21,10 @@ use trace_provider::{Registration, TraceProvider};
 /// `trace_provider_t`.
 pub struct Provider(Arc<TraceProvider>);
 
-/// The one of the process, and the process: a forked child has none yet.
+/// The provider and the process that it belongs to: a forked child has none yet.
 static SHARED: Mutex<(u32, Weak<TraceProvider>)> = Mutex::new((0, Weak::new()));
 
-/// How a provider is made.
+/// How a provider registers.
 enum Way {
     Background,
     Synchronously,
@@ -123,7 +123,7 @@ pub extern "C" fn trace_provider_destroy(provider: Option<Box<Provider>>) {
 
 pub extern "C" fn trace_provider_start() {
     let (provider, _) = get(b"", &Way::Background);
-    // For as long as the process lives.
+    // Kept for as long as the process lives.
     core::mem::forget(provider);
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trace_format::kernel_object::{TYPE_PROCESS, TYPE_THREAD};
 
-/// The handles of the process and of whichever thread uses it.
+/// The handles of the process and of the thread that uses it.
 const PROCESS_SELF: u32 = 1;
 const THREAD_SELF: u32 = 2;
 /// The first handle of other objects; as in the system that the headers come from the lowest bits are set.
@@ -32,7 +32,8 @@ impl Event {
         self.changed.notify_all();
     }
 
-    /// Waits for one of these signals; those that were there at the end, and whether one of them was.
+    /// Waits for one of these signals. Returns the signals at the end, and whether a wanted one is among
+    /// them.
     fn wait(&self, wanted: u32, deadline: Option<Instant>) -> (u32, bool) {
         let mut signals = self.signals.lock();
         while *signals & wanted == 0 {
@@ -55,7 +56,7 @@ impl Event {
 #[derive(Clone)]
 enum Object {
     Event(Arc<Event>),
-    /// A way to the manager, which is looked for when it is used.
+    /// A connection to the manager, which is made when it is used.
     Connection,
 }
 
@@ -89,18 +90,18 @@ pub fn event(handle: u32) -> Result<Arc<Event>, Status> {
     }
 }
 
-/// A new way to the manager.
+/// A new connection to the manager.
 pub fn new_connection() -> u32 {
     insert(Object::Connection)
 }
 
-/// Uses a way to the manager up; false if the handle is none.
+/// Uses a connection to the manager up; false if the handle is not one.
 pub fn consume_connection(handle: u32) -> bool {
     let mut handles = HANDLES.lock();
     matches!(handles.objects.remove(&handle), Some(Object::Connection))
 }
 
-/// What a kernel object record says of a handle.
+/// What a kernel object record contains about a handle.
 pub struct Description {
     pub object_type: u8,
     pub koid: u64,
@@ -177,7 +178,7 @@ pub fn instant_of(deadline: i64) -> Option<Instant> {
     if deadline == i64::MAX {
         return None;
     }
-    // One that cannot be said never comes either.
+    // A deadline that cannot be represented never comes either.
     Instant::now().checked_add(Duration::from_nanos(left.max(0) as u64))
 }
 

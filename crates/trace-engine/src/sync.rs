@@ -1,8 +1,8 @@
 //! Atomics, fences and locks of the lock-free parts. Everything that a model checker has to see goes through
 //! here: under `cfg(loom)`, which only the package `trace-engine-models` sets, they are loom's.
 //!
-//! They are aliases, so that clippy can tell a use of this module from one of the standard library's: see
-//! `clippy.toml`.
+//! They are aliases, so that clippy can distinguish a use of this module from one of the standard library's:
+//! see `clippy.toml`.
 #![allow(clippy::disallowed_types, reason = "the one place that may name them")]
 
 #[cfg_attr(loom, path = "../tests/models/sync.rs")]

@@ -2,7 +2,8 @@
 //! recorded with the kernel's events, by the category `atrace`.
 //= docs/kernel.md#markers
 //!
-//! Each call is a system call. Where the kernel's file cannot be opened, which takes rights, they do nothing.
+//! Each call is a system call. Where the kernel's file cannot be opened, which takes privileges, they do
+//! nothing.
 //!
 //! ```no_run
 //! use trace_provider::atrace;
@@ -108,7 +109,7 @@ pub fn set_counter(name: &str, value: i64) {
     Line::new(b'C').name(name, NUMBER_BYTES).number(value).send();
 }
 
-/// Says that something happened, on the calling thread.
+/// Marks an instant on the calling thread.
 pub fn instant(name: &str) {
     Line::new(b'I').name(name, 0).send();
 }

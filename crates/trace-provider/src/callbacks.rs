@@ -36,7 +36,7 @@ pub(crate) fn need_no_thread() {
     NEEDS_NO_THREAD.store(true, Ordering::Relaxed);
 }
 
-/// Has functions of the application run on this thread, meanwhile.
+/// Runs functions of the application on this thread, until the given function returns.
 pub(crate) fn run_here<T>(body: impl FnOnce() -> T) -> T {
     RUNS_HERE.set(true);
     let result = body();
@@ -50,7 +50,7 @@ pub(crate) fn want() {
     prepare();
 }
 
-/// Has the thread exist, if it is wanted. For threads of the application, whose descriptors the new one has.
+/// Starts the thread, if it is wanted. Called by threads of the application, whose descriptors it inherits.
 pub(crate) fn prepare() {
     if !IS_WANTED.load(Ordering::Relaxed) || NEEDS_NO_THREAD.load(Ordering::Relaxed) {
         return;

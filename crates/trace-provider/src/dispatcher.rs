@@ -1,4 +1,4 @@
-//! Finds a manager, does what it asks for, and finds the next one when it is gone: on a thread of the
+//! Finds a manager, serves its requests, and finds the next one when it is gone: on a thread of the
 //! provider's, or a turn at a time in a loop of the application's.
 
 mod commands;
@@ -22,7 +22,7 @@ use zx_sim::{PidNamespace, Signals, WaitSet, WakeReceiver, debuglog};
 /// What the application may be waiting for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// Nobody listens in any runtime directory.
+    /// No manager listens in any runtime directory.
     NoManager,
     /// The provider has registered and asked for no answer, as nothing is being recorded.
     NotRecording,
@@ -34,7 +34,7 @@ pub(crate) enum Progress {
     Initializing,
     /// Recording has started.
     Started,
-    /// The manager will find that the application has not waited for its answer.
+    /// The manager will learn that the application has not waited for its answer.
     GoneOn,
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct Dispatcher {
     watch: Option<Watch>,
     /// The manager has said that it does not serve this provider.
     is_refused: Cell<bool>,
-    /// The application has waited in vain; until a manager knows that.
+    /// The application's wait has timed out, and no manager has learned that yet.
     has_gone_on: Cell<bool>,
     /// The manager's, where that is not the one of this process.
     namespace: RefCell<Option<PidNamespace>>,
@@ -133,7 +133,7 @@ struct Search {
     is_busy: bool,
 }
 
-/// Doing what a manager asks for. Guards stand before what they guard, so that they are dropped first.
+/// Serving the requests of a manager. Guards stand before what they guard, so that they are dropped first.
 struct Following {
     _guards: Vec<ClosedInChildren>,
     session_guards: Vec<ClosedInChildren>,
@@ -230,7 +230,7 @@ impl Dispatcher {
         }
     }
 
-    /// Says why nothing is recorded, once for each process: it would be the same again.
+    /// Prints why nothing is recorded, once for each process, as the reason would be the same again.
     fn report(&self, reason: &str) {
         static IS_TOLD: AtomicBool = AtomicBool::new(false);
         if !IS_TOLD.swap(true, Ordering::Relaxed) {
@@ -252,20 +252,20 @@ impl Dispatcher {
             search.retry_until = Instant::now() + RETRY_SPAN;
         }
         // Without a manager the directories are looked for, and watched, first.
-        let found = if search.is_busy { self.register() } else { Found::Nobody };
+        let found = if search.is_busy { self.register() } else { Found::NoManager };
         self.go_on_searching(search, found)
     }
 
     fn go_on_searching(&mut self, mut search: Search, found: Found) -> Step {
         let mut found = found;
-        if matches!(found, Found::Nobody) {
+        if matches!(found, Found::NoManager) {
             search.busy = BusyPauses::new();
             // Others may have made one of them their own, or given it back.
             self.directories = manager::directories();
-            // Watched before it is tried again, so that nothing that comes after is missed.
+            // Watched before the next attempt, so that no later change is missed.
             let is_watched = self.watch();
             found = self.register();
-            if matches!(found, Found::Nobody) {
+            if matches!(found, Found::NoManager) {
                 let _ = self.progress.send(Progress::NoManager);
                 let now = Instant::now();
                 let deadline = match is_watched {
@@ -281,7 +281,7 @@ impl Dispatcher {
         self.watch.iter_mut().for_each(Watch::rest);
         match found {
             Found::Manager(line) => self.begin_following(line),
-            Found::Busy | Found::Nobody => {
+            Found::Busy | Found::NoManager => {
                 search.is_busy = true;
                 let deadline = Instant::now() + search.busy.next();
                 Step::Wait(Phase::Looking(search), Some(deadline))
@@ -298,7 +298,7 @@ impl Dispatcher {
         found
     }
 
-    /// Has changes of the directories end a wait; false where that is not possible.
+    /// Makes changes of the directories end a wait; false where that is not possible.
     fn watch(&mut self) -> bool {
         if self.watch.is_none() {
             let watch = Watch::new();
@@ -328,7 +328,7 @@ impl Dispatcher {
         }
     }
 
-    /// Does what the manager asks for.
+    /// Serves the requests of the manager.
     fn follow(&mut self, mut following: Following, keys: &[u64]) -> Step {
         let Following { line, session, .. } = &mut following;
         self.go_on(line);
@@ -339,7 +339,7 @@ impl Dispatcher {
             && let Some(answer) = line.answer.take()
         {
             let _ = self.waits.remove(&answer);
-            // That a manager is gone, the channel says.
+            // The channel reports that a manager is gone.
             manager::read_answer(&answer).into_iter().for_each(|progress| drop(self.progress.send(progress)));
         }
         if keys.contains(&KEY_CHANNEL) && self.serve(&line.channel, session).is_none() {
@@ -374,12 +374,12 @@ impl Dispatcher {
         }
     }
 
-    /// Has forked children close these, if they are in the program's own table.
+    /// Makes forked children close these, if they are in the program's own table.
     fn guards<'a>(&self, objects: impl Iterator<Item = BorrowedFd<'a>>) -> Vec<ClosedInChildren> {
         objects.filter(|_| self.is_shared).map(|object| ClosedInChildren::new(&object)).collect()
     }
 
-    /// Lets the manager find nobody who waits for its answer, where the application has gone on.
+    /// Drops the connection on which the manager would answer, where the application waits no longer.
     //= docs/protocol.md#a-recording-is-announced
     fn go_on(&self, line: &mut Line) {
         if self.has_gone_on.take() {
@@ -390,13 +390,13 @@ impl Dispatcher {
         }
     }
 
-    /// Does what the application wants. True if that is to end.
+    /// Executes the application's commands. True if one of them is to end.
     fn run_commands(&self, phase: &mut Phase) -> bool {
         if !self.is_deaf.get() && !self.wakes.reset() {
             let _ = self.waits.remove(&self.wakes);
             self.is_deaf.set(true);
         }
-        // What was wanted before the end is still done: an alert may be the last thing that a program says.
+        // Commands from before the end are still executed: an alert may be the last action of a program.
         let is_over = self.received.is_over();
         let mut session = match phase {
             Phase::Following(following) => following.session.as_mut(),
@@ -413,7 +413,7 @@ impl Dispatcher {
         is_over
     }
 
-    /// Says something on standard error, of this provider.
+    /// Prints a message about this provider on standard error.
     fn print(&self, text: &str) {
         let text = format!("trace provider \"{}\": {text}", self.name);
         debuglog::write_for_process(&Shown(&text).to_string());

@@ -23,7 +23,7 @@ const FREE: i32 = -1;
 /// An entry that a thread fills.
 const TAKEN: i32 = -2;
 
-/// A descriptor that children close, and what tells it from another with its number.
+/// A descriptor that children close, and the file that distinguishes it from a reuse of its number.
 struct ClosedDescriptor {
     number: AtomicI32,
     device: AtomicU64,
@@ -33,7 +33,7 @@ struct ClosedDescriptor {
 static DESCRIPTORS: [ClosedDescriptor; 64] = [const {
     ClosedDescriptor { number: AtomicI32::new(FREE), device: AtomicU64::new(0), inode: AtomicU64::new(0) }
 }; 64];
-/// What the provider is called that was registered last.
+/// The name of the provider that was registered last.
 static NAME: AtomicPtr<String> = AtomicPtr::new(core::ptr::null_mut());
 
 /// The process that this one was forked from; 0 where it was started as a program of its own, or where its
@@ -63,7 +63,7 @@ impl ClosedInChildren {
         if let Some(place) = index.map(|index| &DESCRIPTORS[index]) {
             place.device.store(identity.device, Ordering::Relaxed);
             place.inode.store(identity.inode, Ordering::Relaxed);
-            // Release: who finds the number finds the rest.
+            // Release: a child that loads the number also sees the rest.
             place.number.store(object.as_fd().as_raw_fd(), Ordering::Release);
         }
         Self(index)
@@ -86,7 +86,7 @@ pub(crate) fn register_children_as(name: &str) {
         unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
     });
     engine::call_at_first_event_of_children(register_child);
-    // The one before stays where it is: somebody may be reading it.
+    // The previous name is leaked, as another thread may be reading it.
     NAME.store(Box::into_raw(Box::new(name.to_owned())), Ordering::Release);
 }
 
@@ -119,7 +119,7 @@ fn close_if_it_is(number: i32, device: u64, inode: u64) {
 fn register_child() {
     // SAFETY: never freed (F2).
     if let Some(name) = unsafe { NAME.load(Ordering::Acquire).as_ref() } {
-        // It lives as long as the process: nobody here holds it.
+        // Lives as long as the process: nothing in a child owns it.
         core::mem::forget(TraceProvider::new(name));
     }
 }

@@ -65,14 +65,14 @@ fn announcements(directory: &Path) -> impl Iterator<Item = PathBuf> {
     paths.into_iter().filter(|path| path.symlink_metadata().is_ok())
 }
 
-/// What became of a registration.
+/// The result of a registration.
 pub(crate) enum Found {
-    /// It is on its way.
+    /// It was sent.
     Manager(Line),
-    /// A manager listens, and has others to take in first.
+    /// A manager listens, but its queue of connections is full.
     Busy,
-    /// Nobody listens.
-    Nobody,
+    /// No manager listens.
+    NoManager,
 }
 
 /// Registers with the first manager that listens, and does not wait for its answer. There is one if that is
@@ -84,17 +84,17 @@ pub(crate) fn register(directories: &[PathBuf], name: &str, is_answer_wanted: bo
             registry => registry.ok().filter(may_be_trusted),
         };
         let register = |registry| {
-            // Looked at once a manager has been found: one that ends takes the announcement with it.
+            // Checked after a manager was found: a manager that ends removes its announcement.
             register_with(registry, name, is_answer_wanted || is_announced(directory))
         };
         if let Some(line) = registry.and_then(register) {
             return Found::Manager(line);
         }
     }
-    Found::Nobody
+    Found::NoManager
 }
 
-/// Set by `sudo` to the user who called it.
+/// Set by `sudo` to the user that called it.
 const SUDO_VARIABLE: &str = "SUDO_UID";
 
 /// What this program records is for its own user, and for root; what root's program records that a user has
@@ -133,8 +133,8 @@ fn register_with(registry: Channel, name: &str, is_answer_wanted: bool) -> Optio
     Some(Line { channel: ours, answer: is_answer_wanted.then_some(registry) })
 }
 
-/// What a manager answers to a synchronous registration. None where it refuses, which it says with its reason
-/// on the provider's own channel, or where it does not make sense.
+/// What a manager answers to a synchronous registration. None where it refuses, which it reports with its
+/// reason on the provider's own channel, or where it does not make sense.
 pub(crate) fn read_answer(registry: &Channel) -> Option<Progress> {
     let message = registry.read().ok()?;
     let (_, response) =

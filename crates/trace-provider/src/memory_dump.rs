@@ -1,4 +1,4 @@
-//! What a program says that it uses memory for, when it is asked.
+//! Reports of a program about its use of memory, on request.
 
 use crate::callbacks;
 use parking_lot::Mutex;
@@ -11,14 +11,14 @@ use trace_format::sink::SliceSink;
 use trace_format::units::{StringIndex, ThreadIndex, Ticks};
 use trace_protocol::memory::MemoryDumpLevel;
 
-/// What it is switched on by.
+/// The category that enables it.
 const CATEGORY: &str = "memory_dump";
 /// What is around all values of a dump.
 const NAME: &str = "memory dump";
 /// Words of the largest record here: the header, a name, a value.
 const MAX_WORDS: usize = MAX_STRING_BYTES / 8 + 64;
 
-/// Says what a program uses memory for.
+/// A report of what a program uses memory for.
 #[derive(Debug)]
 pub struct MemoryDump {
     id: u64,
@@ -31,15 +31,15 @@ type Callback = Arc<dyn Fn(&mut MemoryDump) + Send + Sync>;
 
 static CALLBACKS: Mutex<Vec<Callback>> = Mutex::new(Vec::new());
 
-/// As [`TraceProvider::on_memory_dump`](crate::TraceProvider::on_memory_dump), for who has no provider at
-/// hand.
+/// As [`TraceProvider::on_memory_dump`](crate::TraceProvider::on_memory_dump), for code that has no provider
+/// at hand.
 pub fn on_memory_dump(dump: impl Fn(&mut MemoryDump) + Send + Sync + 'static) {
     CALLBACKS.lock().push(Arc::new(dump));
     callbacks::want();
 }
 
 impl MemoryDump {
-    /// The number of the dump: the same in all programs that are asked for it.
+    /// The number of the dump: the same in all programs that take part in it.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.id
@@ -51,13 +51,14 @@ impl MemoryDump {
         self.level == MemoryDumpLevel::Detailed
     }
 
-    /// So many bytes are used for this. Parts may be named after the whole: `cache`, `cache/images`.
+    /// Adds a value: the number of bytes that are used for `name`. Parts may be named after the whole:
+    /// `cache`, `cache/images`.
     pub fn add(&mut self, name: &str, bytes: u64) {
         self.values.push((name.to_owned(), bytes));
     }
 }
 
-/// Asks all functions of this program, and writes their values, if the trace wants them. Whether values were
+/// Calls all functions of this program, and writes their values, if the trace wants them. Whether values were
 /// written.
 pub(crate) fn take(id: u64, level: MemoryDumpLevel) -> bool {
     ffi::is_category_wanted(CATEGORY.as_bytes())

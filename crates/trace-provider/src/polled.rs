@@ -153,7 +153,7 @@ impl Running {
         self.set_timer(next);
     }
 
-    /// Has the descriptor become readable at this time, if nothing happens before.
+    /// Makes the descriptor readable at this time, if nothing happens before.
     fn set_timer(&self, deadline: Option<Instant>) {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         // Nothing at all would be no time.

@@ -15,18 +15,18 @@ use trace_format::shown::Shown;
 use trace_protocol::names::RECORD_VARIABLE;
 use zx_sim::{WakeSender, debuglog};
 
-/// How long a program that starts while a recording is announced waits for the first sign of a manager whose
-/// process is stopped.
+/// How long a program that starts while a recording is announced waits for the first response of a manager
+/// whose process is stopped.
 pub(crate) const FIRST_SIGN_WAIT: Duration = Duration::from_secs(1);
-/// How long it waits for each next sign of its manager's, and for the first of one that is not stopped: the
+/// How long it waits for each further response, and for the first of a manager that is not stopped: the
 /// answer to its registration, its buffer, the start.
 pub(crate) const START_WAIT: Duration = Duration::from_secs(5);
-/// How long an application that has given up waiting waits for its provider's thread to take note of that.
+/// How long an application whose wait has timed out waits for its provider's thread to process that.
 const GO_ON_WAIT: Duration = Duration::from_millis(100);
 /// How long a synchronous registration waits for the manager's answer.
 const REGISTRATION_WAIT: Duration = Duration::from_secs(5);
 
-/// What is said of a program that has waited in vain.
+/// The message of a program whose wait has timed out.
 pub(crate) const LATE: &str =
     "the trace manager has not answered in time; events are not recorded until it does";
 
@@ -58,7 +58,7 @@ struct Running {
 /// ends later where the application keeps the descriptor that wakes it from doing so.
 const END_WAIT: Duration = Duration::from_secs(10);
 
-/// What became of a synchronous registration.
+/// The result of a synchronous registration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Registration {
     /// No manager runs; the provider registers with the next one that starts.
@@ -110,16 +110,16 @@ impl TraceProvider {
         (provider, registration)
     }
 
-    /// Has a function asked for names and descriptions of categories when somebody wants to know which there
-    /// are, beside those of the call sites. It is called on a thread of the provider's.
+    /// Registers a function that returns names and descriptions of categories, for a client that lists them,
+    /// beside those of the call sites. It is called on a thread of the provider's.
     pub fn describe_categories(&self, describe: impl Fn() -> Vec<Category> + Send + Sync + 'static) {
         config::set_describe(Arc::new(describe));
     }
 
-    /// Has a function called for each dump of memory, to say what this program uses memory for: it adds named
-    /// values to the dump. It is called on a thread of the provider's while a recording that wants the
-    /// category `memory_dump` runs; what takes long there holds up the end of a recording. Several functions
-    /// may be registered.
+    /// Registers a function that is called for each memory dump, to report what this program uses memory for:
+    /// it adds named values to the dump. It is called on a thread of the provider's while a recording with
+    /// the category `memory_dump` is running; a slow function delays the end of the recording. Several
+    /// functions may be registered.
     ///
     /// ```no_run
     /// # let provider = trace_provider::TraceProvider::new("app");
@@ -136,7 +136,7 @@ impl TraceProvider {
         memory_dump::on_memory_dump(dump);
     }
 
-    /// What the trace wants that this process is part of now; none while there is none.
+    /// The configuration of the trace that this process takes part in; none while no trace is running.
     #[must_use]
     pub fn config(&self) -> Option<Config> {
         config::config()
@@ -173,7 +173,7 @@ impl TraceProvider {
                     | Progress::GoneOn,
                 )
                 | Err(RecvTimeoutError::Disconnected) => return,
-                // One that is only busy gives a sign sooner or later.
+                // A manager that is only busy responds sooner or later.
                 Err(RecvTimeoutError::Timeout) if deadline < begin + START_WAIT && !manager::is_stopped() => {
                     deadline = begin + START_WAIT;
                 }
@@ -191,9 +191,9 @@ impl TraceProvider {
         debuglog::write_for_process(&Shown(&text).to_string());
     }
 
-    /// Asks for what was recorded so far to be handed to the manager: in streaming mode the half of the
-    /// buffer that is in use, although it is not full. In other modes everything stays until the trace stops.
-    /// Does not block.
+    /// Requests that what was recorded so far is handed to the manager: in streaming mode the half of the
+    /// buffer that is in use, although it is not full. In other modes everything stays until the trace
+    /// stops. Does not block.
     pub fn flush(&self) {
         if let Some(running) = &self.running {
             running.commands.send(Command::Flush);
@@ -226,7 +226,7 @@ impl Drop for TraceProvider {
             return;
         };
         if self.pid != std::process::id() {
-            // Of a forked child's parent. The thread does not exist here, so nobody can wait for it.
+            // In a forked child, of its parent. The thread does not exist here and cannot be joined.
             core::mem::forget(running);
             return;
         }
@@ -239,7 +239,7 @@ impl Drop for TraceProvider {
     }
 }
 
-/// Whether this program, or one that it comes from, was started by `trace record`.
+/// Whether this program, or an ancestor of it, was started by `trace record`.
 pub(crate) fn is_below_record() -> bool {
     zx_sim::environment::variable(RECORD_VARIABLE).is_some_and(|value| value == "1")
 }

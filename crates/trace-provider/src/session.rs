@@ -22,9 +22,9 @@ const STOP_WAIT: Duration = Duration::from_secs(1);
 const RESEND_INTERVAL: Duration = Duration::from_millis(2);
 /// How often a stream is looked at where no wakes arrive.
 const DEAF_INTERVAL: Duration = Duration::from_millis(1);
-/// How soon it is looked again whether all observers have seen a start.
+/// How often the session checks whether all observers have acknowledged a start.
 const OBSERVER_INTERVAL: Duration = Duration::from_millis(1);
-/// How soon it is looked again whether there are references on a trace that is to stop.
+/// How often the session checks whether there are references to a trace that is to stop.
 const REFERENCE_INTERVAL: Duration = Duration::from_millis(1);
 /// Packets that wait for room in the FIFO, those of one alert in a row as one; further alerts are dropped.
 const MAX_UNSENT: usize = 64;
@@ -110,7 +110,7 @@ impl Session {
         &self.fifo
     }
 
-    /// Starts recording, for the first time or again; an error says why that is not possible.
+    /// Starts recording, for the first time or again; the error is the reason why that is not possible.
     pub fn start(
         &mut self,
         disposition: BufferDisposition,
@@ -172,7 +172,7 @@ impl Session {
         }
     }
 
-    /// Stops recording and says so when the buffer is complete.
+    /// Stops recording and reports that when the buffer is complete.
     pub fn stop(&mut self) {
         if self.state != State::Started {
             return;
@@ -185,7 +185,7 @@ impl Session {
         }
         match self.engine.finish_stop(deadline) {
             Ok(stopped) if stopped.stragglers == 0 => self.send(FifoRequest::Stopped),
-            // The manager's own timer runs out, and it reads the buffer as one that is still written.
+            // The manager's own timeout expires, and it reads the buffer as one that is still being written.
             _ => {}
         }
     }
@@ -283,7 +283,7 @@ fn thread_koids(process: u64, numbers: Option<ThreadNumbers>) -> ThreadKoids {
     })
 }
 
-/// A thread's number where nothing tells which one it has for the manager. The first thread has that of its
+/// A thread's number where its number for the manager cannot be found out. The first thread has that of its
 /// process; of others with equal numbers in their namespaces each has another process.
 fn number_of_its_own(own: u64, process: u64, thread: u32) -> u64 {
     let thread = u64::from(thread);

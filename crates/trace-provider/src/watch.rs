@@ -9,7 +9,7 @@ use rustix::fs::inotify;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Tells when something changes where a manager's socket may appear.
+/// Becomes readable when something changes where a manager's socket may appear.
 #[derive(Debug)]
 pub(crate) struct Watch {
     inotify: OwnedFd,

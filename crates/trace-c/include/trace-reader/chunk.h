@@ -43,7 +43,7 @@ class Chunk final {
     std::memcpy(&value, &*word, sizeof(value));
     return value;
   }
-  // So many bytes, and their padding.
+  // Reads `length` bytes and skips their padding.
   std::optional<std::string_view> ReadString(size_t length) {
     std::optional<const void*> bytes = ReadInPlace(length / 8 + (length % 8 != 0));
     return bytes ? std::optional<std::string_view>(std::string_view(static_cast<const char*>(*bytes), length))

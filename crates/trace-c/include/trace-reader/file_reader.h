@@ -15,7 +15,7 @@ namespace trace {
 
 class FileReader : public TraceReader {
  public:
-  // False, and the handler is told, if the file cannot be opened.
+  // If the file cannot be opened, reports that to the handler and returns false.
   static bool Create(const char* file_path, RecordConsumer record_consumer, ErrorHandler error_handler,
                      std::unique_ptr<FileReader>* out_reader) {
     FILE* file = std::fopen(file_path, "rb");
@@ -28,7 +28,7 @@ class FileReader : public TraceReader {
   }
   ~FileReader() { std::fclose(file_); }
 
-  // Reads to the end, also behind damage. The handler gets a sentence for each thing that is wrong.
+  // Reads to the end, also behind damage. Reports each problem to the handler in a sentence.
   void ReadFile() {
     std::vector<char> bytes(1 << 19);
     size_t kept = 0;

@@ -21,9 +21,9 @@ namespace trace {
 // Reads one trace, and remembers its strings and threads.
 class TraceReader {
  public:
-  // Is called once for each record.
+  // Called once for each record.
   using RecordConsumer = fit::function<void(Record)>;
-  // Is told in a sentence what is wrong with a record, which is left out.
+  // Receives a sentence about each invalid record, which is skipped.
   using ErrorHandler = fit::function<void(fbl::String)>;
 
   explicit TraceReader(RecordConsumer record_consumer, ErrorHandler error_handler)
@@ -41,7 +41,7 @@ class TraceReader {
   // 0 before there is one.
   ProviderId current_provider_id() const { return current_->id; }
   const fbl::String& current_provider_name() const { return current_->name; }
-  // Empty for one that is not known.
+  // Empty for an unknown one.
   fbl::String GetProviderName(ProviderId id) const {
     auto found = providers_.find(id);
     return found == providers_.end() ? fbl::String() : found->second.name;
@@ -115,14 +115,14 @@ class TraceReader {
     }
   }
 
-  // Whether a place to go on is being looked for.
+  // Whether the reader searches for a place to resume.
   bool is_lost() const { return lost_bytes_ != 0; }
 
  private:
-  // What became of a record.
+  // The result of reading a record.
   enum class Outcome {
     kRead,
-    // Of a newer version, and left out.
+    // Skipped, as it is of a newer version.
     kUnknown,
     // Something that it refers to is not defined; without that, it may be of use.
     kUndefined,
@@ -139,7 +139,7 @@ class TraceReader {
   // Sizes of records: but for large ones, they have 12 bits.
   static constexpr uint64_t kMaxRecordWords = 0xfff;
   static constexpr uint64_t kMagic = 0x0016547846040010;
-  // So many records must be sound before reading is resumed in front of them.
+  // The number of valid records that have to follow each other where reading is resumed.
   static constexpr int kSoundRecords = 4;
 
   static constexpr uint64_t RecordWords(uint64_t header) {
@@ -238,7 +238,7 @@ class TraceReader {
     return !is_read ? Outcome::kMalformed : is_unknown_ ? Outcome::kUnknown : Outcome::kRead;
   }
 
-  // What is of a newer version is left out.
+  // Skips what is of a newer version.
   bool LeaveOut() {
     is_unknown_ = true;
     return true;
@@ -315,7 +315,7 @@ class TraceReader {
       if (!name) {
         return false;
       }
-      // One of a newer type is left out.
+      // Arguments of newer types are skipped.
       const bool is_known = static_cast<ArgumentType>(*header & 15) <= ArgumentType::kBlob;
       if (is_known && !value && !is_undefined_) {
         return false;
@@ -374,7 +374,7 @@ class TraceReader {
     }
   }
 
-  // True also for what is of a newer version and left out.
+  // Also true for what is of a newer version and skipped.
   bool ReadRecord(uint64_t header, Chunk& chunk) {
     switch (static_cast<RecordType>(header & 15)) {
       case RecordType::kMetadata:
@@ -654,11 +654,11 @@ class TraceReader {
   std::optional<Record> pending_;
   // How far a place to go on has been looked for, in bytes from where the damage began; 0 if there is none.
   uint64_t lost_bytes_ = 0;
-  // Of the record that is read: why it cannot be, and in what way.
+  // Why the current record cannot be read, and the kind of that failure.
   fbl::String reason_;
   bool is_unknown_ = false;
   bool is_undefined_ = false;
-  // Asks only whether records make sense: references need not be known.
+  // Only validate records: references need not be defined.
   bool is_judge_ = false;
 };
 

@@ -173,7 +173,7 @@ class Argument final {
   ArgumentValue value_;
 };
 
-// What a trace says of itself as a whole.
+// Metadata about the trace as a whole.
 class TraceInfoContent final {
  public:
   struct MagicNumberInfo {
@@ -188,7 +188,7 @@ class TraceInfoContent final {
   MagicNumberInfo magic_number_info_;
 };
 
-// What a trace says of its parts.
+// Metadata about parts of the trace.
 class MetadataContent final {
  public:
   struct ProviderInfo {
@@ -237,7 +237,7 @@ class MetadataContent final {
   std::variant<ProviderInfo, ProviderSection, ProviderEvent, TraceInfo> content_;
 };
 
-// What tells kinds of events apart.
+// The data that depends on the type of an event.
 class EventData final {
  public:
   struct Instant {
@@ -322,7 +322,7 @@ class EventData final {
       data_;
 };
 
-// A blob of any size. Its bytes are the reader's: they are there during the call of the consumer only.
+// A blob of any size. The reader owns its bytes, which are valid during the call of the consumer only.
 class LargeRecordData final {
  public:
   struct BlobEvent {
@@ -389,7 +389,7 @@ class Record final {
   struct Blob {
     trace_blob_type_t type;
     fbl::String name;
-    // The reader's, during the call of the consumer.
+    // Owned by the reader, and valid during the call of the consumer.
     const void* blob;
     size_t blob_size;
   };
@@ -439,7 +439,7 @@ class Record final {
     // In the order of their numbers.
     std::variant<LegacyContextSwitch, ContextSwitch, ThreadWakeup> event;
   };
-  // What stood in place of SchedulerEvent before.
+  // Replaced by SchedulerEvent.
   using ContextSwitch = SchedulerEvent::LegacyContextSwitch;
   struct Log {
     trace_ticks_t timestamp;
@@ -510,7 +510,7 @@ class Record final {
   const Large& GetLargeRecord() const { return internal::As<Large>(record_); }
   const Profiler& GetProfiler() const { return internal::As<Profiler>(record_); }
 
-  // What the record is called, if it is something with a name.
+  // The name of the record, if it has one.
   std::optional<std::string> GetName() const {
     switch (type_) {
       case RecordType::kEvent:

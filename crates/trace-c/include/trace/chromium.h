@@ -78,7 +78,7 @@
 #define TRACE_DISABLED_BY_DEFAULT(name) "disabled-by-default-" name
 // Every string that is a value is copied.
 #define TRACE_STR_COPY(string) (string)
-// Ids are numbers or addresses; what tells those of processes apart is the process.
+// Ids are numbers or addresses. Equal ids of two processes are distinguished by the process.
 #define TRACE_ID_LOCAL(id) (id)
 #define TRACE_ID_GLOBAL(id) (id)
 #define TRACE_ID_WITH_SCOPE(scope, id) (id)

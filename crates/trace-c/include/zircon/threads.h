@@ -6,7 +6,7 @@
 
 __BEGIN_CDECLS
 
-// Whoever uses the handle means itself with it, on whatever thread.
+// On each thread the handle refers to the thread that uses it.
 zx_handle_t zx_thread_self(void);
 
 __END_CDECLS

@@ -83,7 +83,7 @@ macro_rules! instant {
 
 /// Records samples of a counter, one for each argument: `counter!(category, name, id, "series" => value, …)`.
 ///
-/// The id tells instances of one counter apart. At least one numeric argument.
+/// The id distinguishes instances of one counter. At least one numeric argument.
 ///
 /// ```
 /// # use trace_engine as trace_provider;

@@ -65,7 +65,7 @@ pub(crate) const fn is_inline(reference: u16) -> bool {
     reference & INLINE != 0
 }
 
-/// The bit that tells inline references from indices.
+/// The bit that distinguishes inline references from indices.
 //= docs/format.md#string-references
 const INLINE: u16 = 1 << 15;
 

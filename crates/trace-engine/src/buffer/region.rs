@@ -80,7 +80,8 @@ impl Region {
     /// The word at a byte offset.
     ///
     /// # Panics
-    /// If the offset is not a multiple of 8 inside the region: a mistake of ours, not of a stranger.
+    /// If the offset is not a multiple of 8 inside the region: a mistake of this crate, not of untrusted
+    /// input.
     #[inline]
     pub(crate) fn word(&self, offset: u64) -> &AtomicU64 {
         let offset = usize::try_from(offset).expect("offsets fit a word");

@@ -18,7 +18,7 @@ use trace_format::buffer::MAX_BUFFERED_RECORD_BYTES;
 use trace_format::record::MAX_RECORD_WORDS;
 use trace_format::slab::LossReason;
 
-/// What tells the koids of virtual threads from those of the kernel.
+/// The bit that distinguishes the koids of virtual threads from those of the kernel.
 //= docs/format.md#koids
 const VIRTUAL: u64 = 1 << 63;
 

@@ -22,7 +22,7 @@ const MAX_MODULES: usize = 512;
 
 /// An executable or a library.
 struct Module {
-    /// What tells it from others; 0 in a place that is free.
+    /// Identifies the module; 0 in a place that is free.
     handle: AtomicUsize,
     sites: AtomicPtr<Site>,
     /// Whether it will say when it leaves.

@@ -1,4 +1,4 @@
-//! Who gets which slab: tickets, and the words of the slabs they stand for.
+//! Which thread gets which slab: tickets, and the words of the slabs they stand for.
 //!
 //! One atomic word counts the tickets that were given out and says whether claiming is over:
 //!
@@ -11,7 +11,7 @@
 //!
 //! Tickets count up for as long as the buffer exists and go round through its slabs: ticket *t* stands for
 //! slab *t* mod the number of slabs, and for sequence *t* + 1. The modes differ in two things: how far
-//! tickets may go, and who gives slabs back.
+//! tickets may go, and which component gives slabs back.
 //!
 //! | mode | tickets end | a slab is taken again |
 //! |---|---|---|

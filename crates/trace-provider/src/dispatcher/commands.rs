@@ -8,7 +8,7 @@ use zx_sim::WakeSender;
 /// Most commands that wait for the dispatcher.
 const MAX_COMMANDS: usize = 1024;
 
-/// What the application asks of the dispatcher.
+/// A command of the application for the dispatcher.
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Hand over what was recorded so far.

@@ -1,4 +1,4 @@
-//! What the manager asks for.
+//! Requests of the manager.
 
 use super::{Dispatcher, KEY_FIFO, Progress};
 use crate::config;
@@ -55,7 +55,7 @@ impl Dispatcher {
         Some(())
     }
 
-    /// The next request, if one has arrived; one that brings descriptors is obeyed already. None when the
+    /// The next request, if one has arrived; one with descriptors was served already. None when the
     /// manager is gone or broke the protocol.
     fn receive(
         &self,

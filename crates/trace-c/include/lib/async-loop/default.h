@@ -7,9 +7,9 @@
 
 __BEGIN_CDECLS
 
-// Of the thread that makes the loop, and of those it starts.
+// The default of the thread that creates the loop, and of the threads that the loop starts.
 extern const async_loop_config_t kAsyncLoopConfigAttachToCurrentThread;
-// Only of those it starts.
+// The default only of the threads that the loop starts.
 extern const async_loop_config_t kAsyncLoopConfigNoAttachToCurrentThread;
 
 __END_CDECLS

@@ -1,4 +1,4 @@
-// A loop that runs callbacks, on threads of its own or on whatever thread runs it.
+// A loop that runs callbacks, on threads of its own or on a thread of the program that runs it.
 #ifndef LIB_ASYNC_LOOP_LOOP_H_
 #define LIB_ASYNC_LOOP_LOOP_H_
 
@@ -33,7 +33,7 @@ typedef struct async_loop_config {
   async_loop_callback_t* prologue;
   async_loop_callback_t* epilogue;
   void* data;
-  // Nothing comes of it here.
+  // Has no effect here.
   bool irq_support;
 } async_loop_config_t;
 
@@ -47,22 +47,22 @@ typedef uint32_t async_loop_state_t;
 #define ASYNC_LOOP_QUIT ((async_loop_state_t)1)
 #define ASYNC_LOOP_SHUTDOWN ((async_loop_state_t)2)
 
-// `config` may be NULL: then the loop is nobody's default.
+// `config` may be NULL: then the loop is not the default of any thread.
 zx_status_t async_loop_create(const async_loop_config_t* config, async_loop_t** out_loop);
 async_dispatcher_t* async_loop_get_dispatcher(async_loop_t* loop);
 async_loop_t* async_loop_from_dispatcher(async_dispatcher_t* dispatcher);
 // Ends the loop's threads and drops what is still to be done. Not to be called from a callback.
 void async_loop_shutdown(async_loop_t* loop);
-// Shuts the loop down, and forgets it.
+// Shuts the loop down, and frees it. Not to be called from a callback, or while another thread uses the loop.
 void async_loop_destroy(async_loop_t* loop);
 // Works until the deadline, or for one unit of work. ZX_ERR_TIMED_OUT, ZX_ERR_CANCELED after a quit,
 // ZX_ERR_BAD_STATE after a shutdown; ZX_OK after `once`.
 zx_status_t async_loop_run(async_loop_t* loop, zx_time_t deadline, bool once);
 // Works until there is nothing to do.
 zx_status_t async_loop_run_until_idle(async_loop_t* loop);
-// Has everybody who runs the loop return after the present unit of work.
+// Makes every thread that runs the loop return after its current unit of work.
 void async_loop_quit(async_loop_t* loop);
-// Ends a quit. ZX_ERR_BAD_STATE while somebody runs the loop, or after a shutdown.
+// Ends a quit. ZX_ERR_BAD_STATE while a thread runs the loop, or after a shutdown.
 zx_status_t async_loop_reset_quit(async_loop_t* loop);
 async_loop_state_t async_loop_get_state(async_loop_t* loop);
 // `name` and `out_thread` may be NULL. The thread is the loop's to join.

@@ -1,4 +1,4 @@
-// What runs callbacks: a loop.
+// A dispatcher, which runs callbacks: a loop.
 #ifndef LIB_ASYNC_DISPATCHER_H_
 #define LIB_ASYNC_DISPATCHER_H_
 

@@ -35,7 +35,7 @@ struct trace_buffer_header {
   uint32_t wrapped_count;
   // Of the whole buffer, with this header.
   uint64_t total_size;
-  // Of what is kept whatever happens to events: definitions.
+  // Of the definitions, which are never overwritten.
   uint64_t durable_buffer_size;
   // Of each of the two rolling buffers; in oneshot mode of the only one.
   uint64_t rolling_buffer_size;
@@ -56,8 +56,8 @@ static_assert(offsetof(trace_buffer_header, num_records_dropped) == 64, "they ar
 
 __BEGIN_CDECLS
 
-// Stores the header of the buffer that `context` holds, with ends as they are now. Threads that record
-// meanwhile may change them. Without a trace all is 0.
+// Stores the header of the buffer that `context` holds, with the current ends. Threads that are
+// recording may change them at any time. All fields are 0 without a trace.
 void trace_context_snapshot_buffer_header_internal(trace_prolonged_context_t* context,
                                                    ::trace::internal::trace_buffer_header* header);
 

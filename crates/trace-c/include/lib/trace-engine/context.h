@@ -1,6 +1,7 @@
 // Records written by hand, into a trace that one has acquired (see instrumentation.h).
 //
-// Every function may be called on any thread. A record that finds no room is left out, and counted.
+// Every function may be called on any thread. A record for which the buffer has no room is dropped and
+// counted.
 #ifndef LIB_TRACE_ENGINE_CONTEXT_H_
 #define LIB_TRACE_ENGINE_CONTEXT_H_
 
@@ -28,7 +29,7 @@ void trace_context_register_string_literal(trace_context_t* context, const char*
                                            trace_string_ref_t* out_ref);
 void trace_context_register_bytestring(trace_context_t* context, const unsigned char* bytes, size_t length,
                                        trace_string_ref_t* out_ref);
-// False if the category is not enabled; then `out_ref` stays as it is.
+// If the category is not enabled, returns false and leaves `out_ref` unchanged.
 bool trace_context_register_category_literal(trace_context_t* context, const char* category_literal,
                                              trace_string_ref_t* out_ref);
 bool trace_context_register_category_bytestring(trace_context_t* context, const unsigned char* bytes, size_t length,
@@ -74,7 +75,7 @@ void* trace_context_begin_write_blob_record(trace_context_t* context, trace_blob
 void trace_context_write_blob_record(trace_context_t* context, trace_blob_type_t type,
                                      const trace_string_ref_t* name_ref, const void* blob, size_t blob_size);
 
-// Tells whoever records; names have at most 14 bytes, and are cut. Not a record.
+// Sends an alert to the trace manager, without a record. Names are cut to 14 bytes.
 void trace_context_send_alert(trace_context_t* context, const char* alert_name);
 void trace_context_send_alert_bytestring(trace_context_t* context, const unsigned char* alert_name, size_t length);
 
@@ -162,7 +163,7 @@ void trace_context_write_blob_attachment_record(trace_context_t* context, const 
                                                 size_t blob_size);
 
 void trace_context_write_initialization_record(trace_context_t* context, zx_ticks_t ticks_per_second);
-// The index is the caller's to choose: one that registered strings do not have.
+// The caller chooses the index, which must not be that of a registered string.
 void trace_context_write_string_record(trace_context_t* context, trace_string_index_t index, const char* string,
                                        size_t length);
 void trace_context_write_thread_record(trace_context_t* context, trace_thread_index_t index, zx_koid_t process_koid,

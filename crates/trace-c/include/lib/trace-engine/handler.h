@@ -15,13 +15,14 @@ __BEGIN_CDECLS
 typedef struct trace_handler trace_handler_t;
 typedef struct trace_handler_ops trace_handler_ops_t;
 
-// What the engine asks and tells. Any member may be NULL.
+// The functions of the program that the engine calls. Any member may be NULL.
 struct trace_handler_ops {
   // On any thread, also inside an event: it must not trace.
   bool (*is_category_enabled)(trace_handler_t* handler, const char* category);
   // On the dispatcher, as are the next three.
   void (*trace_started)(trace_handler_t* handler);
-  // ZX_OK, ZX_ERR_NO_MEMORY if events were lost, or what the stop said. The buffer is complete.
+  // The buffer is complete. `disposition` is ZX_OK, ZX_ERR_NO_MEMORY if events were lost, or that of
+  // trace_engine_stop().
   void (*trace_stopped)(trace_handler_t* handler, zx_status_t disposition);
   // The engine has nothing to do with the buffer and the handler any more.
   void (*trace_terminated)(trace_handler_t* handler);
@@ -53,7 +54,7 @@ void trace_engine_stop(zx_status_t disposition);
 void trace_engine_terminate(void);
 // ZX_ERR_BAD_STATE without a trace in streaming mode.
 zx_status_t trace_engine_mark_buffer_saved(uint32_t wrapped_count, uint64_t durable_data_end);
-// In streaming mode: has the half in use saved although it is not full.
+// In streaming mode: requests that the half in use is saved, although it is not full.
 zx_status_t trace_engine_flush_buffer(void);
 
 __END_CDECLS

@@ -17,7 +17,7 @@ uint64_t trace_generate_nonce(void);
 typedef enum {
   TRACE_STOPPED = 0,
   TRACE_STARTED = 1,
-  // Events are accepted until whoever holds the trace has released it.
+  // Events are accepted until every thread that has acquired the trace has released it.
   TRACE_STOPPING = 2,
 } trace_state_t;
 
@@ -50,9 +50,9 @@ void trace_release_context(trace_context_t* context);
 trace_prolonged_context_t* trace_acquire_prolonged_context(void);
 void trace_release_prolonged_context(trace_prolonged_context_t* context);
 
-// Has an event object signalled with ZX_EVENT_SIGNALED whenever the state changes. After each start the
-// observer has to say that it has looked, with trace_notify_observer_updated(); whoever records is told of
-// the start only then. ZX_ERR_INVALID_ARGS if it is registered already.
+// Signals an event object with ZX_EVENT_SIGNALED whenever the state changes. After each start the observer
+// has to acknowledge the change with trace_notify_observer_updated(); the start is reported to the trace
+// manager only then. ZX_ERR_INVALID_ARGS if the event is registered already.
 zx_status_t trace_register_observer(zx_handle_t event);
 // ZX_ERR_NOT_FOUND if it is not registered.
 zx_status_t trace_unregister_observer(zx_handle_t event);

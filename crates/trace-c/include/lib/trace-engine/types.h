@@ -34,7 +34,7 @@ __BEGIN_CDECLS
 
 // A moment of the trace clock.
 typedef zx_ticks_t trace_ticks_t;
-// What tells instances of one counter, operation or flow apart.
+// Distinguishes instances of one counter, operation or flow.
 typedef uint64_t trace_counter_id_t;
 typedef uint64_t trace_async_id_t;
 typedef uint64_t trace_flow_id_t;
@@ -47,7 +47,7 @@ typedef uint16_t trace_encoded_string_ref_t;
 typedef uint32_t trace_thread_index_t;
 typedef uint32_t trace_encoded_thread_ref_t;
 
-// What an instant concerns.
+// The scope of an instant.
 typedef enum {
   TRACE_SCOPE_THREAD = 0,
   TRACE_SCOPE_PROCESS = 1,
@@ -300,7 +300,7 @@ enum class RecordType {
   kBlob = 5,
   kKernelObject = 7,
   kScheduler = 8,
-  // What kScheduler was called before.
+  // The older name of kScheduler.
   kContextSwitch = 8,
   kLog = 9,
   kProfiler = 10,

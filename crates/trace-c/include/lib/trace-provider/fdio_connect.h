@@ -1,4 +1,4 @@
-// A way to the trace manager, to be given to trace_provider_create().
+// A connection to the trace manager, to be passed to trace_provider_create().
 #ifndef LIB_TRACE_PROVIDER_FDIO_CONNECT_H_
 #define LIB_TRACE_PROVIDER_FDIO_CONNECT_H_
 
@@ -6,10 +6,10 @@
 
 __BEGIN_CDECLS
 
-// The manager is looked for when the way is used.
+// The connection is made when it is used.
 zx_status_t trace_provider_connect_with_fdio(zx_handle_t* out_client);
 
-// What it was called for a while.
+// An older name.
 static inline __attribute__((__unused__)) zx_status_t tracelink_provider_connect_with_fdio(zx_handle_t* out_client) {
   return trace_provider_connect_with_fdio(out_client);
 }

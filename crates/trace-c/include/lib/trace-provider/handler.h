@@ -6,7 +6,7 @@
 
 namespace trace {
 
-// Override what is of interest.
+// Override the functions of interest.
 class TraceHandler : public trace_handler_t {
  public:
   TraceHandler() { ops = &kOps; }

@@ -1,9 +1,9 @@
 // Joining the trace manager: what a program needs to be recorded.
 //
-// The functions without a way to the manager (`zx_handle_t to_service`) find it by themselves. A program that
-// starts before the manager is picked up by it; while a recording is running they return when this process is
-// being recorded, or the manager has given no sign for 5 s. A process has one provider, however many are
-// created: the last that is destroyed ends it.
+// The functions without a connection to the manager (`zx_handle_t to_service`) find it by themselves. A
+// program that starts before the manager joins it later; while a recording is running they return when this
+// process is being recorded, or the manager has not responded for 5 s. A process has one provider, however
+// many are created: the last that is destroyed ends it.
 #ifndef LIB_TRACE_PROVIDER_PROVIDER_H_
 #define LIB_TRACE_PROVIDER_PROVIDER_H_
 
@@ -43,7 +43,7 @@ typedef struct trace_provider_packet {
 #define TRACE_PROVIDER_ALERT (0x4)
 #define TRACE_PROVIDER_BUFFER_SAVED (0x100)
 
-// All of these return NULL if nothing comes of it. `to_service` is used up in any case. `name` has at most
+// All of these return NULL if `to_service` is not a connection, and close it in any case. `name` is cut to
 // 100 bytes; NULL, and the functions without one, take the name of the process. The synchronous ones return
 // when the manager has answered; `out_already_started`, which may be NULL, receives whether a trace is
 // running.
@@ -57,7 +57,8 @@ trace_provider_t* trace_provider_create_with_name_fdio(async_dispatcher_t* dispa
 trace_provider_t* trace_provider_create_synchronously_with_fdio(async_dispatcher_t* dispatcher, const char* name,
                                                                 bool* out_already_started);
 
-// Leaves the manager, if this is the last; NULL is nobody. A trace of this process is ended.
+// Ends a running trace of this process and leaves the manager, if this is the last provider. Does nothing for
+// NULL.
 void trace_provider_destroy(trace_provider_t* provider);
 
 // For trace::TraceProvider. A category has a name and a description.
@@ -70,7 +71,7 @@ void trace_internal_provider_get_config(trace_provider_t* provider, uint32_t* ou
 
 __END_CDECLS
 
-// Names of an earlier time.
+// Older names.
 #define trace_provider_create_etc(to_service, dispatcher) (trace_provider_create)(to_service, dispatcher)
 #define trace_provider_create_with_name_etc(to_service, dispatcher, name) \
   (trace_provider_create_with_name)(to_service, dispatcher, name)
@@ -79,7 +80,7 @@ __END_CDECLS
 
 #ifndef __cplusplus
 
-// Of that time, too: the same functions without the first argument.
+// Older programs call the same functions without the first argument.
 #define TRACE_INTERNAL_PICK_3(a, b, function, ...) function
 #define TRACE_INTERNAL_PICK_4(a, b, c, function, ...) function
 #define TRACE_INTERNAL_PICK_5(a, b, c, d, function, ...) function
@@ -117,7 +118,7 @@ inline trace_provider_t* trace_provider_create_synchronously(async_dispatcher_t*
 
 namespace trace {
 
-// What the trace wants that this process is part of.
+// The configuration of the trace that this process takes part in.
 struct ProviderConfig {
   trace_buffering_mode_t buffering_mode = TRACE_BUFFERING_MODE_ONESHOT;
   // None means all.
@@ -131,14 +132,14 @@ struct KnownCategory {
 
 using GetKnownCategoriesCallback = fit::function<std::vector<KnownCategory>()>;
 
-// Is recorded when there is a trace, from its construction until its destruction.
+// From its construction until its destruction the process can be recorded.
 class TraceProvider {
  public:
   TraceProvider(zx::channel to_service, async_dispatcher_t* dispatcher)
       : TraceProvider(trace_provider_create(to_service.release(), dispatcher)) {}
   TraceProvider(zx::channel to_service, async_dispatcher_t* dispatcher, const char* name)
       : TraceProvider(trace_provider_create_with_name(to_service.release(), dispatcher, name)) {}
-  // The way to the manager is found.
+  // Finds the manager itself.
   explicit TraceProvider(async_dispatcher_t* dispatcher) : TraceProvider(trace_provider_create_with_fdio(dispatcher)) {}
   TraceProvider(async_dispatcher_t* dispatcher, const char* name)
       : TraceProvider(trace_provider_create_with_name_fdio(dispatcher, name)) {}
@@ -146,7 +147,7 @@ class TraceProvider {
   TraceProvider& operator=(const TraceProvider&) = delete;
   virtual ~TraceProvider() { trace_provider_destroy(provider_); }
 
-  // False, and `out_provider` stays as it is, if nothing comes of it.
+  // Returns false and leaves `out_provider` unchanged if the provider cannot be created.
   static bool CreateSynchronously(zx::channel to_service, async_dispatcher_t* dispatcher, const char* name,
                                   std::unique_ptr<TraceProvider>* out_provider, bool* out_already_started) {
     trace_provider_t* provider =
@@ -172,9 +173,10 @@ class TraceProvider {
     return config;
   }
 
-  // Is asked for categories when somebody wants to know which there are, on a thread of the provider's.
+  // Sets the function that returns the categories of this program, for a client that lists them. It is called
+  // on a thread of the provider's.
   void SetGetKnownCategoriesCallback(GetKnownCategoriesCallback callback) {
-    // It may be asked at any time from here on, also when the provider has just gone.
+    // It may be called at any time from here on, also when the provider was just destroyed.
     auto* kept = new GetKnownCategoriesCallback(std::move(callback));
     trace_internal_provider_describe_categories(
         provider_,
@@ -202,7 +204,7 @@ class TraceProvider {
   trace_provider_t* const provider_;
 };
 
-// The same, which finds its way to the manager.
+// The same, for a program that has no connection to the manager to pass.
 class TraceProviderWithFdio : public TraceProvider {
  public:
   explicit TraceProviderWithFdio(async_dispatcher_t* dispatcher) : TraceProvider(dispatcher) {}

@@ -14,13 +14,13 @@ typedef struct trace_internal_observer trace_internal_observer_t;
 
 trace_internal_observer_t* trace_internal_start_observer(async_dispatcher_t* dispatcher, void (*callback)(void* data),
                                                          void* data);
-// Returns when the callback is not running, and will not again.
+// Returns when the callback is not running, and will not run again.
 void trace_internal_stop_observer(trace_internal_observer_t* observer);
 }
 
 namespace trace {
 
-// Whoever records is told of a start only after the callback has run.
+// A start is reported to the trace manager only after the callback has run.
 class TraceObserver {
  public:
   TraceObserver() = default;
@@ -28,7 +28,7 @@ class TraceObserver {
   TraceObserver& operator=(const TraceObserver&) = delete;
   ~TraceObserver() { Stop(); }
 
-  // From now on `callback` runs on the dispatcher at each change, of which trace_state() then tells.
+  // From now on `callback` runs on the dispatcher after each change of trace_state().
   void Start(async_dispatcher_t* dispatcher, fit::closure callback) {
     Stop();
     callback_ = std::move(callback);

@@ -7,7 +7,7 @@
 
 namespace zx {
 
-// So many nanoseconds.
+// A number of nanoseconds.
 class duration final {
  public:
   constexpr duration() = default;

@@ -3,7 +3,7 @@
 /// Begins a duration on a virtual thread, such as a queue of the hardware or a task of a runtime:
 /// `vthread_duration_begin!(category, name, vthread_name, vthread_id, "key" => value, …)`.
 ///
-/// The id tells virtual threads of the process apart; the name is shown for the id it was first used with.
+/// The id distinguishes virtual threads of the process; the name is shown for the id it was first used with.
 /// Perfetto's reader sees the lower 32 bits only: an id above 2²² cannot be mistaken for a thread there.
 ///
 /// ```

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 const BYTES: usize = 256 << 10;
 
-/// Tells that the memory of a trace is the caller's again.
+/// Reports that the memory of a trace is the caller's again.
 struct Owner(Arc<AtomicBool>);
 
 impl Drop for Owner {

@@ -1,4 +1,4 @@
-// The loop for C++. In C this is loop.h: programs of old include it from there, too.
+// The loop for C++. In C this is loop.h: older programs include it from there, too.
 #ifndef LIB_ASYNC_LOOP_CPP_LOOP_H_
 #define LIB_ASYNC_LOOP_CPP_LOOP_H_
 
@@ -13,7 +13,7 @@
 
 namespace async {
 
-// Owns a loop. To be destroyed after all that uses its dispatcher.
+// Owns a loop. Destroy it after everything that uses its dispatcher.
 class Loop {
  public:
   explicit Loop(const async_loop_config_t* config = nullptr) { async_loop_create(config, &loop_); }

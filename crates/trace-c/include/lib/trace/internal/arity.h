@@ -8,7 +8,7 @@
 
 #include <lib/trace/internal/write.h>
 
-// For so many values: writing an event the fast way and the slow way, and the scope of a duration.
+// For each number of values: writing an event on the fast and on the slow path, and the scope of a duration.
 //
 // What is handed to a function that is not inline is a copy, so that the values themselves need not be in
 // memory.

@@ -43,8 +43,8 @@
 #define TRACE_INTERNAL_TRACE_INSTANT(n, category_literal, name_literal, scope, ...) \
   TRACE_INTERNAL_EVENT(n, trace_internal_make_instant(scope), category_literal, name_literal, __VA_ARGS__)
 
-// Samples, one for each argument, of which there is at least one. The id tells instances of one counter
-// apart. TRACE_COUNTER(category_literal, name_literal, counter_id, args...)
+// Samples, one for each argument, of which there is at least one. The id distinguishes instances of one
+// counter. TRACE_COUNTER(category_literal, name_literal, counter_id, args...)
 #define TRACE_COUNTER(...) TRACE_INTERNAL_TRACE_COUNTER(TRACE_INTERNAL_PAIRS_BEHIND_3(__VA_ARGS__), __VA_ARGS__, ~)
 #define TRACE_INTERNAL_TRACE_COUNTER(n, category_literal, name_literal, counter_id, ...) \
   do {                                                                                             \
@@ -133,13 +133,13 @@
   TRACE_INTERNAL_RARE(n, trace_internal_write_blob_event, ((blob), (blob_size), n), category_literal, name_literal,   \
                       __VA_ARGS__)
 
-// Bytes without these.
+// Bytes without time, thread and arguments.
 #define TRACE_BLOB_ATTACHMENT(category_literal, name_literal, blob, blob_size)                                        \
   TRACE_INTERNAL_RARE(0, trace_internal_write_blob_attachment, ((blob), (blob_size), 0), category_literal,            \
                       name_literal, ~)
 
-// Bytes of a type (trace_blob_type_t), of at most TRACE_MAX_BLOB_SIZE, whatever categories are recorded.
-// Readers put together what has one name.
+// Bytes of a type (trace_blob_type_t), of at most TRACE_MAX_BLOB_SIZE, regardless of categories.
+// Readers join blobs of the same name.
 #define TRACE_BLOB(type, name, blob, blob_size)                              \
   do {                                                                       \
     if (trace_is_enabled()) {                                                \
@@ -147,7 +147,7 @@
     }                                                                        \
   } while (0)
 
-// Says what a handle stands for, whatever categories are recorded.
+// Records which object a handle refers to, regardless of categories.
 // TRACE_KERNEL_OBJECT(handle, args...)
 #define TRACE_KERNEL_OBJECT(...) \
   TRACE_INTERNAL_TRACE_KERNEL_OBJECT(TRACE_INTERNAL_PAIRS_BEHIND_1(__VA_ARGS__), __VA_ARGS__, ~)
@@ -162,7 +162,8 @@
     }                                                                                                                 \
   } while (0)
 
-// Tells whoever records, past the buffer: a trace may stop at it, or be kept. At most 14 bytes.
+// Sends an alert to the trace manager, past the buffer: a recording may stop or be saved at it. The name has
+// at most 14 bytes.
 #define TRACE_ALERT(category_literal, alert_name) \
   TRACE_INTERNAL_RARE(0, trace_internal_send_alert, (0), category_literal, alert_name, ~)
 #define TRACE_TRIGGER(category_literal, trigger_name) TRACE_ALERT(category_literal, trigger_name)

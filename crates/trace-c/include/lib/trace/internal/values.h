@@ -84,8 +84,8 @@ TRACE_INTERNAL_INLINE trace_arg_value_t MakeValue(const U& value) {
   }
 }
 
-// A value until its event is written: a number as it is, a string that belongs to nobody else whole, of all
-// others what goes into the trace.
+// A value until its event is written: a number as it is, a temporary string whole, and of all other values
+// what goes into the trace.
 template <typename T, bool is_temporary, bool is_number = std::is_arithmetic<T>::value || std::is_enum<T>::value>
 class Held {
  public:

@@ -24,25 +24,25 @@ typedef struct trace_internal_event {
   uint64_t time;
 } trace_internal_event_t;
 
-// What a call site says of itself at each event.
+// The description of a call site, which it passes with each event.
 typedef struct trace_internal_call {
   trace_internal_site_t* site;
   const char* category;
   const char* name;
-  // As many as there are values.
+  // One for each value.
   const char* const* names;
-  // Memory of the site's for them.
+  // Storage of the site for the names.
   trace_internal_arg_name_t* storage;
-  // What tells the executable or library from others.
+  // Identifies the executable or library.
   void* module;
 } trace_internal_call_t;
 
 // A moment of this thread, later than all it has taken before.
 uint64_t trace_internal_stamp(void);
-// Everything that is not the common case.
+// The slow path.
 void trace_internal_write_event(const trace_internal_call_t* call, const trace_internal_event_t* event,
                                 const trace_arg_value_t* values, size_t num_values);
-// For a new site: enlists it. Whether its events are recorded now.
+// Enlists a new site, and returns whether its events are recorded now.
 bool trace_internal_is_on(const trace_internal_call_t* call, size_t num_values);
 
 // Every executable and every library has one of its own.
@@ -120,7 +120,7 @@ TRACE_INTERNAL_INLINE void trace_internal_store(uint64_t* word, uint64_t value) 
 
 TRACE_INTERNAL_INLINE bool trace_internal_is_same_text(const char* known, const char* text) { return known == text; }
 
-// Whether all strings of a site have an index, so that the fast way may be tried.
+// Whether all strings of a site have an index, so that the fast path may be tried.
 TRACE_INTERNAL_INLINE bool trace_internal_site_is_fast(const trace_internal_site_t* site) {
   return __builtin_expect((trace_internal_load(&site->word) & TRACE_INTERNAL_FAST) != 0, 1);
 }
@@ -146,7 +146,7 @@ TRACE_INTERNAL_INLINE void* trace_internal_hide(const void* something) {
 #endif
 }
 
-// The same where it is not the common case.
+// The same, on the slow path.
 TRACE_INTERNAL_INLINE trace_internal_call_t trace_internal_make_cold_call(trace_internal_site_t* site,
                                                                           const char* category, const char* name,
                                                                           const char* const* names,
@@ -162,8 +162,8 @@ TRACE_INTERNAL_INLINE trace_internal_call_t trace_internal_make_cold_call(trace_
   return call;
 }
 
-// The calling thread's control block, or one without space. Only after a site was seen on and not new:
-// before, nobody may have said where it is.
+// The calling thread's control block, or one without space. Only to be called after a site was seen on and
+// not new: before that, the library may not have published where the block is.
 TRACE_INTERNAL_INLINE trace_internal_thread_t* trace_internal_thread(void) {
   trace_internal_thread_t* thread;
 #if defined(__x86_64__)
@@ -215,7 +215,7 @@ typedef struct trace_internal_record {
   uint64_t* next;
 } trace_internal_record_t;
 
-// Begins an event of so many words. False where it has to go the slow way.
+// Begins an event of this many words. False if it has to take the slow path.
 TRACE_INTERNAL_INLINE bool trace_internal_begin(trace_internal_record_t* record, const trace_internal_site_t* site,
                                                 const trace_internal_event_t* event, size_t words) {
   trace_internal_thread_t* thread = trace_internal_thread();
@@ -276,7 +276,7 @@ TRACE_INTERNAL_INLINE void trace_internal_put_bytes(trace_internal_record_t* rec
   }
 }
 
-// Finishes an event of so many words and arguments. The header comes last: from there on the record exists.
+// Finishes an event of this many words and arguments. The header comes last: from there on the record exists.
 TRACE_INTERNAL_INLINE void trace_internal_commit(trace_internal_record_t* record, const trace_internal_event_t* event,
                                                  size_t words, size_t num_args) {
   trace_internal_thread_t* thread = record->thread;
