@@ -4,7 +4,7 @@ fn main() {
     println!("cargo:rerun-if-changed=src/thread.c");
     // Changes when a program that was linked before cannot be run any more.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libtrace.so.0");
-    // The linker's own symbols are nobody else's.
+    // The linker's own symbols stay the linker's.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,start-stop-visibility=hidden");
     let build = || cc::Build::new().file("src/thread.c").warnings_into_errors(true).clone();
     build().compile("trace_thread");

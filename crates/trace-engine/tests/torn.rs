@@ -24,7 +24,7 @@ const WRITERS: u64 = 4;
 struct Backwards {
     words: HeapWords,
     layout: Layout,
-    /// Shows only slabs that somebody is writing into.
+    /// Shows only slabs that a thread is writing into.
     only_open: Cell<bool>,
 }
 

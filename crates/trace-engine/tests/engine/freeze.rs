@@ -47,7 +47,7 @@ impl Frozen {
         };
         let thread = std::thread::spawn(move || {
             write(&[1, 2, 3]);
-            // SAFETY: readable as soon as somebody tries, by the handler.
+            // SAFETY: the handler makes it readable at the first access.
             write(unsafe { core::slice::from_raw_parts(core::ptr::with_exposed_provenance(page), 16) });
         });
         FORBIDDEN.load(Ordering::SeqCst).expose_provenance();

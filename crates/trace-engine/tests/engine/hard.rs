@@ -1,4 +1,4 @@
-//! Events from where nobody expects them, and ends that come at the wrong moment.
+//! Events from unexpected places, and ends that come at the wrong moment.
 
 use crate::freeze::Frozen;
 use crate::support::{Trace, kinds};

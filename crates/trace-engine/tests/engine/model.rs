@@ -283,7 +283,7 @@ impl Model {
     }
 }
 
-/// A thread that does as it is told.
+/// A thread that runs the steps it is sent.
 struct Worker {
     orders: Sender<(u64, u16, u16)>,
     thread: JoinHandle<()>,
@@ -391,7 +391,7 @@ fn compare(mode: BufferMode, steps: &[Step]) {
     assert_eq!(read.findings.bad_records, 0);
 }
 
-/// Fewer cases than usual, as each has threads of its own, unless somebody asks for a number.
+/// Fewer cases than usual, as each has threads of its own, unless the environment sets a number.
 fn config() -> ProptestConfig {
     let config = ProptestConfig::default();
     if std::env::var_os("PROPTEST_CASES").is_some() { config } else { ProptestConfig { cases: 60, ..config } }

@@ -624,7 +624,7 @@ fn alerts_without_room_are_counted_and_told() {
     assert_eq!(read.events.len() as u64 + read.dropped(), 1000);
 }
 
-/// The compiler sees nobody who ever writes a site, and must not believe that nobody does.
+/// The compiler sees no code that writes a site, and must not conclude that none does.
 #[test]
 fn a_site_that_only_asks_gets_an_answer() {
     let ask = || category_enabled!("only asked for");

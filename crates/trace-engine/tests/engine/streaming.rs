@@ -114,7 +114,7 @@ fn what_meets_an_unsaved_half_is_dropped_with_its_time() {
     let mut trace = Trace::start_in(BufferMode::Streaming, 1 << 20);
     let per_half = events_per_half(&trace);
     (0..2 * per_half).for_each(write);
-    // Nobody has looked after the stream yet.
+    // The dispatcher has not looked after the stream yet.
     (0..3).for_each(write);
     let first = service(&trace).unwrap();
     (0..5).for_each(write);
@@ -282,7 +282,7 @@ fn what_an_ended_thread_has_left_goes_out_with_its_half() {
     assert_eq!(read.dropped(), 0);
 }
 
-/// A thread that cannot leave its event keeps its slab, and nobody waits for it for long.
+/// A thread that cannot leave its event keeps its slab, and the dispatcher waits for it only briefly.
 #[test]
 fn a_straggler_keeps_its_slab_which_is_saved_later() {
     let mut trace = start();

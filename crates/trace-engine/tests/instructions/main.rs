@@ -326,7 +326,7 @@ impl Stepped {
 
     fn kill(&mut self) {
         let _ = self.child.kill();
-        // Whoever traces a thread has to take its end in, or that of the process never comes.
+        // A tracer has to collect the end of each thread, or that of the process never comes.
         let take_in = || {
             // SAFETY: nothing is written.
             unsafe { libc::waitpid(self.thread, core::ptr::null_mut(), libc::__WALL) }
