@@ -56,6 +56,18 @@ impl<W: Write> Exporter<W> {
             this.json.string(name);
             this.json.raw("}}");
         };
+        let sampled: Vec<_> = self.samples.iter().flat_map(|samples| samples.threads()).collect();
+        for (pid, tid) in sampled {
+            // Catapult drops the samples of threads that nothing else in the document mentions.
+            if self.system.threads.get(&(pid, tid)).is_none_or(Vec::is_empty) {
+                self.separate();
+                self.json.raw("{\"name\":\"thread_sort_index\",\"ph\":\"M\",\"pid\":");
+                self.json.integer(pid.0);
+                self.json.raw(",\"tid\":");
+                self.json.integer(tid.0);
+                self.json.raw(",\"args\":{\"sort_index\":0}}");
+            }
+        }
         for (pid, name) in std::mem::take(&mut self.system.processes) {
             begin(self, pid.0, None, "process_name", &name);
         }

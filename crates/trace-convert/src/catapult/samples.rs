@@ -4,9 +4,11 @@
 use crate::json::Json;
 use crate::profile::Profile;
 use foldhash::HashMap;
+use std::collections::BTreeSet;
 use std::io::{self, Read, Seek, Write};
 use tempfile::SpooledTempFile;
 use trace_format::profiler::ProfilerKind;
+use trace_format::units::Koid;
 use trace_reader::dump::called_at;
 use trace_reader::{Names, Thread, Time};
 
@@ -22,12 +24,20 @@ pub(super) struct Samples {
     known: HashMap<(u64, String, Option<usize>), u64>,
     frames: Json<SpooledTempFile>,
     samples: Json<SpooledTempFile>,
+    /// Processes and threads with samples.
+    threads: BTreeSet<(Koid, Koid)>,
 }
 
 impl Samples {
     pub fn new() -> Self {
         let section = || Json::new(SpooledTempFile::new(SPILL_BYTES));
-        Self { profile: Profile::default(), known: HashMap::default(), frames: section(), samples: section() }
+        Self {
+            profile: Profile::default(),
+            known: HashMap::default(),
+            frames: section(),
+            samples: section(),
+            threads: BTreeSet::new(),
+        }
     }
 
     /// Adds a record; false if it cannot be expressed.
@@ -84,6 +94,7 @@ impl Samples {
         if leaf == 0 {
             return false;
         }
+        self.threads.insert((thread.process, thread.thread));
         let json = &mut self.samples;
         json.raw("{\"name\":\"sample\",\"pid\":");
         json.integer(thread.process.0);
@@ -95,6 +106,11 @@ impl Samples {
         json.integer(leaf);
         json.raw("\",\"weight\":1},");
         true
+    }
+
+    /// Processes and threads with samples.
+    pub fn threads(&self) -> impl Iterator<Item = (Koid, Koid)> {
+        self.threads.iter().copied()
     }
 
     pub fn spill_if_full(&mut self) -> io::Result<()> {

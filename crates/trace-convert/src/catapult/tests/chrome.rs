@@ -175,8 +175,9 @@ fn backtraces_are_samples_of_the_object() {
     let sample = |ts, sf| format!(r#"{{"name":"sample","pid":7,"tid":8,"ts":{ts},"sf":"{sf}","weight":1}}"#);
     let samples = [sample("0.005", 1), sample("0.006", 3), sample("0.007", 3)].join(",");
     let frames = r#""1":{"category":"","name":"main"},"2":{"category":"","name":"a;b\nc","parent":"1"},"3":{"category":"","name":"vfs_read","parent":"2"}"#;
+    let thread = r#"{"name":"thread_sort_index","ph":"M","pid":7,"tid":8,"args":{"sort_index":0}}"#;
     let expected = format!(
-        r#"{{"displayTimeUnit":"ns","traceEvents":[],"samples":[{samples}],"stackFrames":{{{frames}}}}}"#
+        r#"{{"displayTimeUnit":"ns","traceEvents":[{thread}],"samples":[{samples}],"stackFrames":{{{frames}}}}}"#
     );
     assert_eq!(document, expected);
     assert_eq!(summary.skipped, []);
