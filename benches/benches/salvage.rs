@@ -10,7 +10,7 @@ use trace_engine::{
     BufferMode, Config, Disposition, HeapWords, Region, Scope, counter, duration, engine, instant,
 };
 use trace_format::units::TicksPerSecond;
-use trace_reader::buffer::{Activity, BufferReader, Part, Source};
+use trace_reader::buffer::{Activity, BufferPart, BufferReader, Source};
 
 struct Words(HeapWords);
 
@@ -53,7 +53,7 @@ fn main() {
         std::hint::black_box(&copy);
         for (cost, activity) in [(&mut quiet, Activity::Quiet), (&mut live, Activity::Live)] {
             let begin = Instant::now();
-            let part = Part::Rest(activity);
+            let part = BufferPart::Rest(activity);
             let source = Words(words.clone());
             let reader = BufferReader::open(source, bytes as u64, BufferMode::Oneshot, rate, part);
             let mut reader = reader.expect("a buffer");

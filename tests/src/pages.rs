@@ -139,9 +139,19 @@ impl Block {
         self.before.strip_prefix(NOT_RUN)
     }
 
+    /// The function and the file that the line before it names, of which it has a new version:
+    /// `` Replace `refresh` in `src/main.rs`: ``.
+    #[must_use]
+    pub fn replaced(&self) -> Option<(&str, &str)> {
+        self.before.strip_prefix("Replace `")?.strip_suffix("`:")?.split_once("` in `")
+    }
+
     /// The file that the line before it names: `` `src/main.rs`: ``.
     #[must_use]
     pub fn file(&self) -> Option<&str> {
+        if self.replaced().is_some() {
+            return None;
+        }
         let name = self.before.strip_suffix("`:")?.rsplit('`').next()?;
         Some(name).filter(|name| name.contains('.'))
     }
@@ -287,6 +297,10 @@ mod tests {
         let [file, commands] = &blocks(page)[..] else { panic!("two blocks") };
         assert_eq!((file.file(), file.not_run(), &*file.text), (Some("a.toml"), None, "x = 1\n"));
         assert_eq!((commands.file(), commands.not_run()), (None, Some("needs root.")));
+        let [function] = &blocks("Replace `f` in `a.rs`:\n\n```rust,ignore\nfn f() {}\n```\n")[..] else {
+            panic!("one block")
+        };
+        assert_eq!((function.file(), function.replaced()), (None, Some(("f", "a.rs"))));
         let step = |command: &str, shown: &[&str]| Step {
             command: command.to_owned(),
             shown: shown.iter().map(|line| (*line).to_owned()).collect(),

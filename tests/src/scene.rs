@@ -91,7 +91,7 @@ impl Scene {
     /// Makes `recovered.fxt`.
     #[must_use]
     pub fn recover(&self) -> Output {
-        self.sandbox.trace(["recover"])
+        self.sandbox.trace(["recover", "-o", "recovered.fxt"])
     }
 
     /// What each thread's events in some archives are.

@@ -214,8 +214,10 @@ fn enable_wanted(
                 decoder.add_instant(PROBE, probe.name(), format);
             }),
             Err(error) => {
-                let complaint = tracefs
-                    .last_complaint()
+                let missing = tracefs.missing_probes(category);
+                let complaint = missing
+                    .map(str::to_owned)
+                    .or_else(|| tracefs.last_complaint())
                     .map_or_else(|| error.to_string(), |why| format!("{why} ({error})"));
                 tell(&format!("{category}: the kernel rejected this probe: {complaint}"));
             }

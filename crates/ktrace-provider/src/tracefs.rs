@@ -149,6 +149,15 @@ impl Tracefs {
         append(&self.root.join("dynamic_events"), definition)
     }
 
+    /// That the kernel was built without the kind of probe that a category stands for.
+    pub(crate) fn missing_probes(&self, category: &str) -> Option<&'static str> {
+        let (file, why) = match category.starts_with("kernel:u") {
+            true => ("uprobe_events", "the kernel has no uprobe events"),
+            false => ("kprobe_events", "the kernel has no kprobe events"),
+        };
+        (!self.root.join(file).exists()).then_some(why)
+    }
+
     /// The kernel's complaint about the last command that was written to it.
     pub(crate) fn last_complaint(&self) -> Option<String> {
         let log = fs::read_to_string(self.root.join("error_log")).ok()?;

@@ -68,6 +68,12 @@ impl Losses {
         self.dropped
     }
 
+    /// Whether records were lost because the buffer had no room for them.
+    pub fn was_full(&self) -> bool {
+        let full = [LossReason::Full, LossReason::NotSaved, LossReason::NotRetired];
+        full.iter().any(|reason| self.by_reason.get(reason).is_some_and(|loss| loss.count > 0))
+    }
+
     /// The reported losses by reason, without records that were cleared after they were archived.
     pub fn by_reason(&self) -> Vec<Lost> {
         let reported = self.by_reason.iter().map(|(reason, loss)| (LossCode::from(*reason), loss.count));
@@ -300,6 +306,18 @@ mod tests {
         let later = [gap(4, loss(12, 100, 230)), gap(6, loss(1, 500, 500))];
         assert_eq!(gaps(&mut losses, &later), [loss(2, 100, 230), loss(1, 500, 500)]);
         assert_eq!(losses.dropped(), 13);
+    }
+
+    #[test]
+    fn a_record_that_is_too_large_fills_no_buffer() {
+        let mut losses = Losses::default();
+        ledger(&mut losses, &[(LossReason::TooLarge, loss(2, 50, 60)), (LossReason::Full, loss(0, 0, 0))]);
+        assert_eq!((losses.dropped(), losses.was_full()), (2, false));
+        ledger(&mut losses, &[(LossReason::Full, loss(1, 70, 70))]);
+        assert!(losses.was_full());
+        let mut losses = Losses::default();
+        gaps(&mut losses, &[gap(4, loss(10, 100, 200))]);
+        assert!(losses.was_full());
     }
 
     //= docs/protocol.md#losses

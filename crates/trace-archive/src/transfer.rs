@@ -11,7 +11,9 @@ use trace_format::loss::LedgerRecord;
 use trace_format::units::{ProviderId, Ticks, TicksPerSecond};
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::ProviderStats;
-use trace_reader::buffer::{self, Activity, Before, BufferError, BufferReader, Findings, Period, Source};
+use trace_reader::buffer::{
+    Activity, Before, BufferError, BufferPart, BufferReader, Findings, Period, Source,
+};
 use zx_sim::Vmo;
 
 /// The part of a provider's buffer to copy.
@@ -191,9 +193,9 @@ impl Progress {
 
     /// The highest fill level of the rolling region. For a stream it is known only if it was full.
     fn peak(&self, wrapped_count: u32, buffer: &ProviderBuffer) -> Option<f32> {
-        let is_full = wrapped_count > 0 || self.losses.dropped() > 0;
+        let is_full = wrapped_count > 0 || self.losses.was_full();
         match buffer.mode {
-            BufferingMode::Streaming if self.losses.dropped() == 0 => None,
+            BufferingMode::Streaming if !self.losses.was_full() => None,
             BufferingMode::Streaming => Some(100.0),
             BufferingMode::Oneshot | BufferingMode::Circular if is_full => Some(100.0),
             BufferingMode::Oneshot | BufferingMode::Circular => {
@@ -221,10 +223,10 @@ impl Transfer {
     pub fn new(buffer: ProviderBuffer, mut progress: Progress, vmo: Vmo, part: Part) -> Self {
         let part = match part {
             Part::Half { wrapped_count, durable_data_end } => {
-                buffer::Part::Half { wrapped_count, durable_bytes: durable_data_end }
+                BufferPart::Half { wrapped_count, durable_bytes: durable_data_end }
             }
-            Part::Rest { is_quiet: true } => buffer::Part::Rest(Activity::Quiet),
-            Part::Rest { is_quiet: false } => buffer::Part::Rest(Activity::Live),
+            Part::Rest { is_quiet: true } => BufferPart::Rest(Activity::Quiet),
+            Part::Rest { is_quiet: false } => BufferPart::Rest(Activity::Live),
         };
         let mode = buffer.mode.into();
         let begun = match &mut progress.reader {
@@ -235,10 +237,10 @@ impl Transfer {
         if let (Some(reader), Some(period)) = (&mut progress.reader, buffer.period) {
             reader.set_period(period);
         }
-        let is_rest = matches!(part, buffer::Part::Rest(_));
+        let is_rest = matches!(part, BufferPart::Rest(_));
         let seen_before = is_rest.then(|| progress.reader.as_ref().map_or(0, seen));
         // Records written meanwhile are in a tally and were not read, or the other way round.
-        let adds_up = buffer.is_accounted && part == buffer::Part::Rest(Activity::Quiet);
+        let adds_up = buffer.is_accounted && part == BufferPart::Rest(Activity::Quiet);
         let mut transfer =
             Self { buffer, progress, adds_up, is_begun: false, seen_before, problem: String::new() };
         match begun {

@@ -44,13 +44,20 @@ pub enum Command {
   trace record --buffering-mode streaming --max-size 2GiB -- ./app
   trace record -o - -- ./app | trace dump -
 
-Ctrl-C once ends the recording and saves it; twice aborts it, and trace recover can still save it.
+A command is recorded together with all other running programs that have a provider. --categories 'NAME/*' \
+records one program only, by the name of its provider.
 
-Exit codes: that of the command, unless --return-child-result=false; 0 if the recording ended it as
-asked (--duration, --trigger, --max-size); 128 + n if signal n ended it otherwise; 127 if it was not
-found, 126 if it cannot be executed; 125 if recording failed; 2 for a wrong command line.")]
+Ctrl-C once ends the recording and saves it. A second one, while the trace is being written, aborts: trace \
+recover can still save it. While only the command has not ended yet, a second one kills the command.
+
+Exit codes: that of the command, unless --return-child-result=false; 0 if the recording ended it as asked \
+(--duration, --trigger, --max-size); 128 + n if signal n ended it otherwise, so 130 after a Ctrl-C that reached \
+it, too; 127 if it was not found, 126 if it cannot be executed; 125 if recording failed; 130 if it was aborted; \
+4 if events were lost (--fail-on-loss); 1 if a measurement has no sample (--spec-file); 2 for a wrong command \
+line.")]
     Record(Box<Record>),
     /// Print the options that `record` would use, from the command line and all files, as TOML
+    #[command(mut_arg("json", |argument| argument.hide(true)))]
     #[command(after_help = "Examples:
   trace config --buffer-size 64MiB > trace.toml
   trace record --config trace.toml -- ./app
@@ -58,6 +65,17 @@ found, 126 if it cannot be executed; 125 if recording failed; 2 for a wrong comm
 Files: the one of --config; then $XDG_CONFIG_HOME/trace/config.toml and /etc/trace/config.toml.")]
     Config(Box<Record>),
     /// Start a recording in the background
+    #[command(
+        mut_arg("command", |argument| argument.hide(true)),
+        mut_arg("json", |argument| argument.hide(true)),
+        mut_arg("max_size", |argument| argument.hide(true)),
+        mut_arg("append_args", |argument| argument.hide(true)),
+        mut_arg("detach", |argument| argument.hide(true)),
+        mut_arg("decouple", |argument| argument.hide(true)),
+        mut_arg("return_child_result", |argument| argument.hide(true)),
+        mut_arg("benchmark_results_file", |argument| argument.hide(true)),
+        mut_arg("test_suite", |argument| argument.hide(true))
+    )]
     #[command(after_help = "Examples:
   trace start                       until trace stop
   trace start --duration 1h --buffering-mode streaming -o night.fxt
@@ -97,8 +115,9 @@ Files: the one of --config; then $XDG_CONFIG_HOME/trace/config.toml and /etc/tra
   trace list-categories --json")]
     ListCategories(Machinery),
     /// List the groups of categories that #name stands for
-    #[command(after_help = "Example:
-  trace record --categories '#default'")]
+    #[command(after_help = "Examples:
+  trace list-category-groups
+  trace list-category-groups --config trace.toml")]
     ListCategoryGroups(Groups),
     /// Print the time as it is in traces, in microseconds
     #[command(after_help = "Examples:
@@ -123,12 +142,12 @@ Exit code 1 if the trace has no sample of a measurement. docs/measure.md has the
   trace view --no-open trace.fxt    prints the address
   trace view --ui ~/perfetto-ui trace.fxt      without any network
 
-The page is loaded from ui.perfetto.dev. The trace stays on this machine: the page fetches it from port
-9001, the only local port that it may access. With --ui, any free port is used. The address contains a
-token; requests without it are refused.
+The page is loaded from ui.perfetto.dev. The trace stays on this machine: the page fetches it from port 9001, \
+the only local port that it may access. With --ui, any free port is used. The address contains a token; requests \
+without it are refused.
 
-The command ends on Ctrl-C, 5 s after the page of ui.perfetto.dev has fetched the whole trace, or 5 s after a page
-of --ui was closed.")]
+The command ends on Ctrl-C, 5 s after the page of ui.perfetto.dev has fetched the whole trace, or 5 s after a \
+page of --ui was closed.")]
     View(View),
     /// Print one line for each record of a trace
     #[command(after_help = "Examples:
@@ -150,6 +169,7 @@ or the command line is wrong. The kinds of problem are described in docs/check.m
     /// Convert a trace to another format
     #[command(
         visible_alias = "trace2json",
+        override_usage = "trace convert [OPTIONS] <FILE> [OUT]",
         after_help = "Examples:
   trace convert --to catapult trace.fxt             writes trace.json
   trace convert --to chrome --container array trace.fxt app.json.gz
@@ -158,7 +178,7 @@ or the command line is wrong. The kinds of problem are described in docs/check.m
   trace convert --to csv trace.fxt tables           a directory; docs/tables.md
   trace convert systrace.html trace.fxt
 
-Input formats: FXT, Chrome's JSON, ftrace's text and Perfetto's format, recognized by their first bytes. If a
+Input formats: FXT, Chrome's JSON, ftrace's text and Perfetto's format, recognized by their first bytes. If a \
 JSON trace is malformed, everything that could be read is written, and the exit code is 1.
 
 Records that the output format cannot express are counted and reported at the end; --strict makes them an error."
@@ -180,7 +200,8 @@ Records that the output format cannot express are counted and reported at the en
   trace recover --delete                     delete recordings older than a week
   trace recover --delete /dev/shm/trace-1000/session-3f
 
-Recoverable data is deleted only on request. A directory in memory, such as /dev/shm or
+Recoverable data is deleted on request, and when a recording begins: what is older than seven days, and the \
+oldest while all of it takes more than a quarter of the file system. A directory in memory, such as /dev/shm or \
 $XDG_RUNTIME_DIR, is lost when the machine or the login session ends.")]
     Recover(Recover),
     /// Provide kernel events to recordings of other users; a recording starts its own provider if it has the
@@ -405,7 +426,7 @@ pub struct Check {
     #[arg(long, value_name = "COUNT", default_value_t = trace_reader::check::MAX_OPEN_SPANS, value_parser = whole_number)]
     pub open_spans: usize,
     /// Use at most this much memory for strings, threads and names, in MiB
-    #[arg(long, value_name = "MIB", default_value_t = trace_reader::reader::TABLE_BYTES >> 20, value_parser = whole_number)]
+    #[arg(long, value_name = "MIB", default_value_t = trace_reader::reader::TABLE_BYTES >> 20, value_parser = positive_number)]
     pub table_size: usize,
     /// The trace, plain or compressed with gzip or zstd; `-` is stdin
     #[arg(value_name = "FILE", add = traces())]
@@ -514,9 +535,9 @@ pub struct Recover {
     /// The directory of a recording, or one to search for them (default: the runtime directories)
     #[arg(value_name = "DIR")]
     pub directory: Option<PathBuf>,
-    /// Write the trace to this file, in FXT format
-    #[arg(long, short = 'o', value_name = "FILE", default_value = "recovered.fxt", conflicts_with_all = ["list", "delete"])]
-    pub output_file: PathBuf,
+    /// Write the trace to this file, in FXT format (default: recovered.fxt, or recovered-1.fxt and so on)
+    #[arg(long, short = 'o', value_name = "FILE", conflicts_with_all = ["list", "delete"])]
+    pub output_file: Option<PathBuf>,
     /// List the recordings that can be recovered, and how they ended
     #[arg(long, conflicts_with = "delete")]
     pub list: bool,
@@ -562,11 +583,24 @@ pub fn line(error: &clap::Error) -> String {
     // clap puts a list that follows a colon on lines of its own.
     let joined = joined.replace(":; ", ": ");
     let line = joined.strip_prefix("error: ").unwrap_or(&joined);
-    line.strip_suffix("; For more information, try '--help'.").unwrap_or(line).to_owned()
+    let line = line.strip_suffix("; For more information, try '--help'.").unwrap_or(line);
+    // A value that begins with a hyphen is no command.
+    match line.split_once("; tip: to pass '-") {
+        Some((line, tip)) if !tip.starts_with('-') => {
+            format!("{line}; for a file whose name begins with a hyphen, use -o ./-NAME")
+        }
+        Some((line, _)) => line.to_owned(),
+        None => line.to_owned(),
+    }
 }
 
 fn whole_number(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| "expected a whole number, such as 1000".to_owned())
+}
+
+fn positive_number(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "expected a whole number above 0, such as 24".to_owned())
 }
 
 fn days(text: &str) -> Result<u32, String> {
@@ -582,106 +616,4 @@ fn problem_kind(text: &str) -> Result<String, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::CommandFactory;
-
-    #[test]
-    fn the_definition_is_consistent() {
-        Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn every_command_has_examples() {
-        for command in Cli::command().get_subcommands() {
-            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            assert!(help.contains("Example"), "{}", command.get_name());
-        }
-    }
-
-    /// An option, a wrong value, and what the error says besides naming both.
-    #[test]
-    fn a_wrong_value_is_named_with_its_option_and_what_would_be_right() {
-        let size = "expected a size from 1 to 4096 MiB, such as 4 (mebibytes), 64MiB or 1GiB";
-        let time = "expected a time above 0, such as 10s, 500ms, 1.5 (seconds) or 2m";
-        let modes = "[possible values: oneshot, circular, streaming]";
-        let formats = "[possible values: fxt, catapult, chrome, perfetto, folded]";
-        let truth = "[possible values: true, false]";
-        let table = [
-            ("record", "--buffer-size", "0", size),
-            ("record", "--buffer-size", "4kB", size),
-            ("record", "--provider-buffer-size", "app", "expected NAME:SIZE, such as app:64MiB"),
-            ("record", "--provider-buffer-size", "app:big", size),
-            ("record", "--buffering-mode", "ring", modes),
-            ("record", "--duration", "soon", time),
-            ("record", "--start-timeout", "0", time),
-            ("record", "--stop-timeout", "-1", time),
-            ("record", "--max-size", "0", "expected a size above 0, such as 500 (mebibytes), 64KiB or 2GB"),
-            ("record", "--trigger", "stall", "expected ALERT:ACTION, such as stall:stop"),
-            ("record", "--trigger", "stall:go", "expected stop, snapshot or dump-memory"),
-            ("record", "--categories", "a b", "no blanks or quotes, and * only at the end"),
-            ("record", "--categories", ",", "leave the option out to record all"),
-            ("record", "--format", "xml", formats),
-            ("record", "--detach", "maybe", truth),
-            ("record", "--decouple", "1", truth),
-            ("record", "--return-child-result", "no", truth),
-            ("record", "--no-metadata", "x", truth),
-            ("record", "--no-verify-trace", "x", truth),
-            ("record", "--compress", "zstd", truth),
-            ("config", "--buffer-size", "x", size),
-            ("start", "--duration", "x", time),
-            ("snapshot", "--last", "x", time),
-            ("manager", "--idle-timeout", "x", time),
-            ("list-providers", "--machine", "xml", "[possible values: json]"),
-            ("check", "--allow", "los", "no such kind of problem"),
-            ("check", "--open-spans", "many", "expected a whole number, such as 1000"),
-            ("recover", "--older-than", "x", "expected a whole number of days, such as 7"),
-        ];
-        for (command, option, value, expected) in table {
-            let argument = format!("{option}={value}");
-            let error = Cli::try_parse_from(["trace", command, &argument]).unwrap_err();
-            let line = line(&error);
-            assert_eq!(line.lines().count(), 1);
-            for word in [option, value.split(',').next().unwrap_or_default(), expected] {
-                assert!(line.contains(word), "{command} {argument}: no {word:?} in {line}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_near_miss_gets_a_suggestion() {
-        let said = |arguments: &[&str]| line(&Cli::try_parse_from(arguments).unwrap_err());
-        let text = said(&["trace", "recrd"]);
-        assert!(text.contains("unrecognized subcommand 'recrd'") && text.contains("'record'"), "{text}");
-        let text = said(&["trace", "record", "--buffersize", "4"]);
-        assert!(text.contains("--buffersize") && text.contains("'--buffer-size'"), "{text}");
-        let text = said(&["trace", "stop", "--abort", "-o", "x"]);
-        assert!(text.contains("cannot be used with"), "{text}");
-    }
-
-    #[test]
-    fn kinds_of_problem_are_known() {
-        assert_eq!(problem_kind("loss"), Ok("loss".to_owned()));
-        assert!(problem_kind("los").unwrap_err().contains("end-before-begin, loss, lost"));
-        let cli = Cli::try_parse_from(["trace", "check", "--allow", "loss,lost", "x"]);
-        let Command::Check(check) = cli.unwrap().command else { panic!("check was asked for") };
-        assert_eq!(
-            (check.allow, check.open_spans, check.table_size),
-            (vec!["loss".into(), "lost".into()], 200_000, 24)
-        );
-    }
-
-    #[test]
-    fn what_follows_the_command_is_the_commands() {
-        let cli =
-            Cli::try_parse_from(["trace", "record", "--duration", "1", "--", "app", "--categories", "x"]);
-        let Command::Record(record) = cli.unwrap().command else { panic!("record was asked for") };
-        let recording = record.recording;
-        assert_eq!(recording.command, ["app", "--categories", "x"]);
-        assert_eq!((recording.categories, recording.output_file), (None, None));
-        let cli = Cli::try_parse_from(["trace", "record", "app", "--categories", "x"]);
-        let Command::Record(record) = cli.unwrap().command else { panic!("record was asked for") };
-        assert_eq!(record.recording.command, ["app", "--categories", "x"]);
-        assert!(Cli::try_parse_from(["trace", "record", "--unknown", "app"]).is_err());
-    }
-}
+mod tests;

@@ -1,6 +1,7 @@
 //! `trace check`: reports the problems of a trace.
 
 use crate::args::Check;
+use crate::counted::Counted;
 use crate::exit::{FAILURE, Failure, USAGE};
 use crate::input::{Scanned, name, problem, scan};
 use crate::stdio;
@@ -33,7 +34,7 @@ pub fn run(options: &Check) -> Result<u8, Failure> {
     let has_problems = report.problems.iter().any(|problem| counted(&problem.kind));
     let text = match options.json {
         true => machine(&report, &options.allow, options.clocks),
-        false => human(&name, &report, &options.allow),
+        false => human(&name, &report, &options.allow, import.problem()),
     };
     let printed = if options.json { stdio::print_document(&text) } else { stdio::print(&text) };
     printed.map_err(|failure| unreadable(failure.text))?;
@@ -45,14 +46,13 @@ pub fn run(options: &Check) -> Result<u8, Failure> {
 
 /// A report for people.
 //= docs/check.md#report
-fn human(name: &str, report: &Report, allowed: &[String]) -> String {
-    let counted = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+fn human(name: &str, report: &Report, allowed: &[String], unread: Option<String>) -> String {
     let mut text = format!(
         "{}: {}, {}, {}",
         Shown(name),
-        counted(report.bytes, "byte"),
-        counted(report.records, "record"),
-        counted(report.events, "event")
+        Counted(report.bytes, "bytes"),
+        Counted(report.records, "records"),
+        Counted(report.events, "events")
     );
     if let Some((first, last)) = report.times {
         let _ = write!(text, " in {} s", seconds(Nanos(last.0 - first.0)));
@@ -110,12 +110,22 @@ fn human(name: &str, report: &Report, allowed: &[String]) -> String {
         report_places(&mut text, problem);
     }
     let kinds = report.problems.len();
-    let _ = match report.problem_count() {
-        0 => writeln!(text, "clean"),
-        1 => writeln!(text, "1 problem"),
-        count if kinds == 1 => writeln!(text, "{count} problems of 1 kind"),
-        count => writeln!(text, "{count} problems of {kinds} kinds"),
+    let is_allowed = |problem: &Problem| allowed.iter().any(|kind| kind == problem.kind);
+    let all_allowed = match report.problems.iter().all(is_allowed) {
+        true if report.problem_count() == 1 => ", allowed",
+        true => ", all allowed",
+        false => "",
     };
+    let _ = match report.problem_count() {
+        0 if unread.is_some() => Ok(()),
+        0 => writeln!(text, "clean"),
+        1 => writeln!(text, "1 problem{all_allowed}"),
+        count if kinds == 1 => writeln!(text, "{count} problems of 1 kind{all_allowed}"),
+        count => writeln!(text, "{count} problems of {kinds} kinds{all_allowed}"),
+    };
+    if let Some(unread) = unread {
+        let _ = writeln!(text, "{unread}");
+    }
     text
 }
 

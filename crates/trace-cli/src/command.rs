@@ -41,10 +41,10 @@ impl RecordedCommand {
         }
         let mut child = child.spawn().map_err(|error| {
             let (code, what) = match error.kind() {
-                ErrorKind::NotFound => (NOT_FOUND, "command not found"),
-                _ => (NOT_EXECUTABLE, "command cannot be executed"),
+                ErrorKind::NotFound => (NOT_FOUND, "command not found".to_owned()),
+                _ => (NOT_EXECUTABLE, format!("command cannot be executed: {error}")),
             };
-            Failure { code, text: format!("{program}: {what}: {error}") }
+            Failure { code, text: format!("{program}: {what}") }
         })?;
         match ProcessFd::open(child.id()) {
             Ok(process) => {

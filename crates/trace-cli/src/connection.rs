@@ -2,6 +2,7 @@
 
 use crate::exit::{ALREADY_RUNNING, Failure};
 use rustix::fs::{Access, Mode};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -30,6 +31,8 @@ pub fn directories() -> Vec<PathBuf> {
 
 /// Directories in which a runtime directory may be made, the best first: in memory, then on disks.
 const BASES: [&str; 3] = ["/dev/shm", "/tmp", "/var/tmp"];
+/// There is no recording that a command could act on.
+pub const NOTHING_RECORDED: &str = "nothing is being recorded: begin with trace record or trace start";
 /// Room for the buffers of a few programs.
 pub const ENOUGH_MIB: u64 = 64;
 
@@ -56,6 +59,19 @@ pub fn advice() -> String {
         || format!("set {RUNTIME_VARIABLE} to a directory of your own with enough room"),
         |command| format!("use another: {command}"),
     )
+}
+
+/// Why no recording could begin, with the command that ends the recording that is in its way.
+pub fn with_remedy(reason: &str) -> String {
+    let owner = reason.split_once(" is in use by ").map_or("", |(_, owner)| owner);
+    let command = owner.split('"').nth(1).and_then(|line| line.split_whitespace().nth(1));
+    let pid = owner.rsplit_once("pid ").map(|(_, pid)| pid.trim_end_matches(')'));
+    match (command, pid) {
+        // That process has ended long ago: the manager records.
+        (Some("start"), _) => format!("{reason}; trace stop ends it"),
+        (_, Some(pid)) => format!("{reason}; kill -INT {pid} ends it"),
+        (_, None) => reason.to_owned(),
+    }
 }
 
 /// A connection to a manager.
@@ -267,7 +283,16 @@ fn connect(directory: &Path) -> Result<Option<Channel>, Failure> {
 /// Starts a manager that exits when it is no longer needed.
 fn start_manager(directory: &Path) -> Result<Channel, Failure> {
     let runtime = RuntimeDir::open_or_create(directory);
-    let runtime = runtime.map_err(|error| Failure::new(format!("{error}; {}", advice())))?;
+    let runtime = runtime.map_err(|error| {
+        let why = error.to_string();
+        // A directory that others may write into is shared on purpose, as /tmp is.
+        let is_private = directory.metadata().is_ok_and(|found| found.permissions().mode() & 0o022 == 0);
+        let remedy = match why.contains("has mode") && is_private {
+            true => format!("chmod 700 {}, or {}", directory.display(), advice()),
+            false => advice(),
+        };
+        Failure::new(format!("{why}; {remedy}"))
+    })?;
     let log_path = directory.join(LOG);
     // Another client's manager may be writing it at this moment.
     let log = runtime.append_to_file(LOG).map_err(|error| system(&error))?;
@@ -308,5 +333,21 @@ fn start_manager(directory: &Path) -> Result<Channel, Failure> {
             return Err(Failure::new(format!("the trace manager did not start within {START_WAIT:?}")));
         }
         std::thread::sleep(RETRY_INTERVAL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_the_way_is_named_with_what_ends_it() {
+        let of = |owner: &str| with_remedy(&format!("the trace manager is in use by {owner}"));
+        let start = "\"/usr/bin/trace start -o a.fxt\" (pid 7)";
+        assert_eq!(of(start), format!("the trace manager is in use by {start}; trace stop ends it"));
+        assert!(of("\"trace record -- start\" (pid 7)").ends_with("(pid 7); kill -INT 7 ends it"));
+        assert!(of("pid 7").ends_with("pid 7; kill -INT 7 ends it"));
+        assert!(of("user 1000").ends_with("by user 1000"));
+        assert_eq!(with_remedy("no room"), "no room");
     }
 }

@@ -5,6 +5,7 @@ mod tables;
 
 use crate::args::format::{Compression, Format, Target, of_name};
 use crate::args::{Container, Convert};
+use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::input::{self, ImportReport, is_stdin, open};
 use crate::output::{OutputFile, remove_on_signal};
@@ -91,6 +92,7 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
             Err(Problem::Failure(failure)) => return Err(failure),
             // A reader that closes its end early is no failure.
             Err(Problem::OutputClosed) => (Converted::default(), None),
+            Err(problem) => return Err(problem.into_failure(Path::new("stdout"))),
         }
     } else {
         let mut file = OutputFile::create(&output)?;
@@ -100,6 +102,11 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
         }
     };
     let summary = &converted.summary;
+    let has_nothing = |summary: &Summary| summary.events == 0 && summary.stopped.is_none();
+    if to == Format::Folded && summary.as_ref().is_some_and(has_nothing) {
+        let name = input::name(input);
+        return Err(Failure::new(format!("{name}: the trace has no samples: record with --profile 99")));
+    }
     if let Err(failure) = converted.check(options.strict) {
         summary.iter().for_each(|summary| advise(summary, to));
         // The temporary file is removed.
@@ -111,8 +118,8 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
     if let Some(file) = path {
         let path = file.finish()?;
         match summary {
-            Some(summary) => say!("trace: {} events in {}", summary.events, path.display()),
-            None => say!("trace: written to {}", path.display()),
+            Some(summary) => say!("trace: {} in {}", Counted(summary.events, "events"), path.display()),
+            None => say!("trace: {} in {}", Counted(converted.copied, "events"), path.display()),
         }
     }
     summary.iter().for_each(|summary| advise(summary, to));
@@ -150,6 +157,7 @@ pub fn transform(archive: &Path, job: Job<'_>, output: &mut dyn Write) -> Result
         Ok(converted) => converted.check_input(archive).map(|()| converted.summary),
         Err(Problem::Failure(failure)) => Err(failure),
         Err(Problem::OutputClosed) => Ok(None),
+        Err(Problem::Write(error)) => Err(Failure::new(format!("cannot write the trace: {error}"))),
     }
 }
 
@@ -173,6 +181,8 @@ pub fn advise(summary: &Summary, to: Format) {
 
 enum Problem {
     Failure(Failure),
+    /// The output cannot be written.
+    Write(io::Error),
     /// The output has lost its reader.
     OutputClosed,
 }
@@ -180,14 +190,15 @@ enum Problem {
 /// Reports what was skipped, and what is wrong with the trace.
 pub fn tell(summary: &Summary, target: &str) {
     for (kind, count) in &summary.skipped {
-        say!("trace: {count} {kind} skipped: {target} cannot express them");
+        let them = if *count == 1 { "it" } else { "them" };
+        say!("trace: {} skipped: {target} cannot express {them}", Counted(*count, kind));
     }
     for (remark, count) in &summary.remarks {
         say!("trace: {count} {remark}");
     }
     if summary.warnings > 0 {
         let first = summary.first_warnings.join("; ");
-        say!("trace: {} problems in the trace: {first}", summary.warnings);
+        say!("trace: {} in the trace: {first}", Counted(summary.warnings, "problems"));
     }
 }
 
@@ -196,6 +207,8 @@ pub fn tell(summary: &Summary, target: &str) {
 struct Converted {
     /// None for a copy, which skips nothing.
     summary: Option<Summary>,
+    /// Events in a copy.
+    copied: u64,
     /// The report of another format's import.
     import: ImportReport,
     /// Why the copy does not have the rest of the input.
@@ -208,7 +221,10 @@ impl Converted {
         let skipped = self.summary.iter().flat_map(|summary| &summary.skipped);
         let lost = self.import.left_out() + skipped.map(|(_, count)| count).sum::<u64>();
         if is_strict && lost > 0 {
-            return Err(Failure::new(format!("--strict: {lost} records cannot be expressed in this format")));
+            return Err(Failure::new(format!(
+                "--strict: {} cannot be expressed in this format",
+                Counted(lost, "records")
+            )));
         }
         Ok(())
     }
@@ -245,6 +261,7 @@ fn convert(input: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Convert
         Format::Chrome => Some(Dialect::Chrome(container)),
     };
     let mut stopped = None;
+    let mut events = 0;
     let result = match dialect {
         None if job.to == Format::Perfetto => {
             let summary = perfetto::convert(reader, &mut encoder, job.filter).map(Some);
@@ -263,21 +280,25 @@ fn convert(input: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Convert
             // A copy of everything.
             let copied = Tail::default().copy(reader, &mut encoder);
             copied
-                .map(|copied| stopped = copied.stopped)
-                .map(|()| None)
+                .map(|copied| {
+                    events = copied.coverage.iter().map(|coverage| coverage.events).sum();
+                    stopped = copied.stopped;
+                    None
+                })
                 .map_err(|error| Problem::of_copy(input, error))
         }
     };
     bar.finish_and_clear();
     let summary = result?;
     encoder.finish().map_err(Problem::of_write)?;
-    Ok(Converted { summary, import, stopped })
+    Ok(Converted { summary, copied: events, import, stopped })
 }
 
 impl Problem {
     fn into_failure(self, output: &Path) -> Failure {
         match self {
             Self::Failure(failure) => failure,
+            Self::Write(error) => cannot_write(output, &error),
             Self::OutputClosed => cannot_write(output, &io::ErrorKind::BrokenPipe.into()),
         }
     }
@@ -289,7 +310,7 @@ impl Problem {
     fn of_write(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::OutputClosed,
-            _ => Self::Failure(Failure::new(format!("cannot write: {error}"))),
+            _ => Self::Write(error),
         }
     }
 

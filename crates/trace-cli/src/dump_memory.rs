@@ -1,7 +1,7 @@
 //! `trace dump-memory`: has the programs of the running recording write down what they use memory for.
 
 use crate::args::dump_memory::DumpMemory;
-use crate::connection::Connection;
+use crate::connection::{Connection, NOTHING_RECORDED};
 use crate::exit::Failure;
 use crate::stdio::say;
 use trace_protocol::controller::{ProvisionerRequest, ProvisionerResponse};
@@ -42,7 +42,7 @@ pub fn take(connection: &mut Connection, level: MemoryDumpLevel) -> Result<Memor
 }
 
 fn nothing() -> Failure {
-    Failure::new("nothing is being recorded: start a recording first, with trace record or trace start")
+    Failure::new(NOTHING_RECORDED)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! | code | meaning |
 //! |---|---|
 //! | 0 | success |
-//! | 1 | the tool failed; `check`: the trace has problems |
+//! | 1 | the tool failed; `check`: the trace has problems; `measure`, `record`: no sample |
 //! | 2 | the command line is wrong; `check`: the trace cannot be read |
 //! | 3 | `manager`: another one has the runtime directory |
 //! | 4 | `record --fail-on-loss`: something was lost |

@@ -1,5 +1,6 @@
 //! The input of a command: a trace.
 
+use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::progress;
 use crate::stdio::say;
@@ -9,6 +10,7 @@ use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use trace_convert::import::{ImportError, ftrace, json, perfetto};
@@ -129,7 +131,11 @@ fn import_problem(import: &ImportError) -> String {
 
 /// What an import skipped; nothing before it is done, or where there was none.
 #[derive(Clone, Debug, Default)]
-pub struct ImportReport(Arc<OnceLock<Summary>>);
+pub struct ImportReport {
+    summary: Arc<OnceLock<Summary>>,
+    /// How far the input was read, in bytes of the decompressed data.
+    end: Arc<AtomicU64>,
+}
 
 /// An input whose rest cannot be read; `result` describes what the output has of it.
 //= docs/import.md#what-is-cut-off
@@ -141,13 +147,18 @@ impl ImportReport {
     /// Reports undecodable records, and a truncated input, as problems of the trace.
     //= docs/check.md#problems
     pub fn problems(&self) -> Vec<Problem> {
-        let is_cut_off = self.0.get().is_some_and(|summary| summary.is_cut_off);
-        let truncated = Problem { kind: TRUNCATED, count: 1, first: Vec::new() };
+        let is_cut_off = self.summary.get().is_some_and(|summary| summary.is_cut_off);
+        let end = Finding {
+            offset: Offset(self.end.load(Ordering::Relaxed)),
+            provider: PROVIDER,
+            text: "the input ends here, before the end of its document".to_owned(),
+        };
+        let truncated = Problem { kind: TRUNCATED, count: 1, first: vec![end] };
         self.undecodable().into_iter().chain(is_cut_off.then_some(truncated)).collect()
     }
 
     fn undecodable(&self) -> Option<Problem> {
-        let summary = self.0.get().filter(|summary| summary.unread > 0)?;
+        let summary = self.summary.get().filter(|summary| summary.unread > 0)?;
         let first = summary.first_unread.iter().map(|unread| Finding {
             offset: Offset(unread.offset),
             provider: PROVIDER,
@@ -158,14 +169,15 @@ impl ImportReport {
 
     /// How many records were skipped.
     pub fn left_out(&self) -> u64 {
-        self.0.get().map_or(0, |summary| summary.skipped.iter().map(|(_, count)| count).sum())
+        self.summary.get().map_or(0, |summary| summary.skipped.iter().map(|(_, count)| count).sum())
     }
 
     /// The error of an input of which only a part was converted.
     pub fn problem(&self) -> Option<String> {
-        match self.0.get()?.malformed {
+        match self.summary.get()?.malformed {
             0 => None,
-            count => Some(format!("{count} of its events are malformed; what could be read is converted")),
+            1 => Some("1 event could not be read and was skipped".to_owned()),
+            count => Some(format!("{count} events could not be read and were skipped")),
         }
     }
 }
@@ -185,21 +197,21 @@ pub struct Scanned {
 pub fn scan(path: &Path, what: &'static str) -> Result<(Scanned, ProgressBar), Failure> {
     let failed = |error: io::Error| Failure::new(format!("cannot read {}: {error}", name(path)));
     let file = open(path)?;
-    let facts = file.metadata().map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
     // Part of standard input may have been read before, if it is a file.
     let begin = SeekFrom::Start((&file).stream_position().unwrap_or(0));
     let (start, foreign) = sniff(&mut &file).map_err(failed)?;
-    if foreign.is_none() && facts.is_file() {
+    if foreign.is_none() && metadata.is_file() {
         (&file).seek(begin).map_err(failed)?;
         // Each byte is read twice.
-        let bar = progress::bar(what, 2 * facts.len());
+        let bar = progress::bar(what, 2 * metadata.len());
         let disorder = Disorder::find(progress::reading(&file, &bar)).unwrap_or_default();
         (&file).seek(begin).map_err(failed)?;
-        bar.set_position(facts.len());
+        bar.set_position(metadata.len());
         let archive = Box::new(progress::reading(file, &bar));
         return Ok((Scanned { archive, disorder, report: ImportReport::default() }, bar));
     }
-    let bar = progress::bar(what, facts.len());
+    let bar = progress::bar(what, metadata.len());
     let input = progress::reading(Cursor::new(start).chain(file), &bar);
     let (archive, report) = match foreign {
         Some(foreign) => imported(foreign, input).map_err(failed)?,
@@ -291,10 +303,14 @@ fn imported(
     input: impl Read + Send + 'static,
 ) -> io::Result<(Box<dyn Read>, ImportReport)> {
     let (reader, writer) = io::pipe()?;
+    let report = ImportReport::default();
+    let end = report.end.clone();
     let thread = std::thread::Builder::new().name("trace-import".to_owned());
     let importing = thread.spawn(move || {
         let mut input = decompressing(input)?;
-        let summary = foreign.import(&mut input, writer)?;
+        let imported = foreign.import(&mut input, writer);
+        end.store(input.offset.0, Ordering::Relaxed);
+        let summary = imported?;
         match input.finish() {
             Ok(()) => Ok(summary),
             Err(error) => {
@@ -303,7 +319,6 @@ fn imported(
             }
         }
     })?;
-    let report = ImportReport::default();
     let archive = Imported { reader, importing: Some(importing), report: report.clone() };
     Ok((Box::new(archive), report))
 }
@@ -377,14 +392,15 @@ impl Read for Imported {
             Err(error) => return Err(io::Error::other(error)),
         };
         for (kind, count) in &summary.skipped {
-            say!("trace: {count} {kind} skipped: an archive cannot express them");
+            let them = if *count == 1 { "it" } else { "them" };
+            say!("trace: {} skipped: an archive cannot express {them}", Counted(*count, kind));
         }
         summary.first_warnings.iter().for_each(|warning| say!("trace: {warning}"));
         let more = summary.warnings - summary.first_warnings.len() as u64;
         if more > 0 {
             say!("trace: and {more} more of these");
         }
-        let _ = self.report.0.set(summary);
+        let _ = self.report.summary.set(summary);
         stopped.map_or(Ok(0), |error| Err(io::Error::other(error)))
     }
 }

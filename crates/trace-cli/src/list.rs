@@ -3,6 +3,8 @@
 use crate::args::record::Recording;
 use crate::args::{Groups, Machinery};
 use crate::connection::{self, Connection};
+use crate::counted::Counted;
+use crate::doctor::self_trace::CATEGORY;
 use crate::exit::Failure;
 use crate::settings::Settings;
 use crate::stdio::{print, print_document, say};
@@ -64,13 +66,19 @@ pub fn categories(options: &Machinery) -> Result<(), Failure> {
         &known.too_long,
         "not listed, their names being longer than 100 bytes (NAME* selects them)",
     );
-    let categories = known.listed;
+    let mut categories = known.listed;
+    // Of the doctor's programs, which are this executable.
+    categories.retain(|category| category.name != CATEGORY);
     if options.is_json() {
         let list: Vec<_> = categories
             .iter()
             .map(|category| serde_json::json!({"name": category.name, "description": category.description}))
             .collect();
         return print_document(&format!("{}\n", serde_json::Value::Array(list)));
+    }
+    if categories.is_empty() {
+        say!("trace: no program with a provider is running");
+        return Ok(());
     }
     let mut text = String::from("Known categories\n");
     for category in &categories {
@@ -97,8 +105,7 @@ fn report_unlisted(unlisted: &Unlisted, what: &str) {
     let Unlisted { count, names } = unlisted;
     if *count > 0 {
         let more = if *count > names.len() as u64 { ", …" } else { "" };
-        let noun = if *count == 1 { "category" } else { "categories" };
-        say!("trace: {count} {noun} {what}: {}{more}", Shown(&names.join(", ")));
+        say!("trace: {} {what}: {}{more}", Counted(*count, "categories"), Shown(&names.join(", ")));
     }
 }
 

@@ -7,6 +7,7 @@ mod command;
 mod completion;
 mod connection;
 mod convert;
+mod counted;
 mod doctor;
 mod dump;
 mod dump_memory;
@@ -80,7 +81,7 @@ fn run() -> ExitCode {
         Command::Snapshot(options) => snapshot::run(&options).map(|()| 0),
         Command::ListCategoryGroups(options) => list::category_groups(&options).map(|()| 0),
         Command::Time(options) => time::run(&options).map(|()| 0),
-        Command::Measure(options) => measure::run(&options).map(|()| 0),
+        Command::Measure(options) => measure::run(&options),
         Command::Doctor(options) => doctor::run(&options).map(|()| 0),
         Command::View(options) => view::run(&options).map(|()| 0),
         Command::Completions(options) => install::completions(&options).map(|()| 0),
@@ -105,6 +106,9 @@ fn run() -> ExitCode {
 
 /// `trace config`: prints the options that `record` would use.
 fn config(options: args::Record) -> Result<(), Failure> {
+    if options.json {
+        return Err(Failure::usage("--json is for trace record; trace config prints TOML"));
+    }
     let settings = settings::Settings::resolve(options.recording, options.config.as_deref())?;
     stdio::print_document(&settings.to_toml()?)
 }

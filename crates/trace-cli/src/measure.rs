@@ -4,7 +4,8 @@
 mod samples;
 
 use crate::args::Measure;
-use crate::exit::Failure;
+use crate::counted::Counted;
+use crate::exit::{self, Failure};
 use crate::input::{as_archive, name, open, problem, stopped};
 use crate::output::OutputFile;
 use crate::progress;
@@ -13,6 +14,7 @@ use crate::stdio::say;
 use samples::Samples;
 use serde::Deserialize;
 use serde_json::json;
+use std::fmt;
 use std::io::{Read, Write};
 use std::path::Path;
 use trace_format::shown::Shown;
@@ -163,6 +165,23 @@ impl Measurement {
     }
 }
 
+impl fmt::Display for Measurement {
+    /// What it measures, for people.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            Kind::Duration(event) => write!(f, "{event}"),
+            Kind::TimeBetween { first, second, .. } => write!(f, "{first} to {second}"),
+            Kind::ArgumentValue { event, argument } => write!(f, "{} of {event}", Shown(argument)),
+        }
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of category {}", Shown(&self.name), Shown(&self.category))
+    }
+}
+
 impl Pattern {
     fn new(name: String, category: String) -> Self {
         Self { name, category }
@@ -173,24 +192,27 @@ impl Pattern {
     }
 }
 
-/// Measures a trace.
-pub fn run(options: &Measure) -> Result<(), Failure> {
+/// Measures a trace, and returns the exit code.
+pub fn run(options: &Measure) -> Result<u8, Failure> {
     let spec = SpecFile::read(&options.spec_file)?;
     if spec.measure.is_empty() {
         let path = options.spec_file.display();
         return Err(Failure::usage(format!("{path}: it has no measurements")));
     }
     let suite = options.test_suite.clone().or(spec.test_suite_name);
-    file(&spec.measure, &options.input, options.benchmark_results_file.as_deref(), suite.as_deref())
+    let results = options.benchmark_results_file.as_deref();
+    let is_complete = file(&spec.measure, &options.input, results, suite.as_deref())?;
+    Ok(if is_complete { 0 } else { exit::FAILURE })
 }
 
-/// Measures a file, prints the results, and writes them into a file for programs.
+/// Measures a file, prints the results, and writes them into a file for programs, unless a measurement has
+/// no sample, or another number of them than it should: then it reports that, and returns false.
 pub fn file(
     measurements: &[Measurement],
     input: &Path,
     results_file: Option<&Path>,
     suite: Option<&str>,
-) -> Result<(), Failure> {
+) -> Result<bool, Failure> {
     let output = results_file.map(OutputFile::create).transpose()?;
     let file = open(input)?;
     let bytes = file.metadata().map_or(0, |metadata| metadata.len());
@@ -210,12 +232,12 @@ pub fn file(
         match measurement.expected_sample_count {
             Some(expected) if expected != values.len() as u64 => {
                 is_any_empty = true;
-                let (label, found) = (&measurement.label, values.len());
-                say!("trace: No results for measurement {label}: {found} samples, expected {expected}");
+                let found = Counted(values.len() as u64, "samples");
+                say!("trace: measurement {measurement} has {found}, expected {expected}");
             }
             _ if values.is_empty() => {
                 is_any_empty = true;
-                say!("trace: No results for measurement {}", measurement.label);
+                say!("trace: measurement {measurement} has no sample");
             }
             _ => text.push_str(&describe(measurement, values)),
         }
@@ -225,7 +247,7 @@ pub fn file(
         if let Err(failure) = rest {
             say!("trace: {}", failure.text);
         }
-        return Err(Failure::new("One or more measurements had empty results. Quitting."));
+        return Ok(false);
     }
     if let Some(mut output) = output {
         let results: Vec<_> =
@@ -236,7 +258,7 @@ pub fn file(
         let path = output.finish()?;
         say!("trace: Benchmark results written to {}", path.display());
     }
-    rest
+    rest.map(|()| true)
 }
 
 /// The results of measuring a trace.

@@ -4,6 +4,7 @@
 use crate::args::{Answers as Form, Query};
 use crate::exit::Failure;
 use crate::input::{Scanned, is_stdin, name, problem, scan, stopped};
+use crate::near;
 use crate::stdio::{Stdout, closed_is_enough};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde_json::Value;
@@ -12,7 +13,7 @@ use std::fs;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 use trace_convert::tables::sqlite::{Answers, AskError, Database, schema};
-use trace_convert::tables::{Cell, csv_text};
+use trace_convert::tables::{Cell, TABLES, csv_text};
 use trace_format::shown::Shown;
 
 /// How many rows determine the widths of a table; further rows form another table.
@@ -26,6 +27,10 @@ pub fn run(options: &Query) -> Result<(), Failure> {
     }
     // With `--sql-file` the first argument is the trace.
     let (sql, trace) = match (&options.sql, &options.trace, &options.sql_file) {
+        // Also in the other order.
+        (Some(trace), Some(sql), None) if Path::new(trace).is_file() && !is_readable(sql) => {
+            (sql.clone(), trace)
+        }
         (Some(sql), Some(trace), None) => (sql.clone(), trace),
         (Some(trace), None, Some(file)) => (statements(file)?, trace),
         (_, None, None) => {
@@ -53,9 +58,26 @@ pub fn run(options: &Query) -> Result<(), Failure> {
             Some(why) => Err(stopped(trace, why.error(), "the results cover what comes before it")),
             None => Ok(()),
         },
-        Err(AskError::Query(error)) => Err(Failure::usage(format!("SQL: {error}"))),
+        Err(AskError::Query(error)) => {
+            let why = error.to_string();
+            Err(Failure::usage(format!("SQL: {why}{}", tables_hint(&why))))
+        }
         Err(AskError::Write(error)) => closed_is_enough(Err(error)),
     }
+}
+
+/// Whether an argument is a trace, rather than SQL.
+fn is_readable(argument: &str) -> bool {
+    is_stdin(Path::new(argument)) || Path::new(argument).exists()
+}
+
+/// Where the tables are listed, and the one that may have been meant, after an error about another one.
+fn tables_hint(error: &str) -> String {
+    let Some((_, table)) = error.split_once("no such table: ") else { return String::new() };
+    let table = table.split_whitespace().next().unwrap_or_default();
+    let near = near::nearest(table, TABLES.iter().map(|table| table.name), 3, str::to_owned);
+    let meant = near.map_or_else(String::new, |near| format!("did you mean {near}? "));
+    format!("; {meant}See trace query --schema")
 }
 
 fn statements(file: &Path) -> Result<String, Failure> {

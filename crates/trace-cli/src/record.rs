@@ -9,7 +9,8 @@ mod triggers;
 use crate::args;
 use crate::args::record::Recording as Options;
 use crate::command::RecordedCommand;
-use crate::connection::Connection;
+use crate::connection::{Connection, with_remedy};
+use crate::counted::Counted;
 use crate::exit::{self, Failure};
 use crate::output::{Removing, remove_on_signal, remove_on_signal_saying};
 use crate::settings::Settings;
@@ -80,10 +81,13 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     let _removing = remove_on_signal_saying(kept)?;
     let has_events = stats.iter().any(|provider| provider.events_archived.is_some_and(|events| events > 0));
     let finished = if has_events { destination.finish()? } else { destination.finish_without_events()? };
-    report(&stats, &finished, &expected, has_command, &settings, is_json)?;
+    let is_measured = report(&stats, &finished, &expected, has_command, &settings, is_json)?;
     let code = if options.return_child_result == Some(false) { 0 } else { code };
     if code == 0 && !stats.is_empty() && stats.iter().all(summary::is_untraced) {
         return Ok(exit::RECORD_FAILURE);
+    }
+    if code == 0 && !is_measured {
+        return Ok(exit::FAILURE);
     }
     let has_lost = is_cut || stats.iter().any(summary::has_lost);
     Ok(if code == 0 && has_lost && options.fail_on_loss == Some(true) { exit::LOST } else { code })
@@ -111,6 +115,11 @@ struct Recorded {
 /// Keeps the archive of an incomplete recording, and reports its path.
 fn keep(destination: Destination, failure: Failure) -> Failure {
     let what = match destination.keep() {
+        Ok(Some(path)) if !path.exists() => {
+            let path = path.display();
+            let rest = "trace recover saves what is still in the programs' buffers";
+            return Failure { text: format!("{path} was deleted while it was written; {rest}"), ..failure };
+        }
         Ok(Some(path)) => {
             let rest = "trace recover adds what is still in the programs' buffers";
             format!("{} has the data that had arrived; {rest}", path.display())
@@ -137,8 +146,15 @@ fn record(
     let max_bytes = options.max_size.map(|size| size.0);
     let mut recording = Recording::begin(connection, config, destination.sink(), max_bytes, expected)?;
     removing.close();
-    start(&mut recording, start_timeout)?;
-    let mut command = RecordedCommand::spawn(&command_of(options), connection.directory(), stdout_is_ours)?;
+    let command = start(&mut recording, start_timeout)
+        .and_then(|()| RecordedCommand::spawn(&command_of(options), connection.directory(), stdout_is_ours));
+    let mut command = match command {
+        Ok(command) => command,
+        Err(failure) => {
+            discard(recording, connection);
+            return Err(failure);
+        }
+    };
     *has_begun = true;
     recording.keep();
     recording.watch(command.as_mut())?;
@@ -160,7 +176,14 @@ fn record(
         say!("trace: stopped: the recording has reached {size}");
     }
     let Some(result) = result else {
-        return Err(Failure::new(recording.why_gone()));
+        let runs_on = if let Some(command) = &mut command
+            && command.status().is_none()
+        {
+            format!("; {} (pid {}) runs on", command.name(), command.pid())
+        } else {
+            String::new()
+        };
+        return Err(Failure::new(format!("{}{runs_on}", recording.why_gone())));
     };
     if let Some(command) = &mut command {
         end_command(&mut recording, command, end, is_asked, options)?;
@@ -170,9 +193,10 @@ fn record(
     let left_out = recording.finish(connection, &mut stats)?;
     if left_out.records > 0 {
         say!(
-            "trace: {} records ({} bytes) were dropped: the archive would be larger than --max-size",
-            left_out.records,
-            left_out.bytes
+            "trace: {} ({} bytes) {} dropped: the archive would be larger than --max-size",
+            Counted(left_out.records, "records"),
+            left_out.bytes,
+            if left_out.records == 1 { "was" } else { "were" }
         );
     }
     triggers.finish();
@@ -275,7 +299,8 @@ fn announce(options: &Options, has_command: bool) {
     }
 }
 
-/// Reports what was recorded and what is missing, and runs the measurements.
+/// Reports what was recorded and what is missing, and runs the measurements. Returns whether all of those
+/// have samples.
 fn report(
     stats: &[ProviderStats],
     finished: &Finished,
@@ -283,7 +308,7 @@ fn report(
     has_command: bool,
     settings: &Settings,
     is_json: bool,
-) -> Result<(), Failure> {
+) -> Result<bool, Failure> {
     let options = &settings.recording;
     let summary = summary::Summary {
         providers: stats,
@@ -305,17 +330,17 @@ fn report(
         && let Some(requested) = &options.categories
         && (archive.is_some() || finished.is_unchanged)
     {
-        verify::categories(&requested.0, expected, archive.map(|archive| archive.path()))?;
+        verify::categories(&requested.0, expected, archive.map(|archive| archive.path()), stats)?;
     }
     let Some(archive) = archive else {
-        return Ok(());
+        return Ok(true);
     };
     match &settings.spec {
         Some(spec) if !spec.measure.is_empty() => {
             let results = options.benchmark_results_file.as_deref();
             measure::file(&spec.measure, archive.path(), results, options.test_suite.as_deref())
         }
-        _ => Ok(()),
+        _ => Ok(true),
     }
 }
 
@@ -354,7 +379,7 @@ fn start(recording: &mut Recording<'_>, timeout: Duration) -> Result<(), Failure
                 return Err(Failure::new(format!("unable to start trace: {error:?}")));
             }
             Happening::Response(SessionResponse::Refused { reason }) => {
-                return Err(Failure::new(format!("unable to start trace: {reason}")));
+                return Err(Failure::new(format!("unable to start trace: {}", with_remedy(&reason))));
             }
             Happening::Response(SessionResponse::OnWaiting(names)) => {
                 report_waiting_programs(&names, "start")
@@ -370,6 +395,23 @@ fn start(recording: &mut Recording<'_>, timeout: Duration) -> Result<(), Failure
             _ => {}
         }
     }
+}
+
+/// Ends a recording that is not to be kept. Its data is read, so that none of it is left to be recovered.
+fn discard(mut recording: Recording<'_>, connection: &mut Connection) {
+    let stop = SessionRequest::StopTracing(StopOptions { write_results: true });
+    let deadline = Instant::now() + GRACE;
+    if recording.request(stop).is_err() {
+        return;
+    }
+    loop {
+        match recording.next(Some(deadline)) {
+            Ok(Happening::Response(SessionResponse::StopTracing(_))) => break,
+            Ok(Happening::ManagerGone | Happening::Timeout | Happening::Signal) | Err(_) => return,
+            Ok(_) => {}
+        }
+    }
+    let _ = recording.finish(connection, &mut Vec::new());
 }
 
 /// Records until the command has ended, the time is over, the size is reached, or the user stops it.

@@ -3,8 +3,10 @@
 use crate::args::Recover;
 use crate::args::format::{Compression, Format, of_name};
 use crate::connection;
+use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::output::{OutputFile, remove_on_signal};
+use crate::record::destination::unused_names;
 use crate::stdio::{self, print, print_document, say};
 use crate::summary;
 use indicatif::HumanBytes;
@@ -61,7 +63,8 @@ fn sessions(options: &Recover) -> Vec<Session> {
     }
 }
 
-fn sessions_of(runtime: &Path) -> Vec<Session> {
+/// All sessions in a runtime directory.
+pub fn sessions_of(runtime: &Path) -> Vec<Session> {
     let directories = session_directories(runtime).unwrap_or_default();
     directories.iter().filter_map(|directory| Session::read(directory).ok()).collect()
 }
@@ -72,8 +75,16 @@ fn looked(options: &Recover) -> String {
 }
 
 fn recover(options: &Recover) -> Result<(), Failure> {
-    if !matches!(of_name(&options.output_file), (None | Some(Format::Fxt), Compression::None)) {
-        let path = options.output_file.display();
+    let (output_file, others) = match &options.output_file {
+        Some(path) => (path.clone(), None),
+        // An archive that was recovered before is not replaced: its buffers were deleted.
+        None => {
+            let (first, later) = unused_names("recovered", Format::Fxt, Compression::None)?;
+            (first, Some(later))
+        }
+    };
+    if !matches!(of_name(&output_file), (None | Some(Format::Fxt), Compression::None)) {
+        let path = output_file.display();
         return Err(Failure::usage(format!(
             "-o {path}: trace recover writes FXT: name the file .fxt, and convert it with: trace convert ARCHIVE {path}"
         )));
@@ -103,7 +114,10 @@ fn recover(options: &Recover) -> Result<(), Failure> {
     };
     let leftover = Leftover::open(&session.directory).map_err(failure)?;
     let _removing = remove_on_signal()?;
-    let mut output = OutputFile::create(&options.output_file)?;
+    let mut output = OutputFile::create(&output_file)?;
+    if let Some(others) = others {
+        output.replace_nothing(others);
+    }
     let mut all = Vec::new();
     let mut writer = BufWriter::new(output.file());
     let client = leftover.recover(&mut writer, |recovered| all.push(recovered.clone())).map_err(failure)?;
@@ -113,7 +127,7 @@ fn recover(options: &Recover) -> Result<(), Failure> {
     // Its contents are on disk.
     let path = output.finish()?;
     report(&all, &client, &path);
-    let complete = is_sound(&path).and_then(|()| is_complete(&all, &client));
+    let complete = is_sound(&path).and_then(|()| is_complete(&all, &client, &session.directory));
     if complete.is_err() {
         say!("trace: nothing was deleted: {} is unchanged", session.directory.display());
         return complete;
@@ -123,7 +137,7 @@ fn recover(options: &Recover) -> Result<(), Failure> {
 }
 
 /// Fails unless all expected data could be read.
-fn is_complete(all: &[Recovered], client: &ClientFile) -> Result<(), Failure> {
+fn is_complete(all: &[Recovered], client: &ClientFile, session: &Path) -> Result<(), Failure> {
     for Recovered { stats, unread, .. } in all {
         if let Some(why) = unread {
             let ProviderStats { name, pid, .. } = stats;
@@ -132,8 +146,10 @@ fn is_complete(all: &[Recovered], client: &ClientFile) -> Result<(), Failure> {
     }
     match client {
         ClientFile::Missing { path, bytes, why } if *bytes > 0 => Err(Failure::new(format!(
-            "cannot read {}, which had the first {bytes} bytes of the recording: {why}; where it is back, recover again",
-            path.display()
+            "cannot read {}, which had the first {bytes} bytes of the recording: {why}; restore that file and recover again, \
+             or discard the rest: trace recover --delete {}",
+            path.display(),
+            session.display()
         ))),
         _ => Ok(()),
     }
@@ -201,7 +217,9 @@ fn is_sound(path: &Path) -> Result<(), Failure> {
     let mut found = checked.problems.iter().chain(&checked.remarks);
     match found.find(|problem| UNSOUND.contains(&problem.kind)) {
         None => Ok(()),
-        Some(problem) => Err(unreadable(format!("{} findings of kind {}", problem.count, problem.kind))),
+        Some(problem) => {
+            Err(unreadable(format!("{} of kind {}", Counted(problem.count, "findings"), problem.kind)))
+        }
     }
 }
 
@@ -239,9 +257,9 @@ fn machine(session: &Session) -> serde_json::Value {
         .buffers
         .values()
         .map(|buffer| {
-            let facts = &buffer.provider;
+            let provider = &buffer.provider;
             serde_json::json!({
-                "id": facts.id, "name": facts.name, "pid": facts.pid, "buffer_bytes": facts.bytes,
+                "id": provider.id, "name": provider.name, "pid": provider.pid, "buffer_bytes": provider.bytes,
                 "is_archived": buffer.is_archived,
             })
         })

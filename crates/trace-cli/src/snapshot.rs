@@ -1,7 +1,8 @@
 //! `trace snapshot`: saves the buffers of the running recording, which continues.
 
 use crate::args::Snapshot;
-use crate::connection::{Connection, system};
+use crate::connection::{Connection, NOTHING_RECORDED, system};
+use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::record::destination::Destination;
 use crate::stdio::say;
@@ -23,8 +24,7 @@ const CHUNK_BYTES: usize = 256 << 10;
 /// Saves a snapshot, perhaps only its end, and reports the time that it covers.
 pub fn run(options: &Snapshot) -> Result<(), Failure> {
     let mut destination = Destination::create(options.output_file.clone(), "snapshot")?;
-    let mut connection = Connection::find()?
-        .ok_or_else(|| Failure::new("nothing is being recorded: no trace manager is running"))?;
+    let mut connection = Connection::find()?.ok_or_else(|| Failure::new(NOTHING_RECORDED))?;
     let mut whole = tempfile::tempfile()
         .map_err(|error| Failure::new(format!("cannot make a temporary file: {error}")))?;
     let now = zx_sim::ticks::now();
@@ -49,9 +49,10 @@ pub fn run(options: &Snapshot) -> Result<(), Failure> {
     for line in describe(&stats, &coverage) {
         say!("{line}");
     }
+    let events = Counted(events, "events");
     match finished.is_unchanged {
-        true => say!("trace: {events} events; {} stays as it was", finished.place),
-        false => say!("trace: {events} events in {}", finished.place),
+        true => say!("trace: {events}; {} stays as it was", finished.place),
+        false => say!("trace: {events} in {}", finished.place),
     }
     Ok(())
 }
@@ -69,15 +70,15 @@ fn describe(stats: &[ProviderStats], coverage: &[Coverage]) -> Vec<String> {
             _ if !stats.problem.is_empty() => Shown(&stats.problem).to_string(),
             Some((found, covered)) => {
                 parts.push((found.ended + covered, found.ended));
-                let events = found.events;
+                let events = Counted(found.events, "events");
                 match stats.ended_ticks {
                     Some(_) => format!(
-                        "{} {} ago, the last {} before that, {events} events",
+                        "{} {} ago, the last {} before that, {events}",
                         Shown(&stats.disposition),
                         seconds(found.ended),
                         seconds(covered)
                     ),
-                    None => format!("the last {}, {events} events", seconds(covered)),
+                    None => format!("the last {}, {events}", seconds(covered)),
                 }
             }
             None => "nothing".to_owned(),
@@ -123,7 +124,7 @@ pub fn take(connection: &mut Connection, file: &mut File) -> Result<Vec<Provider
             Ok(provider_stats)
         }
         ProvisionerResponse::TakeSnapshot(Err(error)) => Err(Failure::new(match error {
-            SnapshotError::NotStarted => "nothing is being recorded; begin with trace start",
+            SnapshotError::NotStarted => NOTHING_RECORDED,
             SnapshotError::Busy => "another snapshot is being taken; try again",
             SnapshotError::Aborted => "the snapshot was cut off",
         })),
@@ -168,7 +169,7 @@ mod tests {
         );
         insta::assert_snapshot!(lines.join("\n"), @r"
         trace: app (pid 42): the last 9.876 s, 5000 events
-        trace: quick (pid 42): the last 1.500 ms, 1 events
+        trace: quick (pid 42): the last 1.500 ms, 1 event
         trace: mute (pid 42): nothing
         trace: all of them cover the last 1.500 ms
         ");

@@ -5,6 +5,7 @@ mod machine;
 mod rows;
 
 use crate::connection;
+use crate::counted::Counted;
 use rows::COLUMNS;
 use trace_format::loss::LossCode;
 use trace_format::shown::Shown;
@@ -70,12 +71,12 @@ impl Summary<'_> {
         let events = self.providers.iter().filter_map(|provider| provider.events_archived);
         let events = events.fold(0, u64::saturating_add);
         let count = self.providers.len();
-        let noun = if count == 1 { "provider" } else { "providers" };
+        let (events, providers) = (Counted(events, "events"), Counted(count as u64, "providers"));
         let size = self.file_bytes.map_or_else(String::new, |bytes| format!(" ({bytes} bytes)"));
         let place = Shown(self.place);
         text.push_str(&match self.is_unchanged {
-            true => format!("trace: {events} events of {count} {noun}; {place} stays as it was\n"),
-            false => format!("trace: {events} events of {count} {noun} in {place}{size}\n"),
+            true => format!("trace: {events} of {providers}; {place} stays as it was\n"),
+            false => format!("trace: {events} of {providers} in {place}{size}\n"),
         });
         text
     }
@@ -154,7 +155,7 @@ fn lost(group: &[&ProviderStats]) -> Option<String> {
         .collect();
     let reasons = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join(", ")) };
     let warning = console::style("warning").for_stderr().red();
-    Some(format!("{warning}: {} dropped {dropped} records{reasons}", rows::label(group)))
+    Some(format!("{warning}: {} dropped {}{reasons}", rows::label(group), Counted(dropped, "records")))
 }
 
 fn reason(lost: Lost) -> String {

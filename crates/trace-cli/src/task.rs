@@ -5,8 +5,9 @@ use crate::args::format::{Compression, Format, of_name};
 use crate::args::record::Recording;
 use crate::args::values::Action;
 use crate::args::{Machinery, Start, Stop};
-use crate::connection::Connection;
+use crate::connection::{self, Connection, NOTHING_RECORDED, with_remedy};
 use crate::convert;
+use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::output::create_new;
 use crate::record::destination::{Destination, MAX_DEFAULT_NAMES, default_name};
@@ -14,7 +15,7 @@ use crate::record::trace_config;
 use crate::settings::Settings;
 use crate::stdio::{self, print, print_document, say};
 use crate::verify::{self, Expected};
-use crate::{kernel, summary};
+use crate::{kernel, recover, summary};
 use serde_json::json;
 use std::fs::File;
 use std::io;
@@ -30,8 +31,6 @@ use zx_sim::Handle;
 
 /// The only task.
 const ONLY: u64 = 0;
-const NONE_RUNS: &str = "No active traces running";
-const NONE_ACTIVE: &str = "No active traces";
 
 /// Begins a recording.
 pub fn start(options: &Start) -> Result<(), Failure> {
@@ -39,7 +38,9 @@ pub fn start(options: &Start) -> Result<(), Failure> {
     let asked = &settings.recording;
     let refuse = |text: &str| Err(Failure::usage(text.to_owned()));
     if !asked.command.is_empty() {
-        return refuse("start records what runs anyway; start the command beside it, or use trace record");
+        return refuse(
+            "trace start runs no command: start the program yourself before or after it, or use trace record -- COMMAND",
+        );
     }
     if options.record.json {
         return refuse("--json is for trace record, trace status and trace stop");
@@ -77,7 +78,7 @@ pub fn start(options: &Start) -> Result<(), Failure> {
         // It is empty.
         let _ = std::fs::remove_file(&path);
     })?;
-    say!("trace: recording {task} into {}; to end it: trace stop", path.display());
+    say!("trace: recording number {task} into {}; to end it: trace stop", path.display());
     match status_of(&mut connection)? {
         Some(status) => print(&text(&status)),
         None => Ok(()),
@@ -97,7 +98,9 @@ fn begin(
     let request = TaskRequest::Start { config, options, file: Handle::new(file.into()) };
     match ask(&mut connection, request, Some(wait))? {
         TaskResponse::Start(Ok(task)) => Ok((connection, task)),
-        TaskResponse::Start(Err(failure)) => Err(failed("unable to start trace", &failure)),
+        TaskResponse::Start(Err(failure)) => {
+            Err(Failure::new(format!("unable to start trace: {}", with_remedy(&failure.reason))))
+        }
         _ => Err(another_answer()),
     }
 }
@@ -140,7 +143,7 @@ fn stem(path: &Path) -> String {
 
 /// Ends the recording, and moves it to the requested path.
 pub fn stop(options: &Stop) -> Result<(), Failure> {
-    let none = || Failure::new(NONE_ACTIVE);
+    let none = || Failure::new(nothing_in_background());
     let mut connection = Connection::find()?.ok_or_else(none)?;
     let status = status_of(&mut connection)?;
     if options.abort {
@@ -178,6 +181,7 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
     if let Some(triggered) = &triggered {
         say!("{}", what_ended(triggered));
     }
+    let stats = &result.provider_stats;
     let mut path = PathBuf::from(&task.file);
     let mut place = task.file.clone();
     if let Some(mut destination) = destination {
@@ -193,13 +197,13 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
         if options.no_verify_trace || task.requested_categories.is_empty() {
             std::fs::remove_file(&path).map_err(unreadable)?;
         } else {
-            verify::categories(&task.requested_categories, &Expected::default(), Some(&path))?;
+            verify::categories(&task.requested_categories, &Expected::default(), Some(&path), stats)?;
             std::fs::remove_file(&path).map_err(unreadable)?;
         }
         place = finished.place;
         path = finished.path.unwrap_or_default();
     } else if !options.no_verify_trace {
-        verify::categories(&task.requested_categories, &Expected::default(), Some(&path))?;
+        verify::categories(&task.requested_categories, &Expected::default(), Some(&path), stats)?;
     }
     let summary = summary::Summary {
         providers: &result.provider_stats,
@@ -229,14 +233,14 @@ pub fn status(options: &Machinery) -> Result<(), Failure> {
         (Some(status), true) => print_document(&format!("{}\n", machine(&status))),
         (Some(status), false) => print(&text(&status)),
         (None, true) => print_document("null\n"),
-        (None, false) => print(&format!("{NONE_RUNS}\n")),
+        (None, false) => print(&format!("{}\n", Shown(&nothing_in_background()))),
     }
 }
 
 /// Has programs hand over the data recorded so far.
 //= docs/recording.md#in-the-background
 pub fn flush() -> Result<(), Failure> {
-    let mut connection = Connection::find()?.ok_or_else(|| Failure::new(NONE_ACTIVE))?;
+    let mut connection = Connection::find()?.ok_or_else(|| Failure::new(nothing_in_background()))?;
     let mode = status_of(&mut connection)?.map(|status| status.config.buffering_mode);
     match ask(&mut connection, TaskRequest::Flush(ONLY), None)? {
         TaskResponse::Flush(Ok(())) => {
@@ -247,6 +251,9 @@ pub fn flush() -> Result<(), Failure> {
                 );
             }
             Ok(())
+        }
+        TaskResponse::Flush(Err(failure)) if failure.error == TaskError::NoSuchTask => {
+            Err(Failure::new(nothing_in_background()))
         }
         TaskResponse::Flush(Err(failure)) => Err(failed("cannot flush", &failure)),
         _ => Err(another_answer()),
@@ -269,6 +276,31 @@ fn ask(
         ProvisionerResponse::Task(response) => Ok(response),
         _ => Err(another_answer()),
     }
+}
+
+/// That there is no recording in the background, and how to end the one in the foreground, if there is one.
+fn nothing_in_background() -> String {
+    let directories = connection::directories();
+    let sessions = directories.iter().flat_map(|directory| recover::sessions_of(directory));
+    let running = sessions.filter(|session| session.has_manager());
+    let line = running.map(|session| session.manifest.session.command_line).find(|line| !line.is_empty());
+    let Some(line) = line else { return NOTHING_RECORDED.to_owned() };
+    let command = line.join(" ");
+    match process_of(&line) {
+        Some(pid) => format!(
+            "no recording in the background; {command} (pid {pid}) is recording: end it with kill -INT {pid}"
+        ),
+        None => format!("no recording in the background; {command} is recording: end it with Ctrl-C"),
+    }
+}
+
+/// The process with a command line.
+fn process_of(line: &[String]) -> Option<u32> {
+    let line: Vec<u8> = line.iter().flat_map(|word| word.bytes().chain([0])).collect();
+    let processes = std::fs::read_dir("/proc").ok()?.flatten();
+    let pids = processes.filter_map(|process| process.file_name().to_str()?.parse::<u32>().ok());
+    pids.into_iter()
+        .find(|pid| std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|found| found == line))
 }
 
 fn another_answer() -> Failure {
@@ -358,10 +390,10 @@ fn text(status: &TaskStatus) -> String {
     for provider in &status.progress {
         let damage = if provider.is_damaged { "; the buffer's counters are damaged" } else { "" };
         text.push_str(&format!(
-            "- {} (pid {}): {} records, buffer {:.0} %, {} dropped{damage}\n",
+            "- {} (pid {}): {}, buffer {:.0} %, {} dropped{damage}\n",
             Shown(&provider.name),
             provider.pid,
-            provider.records,
+            Counted(provider.records, "records"),
             provider.fill,
             provider.dropped
         ));
@@ -372,11 +404,11 @@ fn text(status: &TaskStatus) -> String {
             problem => format!("; {}", Shown(problem)),
         };
         text.push_str(&format!(
-            "- {} (pid {}): {}, {} events, {} dropped{problem}\n",
+            "- {} (pid {}): {}, {}, {} dropped{problem}\n",
             Shown(&provider.name),
             provider.pid,
             Shown(&provider.disposition),
-            provider.events_archived.unwrap_or(0),
+            Counted(provider.events_archived.unwrap_or(0), "events"),
             provider.records_dropped.unwrap_or(0),
         ));
     }
@@ -514,11 +546,11 @@ mod tests {
             name: "old".to_owned(),
             pid: 9,
             disposition: "refused".to_owned(),
-            problem: "it speaks protocol 1".to_owned(),
+            problem: "it uses protocol 7".to_owned(),
             ..ProviderStats::default()
         };
         let ended = TaskStatus { ended: vec![refused], ended_left_out: 3, progress: Vec::new(), ..status() };
-        let expected = "Providers:\n- old (pid 9): refused, 0 events, 0 dropped; it speaks protocol 1\n\
+        let expected = "Providers:\n- old (pid 9): refused, 0 events, 0 dropped; it uses protocol 7\n\
                         - 3 more that ended before these\n";
         assert!(text(&ended).ends_with(expected), "{}", text(&ended));
         let none = TaskStatus { ended: Vec::new(), progress: Vec::new(), ..status() };

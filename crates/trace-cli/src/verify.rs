@@ -12,10 +12,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use trace_format::shown::Shown;
 use trace_protocol::KnownCategories;
+use trace_protocol::controller::ProviderStats;
 use trace_reader::{Item, Reader};
 
 /// Recorded by programs that register functions for it; no call site announces it.
 const MEMORY_DUMPS: &str = "memory_dump";
+/// Categories of Fuchsia's kernel that have no events on Linux.
+const NO_EVENTS: [&str; 3] = ["kernel:ipc", "kernel:arch", "kernel:restricted"];
 /// Maximum number of changes between similar categories.
 const MAX_CHANGES: usize = 3;
 
@@ -69,7 +72,12 @@ impl Expected {
 }
 
 /// Reports requested categories without events, with similar names. Without an archive there were no events.
-pub fn categories(requested: &[String], expected: &Expected, archive: Option<&Path>) -> Result<(), Failure> {
+pub fn categories(
+    requested: &[String],
+    expected: &Expected,
+    archive: Option<&Path>,
+    programs: &[ProviderStats],
+) -> Result<(), Failure> {
     let wanted: Vec<&str> = requested.iter().map(String::as_str).filter(|entry| is_checked(entry)).collect();
     if wanted.is_empty() {
         return Ok(());
@@ -77,7 +85,10 @@ pub fn categories(requested: &[String], expected: &Expected, archive: Option<&Pa
     let found = archive.map(found).transpose()?.unwrap_or_default();
     let names: BTreeSet<String> = found.iter().chain(&expected.known).cloned().collect();
     for entry in wanted.iter().filter(|entry| !is_found(unscoped(entry), &found)) {
-        let hint = hint(entry, &names);
+        let hint = match programs.iter().any(|program| program.name == *entry) {
+            true => format!("; {entry} is a program; for all of its categories: {entry}/*"),
+            false => hint(entry, &names),
+        };
         let entry = Shown(entry);
         say!("trace: warning: category {entry} was asked for, and nothing of it was recorded{hint}");
     }
@@ -122,8 +133,12 @@ fn is_below(category: &str, entry: &str) -> bool {
 /// The name that may have been meant, as the end of a sentence.
 fn hint(entry: &str, names: &BTreeSet<String>) -> String {
     let (program, category) = scope(entry);
-    let fixed = ktrace_provider::category_names();
-    let names: BTreeSet<String> = names.iter().cloned().chain(fixed).collect();
+    let fixed: BTreeSet<String> = ktrace_provider::category_names().collect();
+    if fixed.contains(category) || names.contains(category) {
+        return String::new();
+    }
+    let names: BTreeSet<String> =
+        names.iter().chain(&fixed).filter(|name| !NO_EVENTS.contains(&name.as_str())).cloned().collect();
     match nearest(category, &names) {
         Some(near) => {
             let program = program.map_or_else(String::new, |program| format!("{program}/"));
@@ -187,6 +202,8 @@ mod tests {
         assert_eq!((nearest("frame", &found), nearest("rendr", &found)), (None, Some("render")));
         assert_eq!(nearest("Render", &found), Some("render"));
         assert_eq!(hint("kernle:sched", &found), "; did you mean kernel:sched?");
+        assert_eq!(hint("kernel:ipcs", &found), "; did you mean kernel:irq?");
+        assert_eq!((hint("kernel:irq", &found), hint("kernel:ipc", &found)), (String::new(), String::new()));
         assert_eq!(hint("one/rendr", &found), "; did you mean one/render?");
         for entry in
             ["-app", "#default", "one/#default", "kernel:sched", "*", "kernel:tp:a:b", "kernel:uprobe:/a:1"]

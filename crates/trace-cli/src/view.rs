@@ -13,12 +13,14 @@ mod site;
 
 use crate::args::View;
 use crate::exit::Failure;
-use crate::input::open;
+use crate::input::{as_archive, name, open, problem};
 use crate::stdio::say;
 use attendance::GRACE;
 use site::Site;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
+use std::path::Path;
+use trace_reader::{ReadError, Reader};
 
 /// The only port that pages of ui.perfetto.dev may fetch from, according to their content security policy.
 const PORT: u16 = 9001;
@@ -28,7 +30,7 @@ const ANY_PORT: u16 = 0;
 /// Serves the trace until the page has it, or is closed, or this is interrupted.
 pub fn run(options: &View) -> Result<(), Failure> {
     // Check the input before the server starts.
-    drop(open(&options.input)?);
+    check(&options.input)?;
     if let Some(ui) = options.ui.as_ref().filter(|ui| !ui.join("index.html").is_file()) {
         let text = format!("--ui: {} has no index.html: it is not a copy of the UI", ui.display());
         return Err(Failure::usage(text));
@@ -49,6 +51,22 @@ pub fn run(options: &View) -> Result<(), Failure> {
         say!("trace: no browser found; open the address in one");
     }
     server::run(listener, site).map_err(|error| failed(&error))
+}
+
+/// Fails if a file is no trace.
+fn check(path: &Path) -> Result<(), Failure> {
+    let file = open(path)?;
+    if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        return Ok(());
+    }
+    let archive = as_archive(file).map_err(|error| failed(&error))?;
+    let first = Reader::new(archive).and_then(|mut reader| reader.next_item().map(drop));
+    match first {
+        Err(error @ ReadError::NoTrace { .. }) => {
+            Err(Failure::new(format!("{}: {}", name(path), problem(&error))))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn failed(error: &std::io::Error) -> Failure {

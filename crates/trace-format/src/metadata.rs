@@ -23,7 +23,7 @@ use crate::units::{ProviderId, Words};
 pub const MAGIC_WORD: u64 = 0x0016_5478_4604_0010;
 /// Longest name of a provider, in bytes.
 pub const MAX_PROVIDER_NAME_BYTES: usize = 255;
-/// Provider event: the buffer was full and records were lost.
+/// Provider event: the buffer was full, or records were lost for another reason.
 pub const EVENT_BUFFER_FULL: u8 = 0;
 
 const PROVIDER_INFO: u64 = 1;

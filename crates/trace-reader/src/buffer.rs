@@ -114,7 +114,7 @@ pub enum BufferError {
 
 /// The part of the buffer to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum BufferPart {
     /// A half that its writer has handed over, with slabs of earlier halves that threads have closed since.
     //= docs/buffer.md#streaming
     Half {
@@ -217,7 +217,7 @@ pub struct Usage {
 pub struct BufferReader<S> {
     source: S,
     header: BufferHeader,
-    part: Part,
+    part: BufferPart,
     /// Slabs of the part that begin a run, oldest first, with their words.
     slabs: Vec<(SlabWord, u32)>,
     next_slab: usize,
@@ -265,7 +265,7 @@ impl<S: Source> BufferReader<S> {
         file_bytes: u64,
         mode: BufferMode,
         rate: TicksPerSecond,
-        part: Part,
+        part: BufferPart,
     ) -> Result<Self, BufferError> {
         let header = read_header(&source, file_bytes, mode)?;
         let mut reader = Self {
@@ -313,7 +313,7 @@ impl<S: Source> BufferReader<S> {
     ///
     /// # Errors
     /// As [`BufferReader::open`].
-    pub fn begin(&mut self, part: Part) -> Result<(), BufferError> {
+    pub fn begin(&mut self, part: BufferPart) -> Result<(), BufferError> {
         let layout = self.header.layout;
         self.header = read_header(&self.source, layout.total_bytes, layout.mode)?;
         self.part = part;
@@ -325,7 +325,7 @@ impl<S: Source> BufferReader<S> {
 
     /// Whether the part may be written while it is read.
     fn is_live(&self) -> bool {
-        self.part == Part::Rest(Activity::Live)
+        self.part == BufferPart::Rest(Activity::Live)
     }
 
     /// The checked header.
@@ -397,8 +397,8 @@ impl<S: Source> BufferReader<S> {
         let floor = self.header.floor_sequence.max(1);
         let claims = |halves: u64| floor.saturating_add(halves.saturating_mul(layout.slabs_per_half.into()));
         let (end, may_be_open) = match self.part {
-            Part::Rest(_) => (u64::MAX, true),
-            Part::Half { wrapped_count, .. } => (claims(u64::from(wrapped_count) + 1), false),
+            BufferPart::Rest(_) => (u64::MAX, true),
+            BufferPart::Half { wrapped_count, .. } => (claims(u64::from(wrapped_count) + 1), false),
         };
         let before = claims(self.before.halves);
         let is_new = |(slab, word): &(u32, &SlabWord)| {
@@ -474,8 +474,8 @@ impl<S: Source> BufferReader<S> {
     fn read_durable(&mut self, out: &mut Vec<u8>) -> Result<(), BufferError> {
         let layout = self.header.layout;
         let end = match self.part {
-            Part::Rest(_) => layout.durable_bytes,
-            Part::Half { durable_bytes, .. } => durable_bytes.min(layout.durable_bytes),
+            BufferPart::Rest(_) => layout.durable_bytes,
+            BufferPart::Half { durable_bytes, .. } => durable_bytes.min(layout.durable_bytes),
         };
         let start = self.durable.first_unread().min(end);
         let mut bytes = vec![0; (end - start) as usize];

@@ -288,7 +288,7 @@ impl Checker<'_> {
             Item::ProviderEvent { about, event } => {
                 self.problems.add("provider-event", offset, provider, || match *event {
                     EVENT_BUFFER_FULL => {
-                        format!("the buffer of provider {about} was full; records were lost")
+                        format!("provider {about} has lost records; its losses say why")
                     }
                     event => format!("event {event} of provider {about}"),
                 });

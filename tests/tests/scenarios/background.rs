@@ -10,6 +10,8 @@ use trace_tests::sandbox::Process;
 use trace_tests::skip::skip;
 use trace_tests::{Archive, Sandbox, build, wait_for};
 
+const NOTHING_RECORDED: &str = "nothing is being recorded: begin with trace record or trace start";
+
 fn succeeds(sandbox: &Sandbox, arguments: &[&str]) -> Output {
     let output = sandbox.trace(arguments);
     assert!(output.status.success(), "{arguments:?}: {output:?}");
@@ -41,9 +43,9 @@ fn streaming(sandbox: &Sandbox) -> Process {
 #[test]
 fn a_recording_outlives_the_process_that_started_it() {
     let sandbox = Sandbox::new();
-    assert_eq!(text(&succeeds(&sandbox, &["status"]).stdout), "No active traces running\n");
+    assert_eq!(text(&succeeds(&sandbox, &["status"]).stdout).trim_end(), NOTHING_RECORDED);
     assert_eq!(status(&sandbox), Value::Null);
-    fails(&sandbox, &["stop"], "No active traces");
+    fails(&sandbox, &["stop"], NOTHING_RECORDED);
     let output = succeeds(&sandbox, &["start", "--name", "night", "--categories", "emit,nothing"]);
     let expected =
         format!("Task Id: 100\nName: night\nStarted by: {} start", build::program("trace").display());
@@ -75,7 +77,7 @@ fn a_recording_outlives_the_process_that_started_it() {
     assert!(said.contains(&format!("{} events of 1 provider", 2 * 7 * 13)), "{said}");
     // All but those of the category that was not asked for.
     assert_eq!(Archive::read(&sandbox.file("trace.fxt")).events.len(), 2 * 7 * 13);
-    assert_eq!(text(&succeeds(&sandbox, &["status"]).stdout), "No active traces running\n");
+    assert_eq!(text(&succeeds(&sandbox, &["status"]).stdout).trim_end(), NOTHING_RECORDED);
     // The next one does not touch what is there.
     succeeds(&sandbox, &["start"]);
     let output = succeeds(&sandbox, &["stop", "-o", "moved.fxt.gz"]);
@@ -106,6 +108,20 @@ fn a_recording_ends_by_its_duration_and_stop_waits_for_it() {
     assert!(numbers.iter().copied().eq(0..numbers.len() as u64) && numbers.len() > 100, "{}", numbers.len());
 }
 
+/// Its end is reported when it is asked for, once.
+//= docs/protocol.md#tasks
+#[test]
+fn a_recording_that_has_ended_by_itself_is_reported_by_stop() {
+    let sandbox = Sandbox::new();
+    succeeds(&sandbox, &["start", "--duration", "300ms", "-o", "a.fxt"]);
+    sandbox.spawn_recorded("emit", &["1", "10"]).succeed();
+    wait_for("the end of the recording", || status(&sandbox).is_null().then_some(()));
+    let output = succeeds(&sandbox, &["stop", "--json"]);
+    assert!(text(&output.stderr).contains("140 events of 1 provider in "), "{output:?}");
+    assert_eq!(Archive::read(&sandbox.file("a.fxt")).events.len(), 140);
+    fails(&sandbox, &["stop"], NOTHING_RECORDED);
+}
+
 #[test]
 fn an_alert_ends_a_recording() {
     let sandbox = Sandbox::new();
@@ -120,7 +136,7 @@ fn an_alert_ends_a_recording() {
     assert_eq!(names, ["here", "alert"]);
     fails(&sandbox, &["start", "--trigger", "stall:snapshot"], "only stop is possible here");
     // A client that stops it later gets a report of what happened, once.
-    fails(&sandbox, &["stop", "--abort"], "No active traces");
+    fails(&sandbox, &["stop", "--abort"], NOTHING_RECORDED);
     let said = text(&succeeds(&sandbox, &["stop"]).stderr);
     let lines: Vec<&str> = said.lines().collect();
     let (what, when) = lines[0].split_once(" at ").expect("when it ended");
@@ -129,7 +145,7 @@ fn an_alert_ends_a_recording() {
     let bytes = fs::metadata(&path).unwrap().len();
     let expected = format!("trace: 2 events of 1 provider in {} ({bytes} bytes)", path.display());
     assert_eq!(lines.last(), Some(&&*expected));
-    fails(&sandbox, &["stop"], "No active traces");
+    fails(&sandbox, &["stop"], NOTHING_RECORDED);
 }
 
 /// A text with one 0 for each number in it.
@@ -185,7 +201,7 @@ fn what_is_thrown_away_is_gone() {
 #[test]
 fn snapshots_of_a_circular_recording_have_the_last_seconds() {
     let sandbox = Sandbox::new();
-    fails(&sandbox, &["snapshot"], "nothing is being recorded");
+    fails(&sandbox, &["snapshot"], NOTHING_RECORDED);
     succeeds(&sandbox, &["start", "--buffering-mode", "circular", "--buffer-size", "1"]);
     // It goes round several times.
     let program = sandbox.spawn_recorded("stream", &["1", "1000000000", "50000"]);
@@ -212,7 +228,7 @@ fn snapshots_of_a_circular_recording_have_the_last_seconds() {
 #[test]
 fn what_start_cannot_do_is_refused() {
     let sandbox = Sandbox::new();
-    fails(&sandbox, &["start", "--", "app"], "start records what runs anyway");
+    fails(&sandbox, &["start", "--", "app"], "trace start runs no command");
     fails(&sandbox, &["start", "--max-size", "1GiB"], "--max-size is for trace record");
     fails(&sandbox, &["start", "-o", "x.json"], "trace stop -o converts it");
     fails(&sandbox, &["start", "-o", "missing/x.fxt"], "/missing: No such file");

@@ -40,7 +40,7 @@ fn json_is_a_trace() {
     let text = String::from_utf8(dumped.stdout).unwrap();
     assert_eq!(text, DUMP);
     let said = String::from_utf8(dumped.stderr).unwrap();
-    assert!(said.contains("1 events of phase \"P\" skipped"), "{said}");
+    assert!(said.contains("1 event of phase \"P\" skipped"), "{said}");
     assert!(said.contains("the file is cut off"), "{said}");
 
     let converted = sandbox.trace(["convert", "events.json.gz", "events.fxt"]);

@@ -101,6 +101,13 @@ fn a_runtime_directory_that_cannot_be_used_is_left_alone() {
         set_mode(path, mode);
         fs::write(path.join("precious"), "as it was").unwrap();
     };
+    // One that others may only read needs another mode at most.
+    let sandbox = Sandbox::new();
+    let readable = sandbox.file("readable");
+    make(&readable, 0o755);
+    let said = refusal(&sandbox, &readable);
+    let remedy = format!("; chmod 700 {}, or use another: export ", readable.display());
+    assert!(said.contains("has mode 0755") && said.contains(&remedy), "{said}");
     type Problem<'a> = (&'a str, &'a dyn Fn(&Path) -> PathBuf);
     let problems: [Problem<'_>; 6] = [
         ("has mode 0777", &|base| {

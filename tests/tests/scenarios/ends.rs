@@ -291,7 +291,7 @@ fn an_archive_that_is_not_what_was_written_gets_no_name() {
     let cases: [(Spoil, &str); 3] = [
         (
             |sandbox| fs::remove_file(sandbox.file("trace.partial.fxt")).unwrap(),
-            "it was deleted while it was written",
+            "was deleted while it was written",
         ),
         (
             |sandbox| {

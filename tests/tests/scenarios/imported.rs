@@ -285,7 +285,7 @@ fn what_could_be_read_of_malformed_json_is_written() {
         slice("d", 4, "")
     );
     let place = "trace: line 3, column 75: expected value in ";
-    let malformed = "trace: bad.json: 1 of its events are malformed; what could be read is converted";
+    let malformed = "trace: bad.json: 1 event could not be read and was skipped";
     let stops = format!("[{good}\n}}, {good}]");
     let stopped =
         "trace: bad.json: line 3, column 1: expected an event, found '}'; what comes before is converted";
@@ -322,8 +322,12 @@ fn what_could_be_read_of_malformed_json_is_written() {
         }
         let checked = sandbox.trace(["check", "bad.json"]);
         assert_eq!(checked.status.code(), Some(if std::ptr::eq(text, &stops) { 2 } else { 1 }), "{text}");
-        let has_problem = String::from_utf8_lossy(&checked.stdout).contains("\ntruncated: 1\n");
-        assert_eq!(has_problem, std::ptr::eq(text, &cut), "{checked:?}");
+        let report = String::from_utf8_lossy(&checked.stdout);
+        let end = format!("\ntruncated: 1\n  byte {}, provider 1: the input ends here", cut.len());
+        assert_eq!(report.contains(&end), std::ptr::eq(text, &cut), "{checked:?}");
+        let unread = "\n1 event could not be read and was skipped\n";
+        assert_eq!(report.contains(unread), std::ptr::eq(text, &bad), "{checked:?}");
+        assert!(!std::ptr::eq(text, &bad) || !report.contains("clean"), "{checked:?}");
     }
 }
 

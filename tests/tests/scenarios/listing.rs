@@ -47,7 +47,12 @@ fn a_second_recording_is_refused_and_questions_are_answered() {
     let first = format!("{} record --output-file first.fxt", trace_tests::build::program("trace").display());
     let pid = recording.pid();
     let in_use = format!("the trace manager is in use by \"{first}\" (pid {pid})");
-    assert_eq!(stderr, format!("trace: unable to start trace: {in_use}\n"));
+    assert_eq!(stderr, format!("trace: unable to start trace: {in_use}; kill -INT {pid} ends it\n"));
+    let stopped = sandbox.trace(["stop"]);
+    let expected = format!(
+        "trace: no recording in the background; {first} (pid {pid}) is recording: end it with kill -INT {pid}\n"
+    );
+    assert_eq!((stopped.status.code(), String::from_utf8_lossy(&stopped.stderr)), (Some(1), expected.into()));
     assert!(sandbox.trace(["list-providers"]).status.success());
     recording.signal(Signal::INT);
     recording.succeed();

@@ -87,7 +87,7 @@ fn a_name_that_selects_no_format_is_refused_before_anything_runs() {
         let output = trace(&sandbox, &["record", "-o", name, "--", "touch", "run"]);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         let expected = format!(
-            "trace: -o {name}: {ending} is no format of traces; end the name in .fxt, .json or .pftrace, or add --format\n"
+            "trace: -o {name}: {ending} is no format of traces; end the name in .fxt, .json, .pftrace or .folded, or add --format\n"
         );
         assert_eq!(stderr(&output), expected);
     }

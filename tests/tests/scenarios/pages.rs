@@ -78,6 +78,15 @@ impl Reader {
         }
     }
 
+    /// A function that the page has its reader change.
+    fn replace(&self, function: &str, name: &str, text: &str) {
+        let path = self.sandbox.file(name);
+        let before = fs::read_to_string(&path).expect("a file");
+        let (begin, rest) = before.split_once(&format!("fn {function}(")).expect("the function");
+        let (_, end) = rest.split_once("\n}\n").expect("its end");
+        fs::write(&path, format!("{begin}{text}{end}")).expect("a file");
+    }
+
     /// Runs a block's commands in one shell, and returns what each has printed, and its exit code.
     fn run(&mut self, steps: &[Step]) -> Vec<(String, i32)> {
         let mut script = "exec 2>&1\n".to_owned();
@@ -153,6 +162,9 @@ fn follow_blocks(page: &str, reader: &mut Reader) {
     for block in pages::blocks(&pages::read(page)) {
         if let Some(name) = block.file() {
             reader.write(name, &block.text);
+        }
+        if let Some((function, name)) = block.replaced() {
+            reader.replace(function, name, &block.text);
         }
         let is_set_up = page == "README.md" && SET_UP.iter().any(|command| block.text.starts_with(command));
         let is_run = matches!(&*block.language, "console" | "sh") && block.not_run().is_none() && !is_set_up;

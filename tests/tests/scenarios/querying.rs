@@ -51,6 +51,11 @@ fn answers_come_as_a_table_csv_or_json() {
         "[\n{\"name\":\"read\",\"n\":2,\"size\":20.0},\n{\"name\":\"say \\\"hi, you\\\"\",\"n\":1,\"size\":null}\n]\n\
          [\n{\"value\":0.25}\n]\n"
     );
+    // Also with the trace first.
+    assert_eq!(printed(&sandbox, &["query", "trace.json", SQL]), table);
+    let (code, said) = refused(&sandbox, &["query", "SELECT * FROM slice", "trace.json"]);
+    let expected = "trace: SQL: no such table: slice; did you mean slices? See trace query --schema\n";
+    assert_eq!((code, said.as_str()), (Some(2), expected));
     let schema = printed(&sandbox, &["query", "--schema"]);
     assert_eq!(schema.lines().count(), 8);
     assert!(schema.contains("CREATE TABLE threads (pid INTEGER, tid INTEGER, process TEXT, thread TEXT);"));
@@ -178,6 +183,6 @@ fn a_directory_that_is_not_complete_is_removed() {
     fs::write(sandbox.file("lossy.json"), "[{\"ph\":\"P\",\"ts\":1}]").unwrap();
     let (code, said) = refused(&sandbox, &["convert", "--strict", "--to", "csv", "lossy.json", "tables"]);
     assert_eq!(code, Some(1));
-    assert!(said.contains("--strict: 1 records"), "{said}");
+    assert!(said.contains("--strict: 1 record"), "{said}");
     assert!(!sandbox.file("tables").exists());
 }

@@ -116,6 +116,29 @@ fn an_interrupted_recording_is_reported_until_it_is_recovered() {
     assert!(stderr(&output).contains("nothing to recover"), "{output:?}");
 }
 
+/// A command that cannot be run ends the recording, of which nothing is left behind, although another program
+/// has recorded.
+#[test]
+fn a_mistyped_command_leaves_nothing_to_be_recovered() {
+    let sandbox = Sandbox::new();
+    let _manager = sandbox.spawn("trace", &["manager"]);
+    wait_for("the manager", || sandbox.manager_pid());
+    let mut program = sandbox.spawn("emit", &["1", "500", "--wait"]);
+    program.line();
+    let providers = || sandbox.trace(["list-providers"]).stdout;
+    wait_for("the program", || String::from_utf8_lossy(&providers()).contains("emit").then_some(()));
+    for (command, code) in [("./nonexistent", 127), ("/etc/passwd", 126)] {
+        let output = sandbox.trace(["record", "-o", "none.fxt", "--", command]);
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        let output = sandbox.trace(["recover", "--list"]);
+        assert!(stderr(&output).contains("nothing was left behind"), "{command}: {output:?}");
+        assert!(Scene::sessions_of(&sandbox).is_empty(), "{command}");
+        assert!(!sandbox.file("none.fxt").exists() && !sandbox.file("none.partial.fxt").exists());
+    }
+    program.close_stdin();
+    program.succeed();
+}
+
 /// The client dies, so that the archive has no recipient; the manager leaves the buffers.
 #[test]
 fn a_client_that_dies_leaves_its_recording_to_be_recovered() {
@@ -191,10 +214,14 @@ fn a_frozen_client_that_dies_loses_nothing() {
         wait_for("the session to end", || manifest().contains("\"ended\"").then_some(()));
         assert!(session.join("provider-2").exists(), "{mode}: {}", manifest());
         assert!(!manifest().contains("\"archived\":{"), "{mode}: {}", manifest());
+        // What was recovered before stays.
+        fs::copy(sandbox.file("whole.fxt"), sandbox.file("recovered.fxt")).unwrap();
         let output = sandbox.trace(["recover"]);
         assert!(output.status.success(), "{mode}: {output:?}");
         let events = |name: &str| Archive::read(&sandbox.file(name)).events.len();
-        assert_eq!(events("recovered.fxt"), events("whole.fxt"), "{mode}");
+        assert_eq!(events("recovered-1.fxt"), events("whole.fxt"), "{mode}");
+        let bytes = |name| fs::read(sandbox.file(name)).unwrap();
+        assert_eq!(bytes("recovered.fxt"), bytes("whole.fxt"), "{mode}");
         assert!(Scene::sessions_of(&sandbox).is_empty());
     }
 }

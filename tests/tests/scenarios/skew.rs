@@ -19,7 +19,11 @@ fn a_provider_of_an_unknown_version_is_refused_and_logged() {
     let manager = sandbox.spawn("trace", &["manager"]);
     let _client = Client::connect(&sandbox);
     for (protocol, buffer_header, sentence) in [
-        (VersionRange { min: 7, max: 9 }, VersionRange::only(1), "it speaks protocol 7 to 9, this manager 1"),
+        (
+            VersionRange { min: 7, max: 9 },
+            VersionRange::only(1),
+            "it uses protocol 7 to 9, this manager supports protocol 1",
+        ),
         (VersionRange::PROTOCOL, VersionRange::only(4), "it writes buffer header 4, this manager reads 1"),
     ] {
         let registry = Channel::connect(&sandbox.runtime_dir().join("registry")).unwrap();
@@ -44,7 +48,7 @@ fn a_program_that_is_refused_is_reported_at_once() {
     let sandbox = Sandbox::new();
     let _manager = sandbox.spawn("trace", &["manager"]);
     let _client = Client::connect(&sandbox);
-    let reason = "it speaks protocol 7 to 9, this manager 1";
+    let reason = "it uses protocol 7 to 9, this manager supports protocol 1";
     let mut recording =
         sandbox.spawn("trace", &["record", "-o", "t.fxt", "--", "sh", "-c", "echo ready && read _"]);
     assert_eq!(recording.line(), "ready");

@@ -330,6 +330,6 @@ fn a_snapshot_without_a_name_replaces_nothing_and_an_empty_one_no_good_one() {
     let refused = sandbox.trace(["snapshot", "-o", "s.txt"]);
     assert_eq!(refused.status.code(), Some(2));
     let reason = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(reason.ends_with("end the name in .fxt, .json or .pftrace\n"), "{reason}");
+    assert!(reason.ends_with("end the name in .fxt, .json, .pftrace or .folded\n"), "{reason}");
     assert!(sandbox.trace(["stop", "--abort"]).status.success());
 }

@@ -93,12 +93,17 @@ fn a_specification_records_and_measures() {
     let again = succeeds(&sandbox, &["measure", "--spec-file", "spec.json", "trace.fxt"]);
     assert_eq!(text(&again.stdout).lines().collect::<Vec<_>>(), lines);
     let other = SPEC.replace("\"expected_sample_count\": 5", "\"expected_sample_count\": 6");
+    let other = other.replace("APP", path("emit"));
     fs::write(sandbox.file("other.json"), other).unwrap();
     let output = sandbox.trace(["measure", "--spec-file", "other.json", "trace.fxt"]);
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stderr);
-    assert!(said.contains("No results for measurement scope (emit): 5 samples, expected 6"), "{said}");
-    assert!(said.ends_with("trace: One or more measurements had empty results. Quitting.\n"), "{said}");
+    let expected = "trace: measurement scope of category emit has 5 samples, expected 6\n";
+    assert!(said.ends_with(expected), "{said}");
+    // A recording with the same specification has the same exit code.
+    let output = sandbox.trace(["record", "--spec-file", "other.json", "-o", "other.fxt"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(text(&output.stderr).ends_with(expected), "{output:?}");
 }
 
 #[test]

@@ -26,6 +26,9 @@ fn port() -> MutexGuard<'static, ()> {
     TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The beginning of every archive.
+const MAGIC: [u8; 8] = *b"\x10\x00\x04\x46\x78\x54\x16\x00";
+
 /// A running `trace view`, the page that it names, and the trace's place: port and path.
 struct View {
     process: Process,
@@ -128,7 +131,8 @@ fn a_trace_is_given_to_the_page_that_knows_its_address() {
 #[test]
 fn slow_readers_delay_no_others_and_are_waited_for() {
     let sandbox = Sandbox::new();
-    File::create(sandbox.file("large.fxt")).unwrap().set_len(LARGE_BYTES as u64).unwrap();
+    fs::write(sandbox.file("large.fxt"), MAGIC).unwrap();
+    File::options().write(true).open(sandbox.file("large.fxt")).unwrap().set_len(LARGE_BYTES as u64).unwrap();
     fs::create_dir(sandbox.file("ui")).unwrap();
     fs::write(sandbox.file("ui/index.html"), "<html>").unwrap();
     let view = View::begin(&sandbox, &["--ui", "ui", "large.fxt"]);
@@ -207,6 +211,11 @@ fn a_copy_of_the_ui_is_served_at_any_port_until_its_page_is_closed() {
     let output = sandbox.trace(["view", "missing.fxt"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("cannot read missing.fxt"), "{said}");
+    fs::write(sandbox.file("note.txt"), "no trace").unwrap();
+    let output = sandbox.trace(["view", "--no-open", "note.txt"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.starts_with("trace: note.txt: expected a Fuchsia trace, a JSON trace"), "{said}");
 }
 
 //= docs/perfetto.md#showing-a-trace
@@ -219,7 +228,7 @@ fn the_process_that_has_the_port_is_named() {
         String::from_utf8(output.stderr).unwrap()
     };
     let sandbox = Sandbox::for_all_users().unwrap_or_default();
-    fs::write(sandbox.file("a.fxt"), "").unwrap();
+    fs::write(sandbox.file("a.fxt"), MAGIC).unwrap();
     for address in [Ipv4Addr::LOCALHOST, Ipv4Addr::UNSPECIFIED] {
         let _listener = TcpListener::bind((address, PORT)).unwrap();
         let own = String::from_utf8(fs::read("/proc/self/cmdline").unwrap()).unwrap();

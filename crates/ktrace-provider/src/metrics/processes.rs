@@ -35,31 +35,31 @@ impl Processes {
                 name(kernel, process);
             }
             let known = known.unwrap_or_default();
-            let mut told = known;
+            let mut current = known;
             let koid = Koid(process.into());
             let thread = Thread { process: koid, thread: koid };
             let value = ArgumentValue::Uint64;
             if has_memory {
-                told.resident = Some(resident);
-                told.faults = parse::faults(&read(&format!("{directory}/stat")));
-                if told.resident != known.resident {
+                current.resident = Some(resident);
+                current.faults = parse::faults(&read(&format!("{directory}/stat")));
+                if current.resident != known.resident {
                     let Resident { anon, file, shmem, swap } = resident;
                     let values = [("anon", anon), ("file", file), ("shmem", shmem), ("swap", swap)]
                         .map(|(name, bytes)| (name, value(bytes)));
                     counter(at, kernel, thread, PROCESSES, "resident memory", 0, &values);
                 }
-                if let Some((minor, major)) = told.faults.filter(|_| told.faults != known.faults) {
+                if let Some((minor, major)) = current.faults.filter(|_| current.faults != known.faults) {
                     let values = [("minor", value(minor)), ("major", value(major))];
                     counter(at, kernel, thread, PROCESSES, "page faults", 0, &values);
                 }
             }
             if has_pss {
-                told.pss = parse::kilobytes(&read(&format!("{directory}/smaps_rollup")), "Pss");
-                if let Some(pss) = told.pss.filter(|_| told.pss != known.pss) {
+                current.pss = parse::kilobytes(&read(&format!("{directory}/smaps_rollup")), "Pss");
+                if let Some(pss) = current.pss.filter(|_| current.pss != known.pss) {
                     counter(at, kernel, thread, PSS, "proportional memory", 0, &[("pss", value(pss))]);
                 }
             }
-            self.0.insert(process, told);
+            self.0.insert(process, current);
         }
     }
 }

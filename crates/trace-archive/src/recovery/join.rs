@@ -19,7 +19,7 @@ use trace_protocol::BufferingMode;
 use trace_protocol::controller::{ProviderDisposition, ProviderStats};
 use trace_reader::buffer::Period;
 use trace_reader::complete_records_end;
-use zx_sim::{Vmo, ticks};
+use zx_sim::{ProcessFd, Vmo, ticks};
 
 /// The beginning of an archive is small.
 const MAX_HEAD_BYTES: u64 = 1 << 20;
@@ -184,7 +184,8 @@ impl Leftover {
             if is_finished {
                 let disposition = match is_live {
                     true => ProviderDisposition::StillRunning,
-                    false => ProviderDisposition::Left,
+                    false if has_process(info.pid) => ProviderDisposition::Left,
+                    false => ProviderDisposition::Ended,
                 };
                 let is_complete = transfer.is_complete();
                 let stats = transfer.into_stats().0;
@@ -223,4 +224,9 @@ fn period_since(session_wall_clock_ns: u64) -> Option<Period> {
     };
     let started = duration(ClockId::Realtime)?.checked_sub(duration(ClockId::Boottime)?)?;
     (Duration::from_nanos(session_wall_clock_ns) > started).then(|| Period { made: 0, read: ticks::now() })
+}
+
+/// Whether there is a process of this number.
+fn has_process(pid: u64) -> bool {
+    u32::try_from(pid).is_ok_and(|pid| ProcessFd::open(pid).is_ok_and(|process| !process.is_dead()))
 }

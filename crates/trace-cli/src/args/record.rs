@@ -54,9 +54,9 @@ pub struct Recording {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detailed_memory_dumps: Option<bool>,
     /// Write the trace to this file, to stdout (`-`) or to a connection (`tcp:HOST:PORT`). The ending of the
-    /// name selects the format: .fxt, .fxt.gz, .fxt.zst, .json, .json.gz, .pftrace. Formats other than .fxt
-    /// are converted at the end and need disk space for both files. Default: trace.fxt, or trace-1.fxt if
-    /// that exists
+    /// name selects the format: .fxt, .fxt.gz, .fxt.zst, .json, .json.gz, .pftrace, .folded. Formats other
+    /// than .fxt are converted at the end and need disk space for both files. Default: trace.fxt, or
+    /// trace-1.fxt if that exists
     #[arg(long, short = 'o', value_name = "FILE", help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_file: Option<PathBuf>,
@@ -121,7 +121,7 @@ pub struct Recording {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample_interval: Option<Span>,
     /// Sample the stacks of running threads this many times per second, such as 99
-    #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u64).range(1..=100_000), help_heading = "Kernel")]
+    #[arg(long, value_name = "HZ", value_parser = hertz, help_heading = "Kernel")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<u64>,
     /// Copy this many bytes of a thread's stack with each sample, to find callers without frame pointers
@@ -173,6 +173,11 @@ pub struct Recording {
     #[arg(skip)]
     #[serde(skip_serializing)]
     pub category_groups: BTreeMap<String, Vec<String>>,
+}
+
+fn hertz(text: &str) -> Result<u64, String> {
+    let hertz = text.parse().ok().filter(|hertz| (1..=100_000).contains(hertz));
+    hertz.ok_or_else(|| "expected 1 to 100000".to_owned())
 }
 
 /// A list of pieces is one list in a file.

@@ -4,6 +4,7 @@
 use super::{Converted, Problem, tell};
 use crate::args::Convert;
 use crate::args::format::Target;
+use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::input::{self, Scanned};
 use crate::output::Folder;
@@ -38,7 +39,7 @@ pub fn run(input: &Path, output: &Path, options: &Convert, filter: Filter) -> Re
     converted.check(options.strict)?;
     folder.finish().map_err(|error| failed(&error))?;
     let events = converted.summary.as_ref().map_or(0, |summary| summary.events);
-    say!("trace: {events} events in {} tables in {}", TABLES.len(), output.display());
+    say!("trace: {} in {} tables in {}", Counted(events, "events"), TABLES.len(), output.display());
     converted.check_input(input)
 }
 
@@ -48,7 +49,7 @@ fn convert(input: &Path, folder: &Folder, is_parquet: bool, filter: Filter) -> R
     let summary = write(scanned, folder, is_parquet, filter);
     bar.finish_and_clear();
     let summary = summary.map_err(|error| Problem::of_conversion(input, error))?;
-    Ok(Converted { summary: Some(summary), import, stopped: None })
+    Ok(Converted { summary: Some(summary), copied: 0, import, stopped: None })
 }
 
 fn file(folder: &Folder, name: &str, suffix: &str) -> io::Result<BufWriter<File>> {

@@ -11,7 +11,8 @@ use trace_provider::{Scope, TraceProvider, category_enabled, instant};
 use trace_reader::{Item, Reader, Value};
 
 const NAME: &str = "recording";
-const CATEGORY: &str = "doctor";
+/// The category of its events, which lists of categories omit.
+pub const CATEGORY: &str = "trace_doctor";
 /// Pause between two events of a program.
 const PAUSE: Duration = Duration::from_millis(1);
 const DURATION: Duration = Duration::from_secs(2);
@@ -124,8 +125,8 @@ fn read(path: &Path) -> Result<Vec<(u64, u64)>, String> {
 pub fn provide() {
     let _provider = TraceProvider::new(CATEGORY);
     let mut number = 0_u64;
-    while category_enabled!("doctor") {
-        instant!("doctor", "event", Scope::Thread, "n" => number);
+    while category_enabled!("trace_doctor") {
+        instant!("trace_doctor", "event", Scope::Thread, "n" => number);
         number += 1;
         std::thread::sleep(PAUSE);
     }

@@ -87,7 +87,7 @@ impl ResolvedPath {
             return Err(ResolveError::IsDirectory);
         }
         // A descriptor below /dev/fd has no location; its kind shows without one.
-        if std::fs::metadata(path).is_ok_and(|facts| !facts.is_file() && !facts.is_dir()) {
+        if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
             return Err(ResolveError::NotRegular);
         }
         let place = Self::of_any(path)?;
@@ -129,11 +129,14 @@ impl ResolvedPath {
                 }
                 Err(error) => return Err(failed(error)),
             };
-            let facts = fstat(&found).map_err(failed)?;
-            match FileType::from_raw_mode(facts.st_mode) {
+            let status = fstat(&found).map_err(failed)?;
+            match FileType::from_raw_mode(status.st_mode) {
                 FileType::Symlink => {
-                    if !is_trusted(facts.st_uid, &directory).map_err(failed)? {
-                        return Err(ResolveError::Link { path: path_so_far.join(name), owner: facts.st_uid });
+                    if !is_trusted(status.st_uid, &directory).map_err(failed)? {
+                        return Err(ResolveError::Link {
+                            path: path_so_far.join(name),
+                            owner: status.st_uid,
+                        });
                     }
                     links += 1;
                     if links > MAX_LINKS {

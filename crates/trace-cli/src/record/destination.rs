@@ -91,7 +91,7 @@ fn wanted(recording: &Recording, path: &Path, has_format: bool) -> Result<(Forma
         (None, Some(ending)) => {
             let advice = if has_format { ", or add --format" } else { "" };
             return conflict(&format!(
-                "-o {}: {ending} is no format of traces; end the name in .fxt, .json or .pftrace{advice}",
+                "-o {}: {ending} is no format of traces; end the name in .fxt, .json, .pftrace or .folded{advice}",
                 path.display()
             ));
         }
@@ -120,6 +120,21 @@ fn unknown_ending(path: &Path) -> Option<String> {
         Compression::Gzip | Compression::Zstd => path.with_extension(""),
     };
     name.extension().map(|ending| format!(".{}", ending.to_string_lossy()))
+}
+
+/// Names for an output without a given one, of which no file has one: the first, and those to take where
+/// another process takes that meanwhile.
+pub fn unused_names(
+    stem: &str,
+    format: Format,
+    compression: Compression,
+) -> Result<(PathBuf, Vec<PathBuf>), Failure> {
+    let names = (0..MAX_DEFAULT_NAMES).map(|number| default_name(stem, number, format, compression));
+    let mut names = names.skip_while(|name| name.symlink_metadata().is_ok());
+    let first = names.next().ok_or_else(|| {
+        Failure::new(format!("there are {MAX_DEFAULT_NAMES} traces here already; name one with -o"))
+    })?;
+    Ok((first, names.collect()))
 }
 
 /// The Nth default name of a recording's file.
@@ -223,26 +238,23 @@ impl Destination {
     ) -> Result<Self, Failure> {
         let named = recording.output_file.as_deref();
         let (format, compression) = wanted(recording, named.unwrap_or(Path::new("-")), has_format)?;
-        let names: Vec<PathBuf> = match named {
+        let mut others = Vec::new();
+        let path = match named {
             // Fuchsia's tool does the same.
             Some(path)
                 if recording.compress == Some(true)
                     && of_name(path).1 == Compression::None
                     && path != Path::new("-") =>
             {
-                vec![PathBuf::from(format!("{}.gz", path.display()))]
+                PathBuf::from(format!("{}.gz", path.display()))
             }
-            Some(path) => vec![path.to_owned()],
+            Some(path) => path.to_owned(),
             None => {
-                (0..MAX_DEFAULT_NAMES).map(|number| default_name(stem, number, format, compression)).collect()
+                let (first, later) = unused_names(stem, format, compression)?;
+                others = later;
+                first
             }
         };
-        // Without a given name, no file is replaced.
-        let mut free =
-            names.into_iter().skip_while(|name| named.is_none() && name.symlink_metadata().is_ok());
-        let path = free.next().ok_or_else(|| {
-            Failure::new(format!("there are {MAX_DEFAULT_NAMES} traces here already; name one with -o"))
-        })?;
         let text = path.to_string_lossy();
         let is_archive = (format, compression) == (Format::Fxt, Compression::None);
         let (place, beside) = if text == "-" {
@@ -259,7 +271,7 @@ impl Destination {
             let make = if is_archive { output } else { OutputFile::create };
             let mut file = make(&path)?;
             if named.is_none() {
-                file.replace_nothing(free.collect());
+                file.replace_nothing(others);
             }
             (Target::File(file), Some(path.as_path()))
         };
@@ -304,9 +316,13 @@ impl Destination {
     /// the file if this process dies.
     pub fn archive_file(&mut self) -> Option<ArchiveFile> {
         let archive = self.archive()?;
-        let facts = archive.file().metadata().ok()?;
+        let metadata = archive.file().metadata().ok()?;
         let path = std::path::absolute(archive.path()).ok()?.into_os_string().into_string().ok()?;
-        (path.len() <= MAX_PATH_BYTES).then(|| ArchiveFile { path, device: facts.dev(), inode: facts.ino() })
+        (path.len() <= MAX_PATH_BYTES).then(|| ArchiveFile {
+            path,
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        })
     }
 
     /// Keeps the archive of an incomplete recording, cut to whole records. Returns its name, if there is

@@ -1,6 +1,7 @@
 //! The line that shows the progress of a recording, at a terminal.
 
 use crate::args::values::Mode;
+use crate::counted::Counted;
 use crate::stdio::{self, say};
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 use std::time::{Duration, Instant};
@@ -59,8 +60,7 @@ fn line(elapsed: Duration, providers: &[ProviderProgress], rate: f64, archived: 
     let dropped = sum(|provider| provider.dropped);
     let mebibytes = sum(|provider| provider.bytes).max(archived) as f64 / f64::from(1 << 20);
     let fill = providers.iter().map(|provider| provider.fill).fold(0.0, f32::max);
-    let count = providers.len();
-    let noun = if count == 1 { "provider" } else { "providers" };
+    let count = Counted(providers.len() as u64, "providers");
     let elapsed = if elapsed.as_secs() < 60 {
         format!("{:.1} s", elapsed.as_secs_f64())
     } else {
@@ -74,10 +74,10 @@ fn line(elapsed: Duration, providers: &[ProviderProgress], rate: f64, archived: 
     let full = providers.iter().filter(|provider| mode == Mode::Oneshot && provider.dropped > 0).count();
     let full = match full {
         0 => String::new(),
-        full => format!(" | {full} of {count} FULL, no longer recorded"),
+        full => format!(" | {full} of {} FULL, no longer recorded", providers.len()),
     };
     format!(
-        "recording {elapsed}{full} | {count} {noun} | {} events/s | {mebibytes:.1} MiB | buffer {fill:.0} % | {lost}{damage}",
+        "recording {elapsed}{full} | {count} | {} events/s | {mebibytes:.1} MiB | buffer {fill:.0} % | {lost}{damage}",
         HumanCount(rate as u64)
     )
 }

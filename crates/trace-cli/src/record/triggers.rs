@@ -5,6 +5,7 @@ use super::recording::Recording;
 use crate::args::record::Recording as Options;
 use crate::args::values::{Action, Span, Trigger};
 use crate::connection::Connection;
+use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::output::OutputFile;
 use crate::stdio::say;
@@ -144,8 +145,7 @@ impl Triggers {
 
 /// Reports alerts that the manager has dropped, once for all of them.
 fn dropped(alerts: u64) -> Option<String> {
-    let noun = if alerts == 1 { "alert" } else { "alerts" };
-    (alerts > 0).then(|| format!("trace: dropped {alerts} {noun} that came too fast"))
+    (alerts > 0).then(|| format!("trace: dropped {} that came too fast", Counted(alerts, "alerts")))
 }
 
 /// Runs the actions of alerts, one after the other.

@@ -98,8 +98,8 @@ impl Site {
             }
             // The name is for people: the page may encode it differently.
             (Some(_), _) => {
-                let told = (request.method() == Method::GET).then(|| attendance.clone());
-                file(&self.trace, told)
+                let attendance = (request.method() == Method::GET).then(|| attendance.clone());
+                file(&self.trace, attendance)
             }
             (None, Some(_)) if path == SCRIPT_PATH => {
                 Some(with_type(Content::Bytes(Bytes::from_static(SCRIPT.as_bytes())), "text/javascript"))
@@ -141,10 +141,10 @@ fn ui_file(ui: &Path, path: &Path) -> Option<Response<Content>> {
     Some(with_type(Content::Bytes(text.into()), content_type(path)))
 }
 
-fn file(path: &Path, told: Option<Arc<Attendance>>) -> Option<Response<Content>> {
+fn file(path: &Path, attendance: Option<Arc<Attendance>>) -> Option<Response<Content>> {
     let file = File::open(path).ok()?;
-    let facts = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    Some(with_type(Content::File(Reading::new(file, facts.len(), told)), content_type(path)))
+    let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    Some(with_type(Content::File(Reading::new(file, metadata.len(), attendance)), content_type(path)))
 }
 
 fn with_type(content: Content, kind: &'static str) -> Response<Content> {

@@ -28,7 +28,7 @@ use trace_protocol::fifo::{FIFO_DEPTH, PACKET_BYTES};
 use trace_protocol::memory::MemoryDumpLevel;
 use trace_protocol::provider::{ProviderRequest, ProviderResponse};
 use trace_protocol::{BufferDisposition, BufferingMode, Encoded, FifoRequest, Message, ProtocolError, Txid};
-use trace_reader::buffer::{self, Activity, BufferReader, Period, Usage};
+use trace_reader::buffer::{Activity, BufferPart, BufferReader, Period, Usage};
 use zx_sim::ticks::{self, Clock};
 use zx_sim::{Channel, Error, Fifo, Handle, ProcessFd, RuntimeDir, Vmo};
 
@@ -115,7 +115,7 @@ struct Tracee {
 impl Tracee {
     fn usage(&self, rate: TicksPerSecond, saved_halves: u64) -> Option<Usage> {
         let source = VmoSource(self.vmo.duplicate().ok()?);
-        let part = buffer::Part::Rest(Activity::Live);
+        let part = BufferPart::Rest(Activity::Live);
         let mode = BufferMode::from(self.mode);
         let mut reader = BufferReader::open(source, self.size, mode, rate, part).ok()?;
         reader.set_period(self.period());
@@ -135,12 +135,13 @@ impl Tracee {
 }
 
 impl Provider {
-    /// The state of its process now. A closed descriptor does not prove that the process has ended.
+    /// The state of its process now. A closed descriptor does not prove that the process has ended. Only the
+    /// death of a process that has a buffer matters: another one writes nothing, alive or not.
     fn process(&self) -> ProcessState {
         match &self.process {
             Some(process) if process.is_dead() => ProcessState::Dead,
-            Some(_) => ProcessState::Alive,
-            None => ProcessState::Unknown,
+            Some(_) if self.tracee.is_some() => ProcessState::Alive,
+            Some(_) | None => ProcessState::Unknown,
         }
     }
 
@@ -293,14 +294,14 @@ impl Providers {
         let wall_clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         let wall_clock_ns = u64::try_from(wall_clock).unwrap_or(u64::MAX);
         let rate = self.clock.ticks_per_second;
-        let facts = SessionInfo::new(mode, rate, wall_clock_ns, config.command_line.clone());
+        let info = SessionInfo::new(mode, rate, wall_clock_ns, config.command_line.clone());
         let output = config.file.clone().filter(|_| config.confirms).map(|file| OutputFile {
             path: file.path,
             device: file.device,
             inode: file.inode,
             uid: uid.0,
         });
-        self.beginning = Some(Beginning { facts, output, head });
+        self.beginning = Some(Beginning { info, output, head });
         self.end_snapshots();
         self.kept = Kept::up_to(config.keep_ended_bytes);
         self.ends = Ends::default();

@@ -9,7 +9,7 @@ use zx_sim::{Error, Lock, Result, RuntimeDir};
 
 /// The contents of a session's directory at its beginning.
 pub(super) struct Beginning {
-    pub facts: SessionInfo,
+    pub info: SessionInfo,
     /// The file of the archive, if it goes into one.
     pub output: Option<OutputFile>,
     /// The head of the archive.
@@ -34,12 +34,12 @@ pub(super) struct SessionDir {
 impl SessionDir {
     /// Makes the directory of a session.
     pub fn create(runtime: &RuntimeDir, beginning: Beginning) -> Result<Self> {
-        let Beginning { facts, output, head } = beginning;
+        let Beginning { info, output, head } = beginning;
         let path = runtime.create_unique_dir(SESSION_PREFIX)?;
         let failed = |source| Error::io(format!("cannot write into {}", path.display()), source);
         let lock = RuntimeDir::open_or_create(&path)?.lock(LOCK_FILE)?;
         let mut manifest = Writer::open(&path).map_err(failed)?;
-        manifest.append(&Entry::Session(facts)).map_err(failed)?;
+        manifest.append(&Entry::Session(info)).map_err(failed)?;
         let has_output = output.is_some();
         if let Some(output) = output {
             manifest.append(&Entry::Output(output)).map_err(failed)?;

@@ -15,7 +15,7 @@ use trace_protocol::controller::{
 };
 use zx_sim::{Handle, Socket};
 
-/// How long the result of a task that an alert has ended is kept for a client to ask for it.
+/// How long the result of a task that has ended by itself is kept for a client to ask for it.
 const UNREPORTED_WAIT: Duration = Duration::from_hours(24);
 /// The task's client number in the core.
 pub(super) const CLIENT: ClientId = ClientId(u64::MAX);
@@ -40,7 +40,7 @@ pub(super) struct Requester {
 pub(super) struct Tasks {
     next: u64,
     current: Option<Task>,
-    /// How the last one ended, if an alert has ended it while no client waited for that.
+    /// How the last one ended, if no client waited for that.
     unreported: Option<UnreportedEnd>,
 }
 
@@ -109,7 +109,7 @@ impl Tasks {
         self.current.is_some()
     }
 
-    /// An alert or an error has ended a task within the last day, and no client was informed.
+    /// A task has ended by itself within the last day, and no client was informed.
     //= docs/protocol.md#tasks
     pub fn has_unreported_end(&self, now: Instant) -> bool {
         self.unreported.as_ref().is_some_and(|unreported| now < unreported.since + UNREPORTED_WAIT)
@@ -354,8 +354,7 @@ impl Tasks {
             log(&format!("task {}: {}", task.id, failure.reason));
         }
         let has_discarded = !task.aborting.is_empty();
-        let is_unexpected = task.triggered.is_some() || result.is_err();
-        if is_unexpected && task.ending.is_empty() && !has_discarded {
+        if task.ending.is_empty() && !has_discarded {
             let (id, uid, end) = (task.id, task.uid, result.clone());
             self.unreported = Some(UnreportedEnd { id, uid, end, since: Instant::now() });
         }

@@ -76,7 +76,7 @@ impl Image {
 
 fn open<S: Source>(source: S, image: &Image, activity: Activity) -> Result<BufferReader<S>, BufferError> {
     let rate = TicksPerSecond::new(RATE).unwrap();
-    BufferReader::open(source, image.layout.total_bytes, image.layout.mode, rate, Part::Rest(activity))
+    BufferReader::open(source, image.layout.total_bytes, image.layout.mode, rate, BufferPart::Rest(activity))
 }
 
 /// All words that are handed on.

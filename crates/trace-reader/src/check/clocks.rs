@@ -118,10 +118,10 @@ impl Clocks {
     pub fn finish(mut self) -> BTreeMap<ProviderId, Clock> {
         let intervals = intervals(&mut self.switches);
         // It is unknown what happened before the kernel's first and after its last switch.
-        let told = self.switches.first().map_or(0, |first| first.at)
+        let recorded = self.switches.first().map_or(0, |first| first.at)
             ..=self.switches.last().map_or(0, |last| last.at);
         merge(&mut self.lost);
-        let is_lost = |at: u64| !told.contains(&at) || is_inside(&self.lost, at);
+        let is_lost = |at: u64| !recorded.contains(&at) || is_inside(&self.lost, at);
         let mut clocks: BTreeMap<ProviderId, Clock> = BTreeMap::new();
         let mut samples: BTreeMap<ProviderId, Vec<(u64, u64)>> = BTreeMap::new();
         // A program's thread takes part in the operations that it records; an observer records those of other

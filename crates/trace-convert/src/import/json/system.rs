@@ -53,7 +53,7 @@ impl<W: Write> Importer<W> {
     pub fn member(&mut self, name: &str) {
         match name {
             "displayTimeUnit" => {}
-            name if MEMBERS.contains(&name) => self.writer.skip(format!("member {name}")),
+            name if MEMBERS.contains(&name) => self.writer.skip(format!("members {name:?}")),
             _ => self.writer.skip("members of other names"),
         }
     }

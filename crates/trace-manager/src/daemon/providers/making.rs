@@ -24,7 +24,7 @@ const BACKING_STEP_BYTES: u64 = 8 << 20;
 pub(super) struct Unready {
     pub id: ProviderId,
     backing: Backing,
-    facts: BufferInfo,
+    info: BufferInfo,
     mode: BufferingMode,
     categories: Vec<String>,
     /// Start and what comes after it, in order.
@@ -55,15 +55,15 @@ impl Providers {
             }
         };
         let provider = self.providers.get_mut(&id).ok_or("it is gone")?;
-        let facts = BufferInfo {
+        let info = BufferInfo {
             id: id.0,
             name: provider.name.clone(),
             pid: provider.pid,
             bytes: size,
             parent: provider.forked(self.has_metadata).map(|forked| forked.parent.0),
         };
-        let backing = Backing::begin(session.path(), &facts.file_name(), size).map_err(text)?;
-        self.unready.push_back(Unready { id, backing, facts, mode, categories, next: Vec::new() });
+        let backing = Backing::begin(session.path(), &info.file_name(), size).map_err(text)?;
+        self.unready.push_back(Unready { id, backing, info, mode, categories, next: Vec::new() });
         Ok(())
     }
 
@@ -89,10 +89,10 @@ impl Providers {
 
     /// Makes the FIFO and sends Initialize, and the messages that follow it.
     fn hand_over(&mut self, unready: Unready, vmo: Vmo, io: &Io) -> Result<(), String> {
-        let Unready { id, facts, mode, categories, next, .. } = unready;
+        let Unready { id, info, mode, categories, next, .. } = unready;
         let text = |error: Error| error.to_string();
-        let size = facts.bytes;
-        self.note(&Entry::Provider(facts));
+        let size = info.bytes;
+        self.note(&Entry::Provider(info));
         let provider = self.providers.get_mut(&id).ok_or("it is gone")?;
         let (ours, theirs) = Fifo::create(PACKET_BYTES, FIFO_DEPTH).map_err(text)?;
         let own = vmo.duplicate().map_err(text)?.into_read_only();
@@ -155,11 +155,12 @@ pub(super) fn is_elsewhere(pid: u32, own_number: u64) -> bool {
 mod tests {
     use super::super::tests::provider;
     use super::*;
-    use crate::core::Uid;
+    use crate::core::{ProcessState, Uid};
     use crate::daemon::providers::Provider;
+    use std::rc::Rc;
     use trace_protocol::controller::TraceConfig;
     use zx_sim::ticks::Clock;
-    use zx_sim::{Channel, RuntimeDir};
+    use zx_sim::{Channel, ProcessFd, RuntimeDir};
 
     /// Providers of a session, and their ends of the channels.
     fn providers(count: u32) -> (tempfile::TempDir, Providers, Vec<Channel>) {
@@ -230,8 +231,33 @@ mod tests {
         providers.providers.clear();
         assert!(!providers.make_buffers(&mut io));
         let Some(Event::TraceeFailed { provider: ONE, reason }) = io.events.pop_front() else {
-            panic!("told")
+            panic!("a buffer that is not made")
         };
         assert_eq!(reason, "it is gone");
+    }
+
+    //= docs/protocol.md#a-provider-that-dies
+    #[test]
+    fn a_process_is_not_waited_for_without_a_buffer() {
+        let (_directory, mut providers, _channels) = providers(2);
+        let mut io = Io::new().unwrap();
+        let mut closed = |id, providers: &mut Providers| {
+            let process = ProcessFd::open(std::process::id()).unwrap();
+            providers.providers.get_mut(&id).unwrap().process = Some(Rc::new(process));
+            providers.close(id, &mut io);
+            io.events
+                .drain(..)
+                .map(|event| match event {
+                    Event::ProviderClosed { provider, process } => (provider, process),
+                    event => panic!("{event:?}"),
+                })
+                .collect::<Vec<_>>()
+        };
+        for id in [ONE, TWO] {
+            providers.initialize(id, 4096, BufferingMode::Oneshot, Vec::new()).unwrap();
+        }
+        assert_eq!(closed(ONE, &mut providers), [(ONE, ProcessState::Unknown)]);
+        assert!(!providers.make_buffers(&mut Io::new().unwrap()));
+        assert_eq!(closed(TWO, &mut providers), [(TWO, ProcessState::Alive)]);
     }
 }

@@ -147,7 +147,7 @@ impl Providers {
     ) -> Option<(RegistryStatus, String)> {
         let (ours, theirs) = (VersionRange::PROTOCOL, registration.protocol);
         if ours.newest_common(theirs).is_none() {
-            let reason = format!("it speaks protocol {theirs}, this manager {ours}");
+            let reason = format!("it uses protocol {theirs}, this manager supports protocol {ours}");
             return Some((RegistryStatus::ProtocolVersion, reason));
         }
         let theirs = registration.buffer_header;

@@ -8,7 +8,7 @@ use trace_archive::transfer::{Progress, ProviderBuffer, Transfer, VmoSource};
 use trace_format::units::{ProviderId, TicksPerSecond};
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::{ProviderDisposition, ProviderStats};
-use trace_reader::buffer::{self, Activity, BufferReader, Period};
+use trace_reader::buffer::{Activity, BufferPart, BufferReader, Period};
 use zx_sim::Vmo;
 
 /// Maximum number of ended programs whose data is kept: each has a descriptor.
@@ -100,7 +100,7 @@ impl Ended {
         // reported how many there are.
         let definitions = tracee.progress.as_ref().map_or(u64::MAX, Progress::durable_bytes);
         let unused = tracee.vmo.duplicate().ok().and_then(|vmo| {
-            let part = buffer::Part::Rest(Activity::Quiet);
+            let part = BufferPart::Rest(Activity::Quiet);
             let rate = TicksPerSecond(core::num::NonZeroU64::MIN);
             let mode = buffer.mode.into();
             BufferReader::open(VmoSource(vmo), buffer.size, mode, rate, part).ok()?.unused(definitions).ok()

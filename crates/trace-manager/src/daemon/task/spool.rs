@@ -25,7 +25,7 @@ impl Spool {
     /// Starts writing the socket's data into a file, and returns the file's identity.
     pub fn start(file: Handle, path: String) -> Result<(Self, Socket, ArchiveFile), String> {
         let (device, inode) = file.file().ok_or("what was given to write into is no file")?;
-        let facts = ArchiveFile { path: path.clone(), device, inode };
+        let archive = ArchiveFile { path: path.clone(), device, inode };
         let failed = |error: Error| error.to_string();
         let (ours, theirs) = Socket::pair().map_err(failed)?;
         let (done, end) = Socket::pair().map_err(failed)?;
@@ -38,7 +38,7 @@ impl Spool {
             result
         });
         let thread = thread.map_err(|error| format!("cannot start a thread: {error}"))?;
-        Ok((Self { thread, done, is_discarded }, ours, facts))
+        Ok((Self { thread, done, is_discarded }, ours, archive))
     }
 
     /// Readable when [`Spool::finish`] does not wait.

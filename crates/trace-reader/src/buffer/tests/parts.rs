@@ -12,12 +12,12 @@ fn definitions_bytes() -> u64 {
     definitions().len() as u64 * 8
 }
 
-fn half(wrapped_count: u32) -> Part {
-    Part::Half { wrapped_count, durable_bytes: definitions_bytes() }
+fn half(wrapped_count: u32) -> BufferPart {
+    BufferPart::Half { wrapped_count, durable_bytes: definitions_bytes() }
 }
 
 /// Reads parts one after the other, each from an image of its own, and returns the words of each.
-fn read_parts(parts: &[(&Image, Part)]) -> Vec<Vec<u64>> {
+fn read_parts(parts: &[(&Image, BufferPart)]) -> Vec<Vec<u64>> {
     struct Changing<'a>(std::cell::Cell<&'a [u8]>);
     impl Source for &Changing<'_> {
         fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
@@ -55,7 +55,8 @@ fn a_half_is_read_once_and_without_what_is_still_written() {
     let second = first.clone().closed(1, 2, &[event(2), event(4)].concat());
     // In the end slab 0 has been taken again, as part of half 2.
     let third = second.clone().slab(0, SlabWord::new(2 * u64::from(n) + 1, SlabState::Open, 1), &event(5));
-    let parts = read_parts(&[(&first, half(0)), (&second, half(1)), (&third, Part::Rest(Activity::Quiet))]);
+    let parts =
+        read_parts(&[(&first, half(0)), (&second, half(1)), (&third, BufferPart::Rest(Activity::Quiet))]);
     assert_eq!(parts[0], with_definitions(&[&event(1)]));
     assert_eq!(parts[1], [event(2), event(4), event(3)].concat());
     assert_eq!(parts[2], event(5));
@@ -65,8 +66,8 @@ fn a_half_is_read_once_and_without_what_is_still_written() {
 fn an_open_slab_is_read_on_where_the_reading_ended() {
     let image = streaming().slab(0, SlabWord::new(1, SlabState::Open, 1), &event(1));
     let later = image.clone().closed(0, 1, &[event(1), event(2)].concat());
-    let live = Part::Rest(Activity::Live);
-    let parts = read_parts(&[(&image, live), (&image, live), (&later, Part::Rest(Activity::Quiet))]);
+    let live = BufferPart::Rest(Activity::Live);
+    let parts = read_parts(&[(&image, live), (&image, live), (&later, BufferPart::Rest(Activity::Quiet))]);
     assert_eq!(parts[0], with_definitions(&[&event(1)]));
     assert_eq!(parts[1], [0; 0]);
     assert_eq!(parts[2], event(2));
@@ -76,12 +77,12 @@ fn an_open_slab_is_read_on_where_the_reading_ended() {
 fn of_the_durable_region_a_half_gets_what_its_request_names() {
     // Only the first of the definitions, then all.
     let image = streaming();
-    let initialization = Part::Half { wrapped_count: 0, durable_bytes: 16 };
+    let initialization = BufferPart::Half { wrapped_count: 0, durable_bytes: 16 };
     let parts = read_parts(&[(&image, initialization), (&image, half(1))]);
     assert_eq!(parts[0], INITIALIZATION);
     assert_eq!(parts[1], definitions()[2..]);
     // More than the region has is not read.
-    let beyond = Part::Half { wrapped_count: u32::MAX, durable_bytes: !7 };
+    let beyond = BufferPart::Half { wrapped_count: u32::MAX, durable_bytes: !7 };
     assert_eq!(read_parts(&[(&image, beyond)])[0], definitions());
 }
 

@@ -29,7 +29,7 @@ fn names_and_the_scheduler_come_along() {
         assert!(line.contains(words), "{line}: {words}");
     }
     assert_eq!(found.len(), 7);
-    let skipped = ["events of phase \"P\"", "member stackFrames", "metadata process_sort_index"];
+    let skipped = ["events of phase \"P\"", "members \"stackFrames\"", "metadata process_sort_index"];
     assert_eq!(summary.skipped, skipped.map(|what| (what.to_owned(), 1)));
 }
 
@@ -38,7 +38,7 @@ fn names_and_the_scheduler_come_along() {
 fn unknown_members_are_one_kind() {
     let members: String = (0..500_000).map(|number| format!("\"member {number}\":0,")).collect();
     let (_, summary) = imported(&format!("{{{members}\"samples\":[],\"traceEvents\":[]}}"));
-    let expected = [("member samples".to_owned(), 1), ("members of other names".to_owned(), 500_000)];
+    let expected = [("members \"samples\"".to_owned(), 1), ("members of other names".to_owned(), 500_000)];
     assert_eq!(summary.skipped, expected);
 }
 
@@ -50,7 +50,7 @@ fn switches_without_priorities_get_none() {
     };
     let named = r#"{"ph":"t","pid":1,"tid":9,"name":"named"}"#;
     let wakeup = r#"{"ph":"w","ts":4,"cpu":1,"tid":9}"#;
-    for (out, into, expected, told) in [
+    for (out, into, expected, threads) in [
         ("", "", "", 0),
         (r#","prio":5"#, "", " {outgoing_weight=5i32}", 0),
         (r#","pid":1"#, r#","pid":2"#, "", 1),
@@ -70,7 +70,7 @@ fn switches_without_priorities_get_none() {
         let (archive, summary) = imported(&text);
         let found = lines(&archive);
         let switch = format!("0.000003000 context-switch cpu=1 9 blocked -> 10{expected}");
-        let (objects, scheduling) = found.split_at(1 + told);
+        let (objects, scheduling) = found.split_at(1 + threads);
         assert_eq!(scheduling, [&switch[..], "0.000004000 thread-wakeup cpu=1 9"], "{text}");
         // The other thread has no name, but a process.
         assert!(

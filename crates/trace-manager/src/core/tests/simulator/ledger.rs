@@ -206,7 +206,7 @@ impl Ledger {
             }
             Action::Transfer { provider, part: Part::Half { wrapped_count, durable_data_end } } => {
                 assert_eq!(self.transferring, None, "one at a time");
-                assert!(!self.is_output_broken, "nobody reads");
+                assert!(!self.is_output_broken, "the output is broken");
                 let part = self.part(*provider);
                 assert!(part.is_unsaved, "{provider:?}: a half after the rest, or of nobody who records");
                 assert_eq!(*wrapped_count, part.next_half, "{provider:?}: twice, or one is missing");
@@ -311,7 +311,7 @@ impl Ledger {
 
     fn check_transfer(&mut self, provider: ProviderId, is_quiet: bool) {
         assert_eq!(self.transferring, None, "one at a time");
-        assert!(!self.is_output_broken, "nobody reads");
+        assert!(!self.is_output_broken, "the output is broken");
         let part = self.part(provider);
         assert!(part.is_unsaved, "{provider:?} is written twice, or was never started");
         assert!(!is_quiet || part.is_quiet, "{provider:?} may still be written");

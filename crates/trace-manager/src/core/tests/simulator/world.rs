@@ -587,7 +587,7 @@ impl World {
 
     fn break_output(&mut self) {
         if self.ledger.client.is_some() && self.random.chance(30) {
-            self.handle(Event::OutputFailed { reason: "nobody reads".to_owned() });
+            self.handle(Event::OutputFailed { reason: "the output is broken".to_owned() });
         }
     }
 
