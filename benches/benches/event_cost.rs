@@ -7,36 +7,15 @@
 use std::hint::black_box;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
+use trace_benches::recording::{RECORDING_BYTES, Recording};
 use trace_benches::{Cost, table};
-use trace_engine::engine::{self, Engine};
-use trace_engine::{
-    BufferMode, Config, Disposition, HeapWords, Region, Scope, duration, duration_begin, ffi, instant,
-};
+use trace_engine::{Scope, duration, duration_begin, ffi, instant};
 use zx_sim::ticks;
 
-const BUFFER_BYTES: usize = 64 << 20;
 /// Events of a run: the largest of 56 bytes take less than half of the buffer.
 const EVENTS: u64 = 400_000;
 const RUNS: usize = 30;
-
-/// A recording into memory whose pages are all present.
-struct Recording(Engine, HeapWords);
-
-impl Recording {
-    fn start() -> Self {
-        let (region, words) = Region::on_heap(BUFFER_BYTES);
-        let config = Config::new(1, "bench", 1);
-        let engine = engine::initialize(region, BufferMode::Oneshot, config).expect("the engine is idle");
-        engine.start(Disposition::Retain, &[]).expect("the engine is initialized");
-        Self(engine, words)
-    }
-
-    fn stop(self) {
-        self.0.terminate(Instant::now() + Duration::from_secs(5)).expect("the engine was started");
-        drop(self.1);
-    }
-}
 
 /// Measures one run of a kind of event: the first time of a site is not part of it.
 fn event(cost: &mut Cost, events: u64, emit: impl Fn(u64)) {
@@ -60,7 +39,7 @@ fn fill_definitions() {
 
 /// Memory as large as a buffer, zeroed and present, for what is stored without a recording.
 fn memory() -> Vec<AtomicU64> {
-    (0..BUFFER_BYTES / 8).map(|_| AtomicU64::new(0)).collect()
+    (0..RECORDING_BYTES / 8).map(|_| AtomicU64::new(0)).collect()
 }
 
 /// Reads the clock and stores two words, as an instant does, one behind the other.

@@ -5,6 +5,7 @@
 pub mod archive;
 pub mod callgrind;
 pub mod large;
+pub mod recording;
 
 use std::time::Instant;
 

@@ -2,7 +2,8 @@
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rustc-check-cfg=cfg(loom)");
+    println!("cargo::rustc-check-cfg=cfg(modelled)");
+    println!("cargo::rustc-check-cfg=cfg(shuttle)");
     println!("cargo::rustc-check-cfg=cfg(feature, values(\"off\"))");
-    println!("cargo::rustc-cfg=loom");
+    println!("cargo::rustc-cfg=modelled");
 }

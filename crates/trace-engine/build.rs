@@ -2,6 +2,7 @@
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    // Set by the package of the models alone.
-    println!("cargo::rustc-check-cfg=cfg(loom)");
+    // Set by the packages of the models and mixes alone.
+    println!("cargo::rustc-check-cfg=cfg(modelled)");
+    println!("cargo::rustc-check-cfg=cfg(shuttle)");
 }

@@ -6,8 +6,8 @@
 //! is a word that decides when they happen; the gate takes the commit's hash. A failing trial names itself.
 #![forbid(unsafe_code)]
 
-#[path = "kills/anybody.rs"]
-mod anybody;
+#[path = "kills/any_process.rs"]
+mod any_process;
 #[path = "kills/random.rs"]
 mod random;
 
@@ -24,21 +24,21 @@ use trace_tests::wait_for;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     /// Any process, at any time.
-    Anybody,
+    AnyProcess,
     AtCall(Traced, Side),
 }
 
 const MODES: [&str; 3] = ["oneshot", "circular", "streaming"];
 const WAYS: [Way; 10] = [
-    Way::Anybody,
+    Way::AnyProcess,
     Way::AtCall(Traced::Program, Side::Before),
-    Way::Anybody,
+    Way::AnyProcess,
     Way::AtCall(Traced::Program, Side::After),
     Way::AtCall(Traced::Manager, Side::Before),
-    Way::Anybody,
+    Way::AnyProcess,
     Way::AtCall(Traced::Manager, Side::After),
     Way::AtCall(Traced::Both, Side::Before),
-    Way::Anybody,
+    Way::AnyProcess,
     Way::AtCall(Traced::Both, Side::After),
 ];
 const KILLS: u64 = 30;
@@ -58,7 +58,7 @@ fn kill_all(mode: &str) {
         let mut random = Random::new(&seed, trial);
         println!("trial {trial} of seed {seed:?}: {mode} {way:?}");
         match way {
-            Way::Anybody => anybody::kill_once(of, &mut random),
+            Way::AnyProcess => any_process::kill_once(of, &mut random),
             Way::AtCall(traced, side) => {
                 let known = calls.iter().find(|(of, _)| *of == traced).map(|(_, calls)| *calls);
                 let calls = known.unwrap_or_else(|| {

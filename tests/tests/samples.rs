@@ -45,7 +45,7 @@ const SAMPLES: [Sample; 26] = [
         records: 20,
         events: 10,
         problems: &[],
-        left_out: &["1 member stackFrames"],
+        left_out: &["1 member \"stackFrames\""],
         rows: [5, 0, 0, 5, 5, 0, 0, 0],
     },
     Sample {
@@ -77,7 +77,7 @@ const SAMPLES: [Sample; 26] = [
         records: 36,
         events: 20,
         problems: &[("unmatched-async-instant", 2), ("unmatched-async-begin", 1), ("unmatched-async-end", 1)],
-        left_out: &["1 member stackFrames"],
+        left_out: &["1 member \"stackFrames\""],
         rows: [9, 2, 0, 0, 1, 0, 0, 0],
     },
     Sample {
@@ -85,7 +85,7 @@ const SAMPLES: [Sample; 26] = [
         records: 65,
         events: 31,
         problems: &[],
-        left_out: &["3 events of phase \"P\"", "1 member stackFrames"],
+        left_out: &["3 events of phase \"P\"", "1 member \"stackFrames\""],
         rows: [12, 6, 5, 0, 5, 0, 0, 0],
     },
     Sample {
@@ -322,7 +322,10 @@ fn every_command_reads_every_sample() {
 
         let measured = sandbox.trace(["measure", "--spec-file", "spec.json", path]);
         assert_eq!(measured.status.code(), Some(1), "{name}");
-        assert!(text(&measured.stderr).contains("No results for measurement nothing (none)"), "{name}");
+        assert!(
+            text(&measured.stderr).contains("measurement nothing of category none has no sample"),
+            "{name}"
+        );
         assert_eq!(rows(&sandbox, path), expected, "{name}");
 
         for output in ["out.fxt", "out.pftrace"] {

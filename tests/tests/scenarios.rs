@@ -47,6 +47,7 @@ mod scenarios {
     mod snapshots;
     mod thread_time;
     mod tools;
+    mod tracing;
     mod users;
     mod viewing;
     mod writing;

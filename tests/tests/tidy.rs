@@ -14,7 +14,7 @@ use trace_tests::build::workspace;
 const MAX_LINES: usize = 700;
 
 /// Which crate uses which of ours; no other edges.
-const EDGES: [(&str, &[&str]); 14] = [
+const EDGES: [(&str, &[&str]); 15] = [
     ("trace-format", &[]),
     ("zx-sim", &[]),
     ("trace-protocol", &["trace-format"]),
@@ -23,6 +23,7 @@ const EDGES: [(&str, &[&str]); 14] = [
     ("trace-linux", &["trace-format"]),
     ("trace-convert", &["trace-format", "trace-linux", "trace-reader"]),
     ("trace-provider", &["trace-engine", "trace-format", "trace-protocol", "zx-sim"]),
+    ("tracing-fxt", &["trace-engine", "trace-provider"]),
     ("trace-c", &["trace-engine", "trace-format", "trace-provider", "zx-sim"]),
     ("trace-reader-c", &["trace-format", "trace-reader"]),
     ("ktrace-provider", &["trace-engine", "trace-format", "trace-linux", "trace-provider", "zx-sim"]),
@@ -45,10 +46,11 @@ const EDGES: [(&str, &[&str]); 14] = [
 ];
 
 /// Packages of the workspace that nothing shipped depends on.
-const NOT_SHIPPED: [&str; 4] = ["trace-tests", "trace-benches", "trace-engine-models", "workspace-hack"];
+const NOT_SHIPPED: [&str; 5] =
+    ["trace-tests", "trace-benches", "trace-engine-models", "trace-engine-mixes", "workspace-hack"];
 
 /// The only files with unsafe code.
-const UNSAFE: [&str; 40] = [
+const UNSAFE: [&str; 41] = [
     "crates/trace-c/src/abi.rs",
     "crates/trace-c/src/chromium.rs",
     "crates/trace-c/src/context.rs",
@@ -77,6 +79,7 @@ const UNSAFE: [&str; 40] = [
     "crates/trace-engine/src/session/run.rs",
     "crates/trace-engine/src/site.rs",
     "crates/trace-engine/src/site/dynamic_sites.rs",
+    "crates/trace-engine/src/site/interned.rs",
     "crates/trace-engine/src/site/section.rs",
     "crates/trace-engine/src/sys.rs",
     "crates/trace-engine/src/thread/registry.rs",

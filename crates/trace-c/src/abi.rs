@@ -21,7 +21,6 @@ use core::ffi::{CStr, c_char};
 use core::marker::PhantomData;
 use core::ptr;
 use std::borrow::Cow;
-use trace_engine::ffi::ThreadPlace;
 use trace_format::argument::ArgumentValue;
 use trace_format::refs::{self, MAX_STRING_BYTES};
 use trace_format::units::{Koid, ProcessKoid, StringIndex, ThreadIndex, ThreadKoid};
@@ -178,7 +177,7 @@ impl<'a> GivenString<'a> {
     }
 
     /// How it stands in a record.
-    pub fn place(self) -> refs::StringRef<'a> {
+    pub fn in_record(self) -> refs::StringRef<'a> {
         match self.inline() {
             Some([]) => refs::StringRef::Empty,
             Some(text) => refs::StringRef::Inline(text),
@@ -204,20 +203,20 @@ impl ThreadRef {
     }
 
     /// How it stands in a record.
-    pub fn place(self) -> refs::ThreadRef {
+    pub fn in_record(self) -> refs::ThreadRef {
         let index = u8::try_from(self.encoded_value).ok().and_then(ThreadIndex::new);
         let (process, thread) = (ProcessKoid(Koid(self.process)), ThreadKoid(Koid(self.thread)));
         index.map_or(refs::ThreadRef::Inline { process, thread }, refs::ThreadRef::Index)
     }
 }
 
-impl From<ThreadPlace> for ThreadRef {
-    fn from(place: ThreadPlace) -> Self {
-        match place {
-            ThreadPlace::Index(index) => Self { encoded_value: u32::from(index), process: 0, thread: 0 },
-            ThreadPlace::Inline(ProcessKoid(Koid(process)), ThreadKoid(Koid(thread))) => {
-                Self::inline(process, thread)
+impl From<refs::ThreadRef> for ThreadRef {
+    fn from(thread: refs::ThreadRef) -> Self {
+        match thread {
+            refs::ThreadRef::Index(index) => {
+                Self { encoded_value: u32::from(index.get()), process: 0, thread: 0 }
             }
+            refs::ThreadRef::Inline { process, thread } => Self::inline(process.0.0, thread.0.0),
         }
     }
 }
@@ -257,7 +256,7 @@ impl<'a> ArgValue<'a> {
                 3 => ArgumentValue::Int64(payload.int64),
                 4 => ArgumentValue::Uint64(payload.uint64),
                 5 => ArgumentValue::Double(payload.double),
-                6 => ArgumentValue::String(payload.string.place()),
+                6 => ArgumentValue::String(payload.string.in_record()),
                 7 => ArgumentValue::Pointer(payload.uint64),
                 8 => ArgumentValue::Koid(Koid(payload.uint64)),
                 9 => ArgumentValue::Bool(payload.bool_byte != 0),

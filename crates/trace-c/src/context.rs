@@ -187,7 +187,7 @@ pub extern "C" fn trace_context_register_vthread_by_ref(
         Some(text) => register_vthread(process, text, id, out),
         None => {
             let process = if process == 0 { zx_sim::process_koid() } else { process };
-            write_thread_info(process, id | VIRTUAL, name.place());
+            write_thread_info(process, id | VIRTUAL, name.in_record());
             out.write(ThreadRef::inline(process, id | VIRTUAL));
         }
     }

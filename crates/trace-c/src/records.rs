@@ -63,12 +63,12 @@ fn write_large(blob: &LargeBlob<'_>) {
 
 /// A string of the caller's as it stands in a record; none is the empty one.
 pub fn string<'a>(reference: Option<&GivenString<'a>>) -> refs::StringRef<'a> {
-    reference.copied().unwrap_or(GivenString::EMPTY).place()
+    reference.copied().unwrap_or(GivenString::EMPTY).in_record()
 }
 
 /// A thread of the caller's as it stands in a record; none is an unknown one.
 pub fn thread(reference: Option<&ThreadRef>) -> refs::ThreadRef {
-    reference.copied().unwrap_or(ThreadRef::inline(0, 0)).place()
+    reference.copied().unwrap_or(ThreadRef::inline(0, 0)).in_record()
 }
 
 /// Calls a function with the caller's arguments.
@@ -76,7 +76,7 @@ fn with_arguments(args: &[Arg<'_>], use_arguments: impl FnOnce(Arguments<'_>)) {
     const NONE: Argument<'_> = Argument { name: refs::StringRef::Empty, value: ArgumentValue::Null };
     let mut arguments = [NONE; MAX_ARGUMENTS];
     for (argument, given) in arguments.iter_mut().zip(args) {
-        *argument = Argument { name: given.name.place(), value: given.value.value() };
+        *argument = Argument { name: given.name.in_record(), value: given.value.value() };
     }
     use_arguments(Arguments::from_slice(&arguments[..args.len().min(MAX_ARGUMENTS)]));
 }

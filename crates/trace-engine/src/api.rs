@@ -3,21 +3,24 @@
 
 mod async_scope;
 mod duration_scope;
+mod dynamic_site;
 mod future;
 mod id;
 mod macros;
 mod track;
 
 pub use self::async_scope::AsyncScope;
-pub use self::duration_scope::DurationScope;
+pub use self::duration_scope::{DurationScope, UseTraceFutureAcrossAwait};
 pub use self::future::{TraceFuture, TraceFutureArgs, TraceFutureExt};
 pub use self::id::Id;
 pub use self::track::{Track, TrackScope};
 pub use crate::buffer::region::{HeapWords, Region};
 pub use crate::record::alert::MAX_ALERT_BYTES;
+#[doc(hidden)]
+pub use crate::record::argument_buffer::{ArgumentBuffer, Number, TextWriter};
 pub use crate::record::arguments as args;
 pub use crate::record::event::Event;
-pub use crate::record::hot_path::{write_event, write_event_at};
+pub use crate::record::hot_path::{ThreadMoment, stamp, write_event, write_event_at};
 pub use crate::record::rendering::{MAX_RENDERED_BYTES, Rendered, debug, display};
 pub use crate::session::config::{AlertHandler, AskCategory, Categories, Config, Disposition, ThreadKoids};
 pub use crate::session::engine;
@@ -34,7 +37,7 @@ pub use crate::record::alert::send_alert;
 pub use crate::record::event::scope_word;
 #[doc(hidden)]
 pub use crate::record::other_records::{
-    write_attachment, write_blob, write_context_switch, write_instaflow, write_kernel_object,
+    write_attachment, write_blob, write_context_switch, write_event_of, write_instaflow, write_kernel_object,
     write_large_blob, write_thread_wakeup, write_virtual, write_virtual_at,
 };
 #[doc(hidden)]

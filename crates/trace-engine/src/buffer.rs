@@ -229,7 +229,7 @@ impl Buffer {
     /// Says that a slab's writer has left.
     pub fn close_slab(&self, slab: u32) {
         let word = self.word_of(slab);
-        #[cfg(loom)]
+        #[cfg(modelled)]
         assert!(word.is_in_use(), "slab {slab} is closed twice");
         let closed = SlabWord::new(word.sequence(), SlabState::Closed, word.run());
         // Release: what is in the slab, and its tally, come first.

@@ -18,21 +18,21 @@
 //! Applications use it through `trace-provider`, which re-exports the macros.
 #![deny(unsafe_code)]
 #![warn(clippy::disallowed_types)]
-#![cfg_attr(loom, allow(dead_code, reason = "models use a part of the engine"))]
+#![cfg_attr(modelled, allow(dead_code, reason = "models use a part of the engine"))]
 
 #[macro_use]
 mod sync;
 
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 mod api;
 mod buffer;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 #[doc(hidden)]
 pub mod ffi;
-#[cfg(all(test, loom))]
+#[cfg(all(test, modelled))]
 #[path = "../tests/models/mod.rs"]
 mod models;
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(modelled)))]
 mod own_process;
 mod record;
 mod session;
@@ -41,5 +41,5 @@ mod slab;
 mod sys;
 mod thread;
 
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub use api::*;

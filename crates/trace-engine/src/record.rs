@@ -1,19 +1,23 @@
 //! Writing records: arguments, the hot path of an event, the slow path, and records that are no events.
 
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod alert;
+#[cfg(not(modelled))]
+pub(crate) mod argument_buffer;
 pub mod arguments;
 pub(crate) mod event;
 pub(crate) mod event_writer;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod hot_path;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
+pub(crate) mod library_values;
+#[cfg(not(modelled))]
 pub(crate) mod other_records;
 pub(crate) mod processor_time;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod raw;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod rendering;
 pub(crate) mod site_strings;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod slow_path;

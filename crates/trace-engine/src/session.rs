@@ -3,20 +3,20 @@
 pub(crate) mod category_filter;
 pub(crate) mod config;
 pub(crate) mod context;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub mod engine;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod fork;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod lease;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod observer;
 pub(crate) mod run;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod state;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod thread_exit;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod trace_ref;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod wanted;

@@ -8,8 +8,10 @@
 //! lives at least as long as the site; they change no more once the site can be reached from here.
 #![allow(unsafe_code)]
 
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod dynamic_sites;
+#[cfg(not(modelled))]
+pub(crate) mod interned;
 pub(crate) mod section;
 pub(crate) mod word;
 
@@ -20,10 +22,12 @@ use crate::sync::{AtomicPtr, AtomicU32, Ordering};
 /// Calls a function with all call sites: those that the linker laid out, and those that were registered.
 pub(crate) fn for_each(mut call: impl FnMut(&Site)) {
     section::sites().iter().for_each(&mut call);
-    #[cfg(not(loom))]
+    #[cfg(not(modelled))]
     dynamic_sites::for_each(call);
 }
 
+/// Arguments of an event at most.
+pub const MAX_ARGUMENTS: usize = 15;
 /// Longest category or name, in bytes.
 const MAX_NAME_BYTES: usize = 32_000;
 
@@ -42,7 +46,7 @@ unsafe impl Sync for ArgName {}
 unsafe impl Send for ArgName {}
 
 impl ArgName {
-    const_unless_loom! {
+    const_unless_modelled! {
         /// The name as written at the call site.
         #[must_use]
         pub fn new(name: &'static str) -> Self {
@@ -111,7 +115,7 @@ pub struct Site {
 
 // What programs in C carry.
 //= docs/c.md#layouts
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 const _: () = {
     use core::mem::offset_of;
     assert!(size_of::<Site>() == 64 && offset_of!(Site, category) == 8 && offset_of!(Site, name) == 24);
@@ -147,11 +151,11 @@ impl SiteState {
 }
 
 impl Site {
-    const_unless_loom! {
+    const_unless_modelled! {
         /// A site that is off.
         #[must_use]
         pub fn new(category: &'static str, name: &'static str, arguments: &'static [ArgName]) -> Self {
-            assert!(arguments.len() <= 15, "an event has at most 15 arguments");
+            assert!(arguments.len() <= MAX_ARGUMENTS, "an event has at most 15 arguments");
             Self {
                 word: SiteWord::new(0),
                 category: SiteText::new(category),
@@ -163,7 +167,7 @@ impl Site {
         }
     }
 
-    const_unless_loom! {
+    const_unless_modelled! {
         /// A site for what is decided elsewhere.
         pub(crate) fn always_on() -> Self {
             let mut site = Self::new("", "", &[]);
@@ -234,7 +238,7 @@ impl Site {
         self.word.switch_off();
     }
 
-    /// Whether the site was registered: then its fast path is that of another language.
+    /// Whether another language has registered the site: then its fast path is that of this language.
     pub(crate) fn is_dynamic(&self) -> bool {
         !self.next.load(Ordering::Relaxed).is_null()
     }

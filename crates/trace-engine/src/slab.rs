@@ -66,7 +66,7 @@ impl Slabs {
     }
 
     /// For models of the allocator alone.
-    #[cfg(loom)]
+    #[cfg(modelled)]
     pub fn allocator(&self) -> &SlabAllocator {
         &self.allocator
     }

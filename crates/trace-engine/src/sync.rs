@@ -1,11 +1,12 @@
 //! Atomics, fences and locks of the lock-free parts. Everything that a model checker has to see goes through
-//! here: under `cfg(loom)`, which only the package `trace-engine-models` sets, they are loom's.
+//! here: under `cfg(modelled)`, which only the packages `trace-engine-models` and `trace-engine-mixes` set,
+//! they are loom's or shuttle's.
 //!
 //! They are aliases, so that clippy can distinguish a use of this module from one of the standard library's:
 //! see `clippy.toml`.
 #![allow(clippy::disallowed_types, reason = "the one place that may name them")]
 
-#[cfg_attr(loom, path = "../tests/models/sync.rs")]
+#[cfg_attr(modelled, path = "../tests/models/sync.rs")]
 #[macro_use]
 mod real;
 
@@ -41,6 +42,11 @@ impl SpinLock {
     /// In a forked child: the thread that held the lock does not exist here.
     pub fn release_in_child(&self) {
         self.0.store(false, Ordering::Relaxed);
+    }
+
+    /// For a thread that has forgotten its guard.
+    pub fn release(&self) {
+        self.0.store(false, Ordering::Release);
     }
 }
 

@@ -11,14 +11,14 @@ use std::sync::OnceLock;
 const MEMBARRIER_PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
 const MEMBARRIER_REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
 
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 fn membarrier(command: libc::c_int) -> bool {
     // SAFETY: numbers only (S1).
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
 }
 
 /// Models have no such fence: each event has a full one of its own.
-#[cfg(loom)]
+#[cfg(modelled)]
 fn membarrier(_command: libc::c_int) -> bool {
     crate::sync::fence(Ordering::SeqCst);
     true
@@ -113,19 +113,22 @@ pub(crate) fn map_wiped_on_fork(bytes: usize) -> *mut u8 {
 /// Key of the exit notice, once [`install_notices`] made it.
 static EXIT_KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
 
-/// Installs the notices of exiting threads and of forked children, once for the process. Neither function may
-/// unwind.
-pub(crate) fn install_notices(
-    on_thread_exit: extern "C" fn(*mut libc::c_void),
-    on_fork_in_child: extern "C" fn(),
-) {
+/// What is called around a fork: before it, and after it in the parent and in the child.
+pub(crate) struct ForkNotices {
+    pub before: extern "C" fn(),
+    pub in_parent: extern "C" fn(),
+    pub in_child: extern "C" fn(),
+}
+
+/// Installs the notices of exiting threads and of forks, once for the process. No function may unwind.
+pub(crate) fn install_notices(on_thread_exit: extern "C" fn(*mut libc::c_void), fork: &ForkNotices) {
     EXIT_KEY.get_or_init(|| {
         let mut key = 0;
-        // SAFETY: both functions are `extern "C"` and live as long as the process; `key` is ours to fill
+        // SAFETY: the functions are `extern "C"` and live as long as the process; `key` is ours to fill
         // (S1).
         unsafe {
             libc::pthread_key_create(&raw mut key, Some(on_thread_exit));
-            libc::pthread_atfork(None, None, Some(on_fork_in_child));
+            libc::pthread_atfork(Some(fork.before), Some(fork.in_parent), Some(fork.in_child));
         }
         key
     });

@@ -4,5 +4,5 @@
 pub(crate) mod begins;
 pub(crate) mod block;
 pub(crate) mod open_slab;
-#[cfg_attr(loom, path = "../tests/models/registry.rs")]
+#[cfg_attr(modelled, path = "../tests/models/registry.rs")]
 pub(crate) mod registry;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use trace_engine::{BufferMode, Config, Disposition, Region, Scope, engine, instant};
 use trace_format::event::EventKind;
 use trace_format::units::TicksPerSecond;
-use trace_reader::buffer::{Activity, BufferReader, Part, Source};
+use trace_reader::buffer::{Activity, BufferPart, BufferReader, Source};
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
@@ -68,7 +68,7 @@ fn an_allocator_may_record_what_it_does() {
     assert_eq!(lengths, 8 * (10 * 3 + 90 * 4));
     engine.terminate(Instant::now() + Duration::from_secs(5)).unwrap();
     let rate = TicksPerSecond(NonZeroU64::MIN);
-    let part = Part::Rest(Activity::Quiet);
+    let part = BufferPart::Rest(Activity::Quiet);
     let mut reader = BufferReader::open(Words(words), BYTES as u64, BufferMode::Oneshot, rate, part).unwrap();
     let mut out = Vec::new();
     while reader.read_batch(&mut out).unwrap() {}

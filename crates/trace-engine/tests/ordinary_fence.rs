@@ -11,7 +11,7 @@ use trace_engine::engine::{self, SaveRequest};
 use trace_engine::{BufferMode, Config, Disposition, HeapWords, Region, Scope, duration, instant};
 use trace_format::buffer::Layout;
 use trace_format::units::TicksPerSecond;
-use trace_reader::buffer::{Activity, BufferReader, Part, Source};
+use trace_reader::buffer::{Activity, BufferPart, BufferReader, Source};
 
 const BUFFER_BYTES: usize = 256 << 10;
 const WRITERS: u64 = 4;
@@ -79,7 +79,7 @@ fn main() -> ExitCode {
     let (bytes, mode) = (BUFFER_BYTES as u64, BufferMode::Streaming);
     let rate = TicksPerSecond(NonZeroU64::new(1_000_000_000).expect("not zero"));
     let mut reader: Option<BufferReader<Words>> = None;
-    let mut read = |part: Part| {
+    let mut read = |part: BufferPart| {
         match &mut reader {
             Some(reader) => reader.begin(part).expect("a buffer"),
             none => {
@@ -117,7 +117,7 @@ fn main() -> ExitCode {
         while !writers.iter().all(std::thread::ScopedJoinHandle::is_finished) {
             let service = engine.service().expect("a stream runs");
             if let Some(request @ SaveRequest { wrapped_count, durable_bytes }) = service.save {
-                let (records, _) = read(Part::Half { wrapped_count, durable_bytes });
+                let (records, _) = read(BufferPart::Half { wrapped_count, durable_bytes });
                 engine.mark_saved(request).expect("the half that was handed over");
                 halves += 1;
                 if is_later && halves == 20 {
@@ -128,7 +128,7 @@ fn main() -> ExitCode {
         }
     });
     engine.stop(Instant::now() + Duration::from_secs(10)).expect("the engine stops");
-    let (records, lost) = read(Part::Rest(Activity::Quiet));
+    let (records, lost) = read(BufferPart::Rest(Activity::Quiet));
     println!("{records} records in {halves} halves, {lost} lost");
     assert_eq!((records, lost), (WRITERS * EACH * 2, 0));
     assert!(halves > 100, "{halves} halves");

@@ -3,8 +3,8 @@
 //!
 //! A program of its own, since it ends with a thread that must not end.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+mod silence;
+
 use std::num::NonZeroU64;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use trace_engine::{
     log,
 };
 use trace_format::units::TicksPerSecond;
-use trace_reader::buffer::{Activity, BufferReader, Part, Source};
+use trace_reader::buffer::{Activity, BufferPart, BufferReader, Source};
 
 const BUFFER_BYTES: usize = 4 << 20;
 /// Rounds of a writer; each has [`EVENTS_PER_ROUND`] events.
@@ -24,34 +24,12 @@ const EVENTS_PER_ROUND: u64 = 5;
 /// Rounds of at most 256 bytes that fit into three quarters of the buffer.
 const ROUNDS_AHEAD: u64 = BUFFER_BYTES as u64 * 3 / 4 / 256;
 
-thread_local! {
-    static IS_SILENT: Cell<bool> = const { Cell::new(false) };
-}
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 /// Rounds that were saved.
 static SAVED: AtomicU64 = AtomicU64::new(0);
 static FINISHED: AtomicU64 = AtomicU64::new(0);
 
-struct Counting;
-
-// SAFETY: hands everything on to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if IS_SILENT.get() {
-            ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        }
-        // SAFETY: as the caller promises.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as the caller promises.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: silence::Counting = silence::Counting;
 
 struct Words(HeapWords);
 
@@ -60,23 +38,6 @@ impl Source for Words {
         self.0.read_at(offset as usize, bytes);
         Ok(bytes.len())
     }
-}
-
-/// Has the kernel end the process at the next system call of this thread.
-fn forbid_system_calls() {
-    let filter = [libc::sock_filter {
-        code: (libc::BPF_RET | libc::BPF_K) as u16,
-        jt: 0,
-        jf: 0,
-        k: libc::SECCOMP_RET_KILL_PROCESS,
-    }];
-    let program = libc::sock_fprog { len: 1, filter: filter.as_ptr().cast_mut() };
-    // SAFETY: a filter of one instruction, which the kernel copies.
-    let result = unsafe {
-        assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-        libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program)
-    };
-    assert_eq!(result, 0, "the filter is installed");
 }
 
 #[derive(Debug)]
@@ -97,8 +58,7 @@ fn write(round: u64) {
 /// The writer: it must never wait for anything but by looking.
 fn run_writer() -> ! {
     write(0);
-    forbid_system_calls();
-    IS_SILENT.set(true);
+    silence::begin();
     for round in 1..ROUNDS {
         // Slow enough for a half to be back before it is needed.
         while round > SAVED.load(Ordering::Acquire) + ROUNDS_AHEAD {
@@ -120,7 +80,7 @@ fn main() -> ExitCode {
     let rate = TicksPerSecond(NonZeroU64::new(1_000_000_000).expect("not zero"));
     let mut reader: Option<BufferReader<Words>> = None;
     let mut out = Vec::new();
-    let mut read = |part: Part| -> (u64, u64) {
+    let mut read = |part: BufferPart| -> (u64, u64) {
         let reader = match &mut reader {
             Some(reader) => {
                 reader.begin(part).expect("a buffer");
@@ -152,15 +112,15 @@ fn main() -> ExitCode {
         assert!(Instant::now() < deadline, "the writer does not get on");
         let service = engine.service().expect("a stream runs");
         if let Some(request @ SaveRequest { wrapped_count, durable_bytes }) = service.save {
-            let (records, _) = read(Part::Half { wrapped_count, durable_bytes });
+            let (records, _) = read(BufferPart::Half { wrapped_count, durable_bytes });
             engine.mark_saved(request).expect("the half that was handed over");
             switches += 1;
             SAVED.store(records / EVENTS_PER_ROUND, Ordering::Release);
         }
     }
     engine.stop(Instant::now() + Duration::from_secs(10)).expect("the engine stops");
-    let (records, lost) = read(Part::Rest(Activity::Quiet));
-    let allocations = ALLOCATIONS.load(Ordering::Relaxed);
+    let (records, lost) = read(BufferPart::Rest(Activity::Quiet));
+    let allocations = silence::allocations();
     println!(
         "{records} records across {switches} switches: {lost} lost, {allocations} allocations, no system call"
     );

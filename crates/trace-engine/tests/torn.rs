@@ -15,7 +15,7 @@ use trace_engine::{BufferMode, Config, Disposition, HeapWords, Region, Scope, en
 use trace_format::buffer::Layout;
 use trace_format::slab::{SlabState, SlabWord};
 use trace_format::units::TicksPerSecond;
-use trace_reader::buffer::{Activity, BufferReader, Part, Source};
+use trace_reader::buffer::{Activity, BufferPart, BufferReader, Source};
 
 const BUFFER_BYTES: u64 = 1 << 20;
 const WRITERS: u64 = 4;
@@ -112,7 +112,7 @@ fn main() -> ExitCode {
         let end = Instant::now() + Duration::from_secs(seconds);
         let magic = trace_format::metadata::MAGIC_WORD.to_le_bytes();
         let mut out = magic.to_vec();
-        let part = Part::Rest(Activity::Live);
+        let part = BufferPart::Rest(Activity::Live);
         let mut reader =
             BufferReader::open(&source, BUFFER_BYTES, BufferMode::Circular, rate, part).expect("a buffer");
         while Instant::now() < end {

@@ -56,6 +56,7 @@ pub use config::{Category, Config, config, ticks_per_second};
 pub use memory_dump::{MemoryDump, on_memory_dump};
 pub use polled::PolledProvider;
 pub use provider::{Registration, TraceProvider};
+pub use trace_engine::args::IntoValue;
 pub use trace_engine::{
     Id, Koid, ProcessKoid, Scope, ThreadKoid, ThreadState, Ticks, TraceFuture, TraceFutureExt, Track, debug,
     display, is_enabled, nonce, now,

@@ -3,12 +3,12 @@
 use crate::callbacks;
 use parking_lot::Mutex;
 use std::sync::Arc;
-use trace_engine::ffi::{self, ThreadPlace};
+use trace_engine::ffi;
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::event::{Event, EventKind};
-use trace_format::refs::{MAX_STRING_BYTES, StringRef, ThreadRef, truncate};
+use trace_format::refs::{MAX_STRING_BYTES, StringRef, truncate};
 use trace_format::sink::SliceSink;
-use trace_format::units::{StringIndex, ThreadIndex, Ticks};
+use trace_format::units::{StringIndex, Ticks};
 use trace_protocol::memory::MemoryDumpLevel;
 
 /// The category that enables it.
@@ -94,12 +94,7 @@ fn text(text: &str) -> StringRef<'_> {
 
 /// Writes an event of the calling thread.
 fn write(name: &str, kind: EventKind, values: &[(&str, ArgumentValue<'_>)]) {
-    let thread = match ffi::current_thread() {
-        Some(ThreadPlace::Index(index)) => ThreadIndex::new(index).map(ThreadRef::Index),
-        Some(ThreadPlace::Inline(process, thread)) => Some(ThreadRef::Inline { process, thread }),
-        None => None,
-    };
-    let Some(thread) = thread else {
+    let Some(thread) = ffi::current_thread() else {
         return;
     };
     let arguments: Vec<_> =

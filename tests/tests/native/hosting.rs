@@ -9,7 +9,7 @@ use trace_format::buffer::BufferMode;
 use trace_format::record::{Record, RecordHeader};
 use trace_format::refs::StringRef;
 use trace_format::units::TicksPerSecond;
-use trace_reader::buffer::{Activity, BufferReader, Part, Source};
+use trace_reader::buffer::{Activity, BufferPart, BufferReader, Source};
 use trace_tests::{Sandbox, native};
 
 const BYTES: u64 = 64 << 10;
@@ -28,7 +28,7 @@ impl Source for &Written {
 /// Values of the events' first argument, how many events have none, and of how many it is a text.
 fn numbers(buffer: &Written, rate: u64, mode: BufferMode) -> (Vec<u32>, usize, usize) {
     let rate = TicksPerSecond(NonZeroU64::new(rate).expect("not 0"));
-    let part = Part::Rest(Activity::Quiet);
+    let part = BufferPart::Rest(Activity::Quiet);
     let mut reader = BufferReader::open(buffer, BYTES, mode, rate, part).expect("a buffer");
     let mut out = Vec::new();
     while reader.read_batch(&mut out).expect("a buffer") {}

@@ -6,33 +6,59 @@ use crate::record::hot_path::write_event;
 use crate::record::processor_time;
 use crate::site::{Site, SiteState};
 use crate::thread::registry;
+use core::marker::PhantomData;
 use trace_format::event::EventType;
 
-/// Writes a complete duration when it is dropped, if the site is still on.
+/// Marks what belongs to its thread: a duration that is held across an `.await` would end on another thread,
+/// or enclose what other tasks do meanwhile. The name is what the compiler shows where a task holds one.
+#[derive(Clone, Copy, Debug)]
+pub struct UseTraceFutureAcrossAwait(PhantomData<*const ()>);
+
+/// Writes a complete duration when it is dropped, if the site is still on. It stays on its thread:
+///
+/// ```compile_fail,E0277
+/// # use trace_engine as trace_provider;
+/// fn spawn(_task: impl Future + Send) {}
+/// spawn(async {
+///     trace_provider::duration!("app", "request");
+///     std::future::ready(()).await;
+/// });
+/// ```
 #[derive(Debug)]
 #[must_use = "the duration ends when this is dropped"]
-pub struct DurationScope<V: Values> {
+pub struct DurationScope<V: Values>(Option<Begun<V>>, UseTraceFutureAcrossAwait);
+
+/// A duration of a site that was on.
+#[derive(Debug)]
+struct Begun<V> {
     site: &'static Site,
     start: u64,
     values: V,
 }
 
 impl<V: Values> DurationScope<V> {
-    /// Begins now, at a site that was found like this.
+    /// Begins now, at a site that was found on, like this.
     #[inline(always)]
     pub fn begin(site: &'static Site, state: SiteState, values: V) -> Self {
         let start = if state.is_fast() { registry::current().stamp() } else { processor_time::begin() };
-        Self { site, start, values }
+        Self(Some(Begun { site, start, values }), UseTraceFutureAcrossAwait(PhantomData))
+    }
+
+    /// Of a site that is off.
+    #[inline(always)]
+    pub const fn off() -> Self {
+        Self(None, UseTraceFutureAcrossAwait(PhantomData))
     }
 }
 
 impl<V: Values> Drop for DurationScope<V> {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.site.is_on() {
-            let event =
-                Event { event_type: EventType::DurationComplete, start: Some(self.start), extra: None };
-            write_event(self.site, event, &self.values);
+        if let Some(Begun { site, start, values }) = &self.0
+            && site.is_on()
+        {
+            let event = Event { event_type: EventType::DurationComplete, start: Some(*start), extra: None };
+            write_event(site, event, values);
         }
     }
 }

@@ -118,9 +118,9 @@ macro_rules! duration {
             let site = $crate::__site!($category, $name $(, $key)*);
             let state = site.state();
             if state.is_on() {
-                Some($crate::DurationScope::begin(site, state, $crate::__values!($($value),*)))
+                $crate::DurationScope::begin(site, state, $crate::__values!($($value),*))
             } else {
-                None
+                $crate::DurationScope::off()
             }
         };
     };
@@ -481,15 +481,26 @@ macro_rules! thread_wakeup {
 /// instant `alert` of category `trace` on this thread, with the argument `name`, whether `trace` is enabled
 /// or not.
 ///
-/// Names have at most 14 bytes; longer ones are cut. Not for signal handlers.
+/// Names have at most 14 bytes. A longer literal does not compile; longer texts of other kinds are cut. Not
+/// for signal handlers.
 ///
 /// ```
 /// # use trace_engine as trace_provider;
 /// use trace_provider::alert;
 /// alert!("app", "frame_dropped");
 /// ```
+///
+/// ```compile_fail
+/// # use trace_engine as trace_provider;
+/// trace_provider::alert!("app", "a_frame_was_dropped");
+/// ```
 #[macro_export]
 macro_rules! alert {
+    ($category:expr, $name:literal $(,)?) => {{
+        const NAME: &str = $name;
+        const { assert!(NAME.len() <= $crate::MAX_ALERT_BYTES, "an alert's name has at most 14 bytes") };
+        $crate::alert!($category, NAME)
+    }};
     ($category:expr, $name:expr $(,)?) => {{
         let site = $crate::__site!($category, "");
         if site.is_on() {

@@ -1,4 +1,4 @@
-//! Counting what is not kept, in the shared buffer, so that the figures outlive the process.
+//! Counting what is not kept, in the shared buffer, so that the counts outlive the process.
 
 use crate::buffer::Buffer;
 use crate::sync::{AtomicU64, Ordering};

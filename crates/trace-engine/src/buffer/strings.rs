@@ -6,7 +6,7 @@
 
 /// Places in the table: half of them for texts with an index, of which there are 32 767, and a quarter for
 /// texts without.
-const SLOTS: usize = if cfg!(loom) { 1 << 4 } else { 1 << 16 };
+const SLOTS: usize = if cfg!(modelled) { 1 << 4 } else { 1 << 16 };
 /// Largest string index.
 const MAX_INDEX: u16 = 0x7fff;
 /// Texts without an index that are known.
@@ -97,7 +97,7 @@ fn hash(text: &[u8]) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(modelled)))]
 mod tests {
     use super::*;
 

@@ -16,7 +16,7 @@ pub(crate) mod sealed {
 /// A value as it stands in a record. Sealed: the sizes are trusted.
 pub trait Value: sealed::Sealed {
     /// The argument's type in the format.
-    const TYPE: ArgumentType;
+    fn argument_type(&self) -> ArgumentType;
     /// Words behind the argument's header and name.
     fn words(&self) -> usize;
     /// Upper half of the argument's header.
@@ -34,11 +34,23 @@ pub trait Value: sealed::Sealed {
 /// | `i8`, `i16`, `i32` / `u8`, `u16`, `u32` | int32 / uint32 |
 /// | `i64`, `isize` / `u64`, `usize` | int64 / uint64 |
 /// | `f32`, `f64` | double |
-/// | `&str`, `&String`, `String` | string, inline, at most 32 000 bytes |
+/// | `&str`, `&String`, `String`, `Cow<str>` | string, inline, at most 32 000 bytes |
+/// | `char` | string |
+/// | `&Path`, `&PathBuf`, `&OsStr` | string; what is no UTF-8 is replaced |
+/// | `Duration` | uint64, in nanoseconds |
+/// | `Option<T>` | null, or as `T` |
 /// | `*const T`, `*mut T` | pointer |
 /// | [`Koid`], [`ProcessKoid`], [`ThreadKoid`] | koid |
-/// | `&[u8]` | blob, at most 32 000 bytes |
+/// | `&[u8]`, `&Vec<u8>` | blob, at most 32 000 bytes |
+/// | `u128`, `i128`, IP and socket addresses | string, as `{}` shows it |
+/// | `&dyn Error`, `&io::Error` | string, as `{}` shows it, 256 bytes |
+/// | slices of other numbers, of `bool`, `&str` and `String` | string, as `{:?}` shows it, 256 bytes |
 /// | [`display(&x)`](crate::display), [`debug(&x)`](crate::debug) | string: `{}` or `{:?}`, 256 bytes |
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an argument of an event",
+    label = "not a type of arguments",
+    note = "record what it shows: `display(&value)` or `debug(&value)`"
+)]
 pub trait IntoValue {
     /// The value in the record.
     type Value: Value;
@@ -50,10 +62,13 @@ macro_rules! plain_value {
     ($(#[$doc:meta])* $name:ident($inner:ty): $type:ident, $words:literal, $upper:expr, $write:expr; $($from:ty => $convert:expr),+) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
-        pub struct $name($inner);
+        pub struct $name(pub(super) $inner);
         impl sealed::Sealed for $name {}
         impl Value for $name {
-            const TYPE: ArgumentType = ArgumentType::$type;
+            #[inline(always)]
+            fn argument_type(&self) -> ArgumentType {
+                ArgumentType::$type
+            }
             #[inline(always)]
             fn words(&self) -> usize {
                 $words
@@ -119,7 +134,10 @@ pub struct Pointer(u64);
 impl sealed::Sealed for Pointer {}
 
 impl Value for Pointer {
-    const TYPE: ArgumentType = ArgumentType::Pointer;
+    #[inline(always)]
+    fn argument_type(&self) -> ArgumentType {
+        ArgumentType::Pointer
+    }
     #[inline(always)]
     fn words(&self) -> usize {
         1
@@ -152,7 +170,7 @@ impl<T> IntoValue for *mut T {
 
 /// A string, written inline.
 #[derive(Clone, Debug)]
-pub struct Text<S>(S);
+pub struct Text<S>(pub(super) S);
 
 impl<S: AsRef<str>> Text<S> {
     #[inline(always)]
@@ -169,7 +187,10 @@ impl<S: AsRef<str>> Text<S> {
 impl<S> sealed::Sealed for Text<S> {}
 
 impl<S: AsRef<str>> Value for Text<S> {
-    const TYPE: ArgumentType = ArgumentType::String;
+    #[inline(always)]
+    fn argument_type(&self) -> ArgumentType {
+        ArgumentType::String
+    }
     #[inline(always)]
     fn words(&self) -> usize {
         self.bytes().len().div_ceil(8)
@@ -215,7 +236,10 @@ pub struct Blob<'a>(&'a [u8]);
 impl sealed::Sealed for Blob<'_> {}
 
 impl Value for Blob<'_> {
-    const TYPE: ArgumentType = ArgumentType::Blob;
+    #[inline(always)]
+    fn argument_type(&self) -> ArgumentType {
+        ArgumentType::Blob
+    }
     #[inline(always)]
     fn words(&self) -> usize {
         self.0.len().div_ceil(8)
@@ -242,12 +266,18 @@ impl<'a> IntoValue for &'a [u8] {
 pub trait Names {
     /// Reference of a name, and its text if that is written inline.
     fn name(&self, index: usize) -> (u16, &[u8]);
+    /// Number of names.
+    fn count(&self) -> usize;
 }
 
 /// All names have an index.
 pub struct Interned<'a>(pub &'a [ArgName]);
 
 impl Names for Interned<'_> {
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+
     #[inline(always)]
     fn name(&self, index: usize) -> (u16, &[u8]) {
         (self.0[index].reference(), &[])
@@ -258,6 +288,10 @@ impl Names for Interned<'_> {
 pub struct Inline<'a>(pub &'a [ArgName]);
 
 impl Names for Inline<'_> {
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+
     fn name(&self, index: usize) -> (u16, &[u8]) {
         let text = self.0[index].text();
         (inline_string_ref(text.len()), text)
@@ -270,6 +304,10 @@ pub trait Values: sealed::Sealed {
     fn count(&self) -> usize;
     /// Words of all arguments, without inline names.
     fn words(&self) -> usize;
+    /// Words of their names, if these are inline.
+    fn name_words(&self, names: &[ArgName]) -> usize {
+        names.iter().map(|name| name.text().len().div_ceil(8)).sum()
+    }
     /// Stores all arguments; the first one has the name numbered `first`.
     fn write(&self, first: usize, names: &impl Names, record: &mut RecordWriter);
 }
@@ -328,7 +366,7 @@ impl<V: Value, R: Values> Values for (V, R) {
     fn write(&self, first: usize, names: &impl Names, record: &mut RecordWriter) {
         let (reference, inline) = names.name(first);
         let words = 1 + inline.len().div_ceil(8) + self.0.words();
-        record.word(argument::header(V::TYPE, words as u64, reference, self.0.upper()));
+        record.word(argument::header(self.0.argument_type(), words as u64, reference, self.0.upper()));
         record.bytes(inline);
         self.0.write(record);
         self.1.write(first + 1, names, record);

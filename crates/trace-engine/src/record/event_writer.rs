@@ -92,6 +92,12 @@ impl<'a> EventWriter<'a> {
         [self.context.config().process, koid]
     }
 
+    /// Process and koid of a thread of this process.
+    pub(crate) fn koids_of(&self, thread: u32) -> [u64; 2] {
+        let config = self.context.config();
+        [config.process, config.thread_koids.of(thread)]
+    }
+
     /// The text's reference.
     pub(crate) fn intern<'t>(&self, text: &'t [u8]) -> Text<'t> {
         self.context.definitions().intern(self.context.buffer(), text)
@@ -175,7 +181,10 @@ impl<'a> EventWriter<'a> {
     ) -> Result<(), WriteError> {
         let strings = self.strings(site);
         let times = self.thread_times(event, ended, values.count());
-        let mut words = event.words(values) + strings.inline_words + self.thread_words();
+        let mut words = event.words(values)
+            + strings.inline_words
+            + strings.argument_words(site, values)
+            + self.thread_words();
         let mut arguments = values.count();
         if let Some(times) = &times {
             words += times.words();

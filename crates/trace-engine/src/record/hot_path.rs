@@ -60,6 +60,26 @@ pub fn write_event_at<V: Values>(site: &Site, event: Event, values: &V, at: Opti
     write_slowly(site, event, values, at);
 }
 
+/// A thread, and a moment of it in ticks.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadMoment {
+    /// The thread's id in this process; 0 before its first event.
+    pub thread: u32,
+    /// The last moment that the thread has taken.
+    pub at: u64,
+}
+
+impl ThreadMoment {
+    /// The calling thread at its last event. Does not read the clock.
+    #[inline]
+    #[must_use]
+    pub fn last() -> Self {
+        let block = registry::current();
+        Self { thread: block.owner(), at: block.latest() }
+    }
+}
+
 /// A moment of this thread, later than all it has taken before.
 #[doc(hidden)]
 #[must_use]

@@ -2,11 +2,10 @@
 //! events, which waits for no lock.
 
 use crate::buffer::record_writer::RecordWriter;
-use crate::record::arguments::{Inline, Interned, Values};
+use crate::record::arguments::Values;
 use crate::record::event::Event;
 use crate::record::event_writer::{EventWriter, WriteError};
-use crate::record::hot_path::{stamp, write_event_at};
-use crate::record::site_strings::SiteStrings;
+use crate::record::hot_path::{ThreadMoment, stamp, write_event_at};
 use crate::record::slow_path::with_writer;
 use crate::site::Site;
 use trace_format::event::EventType;
@@ -54,14 +53,15 @@ pub fn write_blob(site: &Site, blob_type: u8, payload: &[u8]) {
 pub fn write_large_blob<V: Values>(site: &Site, payload: &[u8], values: &V) {
     with_writer(site, None, |writer, now| {
         let strings = writer.strings(site);
-        let fixed = 4 + strings.inline_words + writer.thread_words() + values.words();
+        let names = strings.argument_words(site, values);
+        let fixed = 4 + strings.inline_words + names + writer.thread_words() + values.words();
         put_large(writer, now, FORMAT_EVENT, fixed, payload, |record| {
             let (category, name) = (strings.category.reference(), strings.name.reference());
             record.word(large::references(category, name, values.count() as u64, writer.thread_ref()));
             strings.write(record);
             record.word(now);
             writer.write_thread(record);
-            write_values(site, &strings, values, record);
+            strings.write_arguments(site, values, record);
         })
     });
 }
@@ -102,13 +102,13 @@ pub fn write_kernel_object<V: Values>(site: &Site, object_type: u8, koid: Koid, 
     let name = truncate(name, MAX_STRING_BYTES).as_bytes();
     with_writer(site, None, |writer, now| {
         let strings = writer.strings(site);
-        let words = 2 + name.len().div_ceil(8) + values.words() + argument_words(site, &strings);
+        let words = 2 + name.len().div_ceil(8) + values.words() + strings.argument_words(site, values);
         let reference = inline_string_ref(name.len());
         let header = kernel_object::header(words as u64, object_type, reference, values.count() as u64);
         writer.put(words, MAX_RECORD_WORDS, now, header, |record| {
             record.word(koid.0);
             record.bytes(name);
-            write_values(site, &strings, values, record);
+            strings.write_arguments(site, values, record);
         })
     });
 }
@@ -125,7 +125,7 @@ pub fn write_context_switch<V: Values>(
 ) {
     with_writer(site, None, |writer, now| {
         let strings = writer.strings(site);
-        let words = 4 + values.words() + argument_words(site, &strings);
+        let words = 4 + values.words() + strings.argument_words(site, values);
         // The field has four bits.
         let state = ThreadState(outgoing_state.0 & 15);
         let header = context_switch_header(words as u64, cpu, state, values.count() as u64);
@@ -133,7 +133,7 @@ pub fn write_context_switch<V: Values>(
             record.word(now);
             record.word(outgoing.0);
             record.word(incoming.0);
-            write_values(site, &strings, values, record);
+            strings.write_arguments(site, values, record);
         })
     });
 }
@@ -143,12 +143,12 @@ pub fn write_context_switch<V: Values>(
 pub fn write_thread_wakeup<V: Values>(site: &Site, cpu: u16, thread: Koid, values: &V) {
     with_writer(site, None, |writer, now| {
         let strings = writer.strings(site);
-        let words = 3 + values.words() + argument_words(site, &strings);
+        let words = 3 + values.words() + strings.argument_words(site, values);
         let header = thread_wakeup_header(words as u64, cpu, values.count() as u64);
         writer.put(words, MAX_RECORD_WORDS, now, header, |record| {
             record.word(now);
             record.word(thread.0);
-            write_values(site, &strings, values, record);
+            strings.write_arguments(site, values, record);
         })
     });
 }
@@ -170,17 +170,37 @@ pub fn write_virtual_at<V: Values>(
 ) {
     with_writer(site, at, |writer, now| {
         let (name, id) = thread;
-        let koids = writer.virtual_thread(id, name);
-        let strings = writer.strings(site);
-        let words = event.words(values) + strings.inline_words + koids.len();
-        let header = strings.event_header(&event, words, values.count(), 0);
-        writer.put(words, MAX_RECORD_WORDS, now, header, |record| {
-            event.write_timestamp(now, record);
-            koids.into_iter().for_each(|koid| record.word(koid));
-            strings.write(record);
-            event.write_tail_of(site, &strings, now, values, record);
-        })
+        put_for(writer, writer.virtual_thread(id, name), site, event, values, now)
     });
+}
+
+/// An event of another thread of this process, by its id, at a moment of that thread.
+#[doc(hidden)]
+pub fn write_event_of<V: Values>(site: &Site, moment: ThreadMoment, event: Event, values: &V) {
+    with_writer(site, Some(moment.at), |writer, now| {
+        put_for(writer, writer.koids_of(moment.thread), site, event, values, now)
+    });
+}
+
+/// Writes an event of the thread with this process and koid.
+fn put_for<V: Values>(
+    writer: &EventWriter<'_>,
+    koids: [u64; 2],
+    site: &Site,
+    event: Event,
+    values: &V,
+    now: u64,
+) -> Result<(), WriteError> {
+    let strings = writer.strings(site);
+    let names = strings.argument_words(site, values);
+    let words = event.words(values) + strings.inline_words + names + koids.len();
+    let header = strings.event_header(&event, words, values.count(), 0);
+    writer.put(words, MAX_RECORD_WORDS, now, header, |record| {
+        event.write_timestamp(now, record);
+        koids.into_iter().for_each(|koid| record.word(koid));
+        strings.write(record);
+        event.write_tail_of(site, &strings, now, values, record);
+    })
 }
 
 /// A step of a flow in a duration of its own, all at one moment.
@@ -192,20 +212,4 @@ pub fn write_instaflow<V: Values>(step: &Site, flow: &Site, flow_type: EventType
     write_event_at(step, event(EventType::DurationBegin, None), values, at);
     write_event_at(flow, event(flow_type, Some(id)), values, at);
     write_event_at(step, event(EventType::DurationEnd, None), values, at);
-}
-
-/// Words of the arguments' names, if these are inline.
-fn argument_words(site: &Site, strings: &SiteStrings<'_>) -> usize {
-    if !strings.arguments_inline {
-        return 0;
-    }
-    site.arguments().iter().map(|argument| argument.text().len().div_ceil(8)).sum()
-}
-
-fn write_values<V: Values>(site: &Site, strings: &SiteStrings<'_>, values: &V, record: &mut RecordWriter) {
-    if strings.arguments_inline {
-        values.write(0, &Inline(site.arguments()), record);
-    } else {
-        values.write(0, &Interned(site.arguments()), record);
-    }
 }

@@ -7,15 +7,13 @@
 use crate::buffer::definitions::Text;
 use crate::buffer::record_writer::RecordWriter;
 use crate::record::arguments::{Names, Values};
+use crate::site::MAX_ARGUMENTS;
 use crate::sys;
 use crate::thread::begins::{self, Begins};
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 use crate::thread::registry::{self, Acquired};
 use trace_format::argument::ArgumentValue;
 use trace_format::event::EventType;
-
-/// Most arguments of an event, by the format.
-const MAX_ARGUMENTS: usize = 15;
 
 /// The argument with the thread's processor time at the event, in nanoseconds.
 const THREAD_TS: &[u8] = b"thread_ts";
@@ -23,14 +21,14 @@ const THREAD_TS: &[u8] = b"thread_ts";
 const THREAD_DUR: &[u8] = b"thread_dur";
 
 /// A moment of this thread, later than all it has taken before, at which a duration may begin.
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 #[inline]
 pub(crate) fn now() -> u64 {
     if begins::is_wanted() { begin() } else { registry::current().stamp() }
 }
 
 /// A moment of this thread at which a duration begins, where its site was not found fast.
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 #[cold]
 #[inline(never)]
 pub(crate) fn begin() -> u64 {
@@ -121,6 +119,10 @@ impl NamedTimes<'_> {
 }
 
 impl Names for NamedTimes<'_> {
+    fn count(&self) -> usize {
+        self.count
+    }
+
     fn name(&self, index: usize) -> (u16, &[u8]) {
         let name = self.names[index];
         match name {
@@ -130,7 +132,7 @@ impl Names for NamedTimes<'_> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(modelled)))]
 mod tests {
     use super::*;
 

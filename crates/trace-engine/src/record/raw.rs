@@ -9,8 +9,9 @@ use crate::session::lease::Lease;
 use crate::session::wanted;
 use crate::site::Site;
 use trace_format::record::{MAX_RECORD_WORDS, RecordHeader, RecordType};
+use trace_format::refs::ThreadRef;
 use trace_format::slab::LossReason;
-use trace_format::units::{Koid, ProcessKoid, ThreadKoid};
+use trace_format::units::{Koid, ProcessKoid, ThreadIndex, ThreadKoid};
 
 /// Stands for records that were decided on elsewhere: it is always on.
 static DECIDED: Site = Site::always_on();
@@ -105,37 +106,27 @@ pub fn string_index(text: &[u8]) -> Option<u16> {
     }
 }
 
-/// How a thread stands in records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ThreadPlace {
-    /// By its index, which is not 0.
-    Index(u8),
-    /// By its ids, in each record.
-    Inline(ProcessKoid, ThreadKoid),
-}
-
-impl ThreadPlace {
-    const fn inline(process: u64, thread: u64) -> Self {
-        Self::Inline(ProcessKoid(Koid(process)), ThreadKoid(Koid(thread)))
-    }
+const fn inline(process: u64, thread: u64) -> ThreadRef {
+    ThreadRef::Inline { process: ProcessKoid(Koid(process)), thread: ThreadKoid(Koid(thread)) }
 }
 
 /// The calling thread, which is named if it was not yet. None if no trace runs.
 #[must_use]
-pub fn current_thread() -> Option<ThreadPlace> {
-    write(|writer, _| {
-        Ok(match writer.thread_index() {
-            Ok(index) => ThreadPlace::Index(index),
-            Err([process, thread]) => ThreadPlace::inline(process, thread),
-        })
+pub fn current_thread() -> Option<ThreadRef> {
+    let index = write(|writer, _| Ok(writer.thread_index()))?;
+    Some(match index.map(ThreadIndex::new) {
+        Ok(Some(index)) => ThreadRef::Index(index),
+        // No thread has index 0.
+        Ok(None) => inline(0, 0),
+        Err([process, thread]) => inline(process, thread),
     })
 }
 
 /// Names a virtual thread of this process, and says what it is. None if no trace runs.
 #[must_use]
-pub fn virtual_thread(id: u64, name: &str) -> Option<ThreadPlace> {
+pub fn virtual_thread(id: u64, name: &str) -> Option<ThreadRef> {
     let [process, thread] = write(|writer, _| Ok(writer.virtual_thread(id, name)))?;
-    Some(ThreadPlace::inline(process, thread))
+    Some(inline(process, thread))
 }
 
 /// Records an alert and calls the running trace's handler with it.

@@ -95,7 +95,10 @@ impl Debug for Rendered {
 impl sealed::Sealed for Rendered {}
 
 impl Value for Rendered {
-    const TYPE: ArgumentType = ArgumentType::String;
+    #[inline(always)]
+    fn argument_type(&self) -> ArgumentType {
+        ArgumentType::String
+    }
     #[inline]
     fn words(&self) -> usize {
         self.length.div_ceil(8)

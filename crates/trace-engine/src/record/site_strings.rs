@@ -16,7 +16,7 @@ pub(crate) struct SiteStrings<'a> {
     pub category: Text<'a>,
     pub name: Text<'a>,
     pub arguments_inline: bool,
-    /// Words of all that are inline.
+    /// Words of category and name, as far as they are inline.
     pub inline_words: usize,
 }
 
@@ -25,6 +25,11 @@ impl<'a> SiteStrings<'a> {
     pub(crate) fn event_header(&self, event: &Event, words: usize, arguments: usize, thread: u8) -> u64 {
         let (category, name) = (self.category.reference(), self.name.reference());
         event::header(event.event_type, words as u64, arguments as u64, thread, category, name)
+    }
+
+    /// Words of the arguments' names, as far as they are inline.
+    pub(crate) fn argument_words(&self, site: &Site, values: &impl Values) -> usize {
+        if self.arguments_inline { values.name_words(site.arguments()) } else { 0 }
     }
 
     /// Category and name, as far as they are inline.
@@ -55,7 +60,7 @@ impl<'a> SiteStrings<'a> {
             let category = Text::of_reference(category, site.category());
             let name = Text::of_reference(name, site.name());
             let arguments_inline = site.arguments().iter().any(|argument| is_inline(argument.reference()));
-            return Self::new(site, category, name, arguments_inline);
+            return Self::new(category, name, arguments_inline);
         }
         let (definitions, buffer) = (context.definitions(), context.buffer());
         let known_category = definitions.try_intern(buffer, site.category());
@@ -85,14 +90,11 @@ impl<'a> SiteStrings<'a> {
         } else if is_settled {
             site.settle(category.reference(), name.reference());
         }
-        Self::new(site, category, name, arguments_inline)
+        Self::new(category, name, arguments_inline)
     }
 
-    fn new(site: &Site, category: Text<'a>, name: Text<'a>, arguments_inline: bool) -> Self {
-        let argument_words: usize =
-            site.arguments().iter().map(|argument| argument.text().len().div_ceil(8)).sum();
-        let inline_words =
-            category.words() + name.words() + if arguments_inline { argument_words } else { 0 };
+    fn new(category: Text<'a>, name: Text<'a>, arguments_inline: bool) -> Self {
+        let inline_words = category.words() + name.words();
         Self { category, name, arguments_inline, inline_words }
     }
 }

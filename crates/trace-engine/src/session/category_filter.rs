@@ -39,7 +39,7 @@ fn matches(entry: &str, category: &[u8]) -> bool {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(modelled)))]
 mod tests {
     use super::selects;
 

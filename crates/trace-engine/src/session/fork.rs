@@ -3,17 +3,67 @@
 use crate::session::state::{State, end_change};
 use crate::session::{lease, thread_exit, trace_ref};
 use crate::site::{self, Site, dynamic_sites};
-use crate::sync::{AtomicBool, Ordering};
-use crate::sys;
+use crate::sync::{AtomicBool, Ordering, SpinLock};
+use crate::sys::{self, ForkNotices};
 use crate::thread::registry;
+use core::cell::Cell;
 use std::sync::OnceLock;
 
 /// Installs the notices of exiting threads and of forked children, once for the process.
 pub(super) fn install_notices() {
-    sys::install_notices(thread_exit::on_thread_exit, fork_handler);
+    let fork = ForkNotices { before: before_fork, in_parent: after_fork, in_child: fork_handler };
+    sys::install_notices(thread_exit::on_thread_exit, &fork);
+}
+
+/// Held by a thread that forks, and by one that is in [`without_forks`].
+static FORKS: SpinLock = SpinLock::new();
+
+std::thread_local! {
+    /// This thread is in [`without_forks`].
+    static IS_WITHOUT_FORKS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Calls a function while no other thread forks: for what takes locks that a child would find taken.
+pub fn without_forks<R>(call: impl FnOnce() -> R) -> R {
+    install_notices();
+    if IS_WITHOUT_FORKS.get() {
+        return call();
+    }
+    let _forks = FORKS.lock();
+    let _inside = Inside::new();
+    call()
+}
+
+/// As long as it lives, this thread is in [`without_forks`].
+struct Inside;
+
+impl Inside {
+    fn new() -> Self {
+        IS_WITHOUT_FORKS.set(true);
+        Self
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        IS_WITHOUT_FORKS.set(false);
+    }
+}
+
+extern "C" fn before_fork() {
+    if !IS_WITHOUT_FORKS.get() {
+        core::mem::forget(FORKS.lock());
+    }
+}
+
+extern "C" fn after_fork() {
+    if !IS_WITHOUT_FORKS.get() {
+        FORKS.release();
+    }
 }
 
 extern "C" fn fork_handler() {
+    after_fork();
     on_fork_in_child();
 }
 

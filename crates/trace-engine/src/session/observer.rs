@@ -14,26 +14,32 @@ pub struct Observer {
     pub is_start_pending: fn() -> bool,
 }
 
-static OBSERVER: OnceLock<Observer> = OnceLock::new();
+/// Observers of a process at most.
+const MAX_OBSERVERS: usize = 8;
+static OBSERVERS: [OnceLock<Observer>; MAX_OBSERVERS] = [const { OnceLock::new() }; MAX_OBSERVERS];
 /// Counts the beginnings and ends of runs.
 static EPOCH: AtomicU32 = AtomicU32::new(0);
 
-/// Sets the observer. Only the first one of a process counts.
+/// Adds an observer, once; there is room for eight.
 pub fn observe(observer: Observer) {
-    let _ = OBSERVER.set(observer);
+    let is_same = |known: &Observer| core::ptr::fn_addr_eq(known.on_change, observer.on_change);
+    // One is added at each place that is tried, by this thread or another.
+    let _ = OBSERVERS.iter().find(|place| place.set(observer).is_ok() || place.get().is_some_and(is_same));
 }
 
-/// Whether the observer has not handled a start yet.
+fn observers() -> impl Iterator<Item = &'static Observer> {
+    OBSERVERS.iter().map_while(OnceLock::get)
+}
+
+/// Whether an observer has not handled a start yet.
 #[must_use]
 pub fn is_start_pending() -> bool {
-    OBSERVER.get().is_some_and(|observer| (observer.is_start_pending)())
+    observers().any(|observer| (observer.is_start_pending)())
 }
 
-/// Calls the observer.
+/// Calls the observers.
 pub(super) fn report_state() {
-    if let Some(observer) = OBSERVER.get() {
-        (observer.on_change)(state());
-    }
+    observers().for_each(|observer| (observer.on_change)(state()));
 }
 
 /// Begins a new epoch: see [`epoch`].

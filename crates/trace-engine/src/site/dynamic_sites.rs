@@ -12,7 +12,7 @@
 #![allow(unsafe_code)]
 
 use crate::site::word::NEW;
-use crate::site::{ArgName, Site};
+use crate::site::{ArgName, MAX_ARGUMENTS, Site, interned};
 use crate::sync::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, SpinLock};
 use core::ptr;
 use trace_format::mutants;
@@ -144,12 +144,15 @@ fn walk(first: *mut Site, call: &mut impl FnMut(&Site)) {
     }
 }
 
-/// Calls a function with each site on a list.
+/// Calls a function with each site on a list, and with those that were made at run time.
 pub(crate) fn for_each(mut call: impl FnMut(&Site)) {
-    let _lists = LISTS.lock();
-    for module in MODULES.iter().take_while(|module| module.handle.load(Ordering::Acquire) != 0) {
-        walk(module.sites.load(Ordering::SeqCst), &mut call);
+    {
+        let _lists = LISTS.lock();
+        for module in MODULES.iter().take_while(|module| module.handle.load(Ordering::Acquire) != 0) {
+            walk(module.sites.load(Ordering::SeqCst), &mut call);
+        }
     }
+    interned::for_each(call);
 }
 
 /// A module is about to be unloaded: nothing refers to its sites any more. Those of its events that come yet
@@ -208,6 +211,3 @@ pub fn is_described_by(site: &Site, text: SiteText<'_>, names: &[&[u8]]) -> bool
         && arguments.len() == names.len()
         && arguments.iter().zip(names).all(|(argument, name)| is_same(argument.text(), name))
 }
-
-/// Arguments of an event at most.
-pub const MAX_ARGUMENTS: usize = 15;

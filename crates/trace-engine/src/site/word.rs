@@ -30,7 +30,7 @@ pub(crate) const SETTLED: u64 = 16;
 pub(crate) struct SiteWord(AtomicU64);
 
 impl SiteWord {
-    const_unless_loom! {
+    const_unless_modelled! {
         /// A word that says this.
         pub fn new(word: u64) -> Self {
             Self(AtomicU64::new(word))

@@ -113,7 +113,7 @@ impl Slabs {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(modelled)))]
 mod tests {
     use super::*;
     use crate::buffer::region::Region;

@@ -122,5 +122,5 @@ pub(crate) fn wait_until_out(deadline: Instant) -> Vec<&'static ThreadBlock> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(modelled)))]
 mod tests;

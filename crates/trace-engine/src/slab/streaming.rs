@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// How long a thread that is inside an event may hold a half up; then it keeps its slab, which is saved
 /// later. Models have no time.
-const PATIENCE: Duration = Duration::from_millis(if cfg!(loom) { 3_600_000 } else { 10 });
+const PATIENCE: Duration = Duration::from_millis(if cfg!(modelled) { 3_600_000 } else { 10 });
 /// The dispatcher looks at a running stream at most this often …
 const MIN_POLL: Duration = Duration::from_micros(50);
 /// … at least this often while it is not woken …

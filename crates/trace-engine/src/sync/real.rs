@@ -11,8 +11,8 @@ pub(crate) type AtomicU64 = core::sync::atomic::AtomicU64;
 pub(crate) type AtomicUsize = core::sync::atomic::AtomicUsize;
 pub(crate) type Mutex<T> = parking_lot::Mutex<T>;
 
-/// A function that is `const`, but in models: values of loom's types are made at run time.
-macro_rules! const_unless_loom {
+/// A function that is `const`, but in models: values of a checker's types are made at run time.
+macro_rules! const_unless_modelled {
     ($(#[$meta:meta])* $visibility:vis fn $($rest:tt)*) => { $(#[$meta])* $visibility const fn $($rest)* };
 }
 

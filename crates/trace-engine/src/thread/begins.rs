@@ -32,7 +32,7 @@ pub(crate) struct Begins {
 }
 
 impl Begins {
-    const_unless_loom! {
+    const_unless_modelled! {
         /// No duration has begun.
         pub fn new() -> Self {
             Self {
@@ -69,7 +69,7 @@ impl Begins {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(modelled)))]
 mod tests {
     use super::*;
 

@@ -46,7 +46,7 @@ pub(crate) struct ThreadBlock {
 
 // The layout that programs in C rely on.
 //= docs/c.md#layouts
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 const _: () = {
     use core::mem::offset_of;
     assert!(offset_of!(ThreadBlock, counter) == 0 && offset_of!(ThreadBlock, thread_bits) == 8);
@@ -55,7 +55,7 @@ const _: () = {
 };
 
 impl ThreadBlock {
-    const_unless_loom! {
+    const_unless_modelled! {
         /// A block of no thread.
         pub fn new() -> Self {
             Self {
@@ -304,7 +304,7 @@ impl ThreadBlock {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(modelled)))]
 mod tests {
     use super::*;
 

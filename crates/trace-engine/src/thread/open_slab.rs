@@ -59,7 +59,7 @@ impl OpenSlab {
         [offset_of!(OpenSlab, cursor), offset_of!(OpenSlab, end), offset_of!(OpenSlab, events)]
     };
 
-    const_unless_loom! {
+    const_unless_modelled! {
         /// Before the thread has a slab.
         pub fn new() -> Self {
             Self {

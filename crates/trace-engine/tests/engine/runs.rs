@@ -4,9 +4,9 @@ use crate::support::{Read, Trace, kinds};
 use std::time::{Duration, Instant};
 use trace_engine::{BufferMode, Disposition, Scope, instant};
 use trace_format::slab::LossReason;
-use trace_reader::buffer::{Activity, Part};
+use trace_reader::buffer::{Activity, BufferPart};
 
-const REST: Part = Part::Rest(Activity::Quiet);
+const REST: BufferPart = BufferPart::Rest(Activity::Quiet);
 
 /// One event in each of two runs.
 fn two_runs(mode: BufferMode, disposition: Disposition) -> Read {

@@ -17,7 +17,7 @@ use trace_format::record::{Record, RecordHeader};
 use trace_format::refs::{StringRef, ThreadRef};
 use trace_format::slab::{Loss, LossReason, SlabWord};
 use trace_format::units::TicksPerSecond;
-use trace_reader::buffer::{Activity, BufferReader, Findings, GapLoss, Part, Source};
+use trace_reader::buffer::{Activity, BufferPart, BufferReader, Findings, GapLoss, Source};
 
 /// The engine is one for the process.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -205,7 +205,7 @@ impl Trace {
     }
 
     /// Reads a part of the buffer. Returns how many records of the rolling region were new.
-    pub fn read(&mut self, part: Part) -> u64 {
+    pub fn read(&mut self, part: BufferPart) -> u64 {
         let rate = TicksPerSecond(NonZeroU64::new(RATE).unwrap());
         let reader = match &mut self.reader {
             Some(reader) => {
@@ -237,7 +237,7 @@ impl Trace {
     /// Reads a half that was handed over, and gives it back.
     pub fn save(&mut self, request: SaveRequest) -> u64 {
         let SaveRequest { wrapped_count, durable_bytes } = request;
-        let events = self.read(Part::Half { wrapped_count, durable_bytes });
+        let events = self.read(BufferPart::Half { wrapped_count, durable_bytes });
         self.engine.mark_saved(request).unwrap();
         events
     }
@@ -256,14 +256,14 @@ impl Trace {
 
     /// Reads what is left and gives the buffer back.
     pub fn end(mut self) -> Read {
-        self.read(Part::Rest(Activity::Quiet));
+        self.read(BufferPart::Rest(Activity::Quiet));
         self.engine.terminate(Instant::now() + PATIENCE).unwrap();
         self.parse()
     }
 
     /// Reads the buffer of an engine that was terminated.
     pub fn read_terminated(mut self) -> Read {
-        self.read(Part::Rest(Activity::Quiet));
+        self.read(BufferPart::Rest(Activity::Quiet));
         self.parse()
     }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use trace_engine::engine::Engine;
 use trace_engine::{BufferMode, blob_record};
 use trace_format::buffer::Layout;
-use trace_reader::buffer::{Activity, BufferReader, Part};
+use trace_reader::buffer::{Activity, BufferPart, BufferReader};
 use zx_sim::{Handle, Vmo};
 
 /// How the role of such a process begins.
@@ -68,7 +68,7 @@ pub fn play(role: &str) {
     });
     let stopped = engine.stop(Instant::now() + Duration::from_secs(60)).expect("the engine is started");
     assert_eq!(stopped.stragglers, 0);
-    read(&buffer, &mut reader, Part::Rest(Activity::Quiet));
+    read(&buffer, &mut reader, BufferPart::Rest(Activity::Quiet));
     let reader = reader.expect("it was read");
     let lost: u64 = reader.losses().expect("a ledger").iter().map(|(_, loss)| loss.count).sum();
     let accounts = [reader.findings().rolling_records, lost];
@@ -83,11 +83,11 @@ fn save<'a>(engine: &Engine, buffer: &'a Vmo, reader: &mut Option<BufferReader<B
         return;
     };
     let (wrapped_count, durable_bytes) = (request.wrapped_count, request.durable_bytes);
-    read(buffer, reader, Part::Half { wrapped_count, durable_bytes });
+    read(buffer, reader, BufferPart::Half { wrapped_count, durable_bytes });
     engine.mark_saved(request).expect("it was handed over");
 }
 
-fn read<'a>(buffer: &'a Vmo, reader: &mut Option<BufferReader<Buffer<'a>>>, part: Part) {
+fn read<'a>(buffer: &'a Vmo, reader: &mut Option<BufferReader<Buffer<'a>>>, part: BufferPart) {
     let mut out = Vec::new();
     let reader = match reader {
         Some(reader) => {

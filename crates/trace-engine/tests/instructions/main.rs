@@ -20,7 +20,7 @@ use trace_engine::{BufferMode, Config, Disposition, Region, Scope, blob_record, 
 use trace_format::buffer::Layout;
 use trace_format::slab::LossReason;
 use trace_format::units::TicksPerSecond;
-use trace_reader::buffer::{Activity, BufferReader, Part, Source};
+use trace_reader::buffer::{Activity, BufferPart, BufferReader, Source};
 use zx_sim::{Handle, Mapping, Vmo};
 
 const BUFFER_BYTES: u64 = 64 << 10;
@@ -224,7 +224,7 @@ impl Source for Buffer<'_> {
 }
 
 impl Buffer<'_> {
-    fn reader(self, mode: BufferMode, part: Part) -> BufferReader<Self> {
+    fn reader(self, mode: BufferMode, part: BufferPart) -> BufferReader<Self> {
         let rate = TicksPerSecond(NonZeroU64::new(RATE).expect("not zero"));
         BufferReader::open(self, BUFFER_BYTES, mode, rate, part).expect("the header is whole")
     }
@@ -337,7 +337,7 @@ impl Stepped {
 
     /// Records of both threads that are in the buffer, and those that are counted as lost.
     fn read(&self) -> (u64, u64) {
-        let mut reader = Buffer(&self.buffer).reader(self.mode, Part::Rest(Activity::Quiet));
+        let mut reader = Buffer(&self.buffer).reader(self.mode, BufferPart::Rest(Activity::Quiet));
         let mut out = Vec::new();
         while reader.read_batch(&mut out).expect("the buffer can be read") {}
         assert_eq!(reader.findings().bad_records, 0, "{:?}", reader.findings().first_bad);

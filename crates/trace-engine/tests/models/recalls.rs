@@ -1,7 +1,8 @@
 //! A thread that finds no room takes what an idle one has left.
 
-use crate::models::world::{World, Written, check};
-use loom::sync::Arc;
+use crate::models::check::check;
+use crate::models::world::{World, Written};
+use crate::sync::Arc;
 use trace_format::buffer::BufferMode;
 
 /// Words of a slab: a recall leaves slabs with less than 64 bytes to their threads.

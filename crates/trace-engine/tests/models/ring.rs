@@ -1,7 +1,8 @@
 //! Threads that claim slabs and leave them.
 
-use crate::models::world::{World, check};
-use loom::sync::Arc;
+use crate::models::check::check;
+use crate::models::world::World;
+use crate::sync::Arc;
 use trace_format::buffer::BufferMode;
 
 /// Two threads go round in a ring of two slabs: no thread has a slab that another has, and each finds what

@@ -1,11 +1,11 @@
 //! A thread that is held up between its ticket and the exchange on the slab's word, while others go round.
 
 use crate::buffer::Buffer;
-use crate::models::world::{World, check};
+use crate::models::check::check;
+use crate::models::world::World;
 use crate::slab::allocator::{Claim, Refusal, SlabWords};
-use crate::sync::AtomicU64;
+use crate::sync::{Arc, AtomicU64};
 use core::cell::RefCell;
-use loom::sync::Arc;
 use trace_format::buffer::BufferMode;
 use trace_format::slab::{SlabState, SlabWord};
 
@@ -98,6 +98,23 @@ fn a_late_thread_does_not_take_what_a_later_run_gave_back() {
             assert_eq!(word(&world, 0), SlabWord::given_back(5));
         });
         assert_eq!(late, Ok(Claim { slab: 0, ticket: 8 }));
+    });
+}
+
+/// A thread that was held up with a slab of a half that was retired meanwhile, or of a trace that was
+/// stopped, learns that before it writes there.
+//= docs/buffer.md#claiming
+#[test]
+fn a_late_thread_gives_up_a_slab_of_a_retired_half() {
+    check(1, |_| {
+        let world = World::new(BufferMode::Streaming, 1, 2, 1);
+        let allocator = world.slabs().allocator();
+        assert_eq!(allocator.recheck(1), Ok(true));
+        allocator.retire_half(0);
+        assert_eq!(allocator.recheck(1), Ok(false));
+        assert_eq!(allocator.recheck(2), Ok(true), "of the other half");
+        allocator.stop();
+        assert_eq!(allocator.recheck(2), Err(Refusal::Stopped));
     });
 }
 

@@ -1,12 +1,12 @@
 //! Definitions of strings, the sites that publish their indices, and traces that begin anew.
 
-use crate::models::world::{World, check, never};
+use crate::models::check::check;
+use crate::models::world::{World, never};
 use crate::record::event::Event;
 use crate::record::event_writer::write_inside;
 use crate::session::config::Disposition;
 use crate::slab::retirement::take_slabs_away;
-use loom::sync::Arc;
-use loom::thread;
+use crate::sync::{Arc, thread};
 use std::time::Duration;
 use trace_format::event::EventType;
 use trace_format::record::{RecordHeader, RecordType};

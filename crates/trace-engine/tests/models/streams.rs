@@ -1,11 +1,11 @@
 //! Streams and stops in every interleaving.
 
-use crate::models::world::{World, check};
+use crate::models::check::check;
+use crate::models::world::World;
 use crate::session::config::Disposition;
 use crate::slab::retirement::take_slabs_away;
 use crate::slab::streaming::WakeHandler;
-use loom::sync::Arc;
-use loom::thread;
+use crate::sync::{Arc, thread};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use trace_format::buffer::BufferMode;

@@ -10,8 +10,6 @@ use crate::slab::streaming::WakeHandler;
 use crate::sync::{assert_shared, guard};
 use crate::thread::block::ThreadBlock;
 use crate::thread::registry;
-use loom::sync::Arc;
-use loom::thread;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use trace_format::buffer::{BufferMode, HEADER_BYTES, Layout};
@@ -23,7 +21,7 @@ pub fn never() -> Instant {
     Instant::now() + Duration::from_secs(3600)
 }
 
-/// A buffer that is smaller than those of the format: loom looks at each of its words.
+/// A buffer that is smaller than those of the format: each of its words is looked at.
 fn layout(mode: BufferMode, slabs_per_half: u32, slab_words: u64, durable_bytes: u64) -> Layout {
     let slab_count = u64::from(slabs_per_half * mode.halves());
     let ledger = HEADER_BYTES as u64;
@@ -186,52 +184,5 @@ impl World {
         if self.layout.mode != BufferMode::Circular {
             assert_eq!(found.len(), kept.len(), "{found:?} of {kept:?}");
         }
-    }
-}
-
-/// Which of two actors begins.
-#[derive(Clone, Copy)]
-pub enum Order {
-    /// The first, on the model's own thread.
-    First,
-    /// The second.
-    Second,
-}
-
-impl Order {
-    /// What two actors do at the same time.
-    pub fn play<A: Send + 'static, B: Send + 'static>(
-        self,
-        world: &Arc<World>,
-        first: impl FnOnce(&World) -> A + Send + 'static,
-        second: impl FnOnce(&World) -> B + Send + 'static,
-    ) -> (A, B) {
-        let other = world.clone();
-        match self {
-            Self::First => {
-                let second = thread::spawn(move || second(&other));
-                let first = first(world);
-                (first, second.join().unwrap())
-            }
-            Self::Second => {
-                let first = thread::spawn(move || first(&other));
-                let second = second(world);
-                (first.join().unwrap(), second)
-            }
-        }
-    }
-}
-
-/// Plays a model through, with so many switches between threads that could both go on, and with either actor
-/// first: loom goes on from a run in which one of them is through before the other begins, and looks only at
-/// the last access to each atomic for what else may happen. A thread that loads a word before it exchanges it
-/// hides the loads of others.
-pub fn check(preemptions: usize, model: impl Fn(Order) + Copy + Sync + Send + 'static) {
-    for order in [Order::First, Order::Second] {
-        let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = Some(preemptions);
-        // An event of the engine is hundreds of steps.
-        builder.max_branches = 50_000;
-        builder.check(move || model(order));
     }
 }

@@ -15,7 +15,7 @@ use std::sync::mpsc::channel;
 use trace_format::event::EventType;
 use trace_format::slab::LossReason;
 use trace_format::units::TicksPerSecond;
-use trace_reader::buffer::{Activity, BufferReader, Part};
+use trace_reader::buffer::{Activity, BufferPart, BufferReader};
 
 const BYTES: usize = 256 << 10;
 const RATE: u64 = 1_000_000_000;
@@ -80,7 +80,7 @@ fn a_thread_that_leaves_events_by_jumps_goes_on_writing() {
     let mut bytes = vec![0; BYTES];
     words.read_at(0, &mut bytes);
     let rate = TicksPerSecond(NonZeroU64::new(RATE).unwrap());
-    let part = Part::Rest(Activity::Quiet);
+    let part = BufferPart::Rest(Activity::Quiet);
     let mut reader = BufferReader::open(&bytes[..], BYTES as u64, BufferMode::Oneshot, rate, part).unwrap();
     while reader.read_batch(&mut Vec::new()).unwrap() {}
     assert_eq!((reader.findings().events, reader.findings().bad_records), (1 + 3 * 10 + 1, 0));

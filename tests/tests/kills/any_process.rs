@@ -294,7 +294,7 @@ impl Stage {
         let sessions = scene::Scene::sessions_of(&self.sandbox);
         let manifest = |session: &PathBuf| std::fs::read_to_string(session.join("manifest.jsonl"));
         let manifests: Vec<_> = sessions.iter().map(manifest).collect();
-        let output = self.sandbox.trace(["recover"]);
+        let output = self.sandbox.trace(["recover", "-o", "recovered.fxt"]);
         let said = scene::stderr(&output);
         assert!(output.status.success() || said.contains("nothing to recover"), "{trial:?}: {said}");
         let names = ["recovered.fxt", "trace.fxt", "trace.partial.fxt"];

@@ -1,0 +1,21 @@
+//! Call sites whose names are found at run time.
+
+use crate::session::lease::Lease;
+use crate::session::wanted;
+use crate::site::{Site, interned};
+
+impl Site {
+    /// Makes a call site whose texts are not known before the program runs. It stays for the life of the
+    /// process, with its texts: for sites of which there are a limited number, such as those of a plugin or
+    /// of another instrumentation, not for ids.
+    ///
+    /// # Panics
+    /// If a text has more than 32 000 bytes, or if there are more than 15 arguments.
+    #[must_use]
+    pub fn leaked(category: &'static str, name: &'static str, arguments: &[&'static str]) -> &'static Self {
+        interned::make(category, name, arguments, || {
+            let lease = Lease::of_thread();
+            move |category: &[u8]| wanted::wants(&lease, category)
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! Sites that are made at run time, and arguments that are put together then.
+
+use crate::support::{Event, Trace};
+use trace_engine::{
+    ArgumentBuffer, BufferMode, Disposition, Event as Written, EventType, Number, Site, ThreadMoment,
+    duration, ffi, write_event, write_event_of,
+};
+
+const INSTANT: Written = Written { event_type: EventType::Instant, start: None, extra: None };
+
+/// The third and the first of three arguments.
+fn some_arguments(number: u64) -> ArgumentBuffer {
+    let mut arguments = ArgumentBuffer::new();
+    assert!(arguments.push_text(2, "text"));
+    assert!(arguments.push(0, Number::Uint64(number)));
+    arguments
+}
+
+fn arguments_of(event: &Event) -> Vec<(&str, &str)> {
+    event.args.iter().map(|(name, value)| (&**name, &**value)).collect()
+}
+
+#[test]
+fn a_site_is_on_while_its_category_is_recorded_whenever_it_was_made() {
+    let mut trace = Trace::start(64 << 10, &["leaked"]);
+    trace.pause();
+    let before = Site::leaked("leaked", "before", &["first", "second", "third"]);
+    let other = Site::leaked("other", "unwanted", &[]);
+    assert!(!before.is_on() && !other.is_on());
+    trace.resume(Disposition::Retain);
+    let during = Site::leaked("leaked", "during", &["first", "second", "third"]);
+    assert!(before.is_on() && during.is_on());
+    assert!(!other.is_on() && !Site::leaked("other", "too", &[]).is_on());
+    for site in [before, during, other] {
+        write_event(site, INSTANT, &some_arguments(7));
+    }
+    trace.pause();
+    assert!(!before.is_on() && !during.is_on());
+    write_event(before, INSTANT, &some_arguments(8));
+    trace.resume(Disposition::Retain);
+    write_event(during, INSTANT, &some_arguments(9));
+    let read = trace.stop();
+    let found: Vec<_> = read.events.iter().map(|event| (&*event.name, arguments_of(event))).collect();
+    let expected = |number| vec![("third", "\"text\""), ("first", number)];
+    assert_eq!(
+        found,
+        [
+            ("before", expected("Uint64(7)")),
+            ("during", expected("Uint64(7)")),
+            ("during", expected("Uint64(9)"))
+        ]
+    );
+}
+
+/// Names of arguments stand in the record where they have no index: those of the arguments that are there.
+#[test]
+fn names_without_an_index_stand_in_the_event() {
+    let site = Site::leaked("leaked", "named", &["a long name of an argument", "another", "third"]);
+    let trace = Trace::start_in(BufferMode::Oneshot, 64 << 10);
+    ffi::current_thread().expect("a trace runs");
+    for number in 0_u64.. {
+        let length = ffi::durable_room().min(400) as usize;
+        if length < 16 {
+            break;
+        }
+        ffi::string_index(format!("{number:0width$}", width = length - 8).as_bytes()).expect("there is room");
+    }
+    write_event(site, INSTANT, &some_arguments(7));
+    // There is no argument of this number.
+    let mut wrong = some_arguments(8);
+    assert!(wrong.push(9, Number::Bool(true)));
+    write_event(site, INSTANT, &wrong);
+    let read = trace.stop();
+    assert_eq!(read.findings.bad_records, 0, "{:?}", read.findings.first_bad);
+    let expected = [("third", "\"text\""), ("a long name of an argument", "Uint64(7)")];
+    assert_eq!(arguments_of(&read.events[0]), expected);
+    let expected = [("third", "\"text\""), ("a long name of an argument", "Uint64(8)"), ("", "Bool(true)")];
+    assert_eq!(arguments_of(&read.events[1]), expected);
+}
+
+#[test]
+fn an_event_may_be_of_another_thread() {
+    let site = Site::leaked("leaked", "arrow", &[]);
+    let trace = Trace::start(64 << 10, &[]);
+    duration!("leaked", "here");
+    trace_engine::instant!("leaked", "first", trace_engine::Scope::Thread);
+    let here = ThreadMoment::last();
+    std::thread::spawn(move || {
+        trace_engine::instant!("leaked", "there", trace_engine::Scope::Thread);
+        assert_ne!(ThreadMoment::last().thread, here.thread);
+        write_event_of(site, here, INSTANT, &());
+    })
+    .join()
+    .expect("no panic");
+    let read = trace.stop();
+    let of = |name: &str| read.events.iter().find(|event| event.name == name).expect("it is there");
+    assert_eq!((of("arrow").thread, of("arrow").timestamp), (of("first").thread, here.at));
+    assert_ne!(of("there").thread, of("first").thread);
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_refused_and_long_texts_are_cut() {
+    let mut arguments = ArgumentBuffer::new();
+    for name in 0..15 {
+        assert!(arguments.push(name, Number::Int64(-1)));
+    }
+    assert!(!arguments.push(0, Number::Bool(true)) && !arguments.push_text(0, ""));
+    assert_eq!(arguments.count(), 15);
+    let mut text = ArgumentBuffer::new();
+    assert!(text.push_text(0, &"€".repeat(3000)));
+    let bytes = |arguments: &ArgumentBuffer| arguments.each().flatten().copied().collect::<Vec<u8>>();
+    assert_eq!(bytes(&text).len(), 4096);
+    assert!(!text.push(1, Number::Double(0.5)), "it is full");
+    // Whole arguments come back, and nothing else.
+    let mut restored = ArgumentBuffer::new();
+    assert!(restored.restore(&bytes(&arguments)) && !restored.restore(&bytes(&arguments)));
+    assert_eq!((bytes(&restored), restored.count()), (bytes(&arguments), 15));
+    restored.clear();
+    assert!(!restored.restore(&bytes(&arguments)[..24]), "an argument is cut off");
+    assert!(!restored.restore(&[0; 8]), "an argument has no size");
+    assert!(!restored.restore(&[0xff; 64]), "no argument is of this type");
+    assert_eq!(restored.count(), 0);
+    assert_eq!(arguments.each().map(<[u8]>::len).collect::<Vec<_>>(), [16; 15]);
+}

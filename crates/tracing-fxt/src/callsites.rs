@@ -1,0 +1,198 @@
+//! The callsites of `tracing`, and what they are for the engine: found by the address of their metadata,
+//! without a lock.
+
+use crate::fields::{Field, FieldMap};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use trace_engine::Site;
+use tracing_core::Metadata;
+
+/// Tables of callsites, each twice as large as the one before.
+const TABLES: usize = 16;
+/// Places of the first table.
+const FIRST_PLACES: usize = 1024;
+/// Places that are tried in each table.
+const TRIES: usize = 8;
+/// Longest message that is used as a name, in bytes.
+const MAX_NAME_BYTES: usize = 1000;
+
+/// The argument of a counter.
+const VALUE: &str = "value";
+
+/// The name of the times in which a span is entered, inside of its life.
+const POLL: &str = "poll";
+
+/// A callsite of `tracing`.
+#[derive(Debug)]
+pub struct Callsite {
+    /// Its number: which table, and which place there.
+    pub number: u32,
+    pub metadata: &'static Metadata<'static>,
+    /// A span's duration; an event with a name of its own, or with its place as its name.
+    pub site: &'static Site,
+    /// What becomes of each field.
+    pub fields: FieldMap,
+    /// The times in which a span is entered, inside of its life.
+    pub poll: OnceLock<&'static Site>,
+    /// One for each counter.
+    pub counters: Vec<&'static Site>,
+    /// Whether it is an event's that has no name but its message.
+    pub is_named_by_message: bool,
+    /// The only message so far, with a site of that name; none where it varies.
+    message: OnceLock<Option<Message>>,
+    has_varied: AtomicBool,
+}
+
+/// A message that is an event's name.
+#[derive(Debug)]
+pub struct Message {
+    pub text: &'static str,
+    pub site: &'static Site,
+}
+
+impl Callsite {
+    fn new(number: u32, metadata: &'static Metadata<'static>) -> Self {
+        let fields = FieldMap::new(metadata);
+        let is_named_by_message =
+            metadata.is_event() && fields.has_message() && metadata.name().starts_with("event ");
+        // The default name of an event is its place: `event FILE:LINE`.
+        let name = match metadata.name().strip_prefix("event ") {
+            Some(place) if metadata.is_event() => place,
+            _ => metadata.name(),
+        };
+        let site = Site::leaked(metadata.target(), name, &fields.names());
+        let counters = fields.counters.iter();
+        let counters = counters.map(|name| Site::leaked(metadata.target(), name, &[VALUE])).collect();
+        Self {
+            number,
+            metadata,
+            site,
+            fields,
+            poll: OnceLock::new(),
+            counters,
+            is_named_by_message,
+            message: OnceLock::new(),
+            has_varied: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether it is recorded now.
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        self.site.is_on()
+    }
+
+    /// The message that the callsite had so far, if it was always the same.
+    #[inline]
+    pub fn only_message(&self) -> Option<&Message> {
+        let message = self.message.get()?.as_ref()?;
+        (!self.has_varied.load(Ordering::Relaxed)).then_some(message)
+    }
+
+    /// The message varies.
+    pub fn set_varied(&self) {
+        let _ = self.message.set(None);
+        self.has_varied.store(true, Ordering::Relaxed);
+    }
+
+    /// Remembers the first message, which becomes the name of the events. None if another thread was first
+    /// with another one, or if it is too long for a name.
+    pub fn name_by(&self, text: &str) -> Option<&Message> {
+        let make = || {
+            (text.len() <= MAX_NAME_BYTES).then(|| {
+                let text: &'static str = String::leak(text.to_owned());
+                Message { text, site: Site::leaked(self.metadata.target(), text, &self.fields.names()) }
+            })
+        };
+        let known = self.message.get_or_init(make).as_ref();
+        if known.is_none_or(|known| known.text != text) {
+            self.has_varied.store(true, Ordering::Relaxed);
+        }
+        self.only_message()
+    }
+
+    /// The site of the times in which a span is entered.
+    pub fn poll(&self) -> &'static Site {
+        self.poll.get_or_init(|| Site::leaked(self.metadata.target(), POLL, &[]))
+    }
+
+    /// The number of a field, as it stands in the site's arguments.
+    #[inline]
+    pub fn field(&self, field: &tracing_core::Field) -> Field {
+        self.fields.of(field.index())
+    }
+}
+
+#[derive(Debug, Default)]
+struct Place {
+    /// Address of the metadata; 0 in a free place.
+    key: AtomicUsize,
+    callsite: OnceLock<Callsite>,
+}
+
+static CALLSITES: [OnceLock<Box<[Place]>>; TABLES] = [const { OnceLock::new() }; TABLES];
+/// Held while a callsite is added.
+static ADDING: Mutex<()> = Mutex::new(());
+
+fn key_of(metadata: &'static Metadata<'static>) -> usize {
+    core::ptr::from_ref(metadata).addr()
+}
+
+/// The places of a table in which a key may be.
+#[inline]
+fn places(table: &[Place], key: usize) -> impl Iterator<Item = (usize, &Place)> {
+    // Fibonacci hashing: the upper bits are those that all bits of the key went into.
+    let hash = (key as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    let first = hash as usize;
+    (first..first + TRIES).map(move |place| {
+        let place = place & (table.len() - 1);
+        (place, &table[place])
+    })
+}
+
+/// A callsite that is known.
+#[inline]
+pub fn find(metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
+    let key = key_of(metadata);
+    for table in CALLSITES.iter().map_while(OnceLock::get) {
+        for (_, place) in places(table, key) {
+            // Acquire: pairs with the Release in `add`.
+            match place.key.load(Ordering::Acquire) {
+                0 => break,
+                found if found == key => return place.callsite.get(),
+                _ => {}
+            }
+        }
+    }
+    None
+}
+
+/// A callsite by its number.
+#[inline]
+pub fn by_number(number: u32) -> Option<&'static Callsite> {
+    let table = CALLSITES.get((number >> 26) as usize)?.get()?;
+    table.get(number as usize & 0x3ff_ffff)?.callsite.get()
+}
+
+/// A callsite, known from now on. None if there are too many.
+pub fn add(metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
+    if let Some(known) = find(metadata) {
+        return Some(known);
+    }
+    let _adding = ADDING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = find(metadata) {
+        return Some(known);
+    }
+    let key = key_of(metadata);
+    for (number, table) in CALLSITES.iter().enumerate() {
+        let table = table.get_or_init(|| (0..FIRST_PLACES << number).map(|_| Place::default()).collect());
+        let free = places(table, key).find(|(_, place)| place.key.load(Ordering::Relaxed) == 0);
+        if let Some((index, place)) = free {
+            let number = (number << 26 | index) as u32;
+            let callsite = place.callsite.get_or_init(|| Callsite::new(number, metadata));
+            place.key.store(key, Ordering::Release);
+            return Some(callsite);
+        }
+    }
+    None
+}

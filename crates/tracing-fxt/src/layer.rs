@@ -1,0 +1,146 @@
+//! A layer for stacks of subscribers.
+
+use crate::fields::count_dropped;
+use crate::options::Options;
+use crate::{callsites, open_spans, runs, writer};
+use trace_engine::EventType;
+use tracing_core::span::{Attributes, Id, Record};
+use tracing_core::{Event, Interest, LevelFilter, Metadata, Subscriber};
+use tracing_subscriber::filter::Filtered;
+use tracing_subscriber::layer::{Context, Filter, Layer};
+use tracing_subscriber::registry::LookupSpan;
+
+/// A layer with the default [`Options`], for `tracing_subscriber::registry().with(…)`. The provider is the
+/// program's own: `trace_provider::TraceProvider::new`.
+#[must_use]
+pub fn layer<S>() -> Filtered<FxtLayer, Recorded, S>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    Options::new().layer()
+}
+
+impl Options {
+    /// A layer with these options: see [`layer`].
+    #[must_use]
+    pub fn layer<S>(self) -> Filtered<FxtLayer, Recorded, S>
+    where
+        S: Subscriber + for<'a> LookupSpan<'a>,
+    {
+        runs::follow();
+        let layer = FxtLayer { has_lifetimes: self.has_lifetimes };
+        layer.with_filter(Recorded(self))
+    }
+}
+
+/// Records what its filter lets through.
+#[derive(Debug)]
+pub struct FxtLayer {
+    has_lifetimes: bool,
+}
+
+/// Lets through what is being recorded. Other layers see all that they want: the filter is of this layer
+/// alone.
+#[derive(Debug)]
+pub struct Recorded(Options);
+
+impl<S> Filter<S> for Recorded {
+    fn enabled(&self, metadata: &Metadata<'_>, _context: &Context<'_, S>) -> bool {
+        // For callsites that another layer wants. The site's word is looked at when the event is recorded.
+        self.0.wants(metadata) && (self.0.is_always_on || runs::is_running())
+    }
+
+    fn callsite_enabled(&self, metadata: &'static Metadata<'static>) -> Interest {
+        if !self.0.wants(metadata) {
+            return Interest::never();
+        }
+        match callsites::add(metadata) {
+            None => Interest::never(),
+            Some(callsite) if self.0.is_always_on || callsite.is_on() => Interest::always(),
+            Some(_) => Interest::never(),
+        }
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        let is_wanted = self.0.is_always_on || runs::is_running();
+        Some(if is_wanted { self.0.max_level() } else { LevelFilter::OFF })
+    }
+}
+
+impl<S> Layer<S> for FxtLayer
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, _context: Context<'_, S>) {
+        let id = id.into_u64();
+        let Some(callsite) = callsites::find(attributes.metadata()).filter(|callsite| callsite.is_on())
+        else {
+            return;
+        };
+        match open_spans::begin(id, callsite.number) {
+            Some(data) => {
+                writer::store_fields(callsite, data, attributes);
+                let parent = attributes.parent().map(Id::into_u64);
+                if !attributes.is_root() {
+                    writer::note_origin(data, parent.and_then(open_spans::find));
+                }
+                if self.has_lifetimes {
+                    writer::begin_life(id, callsite, data);
+                }
+            }
+            None => count_dropped(attributes.values().len()),
+        }
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, _context: Context<'_, S>) {
+        let data = open_spans::find(id.into_u64());
+        let callsite = data.and_then(|data| callsites::by_number(data.callsite()));
+        if let (Some(data), Some(callsite)) = (data, callsite) {
+            writer::store_late(callsite, data, values);
+        }
+    }
+
+    fn on_follows_from(&self, id: &Id, follows: &Id, _context: Context<'_, S>) {
+        let data = open_spans::find(id.into_u64());
+        let callsite = data.and_then(|data| callsites::by_number(data.callsite()));
+        if let (Some(data), Some(callsite)) = (data, callsite) {
+            writer::follow(data, callsite, follows.into_u64());
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
+        writer::record_event(event);
+    }
+
+    fn on_enter(&self, id: &Id, context: Context<'_, S>) {
+        let data = open_spans::find(id.into_u64());
+        let known = data.and_then(|data| callsites::by_number(data.callsite()));
+        // A span from before the recording, or one without a place.
+        let callsite = known.or_else(|| callsites::find(context.metadata(id)?));
+        if let Some(callsite) = callsite {
+            writer::enter(id.into_u64(), callsite, data);
+            if self.has_lifetimes && data.is_some() {
+                writer::mark_life(id.into_u64(), callsite, EventType::AsyncBegin);
+            }
+        }
+    }
+
+    fn on_exit(&self, id: &Id, _context: Context<'_, S>) {
+        let id = id.into_u64();
+        if self.has_lifetimes
+            && let Some(callsite) =
+                open_spans::find(id).and_then(|data| callsites::by_number(data.callsite()))
+        {
+            writer::mark_life(id, callsite, EventType::AsyncEnd);
+        }
+        writer::exit(id, open_spans::find);
+    }
+
+    fn on_close(&self, id: Id, _context: Context<'_, S>) {
+        let id = id.into_u64();
+        let callsite = open_spans::end(id).and_then(callsites::by_number);
+        if let Some(callsite) = callsite.filter(|_| self.has_lifetimes) {
+            writer::end_life(id, callsite);
+        }
+    }
+}

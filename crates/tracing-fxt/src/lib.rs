@@ -1,0 +1,73 @@
+//! Records the spans and events of the [`tracing`](https://docs.rs/tracing) crate: with the same provider,
+//! and in the same traces, as the macros of `trace-provider`.
+//!
+//! One line in `main` makes the provider and the subscriber:
+//!
+//! ```no_run
+//! let _provider = tracing_fxt::init("my-app");
+//! tracing::info_span!("request", id = 7).in_scope(|| tracing::info!("hello"));
+//! ```
+//!
+//! Beside other layers, such as one that prints, [`layer`] makes one for the stack:
+//!
+//! ```no_run
+//! # #[cfg(feature = "layer")] {
+//! use tracing_subscriber::prelude::*;
+//! let _provider = trace_provider::TraceProvider::new("my-app");
+//! tracing_subscriber::registry().with(tracing_subscriber::fmt::layer()).with(tracing_fxt::layer()).init();
+//! # }
+//! ```
+//!
+//! | `tracing` | in the trace |
+//! |---|---|
+//! | target | category: `trace record --categories 'my_app*'` selects |
+//! | span | a duration on the thread, from each `enter` to its `exit`, with the fields of the span |
+//! | fields recorded later | arguments of the next end |
+//! | a span, with [`Options::lifetimes`] | also an asynchronous operation, from creation to last drop |
+//! | `follows_from` | an arrow to the first time that the span is entered |
+//! | a parent on another thread | an arrow from the parent to the first time that the span is entered |
+//! | event | an instant of the thread; its name is `name:`, or its message, or `file:line` |
+//! | field `counter.NAME` of an event | a sample of the counter NAME |
+//! | other fields | arguments with the types of the values; up to 14 of them |
+//!
+//! The name of an event is its message as long as the line has produced only one; the event of a line whose
+//! message varies is named `file:line`, and has an argument `message`.
+//!
+//! # Cost
+//!
+//! Nothing is recorded, and nearly nothing is paid, while no recording runs: the callsites are switched off
+//! as in a program without a subscriber, unless another layer wants them. Once a callsite was passed, a span
+//! or an event makes no system call, takes no lock and allocates nothing.
+//!
+//! # Limits
+//!
+//! A span keeps 160 bytes of fields, and 64 of fields that are recorded later; what does not fit is counted
+//! by [`dropped_fields`]. The arguments of an event have 4096 bytes together; a text that is longer is cut,
+//! as the message is. Fields of spans that are open when a recording begins are missing.
+#![forbid(unsafe_code)]
+
+mod callsites;
+mod fields;
+#[cfg(feature = "layer")]
+mod layer;
+#[cfg(feature = "layer")]
+mod open_spans;
+mod options;
+mod pool;
+mod runs;
+mod span_data;
+mod subscriber;
+mod thread_state;
+mod writer;
+
+#[cfg(feature = "layer")]
+pub use layer::{FxtLayer, Recorded, layer};
+pub use options::Options;
+pub use subscriber::{FxtSubscriber, init};
+
+/// Fields that were not recorded, as a span or an event had more of them, or longer ones, than there is room
+/// for. Since the process began.
+#[must_use]
+pub fn dropped_fields() -> u64 {
+    fields::dropped()
+}

@@ -1,0 +1,82 @@
+//! The open spans of a registry, by their ids: tables without locks.
+
+use crate::span_data::SpanData;
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::sync::OnceLock;
+
+/// Tables, each four times as large as the one before.
+const TABLES: usize = 5;
+/// Places of the first table.
+const FIRST_PLACES: usize = 1024;
+/// Places that are tried in each table.
+const TRIES: usize = 8;
+
+#[derive(Debug, Default)]
+struct Place {
+    /// The span's id; 0 in a free place.
+    id: AtomicU64,
+    data: SpanData,
+}
+
+static SPANS: [OnceLock<Box<[Place]>>; TABLES] = [const { OnceLock::new() }; TABLES];
+
+#[inline]
+fn places(table: &[Place], id: u64) -> impl Iterator<Item = &Place> {
+    let first = (id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
+    (first..first + TRIES).map(move |place| &table[place & (table.len() - 1)])
+}
+
+/// The data of an open span. None if there was no place for it.
+#[inline]
+pub fn find(id: u64) -> Option<&'static SpanData> {
+    SPANS
+        .iter()
+        .map_while(OnceLock::get)
+        .flat_map(|table| places(table, id))
+        .find(|place| place.id.load(Ordering::Acquire) == id)
+        .map(|place| &place.data)
+}
+
+/// A span begins. None if there is no place for it.
+pub fn begin(id: u64, callsite: u32) -> Option<&'static SpanData> {
+    for (number, table) in SPANS.iter().enumerate() {
+        let table =
+            table.get_or_init(|| (0..FIRST_PLACES << (2 * number)).map(|_| Place::default()).collect());
+        for place in places(table, id) {
+            // The id is given out to the program only when the data is complete.
+            if place.id.compare_exchange(0, id, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                place.data.begin(callsite);
+                return Some(&place.data);
+            }
+        }
+    }
+    None
+}
+
+/// A span ends; the number of its callsite.
+pub fn end(id: u64) -> Option<u32> {
+    let mut places = SPANS.iter().map_while(OnceLock::get).flat_map(|table| places(table, id));
+    let place = places.find(|place| place.id.load(Ordering::Relaxed) == id)?;
+    let callsite = place.data.callsite();
+    place.id.store(0, Ordering::Release);
+    Some(callsite)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_found_until_they_end() {
+        const SPANS: u64 = 20_000;
+        let id = |number: u64| number << 20 | 1;
+        for number in 0..SPANS {
+            assert!(begin(id(number), number as u32).is_some(), "{number}");
+        }
+        for number in (0..SPANS).rev() {
+            assert_eq!(find(id(number)).map(SpanData::callsite), Some(number as u32));
+            assert_eq!(end(id(number)), Some(number as u32));
+            assert!(find(id(number)).is_none() && end(id(number)).is_none());
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What is recorded.
+
+use tracing_core::{LevelFilter, Metadata};
+
+/// Which spans and events are recorded, and how. By default those of level `DEBUG` and above.
+#[derive(Clone, Debug)]
+pub struct Options {
+    level: LevelFilter,
+    /// Prefixes of targets, the longest first.
+    targets: Vec<(String, LevelFilter)>,
+    pub(crate) has_lifetimes: bool,
+    #[cfg(feature = "layer")]
+    pub(crate) is_always_on: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            level: LevelFilter::DEBUG,
+            targets: Vec::new(),
+            has_lifetimes: false,
+            #[cfg(feature = "layer")]
+            is_always_on: false,
+        }
+    }
+}
+
+impl Options {
+    /// The defaults.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Records this level and those above it, unless a target has another.
+    #[must_use]
+    pub fn level(mut self, level: LevelFilter) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// Records this level and those above it of a target, and of those below it: `hyper` also means
+    /// `hyper::client`.
+    #[must_use]
+    pub fn target(mut self, target: impl Into<String>, level: LevelFilter) -> Self {
+        self.targets.push((target.into(), level));
+        self.targets.sort_by_key(|(target, _)| core::cmp::Reverse(target.len()));
+        self
+    }
+
+    /// Also records each span as an asynchronous operation, from its creation to its last drop, with the
+    /// times in which it was entered inside: a future that four threads poll is one bar.
+    #[must_use]
+    pub const fn lifetimes(mut self) -> Self {
+        self.has_lifetimes = true;
+        self
+    }
+
+    /// Keeps the layer's callsites on while nothing is recorded, and tests in its hooks whether something is:
+    /// for stacks in which another layer wants the same callsites, where that is cheaper.
+    #[cfg(feature = "layer")]
+    #[must_use]
+    pub const fn always(mut self) -> Self {
+        self.is_always_on = true;
+        self
+    }
+
+    /// Whether a callsite is recorded at all.
+    pub(crate) fn wants(&self, metadata: &Metadata<'_>) -> bool {
+        let is_below = |prefix: &str| {
+            let rest = metadata.target().strip_prefix(prefix);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+        };
+        let of_target = self.targets.iter().find(|(target, _)| is_below(target));
+        *metadata.level() <= of_target.map_or(self.level, |(_, level)| *level)
+    }
+
+    /// The most verbose level of any target.
+    pub(crate) fn max_level(&self) -> LevelFilter {
+        self.targets.iter().map(|(_, level)| *level).fold(self.level, LevelFilter::max)
+    }
+}

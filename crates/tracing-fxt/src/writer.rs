@@ -1,0 +1,265 @@
+//! Spans and events as records.
+
+use crate::callsites::{self, Callsite};
+use crate::fields::{MessageIs, Visitor};
+use crate::span_data::SpanData;
+use crate::thread_state::{Entered, with_entered, with_scratch};
+use std::sync::OnceLock;
+use trace_engine::args::{IntoValue, Values};
+use trace_engine::{
+    ArgumentBuffer, Event, EventType, Number, Site, ThreadMoment, stamp, write_event, write_event_at,
+    write_event_of,
+};
+use tracing_core::span::{Attributes, Record};
+
+const fn event(event_type: EventType) -> Event {
+    Event { event_type, start: None, extra: None }
+}
+
+/// Records an event of `tracing`.
+pub fn record_event(recorded: &tracing_core::Event<'_>) {
+    let Some(callsite) = callsites::find(recorded.metadata()).filter(|callsite| callsite.is_on()) else {
+        return;
+    };
+    with_scratch(|scratch| {
+        let mut sample = |counter, number| sample(callsite, counter, number);
+        let mut visitor = Visitor::new(callsite, &mut scratch.arguments, &mut scratch.text, &mut sample);
+        recorded.record(&mut visitor);
+        let message = visitor.message;
+        drop(visitor);
+        let text = scratch.text.as_str();
+        let named = match message {
+            MessageIs::Missing if !callsite.fields.is_more_than_counters() => return,
+            MessageIs::Missing => None,
+            MessageIs::Known => callsite.only_message(),
+            MessageIs::Other { in_one_piece } if callsite.is_named_by_message => {
+                if in_one_piece {
+                    callsite.name_by(text)
+                } else {
+                    callsite.set_varied();
+                    None
+                }
+            }
+            MessageIs::Other { .. } => None,
+        };
+        let site = match (named, message) {
+            (Some(message), _) => message.site,
+            (None, MessageIs::Missing) => callsite.site,
+            (None, _) => {
+                scratch.arguments.push_text(callsite.fields.added(), text);
+                callsite.site
+            }
+        };
+        write_event(site, event(EventType::Instant), &scratch.arguments);
+    });
+}
+
+/// A sample of a counter.
+fn sample(callsite: &Callsite, counter: u8, number: Number) {
+    let Some(site) = callsite.counters.get(usize::from(counter)) else {
+        return;
+    };
+    match number {
+        Number::Bool(value) => write_sample(site, u64::from(value)),
+        Number::Int64(value) => write_sample(site, value),
+        Number::Uint64(value) => write_sample(site, value),
+        Number::Double(value) => write_sample(site, value),
+    }
+}
+
+fn write_sample<V>(site: &Site, value: V)
+where
+    V: IntoValue,
+    (V::Value, ()): Values,
+{
+    let event = Event { event_type: EventType::Counter, start: None, extra: Some(0) };
+    write_event(site, event, &(value.into_value(), ()));
+}
+
+/// Calls a function with the values of fields as arguments.
+fn with_arguments(
+    callsite: &Callsite,
+    record: impl FnOnce(&mut Visitor<'_>),
+    call: impl FnOnce(&ArgumentBuffer),
+) {
+    with_scratch(|scratch| {
+        // Spans have no counters.
+        let mut sample = |_, _| ();
+        let mut visitor = Visitor::new(callsite, &mut scratch.arguments, &mut scratch.text, &mut sample);
+        record(&mut visitor);
+        drop(visitor);
+        if scratch.arguments.count() > 0 {
+            call(&scratch.arguments);
+        }
+    });
+}
+
+/// Stores the fields of a new span.
+pub fn store_fields(callsite: &Callsite, data: &SpanData, attributes: &Attributes<'_>) {
+    if !attributes.values().is_empty() {
+        with_arguments(callsite, |visitor| attributes.record(visitor), |values| data.store_fields(values));
+    }
+}
+
+/// Stores fields that are recorded later.
+pub fn store_late(callsite: &Callsite, data: &SpanData, values: &Record<'_>) {
+    with_arguments(callsite, |visitor| values.record(visitor), |values| data.store_late(values));
+}
+
+/// Writes an event of a span with its own fields.
+fn write_with_fields(
+    callsite: &Callsite,
+    written: Event,
+    data: Option<&SpanData>,
+    at: Option<u64>,
+    is_resumed: bool,
+) {
+    let data = data.filter(|data| data.has_fields());
+    if data.is_none() && !is_resumed {
+        return write_event_at(callsite.site, written, &(), at);
+    }
+    with_scratch(|scratch| {
+        if let Some(data) = data {
+            data.fields(&mut scratch.arguments);
+        }
+        if is_resumed {
+            scratch.arguments.push(callsite.fields.added(), Number::Bool(true));
+        }
+        write_event_at(callsite.site, written, &scratch.arguments, at);
+    });
+}
+
+fn write_end(callsite: &Callsite, data: Option<&SpanData>, at: Option<u64>) {
+    let written = event(EventType::DurationEnd);
+    match data.filter(|data| data.has_late()) {
+        None => write_event_at(callsite.site, written, &(), at),
+        Some(data) => with_scratch(|scratch| {
+            data.take_late(&mut scratch.arguments);
+            write_event_at(callsite.site, written, &scratch.arguments, at);
+        }),
+    }
+}
+
+/// The thread enters a span.
+pub fn enter(id: u64, callsite: &'static Callsite, data: Option<&SpanData>) {
+    with_entered(|entered| entered.push(Entered { id, callsite }));
+    if callsite.is_on() {
+        write_with_fields(callsite, event(EventType::DurationBegin), data, None, false);
+        let Some(data) = data else {
+            return;
+        };
+        data.enter();
+        if let Some(id) = data.take_flow() {
+            write_event(callsite.site, flow(EventType::FlowEnd, id), &());
+        }
+        if let Some(origin) = data.take_origin() {
+            end_flow_from(origin, callsite);
+        }
+    }
+}
+
+const fn flow(event_type: EventType, id: u64) -> Event {
+    Event { event_type, start: None, extra: Some(id) }
+}
+
+/// An arrow from a span of another thread to the one that this thread has just entered.
+fn end_flow_from(origin: ThreadMoment, callsite: &Callsite) {
+    if origin.thread != ThreadMoment::last().thread {
+        let id = trace_engine::nonce();
+        // Behind the last event of that thread, which may be the begin of the span.
+        let begin = ThreadMoment { at: origin.at + 1, ..origin };
+        write_event_of(callsite.site, begin, flow(EventType::FlowBegin, id), &());
+        write_event(callsite.site, flow(EventType::FlowEnd, id), &());
+    }
+}
+
+/// A new span, whose parent this thread may be in, or another one: an arrow leads from there to where the
+/// span is entered first, if that is on another thread.
+pub fn note_origin(data: &SpanData, parent: Option<&SpanData>) {
+    let is_in_span = |entered: &mut Vec<Entered>| !entered.is_empty();
+    let origin = match parent {
+        Some(parent) => parent.inside(),
+        None => (with_entered(is_in_span) == Some(true)).then(ThreadMoment::last),
+    };
+    if let Some(origin) = origin {
+        data.come_from(origin);
+    }
+}
+
+/// A span follows from another one: an arrow leads from there to where it is entered first. It begins here,
+/// if this thread is in the other span.
+pub fn follow(data: &SpanData, callsite: &Callsite, other: u64) {
+    let is_in = |entered: &mut Vec<Entered>| entered.iter().any(|entered| entered.id == other);
+    if callsite.is_on() && with_entered(is_in) == Some(true) {
+        let id = trace_engine::nonce();
+        data.expect_flow(id);
+        write_event(callsite.site, flow(EventType::FlowBegin, id), &());
+    }
+}
+
+/// The thread leaves a span. Those that it has entered since, and is still in, end here and begin anew, so
+/// that each has its own times.
+pub fn exit<'a>(id: u64, data_of: impl Fn(u64) -> Option<&'a SpanData>) {
+    let left = with_entered(|entered| match entered.last() {
+        Some(last) if last.id == id => entered.pop().map(Exit::Innermost),
+        _ => {
+            let place = entered.iter().rposition(|entered| entered.id == id)?;
+            let left = entered.remove(place);
+            Some(Exit::Outer(left, entered[place..].to_vec()))
+        }
+    });
+    let data = data_of(id);
+    if let Some(data) = data {
+        data.exit();
+    }
+    match left.flatten() {
+        Some(Exit::Innermost(left)) if left.callsite.is_on() => {
+            write_end(left.callsite, data, None);
+        }
+        Some(Exit::Outer(left, inner)) if left.callsite.is_on() => {
+            let at = Some(stamp());
+            inner.iter().rev().for_each(|inner| write_end(inner.callsite, None, at));
+            write_end(left.callsite, data, at);
+            for Entered { id, callsite } in inner {
+                write_with_fields(callsite, event(EventType::DurationBegin), data_of(id), at, true);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What a thread leaves.
+enum Exit {
+    Innermost(Entered),
+    /// With the spans inside of it.
+    Outer(Entered, Vec<Entered>),
+}
+
+/// The id of a span's life as an asynchronous operation.
+fn life_of(id: u64) -> u64 {
+    static PROCESS: OnceLock<u64> = OnceLock::new();
+    PROCESS.get_or_init(trace_engine::nonce) ^ id.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// A span's life begins.
+pub fn begin_life(id: u64, callsite: &Callsite, data: &SpanData) {
+    if callsite.is_on() {
+        let written = Event { extra: Some(life_of(id)), ..event(EventType::AsyncBegin) };
+        write_with_fields(callsite, written, Some(data), None, false);
+    }
+}
+
+/// In a span's life: a thread enters it, or leaves it.
+pub fn mark_life(id: u64, callsite: &Callsite, event_type: EventType) {
+    if callsite.is_on() {
+        write_event(callsite.poll(), Event { extra: Some(life_of(id)), ..event(event_type) }, &());
+    }
+}
+
+/// A span's life ends.
+pub fn end_life(id: u64, callsite: &Callsite) {
+    if callsite.is_on() {
+        let written = Event { extra: Some(life_of(id)), ..event(EventType::AsyncEnd) };
+        write_event(callsite.site, written, &());
+    }
+}

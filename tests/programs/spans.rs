@@ -1,0 +1,227 @@
+//! Spans and events of `tracing`, recorded.
+//!
+//! `spans bare|layer|lifetimes|always`: a few of each kind, with a subscriber of its own, or with a layer.
+//! `spans fork`: a child records a span and an event.
+//! `spans stack ORDER`: prints "ready"; for each line of stdin a batch of 100 rounds, after which it prints
+//! how many events a layer of `fmt` has had. ORDER names the layers of the stack from the inside out.
+
+use std::io::{BufRead, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use trace_provider::TraceProvider;
+use tracing::{Level, Span, debug, debug_span, event, info, info_span, span, trace, warn};
+use tracing_fxt::Options;
+use tracing_subscriber::prelude::*;
+use tracing_subscriber::{EnvFilter, fmt, registry};
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let options = Options::new().target("quiet", Level::WARN.into());
+    let _provider = match arguments[0].as_str() {
+        "bare" => options.init("spans"),
+        "layer" => with_layer(options),
+        "lifetimes" => options.lifetimes().init("spans"),
+        "lifetimes-layer" => with_layer(options.lifetimes()),
+        "always" => with_layer(options.always()),
+        "fork" => {
+            let _provider = options.init("spans");
+            return fork();
+        }
+        "stack" => {
+            stack(&arguments[1]);
+            let provider = TraceProvider::new("spans");
+            return batches(provider);
+        }
+        mode => panic!("no mode {mode}"),
+    };
+    each_kind();
+}
+
+fn with_layer(options: Options) -> TraceProvider {
+    registry().with(options.layer()).init();
+    TraceProvider::new("spans")
+}
+
+#[derive(Debug)]
+#[expect(dead_code, reason = "it is shown")]
+struct Shape(u8);
+
+/// Records something when it is shown.
+struct Talkative;
+
+impl std::fmt::Display for Talkative {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        info!("being shown");
+        f.write_str("talk")
+    }
+}
+
+#[tracing::instrument(level = "debug", skip(hidden))]
+fn instrumented(shown: u8, hidden: u8) -> u8 {
+    shown + hidden
+}
+
+fn each_kind() {
+    {
+        let _request = info_span!("request", id = 7, path = "/index", ratio = 0.5, big = u64::MAX).entered();
+        let read = debug_span!("read", bytes = tracing::field::Empty, state = ?Shape(3));
+        read.in_scope(|| {
+            Span::current().record("bytes", 4096);
+        });
+        // Again, without what was recorded later.
+        read.in_scope(|| info!("always the same"));
+        info!("always the same");
+        trace!("not recorded by default");
+        warn!(target: "quiet", "loud enough");
+        info!(target: "quiet", "too quiet");
+        debug!(target: "quieter", "another target");
+    }
+    instrumented(1, 2);
+    for number in 0..2 {
+        info!(number, "number {number}");
+    }
+    for text in ["one", "two"] {
+        info!("{text}");
+    }
+    info!(answer = 42);
+    event!(name: "named", Level::INFO, shape = ?Shape(1), ok = true);
+    event!(name: "named too", Level::INFO, "with a message");
+    info!(counter.queue = 5, counter.load = 0.25);
+    info!(counter.queue = 6_u64, "more than a sample");
+    info!(shown = %Talkative, "outer");
+    info!(
+        a = 1,
+        b = 2,
+        c = 3,
+        d = 4,
+        e = 5,
+        f = 6,
+        g = 7,
+        h = 8,
+        i = 9,
+        j = 10,
+        k = 11,
+        l = 12,
+        m = 13,
+        n = 14,
+        o = 15,
+        "fifteen"
+    );
+    {
+        let outer = span!(Level::INFO, "outer").entered();
+        let inner = span!(Level::INFO, "inner", n = 1).entered();
+        // In the wrong order.
+        drop(outer);
+        drop(inner);
+    }
+    {
+        let cause = info_span!("cause");
+        let effect = info_span!("effect");
+        cause.in_scope(|| effect.follows_from(&cause));
+        effect.in_scope(|| ());
+        effect.in_scope(|| ());
+    }
+    {
+        // Polled by several threads.
+        let task = info_span!("task", number = 1);
+        for _ in 0..2 {
+            let task = task.clone();
+            std::thread::spawn(move || task.in_scope(|| ())).join().expect("no panic");
+        }
+    }
+    {
+        // From a span of this thread to spans of another: one that is created here, and one that names its
+        // parent.
+        let parent = info_span!("parent").entered();
+        let child = info_span!("child");
+        let named = parent.id();
+        std::thread::spawn(move || {
+            child.in_scope(|| ());
+            child.in_scope(|| ());
+            info_span!(parent: named, "named child").in_scope(|| ());
+        })
+        .join()
+        .expect("no panic");
+    }
+    println!("{}", tracing_fxt::dropped_fields());
+}
+
+fn fork() {
+    info!("in the parent");
+    // SAFETY: the child only records, and ends.
+    match unsafe { libc::fork() } {
+        0 => {
+            info_span!("in the child").in_scope(|| info!("child's"));
+            // SAFETY: ends the child at once.
+            unsafe { libc::_exit(0) };
+        }
+        child => {
+            let mut status = -1;
+            // SAFETY: waits for our own child and fills `status`.
+            assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+            assert_eq!(status, 0);
+        }
+    }
+    info!("in the parent again");
+}
+
+/// Counts the lines of the layer that prints.
+#[derive(Clone)]
+struct Counting;
+static LINES: AtomicU64 = AtomicU64::new(0);
+
+impl Write for Counting {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        LINES.fetch_add(bytes.iter().filter(|byte| **byte == b'\n').count() as u64, Ordering::Relaxed);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+macro_rules! print {
+    () => {
+        fmt::layer().with_writer(|| Counting)
+    };
+}
+
+macro_rules! filter {
+    () => {
+        EnvFilter::new("info")
+    };
+}
+
+macro_rules! stack {
+    ($($layer:expr),+) => { registry()$(.with($layer))+.init() };
+}
+
+fn stack(order: &str) {
+    match order {
+        "print,filter,record" => stack!(print!(), filter!(), tracing_fxt::layer()),
+        "print,record,filter" => stack!(print!(), tracing_fxt::layer(), filter!()),
+        "filter,print,record" => stack!(filter!(), print!(), tracing_fxt::layer()),
+        "filter,record,print" => stack!(filter!(), tracing_fxt::layer(), print!()),
+        "record,print,filter" => stack!(tracing_fxt::layer(), print!(), filter!()),
+        "record,filter,print" => stack!(tracing_fxt::layer(), filter!(), print!()),
+        "print,record" => stack!(print!(), tracing_fxt::layer()),
+        "record,print" => stack!(tracing_fxt::layer(), print!()),
+        "filtered-print,record" => stack!(print!().with_filter(filter!()), tracing_fxt::layer()),
+        "record,filtered-print" => stack!(tracing_fxt::layer(), print!().with_filter(filter!())),
+        "filtered-print,always" => stack!(print!().with_filter(filter!()), Options::new().always().layer()),
+        order => panic!("no order {order}"),
+    }
+}
+
+fn batches(provider: TraceProvider) {
+    println!("ready");
+    for _ in std::io::stdin().lock().lines() {
+        for round in 0..100 {
+            let _span = info_span!("round", round).entered();
+            info!("information");
+            debug!("detail");
+        }
+        println!("{}", LINES.swap(0, Ordering::Relaxed));
+    }
+    drop(provider);
+}

@@ -1,0 +1,235 @@
+//! Spans and events of the `tracing` crate.
+
+use serde_json::json;
+use std::collections::BTreeMap;
+use trace_tests::perfetto::query;
+use trace_tests::{Archive, Sandbox, wait_for};
+
+/// The events of the program's provider in order of time, as `trace dump` shows them but for times, ids and
+/// lines. Threads have letters in the order in which they appear.
+fn lines(sandbox: &Sandbox, trace: &str) -> Vec<String> {
+    let output = sandbox.trace(["dump", trace]);
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut found: Vec<(&str, &str)> = Vec::new();
+    for line in text.lines() {
+        let mut columns = line.splitn(4, ' ');
+        let (_, provider, time) = (columns.next(), columns.next().unwrap(), columns.next().unwrap());
+        if provider != "0" && time != "-" {
+            found.push((time, columns.next().unwrap()));
+        }
+    }
+    found.sort_by_key(|(time, _)| *time);
+    let mut letters: BTreeMap<&str, char> = BTreeMap::new();
+    let mut lines = Vec::new();
+    for (_, event) in found {
+        let (kind, rest) = event.split_once(' ').unwrap();
+        let (thread, rest) = rest.split_once(' ').unwrap();
+        let next = (b'A' + letters.len() as u8) as char;
+        let letter = *letters.entry(thread).or_insert(next);
+        let words = rest.split(' ').filter(|word| !word.starts_with("id=0x") || *word == "id=0x0");
+        let words = words.collect::<Vec<_>>().join(" ");
+        let words = match words.split_once("spans.rs:") {
+            Some((file, line)) => format!("{file}spans.rs:LINE{}", line.trim_start_matches(char::is_numeric)),
+            None => words,
+        };
+        lines.push(format!("{kind} {letter} {words}"));
+    }
+    lines
+}
+
+fn record(sandbox: &Sandbox, mode: &str) -> Vec<String> {
+    let trace = format!("{mode}.fxt");
+    let output = sandbox.record(&["-o", &trace], "spans", &[mode]);
+    assert!(output.status.success(), "{mode}: {output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "1\n", "{mode}: fields without room");
+    let output = sandbox.trace(["check", &trace]);
+    assert!(output.status.success(), "{mode}: {output:?}");
+    lines(sandbox, &trace)
+}
+
+/// With each kind of subscriber the program leaves the same events.
+#[test]
+fn spans_and_events_of_each_kind() {
+    let sandbox = Sandbox::new();
+    let found = record(&sandbox, "bare");
+    assert_eq!(found, EACH_KIND);
+    for mode in ["layer", "always"] {
+        assert_eq!(record(&sandbox, mode), found, "{mode}");
+    }
+}
+
+const EACH_KIND: &[&str] = &[
+    r#"begin A "spans" "request" {id=7i64, path="/index", ratio=0.5, big=18446744073709551615u64}"#,
+    r#"begin A "spans" "read" {state="Shape(3)"}"#,
+    r#"end A "spans" "read" {bytes=4096i64}"#,
+    r#"begin A "spans" "read" {state="Shape(3)"}"#,
+    r#"instant A "spans" "always the same" scope=thread"#,
+    r#"end A "spans" "read""#,
+    r#"instant A "spans" "always the same" scope=thread"#,
+    r#"instant A "quiet" "loud enough" scope=thread"#,
+    r#"instant A "quieter" "another target" scope=thread"#,
+    r#"end A "spans" "request""#,
+    r#"begin A "spans" "instrumented" {shown=1u64}"#,
+    r#"end A "spans" "instrumented""#,
+    r#"instant A "spans" "tests/programs/spans.rs:LINE" scope=thread {number=0i64, message="number 0"}"#,
+    r#"instant A "spans" "tests/programs/spans.rs:LINE" scope=thread {number=1i64, message="number 1"}"#,
+    r#"instant A "spans" "one" scope=thread"#,
+    r#"instant A "spans" "tests/programs/spans.rs:LINE" scope=thread {message="two"}"#,
+    r#"instant A "spans" "tests/programs/spans.rs:LINE" scope=thread {answer=42i64}"#,
+    r#"instant A "spans" "named" scope=thread {shape="Shape(1)", ok=true}"#,
+    r#"instant A "spans" "named too" scope=thread {message="with a message"}"#,
+    r#"counter A "spans" "queue" id=0x0 {value=5i64}"#,
+    r#"counter A "spans" "load" id=0x0 {value=0.25}"#,
+    r#"counter A "spans" "queue" id=0x0 {value=6u64}"#,
+    r#"instant A "spans" "more than a sample" scope=thread"#,
+    r#"instant A "spans" "being shown" scope=thread"#,
+    r#"instant A "spans" "outer" scope=thread {shown="talk"}"#,
+    r#"instant A "spans" "fifteen" scope=thread {a=1i64, b=2i64, c=3i64, d=4i64, e=5i64, f=6i64, g=7i64, h=8i64, i=9i64, j=10i64, k=11i64, l=12i64, m=13i64, n=14i64}"#,
+    r#"begin A "spans" "outer""#,
+    r#"begin A "spans" "inner" {n=1i64}"#,
+    r#"end A "spans" "inner""#,
+    r#"end A "spans" "outer""#,
+    r#"begin A "spans" "inner" {n=1i64, resumed=true}"#,
+    r#"end A "spans" "inner""#,
+    r#"begin A "spans" "cause""#,
+    r#"flow-begin A "spans" "effect""#,
+    r#"end A "spans" "cause""#,
+    r#"begin A "spans" "effect""#,
+    r#"flow-end A "spans" "effect""#,
+    r#"end A "spans" "effect""#,
+    r#"begin A "spans" "effect""#,
+    r#"end A "spans" "effect""#,
+    r#"begin B "spans" "task" {number=1i64}"#,
+    r#"end B "spans" "task""#,
+    r#"begin C "spans" "task" {number=1i64}"#,
+    r#"end C "spans" "task""#,
+    r#"begin A "spans" "parent""#,
+    r#"flow-begin A "spans" "child""#,
+    r#"flow-begin A "spans" "named child""#,
+    r#"begin D "spans" "child""#,
+    r#"flow-end D "spans" "child""#,
+    r#"end D "spans" "child""#,
+    r#"begin D "spans" "child""#,
+    r#"end D "spans" "child""#,
+    r#"begin D "spans" "named child""#,
+    r#"flow-end D "spans" "named child""#,
+    r#"end D "spans" "named child""#,
+    r#"end A "spans" "parent""#,
+];
+
+/// A child of a recorded program joins at its first span, which it is in already.
+#[test]
+fn a_forked_child_is_recorded_from_its_first_span() {
+    let sandbox = Sandbox::new();
+    let output = sandbox.record(&["-o", "fork.fxt"], "spans", &["fork"]);
+    assert!(output.status.success(), "{output:?}");
+    let archive = Archive::read(&sandbox.file("fork.fxt"));
+    let mut found: Vec<_> = archive.events.iter().map(|event| (event.provider, event.name())).collect();
+    found.sort_by_key(|(provider, _)| *provider);
+    let names: Vec<_> = found.iter().map(|(_, name)| &**name).collect();
+    assert_eq!(names, ["in the parent", "in the parent again", "in the child", "child's", "in the child"]);
+    assert_ne!(found[1].0, found[2].0, "the child is a provider of its own");
+}
+
+/// A span's life is one bar, in which each poll has its place.
+#[test]
+fn lifetimes_are_bars_with_their_polls() {
+    let sandbox = Sandbox::new();
+    for mode in ["lifetimes", "lifetimes-layer"] {
+        let found = record(&sandbox, mode);
+        let task: Vec<&str> =
+            found.iter().map(String::as_str).filter(|line| line.starts_with("async")).collect();
+        let at = task.iter().position(|line| line.contains(r#""task""#)).unwrap();
+        let expected = [
+            r#"async-begin A "spans" "task" {number=1i64}"#,
+            r#"async-begin B "spans" "poll""#,
+            r#"async-end B "spans" "poll""#,
+            r#"async-begin C "spans" "poll""#,
+            r#"async-end C "spans" "poll""#,
+            r#"async-end A "spans" "task""#,
+        ];
+        assert_eq!(task[at..at + 6], expected, "{mode}");
+        let sql = "select s.name, s.depth, count(*) as n from slice s join track t on s.track_id = t.id \
+                   where t.name = 'task' group by 1, 2 order by 2";
+        let Some(rows) = query("lifetimes_are_bars", &sandbox.file(&format!("{mode}.fxt")), sql) else {
+            return;
+        };
+        let expected =
+            [json!({"name": "task", "depth": 0, "n": 1}), json!({"name": "poll", "depth": 1, "n": 2})];
+        assert_eq!(rows, expected, "{mode}");
+    }
+}
+
+/// Perfetto's reader finds each span under its parent, the arrows, and the counters.
+#[test]
+fn perfetto_finds_parents_arrows_and_counters() {
+    let sandbox = Sandbox::new();
+    record(&sandbox, "layer");
+    let trace = sandbox.file("layer.fxt");
+    let ask = |sql: &str| query("perfetto_finds_parents", &trace, sql);
+    let sql = "select c.name, p.name as parent from slice c left join slice p on c.parent_id = p.id \
+               where c.dur > 0 and c.name in ('request', 'read', 'inner') order by c.ts";
+    let Some(rows) = ask(sql) else { return };
+    let expected = [("request", None), ("read", Some("request")), ("read", Some("request"))];
+    let expected = expected.into_iter().chain([("inner", Some("outer")), ("inner", None)]);
+    let expected: Vec<_> = expected.map(|(name, parent)| json!({"name": name, "parent": parent})).collect();
+    assert_eq!(rows, expected);
+    let sql = "select a.name as leads, b.name as goes from flow f join slice a on f.slice_out = a.id \
+               join slice b on f.slice_in = b.id order by 1, 2";
+    let arrows = [("cause", "effect"), ("parent", "child"), ("parent", "named child")];
+    let expected: Vec<_> = arrows.map(|(from, to)| json!({"leads": from, "goes": to})).into();
+    assert_eq!(ask(sql).unwrap(), expected);
+    let sql = "select t.name, c.value from counter c join track t on c.track_id = t.id order by c.ts";
+    let samples = [("queue:value:0", json!(5)), ("load:value:0", json!(0.25)), ("queue:value:0", json!(6))];
+    let expected: Vec<_> = samples.map(|(name, value)| json!({"name": name, "value": value})).into();
+    assert_eq!(ask(sql).unwrap(), expected);
+}
+
+/// Other layers have all that they want, whatever the order and whether it is recorded; ours what is wanted
+/// of it while it is.
+#[test]
+fn layers_do_not_disturb_each_other() {
+    // The order, what the printing layer has of each batch, and what is recorded of it.
+    let orders = [
+        ("print,filter,record", 100, 100),
+        ("print,record,filter", 100, 100),
+        ("filter,print,record", 100, 100),
+        ("filter,record,print", 100, 100),
+        ("record,print,filter", 100, 100),
+        ("record,filter,print", 100, 100),
+        ("print,record", 200, 200),
+        ("record,print", 200, 200),
+        ("filtered-print,record", 100, 200),
+        ("record,filtered-print", 100, 200),
+        ("filtered-print,always", 100, 200),
+    ];
+    for (order, printed, recorded) in orders {
+        let sandbox = Sandbox::new();
+        let _manager = sandbox.spawn("trace", &["manager"]);
+        wait_for("the manager", || sandbox.manager_pid());
+        let mut program = sandbox.spawn("spans", &["stack", order]);
+        assert_eq!(program.line(), "ready");
+        let providers = || sandbox.trace(["list-providers"]).stdout;
+        wait_for("the program", || String::from_utf8_lossy(&providers()).contains("spans").then_some(()));
+        let mut batch = || {
+            program.say("go");
+            program.line().parse::<u64>().unwrap()
+        };
+        assert_eq!(batch(), printed, "{order}, before the recording");
+        for round in ["one.fxt", "two.fxt"] {
+            let output = sandbox.trace(["start", "-o", round]);
+            assert!(output.status.success(), "{output:?}");
+            assert_eq!(batch(), printed, "{order}, while it is recorded");
+            let output = sandbox.trace(["stop"]);
+            assert!(output.status.success(), "{order}: {output:?}");
+            assert_eq!(batch(), printed, "{order}, after the recording");
+            let archive = Archive::read(&sandbox.file(round));
+            let count = |name: &str| archive.events.iter().filter(|event| event.name() == name).count();
+            assert_eq!(count("information") + count("detail"), recorded, "{order}");
+            assert_eq!(count("round"), 200, "{order}: begins and ends");
+        }
+        program.close_stdin();
+        program.succeed();
+    }
+}
