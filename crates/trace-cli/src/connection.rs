@@ -11,6 +11,7 @@ use trace_protocol::controller::{
     ProvisionerRequest, ProvisionerResponse, SessionRequest, SessionResponse, TraceConfig,
 };
 use trace_protocol::names::{PROVISIONER, REGISTRY, RUNTIME_NAME, RUNTIME_VARIABLE};
+use trace_protocol::registry::RECORDING_PREFIX;
 use trace_protocol::{Encoded, Message, ProtocolError, Txid};
 use zx_sim::{Channel, Error, Handle, RuntimeDir, Signals, Socket, Vmo, wait_one};
 
@@ -250,6 +251,18 @@ fn receive<T: Message<Handle>>(channel: &Channel) -> Result<Received<T>, Failure
     let encoded = encoded.unspill(Vmo::load).map_err(|error| protocol(&error))?;
     let (txid, message) = T::decode(&encoded.bytes, encoded.handles).map_err(|error| protocol(&error))?;
     Ok(Received::Message(txid, message))
+}
+
+/// Whether a manager in a directory responds.
+pub fn answers(directory: &Path) -> bool {
+    let channel = connect(directory).ok().flatten();
+    channel.is_some_and(|channel| Connection::over(channel, directory, false).check().is_ok())
+}
+
+/// Whether the manager in a directory announces a recording.
+pub fn announces_recording(directory: &Path) -> bool {
+    let mut entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.any(|entry| entry.file_name().to_string_lossy().starts_with(RECORDING_PREFIX))
 }
 
 /// Connects to a manager that listens in a directory, if there is a trusted one.

@@ -10,15 +10,20 @@ use crate::record::destination::unused_names;
 use crate::stdio::{self, print, print_document, say};
 use crate::summary;
 use indicatif::HumanBytes;
+use std::collections::HashMap;
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use trace_archive::problem;
 use trace_archive::recovery::{ClientFile, Error, Leftover, Piece, Recovered, Session, session_directories};
 use trace_format::shown::Shown;
 use trace_protocol::controller::ProviderStats;
 use trace_reader::Disorder;
 use trace_reader::check::{Limits, check};
+
+/// How long a manager may take to end a session: its programs have 5 s to confirm that.
+const ENDING_WAIT: Duration = Duration::from_secs(10);
+const ENDING_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Recovers an archive, lists recordings, or deletes them.
 pub fn run(options: &Recover) -> Result<(), Failure> {
@@ -69,6 +74,34 @@ pub fn sessions_of(runtime: &Path) -> Vec<Session> {
     directories.iter().filter_map(|directory| Session::read(directory).ok()).collect()
 }
 
+/// The same, when the manager has ended those whose recordings are over. A client that ends, in whatever way,
+/// does not wait for that.
+//= docs/recovery.md#recovery
+fn settled(options: &Recover) -> Vec<Session> {
+    let deadline = Instant::now() + ENDING_WAIT;
+    let mut asked = HashMap::new();
+    loop {
+        let found = sessions(options);
+        let running = found.iter().filter(|session| session.has_manager());
+        let mut is_new = false;
+        let mut is_ending = false;
+        for runtime in running.filter_map(|session| session.directory.parent()) {
+            // A manager that answers has handled whatever happened before.
+            let answers = asked.entry(runtime.to_owned()).or_insert_with(|| {
+                is_new = true;
+                connection::answers(runtime)
+            });
+            is_ending |= *answers && !connection::announces_recording(runtime);
+        }
+        if !(is_new || is_ending) || Instant::now() >= deadline {
+            return found;
+        }
+        if !is_new {
+            std::thread::sleep(ENDING_INTERVAL);
+        }
+    }
+}
+
 fn looked(options: &Recover) -> String {
     let paths = options.directory.clone().map_or_else(connection::directories, |directory| vec![directory]);
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
@@ -89,7 +122,7 @@ fn recover(options: &Recover) -> Result<(), Failure> {
             "-o {path}: trace recover writes FXT: name the file .fxt, and convert it with: trace convert ARCHIVE {path}"
         )));
     }
-    let mut found = sessions(options);
+    let mut found = settled(options);
     let running = found.iter().find(|session| session.has_manager()).map(|session| session.directory.clone());
     found.retain(Session::is_recoverable);
     if options.directory.is_none() && found.iter().any(Session::is_waiting) {
@@ -343,7 +376,7 @@ fn delete(options: &Recover) -> Result<(), Failure> {
     let is_named = options.directory.as_ref().is_some_and(|directory| Session::read(directory).is_ok());
     let limit = Duration::from_secs(u64::from(options.older_than) * 24 * 60 * 60);
     let mut deleted = 0;
-    for session in sessions(options) {
+    for session in settled(options) {
         let is_old = SystemTime::now().duration_since(session.began()).is_ok_and(|age| age > limit);
         if session.has_manager() || !(is_named || is_old) {
             continue;

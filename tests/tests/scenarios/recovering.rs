@@ -159,6 +159,36 @@ fn a_client_that_dies_leaves_its_recording_to_be_recovered() {
     }
 }
 
+/// A user cannot know whether the manager has noticed yet that its client has died.
+//= docs/recovery.md#recovery
+#[test]
+fn a_recording_whose_end_the_manager_has_not_noticed_is_recovered() {
+    let scene = Scene::begin("oneshot", 1000);
+    freeze(scene.burst);
+    let counted = counted(&scene.sandbox);
+    freeze(scene.manager);
+    scene.recording.signal(Signal::KILL);
+    wait_for_death(scene.recording.pid());
+    let mut recovery = scene.sandbox.spawn("trace", &["recover"]);
+    let descriptors = format!("/proc/{}/fd", recovery.pid());
+    let is_connected = || {
+        let mut entries = fs::read_dir(&descriptors).ok()?.flatten();
+        entries
+            .any(|entry| {
+                fs::read_link(entry.path()).is_ok_and(|link| link.to_string_lossy().starts_with("socket:"))
+            })
+            .then_some(())
+    };
+    wait_for("the recovery to ask the manager", || {
+        is_connected().or_else(|| (!recovery.is_running()).then_some(()))
+    });
+    kill(scene.manager, Signal::CONT);
+    let output = recovery.finish();
+    assert!(output.status.success(), "{output:?}");
+    scene.check("oneshot", &["recovered.fxt"], &counted);
+    kill(scene.burst, Signal::KILL);
+}
+
 /// The manager dies in the middle of a half that the client has taken a part of: what is in no file of the
 /// client's is recovered.
 //= docs/recovery.md#what-is-recovered

@@ -180,7 +180,11 @@ impl<'a> Recording<'a> {
         match &mut self.session {
             // A manager that is gone shows soon enough.
             Some(session) => session.request(request).or(Ok(())),
-            None => Ok(()),
+            // Nothing else will happen: the caller that waits for the answer learns that.
+            None => {
+                self.happened.push_back(Happening::ManagerGone);
+                Ok(())
+            }
         }
     }
 
