@@ -1,9 +1,9 @@
-//! Futures whose polls are durations, with a flow from each to the next.
+//! Futures that are recorded as a bar from the first poll to the last, in which each poll is a duration.
 
 use crate::api::id::Id;
 use crate::record::arguments::{IntoValue, Values};
 use crate::record::event::Event;
-use crate::record::hot_path::{stamp, write_event_at};
+use crate::record::hot_path::{stamp, write_event, write_event_at};
 use crate::site::Site;
 use core::future::Future;
 use core::pin::Pin;
@@ -36,8 +36,13 @@ impl<V: Values> TraceFutureArgs<V> {
 
 /// Gives every future [`trace`](TraceFutureExt::trace).
 pub trait TraceFutureExt: Future + Sized {
-    /// Records each poll as a duration; its end says `poll-state`, `pending` or `ready`, and `poll-count`,
-    /// the polls so far. A flow connects the polls of a future that was not ready at once.
+    /// Records the operation as an async event, from the beginning of the first poll until the future is
+    /// ready or dropped, so that its latency is one bar; and each poll as a duration of the thread that
+    /// polls. The end of each has `poll-state`, `pending`, `ready` or `dropped`, and `poll-count`, the polls
+    /// so far. A flow connects the polls of a future that was not ready at once. Bar and flow have the id of
+    /// the arguments: it has to differ among futures of one name that run at the same time.
+    ///
+    /// A future that was polled before the recording began has no bar, since its beginning is not known.
     ///
     /// ```
     /// # use trace_engine as trace_provider;
@@ -46,7 +51,7 @@ pub trait TraceFutureExt: Future + Sized {
     /// # let _ = answer;
     /// ```
     fn trace<V: Values>(self, arguments: TraceFutureArgs<V>) -> TraceFuture<Self, V> {
-        TraceFuture { inner: self, arguments, polls: 0, is_flowing: false }
+        TraceFuture { inner: self, arguments, polls: 0, is_flowing: false, is_open: false }
     }
 }
 
@@ -63,7 +68,29 @@ pin_project_lite::pin_project! {
         polls: u64,
         // Its flow was begun.
         is_flowing: bool,
+        // The operation was begun, and has not ended.
+        is_open: bool,
     }
+
+    impl<F, V: Values> PinnedDrop for TraceFuture<F, V> {
+        fn drop(this: Pin<&mut Self>) {
+            let this = this.project();
+            let TraceFutureArgs { end, id, .. } = this.arguments;
+            if *this.is_open && end.is_on() {
+                write_event(end, of_operation(EventType::AsyncEnd, *id), &ending("dropped", *this.polls));
+            }
+        }
+    }
+}
+
+/// The beginning or end of the whole operation.
+const fn of_operation(event_type: EventType, id: Id) -> Event {
+    Event { event_type, start: None, extra: Some(id.0) }
+}
+
+/// What stands on the end of a poll, and of the operation.
+fn ending(state: &'static str, polls: u64) -> impl Values {
+    (state.into_value(), (polls.into_value(), ()))
 }
 
 impl<F: Future, V: Values> Future for TraceFuture<F, V> {
@@ -76,6 +103,10 @@ impl<F: Future, V: Values> Future for TraceFuture<F, V> {
         let start = begin.is_on().then(stamp);
         let event = |event_type, extra| Event { event_type, start: None, extra };
         if start.is_some() {
+            if *this.polls == 1 {
+                write_event_at(begin, of_operation(EventType::AsyncBegin, id), values, start);
+                *this.is_open = true;
+            }
             write_event_at(begin, event(EventType::DurationBegin, None), values, start);
         }
         let result = this.inner.poll(context);
@@ -92,9 +123,13 @@ impl<F: Future, V: Values> Future for TraceFuture<F, V> {
                 write_event_at(flow, event(step, Some(id.0)), &(), start);
             }
             let state = if result.is_pending() { "pending" } else { "ready" };
-            let values = (state.into_value(), ((*this.polls).into_value(), ()));
-            write_event_at(end, event(EventType::DurationEnd, None), &values, None);
+            let (finish, values) = (end.is_on().then(stamp), ending(state, *this.polls));
+            write_event_at(end, event(EventType::DurationEnd, None), &values, finish);
+            if *this.is_open && result.is_ready() {
+                write_event_at(end, of_operation(EventType::AsyncEnd, id), &values, finish);
+            }
         }
+        *this.is_open &= result.is_pending();
         result
     }
 }

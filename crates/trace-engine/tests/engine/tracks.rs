@@ -103,7 +103,7 @@ fn finish(future: impl Future<Output = u64>) {
 }
 
 #[test]
-fn each_poll_of_a_future_is_a_duration_and_a_flow_connects_them() {
+fn a_future_is_a_bar_of_polls_that_a_flow_connects() {
     let trace = Trace::start(1 << 20, &[]);
     finish(Pending(2).trace(trace_future_args!("app", "task", 9, "n" => 5_u32)));
     let read = trace.stop();
@@ -111,12 +111,17 @@ fn each_poll_of_a_future_is_a_duration_and_a_flow_connects_them() {
     let inside = "instant t app/inside";
     let end = |state, count| format!("end app/task poll-state=\"{state}\" poll-count=Uint64({count})");
     let lines = [
-        [begin, inside, "flow begin 9 app/task", &end("pending", 1)],
-        [begin, inside, "flow step 9 app/task", &end("pending", 2)],
-        [begin, inside, "flow end 9 app/task", &end("ready", 3)],
+        &["async begin 9 app/task n=Uint32(5)"][..],
+        &[begin, inside, "flow begin 9 app/task", &end("pending", 1)],
+        &[begin, inside, "flow step 9 app/task", &end("pending", 2)],
+        &[begin, inside, "flow end 9 app/task", &end("ready", 3)],
+        &["async end 9 app/task poll-state=\"ready\" poll-count=Uint64(3)"],
     ];
     assert_eq!(read.lines(), lines.concat());
-    for poll in read.events.chunks(4) {
+    let [operation, polls @ .., end] = &read.events[..] else { panic!("{:?}", read.events) };
+    let times = |event: usize| polls[event].timestamp;
+    assert_eq!((operation.timestamp, end.timestamp), (times(0), times(polls.len() - 1)));
+    for poll in polls.chunks(4) {
         assert_eq!(poll[2].timestamp, poll[0].timestamp, "the flow is where the poll begins");
         assert!(poll[0].timestamp < poll[1].timestamp && poll[1].timestamp < poll[3].timestamp);
     }
@@ -125,10 +130,24 @@ fn each_poll_of_a_future_is_a_duration_and_a_flow_connects_them() {
 #[test]
 fn a_future_that_is_ready_at_once_has_no_flow() {
     let trace = Trace::start(1 << 20, &[]);
-    finish(Pending(0).trace(trace_future_args!("app", "task")));
+    finish(Pending(0).trace(trace_future_args!("app", "task", 9)));
     let read = trace.stop();
     let end = "end app/task poll-state=\"ready\" poll-count=Uint64(1)";
-    assert_eq!(read.lines(), ["begin app/task", "instant t app/inside", end]);
+    let (opened, closed) = ("async begin 9 app/task", format!("async end 9 app/task{}", &end[12..]));
+    assert_eq!(read.lines(), [opened, "begin app/task", "instant t app/inside", end, &closed]);
+}
+
+/// One that was never polled has not begun.
+#[test]
+fn a_future_that_is_dropped_ends_there() {
+    let trace = Trace::start(1 << 20, &[]);
+    drop(Pending(1).trace(trace_future_args!("app", "never", 1)));
+    let mut dropped = Box::pin(Pending(1).trace(trace_future_args!("app", "task", 2)));
+    assert!(dropped.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    drop(dropped);
+    let lines = trace.stop().lines();
+    assert_eq!(lines.len(), 6, "{lines:?}");
+    assert_eq!(lines[5], "async end 2 app/task poll-state=\"dropped\" poll-count=Uint64(1)");
 }
 
 #[test]
