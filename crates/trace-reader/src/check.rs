@@ -11,6 +11,7 @@ use crate::reader::{Reader, TABLE_BYTES, Unknown};
 use crate::records::ReadError;
 use crate::warning::MAX_KEPT;
 use clocks::Clocks;
+use nesting::OVERLAPPING;
 use spans::{CROSSING, EventPosition, Spans, Unmatched};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -21,6 +22,7 @@ use trace_format::units::{Nanos, Offset, ProviderId};
 
 mod clocks;
 mod late;
+mod nesting;
 mod spans;
 
 #[cfg(test)]
@@ -446,7 +448,7 @@ pub const REMARKS: [&str; 2] = [CROSSING, "no-rate"];
 
 /// The names of all problems and remarks.
 //= docs/check.md#problems
-pub const KINDS: [&str; 34] = [
+pub const KINDS: [&str; 35] = [
     "clock-skew",
     "crossing-async",
     "damaged",
@@ -458,6 +460,7 @@ pub const KINDS: [&str; 34] = [
     "no-magic",
     "no-rate",
     "not-utf8",
+    OVERLAPPING,
     "provider-event",
     "rates-differ",
     "redefined-string",

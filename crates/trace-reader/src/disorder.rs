@@ -35,6 +35,8 @@ impl OperationKey {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Disorder {
     threads: Keys<Thread>,
+    /// Threads whose durations do not end in the order of the file.
+    ends: Keys<Thread>,
     operations: Keys<OperationKey>,
 }
 
@@ -69,6 +71,44 @@ impl<K: Hash + Eq> Keys<K> {
     }
 }
 
+/// The last times of a thread.
+#[derive(Clone, Copy, Debug, Default)]
+struct Last {
+    /// Of a begin or end.
+    part: Nanos,
+    /// Of an end, or of the end of a complete duration; and when that one began.
+    end: Nanos,
+    begin: Nanos,
+}
+
+/// The last times of all threads.
+#[derive(Debug, Default)]
+struct Times {
+    numbers: HashMap<Thread, usize>,
+    /// By number.
+    known: Vec<Last>,
+    /// The last thread that was looked up.
+    last: Option<(Thread, usize)>,
+}
+
+impl Times {
+    fn of(&mut self, thread: Thread) -> &mut Last {
+        let number = match self.last {
+            Some((last, number)) if last == thread => number,
+            _ => {
+                let new = self.known.len();
+                let number = *self.numbers.entry(thread).or_insert(new);
+                if number == new {
+                    self.known.push(Last::default());
+                }
+                self.last = Some((thread, number));
+                number
+            }
+        };
+        &mut self.known[number]
+    }
+}
+
 /// An async operation that has begun.
 #[derive(Debug, Default)]
 struct Begun {
@@ -95,7 +135,7 @@ impl Disorder {
 
     fn of<I: crate::Input>(mut reader: Reader<I>) -> Self {
         let mut disorder = Self::default();
-        let mut times: HashMap<Thread, Nanos> = HashMap::new();
+        let mut times = Times::default();
         let mut begun: HashMap<OperationKey, Begun> = HashMap::new();
         // Errors are left to the second pass to report.
         while let Ok(Some(record)) = reader.next_item() {
@@ -103,15 +143,27 @@ impl Disorder {
             let nanos = event.time.nanos();
             match event.kind {
                 EventKind::DurationBegin | EventKind::DurationEnd => {
-                    let last = times.entry(event.thread).or_insert(nanos);
-                    if nanos < *last {
+                    let last = times.of(event.thread);
+                    if nanos < last.part {
                         disorder.threads.insert(event.thread);
                     }
-                    *last = nanos;
-                    if times.len() > MAX_KNOWN {
-                        disorder.threads = Keys::All;
-                        times.clear();
+                    last.part = nanos;
+                    if event.kind == EventKind::DurationEnd {
+                        if nanos < last.end {
+                            disorder.ends.insert(event.thread);
+                        }
+                        // When it began is not known here.
+                        (last.begin, last.end) = (Nanos(0), nanos);
                     }
+                }
+                EventKind::DurationComplete { end } => {
+                    let last = times.of(event.thread);
+                    let end = end.to_nanos(event.time.rate);
+                    // Of two that end together, the inner one comes first.
+                    if end < last.end || end == last.end && nanos > last.begin {
+                        disorder.ends.insert(event.thread);
+                    }
+                    (last.begin, last.end) = (nanos, end);
                 }
                 EventKind::AsyncBegin { id } => {
                     let key = OperationKey::new(event.category, id);
@@ -141,6 +193,10 @@ impl Disorder {
                 }
                 _ => {}
             }
+            if times.known.len() > MAX_KNOWN {
+                (disorder.threads, disorder.ends) = (Keys::All, Keys::All);
+                times = Times::default();
+            }
             if begun.len() > MAX_KNOWN {
                 disorder.operations = Keys::All;
                 begun.clear();
@@ -153,6 +209,12 @@ impl Disorder {
     #[must_use]
     pub fn has_thread(&self, thread: Thread) -> bool {
         self.threads.has(&thread)
+    }
+
+    /// Whether the ends of durations on a thread, complete ones too, are out of order.
+    #[must_use]
+    pub fn has_ends_of(&self, thread: Thread) -> bool {
+        self.ends.has(&thread)
     }
 
     /// Whether begins and ends of an operation are out of order.

@@ -78,6 +78,10 @@ fn events(corpus: &mut Corpus) {
     corpus.add_words("event-complete", "a worked example with two arguments", &complete);
     let backwards = event(10, EventKind::DurationComplete { end: Ticks(9) }, &[]);
     corpus.add_record("event-complete-backwards", "ends before it begins", &backwards);
+    let overlapping = [(1, 10), (5, 15), (12, 20)].iter().fold(Trace::prelude(), |trace, (begin, end)| {
+        trace.record(&event(*begin, EventKind::DurationComplete { end: Ticks(*end) }, &[]))
+    });
+    corpus.add("event-overlapping", "the second of three durations overlaps the first", &overlapping);
     let id = 0x1122_3344_5566_7788;
     let kinds = [EventKind::AsyncBegin { id }, EventKind::AsyncInstant { id }, EventKind::AsyncEnd { id }];
     corpus.add("event-async", "begin, instant and end", &all(&kinds));

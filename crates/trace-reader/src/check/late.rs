@@ -12,6 +12,7 @@ const WORD_BYTES: usize = 8;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Late<'a> {
     pub is_end: bool,
+    pub at: Nanos,
     pub thread: Thread,
     pub place: EventPosition,
     pub name: Text<'a>,
@@ -19,9 +20,9 @@ pub(super) struct Late<'a> {
 
 impl Late<'_> {
     fn encode(&self, to: &mut Vec<u8>) {
-        let Self { is_end, thread, place, name } = *self;
+        let Self { is_end, at, thread, place, name } = *self;
         let provider = u64::from(place.provider.0);
-        for word in [u64::from(is_end), thread.process.0, thread.thread.0, place.offset.0, provider] {
+        for word in [u64::from(is_end), at.0, thread.process.0, thread.thread.0, place.offset.0, provider] {
             to.extend_from_slice(&word.to_le_bytes());
         }
         to.extend_from_slice(name.as_bytes());
@@ -31,15 +32,16 @@ impl Late<'_> {
 impl<'a> Late<'a> {
     fn decode(bytes: &'a [u8]) -> Option<Self> {
         let (words, _) = bytes.as_chunks::<WORD_BYTES>();
-        let [is_end, process, thread, offset, provider] = words.first_chunk()?.map(u64::from_le_bytes);
+        let [is_end, at, process, thread, offset, provider] = words.first_chunk()?.map(u64::from_le_bytes);
         Some(Self {
             is_end: is_end != 0,
+            at: Nanos(at),
             thread: Thread { process: Koid(process), thread: Koid(thread) },
             place: EventPosition {
                 offset: Offset(offset),
                 provider: ProviderId(u32::try_from(provider).ok()?),
             },
-            name: Text(&bytes[5 * WORD_BYTES..]),
+            name: Text(&bytes[6 * WORD_BYTES..]),
         })
     }
 }
@@ -52,10 +54,10 @@ pub(super) struct LateDurations {
 }
 
 impl LateDurations {
-    pub fn push(&mut self, at: Nanos, late: &Late<'_>) {
+    pub fn push(&mut self, late: &Late<'_>) {
         self.encoded.clear();
         late.encode(&mut self.encoded);
-        self.sorter.get_or_insert_default().push(at.0, &self.encoded);
+        self.sorter.get_or_insert_default().push(late.at.0, &self.encoded);
     }
 
     /// Passes all of them in the order of their times; those with equal times in the order of the file.

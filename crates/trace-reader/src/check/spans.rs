@@ -6,13 +6,14 @@
 //! kept.
 
 use super::late::{Late, LateDurations};
+use super::nesting::{Nesting, OVERLAPPING, Over};
 use crate::disorder::Disorder;
-use crate::item::{Event, Thread};
+use crate::item::{Event, Text, Thread};
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use trace_format::event::EventKind;
-use trace_format::units::{Koid, Offset, ProviderId};
+use trace_format::units::{Koid, Nanos, Offset, ProviderId};
 
 /// The position of a begin, end or step.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +80,7 @@ pub(super) const CROSSING: &str = "crossing-async";
 const MAX_OVER: usize = 400_000;
 
 /// A kind of problem, and its description.
-type Found = (&'static str, String);
+pub(super) type Found = (&'static str, String);
 
 /// A span without begin or end.
 #[derive(Clone, Copy, Debug)]
@@ -127,12 +128,21 @@ enum Part {
     End,
 }
 
+/// A duration that has begun.
+#[derive(Clone, Copy, Debug)]
+struct OpenDuration {
+    place: EventPosition,
+    begin: Nanos,
+    name: Key,
+}
+
 /// All spans that are open.
 #[derive(Debug)]
 pub(super) struct Spans<'a> {
     disorder: &'a Disorder,
     late: LateDurations,
-    durations: HashMap<Thread, Vec<EventPosition>>,
+    durations: HashMap<Thread, Vec<OpenDuration>>,
+    nesting: Nesting,
     asyncs: Operations,
     flows: Operations,
     /// Spans that are open.
@@ -148,6 +158,7 @@ impl<'a> Spans<'a> {
             disorder,
             late: LateDurations::default(),
             durations: HashMap::new(),
+            nesting: Nesting::default(),
             asyncs: Operations::new(Scope::Process),
             flows: Operations::new(Scope::Trace),
             count: 0,
@@ -166,9 +177,9 @@ impl<'a> Spans<'a> {
         let (operations, part, id) = match event.kind {
             EventKind::DurationBegin | EventKind::DurationEnd => {
                 let is_end = event.kind == EventKind::DurationEnd;
-                let late = Late { is_end, thread, place, name };
+                let late = Late { is_end, at: time.nanos(), thread, place, name };
                 if self.disorder.has_thread(thread) {
-                    self.late.push(time.nanos(), &late);
+                    self.late.push(&late);
                     return None;
                 }
                 return self.duration(&late);
@@ -179,10 +190,13 @@ impl<'a> Spans<'a> {
             EventKind::FlowBegin { id } => (&mut self.flows, Part::Begin, id),
             EventKind::FlowStep { id } => (&mut self.flows, Part::Step, id),
             EventKind::FlowEnd { id } => (&mut self.flows, Part::End, id),
-            EventKind::Instant { .. }
-            | EventKind::Counter { .. }
-            | EventKind::DurationComplete { .. }
-            | EventKind::Unknown { .. } => return None,
+            EventKind::DurationComplete { end } => {
+                let (begin, end) = (time.nanos(), end.to_nanos(time.rate));
+                let over = Over { thread, begin, end, place, name };
+                // One that ends before it begins is reported as that.
+                return (begin <= end).then(|| self.nesting.duration(&over, self.disorder))?;
+            }
+            EventKind::Instant { .. } | EventKind::Counter { .. } | EventKind::Unknown { .. } => return None,
         };
         let before = operations.open.len();
         operations.part(event, id, part, place);
@@ -191,9 +205,10 @@ impl<'a> Spans<'a> {
     }
 
     fn duration(&mut self, late: &Late<'_>) -> Option<Found> {
-        let Late { is_end, thread, place, name } = *late;
+        let Late { is_end, at, thread, place, name } = *late;
         if !is_end {
-            self.durations.entry(thread).or_default().push(place);
+            let open = OpenDuration { place, begin: at, name: Key::of_name(name) };
+            self.durations.entry(thread).or_default().push(open);
             self.count += 1;
             return self.full();
         }
@@ -202,12 +217,22 @@ impl<'a> Spans<'a> {
             let text = format!("end of {name:?} on thread {process}/{thread}, which has nothing to end");
             return Some(("unmatched-end", text));
         };
-        stack.pop();
+        let open = stack.pop();
+        let named = Key::of_name(name);
+        let is_outer = |open: &OpenDuration| open.name == named;
+        let is_of_outer = open.is_some_and(|open| !is_outer(&open)) && stack.iter().any(is_outer);
         if stack.is_empty() {
             self.durations.remove(&thread);
         }
         self.count -= 1;
-        None
+        if is_of_outer {
+            let Thread { process, thread } = thread;
+            let text =
+                format!("end of {name:?} on thread {process}/{thread}, in which another has not ended");
+            return Some((OVERLAPPING, text));
+        }
+        let over = Over { thread, begin: open?.begin, end: at, place, name };
+        self.nesting.duration(&over, self.disorder)
     }
 
     fn full(&mut self) -> Option<Found> {
@@ -227,15 +252,16 @@ impl<'a> Spans<'a> {
             let problem = if self.is_full { None } else { self.duration(&late) };
             problem.into_iter().for_each(|problem| found(late.place, problem));
         })?;
+        self.nesting.finish(&mut found)?;
         let mut all = Vec::new();
         if self.is_full {
             return Ok(all);
         }
         for (thread, stack) in self.durations.drain() {
-            all.extend(stack.into_iter().map(|place| Unmatched {
+            all.extend(stack.into_iter().map(|open| Unmatched {
                 kind: "unmatched-begin",
                 count: 1,
-                place,
+                place: open.place,
                 what: What::Thread(thread),
             }));
         }
@@ -251,6 +277,12 @@ impl Key {
         let mut hasher = DefaultHasher::new();
         what.hash(&mut hasher);
         Self(hasher.finish())
+    }
+
+    /// FNV-1a, which is quick for names.
+    fn of_name(name: Text<'_>) -> Self {
+        let byte = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        Self(name.as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, byte))
     }
 }
 

@@ -1,5 +1,6 @@
 use super::*;
 use crate::testing::{COMPLETE, bytes};
+use proptest::strategy::Strategy as _;
 use trace_format::argument::{Argument, ArgumentValue, Arguments as Given};
 use trace_format::blob::Blob;
 use trace_format::event::Scope;
@@ -381,6 +382,104 @@ fn only_what_a_thread_does_itself_is_judged_by_when_it_ran() {
     archive.provider(2);
     operations.iter().for_each(|kind| _ = archive.event(7, 300, *kind));
     assert_eq!(clocks(&archive), [(1, 1, 0), (2, 7, 3)]);
+}
+
+fn complete(end: u64) -> EventKind {
+    EventKind::DurationComplete { end: Ticks(end) }
+}
+
+#[test]
+//= docs/check.md#overlapping-durations
+fn durations_that_overlap_are_found() {
+    let mut archive = Archive::new();
+    // In the order of their ends, as a program writes them: two siblings in a parent, and one beside it.
+    for (begin, end) in [(10, 20), (20, 30), (5, 30), (30, 40)] {
+        archive.event(1, begin, complete(end));
+    }
+    assert_eq!(archive.problems(), []);
+    // What overlaps is left out: it makes no overlap with the next.
+    let overlapping = archive.event(1, 35, complete(60));
+    archive.event(1, 50, complete(70));
+    archive.event(2, 35, complete(60));
+    assert_eq!(archive.problems(), [(OVERLAPPING, 1, overlapping)]);
+    let text = &archive.report().problems[0].first[0].text;
+    let expected = "\"name\" on thread 5/1, 35 ns to 60 ns, begins in another duration and ends after it";
+    assert_eq!(text, expected);
+}
+
+/// A file that has the outer ones first, and one in no order at all.
+#[test]
+fn durations_that_overlap_are_found_in_any_order() {
+    for (order, expected) in [
+        (&[(0, 100), (0, 50), (10, 20), (30, 120), (60, 70)][..], 3),
+        (&[(60, 70), (30, 120), (10, 20), (0, 50), (0, 100)], 1),
+        (&[(60, 70), (10, 20), (0, 100), (0, 50)], usize::MAX),
+        (&[(10, 17), (8, 17), (8, 12)], 0),
+        (&[(9, 14), (12, 18), (8, 18), (34, 35)], 1),
+        (&[(8, 18), (9, 14), (12, 18), (34, 35)], 2),
+    ] {
+        let mut archive = Archive::new();
+        let offsets: Vec<_> =
+            order.iter().map(|(begin, end)| archive.event(1, *begin, complete(*end))).collect();
+        let found: Vec<_> =
+            offsets.get(expected).map(|offset| (OVERLAPPING, 1, *offset)).into_iter().collect();
+        assert_eq!(archive.problems(), found, "{order:?}");
+    }
+}
+
+#[test]
+fn begins_and_ends_overlap_too() {
+    let mut archive = Archive::new();
+    archive.named("outer", 1, 10, EventKind::DurationBegin);
+    archive.named("inner", 1, 20, EventKind::DurationBegin);
+    let crossed = archive.named("outer", 1, 30, EventKind::DurationEnd);
+    archive.named("inner", 1, 40, EventKind::DurationEnd);
+    // An end may have no name, or one of its own.
+    archive.named("a", 2, 10, EventKind::DurationBegin);
+    archive.named("b", 2, 20, EventKind::DurationBegin);
+    archive.named("", 2, 30, EventKind::DurationEnd);
+    archive.named("c", 2, 40, EventKind::DurationEnd);
+    // A complete one that ends after what it began in.
+    archive.named("a", 3, 10, EventKind::DurationBegin);
+    archive.named("a", 3, 20, EventKind::DurationEnd);
+    let late = archive.event(3, 15, complete(25));
+    assert_eq!(archive.problems(), [(OVERLAPPING, 2, crossed)]);
+    let problems = archive.report().problems;
+    assert_eq!(problems[0].first[1].offset.0, late);
+    assert_eq!(problems[0].first[0].text, "end of \"outer\" on thread 5/1, in which another has not ended");
+}
+
+proptest::proptest! {
+    /// In whatever order a file has them, the same durations are found: those that overlap what is kept of
+    /// the durations that began before them.
+    #[test]
+    fn all_overlaps_are_found_in_all_orders(
+        mut durations in proptest::collection::hash_set((0_u64..40, 1_u64..12), 0..20)
+            .prop_map(|set| set.into_iter().map(|(begin, length)| (begin, begin + length)).collect::<Vec<_>>())
+            .prop_shuffle(),
+    ) {
+        let count = |durations: &[(u64, u64)]| {
+            let mut archive = Archive::new();
+            durations.iter().for_each(|(begin, end)| _ = archive.event(1, *begin, complete(*end)));
+            archive.problems().first().map_or(0, |(_, count, _)| *count)
+        };
+        let shuffled = count(&durations);
+        durations.sort_by_key(|(begin, end)| (*begin, std::cmp::Reverse(*end)));
+        let mut kept: Vec<(u64, u64)> = Vec::new();
+        let crosses = |(begin, end): (u64, u64), kept: &[(u64, u64)]| {
+            kept.iter().any(|other| other.0 < begin && begin < other.1 && other.1 < end)
+        };
+        for duration in &durations {
+            if !crosses(*duration, &kept) {
+                kept.push(*duration);
+            }
+        }
+        let expected = (durations.len() - kept.len()) as u64;
+        proptest::prop_assert_eq!(shuffled, expected);
+        proptest::prop_assert_eq!(count(&durations), expected);
+        durations.sort_by_key(|(begin, end)| (*end, std::cmp::Reverse(*begin)));
+        proptest::prop_assert_eq!(count(&durations), expected);
+    }
 }
 
 #[test]

@@ -1,0 +1,181 @@
+//! Durations of one thread that overlap: neither encloses the other, and none ends before the other begins.
+//!
+//! Of a thread whose durations end in the order of the file, as those of our programs do, only what nothing
+//! encloses yet is kept. Those of other threads are sorted by their beginnings first.
+//!
+//! What overlaps a duration that began before it is reported and left out, as other readers leave it out: it
+//! makes no further overlaps.
+
+use super::spans::{EventPosition, Found};
+use crate::disorder::Disorder;
+use crate::item::{Text, Thread};
+use crate::sorter::Sorter;
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use trace_format::units::{Koid, Nanos, Offset, ProviderId};
+
+/// The kind of problem.
+pub(super) const OVERLAPPING: &str = "overlapping-durations";
+
+/// Durations of one thread that are kept: a later one that overlaps none of the last so many is not found to
+/// overlap one before them.
+const MAX_KEPT: usize = 1024;
+/// Durations of all threads that are kept, at 16 bytes.
+const MAX_ALL_KEPT: usize = 200_000;
+/// Threads whose durations are looked at.
+const MAX_THREADS: usize = 20_000;
+
+const WORD_BYTES: usize = 8;
+
+/// A duration that is over.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Over<'a> {
+    pub thread: Thread,
+    pub begin: Nanos,
+    pub end: Nanos,
+    pub place: EventPosition,
+    pub name: Text<'a>,
+}
+
+/// All durations, as far as they have to be known.
+#[derive(Debug, Default)]
+pub(super) struct Nesting {
+    threads: HashMap<Thread, usize>,
+    /// By the numbers of `threads`.
+    known: Vec<Known>,
+    /// The last thread that was looked up.
+    last: Option<(Thread, usize)>,
+    kept: usize,
+    sorter: Option<Sorter>,
+    encoded: Vec<u8>,
+}
+
+/// What is known of a thread.
+#[derive(Debug, Default)]
+struct Known {
+    /// Begin and end of those that nothing encloses yet, in order.
+    free: VecDeque<(Nanos, Nanos)>,
+    /// The last end.
+    end: Nanos,
+    /// They have to be sorted.
+    is_sorted: bool,
+    /// They do not end in the order of the file, although they should: nothing is known.
+    is_unknown: bool,
+}
+
+impl Nesting {
+    /// Compares a duration with those before it; returns the problem with it.
+    pub fn duration(&mut self, over: &Over<'_>, disorder: &Disorder) -> Option<Found> {
+        let number = self.number(over.thread, disorder)?;
+        if self.known[number].is_sorted {
+            self.encoded.clear();
+            over.encode(&mut self.encoded);
+            self.sorter.get_or_insert_default().push(over.begin.0, &self.encoded);
+            return None;
+        }
+        let known = &mut self.known[number];
+        let enclosed = known.free.iter().rev().take_while(|(begin, _)| *begin >= over.begin).count();
+        let beside = known.free.len() - enclosed;
+        let last_end = beside.checked_sub(1).map_or(Nanos(0), |last| known.free[last].1);
+        let is_outer_first = last_end == over.end && over.begin < over.end;
+        if known.is_unknown || over.end < known.end || is_outer_first {
+            self.kept -= known.free.len();
+            known.free = VecDeque::new();
+            known.is_unknown = true;
+            return None;
+        }
+        known.end = over.end;
+        if last_end > over.begin {
+            return Some(over.problem());
+        }
+        known.free.truncate(beside);
+        self.kept -= enclosed;
+        if known.free.len() == MAX_KEPT || self.kept == MAX_ALL_KEPT {
+            known.free.pop_front()?;
+            self.kept -= 1;
+        }
+        known.free.push_back((over.begin, over.end));
+        self.kept += 1;
+        None
+    }
+
+    fn number(&mut self, thread: Thread, disorder: &Disorder) -> Option<usize> {
+        if let Some((last, number)) = self.last
+            && last == thread
+        {
+            return Some(number);
+        }
+        let new = self.known.len();
+        let number = match self.threads.get(&thread) {
+            Some(number) => *number,
+            None if new == MAX_THREADS => return None,
+            None => {
+                self.threads.insert(thread, new);
+                let is_sorted = disorder.has_thread(thread) || disorder.has_ends_of(thread);
+                self.known.push(Known { is_sorted, ..Known::default() });
+                new
+            }
+        };
+        self.last = Some((thread, number));
+        Some(number)
+    }
+
+    /// Compares those that had to be sorted.
+    pub fn finish(&mut self, mut found: impl FnMut(EventPosition, Found)) -> io::Result<()> {
+        let Some(sorter) = self.sorter.take() else { return Ok(()) };
+        // The ends of those that enclose the next, the innermost last.
+        let mut open: HashMap<Thread, Vec<(Nanos, Nanos)>> = HashMap::new();
+        sorter.finish(|bytes| {
+            let Some(over) = Over::decode(bytes) else { return Ok(()) };
+            let open = open.entry(over.thread).or_default();
+            while open.last().is_some_and(|(_, end)| *end <= over.begin) {
+                open.pop();
+            }
+            let Over { begin, end, .. } = over;
+            // Of two that begin together, the longer one encloses the other, whichever is first.
+            let shorter =
+                open.iter().rev().take_while(|(other, last)| *other == begin && *last < end).count();
+            let above = open.len() - shorter;
+            if above > 0 && open[above - 1].1 < end {
+                found(over.place, over.problem());
+            } else {
+                open.insert(above, (begin, end));
+            }
+            Ok(())
+        })
+    }
+}
+
+impl<'a> Over<'a> {
+    fn problem(&self) -> Found {
+        let Thread { process, thread } = self.thread;
+        let Self { name, begin, end, .. } = self;
+        let text = format!(
+            "{name:?} on thread {process}/{thread}, {begin} to {end}, begins in another duration and ends after it"
+        );
+        (OVERLAPPING, text)
+    }
+
+    fn encode(&self, to: &mut Vec<u8>) {
+        let Self { thread, begin, end, place, name } = *self;
+        let provider = u64::from(place.provider.0);
+        let Thread { process, thread } = thread;
+        for word in [process.0, thread.0, begin.0, end.0, place.offset.0, provider] {
+            to.extend_from_slice(&word.to_le_bytes());
+        }
+        to.extend_from_slice(name.as_bytes());
+    }
+
+    fn decode(bytes: &'a [u8]) -> Option<Self> {
+        let (words, _) = bytes.as_chunks::<WORD_BYTES>();
+        let [process, thread, begin, end, offset, provider] = words.first_chunk()?.map(u64::from_le_bytes);
+        let provider = ProviderId(u32::try_from(provider).ok()?);
+        Some(Self {
+            thread: Thread { process: Koid(process), thread: Koid(thread) },
+            begin: Nanos(begin),
+            end: Nanos(end),
+            place: EventPosition { offset: Offset(offset), provider },
+            name: Text(&bytes[6 * WORD_BYTES..]),
+        })
+    }
+}
