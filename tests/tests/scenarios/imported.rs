@@ -105,10 +105,11 @@ const EVENTS: &str = "SELECT 'slice' AS kind, s.name AS a, category AS b, s.ts A
        JOIN slice a ON f.slice_out = a.id JOIN slice b ON f.slice_in = b.id ORDER BY 1, 4, 2, 3, 5";
 
 /// What Perfetto's reader of archives refuses, warns of or has nothing for.
-const REFUSED: [&str; 6] = [
+const REFUSED: [&str; 7] = [
     "event-complete-backwards",
     "event-counter-bool",
     "event-name-lies",
+    "event-overlapping",
     "event-times",
     "event-unknown",
     "event-without-id",
