@@ -5,6 +5,7 @@ mod scenarios {
     mod activation;
     mod alerts;
     mod attacks;
+    mod attributes;
     mod background;
     mod bad_input;
     mod categories;

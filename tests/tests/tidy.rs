@@ -14,7 +14,8 @@ use trace_tests::build::workspace;
 const MAX_LINES: usize = 700;
 
 /// Which crate uses which of ours; no other edges.
-const EDGES: [(&str, &[&str]); 15] = [
+const EDGES: [(&str, &[&str]); 16] = [
+    ("trace-macros", &[]),
     ("trace-format", &[]),
     ("zx-sim", &[]),
     ("trace-protocol", &["trace-format"]),
@@ -22,7 +23,7 @@ const EDGES: [(&str, &[&str]); 15] = [
     ("trace-engine", &["trace-format", "zx-sim"]),
     ("trace-linux", &["trace-format"]),
     ("trace-convert", &["trace-format", "trace-linux", "trace-reader"]),
-    ("trace-provider", &["trace-engine", "trace-format", "trace-protocol", "zx-sim"]),
+    ("trace-provider", &["trace-engine", "trace-format", "trace-macros", "trace-protocol", "zx-sim"]),
     ("tracing-fxt", &["trace-engine", "trace-provider"]),
     ("trace-c", &["trace-engine", "trace-format", "trace-provider", "zx-sim"]),
     ("trace-reader-c", &["trace-format", "trace-reader"]),

@@ -36,9 +36,15 @@
 //! | the recording itself | [`alert!`], [`category_enabled!`], [`is_enabled`] |
 //!
 //! With the feature `off` all of them compile to nothing.
+#![cfg_attr(
+    feature = "attributes",
+    doc = "\nThe attribute [`#[trace]`](macro@trace) records each call of a function."
+)]
 #![deny(unsafe_code)]
 
 pub mod atrace;
+#[cfg(feature = "attributes")]
+mod attribute;
 mod buffer;
 mod callbacks;
 mod config;
@@ -52,6 +58,8 @@ mod session;
 mod thread;
 mod watch;
 
+#[cfg(feature = "attributes")]
+pub use attribute::trace;
 pub use config::{Category, Config, config, ticks_per_second};
 pub use memory_dump::{MemoryDump, on_memory_dump};
 pub use polled::PolledProvider;
