@@ -1,6 +1,6 @@
 //! The arguments of a call: `args(url, len = body.len(), debug(state))`.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
@@ -30,7 +30,7 @@ impl Argument {
     pub(crate) fn kept(&self, path: &TokenStream, signature: &Signature) -> TokenStream {
         match &self.value {
             Value::Variable(name) if is_one_of(signature, name, &["String", "PathBuf", "Vec"]) => {
-                quote!(&#name)
+                borrowed(quote!(#name), name.span())
             }
             Value::Variable(name) => quote!(#name),
             Value::Rendered(function, value) => rendered(path, function, value),
@@ -43,7 +43,8 @@ impl Argument {
     pub(crate) fn kept_in_future(&self, path: &TokenStream, signature: &Signature) -> (TokenStream, bool) {
         match &self.value {
             Value::Variable(name) if is_one_of(signature, name, &["String"]) => {
-                (quote!(#path::display(&#name)), true)
+                let value = borrowed(quote!(#name), name.span());
+                (quote!(#path::display(#value)), true)
             }
             Value::Variable(name) => (quote!(#name), false),
             Value::Rendered(function, value) => (rendered(path, function, value), true),
@@ -66,8 +67,16 @@ fn rendered(path: &TokenStream, function: &Ident, value: &Expr) -> TokenStream {
             | Expr::Reference(_)
             | Expr::Unary(_)
     );
+    let span = value.span();
     let value = if is_tight { quote!(#value) } else { quote!((#value)) };
-    quote!(#path::#function(&#value))
+    let value = borrowed(value, span);
+    quote!(#path::#function(#value))
+}
+
+/// With `&` in front of it, in the same place, so that messages point at the value.
+fn borrowed(value: TokenStream, at: Span) -> TokenStream {
+    let and = syn::Token![&](at);
+    quote!(#and #value)
 }
 
 /// Whether a parameter has one of these types, of which it is enough to borrow it.
@@ -126,7 +135,7 @@ impl Value {
         }
     }
 
-    fn span(&self) -> proc_macro2::Span {
+    fn span(&self) -> Span {
         match self {
             Self::Variable(name) => name.span(),
             Self::Rendered(_, value) | Self::Expression(value) => value.span(),

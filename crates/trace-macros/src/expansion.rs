@@ -25,3 +25,6 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     let item = parsed.into_token_stream();
     quote!(#item #errors)
 }
+
+#[cfg(test)]
+mod tests;

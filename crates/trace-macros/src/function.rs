@@ -1,7 +1,7 @@
 //! A function whose calls are recorded.
 
 use crate::options::Options;
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
@@ -36,7 +36,8 @@ pub(crate) fn instrument(signature: &Signature, body: &mut Block, options: &Opti
     let items = body.stmts.iter().take_while(|statement| matches!(statement, Stmt::Item(_))).count();
     let statements = body.stmts.split_off(items);
     let recording = if signature.asyncness.is_some() {
-        of_future(signature, &statements, options, &name)
+        let at = body.brace_token.span.join();
+        of_future(signature, (&statements, at), options, &name)
     } else {
         let duration = duration(signature, options, &name);
         quote!(#duration #(#statements)*)
@@ -55,10 +56,11 @@ fn duration(signature: &Signature, options: &Options, name: &TokenStream) -> Tok
     quote!(#path::duration!(#category, #name #(, #arguments)*);)
 }
 
-/// The body of an `async fn`, as a future that is recorded from its first poll to its end.
+/// The body of an `async fn`, which stands at a place of the program, as a future that is recorded from its
+/// first poll to its end.
 fn of_future(
     signature: &Signature,
-    statements: &[Stmt],
+    (statements, at): (&[Stmt], Span),
     options: &Options,
     name: &TokenStream,
 ) -> TokenStream {
@@ -103,16 +105,19 @@ fn of_future(
         ),
         output => {
             let output = returned_type(output);
+            // Where the body is, so that messages about its end point there.
+            let mut block = Group::new(Delimiter::Brace, quote!(#output #(#statements)*));
+            block.set_span(at);
             quote!(
                 #described_as
-                #path::TraceFutureExt::trace(async move { #output #(#statements)* }, #described).await
+                #path::TraceFutureExt::trace(async move #block, #described).await
             )
         }
     }
 }
 
-/// A statement that is never executed and says what the future's body returns, which the compiler knows of an
-/// `async fn` but not of an `async` block: without it, `?` and what is returned could not be converted.
+/// A statement that is never executed and says what the future's body returns, which the compiler knows of
+/// an `async fn` but not of an `async` block: without it, `?` and what is returned could not be converted.
 fn returned_type(output: &ReturnType) -> Option<TokenStream> {
     let (output, span) = match output {
         ReturnType::Default => (quote!(()), Span::mixed_site()),
@@ -172,8 +177,8 @@ fn infer_opaque(found: &mut Type) {
 
 fn has_word(tokens: TokenStream, word: &str) -> bool {
     tokens.into_iter().any(|token| match token {
-        proc_macro2::TokenTree::Ident(ident) => ident == word,
-        proc_macro2::TokenTree::Group(group) => has_word(group.stream(), word),
+        TokenTree::Ident(ident) => ident == word,
+        TokenTree::Group(group) => has_word(group.stream(), word),
         _ => false,
     })
 }

@@ -5,7 +5,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
-use syn::{Attribute, Error, Expr, Lit, Meta, Path, Result, Token, parenthesized};
+use syn::{Attribute, Error, Expr, Lit, Meta, Path, Result, Token, parenthesized, token};
 
 /// What the options are, for messages.
 const KNOWN: &str = "it takes `category`, `name`, `args`, `crate` and `skip`";
@@ -60,14 +60,13 @@ impl Options {
 
     fn set(&mut self, word: &Ident, input: ParseStream<'_>) -> Result<()> {
         let is_twice = if word == "category" {
-            self.category.replace(text(input)?).is_some()
+            self.category.replace(text(word, input)?).is_some()
         } else if word == "name" {
-            self.name.replace(text(input)?).is_some()
+            self.name.replace(text(word, input)?).is_some()
         } else if word == "args" {
-            self.arguments.replace((word.span(), arguments(input)?)).is_some()
+            self.arguments.replace((word.span(), arguments(word, input)?)).is_some()
         } else if word == "crate" {
-            input.parse::<Token![=]>()?;
-            self.path.replace(Path::parse_mod_style(input)?).is_some()
+            self.path.replace(path(word, input)?).is_some()
         } else if word == "skip" {
             self.skip.replace(word.span()).is_some()
         } else {
@@ -109,19 +108,32 @@ impl Options {
 }
 
 /// `= "text"`, or an expression that the compiler can evaluate.
-fn text(input: ParseStream<'_>) -> Result<Expr> {
-    input.parse::<Token![=]>()?;
-    let text: Expr = input.parse()?;
-    match &text {
+fn text(word: &Ident, input: ParseStream<'_>) -> Result<Expr> {
+    let missing = || Error::new(word.span(), format!("`{word}` needs a text, as in `{word} = \"net\"`"));
+    input.parse::<Token![=]>().map_err(|_| missing())?;
+    match input.parse().map_err(|_| missing())? {
         Expr::Lit(literal) if !matches!(literal.lit, Lit::Str(_)) => {
-            Err(Error::new(text.span(), "this has to be text, such as \"net\""))
+            Err(Error::new(literal.span(), format!("`{word}` needs a text, as in `{word} = \"net\"`")))
         }
-        _ => Ok(text),
+        text => Ok(text),
     }
 }
 
+/// `= my::path`.
+fn path(word: &Ident, input: ParseStream<'_>) -> Result<Path> {
+    let missing = |_| Error::new(word.span(), "`crate` needs a path, as in `crate = my::trace_provider`");
+    input.parse::<Token![=]>().map_err(missing)?;
+    Path::parse_mod_style(input).map_err(missing)
+}
+
 /// `(url, len = body.len(), debug(state))`.
-fn arguments(input: ParseStream<'_>) -> Result<Vec<Argument>> {
+fn arguments(word: &Ident, input: ParseStream<'_>) -> Result<Vec<Argument>> {
+    if !input.peek(token::Paren) {
+        return Err(Error::new(
+            word.span(),
+            "`args` needs parentheses, as in `args(url, size = body.len())`",
+        ));
+    }
     let list;
     parenthesized!(list in input);
     let mut arguments: Vec<Argument> = Vec::new();

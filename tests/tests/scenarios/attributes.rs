@@ -1,6 +1,8 @@
 //! The attribute `#[trace]`: what a program with each kind of function records, and what the compiler says of
 //! attributes that are wrong.
 
+mod misuse;
+
 use std::collections::{BTreeMap, BTreeSet};
 use trace_tests::Sandbox;
 
