@@ -1,8 +1,8 @@
 //! How many instructions each kind of event takes, the loop around it included.
 //!
 //! Counted by callgrind and kept in `event_instructions.txt`. `--check` fails if a kind takes over 2 % more
-//! than there; `--update` writes the file anew. Counts depend on the compiler, not on the machine or its
-//! mood.
+//! than there, or if the attribute `#[trace]` takes more or fewer than the macro; `--update` writes the file
+//! anew. Counts depend on the compiler, not on the machine or its mood.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,6 +15,7 @@ use trace_engine::{
     AlertHandler, BufferMode, Categories, Config, Disposition, Region, Scope, ThreadKoids, WakeHandler,
     counter, duration, duration_begin, duration_end, engine, flow_begin, instant,
 };
+use trace_macros::trace;
 
 /// Per cent that a count may grow.
 const MARGIN: u64 = 2;
@@ -34,7 +35,25 @@ macro_rules! repeat {
     };
 }
 
-const KINDS: [Kind; 10] = [
+#[trace(crate = trace_engine, category = "bench", name = "call", args(number, text))]
+#[inline(never)]
+fn with_attribute(number: u64, text: &str) -> usize {
+    black_box(text.len())
+}
+
+#[inline(never)]
+fn by_hand(number: u64, text: &str) -> usize {
+    duration!("bench", "call", "number" => number, "text" => text);
+    black_box(text.len())
+}
+
+/// Kinds that take exactly as many instructions as each other.
+const EQUAL: [[&str; 2]; 2] = [
+    ["call of a function with duration!", "call of a function with #[trace]"],
+    ["call of a function with duration!, off", "call of a function with #[trace], off"],
+];
+
+const KINDS: [Kind; 14] = [
     // The loop around each of the others.
     ("nothing", true, repeat!(number => _ = number)),
     ("site off", false, repeat!(number => instant!("bench", "off", Scope::Thread, "number" => number))),
@@ -57,6 +76,10 @@ const KINDS: [Kind; 10] = [
             instant!("bench", "text", Scope::Thread, "value" => number as i64, "text" => text);
         }),
     ),
+    (EQUAL[0][0], true, repeat!(number => _ = by_hand(number, black_box("text")))),
+    (EQUAL[0][1], true, repeat!(number => _ = with_attribute(number, black_box("text")))),
+    (EQUAL[1][0], false, repeat!(number => _ = by_hand(number, black_box("text")))),
+    (EQUAL[1][1], false, repeat!(number => _ = with_attribute(number, black_box("text")))),
 ];
 
 fn run(place: usize, times: u64) {
@@ -100,6 +123,7 @@ fn main() -> ExitCode {
         .filter_map(|(name, count)| Some((name, count.parse().ok()?)))
         .collect();
     let mut counts = String::new();
+    let mut found_counts = BTreeMap::new();
     let mut is_over = false;
     println!("| event | instructions | kept |\n|---|---|---|");
     for (place, (name, ..)) in KINDS.iter().enumerate() {
@@ -116,8 +140,16 @@ fn main() -> ExitCode {
             before.map_or_else(|| "-".to_owned(), |count| count.to_string())
         );
         counts.push_str(&format!("{name}: {found}\n"));
+        found_counts.insert(*name, found);
         if has("--check") && before.is_none_or(|before| found * 100 > before * (100 + MARGIN)) {
             eprintln!("{name}: {found} instructions; {before:?} are kept in {}", file().display());
+            is_over = true;
+        }
+    }
+    for [by_hand, with_attribute] in EQUAL {
+        let [expected, found] = [by_hand, with_attribute].map(|name| found_counts[name]);
+        if has("--check") && expected != found {
+            eprintln!("{with_attribute}: {found} instructions; {by_hand}: {expected}");
             is_over = true;
         }
     }
