@@ -3,7 +3,7 @@
 use crate::api::id::Id;
 use crate::record::arguments::{IntoValue, Values};
 use crate::record::event::Event;
-use crate::record::hot_path::{stamp, write_event, write_event_at};
+use crate::record::hot_path::{stamp, write_event_at};
 use crate::site::Site;
 use core::future::Future;
 use core::pin::Pin;
@@ -39,8 +39,9 @@ pub trait TraceFutureExt: Future + Sized {
     /// Records the operation as an async event, from the beginning of the first poll until the future is
     /// ready or dropped, so that its latency is one bar; and each poll as a duration of the thread that
     /// polls. The end of each has `poll-state`, `pending`, `ready` or `dropped`, and `poll-count`, the polls
-    /// so far. A flow connects the polls of a future that was not ready at once. Bar and flow have the id of
-    /// the arguments: it has to differ among futures of one name that run at the same time.
+    /// so far. A flow connects the polls of a future that was not ready at once; it ends with the last poll,
+    /// or in a duration of no length where the future is dropped. Bar and flow have the id of the arguments:
+    /// it has to differ among futures of one name that run at the same time.
     ///
     /// A future that was polled before the recording began has no bar, since its beginning is not known.
     ///
@@ -75,15 +76,30 @@ pin_project_lite::pin_project! {
     impl<F, V: Values> PinnedDrop for TraceFuture<F, V> {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
-            let TraceFutureArgs { end, id, .. } = this.arguments;
-            if *this.is_open && end.is_on() {
-                write_event(end, of_operation(EventType::AsyncEnd, *id), &ending("dropped", *this.polls));
+            let TraceFutureArgs { end, flow, id, .. } = *this.arguments;
+            if !end.is_on() {
+                return;
+            }
+            let (now, values) = (Some(stamp()), ending("dropped", *this.polls));
+            if *this.is_flowing {
+                // A flow ends in a duration.
+                write_event_at(flow, of_thread(EventType::DurationBegin), &(), now);
+                write_event_at(flow, of_operation(EventType::FlowEnd, id), &(), now);
+                write_event_at(end, of_thread(EventType::DurationEnd), &values, now);
+            }
+            if *this.is_open {
+                write_event_at(end, of_operation(EventType::AsyncEnd, id), &values, now);
             }
         }
     }
 }
 
-/// The beginning or end of the whole operation.
+/// The beginning or end of a poll.
+const fn of_thread(event_type: EventType) -> Event {
+    Event { event_type, start: None, extra: None }
+}
+
+/// The beginning or end of the whole operation, or a part of its flow.
 const fn of_operation(event_type: EventType, id: Id) -> Event {
     Event { event_type, start: None, extra: Some(id.0) }
 }
@@ -101,13 +117,12 @@ impl<F: Future, V: Values> Future for TraceFuture<F, V> {
         let TraceFutureArgs { begin, end, flow, id, ref values } = *this.arguments;
         *this.polls += 1;
         let start = begin.is_on().then(stamp);
-        let event = |event_type, extra| Event { event_type, start: None, extra };
         if start.is_some() {
             if *this.polls == 1 {
                 write_event_at(begin, of_operation(EventType::AsyncBegin, id), values, start);
                 *this.is_open = true;
             }
-            write_event_at(begin, event(EventType::DurationBegin, None), values, start);
+            write_event_at(begin, of_thread(EventType::DurationBegin), values, start);
         }
         let result = this.inner.poll(context);
         if start.is_some() {
@@ -120,16 +135,17 @@ impl<F: Future, V: Values> Future for TraceFuture<F, V> {
             *this.is_flowing |= result.is_pending();
             if let Some(step) = step {
                 // Of the time at which the poll began: what it woke may have run before it returned.
-                write_event_at(flow, event(step, Some(id.0)), &(), start);
+                write_event_at(flow, of_operation(step, id), &(), start);
             }
             let state = if result.is_pending() { "pending" } else { "ready" };
             let (finish, values) = (end.is_on().then(stamp), ending(state, *this.polls));
-            write_event_at(end, event(EventType::DurationEnd, None), &values, finish);
+            write_event_at(end, of_thread(EventType::DurationEnd), &values, finish);
             if *this.is_open && result.is_ready() {
                 write_event_at(end, of_operation(EventType::AsyncEnd, id), &values, finish);
             }
         }
         *this.is_open &= result.is_pending();
+        *this.is_flowing &= result.is_pending();
         result
     }
 }
