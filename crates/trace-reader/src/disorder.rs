@@ -8,6 +8,7 @@
 use crate::item::{Item, Text, Thread};
 use crate::reader::Reader;
 use crate::records::ReadError;
+use crate::thread_numbers::ThreadNumbers;
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
@@ -84,27 +85,18 @@ struct Last {
 /// The last times of all threads.
 #[derive(Debug, Default)]
 struct Times {
-    numbers: HashMap<Thread, usize>,
+    threads: ThreadNumbers,
     /// By number.
     known: Vec<Last>,
-    /// The last thread that was looked up.
-    last: Option<(Thread, usize)>,
 }
 
 impl Times {
     fn of(&mut self, thread: Thread) -> &mut Last {
-        let number = match self.last {
-            Some((last, number)) if last == thread => number,
-            _ => {
-                let new = self.known.len();
-                let number = *self.numbers.entry(thread).or_insert(new);
-                if number == new {
-                    self.known.push(Last::default());
-                }
-                self.last = Some((thread, number));
-                number
-            }
-        };
+        // There is always a number: with more threads than that, all are forgotten.
+        let number = self.threads.number(thread, MAX_KNOWN + 1).unwrap_or(0);
+        if number == self.known.len() {
+            self.known.push(Last::default());
+        }
         &mut self.known[number]
     }
 }

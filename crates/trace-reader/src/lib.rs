@@ -36,6 +36,7 @@ mod resume;
 pub mod sorter;
 mod tables;
 pub mod tail;
+mod thread_numbers;
 mod truncate;
 pub mod warning;
 

@@ -10,6 +10,7 @@ use super::spans::{EventPosition, Found};
 use crate::disorder::Disorder;
 use crate::item::{Text, Thread};
 use crate::sorter::Sorter;
+use crate::thread_numbers::ThreadNumbers;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use trace_format::units::{Koid, Nanos, Offset, ProviderId};
@@ -40,11 +41,9 @@ pub(super) struct Over<'a> {
 /// All durations, as far as they have to be known.
 #[derive(Debug, Default)]
 pub(super) struct Nesting {
-    threads: HashMap<Thread, usize>,
+    threads: ThreadNumbers,
     /// By the numbers of `threads`.
     known: Vec<Known>,
-    /// The last thread that was looked up.
-    last: Option<(Thread, usize)>,
     kept: usize,
     sorter: Option<Sorter>,
     encoded: Vec<u8>,
@@ -100,23 +99,11 @@ impl Nesting {
     }
 
     fn number(&mut self, thread: Thread, disorder: &Disorder) -> Option<usize> {
-        if let Some((last, number)) = self.last
-            && last == thread
-        {
-            return Some(number);
+        let number = self.threads.number(thread, MAX_THREADS)?;
+        if number == self.known.len() {
+            let is_sorted = disorder.has_thread(thread) || disorder.has_ends_of(thread);
+            self.known.push(Known { is_sorted, ..Known::default() });
         }
-        let new = self.known.len();
-        let number = match self.threads.get(&thread) {
-            Some(number) => *number,
-            None if new == MAX_THREADS => return None,
-            None => {
-                self.threads.insert(thread, new);
-                let is_sorted = disorder.has_thread(thread) || disorder.has_ends_of(thread);
-                self.known.push(Known { is_sorted, ..Known::default() });
-                new
-            }
-        };
-        self.last = Some((thread, number));
         Some(number)
     }
 
