@@ -27,6 +27,7 @@ mod scenarios {
     mod killing;
     mod kinds;
     mod listing;
+    mod logging;
     mod manager;
     mod memory;
     mod modes;

@@ -14,7 +14,7 @@ use trace_tests::build::workspace;
 const MAX_LINES: usize = 700;
 
 /// Which crate uses which of ours; no other edges.
-const EDGES: [(&str, &[&str]); 16] = [
+const EDGES: [(&str, &[&str]); 17] = [
     ("trace-macros", &[]),
     ("trace-format", &[]),
     ("zx-sim", &[]),
@@ -24,6 +24,7 @@ const EDGES: [(&str, &[&str]); 16] = [
     ("trace-linux", &["trace-format"]),
     ("trace-convert", &["trace-format", "trace-linux", "trace-reader"]),
     ("trace-provider", &["trace-engine", "trace-format", "trace-macros", "trace-protocol", "zx-sim"]),
+    ("log-fxt", &["trace-engine", "trace-provider"]),
     ("tracing-fxt", &["trace-engine", "trace-provider"]),
     ("trace-c", &["trace-engine", "trace-format", "trace-provider", "zx-sim"]),
     ("trace-reader-c", &["trace-format", "trace-reader"]),

@@ -12,6 +12,8 @@
 pub(crate) mod dynamic_sites;
 #[cfg(not(modelled))]
 pub(crate) mod interned;
+#[cfg(not(modelled))]
+pub(crate) mod known;
 pub(crate) mod section;
 pub(crate) mod word;
 

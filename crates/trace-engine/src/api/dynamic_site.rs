@@ -2,7 +2,7 @@
 
 use crate::session::lease::Lease;
 use crate::session::wanted;
-use crate::site::{Site, interned};
+use crate::site::{Site, interned, known};
 
 impl Site {
     /// Makes a call site whose texts are not known before the program runs. It stays for the life of the
@@ -17,5 +17,15 @@ impl Site {
             let lease = Lease::of_thread();
             move |category: &[u8]| wanted::wants(&lease, category)
         })
+    }
+
+    /// The call site with these texts: made when they are first asked for, and found afterwards, which takes
+    /// no lock. It stays for the life of the process. None if there are too many already: a few thousand.
+    ///
+    /// # Panics
+    /// As [`Site::leaked`], when it is made.
+    #[must_use]
+    pub fn of_texts(category: &str, name: &str, arguments: &[&'static str]) -> Option<&'static Self> {
+        known::find(category, name, arguments, Self::leaked)
     }
 }

@@ -79,6 +79,35 @@ fn names_without_an_index_stand_in_the_event() {
 }
 
 #[test]
+fn a_site_is_found_by_its_texts() {
+    let of = |category: &str, name: &str, arguments: &[&'static str]| {
+        Site::of_texts(category, name, arguments).map(std::ptr::from_ref)
+    };
+    let first = of("texts", "name", &["size"]).expect("there is room");
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            std::thread::spawn(move || {
+                let category = format!("{}s", "text");
+                Site::of_texts(&category, "name", &["size"]).map(|site| std::ptr::from_ref(site).addr())
+            })
+        })
+        .collect();
+    for thread in threads {
+        assert_eq!(thread.join().expect("no panic"), Some(first.addr()));
+    }
+    let others = [of("texts", "name", &[]), of("texts", "nam", &["size"]), of("text", "sname", &["size"])];
+    for (number, other) in others.iter().enumerate() {
+        assert!(other.is_some() && *other != Some(first) && !others[..number].contains(other), "{number}");
+    }
+    // There is a bound; those that were made are still found.
+    let many: Vec<_> = (0..6000).map(|number| of("many", &number.to_string(), &[])).collect();
+    let made = many.iter().flatten().count();
+    assert!((2000..4096).contains(&made), "{made}");
+    assert_eq!(many, (0..6000).map(|number| of("many", &number.to_string(), &[])).collect::<Vec<_>>());
+    assert_eq!(of("texts", "name", &["size"]), Some(first));
+}
+
+#[test]
 fn an_event_may_be_of_another_thread() {
     let site = Site::leaked("leaked", "arrow", &[]);
     let trace = Trace::start(64 << 10, &[]);
