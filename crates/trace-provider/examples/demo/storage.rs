@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use trace_provider::{Scope, TraceProvider, counter, duration, flow_step, instant};
 
@@ -19,22 +19,26 @@ struct Cache {
     misses: u64,
 }
 
-/// Serves every client until stdin is closed.
+/// Serves every client until stdin is closed and the clients have gone.
 pub fn run(socket: &Path) -> io::Result<()> {
     let _provider = TraceProvider::new("demo-storage");
     let listener = UnixListener::bind(socket)?;
     let cache = Arc::new(Mutex::new(Cache::default()));
+    let (served, serving) = mpsc::channel();
     thread::Builder::new().name("accept".to_owned()).spawn(move || {
         for (number, client) in listener.incoming().flatten().enumerate() {
             let cache = cache.clone();
             let serve = move || serve(client, &cache);
-            if thread::Builder::new().name(format!("client-{number}")).spawn(serve).is_err() {
+            let thread = thread::Builder::new().name(format!("client-{number}")).spawn(serve);
+            if thread.is_err() || served.send(thread).is_err() {
                 return;
             }
         }
     })?;
     let mut rest = Vec::new();
     io::stdin().lock().read_to_end(&mut rest)?;
+    // The last answer is sent before its duration ends, which a process that ends cuts off.
+    serving.try_iter().flatten().for_each(|thread| drop(thread.join()));
     Ok(())
 }
 
