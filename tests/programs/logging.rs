@@ -51,5 +51,7 @@ fn main() {
     trace!(target: "net", "detail {}", Formatted(&formatted));
     warn!(target: "quiet", "{}", "long ".repeat(300));
     std::thread::spawn(|| info!(target: "net", "elsewhere")).join().expect("no panic");
+    // No target is too long.
+    info!(target: &"t".repeat(40_000), "");
     println!("{} {}", SEEN.load(Ordering::Relaxed), formatted.load(Ordering::Relaxed));
 }

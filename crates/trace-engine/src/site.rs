@@ -31,7 +31,7 @@ pub(crate) fn for_each(mut call: impl FnMut(&Site)) {
 /// Arguments of an event at most.
 pub const MAX_ARGUMENTS: usize = 15;
 /// Longest category or name, in bytes.
-const MAX_NAME_BYTES: usize = 32_000;
+pub(crate) const MAX_NAME_BYTES: usize = 32_000;
 
 /// An argument name of one call site, with its string reference while a trace is running.
 #[derive(Debug)]

@@ -27,6 +27,7 @@ fn record(mode: &str, options: &[&str]) -> (Vec<(char, String)>, String) {
 
 fn expected(detail: &str) -> Vec<(char, String)> {
     let long = format!("WARN quiet: {}", "long ".repeat(300));
+    let of_long_target = format!("INFO {}", "t".repeat(31_995));
     [
         ('A', "ERROR logging: no room for \"file\""),
         ('A', "WARN net: retrying in 5 s"),
@@ -35,6 +36,7 @@ fn expected(detail: &str) -> Vec<(char, String)> {
         ('A', detail),
         ('A', &long),
         ('B', "INFO net: elsewhere"),
+        ('A', &of_long_target),
     ]
     .into_iter()
     .filter(|(_, text)| !text.is_empty())

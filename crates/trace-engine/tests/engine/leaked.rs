@@ -99,6 +99,9 @@ fn a_site_is_found_by_its_texts() {
     for (number, other) in others.iter().enumerate() {
         assert!(other.is_some() && *other != Some(first) && !others[..number].contains(other), "{number}");
     }
+    let long = "x".repeat(32_001);
+    assert_eq!((of(&long, "name", &[]), of("texts", &long, &[])), (None, None));
+    assert_eq!(of("texts", "name", &["argument"; 16]), None);
     // There is a bound; those that were made are still found.
     let many: Vec<_> = (0..6000).map(|number| of("many", &number.to_string(), &[])).collect();
     let made = many.iter().flatten().count();
