@@ -181,9 +181,11 @@ fn a_trace_that_cannot_be_written_any_further_keeps_what_is_whole() {
         let kept = fs::metadata(&file).unwrap().len();
         assert!(kept <= limit, "{limit}: {kept}");
         assert!(kept + 600 > limit, "{limit}: {kept}");
+        // The file ends in the middle of the buffer. There may be a gap: what a thread that ended early has
+        // left of a slab is used by another one, whose events before that stand further behind.
         let archive = Archive::read(&file);
         for events in archive.by_thread_and_time("event").values() {
-            assert!(events.iter().map(|event| event.u64("n")).eq(0..events.len() as u64), "{limit}");
+            assert!(events.iter().map(|event| event.u64("n")).is_sorted_by(|a, b| a < b), "{limit}");
         }
         let output = sandbox.trace(["recover"]);
         assert!(output.status.success(), "{limit}: {output:?}");
