@@ -47,10 +47,7 @@ fn by_hand(number: u64, text: &str) -> usize {
     black_box(text.len())
 }
 
-/// Counts are means, rounded to whole instructions.
-const ROUNDING: u64 = 1;
-
-/// Kinds that take as many instructions as each other.
+/// Kinds that take exactly as many instructions as each other.
 const EQUAL: [[&str; 2]; 2] = [
     ["call of a function with duration!", "call of a function with #[trace]"],
     ["call of a function with duration!, off", "call of a function with #[trace], off"],
@@ -151,7 +148,7 @@ fn main() -> ExitCode {
     }
     for [by_hand, with_attribute] in EQUAL {
         let [expected, found] = [by_hand, with_attribute].map(|name| found_counts[name]);
-        if has("--check") && expected.abs_diff(found) > ROUNDING {
+        if has("--check") && expected != found {
             eprintln!("{with_attribute}: {found} instructions; {by_hand}: {expected}");
             is_over = true;
         }

@@ -103,9 +103,14 @@ impl Logger {
         // The first logger of the process sets them, and there is no second one.
         let _ = LEVELS.set(levels);
         engine::observe(Observer { on_change, is_start_pending: || false });
-        match engine::state() {
-            State::Started | State::Stopping => log::set_max_level(levels[1]),
-            _ => log::set_max_level(own),
+        loop {
+            let state = engine::state();
+            let is_running = matches!(state, State::Started | State::Stopping);
+            log::set_max_level(levels[usize::from(is_running)]);
+            // A recording that begins or ends at this moment may have set it before.
+            if engine::state() == state {
+                break;
+            }
         }
         Ok(())
     }

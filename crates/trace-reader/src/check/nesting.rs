@@ -20,7 +20,7 @@ pub(super) const OVERLAPPING: &str = "overlapping-durations";
 
 /// Durations of one thread that are kept: a later one that overlaps none of the last so many is not found to
 /// overlap one before them.
-const MAX_KEPT: usize = 1024;
+pub(super) const MAX_KEPT: usize = 1024;
 /// Durations of all threads that are kept, at 16 bytes.
 const MAX_ALL_KEPT: usize = 200_000;
 /// Threads whose durations are looked at.
@@ -73,8 +73,7 @@ impl Nesting {
             return None;
         }
         let known = &mut self.known[number];
-        let enclosed = known.free.iter().rev().take_while(|(begin, _)| *begin >= over.begin).count();
-        let beside = known.free.len() - enclosed;
+        let beside = known.free.partition_point(|(begin, _)| *begin < over.begin);
         let last_end = beside.checked_sub(1).map_or(Nanos(0), |last| known.free[last].1);
         let is_outer_first = last_end == over.end && over.begin < over.end;
         if known.is_unknown || over.end < known.end || is_outer_first {
@@ -87,8 +86,8 @@ impl Nesting {
         if last_end > over.begin {
             return Some(over.problem());
         }
+        self.kept -= known.free.len() - beside;
         known.free.truncate(beside);
-        self.kept -= enclosed;
         if known.free.len() == MAX_KEPT || self.kept == MAX_ALL_KEPT {
             known.free.pop_front()?;
             self.kept -= 1;
@@ -111,22 +110,28 @@ impl Nesting {
     pub fn finish(&mut self, mut found: impl FnMut(EventPosition, Found)) -> io::Result<()> {
         let Some(sorter) = self.sorter.take() else { return Ok(()) };
         // The ends of those that enclose the next, the innermost last.
-        let mut open: HashMap<Thread, Vec<(Nanos, Nanos)>> = HashMap::new();
+        let mut open: HashMap<Thread, VecDeque<(Nanos, Nanos)>> = HashMap::new();
+        let mut kept = 0;
         sorter.finish(|bytes| {
             let Some(over) = Over::decode(bytes) else { return Ok(()) };
             let open = open.entry(over.thread).or_default();
-            while open.last().is_some_and(|(_, end)| *end <= over.begin) {
-                open.pop();
+            while open.back().is_some_and(|(_, end)| *end <= over.begin) {
+                open.pop_back();
+                kept -= 1;
             }
             let Over { begin, end, .. } = over;
             // Of two that begin together, the longer one encloses the other, whichever is first.
-            let shorter =
-                open.iter().rev().take_while(|(other, last)| *other == begin && *last < end).count();
-            let above = open.len() - shorter;
+            let above = open.partition_point(|(other, last)| *other != begin || *last >= end);
             if above > 0 && open[above - 1].1 < end {
                 found(over.place, over.problem());
-            } else {
-                open.insert(above, (begin, end));
+                return Ok(());
+            }
+            open.insert(above, (begin, end));
+            kept += 1;
+            // The outermost one encloses most, and is the least likely to be overlapped.
+            if open.len() > MAX_KEPT || kept > MAX_ALL_KEPT {
+                open.pop_front();
+                kept -= 1;
             }
             Ok(())
         })

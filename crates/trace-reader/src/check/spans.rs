@@ -6,7 +6,7 @@
 //! kept.
 
 use super::late::{Late, LateDurations};
-use super::nesting::{Nesting, OVERLAPPING, Over};
+use super::nesting::{MAX_KEPT, Nesting, OVERLAPPING, Over};
 use crate::disorder::Disorder;
 use crate::item::{Event, Text, Thread};
 use std::collections::{HashMap, HashSet};
@@ -220,7 +220,8 @@ impl<'a> Spans<'a> {
         let open = stack.pop();
         let named = Key::of_name(name);
         let is_outer = |open: &OpenDuration| open.name == named;
-        let is_of_outer = open.is_some_and(|open| !is_outer(&open)) && stack.iter().any(is_outer);
+        let is_of_outer =
+            open.is_some_and(|open| !is_outer(&open)) && stack.iter().rev().take(MAX_KEPT).any(is_outer);
         if stack.is_empty() {
             self.durations.remove(&thread);
         }

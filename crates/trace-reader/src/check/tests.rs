@@ -449,6 +449,20 @@ fn begins_and_ends_overlap_too() {
     assert_eq!(problems[0].first[0].text, "end of \"outer\" on thread 5/1, in which another has not ended");
 }
 
+/// However deep a file nests its durations, each is compared with a bounded number of others.
+#[test]
+fn deep_durations_are_compared_with_the_innermost() {
+    const DEPTH: u64 = 60_000;
+    let mut together = Archive::new();
+    let mut named = Archive::new();
+    (1..DEPTH).for_each(|end| _ = together.event(1, 10, complete(10 + end)));
+    together.event(1, 5, complete(9));
+    assert_eq!(together.problems(), []);
+    (0..DEPTH).for_each(|begin| _ = named.named("a", 1, begin, EventKind::DurationBegin));
+    (0..DEPTH).for_each(|end| _ = named.named("b", 1, DEPTH + end, EventKind::DurationEnd));
+    assert_eq!(named.problems(), []);
+}
+
 proptest::proptest! {
     /// In whatever order a file has them, the same durations are found: those that overlap what is kept of
     /// the durations that began before them.
