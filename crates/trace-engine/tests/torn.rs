@@ -31,17 +31,17 @@ struct Backwards {
 impl Source for &Backwards {
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> std::io::Result<usize> {
         let length = bytes.len();
-        for (number, word) in bytes.as_chunks_mut::<8>().0.iter_mut().enumerate().rev() {
+        for (number, word) in bytes.chunks_exact_mut(8).enumerate().rev() {
             self.words.read_at(offset as usize + 8 * number, word);
             // As a copy does that is interrupted between two cache lines.
-            if (offset as usize / 8 + number).is_multiple_of(8) {
+            if (offset as usize / 8 + number) % 8 == 0 {
                 core::hint::spin_loop();
             }
         }
         let table = self.layout.slab_count() as usize * 8;
         if self.only_open.get() && offset == self.layout.slab_words && length == table {
-            for word in bytes.as_chunks_mut::<8>().0 {
-                if SlabWord(u64::from_le_bytes(*word)).state() != SlabState::Open {
+            for word in bytes.chunks_exact_mut(8) {
+                if SlabWord(u64::from_le_bytes((&*word).try_into().unwrap())).state() != SlabState::Open {
                     word.fill(0);
                 }
             }

@@ -8,6 +8,7 @@
 //! that differs: no offset is ever taken from untrusted input.
 
 use crate::slab::{LOSS_ENTRY_BYTES, TALLY_BYTES};
+use core::fmt;
 
 /// First word of a buffer; in memory the bytes `64 61 65 68 ee 66 75 62`.
 pub const BUFFER_MAGIC: u64 = 0x6275_66ee_6865_6164;
@@ -133,9 +134,16 @@ pub struct Layout {
 }
 
 /// A buffer cannot have this size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("buffer of {0} bytes: expected a multiple of 4096 between 4096 and 4294967296")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadBufferSize(pub u64);
+
+impl fmt::Display for BadBufferSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "buffer of {} bytes: expected a multiple of 4096 between 4096 and 4294967296", self.0)
+    }
+}
+
+impl core::error::Error for BadBufferSize {}
 
 impl Layout {
     /// The layout of a buffer.
@@ -143,7 +151,7 @@ impl Layout {
     /// # Errors
     /// The size is not a multiple of 4096, zero, or above 4 GiB.
     pub const fn new(total_bytes: u64, mode: BufferMode) -> Result<Self, BadBufferSize> {
-        if total_bytes == 0 || !total_bytes.is_multiple_of(PAGE_BYTES) || total_bytes > MAX_BUFFER_BYTES {
+        if total_bytes == 0 || total_bytes % PAGE_BYTES != 0 || total_bytes > MAX_BUFFER_BYTES {
             return Err(BadBufferSize(total_bytes));
         }
         let halves = mode.halves() as u64;
@@ -228,7 +236,7 @@ const fn durable_bytes(total_bytes: u64) -> u64 {
     let available = total_bytes - HEADER_BYTES as u64;
     let sixteenth = available / 16;
     let durable = if sixteenth < MAX_DURABLE_BYTES { sixteenth } else { MAX_DURABLE_BYTES };
-    if (available - durable).is_multiple_of(16) { durable } else { durable + 8 }
+    if (available - durable) % 16 == 0 { durable } else { durable + 8 }
 }
 
 /// A 64th of a rolling region between 256 and 4096 bytes, rounded down to a power of two.
@@ -264,23 +272,20 @@ pub struct BufferHeader {
 }
 
 /// Why a buffer header is not accepted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HeaderError {
     /// The first word is not [`BUFFER_MAGIC`].
-    #[error("magic is {found:#018x}, expected {BUFFER_MAGIC:#018x}")]
     Magic {
         /// The first word found.
         found: u64,
     },
     /// Another version than [`BUFFER_VERSION`].
-    #[error("header version is {found}, expected {BUFFER_VERSION}")]
     Version {
         /// The version found.
         found: u16,
     },
     /// Another mode than the session's, or none at all.
-    #[error("mode is {found}, expected {}", *expected as u8)]
     Mode {
         /// The mode byte found.
         found: u8,
@@ -288,7 +293,6 @@ pub enum HeaderError {
         expected: BufferMode,
     },
     /// The size does not equal that of the file, or no buffer can have it.
-    #[error("total size is {found}, expected {expected}")]
     TotalSize {
         /// Size in the header, in bytes.
         found: u64,
@@ -296,7 +300,6 @@ pub enum HeaderError {
         expected: u64,
     },
     /// A field that follows from size and mode has another value.
-    #[error("header word {word} is {found:#x}, expected {expected:#x}")]
     Layout {
         /// Number of the header word.
         word: usize,
@@ -306,7 +309,6 @@ pub enum HeaderError {
         expected: u64,
     },
     /// More durable data than the durable region holds, or not whole words.
-    #[error("durable data end is {found}, expected a multiple of 8 up to {limit}")]
     DurableDataEnd {
         /// The field's value, in bytes.
         found: u64,
@@ -314,6 +316,25 @@ pub enum HeaderError {
         limit: u64,
     },
 }
+
+impl fmt::Display for HeaderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Magic { found } => write!(f, "magic is {found:#018x}, expected {BUFFER_MAGIC:#018x}"),
+            Self::Version { found } => write!(f, "header version is {found}, expected {BUFFER_VERSION}"),
+            Self::Mode { found, expected } => write!(f, "mode is {found}, expected {}", *expected as u8),
+            Self::TotalSize { found, expected } => write!(f, "total size is {found}, expected {expected}"),
+            Self::Layout { word, found, expected } => {
+                write!(f, "header word {word} is {found:#x}, expected {expected:#x}")
+            }
+            Self::DurableDataEnd { found, limit } => {
+                write!(f, "durable data end is {found}, expected a multiple of 8 up to {limit}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for HeaderError {}
 
 impl BufferHeader {
     /// The words of a fresh header, as the writer stores them.
@@ -343,8 +364,8 @@ impl BufferHeader {
         mode: BufferMode,
     ) -> Result<Self, HeaderError> {
         let mut words = [0; HEADER_BYTES / 8];
-        for (word, chunk) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
-            *word = u64::from_le_bytes(*chunk);
+        for (word, chunk) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+            *word = u64::from_le_bytes(chunk.try_into().expect("8 bytes"));
         }
         if words[field::MAGIC] != BUFFER_MAGIC {
             return Err(HeaderError::Magic { found: words[field::MAGIC] });
@@ -376,7 +397,7 @@ impl BufferHeader {
             }
         }
         let durable_data_end = words[field::DURABLE_DATA_END];
-        if durable_data_end > layout.durable_bytes || !durable_data_end.is_multiple_of(8) {
+        if durable_data_end > layout.durable_bytes || durable_data_end % 8 != 0 {
             return Err(HeaderError::DurableDataEnd { found: durable_data_end, limit: layout.durable_bytes });
         }
         Ok(Self {

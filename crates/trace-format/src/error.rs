@@ -1,14 +1,13 @@
 //! Errors of reading and writing records.
 
 use crate::units::Words;
+use core::fmt;
 
 /// Why a record could not be decoded. The position is not part of it: only the reader of the record knows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecodeError {
     /// The bytes given are not as many as the header announces, or not even a header.
-    // prints: record: header says 5 words, found 16 bytes
-    #[error("record: header says {announced}, found {found} bytes")]
     Size {
         /// Size in the header; 1 word if there is none.
         announced: Words,
@@ -16,8 +15,6 @@ pub enum DecodeError {
         found: usize,
     },
     /// A part of the record does not fit in what is left of the record, or of the argument around it.
-    // prints: name: expected 2 words, 1 word left
-    #[error("{what}: expected {expected}, {found} left")]
     PastEnd {
         /// The part that does not fit.
         what: &'static str,
@@ -27,7 +24,6 @@ pub enum DecodeError {
         found: Words,
     },
     /// An argument announces no words at all, not even its header.
-    #[error("argument: expected a size of at least {expected}, found {found}")]
     ArgumentSize {
         /// The smallest size of an argument.
         expected: Words,
@@ -35,17 +31,33 @@ pub enum DecodeError {
         found: Words,
     },
     /// An initialization record with a rate of zero.
-    #[error("initialization: expected at least 1 tick per second, found 0")]
     NoTicks,
 }
 
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // prints: record: header says 5 words, found 16 bytes
+            Self::Size { announced, found } => {
+                write!(f, "record: header says {announced}, found {found} bytes")
+            }
+            // prints: name: expected 2 words, 1 word left
+            Self::PastEnd { what, expected, found } => write!(f, "{what}: expected {expected}, {found} left"),
+            Self::ArgumentSize { expected, found } => {
+                write!(f, "argument: expected a size of at least {expected}, found {found}")
+            }
+            Self::NoTicks => f.write_str("initialization: expected at least 1 tick per second, found 0"),
+        }
+    }
+}
+
+impl core::error::Error for DecodeError {}
+
 /// Why a record was not encoded. Nothing has been written then.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodeError {
     /// The record is larger than its size field can express.
-    // prints: record: expected at most 4095 words, found 4096 words
-    #[error("record: expected at most {limit}, found {found}")]
     TooLarge {
         /// Largest size of a record.
         limit: Words,
@@ -53,7 +65,6 @@ pub enum EncodeError {
         found: Words,
     },
     /// More arguments than the header can count.
-    #[error("arguments: expected at most {limit}, found {found}")]
     TooManyArguments {
         /// Most arguments a record has.
         limit: usize,
@@ -61,7 +72,6 @@ pub enum EncodeError {
         found: usize,
     },
     /// A string, a message or a provider's name is too long.
-    #[error("{what}: expected at most {limit} bytes, found {found}")]
     TooLong {
         /// The text that is too long.
         what: &'static str,
@@ -71,7 +81,6 @@ pub enum EncodeError {
         found: usize,
     },
     /// A number does not fit in its field.
-    #[error("{what}: expected at most {limit}, found {found}")]
     OutOfRange {
         /// The number that is too large.
         what: &'static str,
@@ -81,16 +90,38 @@ pub enum EncodeError {
         found: u64,
     },
     /// Part of the format, but readers disagree on its meaning, so writers should not use it.
-    // prints: fiber switch: it is read, never written
-    #[error("{what}: it is read, never written")]
     ReadOnly {
         /// The item that cannot be written.
         what: &'static str,
     },
     /// The value has a type from a newer version, which is unknown here.
-    #[error("{what}: expected a type of this version, found an unknown one")]
     UnknownType {
         /// The item of unknown type.
         what: &'static str,
     },
 }
+
+impl fmt::Display for EncodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // prints: record: expected at most 4095 words, found 4096 words
+            Self::TooLarge { limit, found } => write!(f, "record: expected at most {limit}, found {found}"),
+            Self::TooManyArguments { limit, found } => {
+                write!(f, "arguments: expected at most {limit}, found {found}")
+            }
+            Self::TooLong { what, limit, found } => {
+                write!(f, "{what}: expected at most {limit} bytes, found {found}")
+            }
+            Self::OutOfRange { what, limit, found } => {
+                write!(f, "{what}: expected at most {limit}, found {found}")
+            }
+            // prints: fiber switch: it is read, never written
+            Self::ReadOnly { what } => write!(f, "{what}: it is read, never written"),
+            Self::UnknownType { what } => {
+                write!(f, "{what}: expected a type of this version, found an unknown one")
+            }
+        }
+    }
+}
+
+impl core::error::Error for EncodeError {}

@@ -79,7 +79,7 @@ impl LossRecord {
     /// The payload.
     //= docs/format.md#loss-blob
     #[must_use]
-    pub const fn to_bytes(&self) -> [u8; LOSS_BYTES] {
+    pub fn to_bytes(&self) -> [u8; LOSS_BYTES] {
         let head = LOSS_VERSION as u64 | (self.reason.0 as u64) << 16 | (self.provider.0 as u64) << 32;
         let words = [
             head.to_le_bytes(),
@@ -149,7 +149,7 @@ impl LedgerRecord {
     /// The payload.
     //= docs/format.md#ledger-blob
     #[must_use]
-    pub const fn to_bytes(&self) -> [u8; LEDGER_BYTES] {
+    pub fn to_bytes(&self) -> [u8; LEDGER_BYTES] {
         let words = [
             (LEDGER_VERSION as u64 | (self.provider.0 as u64) << 32).to_le_bytes(),
             self.generated.to_le_bytes(),

@@ -33,7 +33,11 @@ pub const fn inline_string_ref(bytes: usize) -> u16 {
 #[inline]
 #[must_use]
 pub fn truncate(text: &str, limit: usize) -> &str {
-    text.get(..text.floor_char_boundary(limit)).unwrap_or(text)
+    let mut end = limit.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 impl<'a> StringRef<'a> {

@@ -9,9 +9,10 @@ pub trait Sink {
     //= docs/format.md#words-and-streams
     #[inline]
     fn bytes(&mut self, bytes: &[u8]) {
-        let (chunks, rest) = bytes.as_chunks::<8>();
-        for chunk in chunks {
-            self.word(u64::from_le_bytes(*chunk));
+        let mut rest = bytes;
+        while let Some((word, behind)) = rest.split_first_chunk() {
+            self.word(u64::from_le_bytes(*word));
+            rest = behind;
         }
         if !rest.is_empty() {
             let mut last = [0; 8];
@@ -73,10 +74,9 @@ mod tests {
             sink.bytes(&[0x61; 16][..length]);
             let mut expected = [0; 16];
             expected[..length].fill(0x61);
-            let expected = expected.as_chunks().0;
             assert_eq!(sink.words().len(), words, "{length} bytes");
-            for (word, bytes) in sink.words().iter().zip(expected) {
-                assert_eq!(*word, u64::from_le_bytes(*bytes), "{length} bytes");
+            for (word, bytes) in sink.words().iter().zip(expected.chunks(8)) {
+                assert_eq!(word.to_le_bytes(), bytes, "{length} bytes");
             }
             assert_eq!(room[words..], [u64::MAX; 3][words..], "{length} bytes");
         }

@@ -115,14 +115,15 @@ impl Value {
         if let Some(name) = variable(&expression) {
             return Self::Variable(name);
         }
-        if let Expr::Call(call) = &expression
-            && let Some(function) = variable(&call.func)
-            && (function == "debug" || function == "display")
-            && call.args.len() == 1
-        {
-            return Self::Rendered(function, call.args[0].clone());
+        match &expression {
+            Expr::Call(call) if call.args.len() == 1 => match variable(&call.func) {
+                Some(function) if function == "debug" || function == "display" => {
+                    Self::Rendered(function, call.args[0].clone())
+                }
+                _ => Self::Expression(expression),
+            },
+            _ => Self::Expression(expression),
         }
-        Self::Expression(expression)
     }
 
     /// The variable that it shows.

@@ -162,7 +162,9 @@ fn own_options(attributes: &mut Vec<Attribute>, errors: &mut Errors) -> Option<O
 
 /// Removes the attributes `#[trace]`.
 fn take_own(attributes: &mut Vec<Attribute>) -> Vec<Attribute> {
-    attributes.extract_if(.., |attribute| is_own(attribute)).collect()
+    let (own, others) = std::mem::take(attributes).into_iter().partition(is_own);
+    *attributes = others;
+    own
 }
 
 /// `#[trace]`, with or without a path in front of it.

@@ -61,7 +61,7 @@ impl Unlisted {
     }
 
     fn put(&self, count: Field, names: Field, table: &mut TableWriter) -> Result<(), ProtocolError> {
-        table.put_some(count, Some(&self.count).filter(|count| **count > 0))?;
+        table.put_some(count, Some(&self.count).filter(|count| **count > 0));
         table.put_strings(names, &self.names, ListLimits::UNLISTED)
     }
 
@@ -121,7 +121,7 @@ impl KnownCategories {
                 category.check()?;
                 pairs.push((category.name.as_str(), category.description.as_str()));
             }
-            table.put(LISTED, &pairs)?;
+            table.put(LISTED, &pairs);
         }
         self.beyond_limit.put(BEYOND_COUNT, BEYOND_NAMES, table)?;
         self.too_long.put(TOO_LONG_COUNT, TOO_LONG_NAMES, table)
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!((merged.listed.len(), merged.beyond_limit.count, merged.too_long.count), (5000, 5, 1));
         let mut table = TableWriter::new("test");
         merged.put(&mut table).unwrap();
-        let bytes = table.finish().unwrap();
+        let bytes = table.finish();
         assert_eq!(KnownCategories::find(&Table::decode("test", &bytes).unwrap()).unwrap(), merged);
     }
 

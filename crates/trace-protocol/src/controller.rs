@@ -142,18 +142,18 @@ impl<H> Message<H> for ProvisionerRequest<H> {
         match self {
             ProvisionerRequest::InitializeTracing { session, config, output } => {
                 let mut table = TableWriter::new(INITIALIZE_TRACING.name);
-                table.put_table(CONFIG, config.encode()?)?;
-                INITIALIZE_TRACING.encode(txid, table.finish()?, vec![session, output])
+                table.put_table(CONFIG, config.encode()?);
+                INITIALIZE_TRACING.encode(txid, table.finish(), vec![session, output])
             }
             ProvisionerRequest::GetProviders => empty(GET_PROVIDERS, txid),
             ProvisionerRequest::GetKnownCategories => empty(GET_KNOWN_CATEGORIES, txid),
             ProvisionerRequest::TakeSnapshot { output } => {
-                TAKE_SNAPSHOT.encode(txid, TableWriter::new(TAKE_SNAPSHOT.name).finish()?, vec![output])
+                TAKE_SNAPSHOT.encode(txid, TableWriter::new(TAKE_SNAPSHOT.name).finish(), vec![output])
             }
             ProvisionerRequest::DumpMemory(level) => {
                 let mut table = TableWriter::new(DUMP_MEMORY.name);
-                table.put(DUMP_LEVEL, &level.value())?;
-                DUMP_MEMORY.encode(txid, table.finish()?, Vec::new())
+                table.put(DUMP_LEVEL, &level.value());
+                DUMP_MEMORY.encode(txid, table.finish(), Vec::new())
             }
             ProvisionerRequest::Task(request) => request.encode(txid),
         }
@@ -197,8 +197,8 @@ impl<H> Message<H> for ProvisionerResponse {
                 check_limit(FURTHER_PROVIDERS.name, MAX_LISTED_PROVIDERS, listed.len())?;
                 let infos = listed.iter().map(ProviderInfo::encode).collect::<Result<Vec<_>, _>>()?;
                 let mut table = TableWriter::new(GET_PROVIDERS.name);
-                put_in_two(&mut table, PROVIDERS, FURTHER_PROVIDERS, infos)?;
-                table.put_some(PROVIDERS_LEFT_OUT, Some(&left_out).filter(|count| **count > 0))?;
+                put_in_two(&mut table, PROVIDERS, FURTHER_PROVIDERS, infos);
+                table.put_some(PROVIDERS_LEFT_OUT, Some(&left_out).filter(|count| **count > 0));
                 (GET_PROVIDERS, table)
             }
             ProvisionerResponse::KnownCategories(categories) => {
@@ -209,24 +209,24 @@ impl<H> Message<H> for ProvisionerResponse {
             ProvisionerResponse::TakeSnapshot(result) => {
                 let mut table = TableWriter::new(TAKE_SNAPSHOT.name);
                 match result {
-                    Ok(result) => table.put_table(SNAPSHOT_RESULT, result.encode()?)?,
-                    Err(error) => table.put(SNAPSHOT_ERROR, &error.value())?,
+                    Ok(result) => table.put_table(SNAPSHOT_RESULT, result.encode()?),
+                    Err(error) => table.put(SNAPSHOT_ERROR, &error.value()),
                 }
                 (TAKE_SNAPSHOT, table)
             }
             ProvisionerResponse::DumpMemory(dump) => {
                 let mut table = TableWriter::new(DUMP_MEMORY.name);
                 if let Some(dump) = dump {
-                    table.put(DUMP_ID, &dump.id)?;
-                    table.put(DUMP_PROVIDERS, &dump.providers)?;
-                    table.put_some(DUMP_WRITTEN, dump.written.as_ref())?;
+                    table.put(DUMP_ID, &dump.id);
+                    table.put(DUMP_PROVIDERS, &dump.providers);
+                    table.put_some(DUMP_WRITTEN, dump.written.as_ref());
                 }
                 (DUMP_MEMORY, table)
             }
             ProvisionerResponse::Task(response) => return response.encode(txid),
             ProvisionerResponse::Refused { reason } => (REFUSED, refusal(&reason)?),
         };
-        method.encode(txid, table.finish()?, Vec::new())
+        method.encode(txid, table.finish(), Vec::new())
     }
 
     fn decode(bytes: &[u8], handles: Vec<H>) -> Result<(Txid, Self), ProtocolError> {
@@ -279,9 +279,9 @@ impl ProviderInfo {
     fn encode(&self) -> Result<TableWriter, ProtocolError> {
         check_limit(PROVIDER_NAME.name, MAX_PROVIDER_NAME_BYTES, self.name.len())?;
         let mut table = TableWriter::new("ProviderInfo");
-        table.put(PROVIDER_ID, &self.id)?;
-        table.put(PROVIDER_PID, &self.pid)?;
-        table.put(PROVIDER_NAME, &self.name)?;
+        table.put(PROVIDER_ID, &self.id);
+        table.put(PROVIDER_PID, &self.pid);
+        table.put(PROVIDER_NAME, &self.name);
         Ok(table)
     }
 
@@ -301,15 +301,10 @@ fn is_about_tasks(bytes: &[u8]) -> Result<bool, ProtocolError> {
 
 /// Adds a list in two fields: earlier releases read the first [`MAX_PROVIDERS`] entries, and skip the field
 /// with the rest.
-fn put_in_two(
-    table: &mut TableWriter,
-    first: Field,
-    further: Field,
-    mut entries: Vec<TableWriter>,
-) -> Result<(), ProtocolError> {
+fn put_in_two(table: &mut TableWriter, first: Field, further: Field, mut entries: Vec<TableWriter>) {
     let rest = entries.split_off(entries.len().min(MAX_PROVIDERS));
-    table.put_tables(first, entries)?;
-    table.put_tables(further, rest)
+    table.put_tables(first, entries);
+    table.put_tables(further, rest);
 }
 
 /// The list that [`put_in_two`] has added, of at most `limit` entries.
@@ -328,5 +323,5 @@ fn tables_in_two<'a>(
 
 /// A message without fields.
 fn empty<H>(method: Method, txid: Txid) -> Result<Encoded<H>, ProtocolError> {
-    method.encode(txid, TableWriter::new(method.name).finish()?, Vec::new())
+    method.encode(txid, TableWriter::new(method.name).finish(), Vec::new())
 }

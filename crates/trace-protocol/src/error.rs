@@ -1,13 +1,12 @@
 //! Why a message is refused.
 
-use thiserror::Error;
+use std::fmt;
 
 /// A message cannot be encoded or decoded. The receiver of such a message closes the channel it came on.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProtocolError {
     /// The bytes end inside the message header.
-    #[error("message of {found} bytes: the header alone has {expected}")]
     TooShort {
         /// Bytes of a message header.
         expected: usize,
@@ -15,7 +14,6 @@ pub enum ProtocolError {
         found: usize,
     },
     /// The message exceeds what may travel.
-    #[error("message of {found} bytes: at most {limit} are allowed")]
     TooLong {
         /// Most bytes allowed.
         limit: usize,
@@ -23,7 +21,6 @@ pub enum ProtocolError {
         found: usize,
     },
     /// The peer speaks a version that is not served here.
-    #[error("protocol version {found}: expected {oldest} to {newest}")]
     Version {
         /// Oldest version served.
         oldest: u16,
@@ -33,7 +30,6 @@ pub enum ProtocolError {
         found: u16,
     },
     /// A version range is empty or starts at zero.
-    #[error("version range {min} to {max}: expected 1 or more, ascending")]
     VersionRange {
         /// Lower end.
         min: u16,
@@ -41,7 +37,6 @@ pub enum ProtocolError {
         max: u16,
     },
     /// No method or event of this protocol has that ordinal.
-    #[error("{protocol}: no message has the ordinal {ordinal:#06x}")]
     UnknownMethod {
         /// Name of the protocol and direction.
         protocol: &'static str,
@@ -49,7 +44,6 @@ pub enum ProtocolError {
         ordinal: u16,
     },
     /// A one-way message carries a transaction id, or a two-way message has none.
-    #[error("{method}: expected {}, found transaction id {found}", if *.two_way { "a transaction id" } else { "no transaction id" })]
     Transaction {
         /// Name of the message.
         method: &'static str,
@@ -59,7 +53,6 @@ pub enum ProtocolError {
         found: u32,
     },
     /// Another number of handles came with the message than it needs.
-    #[error("{method}: expected {expected} handles, found {found}")]
     HandleCount {
         /// Name of the message.
         method: &'static str,
@@ -69,13 +62,11 @@ pub enum ProtocolError {
         found: usize,
     },
     /// The bytes are not a table, or something follows it.
-    #[error("{table}: not a table of ascending fields")]
     NotATable {
         /// Name of the table.
         table: &'static str,
     },
     /// A field without default is missing.
-    #[error("{table}: field {field} is missing")]
     MissingField {
         /// Name of the table.
         table: &'static str,
@@ -83,7 +74,6 @@ pub enum ProtocolError {
         field: &'static str,
     },
     /// A field's bytes are not a value of its type.
-    #[error("{table}: field {field} is malformed")]
     MalformedField {
         /// Name of the table.
         table: &'static str,
@@ -91,7 +81,6 @@ pub enum ProtocolError {
         field: &'static str,
     },
     /// A string or list exceeds its limit.
-    #[error("{field}: expected at most {limit}, found {found}")]
     Limit {
         /// Name of the field, with its unit.
         field: &'static str,
@@ -101,7 +90,6 @@ pub enum ProtocolError {
         found: usize,
     },
     /// A value outside a strict enum or a field's range.
-    #[error("{field}: expected {expected}, found {found}")]
     InvalidValue {
         /// Name of the enum or field.
         field: &'static str,
@@ -111,13 +99,11 @@ pub enum ProtocolError {
         found: u64,
     },
     /// A message announced in a VMO cannot be read from it.
-    #[error("message in a vmo: {reason}")]
     Unloadable {
         /// What the VMO says.
         reason: String,
     },
     /// A message announced in a VMO is not the one the VMO holds.
-    #[error("message in a vmo: expected {expected} bytes and the announced header, found {found} bytes")]
     SpilledMismatch {
         /// Bytes announced.
         expected: usize,
@@ -125,6 +111,51 @@ pub enum ProtocolError {
         found: usize,
     },
 }
+
+impl fmt::Display for ProtocolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooShort { expected, found } => {
+                write!(f, "message of {found} bytes: the header alone has {expected}")
+            }
+            Self::TooLong { limit, found } => {
+                write!(f, "message of {found} bytes: at most {limit} are allowed")
+            }
+            Self::Version { oldest, newest, found } => {
+                write!(f, "protocol version {found}: expected {oldest} to {newest}")
+            }
+            Self::VersionRange { min, max } => {
+                write!(f, "version range {min} to {max}: expected 1 or more, ascending")
+            }
+            Self::UnknownMethod { protocol, ordinal } => {
+                write!(f, "{protocol}: no message has the ordinal {ordinal:#06x}")
+            }
+            Self::Transaction { method, two_way, found } => {
+                let expected = if *two_way { "a transaction id" } else { "no transaction id" };
+                write!(f, "{method}: expected {expected}, found transaction id {found}")
+            }
+            Self::HandleCount { method, expected, found } => {
+                write!(f, "{method}: expected {expected} handles, found {found}")
+            }
+            Self::NotATable { table } => write!(f, "{table}: not a table of ascending fields"),
+            Self::MissingField { table, field } => write!(f, "{table}: field {field} is missing"),
+            Self::MalformedField { table, field } => write!(f, "{table}: field {field} is malformed"),
+            Self::Limit { field, limit, found } => {
+                write!(f, "{field}: expected at most {limit}, found {found}")
+            }
+            Self::InvalidValue { field, expected, found } => {
+                write!(f, "{field}: expected {expected}, found {found}")
+            }
+            Self::Unloadable { reason } => write!(f, "message in a vmo: {reason}"),
+            Self::SpilledMismatch { expected, found } => write!(
+                f,
+                "message in a vmo: expected {expected} bytes and the announced header, found {found} bytes"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for ProtocolError {}
 
 /// Checks a string's bytes or a list's entries against its limit.
 pub(crate) fn check_limit(field: &'static str, limit: usize, found: usize) -> Result<(), ProtocolError> {

@@ -9,7 +9,7 @@
 //! ```
 
 use crate::limits::MAX_ALERT_NAME_BYTES;
-use thiserror::Error;
+use std::fmt;
 
 /// Size of one packet, in bytes.
 pub const PACKET_BYTES: usize = 16;
@@ -59,11 +59,10 @@ pub enum FifoRequest {
 }
 
 /// Why a packet is refused. The sender of such a packet is asked to terminate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PacketError {
     /// The reserved field is not zero.
-    #[error("fifo packet {request:#06x}: expected data16 0, found {found:#06x}")]
     Data16 {
         /// Code of the packet.
         request: u16,
@@ -71,13 +70,11 @@ pub enum PacketError {
         found: u16,
     },
     /// STARTED names a version of the packets that is not served.
-    #[error("fifo packet started: expected version {FIFO_VERSION}, found {found}")]
     Version {
         /// Version found.
         found: u32,
     },
     /// A field the packet does not use is not zero.
-    #[error("fifo packet {request:#06x}: expected {field} 0, found {found:#x}")]
     Unused {
         /// Code of the packet.
         request: u16,
@@ -87,18 +84,41 @@ pub enum PacketError {
         found: u64,
     },
     /// No packet from this side has that code.
-    #[error("fifo packet {request:#06x}: no such request from this side")]
     Unknown {
         /// Code found.
         request: u16,
     },
     /// An alert's name does not fit, or holds a zero byte.
-    #[error("alert name: expected at most {MAX_ALERT_NAME_BYTES} bytes without zero, found {found}")]
     AlertName {
         /// Bytes of the name.
         found: usize,
     },
 }
+
+impl fmt::Display for PacketError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Data16 { request, found } => {
+                write!(f, "fifo packet {request:#06x}: expected data16 0, found {found:#06x}")
+            }
+            Self::Version { found } => {
+                write!(f, "fifo packet started: expected version {FIFO_VERSION}, found {found}")
+            }
+            Self::Unused { request, field, found } => {
+                write!(f, "fifo packet {request:#06x}: expected {field} 0, found {found:#x}")
+            }
+            Self::Unknown { request } => {
+                write!(f, "fifo packet {request:#06x}: no such request from this side")
+            }
+            Self::AlertName { found } => write!(
+                f,
+                "alert name: expected at most {MAX_ALERT_NAME_BYTES} bytes without zero, found {found}"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for PacketError {}
 
 impl FifoRequest {
     /// The packet that says this.

@@ -24,6 +24,7 @@
 
 pub mod buffering;
 pub mod categories;
+mod codec;
 pub mod controller;
 pub mod error;
 pub mod fifo;

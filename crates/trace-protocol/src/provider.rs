@@ -130,7 +130,7 @@ impl<H> Message<H> for ProviderRequest<H> {
             ProviderRequest::Initialize { config } => config.encode()?,
             ProviderRequest::Start { buffer_disposition, additional_categories } => {
                 let mut table = TableWriter::new(START.name);
-                table.put(DISPOSITION, &buffer_disposition.value())?;
+                table.put(DISPOSITION, &buffer_disposition.value());
                 table.put_strings(ADDITIONAL_CATEGORIES, &additional_categories, ListLimits::CATEGORIES)?;
                 (START, table, Vec::new())
             }
@@ -139,9 +139,9 @@ impl<H> Message<H> for ProviderRequest<H> {
             ProviderRequest::Flush => (FLUSH, TableWriter::new(FLUSH.name), Vec::new()),
             ProviderRequest::DumpMemory { dump, level, answers } => {
                 let mut table = TableWriter::new(DUMP_MEMORY.name);
-                table.put(DUMP, &dump)?;
-                table.put(LEVEL, &level.value())?;
-                table.put_some(ANSWERS, answers.then_some(&true))?;
+                table.put(DUMP, &dump);
+                table.put(LEVEL, &level.value());
+                table.put_some(ANSWERS, answers.then_some(&true));
                 (DUMP_MEMORY, table, Vec::new())
             }
             ProviderRequest::UsePidNamespace { namespace } => {
@@ -152,7 +152,7 @@ impl<H> Message<H> for ProviderRequest<H> {
             }
             ProviderRequest::Refused { reason } => (REFUSED, refusal(&reason)?, Vec::new()),
         };
-        method.encode(txid, table.finish()?, handles)
+        method.encode(txid, table.finish(), handles)
     }
 
     fn decode(bytes: &[u8], handles: Vec<H>) -> Result<(Txid, Self), ProtocolError> {
@@ -206,15 +206,15 @@ impl<H> ProviderConfig<H> {
         check_limit(TICK_SOURCE.name, MAX_TICK_SOURCE_BYTES, self.tick_source.len())?;
         check_rate(self.ticks_per_second)?;
         let mut table = TableWriter::new(INITIALIZE.name);
-        table.put(MODE, &self.buffering_mode.value())?;
+        table.put(MODE, &self.buffering_mode.value());
         table.put_strings(CATEGORIES, &self.categories, ListLimits::CATEGORIES)?;
-        table.put(BUFFER_HEADER_VERSION, &self.buffer_header_version)?;
-        table.put(TICK_SOURCE, &self.tick_source)?;
-        table.put(TICKS_PER_SECOND, &self.ticks_per_second)?;
+        table.put(BUFFER_HEADER_VERSION, &self.buffer_header_version);
+        table.put(TICK_SOURCE, &self.tick_source);
+        table.put(TICKS_PER_SECOND, &self.ticks_per_second);
         if let Some(koid) = self.process_koid {
-            table.put(PROCESS_KOID, &koid)?;
+            table.put(PROCESS_KOID, &koid);
         }
-        table.put_some(THREAD_TIME, self.thread_time.then_some(&true))?;
+        table.put_some(THREAD_TIME, self.thread_time.then_some(&true));
         Ok((INITIALIZE, table, vec![self.buffer, self.fifo]))
     }
 
@@ -245,12 +245,12 @@ impl<H> Message<H> for ProviderResponse {
             }
             ProviderResponse::DumpedMemory { dump, is_written } => {
                 let mut table = TableWriter::new(DUMPED_MEMORY.name);
-                table.put(DUMP, &dump)?;
-                table.put(IS_WRITTEN, &is_written)?;
+                table.put(DUMP, &dump);
+                table.put(IS_WRITTEN, &is_written);
                 (DUMPED_MEMORY, table)
             }
         };
-        method.encode(txid, table.finish()?, Vec::new())
+        method.encode(txid, table.finish(), Vec::new())
     }
 
     fn decode(bytes: &[u8], handles: Vec<H>) -> Result<(Txid, Self), ProtocolError> {
@@ -273,7 +273,7 @@ impl<H> Message<H> for ProviderResponse {
 /// The table of a refusal; its sentence is cut to the limit, since it may quote untrusted input.
 pub(crate) fn refusal(reason: &str) -> Result<TableWriter, ProtocolError> {
     let mut table = TableWriter::new("Refused");
-    table.put(REASON, cut(reason, MAX_REASON_BYTES))?;
+    table.put(REASON, cut(reason, MAX_REASON_BYTES));
     Ok(table)
 }
 

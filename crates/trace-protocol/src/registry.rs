@@ -129,23 +129,23 @@ impl<H> Message<H> for RegistryRequest<H> {
         check_limit(NAME.name, MAX_PROVIDER_NAME_BYTES, registration.name.len())?;
         check_limit(TICK_SOURCE.name, MAX_TICK_SOURCE_BYTES, registration.tick_source.len())?;
         let mut table = TableWriter::new(method.name);
-        table.put(PID, &registration.pid)?;
-        table.put(NAME, &registration.name)?;
+        table.put(PID, &registration.pid);
+        table.put(NAME, &registration.name);
         put_range(&mut table, PROTOCOL, registration.protocol)?;
         put_range(&mut table, BUFFER_HEADER, registration.buffer_header)?;
-        table.put(TICK_SOURCE, &registration.tick_source)?;
+        table.put(TICK_SOURCE, &registration.tick_source);
         if registration.dumps_memory {
-            table.put(DUMPS_MEMORY, &true)?;
+            table.put(DUMPS_MEMORY, &true);
         }
-        table.put_some(PARENT, registration.parent.as_ref())?;
+        table.put_some(PARENT, registration.parent.as_ref());
         if registration.records_alerts {
-            table.put(RECORDS_ALERTS, &true)?;
+            table.put(RECORDS_ALERTS, &true);
         }
         if registration.numbers_threads {
-            table.put(NUMBERS_THREADS, &true)?;
+            table.put(NUMBERS_THREADS, &true);
         }
-        table.put_some(ANSWERS_DUMPS, registration.answers_dumps.then_some(&true))?;
-        method.encode(txid, table.finish()?, vec![registration.provider])
+        table.put_some(ANSWERS_DUMPS, registration.answers_dumps.then_some(&true));
+        method.encode(txid, table.finish(), vec![registration.provider])
     }
 
     fn decode(bytes: &[u8], handles: Vec<H>) -> Result<(Txid, Self), ProtocolError> {
@@ -178,10 +178,10 @@ impl<H> Message<H> for RegistryRequest<H> {
 impl<H> Message<H> for RegistryResponse {
     fn encode(self, txid: Txid) -> Result<Encoded<H>, ProtocolError> {
         let mut table = TableWriter::new(REGISTER_SYNCHRONOUSLY.name);
-        table.put(STATUS, &self.status.value())?;
-        table.put(STARTED, &self.started)?;
+        table.put(STATUS, &self.status.value());
+        table.put(STARTED, &self.started);
         put_range(&mut table, MANAGER_VERSION, self.manager_version)?;
-        REGISTER_SYNCHRONOUSLY.encode(txid, table.finish()?, Vec::new())
+        REGISTER_SYNCHRONOUSLY.encode(txid, table.finish(), Vec::new())
     }
 
     fn decode(bytes: &[u8], handles: Vec<H>) -> Result<(Txid, Self), ProtocolError> {
@@ -200,7 +200,8 @@ impl<H> Message<H> for RegistryResponse {
 
 fn put_range(table: &mut TableWriter, field: Field, range: VersionRange) -> Result<(), ProtocolError> {
     let range = VersionRange::new(range.min..=range.max)?;
-    table.put(field, &(range.min, range.max))
+    table.put(field, &(range.min, range.max));
+    Ok(())
 }
 
 fn require_range(table: &Table<'_>, field: Field) -> Result<VersionRange, ProtocolError> {

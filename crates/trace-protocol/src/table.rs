@@ -1,12 +1,12 @@
 //! Tables: fields by ordinal, so that either side may know more fields than the other.
 //!
 //! A table is a list of (ordinal, bytes) in ascending order of the ordinals; the bytes of a field are a value
-//! in postcard's encoding, and nothing may follow it. A field whose type is a table holds the bytes of that
+//! (`codec`), and nothing may follow it. A field whose type is a table holds the bytes of that
 //! table.
 
+use crate::codec::{Decode, Encode, decode_whole, encode};
 use crate::error::{ProtocolError, check_limit};
 use crate::limits::{MAX_CATEGORIES, MAX_CATEGORY_NAME_BYTES, MAX_UNLISTED_NAMES};
-use serde::{Deserialize, Serialize};
 
 /// A field of a table: its number on the wire and its name in errors.
 #[derive(Debug, Clone, Copy)]
@@ -69,27 +69,16 @@ impl TableWriter {
     }
 
     /// Adds a field.
-    pub(crate) fn put<T: Serialize + ?Sized>(
-        &mut self,
-        field: Field,
-        value: &T,
-    ) -> Result<(), ProtocolError> {
-        let bytes = postcard::to_allocvec(value)
-            .map_err(|_| ProtocolError::MalformedField { table: self.name, field: field.name })?;
-        debug_assert!(self.fields.last().is_none_or(|(last, _)| *last < field.ordinal));
-        self.fields.push((field.ordinal, bytes));
-        Ok(())
+    pub(crate) fn put<T: Encode + ?Sized>(&mut self, field: Field, value: &T) {
+        let is_in_order = self.fields.last().is_none_or(|(last, _)| *last < field.ordinal);
+        debug_assert!(is_in_order, "{}: field {} comes too late", self.name, field.name);
+        self.fields.push((field.ordinal, encode(value)));
     }
 
     /// Adds a field that is present.
-    pub(crate) fn put_some<T: Serialize>(
-        &mut self,
-        field: Field,
-        value: Option<&T>,
-    ) -> Result<(), ProtocolError> {
-        match value {
-            Some(value) => self.put(field, value),
-            None => Ok(()),
+    pub(crate) fn put_some<T: Encode>(&mut self, field: Field, value: Option<&T>) {
+        if let Some(value) = value {
+            self.put(field, value);
         }
     }
 
@@ -104,28 +93,25 @@ impl TableWriter {
             return Ok(());
         }
         limits.check(strings)?;
-        self.put(field, strings)
-    }
-
-    /// Adds a field whose type is a table.
-    pub(crate) fn put_table(&mut self, field: Field, table: TableWriter) -> Result<(), ProtocolError> {
-        let bytes = table.finish()?;
-        self.fields.push((field.ordinal, bytes));
+        self.put(field, strings);
         Ok(())
     }
 
+    /// Adds a field whose type is a table.
+    pub(crate) fn put_table(&mut self, field: Field, table: TableWriter) {
+        self.fields.push((field.ordinal, table.finish()));
+    }
+
     /// Adds a list of tables, unless it is empty.
-    pub(crate) fn put_tables(&mut self, field: Field, tables: Vec<TableWriter>) -> Result<(), ProtocolError> {
-        if tables.is_empty() {
-            return Ok(());
+    pub(crate) fn put_tables(&mut self, field: Field, tables: Vec<TableWriter>) {
+        if !tables.is_empty() {
+            self.put(field, &tables.into_iter().map(TableWriter::finish).collect::<Vec<_>>());
         }
-        let tables = tables.into_iter().map(TableWriter::finish).collect::<Result<Vec<_>, _>>()?;
-        self.put(field, &tables)
     }
 
     /// The bytes of the table.
-    pub(crate) fn finish(self) -> Result<Vec<u8>, ProtocolError> {
-        postcard::to_allocvec(&self.fields).map_err(|_| ProtocolError::NotATable { table: self.name })
+    pub(crate) fn finish(self) -> Vec<u8> {
+        encode(&self.fields)
     }
 }
 
@@ -137,7 +123,8 @@ pub(crate) struct Table<'a> {
 
 impl<'a> Table<'a> {
     pub(crate) fn decode(name: &'static str, bytes: &'a [u8]) -> Result<Table<'a>, ProtocolError> {
-        let fields: Vec<(u16, &'a [u8])> = whole(bytes).ok_or(ProtocolError::NotATable { table: name })?;
+        let fields: Vec<(u16, &'a [u8])> =
+            decode_whole(bytes).ok_or(ProtocolError::NotATable { table: name })?;
         if !fields.is_sorted_by(|left, right| left.0 < right.0) {
             return Err(ProtocolError::NotATable { table: name });
         }
@@ -145,11 +132,13 @@ impl<'a> Table<'a> {
     }
 
     /// The value of a field, if it is present.
-    pub(crate) fn find<T: Deserialize<'a>>(&self, field: Field) -> Result<Option<T>, ProtocolError> {
+    pub(crate) fn find<T: Decode<'a>>(&self, field: Field) -> Result<Option<T>, ProtocolError> {
         let Some(bytes) = self.bytes(field) else {
             return Ok(None);
         };
-        whole(bytes).map(Some).ok_or(ProtocolError::MalformedField { table: self.name, field: field.name })
+        decode_whole(bytes)
+            .map(Some)
+            .ok_or(ProtocolError::MalformedField { table: self.name, field: field.name })
     }
 
     /// Whether a field is present.
@@ -203,16 +192,8 @@ impl<'a> Table<'a> {
     }
 
     /// The value of a field that has no default.
-    pub(crate) fn require<T: Deserialize<'a>>(&self, field: Field) -> Result<T, ProtocolError> {
+    pub(crate) fn require<T: Decode<'a>>(&self, field: Field) -> Result<T, ProtocolError> {
         self.find(field)?.ok_or(self.missing(field))
-    }
-}
-
-/// A value that takes up all of `bytes`.
-fn whole<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
-    match postcard::take_from_bytes(bytes) {
-        Ok((value, [])) => Some(value),
-        _ => None,
     }
 }
 
@@ -226,10 +207,10 @@ mod tests {
     #[test]
     fn unknown_fields_are_skipped() {
         let mut writer = TableWriter::new("sample");
-        writer.put(FIRST, &7u32).unwrap();
-        writer.put(Field::new(2, "unknown"), "surprise").unwrap();
-        writer.put(SECOND, &true).unwrap();
-        let bytes = writer.finish().unwrap();
+        writer.put(FIRST, &7u32);
+        writer.put(Field::new(2, "unknown"), "surprise");
+        writer.put(SECOND, &true);
+        let bytes = writer.finish();
 
         let table = Table::decode("sample", &bytes).unwrap();
 
@@ -244,7 +225,7 @@ mod tests {
 
     #[test]
     fn bytes_behind_a_value_are_an_error() {
-        let bytes = postcard::to_allocvec(&vec![(1u16, vec![5u8, 6u8])]).unwrap();
+        let bytes = encode(&vec![(1u16, vec![5u8, 6u8])]);
         let table = Table::decode("sample", &bytes).unwrap();
         assert_eq!(
             table.find::<u8>(FIRST),
@@ -259,7 +240,7 @@ mod tests {
     fn fields_ascend_and_occur_once() {
         for ordinals in [[2u16, 1], [1, 1]] {
             let fields: Vec<(u16, Vec<u8>)> = ordinals.map(|ordinal| (ordinal, vec![0])).to_vec();
-            let bytes = postcard::to_allocvec(&fields).unwrap();
+            let bytes = encode(&fields);
             assert_eq!(
                 Table::decode("sample", &bytes).err(),
                 Some(ProtocolError::NotATable { table: "sample" })

@@ -48,7 +48,7 @@ fn registration() -> impl Strategy<Value = Registration<H>> {
             protocol,
             buffer_header,
             tick_source,
-            dumps_memory: pid.is_multiple_of(2),
+            dumps_memory: pid % 2 == 0,
             parent: (pid % 3 == 0).then_some(pid >> 1),
             records_alerts: pid % 5 == 0,
             numbers_threads: pid % 7 == 0,

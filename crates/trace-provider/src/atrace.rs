@@ -15,6 +15,7 @@
 use std::fs::File;
 use std::io::Write;
 use std::sync::OnceLock;
+use trace_format::refs::truncate;
 use zx_sim::Guarded;
 
 /// Where it is, first the usual place.
@@ -46,7 +47,7 @@ impl Line {
     fn name(&mut self, name: &str, left: usize) -> &mut Self {
         let room = MAX_LINE_BYTES.saturating_sub(self.length + 1 + left);
         let name = name.lines().next().unwrap_or_default();
-        let _ = write!(self, "|{}", &name[..name.floor_char_boundary(room)]);
+        let _ = write!(self, "|{}", truncate(name, room));
         self
     }
 

@@ -3,11 +3,11 @@
 //!
 //! A thread for that exists from when the first such function was registered.
 
+use crate::lock::Mutex;
 use crate::thread;
-use crossbeam_channel::{Sender, bounded, unbounded};
-use parking_lot::Mutex;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -62,7 +62,7 @@ pub(crate) fn prepare() {
     if runner.as_ref().is_some_and(|runner| runner.pid == pid) {
         return;
     }
-    let (jobs, received) = unbounded::<Job>();
+    let (jobs, received) = channel::<Job>();
     let thread = thread::spawn_blocked("trace-callbacks", move || received.iter().for_each(|job| job()));
     *runner = thread.map(|_| Runner { pid, jobs });
 }
@@ -72,7 +72,7 @@ pub(crate) fn run<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -
     if RUNS_HERE.get() {
         return Some(job());
     }
-    let (done, is_done) = bounded(1);
+    let (done, is_done) = channel();
     let runner = RUNNER.try_lock_for(LOCK_WAIT)?;
     let own = runner.as_ref().filter(|runner| runner.pid == std::process::id())?;
     own.jobs.send(Box::new(move || drop(done.send(job())))).ok()?;

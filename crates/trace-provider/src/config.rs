@@ -1,7 +1,7 @@
 //! The configuration of the running trace, and the categories that the application describes.
 
 use crate::callbacks;
-use parking_lot::Mutex;
+use crate::lock::Mutex;
 use std::sync::{Arc, OnceLock};
 use trace_engine::BufferMode;
 use trace_protocol::KnownCategory;

@@ -9,11 +9,11 @@ use crate::manager::{self, Found, Line};
 use crate::session::Session;
 use crate::watch::Watch;
 pub(crate) use commands::{Command, CommandReceiver, Commands};
-use crossbeam_channel::Sender;
 use std::cell::{Cell, RefCell};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 use trace_engine::engine;
 use trace_format::shown::Shown;
@@ -335,9 +335,8 @@ impl Dispatcher {
         if keys.contains(&KEY_FIFO) && session.as_mut().is_some_and(|session| !session.read_fifo()) {
             self.end_session(session);
         }
-        if keys.contains(&KEY_ANSWER)
-            && let Some(answer) = line.answer.take()
-        {
+        let answer = if keys.contains(&KEY_ANSWER) { line.answer.take() } else { None };
+        if let Some(answer) = answer {
             let _ = self.waits.remove(&answer);
             // The channel reports that a manager is gone.
             manager::read_answer(&answer).into_iter().for_each(|progress| drop(self.progress.send(progress)));

@@ -50,6 +50,7 @@ mod callbacks;
 mod config;
 mod dispatcher;
 mod fork;
+mod lock;
 mod manager;
 mod memory_dump;
 mod polled;

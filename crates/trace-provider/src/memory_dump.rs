@@ -1,7 +1,7 @@
 //! Reports of a program about its use of memory, on request.
 
 use crate::callbacks;
-use parking_lot::Mutex;
+use crate::lock::Mutex;
 use std::sync::Arc;
 use trace_engine::ffi;
 use trace_format::argument::{Argument, ArgumentValue, Arguments};

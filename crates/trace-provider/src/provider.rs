@@ -3,14 +3,15 @@
 use crate::config::{self, Category, Config};
 use crate::dispatcher::{Command, Commands, Dispatcher, Progress};
 use crate::fork::ClosedInChildren;
+use crate::lock::Mutex;
 use crate::memory_dump::{self, MemoryDump};
 use crate::{callbacks, fork, manager, thread};
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
-use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use trace_engine::engine;
+use trace_format::refs::truncate;
 use trace_format::shown::Shown;
 use trace_protocol::names::RECORD_VARIABLE;
 use zx_sim::{WakeSender, debuglog};
@@ -46,9 +47,8 @@ pub struct TraceProvider {
 #[derive(Debug)]
 struct Running {
     commands: Commands,
-    /// Closed when the thread ends.
-    is_ended: Receiver<()>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    /// The thread, and what is closed when it ends. None while it is dropped.
+    thread: Mutex<Option<(JoinHandle<()>, Receiver<()>)>>,
     /// Before what it names, so that it is dropped first.
     _closed_in_children: ClosedInChildren,
     _waker: Arc<WakeSender>,
@@ -143,7 +143,7 @@ impl TraceProvider {
     }
 
     fn spawn(name: &str, is_answer_wanted: bool) -> (Self, Receiver<Progress>) {
-        let (sender, progress) = unbounded();
+        let (sender, progress) = channel();
         let name = provider_name(name);
         fork::register_children_as(&name);
         if has_one_thread() {
@@ -160,7 +160,7 @@ impl TraceProvider {
         let begin = Instant::now();
         let mut deadline = begin + first_wait;
         loop {
-            match progress.recv_deadline(deadline) {
+            match receive_until(progress, deadline) {
                 Ok(Progress::Initializing | Progress::Registered { already_started: true }) => {
                     deadline = Instant::now() + START_WAIT;
                 }
@@ -185,7 +185,7 @@ impl TraceProvider {
             // Else a manager that reads the registration right now would count the program as one that waits,
             // and not report what it does from here on as missing.
             let deadline = Instant::now() + GO_ON_WAIT;
-            while progress.recv_deadline(deadline).is_ok_and(|progress| progress != Progress::GoneOn) {}
+            while receive_until(progress, deadline).is_ok_and(|progress| progress != Progress::GoneOn) {}
         }
         let text = format!("trace provider \"{name}\": {LATE}");
         debuglog::write_for_process(&Shown(&text).to_string());
@@ -207,7 +207,7 @@ impl Running {
         let closed_in_children = ClosedInChildren::new(&waker);
         let waker = Arc::new(waker);
         let (commands, received) = Commands::new(&waker);
-        let (end, is_ended) = bounded(0);
+        let (end, is_ended) = channel();
         let way = (commands.clone(), received);
         let thread = thread::spawn_apart("trace-dispatch", wakes, move |wakes| {
             if let Some(dispatcher) = Dispatcher::new(name, is_answer_wanted, progress, way, wakes, false) {
@@ -215,8 +215,8 @@ impl Running {
             }
             drop(end);
         })?;
-        let thread = Mutex::new(Some(thread));
-        Ok(Self { commands, is_ended, thread, _closed_in_children: closed_in_children, _waker: waker })
+        let thread = Mutex::new(Some((thread, is_ended)));
+        Ok(Self { commands, thread, _closed_in_children: closed_in_children, _waker: waker })
     }
 }
 
@@ -231,12 +231,17 @@ impl Drop for TraceProvider {
             return;
         }
         running.commands.end();
-        if running.is_ended.recv_timeout(END_WAIT) == Err(RecvTimeoutError::Disconnected)
-            && let Some(thread) = running.thread.lock().take()
-        {
+        let Some((thread, is_ended)) = running.thread.lock().take() else {
+            return;
+        };
+        if is_ended.recv_timeout(END_WAIT) == Err(RecvTimeoutError::Disconnected) {
             let _ = thread.join();
         }
     }
+}
+
+fn receive_until(progress: &Receiver<Progress>, deadline: Instant) -> Result<Progress, RecvTimeoutError> {
+    progress.recv_timeout(deadline.saturating_duration_since(Instant::now()))
 }
 
 /// Whether this program, or an ancestor of it, was started by `trace record`.
@@ -247,7 +252,7 @@ pub(crate) fn is_below_record() -> bool {
 fn wait_for_registration(progress: &Receiver<Progress>) -> Registration {
     let deadline = Instant::now() + REGISTRATION_WAIT;
     loop {
-        match progress.recv_deadline(deadline) {
+        match receive_until(progress, deadline) {
             Ok(Progress::Registered { already_started }) => {
                 return Registration::Registered { already_started };
             }
@@ -267,5 +272,5 @@ pub(crate) fn has_one_thread() -> bool {
 /// The name as the protocol takes it.
 pub(crate) fn provider_name(name: &str) -> String {
     let name = if name.is_empty() { zx_sim::process_name() } else { name.to_owned() };
-    name[..name.floor_char_boundary(trace_protocol::limits::MAX_PROVIDER_NAME_BYTES)].to_owned()
+    truncate(&name, trace_protocol::limits::MAX_PROVIDER_NAME_BYTES).to_owned()
 }

@@ -163,12 +163,11 @@ impl Session {
     /// Reports an alert to the manager.
     pub fn alert(&mut self, name: String) {
         let alert = FifoRequest::Alert { name };
-        if let Some((last, times)) = self.unsent.back_mut()
-            && *last == alert
-        {
-            *times += 1;
-        } else if self.unsent.len() < MAX_UNSENT {
-            self.send(alert);
+        let has_room = self.unsent.len() < MAX_UNSENT;
+        match self.unsent.back_mut() {
+            Some((last, times)) if *last == alert => *times += 1,
+            _ if has_room => self.send(alert),
+            _ => {}
         }
     }
 

@@ -44,7 +44,7 @@ pub(crate) fn spawn_apart(
 ) -> Result<JoinHandle<()>, String> {
     let receiver = Guarded::new(receiver).ok_or("its descriptors were closed")?;
     let number = std::os::fd::AsFd::as_fd(&receiver).as_raw_fd();
-    let (done, is_done) = crossbeam_channel::bounded(1);
+    let (done, is_done) = std::sync::mpsc::channel();
     let thread = spawn_blocked(name, move || {
         // SAFETY: the thread has nothing but this descriptor, which is open in the program's table until it
         // has said that it is done (S2).

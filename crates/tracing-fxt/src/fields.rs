@@ -250,7 +250,11 @@ impl Write for Pieces<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.pieces += 1;
         let room = MAX_MESSAGE_BYTES.saturating_sub(self.text.len());
-        self.text.push_str(&text[..text.floor_char_boundary(room)]);
+        let mut end = room.min(text.len());
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        self.text.push_str(&text[..end]);
         Ok(())
     }
 }

@@ -127,10 +127,8 @@ where
 
     fn on_exit(&self, id: &Id, _context: Context<'_, S>) {
         let id = id.into_u64();
-        if self.has_lifetimes
-            && let Some(callsite) =
-                open_spans::find(id).and_then(|data| callsites::by_number(data.callsite()))
-        {
+        let data = if self.has_lifetimes { open_spans::find(id) } else { None };
+        if let Some(callsite) = data.and_then(|data| callsites::by_number(data.callsite())) {
             writer::mark_life(id, callsite, EventType::AsyncEnd);
         }
         writer::exit(id, open_spans::find);

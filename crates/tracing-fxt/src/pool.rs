@@ -95,7 +95,7 @@ fn pop_free() -> Option<u32> {
 
 fn pop_unused() -> Option<u32> {
     let take = |unused| (unused < MAX_SLOTS).then_some(unused + 1);
-    let number = UNUSED.try_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
+    let number = UNUSED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
     let block = &SLOTS[(number / BLOCK_SLOTS) as usize];
     block.get_or_init(|| (0..BLOCK_SLOTS).map(|_| Slot::default()).collect());
     Some(number)

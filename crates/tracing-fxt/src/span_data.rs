@@ -84,15 +84,15 @@ impl<const N: usize> Words<N> {
         let mut used = self.used.load(Ordering::Relaxed) as usize;
         let mut dropped = 0;
         for argument in arguments.each() {
-            let (words, _) = argument.as_chunks::<WORD>();
+            let words = argument.chunks_exact(WORD);
             let Some(room) = self.words.get(used..used + words.len()) else {
                 dropped += 1;
                 continue;
             };
             for (place, word) in room.iter().zip(words) {
-                place.store(u64::from_le_bytes(*word), Ordering::Relaxed);
+                place.store(u64::from_le_bytes(word.try_into().expect("a word")), Ordering::Relaxed);
             }
-            used += words.len();
+            used += room.len();
         }
         self.used.store(used as u32, Ordering::Relaxed);
         dropped

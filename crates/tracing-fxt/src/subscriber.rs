@@ -123,9 +123,8 @@ impl Subscriber for FxtSubscriber {
 
     fn exit(&self, span: &Id) {
         let id = span.into_u64();
-        if self.0.has_lifetimes
-            && let Some(callsite) = pool::find(id).and_then(|data| callsites::by_number(data.callsite()))
-        {
+        let data = if self.0.has_lifetimes { pool::find(id) } else { None };
+        if let Some(callsite) = data.and_then(|data| callsites::by_number(data.callsite())) {
             writer::mark_life(id, callsite, EventType::AsyncEnd);
         }
         writer::exit(id, pool::find);
@@ -139,9 +138,8 @@ impl Subscriber for FxtSubscriber {
     fn try_close(&self, span: Id) -> bool {
         let id = span.into_u64();
         pool::release(id, |data| {
-            if self.0.has_lifetimes
-                && let Some(callsite) = callsites::by_number(data.callsite())
-            {
+            let callsite = callsites::by_number(data.callsite()).filter(|_| self.0.has_lifetimes);
+            if let Some(callsite) = callsite {
                 writer::end_life(id, callsite);
             }
         })

@@ -42,7 +42,11 @@ fn stderr_of_process() -> Option<File> {
 }
 
 fn write_to(output: &impl AsFd, text: &str) -> bool {
-    let text = &text[..text.floor_char_boundary(MAX_LINE_BYTES - 1)];
+    let mut end = text.len().min(MAX_LINE_BYTES - 1);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let text = &text[..end];
     let line = [text.as_bytes(), b"\n"].concat();
     put(output, &line) == Ok(line.len())
 }

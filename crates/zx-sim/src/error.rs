@@ -1,23 +1,20 @@
 //! Errors of operations on objects.
 
-use std::io;
 use std::path::PathBuf;
+use std::{fmt, io};
 
 /// The result of an operation on an object.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why an operation on an object failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// Nothing to read, or no room to write, for now.
-    #[error("not ready yet")]
     ShouldWait,
     /// The other end is closed.
-    #[error("the other end is closed")]
     PeerClosed,
     /// More bytes than a message or element holds.
-    #[error("{what} of {found} bytes, at most {limit} are possible")]
     TooLong {
         /// What is too long.
         what: &'static str,
@@ -27,7 +24,6 @@ pub enum Error {
         limit: usize,
     },
     /// A number that the object cannot have.
-    #[error("{what} is {found}, expected {least} to {most}")]
     OutOfRange {
         /// What the number counts, with its unit.
         what: &'static str,
@@ -39,7 +35,6 @@ pub enum Error {
         most: u64,
     },
     /// An element of another size than the FIFO's.
-    #[error("element of {found} bytes, expected {expected}")]
     ElementSize {
         /// Size of the FIFO's elements in bytes.
         expected: usize,
@@ -47,7 +42,6 @@ pub enum Error {
         found: usize,
     },
     /// More handles than a message carries.
-    #[error("message with {found} handles, at most {limit} are possible")]
     TooManyHandles {
         /// Handles in the message.
         found: usize,
@@ -55,13 +49,11 @@ pub enum Error {
         limit: usize,
     },
     /// A handle of another kind than required.
-    #[error("handle is not a {expected}")]
     WrongType {
         /// The kind asked for.
         expected: &'static str,
     },
     /// The directory has no room for a VMO that is backed in full.
-    #[error("no room in {}: {needed} bytes needed, {available} available", directory.display())]
     NoSpace {
         /// The directory of the VMO.
         directory: PathBuf,
@@ -71,7 +63,6 @@ pub enum Error {
         available: u64,
     },
     /// A runtime directory that is not safe to use.
-    #[error("{}: {problem}", path.display())]
     Unsafe {
         /// The directory.
         path: PathBuf,
@@ -79,13 +70,11 @@ pub enum Error {
         problem: String,
     },
     /// A socket that the process was started with is not the one that is needed.
-    #[error("the socket that this process was started with listens at {}", found.display())]
     ListensElsewhere {
         /// Its path; empty if it has none.
         found: PathBuf,
     },
     /// The operating system refused.
-    #[error("{what}: {error}")]
     Io {
         /// The operation that failed.
         what: String,
@@ -93,6 +82,38 @@ pub enum Error {
         error: io::Error,
     },
 }
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ShouldWait => f.write_str("not ready yet"),
+            Self::PeerClosed => f.write_str("the other end is closed"),
+            Self::TooLong { what, found, limit } => {
+                write!(f, "{what} of {found} bytes, at most {limit} are possible")
+            }
+            Self::OutOfRange { what, found, least, most } => {
+                write!(f, "{what} is {found}, expected {least} to {most}")
+            }
+            Self::ElementSize { expected, found } => {
+                write!(f, "element of {found} bytes, expected {expected}")
+            }
+            Self::TooManyHandles { found, limit } => {
+                write!(f, "message with {found} handles, at most {limit} are possible")
+            }
+            Self::WrongType { expected } => write!(f, "handle is not a {expected}"),
+            Self::NoSpace { directory, needed, available } => {
+                write!(f, "no room in {}: {needed} bytes needed, {available} available", directory.display())
+            }
+            Self::Unsafe { path, problem } => write!(f, "{}: {problem}", path.display()),
+            Self::ListensElsewhere { found } => {
+                write!(f, "the socket that this process was started with listens at {}", found.display())
+            }
+            Self::Io { what, error } => write!(f, "{what}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
 
 impl Error {
     /// An error of the operating system, with the operation that failed.

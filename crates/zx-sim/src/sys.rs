@@ -240,7 +240,7 @@ pub(crate) fn perf_time_conversion() -> Option<(u32, u16)> {
             let after = base.add(SEQUENCE).cast::<u32>().read_volatile();
             (before, capabilities, shift, multiplier, after)
         };
-        let is_settled = before == after && before.is_multiple_of(2);
+        let is_settled = before == after && before % 2 == 0;
         is_settled
             .then_some((capabilities & CAP_USER_TIME != 0 && multiplier != 0).then_some((multiplier, shift)))
     })?

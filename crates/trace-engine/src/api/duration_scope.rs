@@ -54,11 +54,13 @@ impl<V: Values> DurationScope<V> {
 impl<V: Values> Drop for DurationScope<V> {
     #[inline(always)]
     fn drop(&mut self) {
-        if let Some(Begun { site, start, values }) = &self.0
-            && site.is_on()
-        {
-            let event = Event { event_type: EventType::DurationComplete, start: Some(*start), extra: None };
-            write_event(site, event, values);
+        match &self.0 {
+            Some(Begun { site, start, values }) if site.is_on() => {
+                let event =
+                    Event { event_type: EventType::DurationComplete, start: Some(*start), extra: None };
+                write_event(site, event, values);
+            }
+            _ => {}
         }
     }
 }

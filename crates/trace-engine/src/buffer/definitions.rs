@@ -141,10 +141,11 @@ impl Definitions {
     /// list, the next event does.
     //= docs/buffer.md#threads-and-strings
     pub fn name_virtual_thread(&self, buffer: &Buffer, koid: u64, name: &str) {
-        if let Some(mut seen) = self.virtual_threads.try_lock()
-            && let Err(place) = seen.binary_search(&koid)
-            && seen.len() < MAX_VIRTUAL_THREADS
-        {
+        let Some(mut seen) = self.virtual_threads.try_lock().filter(|seen| seen.len() < MAX_VIRTUAL_THREADS)
+        else {
+            return;
+        };
+        if let Err(place) = seen.binary_search(&koid) {
             let _ = self.write_thread_name(buffer, koid, truncate(name, MAX_NAME_BYTES).as_bytes());
             seen.insert(place, koid);
         }

@@ -54,9 +54,10 @@ impl RecordWriter<'_> {
     /// Stores bytes, padded with zeros to a whole word.
     #[inline(always)]
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
-        let (chunks, leftover) = bytes.as_chunks::<8>();
-        for chunk in chunks {
-            self.word(u64::from_le_bytes(*chunk));
+        let mut leftover = bytes;
+        while let Some((word, behind)) = leftover.split_first_chunk() {
+            self.word(u64::from_le_bytes(*word));
+            leftover = behind;
         }
         if !leftover.is_empty() {
             let mut last = [0; 8];

@@ -38,7 +38,7 @@ impl Region {
     /// # Panics
     /// If `base` is not page-aligned.
     pub unsafe fn from_mapping(base: *mut u8, bytes: usize, owner: Box<dyn Any + Send + Sync>) -> Self {
-        assert!(base.addr().is_multiple_of(4096), "a mapping begins at a page");
+        assert!(base.addr() % 4096 == 0, "a mapping begins at a page");
         let base = NonNull::new(base.cast()).expect("a mapping has an address");
         Self { base, bytes: bytes & !7, is_mapping: true, _owner: owner }
     }
@@ -52,7 +52,7 @@ impl Region {
     /// # Panics
     /// If `base` is not aligned to 8 bytes.
     pub unsafe fn from_memory(base: *mut u8, bytes: usize, owner: Box<dyn Any + Send + Sync>) -> Self {
-        assert!(base.addr().is_multiple_of(8), "a buffer is made of words");
+        assert!(base.addr() % 8 == 0, "a buffer is made of words");
         let base = NonNull::<AtomicU64>::new(base.cast()).expect("memory has an address");
         // Addresses of records are made of numbers.
         base.as_ptr().expose_provenance();
@@ -85,7 +85,7 @@ impl Region {
     #[inline]
     pub(crate) fn word(&self, offset: u64) -> &AtomicU64 {
         let offset = usize::try_from(offset).expect("offsets fit a word");
-        assert!(offset.is_multiple_of(8) && offset < self.bytes, "word {offset} of {}", self.bytes);
+        assert!(offset % 8 == 0 && offset < self.bytes, "word {offset} of {}", self.bytes);
         // SAFETY: in bounds and aligned by the check above (R1, R2); others may store here (R3).
         unsafe { self.base.add(offset / 8).as_ref() }
     }
@@ -160,12 +160,11 @@ impl HeapWords {
     /// # Panics
     /// If they are not whole words inside the region.
     pub fn read_at(&self, offset: usize, bytes: &mut [u8]) {
-        assert!(offset.is_multiple_of(8), "byte {offset} begins no word");
-        let (chunks, leftover) = bytes.as_chunks_mut::<8>();
-        assert!(leftover.is_empty(), "{} bytes are no whole words", leftover.len());
-        let words = &self.0[offset / 8..][..chunks.len()];
-        for (chunk, word) in chunks.iter_mut().zip(words) {
-            *chunk = word.load(Ordering::Acquire).to_le_bytes();
+        assert!(offset % 8 == 0, "byte {offset} begins no word");
+        assert!(bytes.len() % 8 == 0, "{} bytes are no whole words", bytes.len());
+        let words = &self.0[offset / 8..][..bytes.len() / 8];
+        for (chunk, word) in bytes.chunks_exact_mut(8).zip(words) {
+            chunk.copy_from_slice(&word.load(Ordering::Acquire).to_le_bytes());
         }
     }
 }

@@ -71,8 +71,9 @@ impl<'a> EventWriter<'a> {
             }
             let koid = context.config().thread_koids.of(block.owner());
             block.join(generation, koid);
-            if is_own && let Some(index) = context.definitions().register_thread(context.buffer(), koid) {
-                block.set_thread_index(index);
+            if is_own {
+                let index = context.definitions().register_thread(context.buffer(), koid);
+                index.into_iter().for_each(|index| block.set_thread_index(index));
             }
         }
         let thread_bits = block.thread_bits();

@@ -32,9 +32,8 @@ pub(crate) fn now() -> u64 {
 #[cold]
 #[inline(never)]
 pub(crate) fn begin() -> u64 {
-    if begins::is_wanted()
-        && let Some(Acquired::Own(block)) = registry::acquire()
-    {
+    let own = begins::is_wanted().then(registry::acquire).flatten();
+    if let Some(Acquired::Own(block)) = own {
         let start = block.stamp();
         block.begins().push(start, sys::thread_time());
         return start;

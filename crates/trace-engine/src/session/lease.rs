@@ -123,7 +123,8 @@ impl Drop for Lease {
             }
             // A forked child has forgotten those of its parent.
             Way::Counted => {
-                let _ = LEASES.try_update(Ordering::SeqCst, Ordering::SeqCst, |leases| leases.checked_sub(1));
+                let _ =
+                    LEASES.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |leases| leases.checked_sub(1));
             }
         }
     }

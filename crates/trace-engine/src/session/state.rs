@@ -1,14 +1,14 @@
 //! The engine's state, which the dispatcher's calls change one at a time.
 
 use crate::sync::{AtomicU32, Ordering};
+use core::fmt;
 use trace_format::buffer::BadBufferSize;
 
 /// Why the dispatcher's call failed.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
     /// The call does not fit the engine's state.
-    #[error("engine is {found}, expected {expected}")]
     BadState {
         /// The state the call needs.
         expected: State,
@@ -16,17 +16,33 @@ pub enum Error {
         found: State,
     },
     /// No buffer can have the region's size.
-    #[error(transparent)]
-    BadSize(#[from] BadBufferSize),
+    BadSize(BadBufferSize),
     /// A thread has been inside an event since an earlier trace or run: its buffer cannot be cleared.
-    #[error("a thread has not left its event of an earlier trace")]
     Straggler,
     /// The call is for streaming mode only.
-    #[error("buffering mode is not streaming")]
     NotStreaming,
     /// The half that was saved is not the one that was handed over.
-    #[error("half {0} is not being saved")]
     NotHandedOver(u32),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BadState { expected, found } => write!(f, "engine is {found}, expected {expected}"),
+            Self::BadSize(size) => size.fmt(f),
+            Self::Straggler => f.write_str("a thread has not left its event of an earlier trace"),
+            Self::NotStreaming => f.write_str("buffering mode is not streaming"),
+            Self::NotHandedOver(number) => write!(f, "half {number} is not being saved"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<BadBufferSize> for Error {
+    fn from(size: BadBufferSize) -> Self {
+        Self::BadSize(size)
+    }
 }
 
 /// The engine's state.

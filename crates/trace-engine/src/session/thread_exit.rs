@@ -1,5 +1,6 @@
 //! What a thread leaves when it ends: its control block and what is left of its slabs.
 
+use crate::session::context::Context;
 use crate::session::lease::Lease;
 use crate::session::state::is_recording;
 use crate::thread::block::ThreadBlock;
@@ -15,9 +16,8 @@ pub(crate) fn leave_slabs(block: &'static ThreadBlock) {
     let left = block.take_left_events();
     let may_have_beginning = block.events_under_way() > 0;
     let lease = Lease::inside(block);
-    if let Some(context) = lease.context()
-        && block.generation() == context.buffer().generation()
-    {
+    let is_current = |context: &&Context| block.generation() == context.buffer().generation();
+    if let Some(context) = lease.context().filter(is_current) {
         if is_recording() {
             context.buffer().count_left(left, block.latest());
         }

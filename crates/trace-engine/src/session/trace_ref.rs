@@ -47,7 +47,7 @@ impl TraceRef {
 impl Drop for TraceRef {
     fn drop(&mut self) {
         // A forked child drops references that it inherited: they are not counted there.
-        let _ = self.0.try_update(Ordering::SeqCst, Ordering::SeqCst, |count| count.checked_sub(1));
+        let _ = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |count| count.checked_sub(1));
     }
 }
 

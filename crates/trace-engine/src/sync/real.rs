@@ -1,7 +1,8 @@
-//! The standard library's atomics and parking_lot's lock.
+//! The standard library's atomics and lock.
 
 use core::ops::Range;
 pub(crate) use core::sync::atomic::{Ordering, compiler_fence, fence};
+use std::sync::{self, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 pub(crate) type AtomicBool = core::sync::atomic::AtomicBool;
@@ -9,7 +10,28 @@ pub(crate) type AtomicPtr<T> = core::sync::atomic::AtomicPtr<T>;
 pub(crate) type AtomicU32 = core::sync::atomic::AtomicU32;
 pub(crate) type AtomicU64 = core::sync::atomic::AtomicU64;
 pub(crate) type AtomicUsize = core::sync::atomic::AtomicUsize;
-pub(crate) type Mutex<T> = parking_lot::Mutex<T>;
+
+/// The standard library's lock, which a thread that has panicked leaves as it is for the others.
+#[derive(Debug, Default)]
+pub(crate) struct Mutex<T>(sync::Mutex<T>);
+
+impl<T> Mutex<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Self(sync::Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        match self.0.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}
 
 /// A function that is `const`, but in models: values of a checker's types are made at run time.
 macro_rules! const_unless_modelled {

@@ -5,8 +5,10 @@
 //! thread-local reference. Threads that have none yet, or had their exit notice, see one of two shared
 //! sentinels with no space in them, which sends them down the slow path without a test of its own.
 //!
-//! Invariant **B1**: chunks are mapped zeroed (all of a block's fields are valid as zeros) and never
-//! unmapped.
+//! Invariants:
+//!
+//! * **B1** Chunks are mapped zeroed (all of a block's fields are valid as zeros) and never unmapped.
+//! * **B3** A thread's reference is the address of a sentinel or of a block in a chunk.
 #![allow(unsafe_code)]
 
 use crate::sync::{AtomicPtr, AtomicU32, Ordering};
@@ -22,7 +24,8 @@ static UNREGISTERED: ThreadBlock = ThreadBlock::new();
 static EXITED: ThreadBlock = ThreadBlock::new();
 
 std::thread_local! {
-    static CURRENT: Cell<&'static ThreadBlock> = const { Cell::new(&UNREGISTERED) };
+    /// An address, since a constant cannot hold a reference to what changes in Rust 1.85.
+    static CURRENT: Cell<*const ThreadBlock> = const { Cell::new(&raw const UNREGISTERED) };
 }
 
 /// Whether this is a sentinel rather than a thread's own block.
@@ -33,7 +36,8 @@ fn is_sentinel(block: &ThreadBlock) -> bool {
 /// The calling thread's block, or a sentinel.
 #[inline(always)]
 pub(crate) fn current() -> &'static ThreadBlock {
-    CURRENT.with(Cell::get)
+    // SAFETY: a sentinel's address, or that of a reference that lives as long (B3).
+    unsafe { &*CURRENT.get() }
 }
 
 /// Is called with the calling thread's block when that changes.
@@ -56,7 +60,7 @@ pub fn update_mirror() {
 }
 
 fn set_current(block: &'static ThreadBlock) {
-    CURRENT.set(block);
+    CURRENT.set(core::ptr::from_ref(block));
     if let Some(mirror) = MIRROR.get() {
         mirror(core::ptr::from_ref(block).cast());
     }

@@ -161,7 +161,7 @@ impl Trace {
     pub fn slab_words(&self) -> Vec<SlabWord> {
         let mut bytes = vec![0; self.slab_count() as usize * 8];
         assert_eq!(self.words.read_at(self.layout.slab_words, &mut bytes).unwrap(), bytes.len());
-        bytes.as_chunks::<8>().0.iter().map(|word| SlabWord(u64::from_le_bytes(*word))).collect()
+        bytes.chunks_exact(8).map(|word| SlabWord(u64::from_le_bytes(word.try_into().unwrap()))).collect()
     }
 
     /// A word of the header as it is now.

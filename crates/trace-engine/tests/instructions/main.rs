@@ -310,7 +310,7 @@ impl Stepped {
     fn advance(&mut self, operation: Operation, steps: &mut u64) -> bool {
         let goes_on = self.step();
         *steps += u64::from(goes_on);
-        if goes_on && steps.is_multiple_of(operation.steps_per_commit()) {
+        if goes_on && *steps % operation.steps_per_commit() == 0 {
             self.commit(1);
         }
         goes_on

@@ -37,7 +37,7 @@ macro_rules! array_of {
     };
 }
 
-/// The checker's lock with the methods of parking_lot's.
+/// The checker's lock with the methods of the engine's.
 #[derive(Default)]
 pub(crate) struct Mutex<T>(sync::Mutex<T>);
 

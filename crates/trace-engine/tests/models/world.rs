@@ -134,7 +134,7 @@ impl World {
     pub fn read(&self, offset: u64, words: u64) -> Vec<u64> {
         let mut bytes = vec![0; 8 * words as usize];
         self.words.read_at(offset as usize, &mut bytes);
-        bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
+        bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect()
     }
 
     /// The records of a slab, or of the run that begins there. Each is whole.

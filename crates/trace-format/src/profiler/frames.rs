@@ -9,7 +9,8 @@ pub struct Frames<'a>(Source<'a>);
 #[derive(Clone, Copy)]
 enum Source<'a> {
     Given(&'a [u64]),
-    Encoded(&'a [[u8; 8]]),
+    /// Bytes, eight for each frame.
+    Encoded(&'a [u8]),
 }
 
 impl<'a> Frames<'a> {
@@ -21,7 +22,7 @@ impl<'a> Frames<'a> {
     }
 
     pub(super) const fn encoded(words: &'a [u8]) -> Self {
-        Self(Source::Encoded(words.as_chunks().0))
+        Self(Source::Encoded(words))
     }
 
     /// The number of frames.
@@ -30,7 +31,7 @@ impl<'a> Frames<'a> {
     pub const fn len(&self) -> usize {
         match self.0 {
             Source::Given(frames) => frames.len(),
-            Source::Encoded(frames) => frames.len(),
+            Source::Encoded(bytes) => bytes.len() / 8,
         }
     }
 
@@ -89,8 +90,16 @@ impl Iterator for FramesIter<'_> {
     #[inline]
     fn next(&mut self) -> Option<u64> {
         match &mut self.0 {
-            Source::Given(frames) => frames.split_off_first().copied(),
-            Source::Encoded(frames) => frames.split_off_first().map(|word| u64::from_le_bytes(*word)),
+            Source::Given(frames) => {
+                let (frame, rest) = frames.split_first()?;
+                *frames = rest;
+                Some(*frame)
+            }
+            Source::Encoded(bytes) => {
+                let (word, rest) = bytes.split_first_chunk()?;
+                *bytes = rest;
+                Some(u64::from_le_bytes(*word))
+            }
         }
     }
 }

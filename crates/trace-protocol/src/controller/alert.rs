@@ -27,10 +27,11 @@ impl Alert {
     pub(super) fn put(&self, table: &mut TableWriter) -> Result<(), ProtocolError> {
         check_limit(NAME.name, MAX_ALERT_NAME_BYTES, self.name.len())?;
         check_limit(PROVIDER.name, MAX_PROVIDER_NAME_BYTES, self.provider.len())?;
-        table.put(NAME, &self.name)?;
-        table.put_some(PROVIDER, Some(&self.provider).filter(|name| !name.is_empty()))?;
-        table.put_some(PID, Some(&self.pid).filter(|pid| **pid != 0))?;
-        table.put_some(DROPPED, Some(&self.dropped).filter(|dropped| **dropped != 0))
+        table.put(NAME, &self.name);
+        table.put_some(PROVIDER, Some(&self.provider).filter(|name| !name.is_empty()));
+        table.put_some(PID, Some(&self.pid).filter(|pid| **pid != 0));
+        table.put_some(DROPPED, Some(&self.dropped).filter(|dropped| **dropped != 0));
+        Ok(())
     }
 
     pub(super) fn find(table: &Table<'_>) -> Result<Self, ProtocolError> {

@@ -139,30 +139,30 @@ impl TraceConfig {
         let specs = self.provider_specs.iter().map(ProviderSpec::encode).collect::<Result<Vec<_>, _>>()?;
         let mut table = TableWriter::new("TraceConfig");
         table.put_strings(CATEGORIES, &self.categories, ListLimits::CATEGORIES)?;
-        table.put(BUFFER_SIZE, &self.buffer_size_megabytes_hint)?;
-        table.put(START_TIMEOUT, &self.start_timeout_milliseconds)?;
-        table.put(MODE, &self.buffering_mode.value())?;
-        table.put_tables(SPECS, specs)?;
-        table.put(DEFER_TRANSFER, &self.defer_transfer)?;
-        table.put(STOP_TIMEOUT, &self.stop_timeout_milliseconds)?;
-        table.put(METADATA, &self.metadata)?;
+        table.put(BUFFER_SIZE, &self.buffer_size_megabytes_hint);
+        table.put(START_TIMEOUT, &self.start_timeout_milliseconds);
+        table.put(MODE, &self.buffering_mode.value());
+        table.put_tables(SPECS, specs);
+        table.put(DEFER_TRANSFER, &self.defer_transfer);
+        table.put(STOP_TIMEOUT, &self.stop_timeout_milliseconds);
+        table.put(METADATA, &self.metadata);
         table.put_strings(COMMAND_LINE, &self.command_line, COMMAND_LINE_LIMITS)?;
         if let Some(dumps) = self.memory_dumps {
-            table.put(DUMP_INTERVAL, &dumps.interval_milliseconds)?;
-            table.put(DUMP_LEVEL, &dumps.level.value())?;
+            table.put(DUMP_INTERVAL, &dumps.interval_milliseconds);
+            table.put(DUMP_LEVEL, &dumps.level.value());
         }
         if self.confirms {
-            table.put(CONFIRMS, &self.confirms)?;
+            table.put(CONFIRMS, &self.confirms);
         }
         if let Some(file) = &self.file {
-            table.put_table(FILE, file.encode()?)?;
+            table.put_table(FILE, file.encode()?);
         }
-        table.put_some(WRITE_PERIOD, self.write_period_milliseconds.as_ref())?;
+        table.put_some(WRITE_PERIOD, self.write_period_milliseconds.as_ref());
         let is_usual = self.keep_ended_bytes == TraceConfig::default().keep_ended_bytes;
-        table.put_some(KEEP_ENDED, (!is_usual).then_some(&self.keep_ended_bytes))?;
-        table.put_some(THREAD_TIME, self.thread_time.then_some(&true))?;
-        table.put_some(WANTS_UNTRACED, self.wants_untraced.then_some(&true))?;
-        table.put_some(WANTS_CATEGORIES, self.wants_known_categories.then_some(&true))?;
+        table.put_some(KEEP_ENDED, (!is_usual).then_some(&self.keep_ended_bytes));
+        table.put_some(THREAD_TIME, self.thread_time.then_some(&true));
+        table.put_some(WANTS_UNTRACED, self.wants_untraced.then_some(&true));
+        table.put_some(WANTS_CATEGORIES, self.wants_known_categories.then_some(&true));
         Ok(table)
     }
 
@@ -213,8 +213,8 @@ impl ProviderSpec {
     fn encode(&self) -> Result<TableWriter, ProtocolError> {
         check_limit(SPEC_NAME.name, MAX_PROVIDER_NAME_BYTES, self.name.len())?;
         let mut table = TableWriter::new("ProviderSpec");
-        table.put(SPEC_NAME, &self.name)?;
-        table.put_some(SPEC_BUFFER_SIZE, self.buffer_size_megabytes_hint.as_ref())?;
+        table.put(SPEC_NAME, &self.name);
+        table.put_some(SPEC_BUFFER_SIZE, self.buffer_size_megabytes_hint.as_ref());
         table.put_strings(SPEC_CATEGORIES, &self.categories, ListLimits::CATEGORIES)?;
         Ok(table)
     }
@@ -236,9 +236,9 @@ impl ArchiveFile {
     fn encode(&self) -> Result<TableWriter, ProtocolError> {
         check_limit(FILE_PATH.name, MAX_PATH_BYTES, self.path.len())?;
         let mut table = TableWriter::new("ArchiveFile");
-        table.put(FILE_PATH, &self.path)?;
-        table.put(FILE_DEVICE, &self.device)?;
-        table.put(FILE_INODE, &self.inode)?;
+        table.put(FILE_PATH, &self.path);
+        table.put(FILE_DEVICE, &self.device);
+        table.put(FILE_INODE, &self.inode);
         Ok(table)
     }
 

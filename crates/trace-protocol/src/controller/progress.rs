@@ -44,7 +44,8 @@ pub struct ProviderProgress {
 /// Adds a list of at most [`MAX_LISTED_PROVIDERS`] providers; the rest is omitted.
 pub(super) fn put(table: &mut TableWriter, providers: &[ProviderProgress]) -> Result<(), ProtocolError> {
     let providers = providers.iter().take(MAX_LISTED_PROVIDERS).map(ProviderProgress::encode);
-    put_in_two(table, PROVIDERS, FURTHER_PROVIDERS, providers.collect::<Result<Vec<_>, _>>()?)
+    put_in_two(table, PROVIDERS, FURTHER_PROVIDERS, providers.collect::<Result<Vec<_>, _>>()?);
+    Ok(())
 }
 
 /// The list that [`put`] has added.
@@ -57,15 +58,15 @@ impl ProviderProgress {
     fn encode(&self) -> Result<TableWriter, ProtocolError> {
         check_limit(NAME.name, MAX_PROVIDER_NAME_BYTES, self.name.len())?;
         let mut table = TableWriter::new("ProviderProgress");
-        table.put(ID, &self.id)?;
-        table.put(NAME, &self.name)?;
-        table.put(PID, &self.pid)?;
-        table.put(RECORDS, &self.records)?;
-        table.put(BYTES, &self.bytes)?;
-        table.put(DROPPED, &self.dropped)?;
-        table.put(FILL, &self.fill)?;
-        table.put_some(DAMAGED, self.is_damaged.then_some(&true))?;
-        table.put_some(HELD, Some(&self.held).filter(|held| **held > 0))?;
+        table.put(ID, &self.id);
+        table.put(NAME, &self.name);
+        table.put(PID, &self.pid);
+        table.put(RECORDS, &self.records);
+        table.put(BYTES, &self.bytes);
+        table.put(DROPPED, &self.dropped);
+        table.put(FILL, &self.fill);
+        table.put_some(DAMAGED, self.is_damaged.then_some(&true));
+        table.put_some(HELD, Some(&self.held).filter(|held| **held > 0));
         Ok(table)
     }
 
@@ -97,7 +98,7 @@ mod tests {
         let round = |progress: &ProviderProgress| {
             let mut table = TableWriter::new("test");
             put(&mut table, std::slice::from_ref(progress)).unwrap();
-            let bytes = table.finish().unwrap();
+            let bytes = table.finish();
             (find(&Table::decode("test", &bytes).unwrap()).unwrap(), bytes.len())
         };
         let (found, bytes) = round(&sound);

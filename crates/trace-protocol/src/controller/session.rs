@@ -178,7 +178,7 @@ impl<H> Message<H> for SessionRequest {
         let (method, table) = match self {
             SessionRequest::StartTracing(options) => {
                 let mut table = TableWriter::new(START_TRACING.name);
-                table.put(DISPOSITION, &options.buffer_disposition.value())?;
+                table.put(DISPOSITION, &options.buffer_disposition.value());
                 table.put_strings(
                     ADDITIONAL_CATEGORIES,
                     &options.additional_categories,
@@ -188,14 +188,14 @@ impl<H> Message<H> for SessionRequest {
             }
             SessionRequest::StopTracing(options) => {
                 let mut table = TableWriter::new(STOP_TRACING.name);
-                table.put(WRITE_RESULTS, &options.write_results)?;
+                table.put(WRITE_RESULTS, &options.write_results);
                 (STOP_TRACING, table)
             }
             SessionRequest::WatchAlert => (WATCH_ALERT, TableWriter::new(WATCH_ALERT.name)),
             SessionRequest::FlushBuffers => (FLUSH_BUFFERS, TableWriter::new(FLUSH_BUFFERS.name)),
             SessionRequest::GetProgress => (GET_PROGRESS, TableWriter::new(GET_PROGRESS.name)),
         };
-        method.encode(txid, table.finish()?, Vec::new())
+        method.encode(txid, table.finish(), Vec::new())
     }
 
     fn decode(bytes: &[u8], handles: Vec<H>) -> Result<(Txid, Self), ProtocolError> {
@@ -233,14 +233,14 @@ impl<H> Message<H> for SessionResponse {
             SessionResponse::StartTracing(result) => {
                 let mut table = TableWriter::new(START_TRACING.name);
                 let error = result.err().map(StartError::value);
-                table.put_some(ERROR, error.as_ref())?;
+                table.put_some(ERROR, error.as_ref());
                 (START_TRACING, table)
             }
             SessionResponse::StopTracing(result) => {
                 let mut table = TableWriter::new(STOP_TRACING.name);
                 match result {
-                    Ok(result) => table.put_table(RESULT, result.encode()?)?,
-                    Err(error) => table.put(ERROR, &error.value())?,
+                    Ok(result) => table.put_table(RESULT, result.encode()?),
+                    Err(error) => table.put(ERROR, &error.value()),
                 }
                 (STOP_TRACING, table)
             }
@@ -252,7 +252,7 @@ impl<H> Message<H> for SessionResponse {
             SessionResponse::FlushBuffers(result) => {
                 let mut table = TableWriter::new(FLUSH_BUFFERS.name);
                 let error = result.err().map(FlushError::value);
-                table.put_some(ERROR, error.as_ref())?;
+                table.put_some(ERROR, error.as_ref());
                 (FLUSH_BUFFERS, table)
             }
             SessionResponse::Progress(providers) => {
@@ -262,7 +262,7 @@ impl<H> Message<H> for SessionResponse {
             }
             SessionResponse::OnSessionStateChange(state) => {
                 let mut table = TableWriter::new(ON_SESSION_STATE_CHANGE.name);
-                table.put(STATE, &state.value())?;
+                table.put(STATE, &state.value());
                 (ON_SESSION_STATE_CHANGE, table)
             }
             SessionResponse::OnWaiting(names) => {
@@ -273,9 +273,9 @@ impl<H> Message<H> for SessionResponse {
             SessionResponse::OnUntraced(Untraced { name, pid, reason }) => {
                 check_limit(UNTRACED_NAME.name, MAX_PROVIDER_NAME_BYTES, name.len())?;
                 let mut table = TableWriter::new(ON_UNTRACED.name);
-                table.put(UNTRACED_NAME, &name)?;
-                table.put(UNTRACED_PID, &pid)?;
-                table.put(UNTRACED_REASON, cut(&reason, MAX_REASON_BYTES))?;
+                table.put(UNTRACED_NAME, &name);
+                table.put(UNTRACED_PID, &pid);
+                table.put(UNTRACED_REASON, cut(&reason, MAX_REASON_BYTES));
                 (ON_UNTRACED, table)
             }
             SessionResponse::OnKnownCategories(categories) => {
@@ -285,7 +285,7 @@ impl<H> Message<H> for SessionResponse {
             }
             SessionResponse::Refused { reason } => (REFUSED, refusal(&reason)?),
         };
-        method.encode(txid, table.finish()?, Vec::new())
+        method.encode(txid, table.finish(), Vec::new())
     }
 
     fn decode(bytes: &[u8], handles: Vec<H>) -> Result<(Txid, Self), ProtocolError> {

@@ -104,7 +104,7 @@ impl StopResult {
     pub(super) fn encode(&self) -> Result<TableWriter, ProtocolError> {
         let stats = self.provider_stats.iter().map(ProviderStats::encode).collect::<Result<Vec<_>, _>>()?;
         let mut table = TableWriter::new("StopResult");
-        table.put_tables(PROVIDER_STATS, stats)?;
+        table.put_tables(PROVIDER_STATS, stats);
         Ok(table)
     }
 
@@ -121,33 +121,33 @@ impl ProviderStats {
         check_limit(DISPOSITION.name, MAX_REASON_BYTES, self.disposition.len())?;
         let mode = self.buffering_mode.map(BufferingMode::value);
         let mut table = TableWriter::new("ProviderStats");
-        table.put(NAME, &self.name)?;
-        table.put(PID, &self.pid)?;
-        table.put_some(MODE, mode.as_ref())?;
-        table.put_some(WRAPPED_COUNT, self.buffer_wrapped_count.as_ref())?;
-        table.put_some(RECORDS_DROPPED, self.records_dropped.as_ref())?;
-        table.put_some(DURABLE_USED, self.percentage_durable_buffer_used.as_ref())?;
-        table.put_some(NON_DURABLE_BYTES, self.non_durable_bytes_written.as_ref())?;
-        table.put_some(EVENTS_ARCHIVED, self.events_archived.as_ref())?;
-        table.put_some(BYTES_ARCHIVED, self.bytes_archived.as_ref())?;
-        table.put_some(MALFORMED_RECORDS, self.malformed_records.as_ref())?;
-        table.put(DISPOSITION, &self.disposition)?;
-        table.put(PROBLEM, cut(&self.problem, MAX_REASON_BYTES))?;
-        table.put(ID, &self.id)?;
-        table.put_some(RECORDS_GENERATED, self.records_generated.as_ref())?;
+        table.put(NAME, &self.name);
+        table.put(PID, &self.pid);
+        table.put_some(MODE, mode.as_ref());
+        table.put_some(WRAPPED_COUNT, self.buffer_wrapped_count.as_ref());
+        table.put_some(RECORDS_DROPPED, self.records_dropped.as_ref());
+        table.put_some(DURABLE_USED, self.percentage_durable_buffer_used.as_ref());
+        table.put_some(NON_DURABLE_BYTES, self.non_durable_bytes_written.as_ref());
+        table.put_some(EVENTS_ARCHIVED, self.events_archived.as_ref());
+        table.put_some(BYTES_ARCHIVED, self.bytes_archived.as_ref());
+        table.put_some(MALFORMED_RECORDS, self.malformed_records.as_ref());
+        table.put(DISPOSITION, &self.disposition);
+        table.put(PROBLEM, cut(&self.problem, MAX_REASON_BYTES));
+        table.put(ID, &self.id);
+        table.put_some(RECORDS_GENERATED, self.records_generated.as_ref());
         if !self.losses.is_empty() {
             check_limit(LOSSES.name, MAX_REASONS, self.losses.len())?;
             let losses: Vec<(u16, u64)> =
                 self.losses.iter().map(|lost| (lost.reason, lost.records)).collect();
-            table.put(LOSSES, &losses)?;
+            table.put(LOSSES, &losses);
         }
-        table.put_some(ROLLING_USED, self.percentage_rolling_buffer_used.as_ref())?;
-        table.put_some(BUFFER_BYTES, self.buffer_bytes.as_ref())?;
-        table.put_some(NEEDED_ROLLING, self.needed_rolling_bytes.as_ref())?;
-        table.put_some(NEEDED_DURABLE, self.needed_durable_bytes.as_ref())?;
-        table.put_some(NEEDED_RECORD, self.needed_record_bytes.as_ref())?;
-        table.put_some(RECORDED, self.recorded_ns.as_ref())?;
-        table.put_some(ENDED, self.ended_ticks.as_ref())?;
+        table.put_some(ROLLING_USED, self.percentage_rolling_buffer_used.as_ref());
+        table.put_some(BUFFER_BYTES, self.buffer_bytes.as_ref());
+        table.put_some(NEEDED_ROLLING, self.needed_rolling_bytes.as_ref());
+        table.put_some(NEEDED_DURABLE, self.needed_durable_bytes.as_ref());
+        table.put_some(NEEDED_RECORD, self.needed_record_bytes.as_ref());
+        table.put_some(RECORDED, self.recorded_ns.as_ref());
+        table.put_some(ENDED, self.ended_ticks.as_ref());
         Ok(table)
     }
 

@@ -203,14 +203,14 @@ impl<H> Message<H> for TaskRequest<H> {
     fn encode(self, txid: Txid) -> Result<Encoded<H>, ProtocolError> {
         let of_task = |method: Method, task: u64| {
             let mut table = TableWriter::new(method.name);
-            table.put(TASK, &task)?;
+            table.put(TASK, &task);
             Ok::<_, ProtocolError>((method, table, Vec::new()))
         };
         let (method, table, handles) = match self {
             TaskRequest::Start { config, options, file } => {
                 let mut table = TableWriter::new(START.name);
-                table.put_table(CONFIG, config.encode()?)?;
-                table.put_table(OPTIONS, options.encode()?)?;
+                table.put_table(CONFIG, config.encode()?);
+                table.put_table(OPTIONS, options.encode()?);
                 (START, table, vec![file])
             }
             TaskRequest::End(task) => of_task(END, task)?,
@@ -218,7 +218,7 @@ impl<H> Message<H> for TaskRequest<H> {
             TaskRequest::Status => (STATUS, TableWriter::new(STATUS.name), Vec::new()),
             TaskRequest::Flush(task) => of_task(FLUSH, task)?,
         };
-        method.encode(txid, table.finish()?, handles)
+        method.encode(txid, table.finish(), handles)
     }
 
     fn decode(bytes: &[u8], handles: Vec<H>) -> Result<(Txid, Self), ProtocolError> {
@@ -251,12 +251,12 @@ impl TaskOptions {
         check_limit(NAME.name, MAX_TASK_NAME_BYTES, self.name.len())?;
         check_limit(FILE.name, MAX_PATH_BYTES, self.file.len())?;
         let mut table = TableWriter::new("TaskOptions");
-        table.put_some(DURATION, self.duration_ns.as_ref())?;
+        table.put_some(DURATION, self.duration_ns.as_ref());
         let triggers = self.triggers.iter().map(Trigger::encode).collect::<Result<Vec<_>, _>>()?;
-        table.put_tables(TRIGGERS, triggers)?;
+        table.put_tables(TRIGGERS, triggers);
         table.put_strings(REQUESTED, &self.requested_categories, ListLimits::CATEGORIES)?;
-        table.put(NAME, &self.name)?;
-        table.put(FILE, &self.file)?;
+        table.put(NAME, &self.name);
+        table.put(FILE, &self.file);
         Ok(table)
     }
 
@@ -277,8 +277,8 @@ impl Trigger {
     fn encode(&self) -> Result<TableWriter, ProtocolError> {
         check_limit(TRIGGER_ALERT.name, MAX_ALERT_NAME_BYTES, self.alert.len())?;
         let mut table = TableWriter::new("Trigger");
-        table.put(TRIGGER_ALERT, &self.alert)?;
-        table.put(TRIGGER_ACTION, &self.action.value())?;
+        table.put(TRIGGER_ALERT, &self.alert);
+        table.put(TRIGGER_ACTION, &self.action.value());
         Ok(table)
     }
 
@@ -292,16 +292,16 @@ impl Trigger {
 
 impl TaskEnd {
     fn put(&self, table: &mut TableWriter) -> Result<(), ProtocolError> {
-        table.put_table(ENDED_OPTIONS, self.options.encode()?)?;
-        table.put_table(RESULT, self.result.encode()?)?;
+        table.put_table(ENDED_OPTIONS, self.options.encode()?);
+        table.put_table(RESULT, self.result.encode()?);
         if let Some(Triggered { alert, elapsed_ns, wall_clock_ns }) = &self.triggered {
             let mut of_alert = TableWriter::new("Alert");
             alert.put(&mut of_alert)?;
             let mut triggered = TableWriter::new("Triggered");
-            triggered.put_table(TRIGGERED_ALERT, of_alert)?;
-            triggered.put(TRIGGERED_ELAPSED, elapsed_ns)?;
-            triggered.put(TRIGGERED_WALL_CLOCK, wall_clock_ns)?;
-            table.put_table(TRIGGERED, triggered)?;
+            triggered.put_table(TRIGGERED_ALERT, of_alert);
+            triggered.put(TRIGGERED_ELAPSED, elapsed_ns);
+            triggered.put(TRIGGERED_WALL_CLOCK, wall_clock_ns);
+            table.put_table(TRIGGERED, triggered);
         }
         Ok(())
     }
@@ -326,23 +326,23 @@ impl TaskEnd {
 impl TaskStatus {
     fn encode(&self) -> Result<TableWriter, ProtocolError> {
         let mut table = TableWriter::new("TaskStatus");
-        table.put(STATUS_ID, &self.task)?;
-        table.put_table(STATUS_OPTIONS, self.options.encode()?)?;
-        table.put(STATUS_ELAPSED, &self.elapsed_ns)?;
-        table.put_some(STATUS_REMAINING, self.remaining_ns.as_ref())?;
-        table.put_table(STATUS_CONFIG, self.config.encode()?)?;
-        table.put(STATUS_PID, &self.pid)?;
-        table.put(STATUS_UID, &self.uid)?;
+        table.put(STATUS_ID, &self.task);
+        table.put_table(STATUS_OPTIONS, self.options.encode()?);
+        table.put(STATUS_ELAPSED, &self.elapsed_ns);
+        table.put_some(STATUS_REMAINING, self.remaining_ns.as_ref());
+        table.put_table(STATUS_CONFIG, self.config.encode()?);
+        table.put(STATUS_PID, &self.pid);
+        table.put(STATUS_UID, &self.uid);
         let mut progress = TableWriter::new("Progress");
         progress::put(&mut progress, &self.progress)?;
-        table.put_table(STATUS_PROGRESS, progress)?;
+        table.put_table(STATUS_PROGRESS, progress);
         let first = self.ended.len().saturating_sub(MAX_ENDED_PROVIDERS);
         if let Some(last) = self.ended.get(first..).filter(|last| !last.is_empty()) {
             let ended = StopResult { provider_stats: last.to_vec() };
-            table.put_table(STATUS_ENDED, ended.encode()?)?;
+            table.put_table(STATUS_ENDED, ended.encode()?);
         }
         let left_out = self.ended_left_out.saturating_add(first as u64);
-        table.put_some(STATUS_ENDED_LEFT_OUT, Some(&left_out).filter(|count| **count > 0))?;
+        table.put_some(STATUS_ENDED_LEFT_OUT, Some(&left_out).filter(|count| **count > 0));
         Ok(table)
     }
 
@@ -367,8 +367,8 @@ impl TaskStatus {
 
 fn put_failure(table: &mut TableWriter, failure: Option<&TaskFailure>) -> Result<(), ProtocolError> {
     if let Some(failure) = failure {
-        table.put(ERROR, &failure.error.value())?;
-        table.put(REASON, cut(&failure.reason, MAX_REASON_BYTES))?;
+        table.put(ERROR, &failure.error.value());
+        table.put(REASON, cut(&failure.reason, MAX_REASON_BYTES));
     }
     Ok(())
 }
@@ -390,7 +390,7 @@ impl<H> Message<H> for TaskResponse {
         let (method, table) = match self {
             TaskResponse::Start(result) => {
                 let (method, mut table) = begin(START, result.as_ref().err())?;
-                table.put_some(STARTED_TASK, result.ok().as_ref())?;
+                table.put_some(STARTED_TASK, result.ok().as_ref());
                 (method, table)
             }
             TaskResponse::End(result) => {
@@ -404,13 +404,13 @@ impl<H> Message<H> for TaskResponse {
             TaskResponse::Status(status) => {
                 let (method, mut table) = begin(STATUS, None)?;
                 if let Some(status) = status {
-                    table.put_table(STATUS_TASK, status.encode()?)?;
+                    table.put_table(STATUS_TASK, status.encode()?);
                 }
                 (method, table)
             }
             TaskResponse::Flush(result) => begin(FLUSH, result.err().as_ref())?,
         };
-        method.encode(txid, table.finish()?, Vec::new())
+        method.encode(txid, table.finish(), Vec::new())
     }
 
     fn decode(bytes: &[u8], handles: Vec<H>) -> Result<(Txid, Self), ProtocolError> {

@@ -1,7 +1,7 @@
 //! Commands of the application, on their way to the dispatcher.
 
-use crossbeam_channel::{Receiver, Sender};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Weak};
 use zx_sim::WakeSender;
 
@@ -22,7 +22,7 @@ pub(crate) enum Command {
 /// The application's side of the queue. No function here blocks.
 #[derive(Clone, Debug)]
 pub(crate) struct Commands {
-    sender: Sender<Command>,
+    sender: SyncSender<Command>,
     /// The provider is no longer wanted.
     is_over: Arc<AtomicBool>,
     /// A descriptor of the application's table, which only the application's threads drop.
@@ -38,7 +38,7 @@ pub(crate) struct CommandReceiver {
 impl Commands {
     /// Both ends.
     pub fn new(waker: &Arc<WakeSender>) -> (Self, CommandReceiver) {
-        let (sender, commands) = crossbeam_channel::bounded(MAX_COMMANDS);
+        let (sender, commands) = sync_channel(MAX_COMMANDS);
         let is_over = Arc::new(AtomicBool::new(false));
         let sender = Self { sender, is_over: is_over.clone(), waker: Arc::downgrade(waker) };
         (sender, CommandReceiver { commands, is_over })
