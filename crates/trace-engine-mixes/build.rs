@@ -2,6 +2,7 @@
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-check-cfg=cfg(elsewhere)");
     println!("cargo::rustc-check-cfg=cfg(modelled)");
     println!("cargo::rustc-check-cfg=cfg(shuttle)");
     println!("cargo::rustc-check-cfg=cfg(feature, values(\"off\"))");

@@ -38,6 +38,7 @@ mod record;
 mod session;
 mod site;
 mod slab;
+#[cfg_attr(elsewhere, path = "sys/elsewhere.rs")]
 mod sys;
 mod thread;
 

@@ -14,6 +14,7 @@ pub(crate) mod dynamic_sites;
 pub(crate) mod interned;
 #[cfg(not(modelled))]
 pub(crate) mod known;
+#[cfg_attr(elsewhere, path = "site/no_section.rs")]
 pub(crate) mod section;
 pub(crate) mod word;
 
@@ -198,7 +199,7 @@ impl Site {
     #[inline(always)]
     #[must_use]
     pub fn is_on(&self) -> bool {
-        !cfg!(feature = "off") && self.word.is_on()
+        !cfg!(any(feature = "off", elsewhere)) && self.word.is_on()
     }
 
     /// What the site is at this moment, looked at once.
@@ -206,7 +207,7 @@ impl Site {
     #[inline(always)]
     #[must_use]
     pub fn state(&self) -> SiteState {
-        SiteState(if cfg!(feature = "off") { 0 } else { self.load() })
+        SiteState(if cfg!(any(feature = "off", elsewhere)) { 0 } else { self.load() })
     }
 
     /// The site's category.

@@ -19,7 +19,7 @@ use crate::thread::block::ThreadBlock;
 use crate::thread::open_slab::{OpenSlab, TakenSlab};
 use trace_format::buffer::{BufferMode, Layout};
 use trace_format::slab::{LossReason, SlabState, SlabWord};
-use zx_sim::ticks;
+use zx_ticks as ticks;
 
 /// A slab with less room, in bytes, is of no use to another thread: the smallest event has two words.
 const LEAST_LEFTOVER_BYTES: u64 = 16;

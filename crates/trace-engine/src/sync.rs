@@ -15,6 +15,7 @@ pub(crate) use real::*;
 /// Statics of the process, which models neither check nor begin anew.
 pub(crate) mod process {
     pub(crate) type AtomicBool = core::sync::atomic::AtomicBool;
+    #[cfg(not(elsewhere))]
     pub(crate) type AtomicU8 = core::sync::atomic::AtomicU8;
     pub(crate) type AtomicU64 = core::sync::atomic::AtomicU64;
 }

@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 use crate::sync::{Ordering, process};
+use core::ffi::c_void;
 use std::sync::OnceLock;
 
 const MEMBARRIER_PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
@@ -110,6 +111,33 @@ pub(crate) fn map_wiped_on_fork(bytes: usize) -> *mut u8 {
     }
 }
 
+/// Gives such pages back.
+///
+/// # Safety
+/// They are a mapping of this process that nothing uses any more.
+pub(crate) unsafe fn unmap(mapping: *mut u8, bytes: usize) {
+    // SAFETY: as the caller promises.
+    unsafe { libc::munmap(mapping.cast(), bytes) };
+}
+
+/// Puts zeroed private memory in the place of a mapping.
+///
+/// # Safety
+/// It is a mapping of this process, and no code relies on what it holds.
+pub(crate) unsafe fn map_anew(mapping: *mut u8, bytes: usize) {
+    // SAFETY: as the caller promises; every word of it stays valid.
+    unsafe {
+        libc::mmap(
+            mapping.cast(),
+            bytes,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED,
+            -1,
+            0,
+        );
+    }
+}
+
 /// Key of the exit notice, once [`install_notices`] made it.
 static EXIT_KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
 
@@ -121,7 +149,7 @@ pub(crate) struct ForkNotices {
 }
 
 /// Installs the notices of exiting threads and of forks, once for the process. No function may unwind.
-pub(crate) fn install_notices(on_thread_exit: extern "C" fn(*mut libc::c_void), fork: &ForkNotices) {
+pub(crate) fn install_notices(on_thread_exit: extern "C" fn(*mut c_void), fork: &ForkNotices) {
     EXIT_KEY.get_or_init(|| {
         let mut key = 0;
         // SAFETY: the functions are `extern "C"` and live as long as the process; `key` is ours to fill

@@ -342,7 +342,7 @@ fn options_in_the_text_exist() {
 #[test]
 fn every_macro_is_described() {
     let guide = pages::read("docs/rust.md");
-    let library = pages::read("crates/trace-provider/src/lib.rs");
+    let library = pages::read("crates/trace-event/src/lib.rs");
     let documentation = library.lines().take_while(|line| line.starts_with("//!"));
     let text: String = documentation.flat_map(|line| [line, "\n"]).collect();
     let macros: Vec<&str> =

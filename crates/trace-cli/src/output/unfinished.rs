@@ -2,7 +2,7 @@
 
 use crate::exit::Failure;
 use crate::signals;
-use crate::stdio::say;
+use crate::stdio::{self, say};
 use rustix::fs::{AtFlags, RenameFlags, Stat, fstat, renameat, renameat_with, statat, unlinkat};
 use rustix::io::Errno;
 use signal_hook::iterator::{Handle, Signals};
@@ -183,6 +183,8 @@ pub fn remove_on_signal_saying(words: Option<String>) -> Result<Removing, Failur
         // Nothing is created any more from here on.
         let mut all = all();
         all.drain(..).rev().for_each(|entry| entry.remove());
+        // What was said waits for a thread of its own, which would end with the program.
+        stdio::finish();
         let _ = signal_hook::low_level::emulate_default_handler(signal);
     });
     waiting.map(|_| Removing(handle)).map_err(failed)

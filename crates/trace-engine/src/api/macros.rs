@@ -13,18 +13,19 @@ macro_rules! __values {
 }
 
 /// A static that the engine writes, which no compiler can see.
-#[cfg(not(feature = "off"))]
+#[cfg(not(any(feature = "off", elsewhere)))]
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __written_by_engine {
     ($site:item) => {
         #[used]
+        #[unsafe(link_section = "trace_sites_1")]
         $site
     };
 }
 
 /// A static that is not written: nothing of it stays.
-#[cfg(feature = "off")]
+#[cfg(any(feature = "off", elsewhere))]
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __written_by_engine {
@@ -41,7 +42,6 @@ macro_rules! __site {
         static ARGUMENTS: [$crate::ArgName; <[&str]>::len(&[$($key),*])] =
             [$($crate::ArgName::new($key)),*];
         $crate::__written_by_engine! {
-            #[unsafe(link_section = "trace_sites_1")]
             static SITE: $crate::Site = $crate::Site::new($category, $name, &ARGUMENTS);
         }
         &SITE

@@ -11,6 +11,7 @@
 
 use crate::buffer::record_writer::RecordWriter;
 use crate::sync::{AtomicU64, Ordering, assert_exclusive};
+use crate::sys;
 use core::any::Any;
 use core::ptr::NonNull;
 
@@ -137,16 +138,7 @@ impl Region {
         }
         // SAFETY: the range is a mapping of ours (R1); a private anonymous one at the same address keeps
         // every word valid, and no code relies on what the words hold (R3).
-        unsafe {
-            libc::mmap(
-                self.base.as_ptr().cast(),
-                self.bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED,
-                -1,
-                0,
-            );
-        }
+        unsafe { sys::map_anew(self.base.as_ptr().cast(), self.bytes) };
     }
 }
 

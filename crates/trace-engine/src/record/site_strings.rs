@@ -9,7 +9,7 @@ use crate::site::Site;
 use crate::sys;
 use crate::thread::registry;
 use trace_format::event;
-use zx_sim::ticks::{self, Source};
+use zx_ticks::{self as ticks, Source};
 
 /// How the strings of a site stand in a record.
 pub(crate) struct SiteStrings<'a> {

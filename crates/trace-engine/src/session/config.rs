@@ -10,7 +10,7 @@ pub struct Config {
     pub process: u64,
     /// Name of the process.
     pub process_name: String,
-    /// Rate of the clock behind `zx_sim::ticks::now`, per second, as the manager gave it.
+    /// Rate of the clock behind `zx_ticks::now`, per second, as the manager gave it.
     pub ticks_per_second: u64,
     /// Which categories to enable.
     pub categories: Categories,

@@ -21,7 +21,7 @@ use crate::thread::registry;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use trace_format::buffer::{BufferMode, HEADER_BYTES, Layout};
-use zx_sim::ticks;
+use zx_ticks as ticks;
 
 /// How a stop went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

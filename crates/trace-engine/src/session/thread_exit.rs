@@ -7,7 +7,7 @@ use crate::thread::block::ThreadBlock;
 use crate::thread::registry;
 
 /// The exit notice.
-pub(super) extern "C" fn on_thread_exit(value: *mut libc::c_void) {
+pub(super) extern "C" fn on_thread_exit(value: *mut core::ffi::c_void) {
     registry::on_thread_exit(value.addr(), leave_slabs);
 }
 

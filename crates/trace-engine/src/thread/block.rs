@@ -6,7 +6,7 @@
 use crate::sync::{AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
 use crate::thread::begins::Begins;
 use crate::thread::open_slab::OpenSlab;
-use zx_sim::ticks;
+use zx_ticks as ticks;
 
 /// Nesting depths of a thread: its ordinary events, and those of handlers that interrupt them.
 pub(crate) const DEPTHS: usize = 4;

@@ -89,7 +89,7 @@ fn chunk_or_map(index: usize) -> Option<&'static Chunk> {
     let chunk = chunk(index);
     if chunk.is_some_and(|chunk| !core::ptr::eq(chunk, fresh)) {
         // Another thread was faster. SAFETY: a mapping of ours that no other thread has seen.
-        unsafe { libc::munmap(fresh.cast(), size_of::<Chunk>()) };
+        unsafe { sys::unmap(fresh.cast(), size_of::<Chunk>()) };
     }
     chunk
 }

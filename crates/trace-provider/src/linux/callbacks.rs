@@ -3,8 +3,8 @@
 //!
 //! A thread for that exists from when the first such function was registered.
 
-use crate::lock::Mutex;
-use crate::thread;
+use crate::linux::lock::Mutex;
+use crate::linux::thread;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};

@@ -4,10 +4,10 @@
 mod commands;
 mod requests;
 
-use crate::fork::ClosedInChildren;
-use crate::manager::{self, Found, Line};
-use crate::session::Session;
-use crate::watch::Watch;
+use crate::linux::fork::ClosedInChildren;
+use crate::linux::manager::{self, Found, Line};
+use crate::linux::session::Session;
+use crate::linux::watch::Watch;
 pub(crate) use commands::{Command, CommandReceiver, Commands};
 use std::cell::{Cell, RefCell};
 use std::os::fd::{AsFd, BorrowedFd};

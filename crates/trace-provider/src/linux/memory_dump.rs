@@ -1,7 +1,7 @@
 //! Reports of a program about its use of memory, on request.
 
-use crate::callbacks;
-use crate::lock::Mutex;
+use crate::linux::callbacks;
+use crate::linux::lock::Mutex;
 use std::sync::Arc;
 use trace_engine::ffi;
 use trace_format::argument::{Argument, ArgumentValue, Arguments};

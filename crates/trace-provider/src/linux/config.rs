@@ -1,7 +1,7 @@
 //! The configuration of the running trace, and the categories that the application describes.
 
-use crate::callbacks;
-use crate::lock::Mutex;
+use crate::linux::callbacks;
+use crate::linux::lock::Mutex;
 use std::sync::{Arc, OnceLock};
 use trace_engine::BufferMode;
 use trace_protocol::KnownCategory;
@@ -60,7 +60,7 @@ pub(crate) fn described_categories() -> Vec<KnownCategory> {
 pub fn ticks_per_second() -> u64 {
     static RATE: OnceLock<u64> = OnceLock::new();
     *RATE.get_or_init(|| {
-        let directories = crate::manager::directories();
+        let directories = crate::linux::manager::directories();
         let agreed = directories.iter().find_map(|directory| Clock::load_or_create(directory).ok());
         agreed.unwrap_or_else(Clock::measure).ticks_per_second
     })

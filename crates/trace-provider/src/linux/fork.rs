@@ -12,7 +12,7 @@
 //! * **F2** [`NAME`] is null or was leaked from a box.
 #![allow(unsafe_code)]
 
-use crate::provider::TraceProvider;
+use crate::linux::provider::TraceProvider;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Once;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};

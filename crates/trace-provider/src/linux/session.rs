@@ -1,7 +1,7 @@
 //! One trace of this process: from Initialize to Terminate.
 
-use crate::buffer;
-use crate::config;
+use crate::linux::buffer;
+use crate::linux::config;
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! Finds a manager and registers with it.
 
-use crate::dispatcher::Progress;
-use crate::fork;
+use crate::linux::dispatcher::Progress;
+use crate::linux::fork;
 use rustix::fs::{Mode, OFlags};
 use std::io::Read;
 use std::path::{Path, PathBuf};

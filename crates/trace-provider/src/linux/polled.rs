@@ -1,11 +1,11 @@
 //! A provider in a loop of the application's, without a thread.
 
-use crate::config::{self, Category};
-use crate::dispatcher::{Command, Commands, Dispatcher, Progress, Turn};
-use crate::fork::{self, ClosedInChildren};
-use crate::memory_dump::{self, MemoryDump};
-use crate::provider::{self, FIRST_SIGN_WAIT, LATE, START_WAIT};
-use crate::{callbacks, manager};
+use crate::linux::config::{self, Category};
+use crate::linux::dispatcher::{Command, Commands, Dispatcher, Progress, Turn};
+use crate::linux::fork::{self, ClosedInChildren};
+use crate::linux::memory_dump::{self, MemoryDump};
+use crate::linux::provider::{self, FIRST_SIGN_WAIT, LATE, START_WAIT};
+use crate::linux::{callbacks, manager};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};

@@ -1,10 +1,10 @@
 //! Requests of the manager.
 
 use super::{Dispatcher, KEY_FIFO, Progress};
-use crate::config;
-use crate::dispatcher::commands::Command;
-use crate::memory_dump;
-use crate::session::Session;
+use crate::linux::config;
+use crate::linux::dispatcher::commands::Command;
+use crate::linux::memory_dump;
+use crate::linux::session::Session;
 use trace_engine::{AlertHandler, WakeHandler, engine};
 use trace_protocol::provider::{ProviderConfig, ProviderRequest, ProviderResponse};
 use trace_protocol::{KnownCategories, KnownCategory, Message, Txid};

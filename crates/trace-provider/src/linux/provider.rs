@@ -1,11 +1,11 @@
 //! The object an application holds.
 
-use crate::config::{self, Category, Config};
-use crate::dispatcher::{Command, Commands, Dispatcher, Progress};
-use crate::fork::ClosedInChildren;
-use crate::lock::Mutex;
-use crate::memory_dump::{self, MemoryDump};
-use crate::{callbacks, fork, manager, thread};
+use crate::linux::config::{self, Category, Config};
+use crate::linux::dispatcher::{Command, Commands, Dispatcher, Progress};
+use crate::linux::fork::ClosedInChildren;
+use crate::linux::lock::Mutex;
+use crate::linux::memory_dump::{self, MemoryDump};
+use crate::linux::{callbacks, fork, manager, thread};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;

@@ -1,0 +1,21 @@
+//! The provider: its thread or the application's loop, its line to the manager, and its part in a recording.
+
+pub mod atrace;
+mod buffer;
+mod callbacks;
+mod config;
+mod dispatcher;
+mod fork;
+mod lock;
+mod manager;
+mod memory_dump;
+mod polled;
+mod provider;
+mod session;
+mod thread;
+mod watch;
+
+pub use config::{Category, Config, config, ticks_per_second};
+pub use memory_dump::{MemoryDump, on_memory_dump};
+pub use polled::PolledProvider;
+pub use provider::{Registration, TraceProvider};

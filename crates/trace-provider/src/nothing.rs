@@ -1,0 +1,196 @@
+//! The provider where nothing is recorded: with the feature `off`, and on other systems than Linux. It starts
+//! no thread, opens nothing and registers nowhere.
+
+use std::io;
+use trace_engine::BufferMode;
+
+/// Markers in the form of Android's, which do nothing here.
+pub mod atrace {
+    /// No: there is nothing to write to.
+    #[must_use]
+    pub fn is_enabled() -> bool {
+        false
+    }
+
+    /// Does nothing.
+    pub fn begin_section(_name: &str) {}
+
+    /// Does nothing.
+    pub fn end_section() {}
+
+    /// Does nothing.
+    pub fn begin_async_section(_name: &str, _cookie: i32) {}
+
+    /// Does nothing.
+    pub fn end_async_section(_name: &str, _cookie: i32) {}
+
+    /// Does nothing.
+    pub fn set_counter(_name: &str, _value: i64) {}
+
+    /// Does nothing.
+    pub fn instant(_name: &str) {}
+
+    /// A section that is not recorded.
+    #[derive(Debug)]
+    #[must_use = "the section ends when it is dropped"]
+    pub struct Section(());
+
+    /// A section that is not recorded.
+    pub fn section(_name: &str) -> Section {
+        Section(())
+    }
+}
+
+/// Name and description of a category.
+pub type Category = (String, String);
+
+/// The configuration of a recording, which does not exist here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// What happens when the buffer is full.
+    pub mode: BufferMode,
+    /// The categories, as the client wrote them; none means all.
+    pub categories: Vec<String>,
+}
+
+/// None: there is no recording.
+#[must_use]
+pub fn config() -> Option<Config> {
+    None
+}
+
+/// Ticks of [`now`](crate::now) in a second, on systems whose clock counts nanoseconds.
+#[must_use]
+pub fn ticks_per_second() -> u64 {
+    1_000_000_000
+}
+
+/// A report of what a program uses memory for, which nobody requests here.
+#[derive(Debug)]
+pub struct MemoryDump(());
+
+impl MemoryDump {
+    /// The number of the dump.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        0
+    }
+
+    /// More than sums is wanted.
+    #[must_use]
+    pub fn is_detailed(&self) -> bool {
+        false
+    }
+
+    /// Does nothing.
+    pub fn add(&mut self, _name: &str, _bytes: u64) {}
+}
+
+/// Drops the function, which nobody would call.
+pub fn on_memory_dump(_dump: impl Fn(&mut MemoryDump) + Send + Sync + 'static) {}
+
+/// The result of a synchronous registration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Registration {
+    /// No manager runs; here there is none.
+    NoManager,
+    /// A manager knows the provider.
+    Registered {
+        /// A trace is running: events will be recorded in a moment.
+        already_started: bool,
+    },
+    /// The manager does not serve this provider, which runs on untraced.
+    Refused {
+        /// Why, in a sentence.
+        reason: String,
+    },
+}
+
+/// A provider that does nothing.
+#[derive(Debug)]
+pub struct TraceProvider(());
+
+impl TraceProvider {
+    /// Registers nowhere.
+    #[must_use = "the provider is unregistered when this is dropped"]
+    pub fn new(_name: &str) -> Self {
+        Self(())
+    }
+
+    /// Registers nowhere: there is no manager.
+    #[must_use = "the provider is unregistered when this is dropped"]
+    pub fn new_synchronously(_name: &str) -> (Self, Registration) {
+        (Self(()), Registration::NoManager)
+    }
+
+    /// Drops the function, which nobody would call.
+    pub fn describe_categories(&self, _describe: impl Fn() -> Vec<Category> + Send + Sync + 'static) {}
+
+    /// Drops the function, which nobody would call.
+    pub fn on_memory_dump(&self, dump: impl Fn(&mut MemoryDump) + Send + Sync + 'static) {
+        on_memory_dump(dump);
+    }
+
+    /// None: there is no recording.
+    #[must_use]
+    pub fn config(&self) -> Option<Config> {
+        None
+    }
+
+    /// Does nothing.
+    pub fn flush(&self) {}
+}
+
+/// A provider in a loop of the application's, which has nothing to do.
+#[derive(Debug)]
+pub struct PolledProvider {
+    /// Never readable.
+    #[cfg(unix)]
+    descriptor: std::os::unix::net::UnixStream,
+    #[cfg(unix)]
+    _other_end: std::os::unix::net::UnixStream,
+}
+
+impl PolledProvider {
+    /// Registers nowhere.
+    ///
+    /// # Errors
+    /// The process has no descriptors left.
+    pub fn new(_name: &str) -> io::Result<Self> {
+        #[cfg(unix)]
+        {
+            let (descriptor, _other_end) = std::os::unix::net::UnixStream::pair()?;
+            Ok(Self { descriptor, _other_end })
+        }
+        #[cfg(not(unix))]
+        Ok(Self {})
+    }
+
+    /// Does nothing.
+    pub fn dispatch(&mut self) {}
+
+    /// Does nothing.
+    pub fn flush(&self) {}
+
+    /// Drops the function, which nobody would call.
+    pub fn describe_categories(&self, _describe: impl Fn() -> Vec<Category> + Send + Sync + 'static) {}
+
+    /// Drops the function, which nobody would call.
+    pub fn on_memory_dump(&self, dump: impl Fn(&mut MemoryDump) + Send + Sync + 'static) {
+        on_memory_dump(dump);
+    }
+}
+
+#[cfg(unix)]
+impl std::os::fd::AsFd for PolledProvider {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+#[cfg(unix)]
+impl std::os::fd::AsRawFd for PolledProvider {
+    fn as_raw_fd(&self) -> std::os::fd::RawFd {
+        self.descriptor.as_raw_fd()
+    }
+}
