@@ -10,9 +10,9 @@
 //! # assert_eq!(parse("a,b"), ["a", "b"]);
 //! ```
 //!
-//! A library needs no more: it opens nothing and starts no thread, and links `libc` and `pin-project-lite` beside
-//! this stack's own code. The program that uses it links `trace-provider` and keeps a `TraceProvider`; in one that
-//! does not, a call site costs a load and a branch.
+//! A library needs no more: it opens nothing and starts no thread, and links `libc` and `pin-project-lite`
+//! beside this stack's own code. The program that uses it links `trace-provider` and keeps a
+//! `TraceProvider`; in one that does not, a call site costs a load and a branch.
 //!
 //! # Macros
 //!
@@ -32,8 +32,8 @@
 //! | schedulers and kernel objects | [`context_switch!`], [`thread_wakeup!`], [`kernel_object!`] |
 //! | the recording itself | [`alert!`], [`category_enabled!`], [`is_enabled`] |
 //!
-//! With the feature `off`, and on other systems than Linux, all of them compile to nothing. A library leaves the
-//! feature to the program.
+//! With the feature `off`, and on other systems than Linux, all of them compile to nothing. A library leaves
+//! the feature to the program.
 #![forbid(unsafe_code)]
 
 pub use trace_engine::args::IntoValue;

@@ -65,7 +65,7 @@ pub fn ticks_per_second() -> u64 {
     1_000_000_000
 }
 
-/// A report of what a program uses memory for, which nobody requests here.
+/// A report of what a program uses memory for, which is never requested here.
 #[derive(Debug)]
 pub struct MemoryDump(());
 
@@ -86,7 +86,7 @@ impl MemoryDump {
     pub fn add(&mut self, _name: &str, _bytes: u64) {}
 }
 
-/// Drops the function, which nobody would call.
+/// Drops the function, which would never be called.
 pub fn on_memory_dump(_dump: impl Fn(&mut MemoryDump) + Send + Sync + 'static) {}
 
 /// The result of a synchronous registration.
@@ -123,10 +123,10 @@ impl TraceProvider {
         (Self(()), Registration::NoManager)
     }
 
-    /// Drops the function, which nobody would call.
+    /// Drops the function, which would never be called.
     pub fn describe_categories(&self, _describe: impl Fn() -> Vec<Category> + Send + Sync + 'static) {}
 
-    /// Drops the function, which nobody would call.
+    /// Drops the function, which would never be called.
     pub fn on_memory_dump(&self, dump: impl Fn(&mut MemoryDump) + Send + Sync + 'static) {
         on_memory_dump(dump);
     }
@@ -172,10 +172,10 @@ impl PolledProvider {
     /// Does nothing.
     pub fn flush(&self) {}
 
-    /// Drops the function, which nobody would call.
+    /// Drops the function, which would never be called.
     pub fn describe_categories(&self, _describe: impl Fn() -> Vec<Category> + Send + Sync + 'static) {}
 
-    /// Drops the function, which nobody would call.
+    /// Drops the function, which would never be called.
     pub fn on_memory_dump(&self, dump: impl Fn(&mut MemoryDump) + Send + Sync + 'static) {
         on_memory_dump(dump);
     }

@@ -2,13 +2,11 @@
 //!
 //! Ticks are the invariant TSC where the kernel itself keeps time by it; else nanoseconds of
 //! `CLOCK_MONOTONIC`. A crate of its own, so that a library with call sites links little more.
-//!
-//! Invariants:
-//!
-//! * **T1** The instructions that are used here read a counter into a register and touch no memory.
-//! * **T2** A call of the system fills a structure of ours.
-#![allow(unsafe_code)]
+#![deny(unsafe_code)]
 
+mod clocks;
+
+use clocks::{COUNTER, monotonic};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 /// The source of ticks.
@@ -55,33 +53,9 @@ static IS_GUESSED: AtomicBool = AtomicBool::new(false);
 pub fn now() -> u64 {
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     if SOURCE.load(Ordering::Relaxed) == COUNTER as u8 {
-        return counter();
+        return clocks::counter();
     }
     now_slowly()
-}
-
-/// The counter of this processor family.
-#[cfg(target_arch = "x86_64")]
-const COUNTER: Source = Source::Tsc;
-#[cfg(target_arch = "aarch64")]
-const COUNTER: Source = Source::Cntvct;
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-const COUNTER: Source = Source::Monotonic;
-
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn counter() -> u64 {
-    // SAFETY: every x86-64 processor has the instruction (T1).
-    unsafe { core::arch::x86_64::_rdtsc() }
-}
-
-#[cfg(target_arch = "aarch64")]
-#[inline(always)]
-fn counter() -> u64 {
-    let ticks: u64;
-    // SAFETY: a register that Linux lets user space read (T1).
-    unsafe { core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
-    ticks
 }
 
 #[cold]
@@ -89,7 +63,7 @@ fn counter() -> u64 {
 fn now_slowly() -> u64 {
     match source() {
         #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-        COUNTER => counter(),
+        COUNTER => clocks::counter(),
         _ => monotonic(),
     }
 }
@@ -147,22 +121,6 @@ fn detect() -> Source {
         "arch_sys_counter" if cfg!(target_arch = "aarch64") => Source::Cntvct,
         _ => Source::Monotonic,
     }
-}
-
-/// `CLOCK_MONOTONIC`, in nanoseconds.
-#[cfg(target_os = "linux")]
-fn monotonic() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call fills the structure (T2); every kernel has this clock.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-/// Nanoseconds since the first call: nothing is recorded on other systems.
-#[cfg(not(target_os = "linux"))]
-fn monotonic() -> u64 {
-    static FIRST: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
-    FIRST.get_or_init(std::time::Instant::now).elapsed().as_nanos() as u64
 }
 
 #[cfg(test)]
