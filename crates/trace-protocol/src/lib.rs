@@ -25,6 +25,7 @@
 pub mod buffering;
 pub mod categories;
 mod codec;
+#[cfg(feature = "controller")]
 pub mod controller;
 pub mod error;
 pub mod fifo;

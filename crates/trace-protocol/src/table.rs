@@ -40,6 +40,7 @@ impl ListLimits {
     };
 
     /// Providers that a request waits for, with their processes.
+    #[cfg(feature = "controller")]
     pub(crate) const WAITED_FOR: ListLimits =
         ListLimits { list: "providers waited for", entries: 100, entry: "provider bytes", bytes: 200 };
 
@@ -98,11 +99,13 @@ impl TableWriter {
     }
 
     /// Adds a field whose type is a table.
+    #[cfg(feature = "controller")]
     pub(crate) fn put_table(&mut self, field: Field, table: TableWriter) {
         self.fields.push((field.ordinal, table.finish()));
     }
 
     /// Adds a list of tables, unless it is empty.
+    #[cfg(feature = "controller")]
     pub(crate) fn put_tables(&mut self, field: Field, tables: Vec<TableWriter>) {
         if !tables.is_empty() {
             self.put(field, &tables.into_iter().map(TableWriter::finish).collect::<Vec<_>>());
@@ -142,6 +145,7 @@ impl<'a> Table<'a> {
     }
 
     /// Whether a field is present.
+    #[cfg(feature = "controller")]
     pub(crate) fn has(&self, field: Field) -> bool {
         self.bytes(field).is_some()
     }
@@ -168,6 +172,7 @@ impl<'a> Table<'a> {
     }
 
     /// The bytes of a field whose type is a table; an empty table if it is missing.
+    #[cfg(feature = "controller")]
     pub(crate) fn table(&self, field: Field) -> Result<Table<'a>, ProtocolError> {
         match self.bytes(field) {
             Some(bytes) => Table::decode(field.name, bytes),
@@ -176,6 +181,7 @@ impl<'a> Table<'a> {
     }
 
     /// A list of tables; empty if the field is missing.
+    #[cfg(feature = "controller")]
     pub(crate) fn tables(&self, field: Field) -> Result<Vec<Table<'a>>, ProtocolError> {
         let tables: Vec<&'a [u8]> = self.find(field)?.unwrap_or_default();
         tables.into_iter().map(|bytes| Table::decode(field.name, bytes)).collect()
