@@ -11,6 +11,7 @@ mod track;
 
 pub use self::async_scope::AsyncScope;
 pub use self::duration_scope::{DurationScope, UseTraceFutureAcrossAwait};
+pub use self::dynamic_site::{ArgumentTuple, DynamicSite};
 pub use self::future::{TraceFuture, TraceFutureArgs, TraceFutureExt};
 pub use self::id::Id;
 pub use self::track::{Track, TrackScope};

@@ -30,6 +30,7 @@
 //! | arrows of virtual threads | [`vthread_flow_begin!`], [`vthread_flow_step!`], [`vthread_flow_end!`] |
 //! | text and data | [`log!`], [`blob!`], [`blob_attachment!`], [`blob_record!`] |
 //! | schedulers and kernel objects | [`context_switch!`], [`thread_wakeup!`], [`kernel_object!`] |
+//! | texts that are known at run time | [`DynamicSite`] |
 //! | the recording itself | [`alert!`], [`category_enabled!`], [`is_enabled`] |
 //!
 //! With the feature `off`, and on other systems than Linux, all of them compile to nothing. A library leaves
@@ -38,8 +39,8 @@
 
 pub use trace_engine::args::IntoValue;
 pub use trace_engine::{
-    Id, Koid, ProcessKoid, Scope, ThreadKoid, ThreadState, Ticks, TraceFuture, TraceFutureExt, Track, debug,
-    display, is_enabled, nonce, now,
+    ArgumentTuple, DynamicSite, Id, Koid, ProcessKoid, Scope, ThreadKoid, ThreadState, Ticks, TraceFuture,
+    TraceFutureExt, Track, debug, display, is_enabled, nonce, now,
 };
 pub use trace_engine::{
     alert, async_begin, async_end, async_enter, async_instant, blob, blob_attachment, blob_record,

@@ -12,6 +12,15 @@ macro_rules! __values {
     };
 }
 
+/// One sentence for what is no call of a macro.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __misused {
+    ($form:literal) => {
+        ::core::compile_error!(::core::concat!("expected `", $form, "`"))
+    };
+}
+
 /// A static that the engine writes, which no compiler can see.
 #[cfg(not(any(feature = "off", elsewhere)))]
 #[doc(hidden)]
@@ -79,6 +88,7 @@ macro_rules! instant {
     ($category:expr, $name:expr, $scope:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__event!(Instant, $crate::scope_word($scope), $category, $name $(, $key => $value)*)
     };
+    ($($wrong:tt)*) => { $crate::__misused!("instant!(category, name, scope, \"key\" => value, …)") };
 }
 
 /// Records samples of a counter, one for each argument: `counter!(category, name, id, "series" => value, …)`.
@@ -95,6 +105,7 @@ macro_rules! counter {
     ($category:expr, $name:expr, $id:expr $(, $key:expr => $value:expr)+ $(,)?) => {
         $crate::__event!(Counter, Some($crate::Id::from($id).0), $category, $name $(, $key => $value)*)
     };
+    ($($wrong:tt)*) => { $crate::__misused!("counter!(category, name, id, \"key\" => value, …)") };
 }
 
 /// Records the rest of the enclosing block as one complete duration, written when the block is left:
@@ -124,6 +135,7 @@ macro_rules! duration {
             }
         };
     };
+    ($($wrong:tt)*) => { $crate::__misused!("duration!(category, name, \"key\" => value, …)") };
 }
 
 /// Begins a duration on this thread: `duration_begin!(category, name, "key" => value, …)`.
@@ -139,6 +151,7 @@ macro_rules! duration_begin {
     ($category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__event!(DurationBegin, None, $category, $name $(, $key => $value)*)
     };
+    ($($wrong:tt)*) => { $crate::__misused!("duration_begin!(category, name, \"key\" => value, …)") };
 }
 
 /// Ends the innermost duration begun on this thread; see [`duration_begin!`].
@@ -147,6 +160,7 @@ macro_rules! duration_end {
     ($category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__event!(DurationEnd, None, $category, $name $(, $key => $value)*)
     };
+    ($($wrong:tt)*) => { $crate::__misused!("duration_end!(category, name, \"key\" => value, …)") };
 }
 
 /// Records a duration that began at a moment taken with [`now`](crate::now) and ends here:
@@ -174,6 +188,7 @@ macro_rules! duration_complete {
             );
         }
     }};
+    ($($wrong:tt)*) => { $crate::__misused!("duration_complete!(category, name, start, \"key\" => value, …)") };
 }
 
 /// Begins an operation that may cross threads: `async_begin!(id, category, name, "key" => value, …)`.
@@ -193,6 +208,7 @@ macro_rules! async_begin {
     ($id:expr, $category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__event!(AsyncBegin, Some($crate::Id::from($id).0), $category, $name $(, $key => $value)*)
     };
+    ($($wrong:tt)*) => { $crate::__misused!("async_begin!(id, category, name, \"key\" => value, …)") };
 }
 
 /// Marks a moment of an operation that may cross threads; see [`async_begin!`].
@@ -201,6 +217,7 @@ macro_rules! async_instant {
     ($id:expr, $category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__event!(AsyncInstant, Some($crate::Id::from($id).0), $category, $name $(, $key => $value)*)
     };
+    ($($wrong:tt)*) => { $crate::__misused!("async_instant!(id, category, name, \"key\" => value, …)") };
 }
 
 /// Ends an operation that may cross threads; see [`async_begin!`].
@@ -209,6 +226,7 @@ macro_rules! async_end {
     ($id:expr, $category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__event!(AsyncEnd, Some($crate::Id::from($id).0), $category, $name $(, $key => $value)*)
     };
+    ($($wrong:tt)*) => { $crate::__misused!("async_end!(id, category, name, \"key\" => value, …)") };
 }
 
 /// Begins an operation that may cross threads and gives a guard that ends it when it is dropped:
@@ -232,6 +250,7 @@ macro_rules! async_enter {
             None
         }
     }};
+    ($($wrong:tt)*) => { $crate::__misused!("async_enter!(id, category, name, \"key\" => value, …)") };
 }
 
 /// Begins a flow from the enclosing duration to others, of any thread or process that knows the id:
@@ -259,6 +278,7 @@ macro_rules! flow_begin {
     ($category:expr, $name:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__event!(FlowBegin, Some($crate::Id::from($id).0), $category, $name $(, $key => $value)*)
     };
+    ($($wrong:tt)*) => { $crate::__misused!("flow_begin!(category, name, id, \"key\" => value, …)") };
 }
 
 /// Continues a flow in the enclosing duration; see [`flow_begin!`].
@@ -267,6 +287,7 @@ macro_rules! flow_step {
     ($category:expr, $name:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__event!(FlowStep, Some($crate::Id::from($id).0), $category, $name $(, $key => $value)*)
     };
+    ($($wrong:tt)*) => { $crate::__misused!("flow_step!(category, name, id, \"key\" => value, …)") };
 }
 
 /// Ends a flow in the enclosing duration; see [`flow_begin!`].
@@ -275,6 +296,7 @@ macro_rules! flow_end {
     ($category:expr, $name:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__event!(FlowEnd, Some($crate::Id::from($id).0), $category, $name $(, $key => $value)*)
     };
+    ($($wrong:tt)*) => { $crate::__misused!("flow_end!(category, name, id, \"key\" => value, …)") };
 }
 
 /// Begins a flow in a duration of its own, all at one moment:
@@ -295,6 +317,7 @@ macro_rules! instaflow_begin {
     ($category:expr, $name:expr, $step:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__instaflow!(FlowBegin, $category, $name, $step, $id $(, $key => $value)*)
     };
+    ($($wrong:tt)*) => { $crate::__misused!("instaflow_begin!(category, name, step, id, \"key\" => value, …)") };
 }
 
 /// Continues a flow in a duration of its own; see [`instaflow_begin!`].
@@ -303,6 +326,7 @@ macro_rules! instaflow_step {
     ($category:expr, $name:expr, $step:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__instaflow!(FlowStep, $category, $name, $step, $id $(, $key => $value)*)
     };
+    ($($wrong:tt)*) => { $crate::__misused!("instaflow_step!(category, name, step, id, \"key\" => value, …)") };
 }
 
 /// Ends a flow in a duration of its own; see [`instaflow_begin!`].
@@ -311,6 +335,7 @@ macro_rules! instaflow_end {
     ($category:expr, $name:expr, $step:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__instaflow!(FlowEnd, $category, $name, $step, $id $(, $key => $value)*)
     };
+    ($($wrong:tt)*) => { $crate::__misused!("instaflow_end!(category, name, step, id, \"key\" => value, …)") };
 }
 
 #[doc(hidden)]
@@ -345,6 +370,7 @@ macro_rules! log {
             $crate::write_formatted_log(site, ::core::format_args!($($format)+));
         }
     }};
+    ($($wrong:tt)*) => { $crate::__misused!("log!(category, \"text {}\", value)") };
 }
 
 /// Records bytes at this moment: `blob!(category, name, bytes, "key" => value, …)`.
@@ -369,6 +395,7 @@ macro_rules! blob {
             );
         }
     }};
+    ($($wrong:tt)*) => { $crate::__misused!("blob!(category, name, bytes, \"key\" => value, …)") };
 }
 
 /// Records bytes without time and thread: `blob_attachment!(category, name, bytes)`; else as [`blob!`].
@@ -386,6 +413,9 @@ macro_rules! blob_attachment {
             $crate::write_attachment(site, ::core::convert::AsRef::<[u8]>::as_ref($bytes));
         }
     }};
+    ($($wrong:tt)*) => {
+        $crate::__misused!("blob_attachment!(category, name, bytes)")
+    };
 }
 
 /// Records a piece of a named object: `blob_record!(category, blob_type, name, bytes)`, at most 32 752 bytes.
@@ -406,6 +436,9 @@ macro_rules! blob_record {
             $crate::write_blob(site, $blob_type, ::core::convert::AsRef::<[u8]>::as_ref($bytes));
         }
     }};
+    ($($wrong:tt)*) => {
+        $crate::__misused!("blob_record!(category, blob type, name, bytes)")
+    };
 }
 
 /// Says what a koid stands for: `kernel_object!(category, object_type, koid, name, "key" => value, …)`.
@@ -432,6 +465,7 @@ macro_rules! kernel_object {
             );
         }
     }};
+    ($($wrong:tt)*) => { $crate::__misused!("kernel_object!(category, object type, koid, name, \"key\" => value, …)") };
 }
 
 /// Records that a CPU goes over from one thread to another, for runtimes that schedule by themselves:
@@ -455,6 +489,7 @@ macro_rules! context_switch {
             $crate::write_context_switch(site, $cpu, $state, $outgoing, $incoming, &values);
         }
     }};
+    ($($wrong:tt)*) => { $crate::__misused!("context_switch!(category, cpu, state, outgoing, incoming, \"key\" => value, …)") };
 }
 
 /// Records that a thread becomes ready to run: `thread_wakeup!(category, cpu, thread, "key" => value, …)`.
@@ -474,6 +509,7 @@ macro_rules! thread_wakeup {
             $crate::write_thread_wakeup(site, $cpu, $thread, &$crate::__values!($($value),*));
         }
     }};
+    ($($wrong:tt)*) => { $crate::__misused!("thread_wakeup!(category, cpu, thread, \"key\" => value, …)") };
 }
 
 /// Raises an alert if the category is enabled: `alert!(category, name)`. The name goes to the manager, past
@@ -507,6 +543,9 @@ macro_rules! alert {
             $crate::send_alert(site, $name);
         }
     }};
+    ($($wrong:tt)*) => {
+        $crate::__misused!("alert!(category, name)")
+    };
 }
 
 /// Whether events of a category are recorded now, to guard work that only a trace needs.
@@ -521,5 +560,8 @@ macro_rules! alert {
 macro_rules! category_enabled {
     ($category:expr) => {
         $crate::__site!($category, "").is_on()
+    };
+    ($($wrong:tt)*) => {
+        $crate::__misused!("category_enabled!(category)")
     };
 }

@@ -1,9 +1,10 @@
 //! Sites that are made at run time, and arguments that are put together then.
 
+use crate::own_process::is_own_process;
 use crate::support::{Event, Trace};
 use trace_engine::{
-    ArgumentBuffer, BufferMode, Disposition, Event as Written, EventType, Number, Site, ThreadMoment,
-    duration, ffi, write_event, write_event_of,
+    ArgumentBuffer, BufferMode, Disposition, DynamicSite, Event as Written, EventType, Number, Scope, Site,
+    ThreadMoment, duration, ffi, write_event, write_event_of,
 };
 
 const INSTANT: Written = Written { event_type: EventType::Instant, start: None, extra: None };
@@ -80,6 +81,9 @@ fn names_without_an_index_stand_in_the_event() {
 
 #[test]
 fn a_site_is_found_by_its_texts() {
+    if !is_own_process("leaked::a_site_is_found_by_its_texts") {
+        return;
+    }
     let of = |category: &str, name: &str, arguments: &[&'static str]| {
         Site::of_texts(category, name, arguments).map(std::ptr::from_ref)
     };
@@ -108,6 +112,46 @@ fn a_site_is_found_by_its_texts() {
     assert!((2000..4096).contains(&made), "{made}");
     assert_eq!(many, (0..6000).map(|number| of("many", &number.to_string(), &[])).collect::<Vec<_>>());
     assert_eq!(of("texts", "name", &["size"]), Some(first));
+}
+
+#[test]
+fn a_site_with_texts_of_run_time_records_every_kind() {
+    let trace = Trace::start(4 << 20, &["dynamic"]);
+    for name in ["one", "two", "one"] {
+        let name = format!("plugin {name}");
+        let site = DynamicSite::new("dynamic", &name, ["text", "number"]);
+        assert!(site.is_on());
+        site.instant(Scope::Process, ("a", 1_u64));
+        let duration = site.duration((name.as_str(), -1_i64));
+        drop(duration);
+    }
+    let site = DynamicSite::new("dynamic", "others", ["value"]);
+    site.counter(7, (2.5,));
+    site.duration_begin((true,));
+    site.duration_end((false,));
+    DynamicSite::new("dynamic", &"€".repeat(20_000), []).instant(Scope::Thread, ());
+    let unwanted = DynamicSite::new("unwanted", "other", ["value"]);
+    assert!(!unwanted.is_on());
+    unwanted.instant(Scope::Thread, (1_u64,));
+    drop(unwanted.duration((1_u64,)));
+    let read = trace.stop();
+    let found: Vec<_> =
+        read.events.iter().map(|event| (&*event.name, &*event.kind, arguments_of(event))).collect();
+    let instant = vec![("text", "\"a\""), ("number", "Uint64(1)")];
+    let of_plugin = |name, text| {
+        let duration = vec![("text", text), ("number", "Int64(-1)")];
+        [(name, "instant p", instant.clone()), (name, "complete", duration)]
+    };
+    let one = of_plugin("plugin one", "\"plugin one\"");
+    let long = "€".repeat(10_666);
+    let others = [
+        ("others", "counter 7", vec![("value", "Double(2.5)")]),
+        ("others", "begin", vec![("value", "Bool(true)")]),
+        ("others", "end", vec![("value", "Bool(false)")]),
+        (&*long, "instant t", vec![]),
+    ];
+    let expected = [&one[..], &of_plugin("plugin two", "\"plugin two\""), &one, &others].concat();
+    assert_eq!(found, expected);
 }
 
 #[test]

@@ -8,6 +8,8 @@ mod leaked;
 mod lifecycle;
 mod model;
 mod oneshot;
+#[path = "../../src/own_process.rs"]
+mod own_process;
 mod recall;
 mod runs;
 mod streaming;

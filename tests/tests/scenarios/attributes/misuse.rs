@@ -317,3 +317,34 @@ fn functions_of_other_forms_compile() {
     // Inner attributes come first.
     assert_eq!(compile(&Sandbox::new(), source.trim_start()), []);
 }
+
+/// Calls of macros that are wrong, and how they are written.
+const WRONG_CALLS: &[(&str, &str)] = &[
+    ("instant!(\"a\", \"b\")", "instant!(category, name, scope, \"key\" => value, …)"),
+    ("instant!(\"a\", \"b\", \"k\" => 1)", "instant!(category, name, scope, \"key\" => value, …)"),
+    (
+        "instant!(\"a\", \"b\", Scope::Thread, \"k\" = 1)",
+        "instant!(category, name, scope, \"key\" => value, …)",
+    ),
+    ("counter!(\"a\", \"b\", \"k\" => 1)", "counter!(category, name, id, \"key\" => value, …)"),
+    ("counter!(\"a\", \"b\", 0)", "counter!(category, name, id, \"key\" => value, …)"),
+    ("duration!(\"a\")", "duration!(category, name, \"key\" => value, …)"),
+    ("duration!(\"a\", \"b\", k = 1)", "duration!(category, name, \"key\" => value, …)"),
+    ("flow_begin!(\"a\", \"b\")", "flow_begin!(category, name, id, \"key\" => value, …)"),
+    ("async_begin!(1, \"a\")", "async_begin!(id, category, name, \"key\" => value, …)"),
+    ("track_duration!(\"a\", \"b\")", "track_duration!(category, track, name, \"key\" => value, …)"),
+    ("trace_future_args!(\"a\")", "trace_future_args!(category, name, [flow], \"key\" => value, …)"),
+    ("log!()", "log!(category, \"text {}\", value)"),
+];
+
+#[test]
+fn wrong_calls_of_macros_say_how_they_are_written() {
+    let calls: Vec<_> = WRONG_CALLS.iter().map(|(call, _)| format!("{{ {call}; }}")).collect();
+    let source = format!("use trace_provider::*;\npub fn f() {{ {} }}", calls.join("\n"));
+    let texts = compile(&Sandbox::new(), &source).into_iter().map(|message| message.text);
+    let mut errors: Vec<_> = texts.filter(|text| text.starts_with("expected")).collect();
+    let mut expected: Vec<_> = WRONG_CALLS.iter().map(|(_, form)| format!("expected `{form}`")).collect();
+    errors.sort();
+    expected.sort();
+    assert_eq!(errors, expected);
+}

@@ -19,6 +19,7 @@ macro_rules! vthread_duration_begin {
     ($category:expr, $name:expr, $thread:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__virtual!(DurationBegin, None, $category, $name, $thread, $id $(, $key => $value)*)
     };
+    ($($wrong:tt)*) => { $crate::__misused!("vthread_duration_begin!(category, name, thread, id, \"key\" => value, …)") };
 }
 
 /// Ends the innermost duration of a virtual thread; see [`vthread_duration_begin!`].
@@ -27,6 +28,7 @@ macro_rules! vthread_duration_end {
     ($category:expr, $name:expr, $thread:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__virtual!(DurationEnd, None, $category, $name, $thread, $id $(, $key => $value)*)
     };
+    ($($wrong:tt)*) => { $crate::__misused!("vthread_duration_end!(category, name, thread, id, \"key\" => value, …)") };
 }
 
 /// Begins a flow in the duration around it on a virtual thread:
@@ -37,6 +39,7 @@ macro_rules! vthread_flow_begin {
     ($category:expr, $name:expr, $thread:expr, $id:expr, $flow:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__virtual!(FlowBegin, Some($crate::Id::from($flow).0), $category, $name, $thread, $id $(, $key => $value)*)
     };
+    ($($wrong:tt)*) => { $crate::__misused!("vthread_flow_begin!(category, name, thread, id, flow, \"key\" => value, …)") };
 }
 
 /// Continues a flow on a virtual thread; see [`vthread_flow_begin!`].
@@ -45,6 +48,7 @@ macro_rules! vthread_flow_step {
     ($category:expr, $name:expr, $thread:expr, $id:expr, $flow:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__virtual!(FlowStep, Some($crate::Id::from($flow).0), $category, $name, $thread, $id $(, $key => $value)*)
     };
+    ($($wrong:tt)*) => { $crate::__misused!("vthread_flow_step!(category, name, thread, id, flow, \"key\" => value, …)") };
 }
 
 /// Ends a flow on a virtual thread; see [`vthread_flow_begin!`].
@@ -53,6 +57,7 @@ macro_rules! vthread_flow_end {
     ($category:expr, $name:expr, $thread:expr, $id:expr, $flow:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__virtual!(FlowEnd, Some($crate::Id::from($flow).0), $category, $name, $thread, $id $(, $key => $value)*)
     };
+    ($($wrong:tt)*) => { $crate::__misused!("vthread_flow_end!(category, name, thread, id, flow, \"key\" => value, …)") };
 }
 
 /// Records samples of a counter of a virtual thread:
@@ -63,6 +68,7 @@ macro_rules! vthread_counter {
     ($category:expr, $name:expr, $thread:expr, $id:expr, $counter:expr $(, $key:expr => $value:expr)+ $(,)?) => {
         $crate::__virtual!(Counter, Some($crate::Id::from($counter).0), $category, $name, $thread, $id $(, $key => $value)*)
     };
+    ($($wrong:tt)*) => { $crate::__misused!("vthread_counter!(category, name, thread, id, counter, \"key\" => value, …)") };
 }
 
 #[doc(hidden)]
@@ -99,6 +105,7 @@ macro_rules! track_instant {
     ($category:expr, $track:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__virtual!(Instant, None, $category, $name, $track.name(), $track.id() $(, $key => $value)*)
     };
+    ($($wrong:tt)*) => { $crate::__misused!("track_instant!(category, track, name, \"key\" => value, …)") };
 }
 
 /// Begins a duration of a track: `track_duration_begin!(category, track, name, "key" => value, …)`; see
@@ -108,6 +115,7 @@ macro_rules! track_duration_begin {
     ($category:expr, $track:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__virtual!(DurationBegin, None, $category, $name, $track.name(), $track.id() $(, $key => $value)*)
     };
+    ($($wrong:tt)*) => { $crate::__misused!("track_duration_begin!(category, track, name, \"key\" => value, …)") };
 }
 
 /// Ends the innermost duration of a track; see [`track_instant!`].
@@ -116,6 +124,7 @@ macro_rules! track_duration_end {
     ($category:expr, $track:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__virtual!(DurationEnd, None, $category, $name, $track.name(), $track.id() $(, $key => $value)*)
     };
+    ($($wrong:tt)*) => { $crate::__misused!("track_duration_end!(category, track, name, \"key\" => value, …)") };
 }
 
 /// Records the rest of the enclosing block as one complete duration of a track; see [`track_instant!`] and
@@ -132,6 +141,7 @@ macro_rules! track_duration {
             }
         };
     };
+    ($($wrong:tt)*) => { $crate::__misused!("track_duration!(category, track, name, \"key\" => value, …)") };
 }
 
 /// What [`TraceFutureExt::trace`](crate::TraceFutureExt::trace) takes: `trace_future_args!(category, name,
@@ -153,4 +163,5 @@ macro_rules! trace_future_args {
             $crate::__values!($($value),*),
         )
     };
+    ($($wrong:tt)*) => { $crate::__misused!("trace_future_args!(category, name, [flow], \"key\" => value, …)") };
 }
