@@ -30,6 +30,7 @@ mod scenarios {
     mod logging;
     mod manager;
     mod memory;
+    mod metering;
     mod modes;
     mod names;
     mod naming;
@@ -38,6 +39,7 @@ mod scenarios {
     mod other_readers;
     mod packets;
     mod pages;
+    mod parallel;
     mod places;
     mod polled;
     mod printing;
@@ -47,6 +49,7 @@ mod scenarios {
     mod recovering;
     mod skew;
     mod snapshots;
+    mod tasks;
     mod thread_time;
     mod tools;
     mod tracing;

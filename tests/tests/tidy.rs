@@ -16,7 +16,7 @@ use trace_tests::build::workspace;
 const MAX_LINES: usize = 700;
 
 /// Which crate uses which of ours; no other edges.
-const EDGES: [(&str, &[&str]); 19] = [
+const EDGES: [(&str, &[&str]); 22] = [
     ("trace-macros", &[]),
     ("trace-format", &[]),
     ("zx-ticks", &[]),
@@ -32,6 +32,9 @@ const EDGES: [(&str, &[&str]); 19] = [
         &["trace-engine", "trace-event", "trace-format", "trace-macros", "trace-protocol", "zx-sim"],
     ),
     ("log-fxt", &["trace-engine", "trace-provider"]),
+    ("metrics-fxt", &["trace-engine", "trace-provider"]),
+    ("rayon-fxt", &["trace-engine", "trace-provider"]),
+    ("tokio-fxt", &["trace-engine", "trace-provider"]),
     ("tracing-fxt", &["trace-engine", "trace-provider"]),
     ("trace-c", &["trace-engine", "trace-format", "trace-provider", "zx-sim"]),
     ("trace-reader-c", &["trace-format", "trace-reader"]),
