@@ -182,7 +182,8 @@ pub fn check_share(
     let archive = file.map(|file| Archive::read_prefix(&sandbox.file(file)));
     let mut found: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
     let mut providers = BTreeSet::new();
-    let events = archive.iter().flat_map(|archive| &archive.events);
+    // Others are the spans that these stand in.
+    let events = archive.iter().flat_map(|archive| &archive.events).filter(|event| event.name() == "event");
     for event in events.filter(|event| event.event.process.0 == u64::from(share.pid)) {
         let (thread, number) = (event.u64("thread"), event.u64("n"));
         let is_new = found.entry(thread).or_default().insert(number);

@@ -133,6 +133,8 @@ struct Place {
 static CALLSITES: [OnceLock<Box<[Place]>>; TABLES] = [const { OnceLock::new() }; TABLES];
 /// Held while a callsite is added.
 static ADDING: Mutex<()> = Mutex::new(());
+/// Some callsite has found no place.
+static IS_FULL: AtomicBool = AtomicBool::new(false);
 
 fn key_of(metadata: &'static Metadata<'static>) -> usize {
     core::ptr::from_ref(metadata).addr()
@@ -167,6 +169,19 @@ pub fn find(metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
     None
 }
 
+/// A callsite, added if it is not known yet: while one thread registers it, `tracing` lets the events of others
+/// through without waiting for that.
+#[inline]
+pub fn find_or_add(metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
+    find(metadata).or_else(|| add_late(metadata))
+}
+
+#[cold]
+#[inline(never)]
+fn add_late(metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
+    if IS_FULL.load(Ordering::Relaxed) { None } else { add(metadata) }
+}
+
 /// A callsite by its number.
 #[inline]
 pub fn by_number(number: u32) -> Option<&'static Callsite> {
@@ -194,5 +209,6 @@ pub fn add(metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
             return Some(callsite);
         }
     }
+    IS_FULL.store(true, Ordering::Relaxed);
     None
 }

@@ -73,7 +73,8 @@ where
 {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, _context: Context<'_, S>) {
         let id = id.into_u64();
-        let Some(callsite) = callsites::find(attributes.metadata()).filter(|callsite| callsite.is_on())
+        let Some(callsite) =
+            callsites::find_or_add(attributes.metadata()).filter(|callsite| callsite.is_on())
         else {
             return;
         };

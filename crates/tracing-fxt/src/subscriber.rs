@@ -72,8 +72,7 @@ impl Subscriber for FxtSubscriber {
     }
 
     fn new_span(&self, attributes: &Attributes<'_>) -> Id {
-        // Only callsites that are known are recorded.
-        let Some(callsite) = callsites::find(attributes.metadata()) else {
+        let Some(callsite) = callsites::find_or_add(attributes.metadata()) else {
             return id_of(pool::without_slot(u32::MAX));
         };
         let Some((id, data)) = pool::begin(callsite.number) else {

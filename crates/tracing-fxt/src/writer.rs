@@ -18,7 +18,8 @@ const fn event(event_type: EventType) -> Event {
 
 /// Records an event of `tracing`.
 pub fn record_event(recorded: &tracing_core::Event<'_>) {
-    let Some(callsite) = callsites::find(recorded.metadata()).filter(|callsite| callsite.is_on()) else {
+    let Some(callsite) = callsites::find_or_add(recorded.metadata()).filter(|callsite| callsite.is_on())
+    else {
         return;
     };
     with_scratch(|scratch| {

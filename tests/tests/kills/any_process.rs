@@ -43,6 +43,8 @@ enum When {
 struct Trial {
     mode: &'static str,
     by: By,
+    /// Of the events of both programs: `macros`, or `tracing`.
+    events_by: &'static str,
     when: When,
     /// In this order, so long after each other.
     victims: Vec<(Victim, Duration)>,
@@ -71,7 +73,8 @@ impl Trial {
             let (_, victim) = victims.swap_remove(random.below(victims.len() as u64) as usize);
             order.push((victim, Duration::from_micros(random.below(2048))));
         }
-        Self { mode, by, when, victims: order }
+        let events_by = if random.below(2) == 0 { "macros" } else { "tracing" };
+        Self { mode, by, events_by, when, victims: order }
     }
 
     /// Events of each thread of the first program.
@@ -149,7 +152,7 @@ impl Stage {
         let mut processes = Vec::new();
         let (client, pid) = match trial.by {
             By::Client => {
-                let command = ["--", burst, &page, &limit, pause];
+                let command = ["--", burst, &page, &limit, pause, trial.events_by];
                 let client = sandbox.spawn("trace", &[&["record"], &options[..], &command].concat());
                 let has_begun = || std::fs::read(&pages[0]).is_ok_and(|bytes| bytes[THREADS * 8] == 1);
                 wait_for("the program to be recorded", || has_begun().then_some(()));
@@ -159,13 +162,13 @@ impl Stage {
             By::Manager => {
                 let output = sandbox.trace([&["start"], &options[..]].concat());
                 assert!(output.status.success(), "{output:?}");
-                let program = sandbox.spawn_recorded("burst", &[&page, &limit, pause]);
+                let program = sandbox.spawn_recorded("burst", &[&page, &limit, pause, trial.events_by]);
                 let pid = program.pid();
                 processes.push(program);
                 (None, pid)
             }
         };
-        let second = sandbox.spawn_recorded("burst", &[&page2, &endless, pause]);
+        let second = sandbox.spawn_recorded("burst", &[&page2, &endless, pause, trial.events_by]);
         let pids = [pid, second.pid()];
         processes.push(second);
         for page in &pages {
