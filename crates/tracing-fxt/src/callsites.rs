@@ -169,8 +169,8 @@ pub fn find(metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
     None
 }
 
-/// A callsite, added if it is not known yet: while one thread registers it, `tracing` lets the events of others
-/// through without waiting for that.
+/// A callsite, added if it is not known yet: while one thread registers it, `tracing` lets the events of
+/// others through without waiting for that.
 #[inline]
 pub fn find_or_add(metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
     find(metadata).or_else(|| add_late(metadata))
