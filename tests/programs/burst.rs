@@ -1,10 +1,10 @@
 //! Writes events as fast as it can from four threads until it is killed, and counts in a file, shared with
 //! the process that kills it, what each thread has written.
 //!
-//! `burst FILE [LIMIT [PAUSE [tracing]]]`: the file holds a counter of 8 bytes for each thread; an event's number is
-//! stored there after its macro has returned. Behind them is a word that says whether it was being recorded
-//! when it began. Between two events of a thread is a pause of so many microseconds. With `tracing`, they are
-//! events of the crate of this name, each in a span.
+//! `burst FILE [LIMIT [PAUSE [tracing]]]`: the file holds a counter of 8 bytes for each thread; an event's
+//! number is stored there after its macro has returned. Behind them is a word that says whether it was being
+//! recorded when it began. Between two events of a thread is a pause of so many microseconds. With `tracing`,
+//! they are events of the crate of this name, each in a span.
 
 use std::fs::OpenOptions;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -137,6 +137,48 @@ pub const TRACERS: &[Tracer] = &[
         instant: Some(event_of_tracing),
         flush: || (),
     },
+    Tracer {
+        name: "tracing + tracing-tracy",
+        begin: || {
+            use tracing_subscriber::prelude::*;
+
+            tracing_subscriber::registry().with(tracing_tracy::TracyLayer::default()).init();
+            Box::new(())
+        },
+        span: Some(span_of_tracing),
+        instant: Some(event_of_tracing),
+        flush: || (),
+    },
+    Tracer {
+        name: "tracing + tracing-perfetto-file",
+        begin: perfetto_file,
+        span: Some(span_of_tracing),
+        instant: Some(event_of_tracing),
+        flush: || (),
+    },
+    Tracer {
+        name: "tracing + tracing-fxt, a layer",
+        begin: || {
+            use tracing_subscriber::prelude::*;
+
+            tracing_subscriber::registry().with(tracing_fxt::layer()).init();
+            engine()
+        },
+        span: Some(span_of_tracing),
+        instant: Some(event_of_tracing),
+        flush: || (),
+    },
+    Tracer {
+        name: "tracing + tracing-fxt, its subscriber",
+        begin: || {
+            let subscriber = tracing_fxt::Options::new().subscriber();
+            tracing::subscriber::set_global_default(subscriber).expect("the only one");
+            engine()
+        },
+        span: Some(span_of_tracing),
+        instant: Some(event_of_tracing),
+        flush: || (),
+    },
     #[cfg(feature = "lttng")]
     crate::lttng::TRACER,
 ];
@@ -211,7 +253,7 @@ pub fn engine() -> Box<dyn Any> {
     let config = Config::new(1, "peer", 1);
     let engine = engine::initialize(region, BufferMode::Circular, config).expect("the engine is idle");
     engine.start(Disposition::Retain, &[]).expect("the engine starts");
-    Box::new(words)
+    Box::new((engine, words))
 }
 
 fn fastrace() -> Box<dyn Any> {
@@ -252,6 +294,18 @@ fn perfetto() -> Box<dyn Any> {
     let writer = BufWriter::new(File::create(file.path()).expect("the file is there"));
     tracing_subscriber::registry().with(tracing_perfetto::PerfettoLayer::new(Mutex::new(writer))).init();
     Box::new(file)
+}
+
+fn perfetto_file() -> Box<dyn Any> {
+    use tracing_subscriber::prelude::*;
+
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    let writer = File::create(file.path()).expect("the file is there");
+    let (layer, guard) = tracing_perfetto_file::PerfettoLayer::builder(writer)
+        .span_mode(tracing_perfetto_file::SpanMode::ThreadTracks)
+        .build();
+    tracing_subscriber::registry().with(layer).init();
+    Box::new((guard, file))
 }
 
 fn span_of_tracing(events: u64) -> f64 {

@@ -85,7 +85,7 @@ impl Logger {
     }
 
     /// Passes messages of this level and those above it to another logger, too, whether a recording runs or
-    /// not: it is asked, as it would be if it were the only one.
+    /// not. Its `enabled` is asked for each message, which `log` leaves to a logger's own `log` otherwise.
     #[must_use]
     pub fn beside(mut self, logger: Box<dyn Log>, level: LevelFilter) -> Self {
         self.beside = Some((logger, level));
@@ -120,7 +120,7 @@ impl Logger {
             return None;
         }
         let target = metadata.target();
-        let site = Site::of_texts(target, target, &[]).or_else(|| Site::of_texts(OTHERS, OTHERS, &[]))?;
+        let site = Site::of_texts(target, target, &[]).or_else(|| Site::of_others(OTHERS, OTHERS, &[]))?;
         site.is_on().then_some(site)
     }
 

@@ -49,6 +49,7 @@
 mod buckets;
 mod handles;
 mod metric;
+mod patient;
 mod recorder;
 mod table;
 

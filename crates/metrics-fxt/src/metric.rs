@@ -1,8 +1,9 @@
 //! What is kept of a metric, and its samples.
 
 use crate::buckets::{Buckets, Summary};
+use crate::patient::Patience;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use trace_engine::args::{IntoValue, Values};
 use trace_engine::{Event, EventType, Site, engine, stamp, write_event};
 
@@ -112,6 +113,7 @@ pub struct HistogramState {
     site: &'static Site,
     interval_ticks: u64,
     interval: Mutex<Interval>,
+    patience: Patience,
 }
 
 /// The interval that has not ended yet.
@@ -135,7 +137,7 @@ impl HistogramState {
     /// wait for a thread that waits for the lock, with forks held off.
     fn add_to_interval(&self, value: f64, times: u32) -> Option<Summary> {
         let (now, epoch) = (stamp(), engine::epoch());
-        let mut interval = self.interval.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut interval = self.patience.wait(|| self.interval.try_lock())?;
         if interval.epoch != epoch {
             // What came behind the end of the last recording is of no recording.
             interval.values.take();
@@ -151,7 +153,7 @@ impl HistogramState {
 
     /// A recording is about to end, or the program asks for what is there.
     pub fn flush(&self) {
-        let mut interval = self.interval.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(mut interval) = self.patience.wait(|| self.interval.try_lock()) else { return };
         let summary = interval.values.take().filter(|_| interval.epoch == engine::epoch());
         drop(interval);
         self.sample(summary);
@@ -174,6 +176,7 @@ impl Metric for HistogramState {
             site,
             interval_ticks,
             interval: Mutex::new(Interval { epoch: 0, begin: 0, values: Buckets::new() }),
+            patience: Patience::default(),
         }
     }
 }

@@ -2,11 +2,12 @@
 
 use crate::handles::Both;
 use crate::metric::{CounterState, GaugeState, HistogramState, Metric};
+use crate::patient::Patience;
 use crate::table::Table;
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, SetRecorderError, SharedString, Unit};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 use trace_engine::engine::{self, Observer, State};
 use trace_provider::TraceProvider;
@@ -16,6 +17,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 
 /// The recorders of the process: one, but for those of parts of a program that have one of their own.
 static ALL: Mutex<Vec<Weak<Tables>>> = Mutex::new(Vec::new());
+static PATIENCE: Patience = Patience::new();
 
 /// Makes the recorder of the process, and a provider of this name: see [`TraceProvider::new`]. Keep what it
 /// returns until the end of `main`.
@@ -63,8 +65,8 @@ pub fn unrecorded() -> u64 {
 }
 
 fn for_each(call: impl Fn(&Tables)) {
-    let all: Vec<_> =
-        ALL.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade).collect();
+    let Some(all) = PATIENCE.wait(|| ALL.try_lock()) else { return };
+    let all: Vec<_> = all.iter().filter_map(Weak::upgrade).collect();
     all.iter().for_each(|tables| call(tables));
 }
 
@@ -93,10 +95,10 @@ impl Default for Recorder {
             unrecorded: AtomicU64::new(0),
             interval_ticks: OnceLock::new(),
         });
-        let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|known| known.strong_count() > 0);
-        all.push(Arc::downgrade(&tables));
-        drop(all);
+        if let Some(mut all) = PATIENCE.wait(|| ALL.try_lock()) {
+            all.retain(|known| known.strong_count() > 0);
+            all.push(Arc::downgrade(&tables));
+        }
         engine::observe(Observer { on_change, is_start_pending: || false });
         Self { tables, interval: INTERVAL, other: None }
     }

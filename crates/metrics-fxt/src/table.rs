@@ -1,18 +1,23 @@
 //! The metrics of one kind, by their keys.
 
 use crate::metric::Metric;
+use crate::patient::Patience;
 use core::fmt::Write;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use metrics::Key;
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 use trace_engine::Site;
 
 const CATEGORY: &str = "metrics";
 /// Longest name with labels, in bytes.
 const MAX_NAME_BYTES: usize = 32_000;
 
-type Shard<M> = RwLock<HashMap<Key, Arc<M>>>;
+#[derive(Debug)]
+struct Shard<M> {
+    metrics: RwLock<HashMap<Key, Arc<M>>>,
+    patience: Patience,
+}
 
 /// See the module. Threads that use different metrics seldom meet at one lock.
 #[derive(Debug)]
@@ -23,13 +28,19 @@ pub struct Table<M> {
 
 impl<M: Metric> Table<M> {
     pub fn new() -> Self {
-        Self { shards: core::array::from_fn(|_| RwLock::default()), count: AtomicUsize::new(0) }
+        Self {
+            shards: core::array::from_fn(|_| Shard {
+                metrics: RwLock::default(),
+                patience: Patience::default(),
+            }),
+            count: AtomicUsize::new(0),
+        }
     }
 
     /// A metric; none if there are too many already, or if its name is too long.
     pub fn find(&self, key: &Key, interval_ticks: impl FnOnce() -> u64) -> Option<Arc<M>> {
         let shard = &self.shards[key.get_hash() as usize % self.shards.len()];
-        if let Some(known) = shard.read().unwrap_or_else(PoisonError::into_inner).get(key) {
+        if let Some(known) = shard.patience.wait(|| shard.metrics.try_read())?.get(key) {
             return Some(known.clone());
         }
         if self.count.load(Ordering::Relaxed) >= M::MAX {
@@ -43,7 +54,7 @@ impl<M: Metric> Table<M> {
         // Of threads that find a new metric at the same time, all but one have made it in vain.
         let site = Site::leaked(CATEGORY, String::leak(name), M::SERIES);
         let new = Arc::new(M::new(site, interval_ticks()));
-        let mut shard = shard.write().unwrap_or_else(PoisonError::into_inner);
+        let mut shard = shard.patience.wait(|| shard.metrics.try_write())?;
         if let Some(known) = shard.get(key) {
             return Some(known.clone());
         }
@@ -57,7 +68,7 @@ impl<M: Metric> Table<M> {
 
     pub fn for_each(&self, call: impl Fn(&M)) {
         for shard in &self.shards {
-            let shard = shard.read().unwrap_or_else(PoisonError::into_inner);
+            let Some(shard) = shard.patience.wait(|| shard.metrics.try_read()) else { continue };
             let metrics: Vec<_> = shard.values().cloned().collect();
             drop(shard);
             metrics.iter().for_each(|metric| call(metric));

@@ -1,7 +1,5 @@
 //! The place from which work is handed to other threads.
 
-use core::sync::atomic::{AtomicU64, Ordering};
-use std::sync::OnceLock;
 use trace_engine::{
     DurationScope, Event, EventType, Site, ThreadMoment, engine, ffi, is_enabled, nonce, stamp, write_event,
     write_event_of,
@@ -53,7 +51,7 @@ impl Parent {
         let Some(Place { site, moment, waits, .. }) = place else { return closure() };
         let _duration = DurationScope::begin(site, site.state(), ());
         if !waits || ThreadMoment::last().thread != moment.thread {
-            let id = flow_id();
+            let id = nonce();
             let flow = |event_type| Event { event_type, start: None, extra: Some(id) };
             write_event_of(site, moment, flow(EventType::FlowBegin), &());
             write_event(site, flow(EventType::FlowEnd), &());
@@ -78,11 +76,4 @@ where
 {
     let parent = Parent::here(name).that_waits();
     move |item| parent.run(|| function(item))
-}
-
-/// An id that no other flow has, of other processes either.
-fn flow_id() -> u64 {
-    static FIRST: OnceLock<u64> = OnceLock::new();
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    FIRST.get_or_init(nonce).wrapping_add(COUNT.fetch_add(1, Ordering::Relaxed))
 }

@@ -1,7 +1,6 @@
 //! What tasks and blocking closures have in common: a site, a number, and a bar.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::OnceLock;
 use trace_engine::args::{IntoValue, Values};
 use trace_engine::{
     ArgumentBuffer, Event, EventType, Number, Site, engine, now, stamp, write_event, write_event_at,
@@ -126,9 +125,9 @@ pub fn start() -> u64 {
 }
 
 fn site(name: &str) -> &'static Site {
-    static OTHER: OnceLock<&'static Site> = OnceLock::new();
-    Site::of_texts(CATEGORY, name, &ARGUMENTS)
-        .unwrap_or_else(|| OTHER.get_or_init(|| Site::leaked(CATEGORY, OTHERS, &ARGUMENTS)))
+    let site = Site::of_texts(CATEGORY, name, &ARGUMENTS);
+    let site = site.or_else(|| Site::of_others(CATEGORY, OTHERS, &ARGUMENTS));
+    site.unwrap_or_else(|| Site::leaked(CATEGORY, OTHERS, &ARGUMENTS))
 }
 
 /// Nanoseconds of a tick, times 2^32; 0 before it is known.

@@ -31,10 +31,23 @@ impl Site {
     /// a text has more than 32 000 bytes, or if there are more than 15 arguments.
     #[must_use]
     pub fn of_texts(category: &str, name: &str, arguments: &[&'static str]) -> Option<&'static Self> {
-        let mut texts = [category, name].into_iter().chain(arguments.iter().copied());
-        let is_possible = texts.all(|text| text.len() <= MAX_NAME_BYTES) && arguments.len() <= MAX_ARGUMENTS;
-        is_possible.then(|| known::find(category, name, arguments, Self::leaked))?
+        is_possible(category, name, arguments)
+            .then(|| known::ALL.find(category, name, arguments, Self::leaked))?
     }
+
+    /// As [`Site::of_texts`], for the few sites that stand for all for which there is no room: they have room
+    /// of their own.
+    #[must_use]
+    pub fn of_others(category: &str, name: &str, arguments: &[&'static str]) -> Option<&'static Self> {
+        is_possible(category, name, arguments)
+            .then(|| known::OTHERS.find(category, name, arguments, Self::leaked))?
+    }
+}
+
+/// Whether a site can have these texts.
+fn is_possible(category: &str, name: &str, arguments: &[&str]) -> bool {
+    let mut texts = [category, name].into_iter().chain(arguments.iter().copied());
+    texts.all(|text| text.len() <= MAX_NAME_BYTES) && arguments.len() <= MAX_ARGUMENTS
 }
 
 /// The name of sites for which there was no room.
@@ -45,8 +58,8 @@ const OTHERS: &str = "(too many names)";
 ///
 /// Making one finds the texts in a table, or puts them there, where they stay for the life of the process:
 /// keep it where it is used often, and put what varies without bound, such as ids, into arguments. There is
-/// room for a few thousand; events of further ones are recorded under the name `(too many names)`, or not at
-/// all where even that has no room.
+/// room for a few thousand; events of further ones are recorded under the name `(too many names)`, and beyond
+/// some hundred categories under a category of that name, too.
 ///
 /// ```
 /// # use trace_engine as trace_provider;
@@ -72,8 +85,9 @@ impl<const N: usize> DynamicSite<N> {
         const { assert!(N <= MAX_ARGUMENTS, "an event has at most 15 arguments") };
         let [category, name] = [category, name].map(|text| truncate(text, MAX_NAME_BYTES));
         let arguments = arguments.map(|text| truncate(text, MAX_NAME_BYTES));
-        let of = |category, name| Site::of_texts(category, name, &arguments);
-        Self(of(category, name).or_else(|| of(category, OTHERS)).or_else(|| of(OTHERS, OTHERS)))
+        let of_others = |category| Site::of_others(category, OTHERS, &arguments);
+        let site = Site::of_texts(category, name, &arguments).or_else(|| of_others(category));
+        Self(site.or_else(|| of_others(OTHERS)))
     }
 
     /// Whether its category is being recorded.

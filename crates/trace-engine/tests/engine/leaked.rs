@@ -112,6 +112,15 @@ fn a_site_is_found_by_its_texts() {
     assert!((2000..4096).contains(&made), "{made}");
     assert_eq!(many, (0..6000).map(|number| of("many", &number.to_string(), &[])).collect::<Vec<_>>());
     assert_eq!(of("texts", "name", &["size"]), Some(first));
+    // What has no room has a name that stands for it, in its own category.
+    let trace = Trace::start(64 << 10, &["fresh"]);
+    for number in 0..100_u64 {
+        (0..20).for_each(|name| _ = Site::of_texts("fresh", &format!("{number}.{name}"), &["number"]));
+        DynamicSite::new("fresh", &format!("name {number}"), ["number"]).instant(Scope::Thread, (number,));
+    }
+    let read = trace.stop();
+    assert_eq!(read.events.len(), 100);
+    assert!(read.events.iter().any(|event| event.name == "(too many names)"));
 }
 
 #[test]

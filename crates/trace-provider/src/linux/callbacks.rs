@@ -6,6 +6,7 @@
 use crate::linux::lock::Mutex;
 use crate::linux::thread;
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
@@ -38,10 +39,15 @@ pub(crate) fn need_no_thread() {
 
 /// Runs functions of the application on this thread, until the given function returns.
 pub(crate) fn run_here<T>(body: impl FnOnce() -> T) -> T {
+    struct Reset;
+    impl Drop for Reset {
+        fn drop(&mut self) {
+            RUNS_HERE.set(false);
+        }
+    }
     RUNS_HERE.set(true);
-    let result = body();
-    RUNS_HERE.set(false);
-    result
+    let _reset = Reset;
+    body()
 }
 
 /// A function was registered, by a thread of the application.
@@ -63,7 +69,10 @@ pub(crate) fn prepare() {
         return;
     }
     let (jobs, received) = channel::<Job>();
-    let thread = thread::spawn_blocked("trace-callbacks", move || received.iter().for_each(|job| job()));
+    let thread = thread::spawn_blocked("trace-callbacks", move || {
+        // A function that panics, which its thread reports, ends alone.
+        received.iter().for_each(|job| drop(catch_unwind(AssertUnwindSafe(job))));
+    });
     *runner = thread.map(|_| Runner { pid, jobs });
 }
 
@@ -79,4 +88,16 @@ pub(crate) fn run<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -
     // The function may register another.
     drop(runner);
     is_done.recv().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{run, want};
+
+    #[test]
+    fn a_function_that_panics_ends_alone() {
+        want();
+        assert_eq!(run(|| panic!("as a function of the application may")), None::<()>);
+        assert_eq!(run(|| 5), Some(5));
+    }
 }

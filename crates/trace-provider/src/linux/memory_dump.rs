@@ -2,6 +2,7 @@
 
 use crate::linux::callbacks;
 use crate::linux::lock::Mutex;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use trace_engine::ffi;
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
@@ -74,7 +75,10 @@ fn ask_all(id: u64, level: MemoryDumpLevel) -> bool {
     }
     let head = [("dump", ArgumentValue::Uint64(id)), ("level", ArgumentValue::String(text(level.text())))];
     write(NAME, EventKind::DurationBegin, &head);
-    callbacks.iter().for_each(|callback| callback(&mut dump));
+    for callback in &*callbacks {
+        // One that panics has said so, and the others are asked all the same.
+        let _ = catch_unwind(AssertUnwindSafe(|| callback(&mut dump)));
+    }
     for (name, bytes) in &dump.values {
         write(name, EventKind::Counter { id: 0 }, &[("bytes", ArgumentValue::Uint64(*bytes))]);
     }

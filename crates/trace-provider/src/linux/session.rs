@@ -16,6 +16,8 @@ use trace_protocol::provider::ProviderConfig;
 use trace_protocol::{BufferDisposition, FifoRequest};
 use zx_sim::{Fifo, Handle, LiveLock, PidNamespace, Signals, ThreadNumbers, Vmo};
 
+/// Why a second provider of a process is not recorded.
+const OTHER_PROVIDER: &str = "this process is recorded already, through another provider";
 /// How long a stop waits for threads that are inside an event.
 const STOP_WAIT: Duration = Duration::from_secs(1);
 /// How soon a packet is tried again that did not fit into the FIFO.
@@ -95,7 +97,10 @@ impl Session {
             thread_koids,
         };
         let engine =
-            engine::initialize(buffer::region(mapping), mode, config).map_err(|error| error.to_string())?;
+            engine::initialize(buffer::region(mapping), mode, config).map_err(|error| match error {
+                engine::Error::BadState { .. } => OTHER_PROVIDER.to_owned(),
+                error => error.to_string(),
+            })?;
         let unsent = VecDeque::new();
         Ok(Self { engine, fifo, live, state: State::Initialized, start_is_pending: false, unsent })
     }

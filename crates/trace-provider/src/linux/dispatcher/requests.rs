@@ -99,7 +99,10 @@ impl Dispatcher {
                     *session = Some(initialized);
                 }
             }
-            Err(reason) => self.report(&reason),
+            Err(reason) => {
+                self.report(&reason);
+                let _ = self.progress.send(Progress::NotRecording);
+            }
         }
     }
 }
