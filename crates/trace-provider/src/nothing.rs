@@ -35,6 +35,10 @@ pub mod atrace {
     #[must_use = "the section ends when it is dropped"]
     pub struct Section(());
 
+    impl Drop for Section {
+        fn drop(&mut self) {}
+    }
+
     /// A section that is not recorded.
     pub fn section(_name: &str) -> Section {
         Section(())
@@ -141,6 +145,11 @@ impl TraceProvider {
     pub fn flush(&self) {}
 }
 
+/// So that a program may drop it at a place of its choice, without a remark of the compiler.
+impl Drop for TraceProvider {
+    fn drop(&mut self) {}
+}
+
 /// A provider in a loop of the application's, which has nothing to do.
 #[derive(Debug)]
 pub struct PolledProvider {
@@ -193,4 +202,8 @@ impl std::os::fd::AsRawFd for PolledProvider {
     fn as_raw_fd(&self) -> std::os::fd::RawFd {
         self.descriptor.as_raw_fd()
     }
+}
+
+impl Drop for PolledProvider {
+    fn drop(&mut self) {}
 }
