@@ -7,7 +7,7 @@ use std::process::Command;
 use trace_tests::build::workspace;
 
 /// What the engine is made of.
-const CRATES: [&str; 3] = ["trace-engine", "trace-format", "zx-sim"];
+const CRATES: [&str; 3] = ["trace-engine", "trace-format", "zx-ticks"];
 /// The version of this workspace, and a later one.
 const VERSIONS: [&str; 2] = [env!("CARGO_PKG_VERSION"), "99.0.0"];
 
