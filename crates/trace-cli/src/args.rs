@@ -490,12 +490,13 @@ pub struct Query {
     /// Read the SQL statements from this file; `-` is stdin
     #[arg(long, short = 'f', value_name = "FILE")]
     pub sql_file: Option<PathBuf>,
-    /// The SQL statements, unless --sql-file is given
-    #[arg(value_name = "SQL", required_unless_present = "schema")]
-    pub sql: Option<String>,
-    /// The trace, plain or compressed with gzip or zstd; `-` is stdin
-    #[arg(value_name = "TRACE", add = traces())]
-    pub trace: Option<String>,
+    /// Write all tables to this file, a database of SQLite's, and answer nothing if there is no SQL
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+    /// The SQL statements, unless --sql-file or --save is given, and traces, plain or compressed with gzip or
+    /// zstd; `-` is stdin
+    #[arg(value_name = "SQL|TRACE", required_unless_present = "schema", add = traces())]
+    pub arguments: Vec<String>,
 }
 
 /// How the results of a query are printed.
@@ -519,6 +520,8 @@ fn query_help() -> String {
   trace query --output csv 'SELECT * FROM sched WHERE cpu = 0' trace.fxt > cpu0.csv
   trace query \"SELECT json_extract(args, '$.size') AS size FROM slices\" trace.json
   trace query --sql-file slow.sql --output json trace.fxt | jq .
+  trace query 'SELECT trace, percentile(dur, 99) FROM slices GROUP BY trace' monday.fxt tuesday.fxt
+  trace query --save trace.db trace.fxt
 
 Tables, with times in nanoseconds:
 ";

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use trace_convert::import::{ImportError, ftrace, json, perfetto};
+use trace_convert::tables::Trace;
 use trace_convert::{ConvertError, Summary};
 use trace_format::metadata::MAGIC_WORD;
 use trace_format::units::{Offset, ProviderId};
@@ -269,6 +270,85 @@ struct Failing(Option<io::Error>);
 impl Read for Failing {
     fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
         self.0.take().map_or(Ok(0), Err)
+    }
+}
+
+/// An archive that can be read again and again.
+pub fn again(path: &Path, what: &'static str) -> Result<(Trace, ImportReport), Failure> {
+    let failed = |error: io::Error| Failure::new(format!("cannot read {}: {error}", name(path)));
+    let file = open(path)?;
+    let metadata = file.metadata().map_err(failed)?;
+    let begin = (&file).stream_position().unwrap_or(0);
+    let (start, foreign) = sniff(&mut &file).map_err(failed)?;
+    let is_plain = start.starts_with(&MAGIC);
+    if foreign.is_none() && metadata.is_file() {
+        let length = metadata.len().saturating_sub(begin);
+        let open = Box::new(move || {
+            (&file).seek(SeekFrom::Start(begin))?;
+            Ok(Box::new(Progressing::new(file.try_clone()?, what, length)) as Box<dyn Read>)
+        });
+        let bytes = is_plain.then_some(length);
+        return Ok((Trace { name: name(path), open, disorder: None, bytes }, ImportReport::default()));
+    }
+    let input = Progressing::new(Cursor::new(start).chain(file), what, metadata.len());
+    let (archive, report) = match foreign {
+        Some(foreign) => imported(foreign, input).map_err(failed)?,
+        None => (Box::new(input) as Box<dyn Read>, ImportReport::default()),
+    };
+    let mut copying = Copying { input: archive, copy: tempfile::tempfile().map_err(failed)?, end: None };
+    io::copy(&mut copying, &mut io::sink()).map_err(failed)?;
+    let Copying { copy, end, .. } = copying;
+    let end = end.map(Arc::new);
+    let bytes = copy.metadata().map_err(failed)?.len();
+    let open = Box::new(move || {
+        (&copy).rewind()?;
+        let copy = io::BufReader::new(copy.try_clone()?);
+        let end = end.clone().map(|end| io::Error::new(end.kind(), AgainError(end)));
+        Ok(Box::new(copy.chain(Failing(end))) as Box<dyn Read>)
+    });
+    let disorder = foreign.is_some_and(Foreign::is_sorted).then(Disorder::default);
+    Ok((Trace { name: name(path), open, disorder, bytes: Some(bytes) }, report))
+}
+
+/// An error that is met each time that a copy is read.
+#[derive(Debug)]
+struct AgainError(Arc<io::Error>);
+
+impl std::fmt::Display for AgainError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Error for AgainError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&*self.0)
+    }
+}
+
+/// Reads with a bar of its own.
+struct Progressing {
+    input: Box<dyn Read + Send>,
+    bar: ProgressBar,
+}
+
+impl Progressing {
+    fn new(input: impl Read + Send + 'static, what: &'static str, bytes: u64) -> Self {
+        let bar = progress::bar(what, bytes);
+        let input = Box::new(progress::reading(input, &bar));
+        Self { input, bar }
+    }
+}
+
+impl Read for Progressing {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.input.read(bytes)
+    }
+}
+
+impl Drop for Progressing {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
     }
 }
 

@@ -3,14 +3,14 @@
 
 use crate::args::{Answers as Form, Query};
 use crate::exit::Failure;
-use crate::input::{Scanned, is_stdin, name, problem, scan, stopped};
+use crate::input::{again, is_stdin, name, problem, stopped};
 use crate::near;
-use crate::stdio::{Stdout, closed_is_enough};
+use crate::output::OutputFile;
+use crate::stdio::{Stdout, closed_is_enough, say};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde_json::Value;
-use std::error::Error;
 use std::fs;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use trace_convert::tables::sqlite::{Answers, AskError, Database, schema};
 use trace_convert::tables::{Cell, TABLES, csv_text};
@@ -25,44 +25,75 @@ pub fn run(options: &Query) -> Result<(), Failure> {
     if options.schema {
         return closed_is_enough(output.write_all(schema().as_bytes()).and_then(|()| output.flush()));
     }
-    // With `--sql-file` the first argument is the trace.
-    let (sql, trace) = match (&options.sql, &options.trace, &options.sql_file) {
-        // Also in the other order.
-        (Some(trace), Some(sql), None) if Path::new(trace).is_file() && !is_readable(sql) => {
-            (sql.clone(), trace)
-        }
-        (Some(sql), Some(trace), None) => (sql.clone(), trace),
-        (Some(trace), None, Some(file)) => (statements(file)?, trace),
-        (_, None, None) => {
-            return Err(Failure::usage("give SQL and a trace, or --sql-file and a trace"));
-        }
-        _ => return Err(Failure::usage("--sql-file has the statements: give only a trace besides")),
-    };
-    let trace = Path::new(trace);
-    if is_stdin(trace) && options.sql_file.as_deref().is_some_and(is_stdin) {
-        return Err(Failure::usage("stdin cannot be both the statements and the trace"));
+    let (sql, traces) = sql_and_traces(options)?;
+    if traces.is_empty() {
+        return Err(Failure::usage("give SQL and a trace, --sql-file and a trace, or --save and a trace"));
     }
-    let failed = |error: &(dyn Error + 'static)| Failure::new(format!("{}: {}", name(trace), problem(error)));
-    let (Scanned { archive, disorder, .. }, bar) = scan(trace, "reading")?;
-    let filled = Database::of_archive(BufReader::new(archive), &disorder);
-    bar.finish_and_clear();
-    let (database, summary) = filled.map_err(|error| failed(&error))?;
-    crate::convert::tell(&summary, "a table");
+    let statements_from_stdin = options.sql_file.as_deref().is_some_and(is_stdin);
+    if traces.iter().filter(|trace| is_stdin(trace)).count() + usize::from(statements_from_stdin) > 1 {
+        return Err(Failure::usage("stdin can be the statements or one trace"));
+    }
+    let open = |trace: &&Path| again(trace, "reading").map(|(trace, _)| trace);
+    let opened = traces.iter().map(open).collect::<Result<_, _>>()?;
+    let database = Database::open(opened).map_err(|error| Failure::new(error.to_string()))?;
+    if let Some(path) = &options.save {
+        save(&database, path)?;
+    }
+    let sql = sql.unwrap_or_default();
     let asked = match options.output {
         Form::Table => database.ask(&sql, &mut Tables::new(output)),
         Form::Csv => database.ask(&sql, &mut Lines { output }),
         Form::Json => database.ask(&sql, &mut Objects { output, columns: Vec::new(), is_first: true }),
     };
-    match asked.and_then(|()| output.flush().map_err(AskError::Write)) {
-        Ok(()) => match &summary.stopped {
-            Some(why) => Err(stopped(trace, why.error(), "the results cover what comes before it")),
-            None => Ok(()),
-        },
-        Err(AskError::Query(error)) => {
+    let written = output.flush();
+    let summaries = database.summaries();
+    summaries.iter().for_each(|summary| crate::convert::tell(summary, "a table"));
+    asked.and_then(|()| written.map_err(AskError::Write)).or_else(failure)?;
+    for (trace, summary) in traces.iter().zip(&summaries) {
+        if let Some(why) = &summary.stopped {
+            return Err(stopped(trace, why.error(), "the results cover what comes before it"));
+        }
+    }
+    Ok(())
+}
+
+/// Writes the tables to a file.
+fn save(database: &Database, path: &Path) -> Result<(), Failure> {
+    let mut file = OutputFile::create(path)?;
+    database.save(file.unfinished().path()).or_else(failure)?;
+    let path = file.finish()?;
+    say!("trace: {} tables in {}", TABLES.len(), path.display());
+    Ok(())
+}
+
+fn failure(error: AskError) -> Result<(), Failure> {
+    match error {
+        AskError::Query(error) => {
             let why = error.to_string();
             Err(Failure::usage(format!("SQL: {why}{}", tables_hint(&why))))
         }
-        Err(AskError::Write(error)) => closed_is_enough(Err(error)),
+        AskError::Read { trace, error } => Err(Failure::new(format!("{trace}: {}", problem(&error)))),
+        AskError::Write(error) => closed_is_enough(Err(error)),
+    }
+}
+
+/// Which of the arguments are traces, and which one is SQL: the one that is no file.
+fn sql_and_traces(options: &Query) -> Result<(Option<String>, Vec<&Path>), Failure> {
+    let arguments = &options.arguments;
+    let all = || arguments.iter().map(Path::new).collect();
+    if let Some(file) = &options.sql_file {
+        return Ok((Some(statements(file)?), all()));
+    }
+    let others = || arguments.iter().filter(|argument| !is_readable(argument));
+    // A trace that is missing has no spaces in its name, as a rule.
+    let sql = others().find(|other| other.contains(char::is_whitespace)).or_else(|| others().next());
+    match sql {
+        Some(sql) if options.save.is_none() || sql.contains(char::is_whitespace) => {
+            let traces = arguments.iter().filter(|argument| !std::ptr::eq(*argument, sql));
+            Ok((Some(sql.clone()), traces.map(Path::new).collect()))
+        }
+        _ if options.save.is_some() => Ok((None, all())),
+        _ => Ok((None, Vec::new())),
     }
 }
 
@@ -71,8 +102,12 @@ fn is_readable(argument: &str) -> bool {
     is_stdin(Path::new(argument)) || Path::new(argument).exists()
 }
 
-/// Where the tables are listed, and the one that may have been meant, after an error about another one.
+/// Where the tables are listed, and the one that may have been meant, after an error about another one; and
+/// what can have an index.
 fn tables_hint(error: &str) -> String {
+    if error.contains("virtual tables may not be indexed") {
+        return "; a temporary table may: CREATE TEMP TABLE t AS SELECT …".to_owned();
+    }
     let Some((_, table)) = error.split_once("no such table: ") else { return String::new() };
     let table = table.split_whitespace().next().unwrap_or_default();
     let near = near::nearest(table, TABLES.iter().map(|table| table.name), 3, str::to_owned);

@@ -3,7 +3,7 @@
 //! [`catapult`] writes the JSON that Catapult (chrome://tracing) reads, as Fuchsia's own exporter does or as
 //! Chrome does; [`perfetto`] writes Perfetto's protobuf packets; [`folded`] has a line for each stack of
 //! a profile; [`tables`] has a row for each event, for databases; [`import`] makes archives of other formats.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod catapult;
 mod filter;

@@ -1,5 +1,5 @@
 //! A trace as tables: a row for each slice, instant, counter value, flow event, thread, stretch of running,
-//! wakeup and log entry.
+//! wakeup, log entry, loss and provider.
 //!
 //! Rows come as soon as they are complete. Memory holds the threads, and the spans that are open.
 //= docs/tables.md#tables
@@ -11,11 +11,13 @@ mod rows;
 mod spans;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+mod store;
 
 pub use csv::{Csv, text as csv_text};
 #[cfg(feature = "parquet")]
 pub use parquet::Parquet;
 pub use rows::fill;
+pub use store::{Opener, Trace, fill_whole};
 
 use std::io;
 
@@ -75,11 +77,15 @@ pub enum Kind {
     Wakeups,
     /// Log entries.
     Logs,
+    /// What is missing.
+    Losses,
+    /// Providers and how their records add up.
+    Providers,
 }
 
 /// All tables, in the order of [`Kind`].
 //= docs/tables.md#tables
-pub const TABLES: [Table; 8] = {
+pub const TABLES: [Table; 10] = {
     use Type::{Double, Integer, Text, Unsigned};
     [
         Table {
@@ -95,6 +101,12 @@ pub const TABLES: [Table; 8] = {
                 ("name", Text),
                 ("async_id", Unsigned),
                 ("args", Text),
+                ("id", Integer),
+                ("parent_id", Integer),
+                ("depth", Integer),
+                ("self_dur", Integer),
+                ("thread_id", Integer),
+                ("provider", Integer),
             ],
         },
         Table {
@@ -145,7 +157,13 @@ pub const TABLES: [Table; 8] = {
         },
         Table {
             name: "threads",
-            columns: &[("pid", Unsigned), ("tid", Unsigned), ("process", Text), ("thread", Text)],
+            columns: &[
+                ("pid", Unsigned),
+                ("tid", Unsigned),
+                ("process", Text),
+                ("thread", Text),
+                ("id", Integer),
+            ],
         },
         Table {
             name: "sched",
@@ -185,10 +203,58 @@ pub const TABLES: [Table; 8] = {
                 ("message", Text),
             ],
         },
+        Table {
+            name: "losses",
+            columns: &[
+                ("first_ts", Integer),
+                ("last_ts", Integer),
+                ("provider", Integer),
+                ("reason", Text),
+                ("count", Integer),
+            ],
+        },
+        Table {
+            name: "providers",
+            columns: &[
+                ("id", Integer),
+                ("name", Text),
+                ("generated", Integer),
+                ("archived", Integer),
+                ("lost", Integer),
+            ],
+        },
     ]
 };
 
+/// Columns of `slices` that follow from the other slices of the thread.
+pub(crate) mod slices {
+    pub const TS: usize = 0;
+    pub const DUR: usize = 1;
+    pub const ASYNC_ID: usize = 8;
+    pub const PARENT_ID: usize = 11;
+    pub const DEPTH: usize = 12;
+    pub const SELF_DUR: usize = 13;
+    pub const THREAD_ID: usize = 14;
+}
+
+/// The number of tables.
+const KINDS: usize = TABLES.len();
+
 impl Kind {
+    /// All tables.
+    pub const ALL: [Self; KINDS] = [
+        Self::Slices,
+        Self::Instants,
+        Self::Counters,
+        Self::Flows,
+        Self::Threads,
+        Self::Sched,
+        Self::Wakeups,
+        Self::Logs,
+        Self::Losses,
+        Self::Providers,
+    ];
+
     /// Its name and columns.
     #[must_use]
     pub const fn table(self) -> &'static Table {
@@ -196,8 +262,59 @@ impl Kind {
     }
 }
 
+impl Table {
+    /// The place of a column.
+    #[must_use]
+    pub fn place(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|(column, _)| *column == name)
+    }
+}
+
+/// What is used of the tables: a set of columns for each. A table of which no column is used may be used for
+/// its number of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted([u64; KINDS]);
+
+/// A table's rows.
+const ROWS: u64 = 1 << 63;
+
+impl Wanted {
+    /// Everything.
+    pub const ALL: Self = Self([u64::MAX; KINDS]);
+    /// Nothing.
+    pub const NONE: Self = Self([0; KINDS]);
+
+    /// Adds columns of a table, by their bits, and its rows.
+    pub fn add(&mut self, kind: Kind, columns: u64) {
+        self.0[kind as usize] |= columns | ROWS;
+    }
+
+    /// Whether rows of a table are used.
+    #[must_use]
+    pub fn has(&self, kind: Kind) -> bool {
+        self.0[kind as usize] & ROWS != 0
+    }
+
+    /// Whether a column is.
+    #[must_use]
+    pub fn has_column(&self, kind: Kind, place: usize) -> bool {
+        self.0[kind as usize] & 1 << place != 0
+    }
+
+    fn has_any_of(&self, kind: Kind, names: &[&str]) -> bool {
+        let is_wanted =
+            |(place, (name, _)): (usize, &(&str, Type))| names.contains(name) && self.has_column(kind, place);
+        kind.table().columns.iter().enumerate().any(is_wanted)
+    }
+}
+
 /// A destination of rows.
 pub trait Rows {
+    /// What is used of the rows. Cells of other columns may be missing.
+    fn wanted(&self) -> Wanted {
+        Wanted::ALL
+    }
+
     /// Adds a row, with a cell for each column.
     ///
     /// # Errors

@@ -5,7 +5,7 @@
 //! times, which for most threads is that of the file. A first pass finds the threads for which it is not:
 //! only their begins and ends have to be sorted.
 
-use crate::item::{Item, Text, Thread};
+use crate::item::{Event, Item, Text, Thread};
 use crate::reader::Reader;
 use crate::records::ReadError;
 use crate::thread_numbers::ThreadNumbers;
@@ -60,6 +60,10 @@ impl<K: Hash + Eq> Keys<K> {
             Self::Some(keys) => !keys.is_empty() && keys.contains(key),
             Self::All => true,
         }
+    }
+
+    fn is_empty(&self) -> bool {
+        matches!(self, Self::Some(keys) if keys.is_empty())
     }
 
     fn insert(&mut self, key: K) {
@@ -126,75 +130,26 @@ impl Disorder {
     }
 
     fn of<I: crate::Input>(mut reader: Reader<I>) -> Self {
-        let mut disorder = Self::default();
-        let mut times = Times::default();
-        let mut begun: HashMap<OperationKey, Begun> = HashMap::new();
+        let mut finder = Finder::default();
         // Errors are left to the second pass to report.
         while let Ok(Some(record)) = reader.next_item() {
-            let Item::Event(event) = record.item else { continue };
-            let nanos = event.time.nanos();
-            match event.kind {
-                EventKind::DurationBegin | EventKind::DurationEnd => {
-                    let last = times.of(event.thread);
-                    if nanos < last.part {
-                        disorder.threads.insert(event.thread);
-                    }
-                    last.part = nanos;
-                    if event.kind == EventKind::DurationEnd {
-                        if nanos < last.end {
-                            disorder.ends.insert(event.thread);
-                        }
-                        // When it began is not known here.
-                        (last.begin, last.end) = (Nanos(0), nanos);
-                    }
-                }
-                EventKind::DurationComplete { end } => {
-                    let last = times.of(event.thread);
-                    let end = end.to_nanos(event.time.rate);
-                    // Of two that end together, the inner one comes first.
-                    if end < last.end || end == last.end && nanos > last.begin {
-                        disorder.ends.insert(event.thread);
-                    }
-                    (last.begin, last.end) = (nanos, end);
-                }
-                EventKind::AsyncBegin { id } => {
-                    let key = OperationKey::new(event.category, id);
-                    let begun = begun.entry(key).or_default();
-                    if nanos < begun.last {
-                        disorder.operations.insert(key);
-                    }
-                    begun.last = nanos;
-                    begun.count += 1;
-                }
-                EventKind::AsyncEnd { id } => {
-                    let key = OperationKey::new(event.category, id);
-                    match begun.get_mut(&key) {
-                        Some(of_key) => {
-                            if nanos < of_key.last {
-                                disorder.operations.insert(key);
-                            }
-                            of_key.last = nanos;
-                            of_key.count -= 1;
-                            if of_key.count == 0 {
-                                begun.remove(&key);
-                            }
-                        }
-                        // Its begin may follow.
-                        None => disorder.operations.insert(key),
-                    }
-                }
-                _ => {}
-            }
-            if times.known.len() > MAX_KNOWN {
-                (disorder.threads, disorder.ends) = (Keys::All, Keys::All);
-                times = Times::default();
-            }
-            if begun.len() > MAX_KNOWN {
-                disorder.operations = Keys::All;
-                begun.clear();
+            if let Item::Event(event) = record.item {
+                finder.event(&event);
             }
         }
-        disorder
+        finder.disorder
+    }
+
+    /// Whether everything is in order.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.threads.is_empty() && self.ends.is_empty() && self.operations.is_empty()
+    }
+
+    /// Whether begins and ends that have to be paired are in order; those of complete durations may not be.
+    #[must_use]
+    pub fn has_parts_in_order(&self) -> bool {
+        self.threads.is_empty() && self.operations.is_empty()
     }
 
     /// Whether begins and ends of durations on a thread are out of order.
@@ -213,5 +168,87 @@ impl Disorder {
     #[must_use]
     pub fn has_operation(&self, key: OperationKey) -> bool {
         self.operations.has(&key)
+    }
+}
+
+/// Finds disorder while another one reads the archive.
+#[derive(Debug, Default)]
+pub struct Finder {
+    disorder: Disorder,
+    times: Times,
+    begun: HashMap<OperationKey, Begun>,
+}
+
+impl Finder {
+    /// Takes an event, in the order of the archive.
+    pub fn event(&mut self, event: &Event<'_>) {
+        let Self { disorder, times, begun } = self;
+        let nanos = event.time.nanos();
+        match event.kind {
+            EventKind::DurationBegin | EventKind::DurationEnd => {
+                let last = times.of(event.thread);
+                if nanos < last.part {
+                    disorder.threads.insert(event.thread);
+                }
+                last.part = nanos;
+                if event.kind == EventKind::DurationEnd {
+                    if nanos < last.end {
+                        disorder.ends.insert(event.thread);
+                    }
+                    // When it began is not known here.
+                    (last.begin, last.end) = (Nanos(0), nanos);
+                }
+            }
+            EventKind::DurationComplete { end } => {
+                let last = times.of(event.thread);
+                let end = end.to_nanos(event.time.rate);
+                // Of two that end together, the inner one comes first.
+                if end < last.end || end == last.end && nanos > last.begin {
+                    disorder.ends.insert(event.thread);
+                }
+                (last.begin, last.end) = (nanos, end);
+            }
+            EventKind::AsyncBegin { id } => {
+                let key = OperationKey::new(event.category, id);
+                let begun = begun.entry(key).or_default();
+                if nanos < begun.last {
+                    disorder.operations.insert(key);
+                }
+                begun.last = nanos;
+                begun.count += 1;
+            }
+            EventKind::AsyncEnd { id } => {
+                let key = OperationKey::new(event.category, id);
+                match begun.get_mut(&key) {
+                    Some(of_key) => {
+                        if nanos < of_key.last {
+                            disorder.operations.insert(key);
+                        }
+                        of_key.last = nanos;
+                        of_key.count -= 1;
+                        if of_key.count == 0 {
+                            begun.remove(&key);
+                        }
+                    }
+                    // Its begin may follow.
+                    None => disorder.operations.insert(key),
+                }
+            }
+            _ => {}
+        }
+        if times.known.len() > MAX_KNOWN {
+            (disorder.threads, disorder.ends) = (Keys::All, Keys::All);
+            *times = Times::default();
+        }
+        if begun.len() > MAX_KNOWN {
+            disorder.operations = Keys::All;
+            begun.clear();
+        }
+    }
+
+    /// What was found.
+    #[must_use]
+    pub fn finish(self) -> Disorder {
+        self.disorder
     }
 }

@@ -41,7 +41,7 @@ mod truncate;
 pub mod warning;
 
 pub use compressed::{Plain, is_suspicious};
-pub use disorder::{Disorder, OperationKey};
+pub use disorder::{Disorder, Finder as DisorderFinder, OperationKey};
 pub use file_kind::FileKind;
 pub use input::{Input, Slice, Stream};
 pub use item::{Arguments, Event, Item, Resolved, Text, Thread, Time, Value};

@@ -53,12 +53,22 @@ fn answers_come_as_a_table_csv_or_json() {
     );
     // Also with the trace first.
     assert_eq!(printed(&sandbox, &["query", "trace.json", SQL]), table);
+    // Of several traces.
+    fs::write(sandbox.file("other.json"), r#"[{"ph":"X","pid":9,"tid":9,"ts":1,"dur":1,"name":"read"}]"#)
+        .unwrap();
+    let sql = "SELECT trace, count(*) FROM slices WHERE name = 'read' GROUP BY trace";
+    let expected = "trace,count(*)\nother.json,1\ntrace.json,2\n";
+    for order in [["trace.json", sql, "other.json"], ["other.json", "trace.json", sql]] {
+        let arguments = [&["query", "--output", "csv"][..], &order].concat();
+        assert_eq!(printed(&sandbox, &arguments), expected);
+    }
     let (code, said) = refused(&sandbox, &["query", "SELECT * FROM slice", "trace.json"]);
     let expected = "trace: SQL: no such table: slice; did you mean slices? See trace query --schema\n";
     assert_eq!((code, said.as_str()), (Some(2), expected));
     let schema = printed(&sandbox, &["query", "--schema"]);
-    assert_eq!(schema.lines().count(), 8);
-    assert!(schema.contains("CREATE TABLE threads (pid INTEGER, tid INTEGER, process TEXT, thread TEXT);"));
+    assert_eq!(schema.lines().count(), 10);
+    let threads = "CREATE TABLE threads (pid INTEGER, tid INTEGER, process TEXT, thread TEXT, id INTEGER);";
+    assert!(schema.contains(threads));
 }
 
 //= docs/tables.md#questions
@@ -97,15 +107,15 @@ fn statements_read_the_trace_and_do_nothing_else() {
         ("SELECT load_extension('./made.so')", "the function load_extension"),
         ("SELECT LOAD_EXTENSION('./made.so', 'x')", "the function load_extension"),
         ("CREATE TABLE made (a)", "CREATE TABLE made"),
+        (
+            "CREATE TEMP TABLE a (x); CREATE TEMP TRIGGER made AFTER INSERT ON a BEGIN SELECT 1; END",
+            "CREATE TRIGGER made",
+        ),
+        ("CREATE VIRTUAL TABLE temp.made USING slices", "CREATE VIRTUAL TABLE made USING slices"),
         ("CREATE TABLE made AS SELECT * FROM slices", "CREATE TABLE made"),
-        ("CREATE TEMP TABLE made (a)", "CREATE TABLE made"),
         ("CREATE VIRTUAL TABLE made USING fts5(a)", "CREATE VIRTUAL TABLE made USING fts5"),
-        ("CREATE TRIGGER made AFTER INSERT ON slices BEGIN SELECT 1; END", "CREATE TRIGGER made"),
         ("INSERT INTO slices (name) VALUES ('x')", "INSERT INTO slices"),
-        ("UPDATE slices SET name = 'x'", "UPDATE slices"),
-        ("DELETE FROM slices", "DELETE FROM slices"),
         ("DROP TABLE slices", "DROP TABLE slices"),
-        ("ALTER TABLE slices RENAME TO made", "ALTER TABLE slices"),
         ("ANALYZE", "CREATE TABLE sqlite_stat1"),
         ("BEGIN; SELECT 1; COMMIT", "a transaction"),
         ("SAVEPOINT made", "a transaction"),
@@ -114,25 +124,66 @@ fn statements_read_the_trace_and_do_nothing_else() {
         let (code, said) = refused(&sandbox, &["query", sql, "trace.json"]);
         assert_eq!(code, Some(2), "{sql}: {said}");
         let expected = format!("SQL: {refused_is}");
-        let advice = "is refused: statements may read the trace, and make views and indexes";
+        let advice = "is refused: statements may read the trace, and make views and temporary tables";
         assert!(said.contains(&expected) && said.contains(advice), "{sql}: {said}");
         assert_eq!(sandbox.files(), before, "{sql}");
     }
     // Others are wrong, and not only refused.
+    for (sql, expected) in [
+        (
+            "CREATE INDEX made ON slices (name)",
+            "virtual tables may not be indexed; a temporary table may: CREATE TEMP TABLE t AS SELECT …",
+        ),
+        (
+            "CREATE TRIGGER made AFTER INSERT ON slices BEGIN SELECT 1; END",
+            "cannot create triggers on virtual tables",
+        ),
+        ("UPDATE slices SET name = 'x'", "table slices may not be modified"),
+        ("DELETE FROM slices", "table slices may not be modified"),
+        ("ALTER TABLE slices RENAME TO made", "table slices may not be altered"),
+        ("DELETE FROM sqlite_temp_master", "table sqlite_temp_master may not be modified"),
+    ] {
+        let (code, said) = refused(&sandbox, &["query", sql, "trace.json"]);
+        assert_eq!((code, said), (Some(2), format!("trace: SQL: {expected}\n")), "{sql}");
+    }
     let (code, said) =
         refused(&sandbox, &["query", "INSERT INTO sqlite_master (name) VALUES ('x')", "trace.json"]);
     assert_eq!(code, Some(2));
     assert!(said.contains("sqlite_master may not be modified"), "{said}");
 
-    let sql = "CREATE VIEW reads AS SELECT * FROM slices WHERE name = 'read'; CREATE INDEX by_name ON slices (name); \
-               CREATE TEMP VIEW long AS SELECT * FROM reads WHERE dur > 1000; \
+    let sql = "CREATE VIEW reads AS SELECT * FROM slices WHERE name = 'read'; CREATE TEMP TABLE kept AS SELECT * FROM reads; \
+               CREATE INDEX temp.by_name ON kept (name); INSERT INTO kept SELECT * FROM kept; \
+               UPDATE kept SET dur = 1; DELETE FROM kept WHERE ts > 2000; CREATE TEMP VIEW long AS SELECT * FROM reads WHERE dur > 1000; \
                WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3) \
                SELECT (SELECT count(*) FROM reads), (SELECT count(*) FROM long), max(i), \
-               (SELECT sum(value) FROM reads, json_each(reads.args)) FROM n; \
-               DROP VIEW long; DROP VIEW reads; DROP INDEX by_name";
+               (SELECT sum(value) FROM reads, json_each(reads.args)), (SELECT sum(dur) FROM kept) FROM n; \
+               DROP VIEW long; DROP VIEW reads; DROP INDEX by_name; DROP TABLE kept";
     let answer = printed(&sandbox, &["query", "--output", "csv", sql, "trace.json"]);
-    assert_eq!(answer.lines().last(), Some("2,1,3,40"));
+    assert_eq!(answer.lines().last(), Some("2,1,3,40,2"));
     assert_eq!(sandbox.files(), before);
+}
+
+/// The saved tables are those of the questions, with the slices' places in each other.
+//= docs/tables.md#saving
+#[test]
+fn tables_are_saved_to_a_database() {
+    let sandbox = sandbox();
+    let output = sandbox.trace(["query", "--save", "saved.db", "trace.json"]);
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "trace: 10 tables in saved.db\n");
+    assert!(output.status.success() && output.stdout.is_empty());
+    let bytes = fs::read(sandbox.file("saved.db")).unwrap();
+    assert!(bytes.starts_with(b"SQLite format 3\0"));
+    assert_eq!(sandbox.files().iter().filter(|name| name.contains("saved")).count(), 1);
+    // Again, with a question.
+    let answer =
+        printed(&sandbox, &["query", "--save", "saved.db", "SELECT sum(dur) FROM slices", "trace.json"]);
+    assert_eq!(answer, " sum(dur)\n     3500\n");
+    // A trace that cannot be read leaves the database of before.
+    fs::write(sandbox.file("bad.json"), "[nonsense").unwrap();
+    let (code, said) = refused(&sandbox, &["query", "--save", "saved.db", "bad.json"]);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("bad.json: line 1, column 2:"), "{said}");
+    assert_eq!(fs::read(sandbox.file("saved.db")).unwrap(), bytes);
 }
 
 //= docs/tables.md#csv
@@ -144,16 +195,17 @@ fn tables_are_files_of_a_directory() {
     let read = |name: &str| fs::read_to_string(sandbox.file("trace.tables").join(name)).unwrap();
     assert_eq!(
         read("slices.csv"),
-        "ts,dur,pid,tid,process,thread,category,name,async_id,args\n\
-         1500,2000,1,2,,,io,read,,\"{\"\"size\"\":10}\"\n\
-         4000,500,1,2,,,io,read,,\"{\"\"size\"\":30}\"\n\
-         5000,1000,1,2,,,io,\"say \"\"hi, you\"\"\",,\n"
+        "ts,dur,pid,tid,process,thread,category,name,async_id,args,id,parent_id,depth,self_dur,thread_id,provider\n\
+         1500,2000,1,2,,,io,read,,\"{\"\"size\"\":10}\",1,,0,2000,1,1\n\
+         4000,500,1,2,,,io,read,,\"{\"\"size\"\":30}\",2,,0,500,1,1\n\
+         5000,1000,1,2,,,io,\"say \"\"hi, you\"\"\",,,3,,0,1000,1,1\n"
     );
-    assert_eq!(read("threads.csv"), "pid,tid,process,thread\n1,2,,\n");
-    assert_eq!(fs::read_dir(sandbox.file("trace.tables")).unwrap().count(), 8);
+    assert_eq!(read("threads.csv"), "pid,tid,process,thread,id\n1,2,,,1\n");
+    assert_eq!(read("providers.csv"), "id,name,generated,archived,lost\n1,json,,,0\n");
+    assert_eq!(fs::read_dir(sandbox.file("trace.tables")).unwrap().count(), 10);
 
     printed(&sandbox, &["convert", "--to", "csv", "trace.json", "runs/run=1"]);
-    assert_eq!(fs::read_dir(sandbox.file("runs/run=1")).unwrap().count(), 8);
+    assert_eq!(fs::read_dir(sandbox.file("runs/run=1")).unwrap().count(), 10);
 
     // Again, into the directory that is there; what else is in it stays.
     fs::write(sandbox.file("trace.tables").join("notes"), "mine").unwrap();

@@ -6,13 +6,13 @@ use crate::args::Convert;
 use crate::args::format::Target;
 use crate::counted::Counted;
 use crate::exit::Failure;
-use crate::input::{self, Scanned};
+use crate::input;
 use crate::output::Folder;
 use crate::stdio::say;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter};
+use std::io::{self, BufWriter};
 use std::path::Path;
-use trace_convert::tables::{self, Csv, TABLES};
+use trace_convert::tables::{self, Csv, TABLES, Trace};
 use trace_convert::{ConvertError, Filter, Summary};
 
 /// Ending of the directory's name if it is derived from the input's.
@@ -44,10 +44,8 @@ pub fn run(input: &Path, output: &Path, options: &Convert, filter: Filter) -> Re
 }
 
 fn convert(input: &Path, folder: &Folder, is_parquet: bool, filter: Filter) -> Result<Converted, Problem> {
-    let (scanned, bar) = input::scan(input, "converting").map_err(Problem::Failure)?;
-    let import = scanned.report.clone();
-    let summary = write(scanned, folder, is_parquet, filter);
-    bar.finish_and_clear();
+    let (trace, import) = input::again(input, "converting").map_err(Problem::Failure)?;
+    let summary = write(trace, folder, is_parquet, &filter);
     let summary = summary.map_err(|error| Problem::of_conversion(input, error))?;
     Ok(Converted { summary: Some(summary), copied: 0, import, stopped: None })
 }
@@ -56,25 +54,18 @@ fn file(folder: &Folder, name: &str, suffix: &str) -> io::Result<BufWriter<File>
     folder.file(&format!("{name}.{suffix}")).map(BufWriter::new)
 }
 
-fn write(
-    scanned: Scanned,
-    folder: &Folder,
-    is_parquet: bool,
-    filter: Filter,
-) -> Result<Summary, ConvertError> {
-    let Scanned { archive, disorder, .. } = scanned;
-    let archive = BufReader::new(archive);
+fn write(trace: Trace, folder: &Folder, is_parquet: bool, filter: &Filter) -> Result<Summary, ConvertError> {
     #[cfg(feature = "parquet")]
     if is_parquet {
         let mut rows =
             tables::Parquet::new(|name| file(folder, name, "parquet")).map_err(ConvertError::Write)?;
-        let summary = tables::fill(archive, &disorder, &mut rows, filter)?;
+        let summary = tables::fill_whole(trace, &mut rows, filter)?;
         rows.finish().map_err(ConvertError::Write)?;
         return Ok(summary);
     }
     debug_assert!(!is_parquet, "refused before");
     let mut rows = Csv::new(|name| file(folder, name, "csv")).map_err(ConvertError::Write)?;
-    let summary = tables::fill(archive, &disorder, &mut rows, filter)?;
+    let summary = tables::fill_whole(trace, &mut rows, filter)?;
     rows.finish().map_err(ConvertError::Write)?;
     Ok(summary)
 }

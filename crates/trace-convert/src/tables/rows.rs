@@ -1,21 +1,24 @@
 //! Rows of the records of an archive.
 
+mod finish;
+mod providers;
+mod scheduling;
+mod whose;
+
 use super::spans::{Ended, Late, Open, Spans};
-use super::{Cell, Kind, Rows};
+use super::{Cell, KINDS, Kind, Rows, Wanted};
 use crate::filter::Filter;
 use crate::json::Json;
 use crate::{ConvertError, Summary, source};
-use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use providers::Providers;
+use scheduling::Running;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read, Sink};
 use trace_format::event::{EventKind, Scope};
 use trace_format::kernel_object::{TYPE_PROCESS, TYPE_THREAD};
-use trace_format::scheduling::{
-    IDLE_WEIGHT, INCOMING_WEIGHT_ARGUMENT, OUTGOING_WEIGHT_ARGUMENT, WAKER_ARGUMENT, WEIGHT_ARGUMENT,
-};
-use trace_format::units::Koid;
-use trace_reader::item::{Scheduling, ThreadState};
-use trace_reader::{Arguments, Disorder, Event, Item, Names, Resolved, Text, Thread, Time, Value};
+use trace_format::units::{Koid, ProviderId};
+use trace_reader::{Arguments, Disorder, DisorderFinder, Event, Item, Names, Resolved, Thread, Time, Value};
+use whose::Whose;
 
 /// Fills tables from an archive, after an earlier pass has found its disorder.
 ///
@@ -27,39 +30,45 @@ pub fn fill(
     rows: &mut impl Rows,
     filter: Filter,
 ) -> Result<Summary, ConvertError> {
-    let mut filler = Filler {
-        rows,
-        filter,
-        spans: Spans::default(),
-        late: Late::new(disorder),
-        crossing: 0,
-        running: HashMap::new(),
-        processes: BTreeMap::new(),
-        threads: BTreeMap::new(),
-        seen: BTreeSet::new(),
-        json: Json::new(io::sink()),
-        last_thread: None,
-        skipped: BTreeMap::new(),
-        events: 0,
-    };
+    let mut filler = Filler::new(disorder, rows, filter);
     let end = source::for_each(input, |record| filler.record(record))?;
-    filler.finish().map_err(ConvertError::Write)?;
-    let remarks = (filler.crossing > 0).then(|| (CROSSING.to_owned(), filler.crossing));
-    Ok(Summary { remarks: Vec::from_iter(remarks), ..end.summary(filler.events, filler.skipped) })
+    filler.finish(end)
+}
+
+/// The same where the archive's order is not known. If begins and ends turn out to be out of order, the rows
+/// are of no use, and the disorder is returned, with which to fill the tables anew.
+///
+/// # Errors
+/// As of [`fill`].
+pub(super) fn fill_in_order(
+    input: impl Read,
+    rows: &mut impl Rows,
+    filter: Filter,
+) -> Result<Result<Summary, Disorder>, ConvertError> {
+    let in_order = Disorder::default();
+    let mut filler = Filler::new(&in_order, rows, filter);
+    let mut finder = DisorderFinder::default();
+    let end = source::for_each(input, |record| {
+        if let Item::Event(event) = &record.item
+            && !matches!(event.kind, EventKind::DurationComplete { .. })
+        {
+            finder.event(event);
+        }
+        filler.record(record)
+    })?;
+    let disorder = finder.finish();
+    if disorder.has_parts_in_order() { filler.finish(end).map(Ok) } else { Ok(Err(disorder)) }
 }
 
 /// The remark about operations in more than one process.
 const CROSSING: &str = "asynchronous operations end in another process than they began in";
 
-/// The thread that a CPU runs.
-struct Running {
-    since: u64,
-    thread: Thread,
-    prio: Option<i64>,
-}
-
 struct Filler<'a, R> {
     rows: &'a mut R,
+    wanted: Wanted,
+    /// By table: whether names of threads, and whether arguments are wanted.
+    has_names: [bool; KINDS],
+    has_args: [bool; KINDS],
     filter: Filter,
     spans: Spans,
     late: Late<'a>,
@@ -69,12 +78,36 @@ struct Filler<'a, R> {
     processes: BTreeMap<Koid, String>,
     /// Names of threads, with the processes that they are reported to belong to.
     threads: BTreeMap<Koid, (Option<Koid>, String)>,
-    seen: BTreeSet<Thread>,
-    /// The thread of the last event, which is known already.
-    last_thread: Option<Thread>,
+    /// Threads that occur, numbered from 1.
+    seen: HashMap<Thread, i64, foldhash::fast::RandomState>,
+    /// The thread of the last event, with its number.
+    last_thread: (Thread, i64),
+    providers: Providers,
+    /// How many slices there are.
+    slices: i64,
     json: Json<Sink>,
     skipped: BTreeMap<&'static str, u64>,
     events: u64,
+}
+
+/// A row of `slices`, but for its thread.
+struct Slice<'a> {
+    at: u64,
+    end: Option<u64>,
+    thread: Thread,
+    provider: ProviderId,
+    category: &'a str,
+    name: &'a str,
+    async_id: Option<u64>,
+    args: Option<&'a str>,
+}
+
+impl<'a> Slice<'a> {
+    fn of(open: &'a Open, end: Option<u64>) -> Self {
+        let Open { at, thread, provider, category, name, async_id, args } = open;
+        let args = (!args.is_empty()).then_some(&**args);
+        Self { at: *at, end, thread: *thread, provider: *provider, category, name, async_id: *async_id, args }
+    }
 }
 
 fn nanos(time: Time) -> i64 {
@@ -83,37 +116,6 @@ fn nanos(time: Time) -> i64 {
 
 fn integer(value: u64) -> Cell<'static> {
     Cell::Integer(i64::try_from(value).unwrap_or(i64::MAX))
-}
-
-fn text<'a>(text: &'a Option<Cow<'_, str>>) -> Cell<'a> {
-    text.as_deref().map_or(Cell::Null, Cell::Text)
-}
-
-/// Names of a thread and its process.
-struct Whose<'a> {
-    thread: Thread,
-    process_name: Option<Cow<'a, str>>,
-    thread_name: Option<Cow<'a, str>>,
-}
-
-impl<'a> Whose<'a> {
-    fn new(thread: Thread, names: &'a Names) -> Self {
-        Self {
-            thread,
-            process_name: names.process(thread.process).map(Text::to_str),
-            thread_name: names.thread(thread).map(Text::to_str),
-        }
-    }
-
-    /// The four columns.
-    fn cells(&self) -> [Cell<'_>; 4] {
-        [
-            Cell::Unsigned(self.thread.process.0),
-            Cell::Unsigned(self.thread.thread.0),
-            text(&self.process_name),
-            text(&self.thread_name),
-        ]
-    }
 }
 
 /// Arguments as a JSON object, made in a scratch buffer; none if there are none.
@@ -134,33 +136,78 @@ fn json_of(json: &mut Json<Sink>, arguments: &Arguments<'_>) -> Option<String> {
     Some(json.take())
 }
 
-fn state_text(state: ThreadState) -> Cell<'static> {
-    state.text().map_or(Cell::Null, Cell::Text)
+/// The table in which an event has its row.
+fn kind_of(event: EventKind) -> Option<Kind> {
+    Some(match event {
+        EventKind::DurationBegin
+        | EventKind::DurationEnd
+        | EventKind::DurationComplete { .. }
+        | EventKind::AsyncBegin { .. }
+        | EventKind::AsyncEnd { .. } => Kind::Slices,
+        EventKind::Instant { .. } | EventKind::AsyncInstant { .. } => Kind::Instants,
+        EventKind::Counter { .. } => Kind::Counters,
+        EventKind::FlowBegin { .. } | EventKind::FlowStep { .. } | EventKind::FlowEnd { .. } => Kind::Flows,
+        EventKind::Unknown { .. } => return None,
+    })
 }
 
-fn whole(arguments: &Arguments<'_>, name: &str) -> Option<i64> {
-    match arguments.find(name)? {
-        Value::Int32(value) => Some(value.into()),
-        Value::Uint32(value) => Some(value.into()),
-        Value::Int64(value) => Some(value),
-        Value::Uint64(value) => i64::try_from(value).ok(),
-        _ => None,
+impl<'a, R: Rows> Filler<'a, R> {
+    fn new(disorder: &'a Disorder, rows: &'a mut R, filter: Filter) -> Self {
+        let wanted = rows.wanted();
+        let has = |names: &[&str]| std::array::from_fn(|place| wanted.has_any_of(Kind::ALL[place], names));
+        Self {
+            wanted,
+            has_names: has(&["process", "thread"]),
+            has_args: has(&["args"]),
+            rows,
+            filter,
+            spans: Spans::default(),
+            late: Late::new(disorder),
+            crossing: 0,
+            running: HashMap::new(),
+            processes: BTreeMap::new(),
+            threads: BTreeMap::new(),
+            seen: HashMap::default(),
+            last_thread: (Thread::default(), 0),
+            providers: Providers::default(),
+            slices: 0,
+            json: Json::new(io::sink()),
+            skipped: BTreeMap::new(),
+            events: 0,
+        }
     }
-}
 
-impl<R: Rows> Filler<'_, R> {
+    fn finish(mut self, end: source::End) -> Result<Summary, ConvertError> {
+        self.finish_rows().map_err(ConvertError::Write)?;
+        let remarks = (self.crossing > 0).then(|| (CROSSING.to_owned(), self.crossing));
+        Ok(Summary { remarks: Vec::from_iter(remarks), ..end.summary(self.events, self.skipped) })
+    }
+
     fn skip(&mut self, kind: &'static str) {
         *self.skipped.entry(kind).or_default() += 1;
+    }
+
+    /// The number of a thread that occurs.
+    fn number(&mut self, thread: Thread) -> i64 {
+        if self.last_thread.0 != thread || self.last_thread.1 == 0 {
+            let next = self.seen.len() as i64 + 1;
+            self.last_thread = (thread, *self.seen.entry(thread).or_insert(next));
+        }
+        self.last_thread.1
+    }
+
+    fn whose<'n>(&self, kind: Kind, thread: Thread, names: &'n Names) -> Whose<'n> {
+        if self.has_names[kind as usize] { Whose::new(thread, names) } else { Whose::unnamed(thread) }
     }
 
     fn record(&mut self, record: &Resolved<'_>) -> io::Result<()> {
         let names = record.names;
         match &record.item {
-            Item::Event(event) => return self.event(event, names),
+            Item::Event(event) => return self.event(event, record.provider, names),
             Item::Log { time, thread, message } => {
                 self.events += 1;
-                self.seen.insert(*thread);
-                let whose = Whose::new(*thread, names);
+                self.number(*thread);
+                let whose = self.whose(Kind::Logs, *thread, names);
                 let [pid, tid, process, name] = whose.cells();
                 let message = message.to_str();
                 let cells = [Cell::Integer(nanos(*time)), pid, tid, process, name, Cell::Text(&message)];
@@ -175,20 +222,20 @@ impl<R: Rows> Filler<'_, R> {
             Item::Scheduling { time, kind, arguments } => {
                 return self.scheduling(*time, kind, arguments, names);
             }
+            Item::Loss(loss) => return self.rows.row(Kind::Losses, &self.providers.loss(loss)),
+            Item::Ledger(ledger) => self.providers.ledger(ledger),
+            Item::ProviderInfo { name } => self.providers.info(record.provider, *name),
+            Item::Initialization { rate } => self.providers.rate(record.provider, *rate),
             Item::Blob { .. } | Item::LargeBlob { .. } => self.skip("blobs"),
             Item::LargeBlobPart { .. } => {}
             Item::UserspaceObject { .. } => self.skip("userspace objects"),
             Item::KernelObject { .. } => self.skip("kernel objects that are no process or thread"),
-            Item::Loss(_) => self.skip("loss records"),
             Item::ProviderEvent { .. } => self.skip("provider events"),
             Item::Profiler { .. } => self.skip("profiler records"),
             Item::Unknown { .. } => self.skip("records of unknown type"),
-            Item::Ledger(_)
-            | Item::Function(_)
+            Item::Function(_)
             | Item::Magic
-            | Item::ProviderInfo { .. }
             | Item::ProviderSection
-            | Item::Initialization { .. }
             | Item::String { .. }
             | Item::Thread { .. }
             | Item::Malformed { .. }
@@ -198,22 +245,28 @@ impl<R: Rows> Filler<'_, R> {
     }
 
     //= docs/tables.md#tables
-    fn event(&mut self, event: &Event<'_>, names: &Names) -> io::Result<()> {
+    fn event(&mut self, event: &Event<'_>, provider: ProviderId, names: &Names) -> io::Result<()> {
         if !self.filter.keeps(event.category.as_bytes(), event.name.as_bytes()) {
             return Ok(());
         }
+        self.number(event.thread);
+        let Some(table) = kind_of(event.kind) else {
+            self.skip("events of unknown type");
+            return Ok(());
+        };
         self.events += 1;
-        if self.last_thread.replace(event.thread) != Some(event.thread) {
-            self.seen.insert(event.thread);
+        if !self.wanted.has(table) {
+            return Ok(());
         }
         let at = event.time.nanos().0;
         let (category, name) = (event.category.to_str(), event.name.to_str());
         // A counter has a row for each argument.
-        let has_args = !matches!(event.kind, EventKind::Counter { .. });
+        let has_args = table != Kind::Counters && self.has_args[table as usize];
         let args = has_args.then(|| json_of(&mut self.json, &event.arguments)).flatten();
         let open = |async_id: Option<u64>| Open {
             at,
             thread: event.thread,
+            provider,
             category: category.as_ref().into(),
             name: name.as_ref().into(),
             async_id,
@@ -226,39 +279,44 @@ impl<R: Rows> Filler<'_, R> {
             EventKind::AsyncEnd { id } => return self.part(open(Some(id)), true, names),
             EventKind::DurationComplete { end } => {
                 let end = Time { ticks: end, ..event.time }.nanos().0;
-                return self.slice(&open(None), Some(end), names);
+                let slice = Slice {
+                    at,
+                    end: Some(end),
+                    thread: event.thread,
+                    provider,
+                    category: &category,
+                    name: &name,
+                    async_id: None,
+                    args: args.as_deref(),
+                };
+                return self.slice(&slice, names);
             }
-            EventKind::Instant { .. } | EventKind::AsyncInstant { .. } => "",
             EventKind::Counter { id } => return self.counter(event, id, names),
             EventKind::FlowBegin { .. } => "begin",
             EventKind::FlowStep { .. } => "step",
             EventKind::FlowEnd { .. } => "end",
-            EventKind::Unknown { .. } => {
-                self.events -= 1;
-                self.skip("events of unknown type");
-                return Ok(());
-            }
+            _ => "",
         };
-        let whose = Whose::new(event.thread, names);
+        let whose = self.whose(table, event.thread, names);
         let [pid, tid, process, thread] = whose.cells();
         let args = args.as_deref().map_or(Cell::Null, Cell::Text);
-        let (kind, what, id) = match event.kind {
+        let (what, id) = match event.kind {
             EventKind::Instant { scope } => {
                 let scope = match scope {
                     Scope::Global => Cell::Text("global"),
                     Scope::Process => Cell::Text("process"),
                     Scope::Thread => Cell::Text("thread"),
                 };
-                (Kind::Instants, scope, Cell::Null)
+                (scope, Cell::Null)
             }
-            EventKind::AsyncInstant { id } => (Kind::Instants, Cell::Null, Cell::Unsigned(id)),
+            EventKind::AsyncInstant { id } => (Cell::Null, Cell::Unsigned(id)),
             EventKind::FlowBegin { id } | EventKind::FlowStep { id } | EventKind::FlowEnd { id } => {
-                (Kind::Flows, Cell::Unsigned(id), Cell::Text(phase))
+                (Cell::Unsigned(id), Cell::Text(phase))
             }
             _ => return Ok(()),
         };
         let (category, name) = (Cell::Text(&category), Cell::Text(&name));
-        self.rows.row(kind, &[integer(at), pid, tid, process, thread, category, name, what, id, args])
+        self.rows.row(table, &[integer(at), pid, tid, process, thread, category, name, what, id, args])
     }
 
     /// A begin or an end; it waits if its thread is out of order.
@@ -268,7 +326,7 @@ impl<R: Rows> Filler<'_, R> {
             return Ok(());
         }
         match self.matched(part, is_end) {
-            Some((open, end)) => self.slice(&open, Some(end), names),
+            Some((open, end)) => self.slice(&Slice::of(&open, Some(end)), names),
             None => Ok(()),
         }
     }
@@ -302,13 +360,39 @@ impl<R: Rows> Filler<'_, R> {
         Some((open, part.at))
     }
 
-    fn slice(&mut self, open: &Open, end: Option<u64>, names: &Names) -> io::Result<()> {
-        self.rows.row(Kind::Slices, &slice_cells(open, end, Whose::new(open.thread, names).cells()))
+    fn slice(&mut self, slice: &Slice<'_>, names: &Names) -> io::Result<()> {
+        let whose = self.whose(Kind::Slices, slice.thread, names);
+        self.slice_row(slice, whose.cells())
+    }
+
+    fn slice_row(&mut self, slice: &Slice<'_>, whose: [Cell<'_>; 4]) -> io::Result<()> {
+        let [pid, tid, process, thread] = whose;
+        let number = self.number(slice.thread);
+        self.slices += 1;
+        let cells = [
+            integer(slice.at),
+            slice.end.map_or(Cell::Null, |end| integer(end.saturating_sub(slice.at))),
+            pid,
+            tid,
+            process,
+            thread,
+            Cell::Text(slice.category),
+            Cell::Text(slice.name),
+            slice.async_id.map_or(Cell::Null, Cell::Unsigned),
+            slice.args.map_or(Cell::Null, Cell::Text),
+            Cell::Integer(self.slices),
+            Cell::Null,
+            Cell::Null,
+            Cell::Null,
+            Cell::Integer(number),
+            Cell::Integer(slice.provider.0.into()),
+        ];
+        self.rows.row(Kind::Slices, &cells)
     }
 
     /// A row for each argument that is a number.
     fn counter(&mut self, event: &Event<'_>, id: u64, names: &Names) -> io::Result<()> {
-        let whose = Whose::new(event.thread, names);
+        let whose = self.whose(Kind::Counters, event.thread, names);
         let [pid, tid, process, thread] = whose.cells();
         let (category, name) = (event.category.to_str(), event.name.to_str());
         for (series, value) in event.arguments.iter() {
@@ -341,159 +425,4 @@ impl<R: Rows> Filler<'_, R> {
         }
         Ok(())
     }
-
-    //= docs/tables.md#scheduling
-    fn scheduling(
-        &mut self,
-        time: Time,
-        kind: &Scheduling,
-        arguments: &Arguments<'_>,
-        names: &Names,
-    ) -> io::Result<()> {
-        let of = |thread: Koid| Thread { process: names.process_of(thread).unwrap_or_default(), thread };
-        let (cpu, outgoing, state, incoming, prio, is_idle) = match kind {
-            Scheduling::ContextSwitch { cpu, outgoing_state, outgoing, incoming } => {
-                let prio = whole(arguments, INCOMING_WEIGHT_ARGUMENT);
-                let is_idle = prio == Some(IDLE_WEIGHT.into());
-                let went_idle = whole(arguments, OUTGOING_WEIGHT_ARGUMENT) == Some(IDLE_WEIGHT.into());
-                let outgoing = (!went_idle).then(|| of(*outgoing));
-                (*cpu, outgoing, *outgoing_state, of(*incoming), prio, is_idle)
-            }
-            Scheduling::LegacyContextSwitch {
-                cpu,
-                outgoing_state,
-                outgoing,
-                incoming,
-                incoming_priority,
-                ..
-            } => {
-                let is_idle = incoming.process.0 == 0 && *incoming_priority == 0;
-                let prio = Some(i64::from(*incoming_priority));
-                (u16::from(*cpu), Some(*outgoing), *outgoing_state, *incoming, prio, is_idle)
-            }
-            Scheduling::ThreadWakeup { cpu, thread } => {
-                let whose = Whose::new(of(*thread), names);
-                self.seen.insert(whose.thread);
-                let [pid, tid, process, name] = whose.cells();
-                let prio = whole(arguments, WEIGHT_ARGUMENT).map_or(Cell::Null, Cell::Integer);
-                let waker = match arguments.find(WAKER_ARGUMENT) {
-                    Some(Value::Koid(waker)) => Cell::Unsigned(waker.0),
-                    _ => Cell::Null,
-                };
-                let cpu = Cell::Integer((*cpu).into());
-                let cells = [Cell::Integer(nanos(time)), cpu, pid, tid, process, name, prio, waker];
-                return self.rows.row(Kind::Wakeups, &cells);
-            }
-            Scheduling::FiberSwitch { .. } => {
-                self.skip("fiber switches");
-                return Ok(());
-            }
-        };
-        let at = time.nanos().0;
-        if let Some(running) = self.running.remove(&cpu) {
-            // An unreported switch lies between.
-            let is_same = outgoing.is_some_and(|outgoing| outgoing.thread == running.thread.thread);
-            let state = if is_same { state_text(state) } else { Cell::Null };
-            self.ran(cpu, &running, Some(at), state, names)?;
-        }
-        if !is_idle {
-            self.seen.insert(incoming);
-            self.running.insert(cpu, Running { since: at, thread: incoming, prio });
-        }
-        Ok(())
-    }
-
-    fn ran(
-        &mut self,
-        cpu: u16,
-        running: &Running,
-        end: Option<u64>,
-        state: Cell<'_>,
-        names: &Names,
-    ) -> io::Result<()> {
-        // Its process may have become known meanwhile.
-        let Thread { process, thread } = running.thread;
-        let process = if process == Koid(0) { names.process_of(thread).unwrap_or(process) } else { process };
-        let whose = Whose::new(Thread { process, thread }, names);
-        let [pid, tid, process, name] = whose.cells();
-        let length = end.map_or(Cell::Null, |end| integer(end.saturating_sub(running.since)));
-        let prio = running.prio.map_or(Cell::Null, Cell::Integer);
-        let cpu = Cell::Integer(cpu.into());
-        self.rows
-            .row(Kind::Sched, &[integer(running.since), length, cpu, pid, tid, process, name, prio, state])
-    }
-
-    /// Writes spans that have not ended, and the threads.
-    fn finish(&mut self) -> io::Result<()> {
-        let mut names = Vec::new();
-        for thread in &self.seen {
-            let process = self.processes.get(&thread.process).cloned();
-            let owned =
-                |(owner, _): &&(Option<Koid>, String)| owner.is_none_or(|owner| owner == thread.process);
-            let name = self.threads.get(&thread.thread).filter(owned).map(|(_, name)| name.clone());
-            names.push((*thread, process, name));
-        }
-        for (thread, (owner, name)) in &self.threads {
-            let thread = Thread { process: owner.unwrap_or_default(), thread: *thread };
-            if !self.seen.contains(&thread) {
-                let process = self.processes.get(&thread.process).cloned();
-                names.push((thread, process, Some(name.clone())));
-            }
-        }
-        names.sort();
-        let of = |thread: &Thread| {
-            let found = names.binary_search_by_key(thread, |(thread, ..)| *thread).ok()?;
-            names.get(found)
-        };
-        fn cell(name: Option<&String>) -> Cell<'_> {
-            name.map_or(Cell::Null, |name| Cell::Text(name))
-        }
-        let whose = |thread: &Thread| {
-            let found = of(thread);
-            [
-                Cell::Unsigned(thread.process.0),
-                Cell::Unsigned(thread.thread.0),
-                cell(found.and_then(|found| found.1.as_ref())),
-                cell(found.and_then(|found| found.2.as_ref())),
-            ]
-        };
-        self.late.take().finish(|part, is_end| match self.matched(part, is_end) {
-            Some((open, end)) => {
-                self.rows.row(Kind::Slices, &slice_cells(&open, Some(end), whose(&open.thread)))
-            }
-            None => Ok(()),
-        })?;
-        for open in std::mem::take(&mut self.spans).rest() {
-            self.rows.row(Kind::Slices, &slice_cells(&open, None, whose(&open.thread)))?;
-        }
-        let mut running: Vec<_> = self.running.drain().collect();
-        running.sort_by_key(|(cpu, running)| (running.since, *cpu));
-        for (cpu, running) in running {
-            let [pid, tid, process, name] = whose(&running.thread);
-            let prio = running.prio.map_or(Cell::Null, Cell::Integer);
-            let cpu = Cell::Integer(cpu.into());
-            let cells = [integer(running.since), Cell::Null, cpu, pid, tid, process, name, prio, Cell::Null];
-            self.rows.row(Kind::Sched, &cells)?;
-        }
-        for (thread, ..) in &names {
-            self.rows.row(Kind::Threads, &whose(thread))?;
-        }
-        Ok(())
-    }
-}
-
-fn slice_cells<'a>(open: &'a Open, end: Option<u64>, whose: [Cell<'a>; 4]) -> [Cell<'a>; 10] {
-    let [pid, tid, process, thread] = whose;
-    [
-        integer(open.at),
-        end.map_or(Cell::Null, |end| integer(end.saturating_sub(open.at))),
-        pid,
-        tid,
-        process,
-        thread,
-        Cell::Text(&open.category),
-        Cell::Text(&open.name),
-        open.async_id.map_or(Cell::Null, Cell::Unsigned),
-        if open.args.is_empty() { Cell::Null } else { Cell::Text(&open.args) },
-    ]
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use trace_format::units::Koid;
+use trace_format::units::{Koid, ProviderId};
 use trace_reader::sorter::Sorter;
 use trace_reader::{Disorder, OperationKey, Text, Thread};
 
@@ -14,6 +14,7 @@ const MAX_OPEN: usize = 500_000;
 pub(super) struct Open {
     pub at: u64,
     pub thread: Thread,
+    pub provider: ProviderId,
     pub category: Box<str>,
     pub name: Box<str>,
     pub async_id: Option<u64>,
@@ -131,8 +132,8 @@ impl<'a> Late<'a> {
 
     pub fn push(&mut self, part: &Open, is_end: bool) {
         self.encoded.clear();
-        let Open { at, thread, category, name, async_id, args } = part;
-        let flags = u64::from(is_end) | u64::from(async_id.is_some()) << 1;
+        let Open { at, thread, provider, category, name, async_id, args } = part;
+        let flags = u64::from(is_end) | u64::from(async_id.is_some()) << 1 | u64::from(provider.0) << 32;
         let lengths = [category.len() as u64, name.len() as u64];
         let words =
             [*at, flags, thread.process.0, thread.thread.0, async_id.unwrap_or(0), lengths[0], lengths[1]];
@@ -165,6 +166,7 @@ fn decode(bytes: &[u8]) -> Option<(Open, bool)> {
     let part = Open {
         at,
         thread: Thread { process: Koid(process), thread: Koid(thread) },
+        provider: ProviderId((flags >> 32) as u32),
         category: category.into(),
         name: name.into(),
         async_id: (flags & 2 != 0).then_some(id),

@@ -1,24 +1,41 @@
-//! Tables in a database, and queries of it.
+//! Questions to traces, in SQL.
+//!
+//! SQLite asks for rows of tables that it does not store: of columns that are filled from the traces when a
+//! statement first needs them.
 //= docs/tables.md#questions
 
+mod aggregates;
+mod grouped;
 mod guard;
+mod index;
+mod plan;
+mod scan;
+mod virtual_table;
 
-use super::{Cell, Kind, Rows, TABLES, Type, fill};
+use super::store::{Limits, Store};
+use super::{Cell, Kind, TABLES, Table, Trace, Type};
 use crate::{ConvertError, Filter, Summary};
 use guard::Guard;
+use plan::TRACE;
 use rusqlite::fallible_iterator::FallibleIterator;
-use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Batch, Connection, ToSql, params_from_iter};
-use std::io::{self, Read};
-use trace_reader::Disorder;
+use rusqlite::types::ValueRef;
+use rusqlite::{Batch, Connection};
+use scan::Shared;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use virtual_table::Parts;
 
-/// Memory that the database may use as a cache.
-const CACHE_KIB: i64 = 64 << 10;
+/// Memory that the database may use as a cache, for temporary tables and for what SQLite sorts.
+const CACHE_KIB: i64 = 16 << 10;
+/// No row is made of fewer bytes of an archive.
+const MIN_RECORD_BYTES: u64 = 16;
 
-/// A database of one trace, in a temporary file that is deleted with it.
+/// The tables of some traces.
 pub struct Database {
     connection: Connection,
     guard: Guard,
+    shared: Arc<Shared>,
 }
 
 /// Why a query failed.
@@ -29,7 +46,7 @@ pub enum QueryError {
     #[error(transparent)]
     Sql(#[from] rusqlite::Error),
     /// It would do something other than reading the trace.
-    #[error("{0} is refused: statements may read the trace, and make views and indexes")]
+    #[error("{0} is refused: statements may read the trace, and make views and temporary tables")]
     Refused(String),
 }
 
@@ -58,6 +75,15 @@ pub enum AskError {
     /// A query failed.
     #[error(transparent)]
     Query(#[from] QueryError),
+    /// A trace cannot be read.
+    #[error("{trace}")]
+    Read {
+        /// Its name.
+        trace: String,
+        /// Why.
+        #[source]
+        error: ConvertError,
+    },
     /// The results cannot be written.
     #[error("cannot write")]
     Write(#[source] io::Error),
@@ -77,88 +103,94 @@ fn type_name(of: Type) -> &'static str {
     }
 }
 
-/// The statements that create the tables.
+fn definition(table: &Table, has_traces: bool) -> String {
+    let columns = table.columns.iter().map(|(name, of)| format!("{name} {}", type_name(*of)));
+    let trace = has_traces.then(|| format!("{TRACE} TEXT"));
+    columns.chain(trace).collect::<Vec<String>>().join(", ")
+}
+
+/// The statements that would create the tables.
 #[must_use]
 pub fn schema() -> String {
-    TABLES
-        .map(|table| {
-            let columns: Vec<String> =
-                table.columns.iter().map(|(name, of)| format!("{name} {}", type_name(*of))).collect();
-            format!("CREATE TABLE {} ({});\n", table.name, columns.join(", "))
-        })
-        .concat()
-}
-
-fn other(error: rusqlite::Error) -> io::Error {
-    io::Error::other(error)
-}
-
-struct Inserts<'a> {
-    connection: &'a Connection,
-    statements: Vec<String>,
-}
-
-struct Bound<'a>(Cell<'a>);
-
-impl ToSql for Bound<'_> {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Borrowed(match self.0 {
-            Cell::Null => ValueRef::Null,
-            Cell::Integer(value) => ValueRef::Integer(value),
-            // Numbers are signed with 63 bits here.
-            Cell::Unsigned(value) => ValueRef::Integer(value as i64),
-            Cell::Double(value) => ValueRef::Real(value),
-            Cell::Text(text) => ValueRef::Text(text.as_bytes()),
-        }))
-    }
-}
-
-impl Rows for Inserts<'_> {
-    fn row(&mut self, kind: Kind, cells: &[Cell<'_>]) -> io::Result<()> {
-        let mut statement = self.connection.prepare_cached(&self.statements[kind as usize]).map_err(other)?;
-        statement.execute(params_from_iter(cells.iter().map(|cell| Bound(*cell)))).map_err(other)?;
-        Ok(())
-    }
+    TABLES.map(|table| format!("CREATE TABLE {} ({});\n", table.name, definition(&table, false))).concat()
 }
 
 impl Database {
-    /// Fills a database with an archive, after an earlier pass has found its disorder.
+    /// The tables of traces, of which nothing is read yet.
     ///
     /// # Errors
-    /// The input is no archive or cannot be read, or there is no room for the database.
-    pub fn of_archive(input: impl Read, disorder: &Disorder) -> Result<(Self, Summary), ConvertError> {
-        let failed = |error: rusqlite::Error| ConvertError::Write(other(error));
-        // Without a name it is a temporary file.
-        let mut connection = Connection::open("").map_err(failed)?;
-        connection
-            .execute_batch(&format!(
-                "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -{CACHE_KIB}; {}BEGIN;",
-                schema()
-            ))
-            .map_err(failed)?;
-        connection.set_prepared_statement_cache_capacity(TABLES.len());
-        let statements = TABLES
-            .map(|table| {
-                let places = vec!["?"; table.columns.len()].join(", ");
-                format!("INSERT INTO {} VALUES ({places})", table.name)
-            })
-            .to_vec();
-        let mut inserts = Inserts { connection: &connection, statements };
-        let summary = fill(input, disorder, &mut inserts, Filter::default())?;
-        connection.execute_batch("COMMIT;").map_err(failed)?;
-        let guard = Guard::watch(&mut connection).map_err(failed)?;
-        Ok((Self { connection, guard }, summary))
+    /// SQLite has no memory.
+    pub fn open(traces: Vec<Trace>) -> Result<Self, QueryError> {
+        Self::with_limits(traces, Limits::default())
     }
 
-    /// Runs statements, one after the other. They may read the trace, and create views and indexes.
+    pub(super) fn with_limits(traces: Vec<Trace>, limits: Limits) -> Result<Self, QueryError> {
+        // Without a name it is a temporary file.
+        let mut connection = Connection::open("")?;
+        connection.execute_batch(&format!(
+            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -{CACHE_KIB};"
+        ))?;
+        let has_traces = traces.len() > 1;
+        let rows = traces.iter().map(|trace| trace.bytes.map(|bytes| bytes / MIN_RECORD_BYTES)).sum();
+        let shared = Arc::new(Shared::new(Store::new(traces, Filter::default(), limits)));
+        let parts = |kind| Parts { shared: shared.clone(), kind, has_traces, rows };
+        virtual_table::load(&connection, parts)?;
+        aggregates::load(&connection)?;
+        let guard = Guard::watch(&mut connection)?;
+        Ok(Self { connection, guard, shared })
+    }
+
+    /// What was found when the traces were read; nothing if no statement has needed that.
+    #[must_use]
+    pub fn summaries(&self) -> Vec<Summary> {
+        self.shared.store().summaries().to_vec()
+    }
+
+    /// Writes the tables to a new file of SQLite's, which has to be empty or missing.
     ///
     /// # Errors
-    /// One of them is invalid, or would do anything else; or a result cannot be written.
-    pub fn ask(&self, sql: &str, answers: &mut impl Answers) -> Result<(), AskError> {
-        self.run(sql, answers).map_err(|error| match error {
+    /// A trace cannot be read, or the file cannot be written.
+    pub fn save(&self, path: &Path) -> Result<(), AskError> {
+        self.guard.pause(|| self.copy(path)).map_err(|error| self.explain(error.into()))
+    }
+
+    fn copy(&self, path: &Path) -> rusqlite::Result<()> {
+        let path = path.to_string_lossy();
+        self.connection.execute("ATTACH ? AS saved", [path])?;
+        for kind in Kind::ALL {
+            let table = kind.table();
+            let columns = definition(table, self.has_traces());
+            // A table of the same name would stand for itself.
+            self.connection.execute_batch(&format!(
+                "CREATE TABLE saved.new ({columns}); INSERT INTO saved.new SELECT * FROM {0}; \
+                 ALTER TABLE saved.new RENAME TO {0};",
+                table.name
+            ))?;
+        }
+        self.connection.execute_batch("DETACH saved")
+    }
+
+    fn has_traces(&self) -> bool {
+        self.shared.store().traces() > 1
+    }
+
+    /// The error of a trace, if that is what has led to this one.
+    fn explain(&self, error: AskError) -> AskError {
+        if let Some((trace, error)) = self.shared.store().error.take() {
+            return AskError::Read { trace, error };
+        }
+        match error {
             AskError::Query(QueryError::Sql(error)) => AskError::Query(self.guard.explain(error)),
             error => error,
-        })
+        }
+    }
+
+    /// Runs statements, one after the other. They may read the traces, and create views and temporary tables.
+    ///
+    /// # Errors
+    /// One of them is invalid, or would do anything else; a trace cannot be read, or a result not be written.
+    pub fn ask(&self, sql: &str, answers: &mut impl Answers) -> Result<(), AskError> {
+        self.run(sql, answers).map_err(|error| self.explain(error))
     }
 
     fn run(&self, sql: &str, answers: &mut impl Answers) -> Result<(), AskError> {

@@ -45,6 +45,13 @@ fn archive(text: &str) -> Vec<u8> {
     archive
 }
 
+/// A trace that is read from memory.
+fn trace(archive: Vec<u8>) -> Trace {
+    let bytes = Some(archive.len() as u64);
+    let open = move || Ok(Box::new(io::Cursor::new(archive.clone())) as Box<dyn io::Read>);
+    Trace { name: "a.fxt".to_owned(), open: Box::new(open), disorder: None, bytes }
+}
+
 const TRACE: &str = r##"{"traceEvents":[
     {"ph":"M","pid":1,"name":"process_name","args":{"name":"app"}},
     {"ph":"M","pid":1,"tid":2,"name":"thread_name","args":{"name":"main"}},
@@ -76,25 +83,26 @@ fn every_kind_of_event_has_its_row() {
     let mut lines = Lines::default();
     let summary = fill(&archive(TRACE)[..], &Disorder::default(), &mut lines, Filter::default()).unwrap();
     insta::assert_snapshot!(lines.0, @r#"
-    slices: 2000 500 1 2 "app" "main" "c" "inner" - "{\"t\":\"\\\"é\\\"\",\"d\":0.5}"
+    slices: 2000 500 1 2 "app" "main" "c" "inner" - "{\"t\":\"\\\"é\\\"\",\"d\":0.5}" 1 - - - 1 1
     instants: 3000 1 2 "app" "main" "c" "now" "process" - -
     counters: 3000 1 2 "app" "main" "c" "count" 7 "n" 3.0 3
     counters: 3000 1 2 "app" "main" "c" "count" 7 "x" 1.5 -
     instants: 4000 1 2 "app" "main" "c" "point" - 18446744073709551615 -
     flows: 5000 1 2 "app" "main" "c" "go" 9 "begin" -
-    slices: 3000 3000 1 2 "app" "main" "c" "job" 18446744073709551615 -
-    slices: 1000 6000 1 2 "app" "main" "c" "outer" - "{\"a\":1,\"b\":2}"
+    slices: 3000 3000 1 2 "app" "main" "c" "job" 18446744073709551615 - 2 - - - 1 1
+    slices: 1000 6000 1 2 "app" "main" "c" "outer" - "{\"a\":1,\"b\":2}" 3 - - - 1 1
     flows: 8000 9 9 - - "c" "go" 9 "end" -
     wakeups: 1000 3 1 2 "app" "main" 16 -
     sched: 2000 2000 3 1 2 "app" "main" 16 "blocked"
     sched: 5000 1000 3 1 2 "app" "main" 16 -
-    slices: 5000 - 1 2 "app" "main" "c" "part" 18446744073709551615 -
-    slices: 9000 - 9 9 - - "c" "open" - -
+    slices: 5000 - 1 2 "app" "main" "c" "part" 18446744073709551615 - 4 - - - 1 1
+    slices: 9000 - 9 9 - - "c" "open" - - 5 - - - 3 1
     sched: 6000 - 3 0 6 - - 16 -
-    threads: 0 6 - -
-    threads: 1 2 "app" "main"
-    threads: 1 3 "app" -
-    threads: 9 9 - -
+    threads: 0 6 - - 4
+    threads: 1 2 "app" "main" 1
+    threads: 1 3 "app" - 2
+    threads: 9 9 - - 3
+    providers: 1 "json" - - 0
     "#);
     assert_eq!(summary.events, 13);
     assert_eq!(
@@ -127,15 +135,16 @@ fn begins_and_ends_are_paired_in_the_order_of_time() {
     let mut lines = Lines::default();
     let summary = fill(&archive[..], &disorder, &mut lines, Filter::default()).unwrap();
     insta::assert_snapshot!(lines.0, @r#"
-    slices: 1000 8000 1 3 - - "c" "other" - -
-    slices: 5000 1000 1 2 - - "c" "away" 2 -
-    slices: 2000 1000 1 2 "app" - "c" "inner" - -
-    slices: 3000 500 1 2 "app" - "c" "next" - -
-    slices: 1000 3000 1 2 "app" - "c" "outer" - "{\"a\":1,\"b\":2}"
-    slices: 5000 3000 1 2 "app" - "c" "job" 1 -
-    threads: 1 2 "app" -
-    threads: 1 3 "app" -
-    threads: 7 7 - -
+    slices: 1000 8000 1 3 - - "c" "other" - - 1 - - - 2 1
+    slices: 5000 1000 1 2 - - "c" "away" 2 - 2 - - - 1 1
+    slices: 2000 1000 1 2 "app" - "c" "inner" - - 3 - - - 1 1
+    slices: 3000 500 1 2 "app" - "c" "next" - - 4 - - - 1 1
+    slices: 1000 3000 1 2 "app" - "c" "outer" - "{\"a\":1,\"b\":2}" 5 - - - 1 1
+    slices: 5000 3000 1 2 "app" - "c" "job" 1 - 6 - - - 1 1
+    threads: 1 2 "app" - 1
+    threads: 1 3 "app" - 2
+    threads: 7 7 - - 3
+    providers: 1 "json" - - 0
     "#);
     assert_eq!(summary.skipped, []);
     let crossing = "asynchronous operations end in another process than they began in";
@@ -148,12 +157,12 @@ fn csv_quotes_what_needs_it() {
     let mut bytes = csv_of(TRACE);
     let slices = String::from_utf8(bytes.remove(0)).unwrap();
     insta::assert_snapshot!(slices, @r#"
-    ts,dur,pid,tid,process,thread,category,name,async_id,args
-    2000,500,1,2,app,main,c,inner,,"{""t"":""\""é\"""",""d"":0.5}"
-    3000,3000,1,2,app,main,c,job,18446744073709551615,
-    1000,6000,1,2,app,main,c,outer,,"{""a"":1,""b"":2}"
-    5000,,1,2,app,main,c,part,18446744073709551615,
-    9000,,9,9,,,c,open,,
+    ts,dur,pid,tid,process,thread,category,name,async_id,args,id,parent_id,depth,self_dur,thread_id,provider
+    2000,500,1,2,app,main,c,inner,,"{""t"":""\""é\"""",""d"":0.5}",1,3,1,500,1,1
+    3000,3000,1,2,app,main,c,job,18446744073709551615,,2,,,,1,1
+    1000,6000,1,2,app,main,c,outer,,"{""a"":1,""b"":2}",3,,0,5500,1,1
+    5000,,1,2,app,main,c,part,18446744073709551615,,4,,,,1,1
+    9000,,9,9,,,c,open,,,5,,0,,3,1
     "#);
 }
 
@@ -161,64 +170,13 @@ fn csv_of(text: &str) -> Vec<Vec<u8>> {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
     let mut csv = Csv::new(|name| std::fs::File::create(path(name))).unwrap();
-    fill(&archive(text)[..], &Disorder::default(), &mut csv, Filter::default()).unwrap();
+    fill_whole(trace(archive(text)), &mut csv, &Filter::default()).unwrap();
     csv.finish().unwrap();
     TABLES.map(|table| std::fs::read(path(table.name)).unwrap()).to_vec()
 }
 
 #[cfg(feature = "sqlite")]
-mod questions {
-    use super::*;
-    use crate::tables::sqlite::{Answers, AskError, Database};
-
-    #[derive(Default)]
-    struct Found(Vec<String>);
-
-    impl Answers for Found {
-        fn begin(&mut self, columns: &[String]) -> io::Result<()> {
-            self.0.push(columns.join(" "));
-            Ok(())
-        }
-
-        fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
-            self.0.push(format!("{cells:?}"));
-            Ok(())
-        }
-
-        fn end(&mut self) -> io::Result<()> {
-            self.0.push("end".to_owned());
-            Ok(())
-        }
-    }
-
-    //= docs/tables.md#questions
-    #[test]
-    fn statements_are_answered_in_order() {
-        let (database, summary) = Database::of_archive(&archive(TRACE)[..], &Disorder::default()).unwrap();
-        assert_eq!(summary.events, 13);
-        let mut found = Found::default();
-        let sql = "CREATE VIEW long AS SELECT name, dur FROM slices WHERE dur > 0;
-                   SELECT * FROM long ORDER BY dur;
-                   SELECT json_extract(args, '$.b'), value FROM slices, counters WHERE slices.name = 'outer' LIMIT 1;";
-        database.ask(sql, &mut found).unwrap();
-        assert_eq!(
-            found.0,
-            [
-                "name dur",
-                r#"[Text("inner"), Integer(500)]"#,
-                r#"[Text("job"), Integer(3000)]"#,
-                r#"[Text("outer"), Integer(6000)]"#,
-                "end",
-                "json_extract(args, '$.b') value",
-                "[Integer(2), Double(3.0)]",
-                "end",
-            ]
-        );
-        let error = database.ask("SELECT missing FROM slices", &mut Found::default()).unwrap_err();
-        assert!(matches!(error, AskError::Query(_)));
-        assert!(error.to_string().contains("no such column: missing"), "{error}");
-    }
-}
+mod questions;
 
 #[cfg(feature = "parquet")]
 mod files {
@@ -231,7 +189,7 @@ mod files {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
         let mut parquet = Parquet::new(|name| std::fs::File::create(path(name))).unwrap();
-        fill(&archive(TRACE)[..], &Disorder::default(), &mut parquet, Filter::default()).unwrap();
+        fill_whole(trace(archive(TRACE)), &mut parquet, &Filter::default()).unwrap();
         parquet.finish().unwrap();
         for (table, text) in TABLES.iter().zip(csv_of(TRACE)) {
             let reader = SerializedFileReader::new(std::fs::File::open(path(table.name)).unwrap()).unwrap();

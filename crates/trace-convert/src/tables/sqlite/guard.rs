@@ -1,10 +1,11 @@
-//! Restricts statements: they may read the trace, and create views and indexes. SQLite asks for permission
-//! for each action of a statement, and actions that are not listed here are refused: statements may be
-//! untrusted, and must not read or write any file except the trace.
+//! Restricts statements: they may read the traces, and create views and temporary tables. SQLite asks for
+//! permission for each action of a statement, and actions that are not listed here are refused: statements
+//! may be untrusted, and must not read or write any file except the traces.
 
 use super::{QueryError, TABLES};
 use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Tables that list views and indexes. SQLite refuses any other way to change them.
@@ -17,6 +18,8 @@ const FUNCTIONS: [&str; 2] = ["load_extension", "fts3_tokenizer"];
 pub(super) struct Guard {
     /// The last refused action.
     refused: Arc<Mutex<Option<String>>>,
+    /// Whether everything is permitted, since no statement of the user's runs.
+    is_paused: Arc<AtomicBool>,
 }
 
 impl Guard {
@@ -24,7 +27,7 @@ impl Guard {
     pub fn watch(connection: &mut Connection) -> rusqlite::Result<Self> {
         let guard = Self::default();
         let watching = guard.clone();
-        connection.authorizer(Some(move |context: AuthContext<'_>| watching.judge(context.action)))?;
+        connection.authorizer(Some(move |context: AuthContext<'_>| watching.judge(&context)))?;
         Ok(guard)
     }
 
@@ -32,11 +35,20 @@ impl Guard {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn judge(&self, action: AuthAction<'_>) -> Authorization {
-        if is_permitted(action) {
+    /// Permits everything while a function runs.
+    pub fn pause<R>(&self, run: impl FnOnce() -> R) -> R {
+        self.is_paused.store(true, Ordering::Relaxed);
+        let result = run();
+        self.is_paused.store(false, Ordering::Relaxed);
+        result
+    }
+
+    fn judge(&self, context: &AuthContext<'_>) -> Authorization {
+        let is_temporary = context.database_name == Some("temp");
+        if self.is_paused.load(Ordering::Relaxed) || is_permitted(context.action, is_temporary) {
             return Authorization::Allow;
         }
-        self.refused().get_or_insert_with(|| name(action));
+        self.refused().get_or_insert_with(|| name(context.action));
         Authorization::Deny
     }
 
@@ -46,28 +58,30 @@ impl Guard {
     }
 }
 
-fn is_permitted(action: AuthAction<'_>) -> bool {
+fn is_permitted(action: AuthAction<'_>, is_temporary: bool) -> bool {
     match action {
         AuthAction::Select
         | AuthAction::Read { .. }
         | AuthAction::Recursive
         | AuthAction::CreateView { .. }
         | AuthAction::CreateTempView { .. }
-        | AuthAction::CreateIndex { .. }
         | AuthAction::CreateTempIndex { .. }
         | AuthAction::Reindex { .. }
         | AuthAction::DropView { .. }
         | AuthAction::DropTempView { .. }
-        | AuthAction::DropIndex { .. }
+        | AuthAction::CreateTempTable { .. }
+        | AuthAction::DropTempTable { .. }
         | AuthAction::DropTempIndex { .. } => true,
         AuthAction::Function { function_name } => {
             !FUNCTIONS.iter().any(|name| name.eq_ignore_ascii_case(function_name))
         }
         AuthAction::Insert { table_name } | AuthAction::Update { table_name, .. } => {
-            SCHEMAS.contains(&table_name)
+            is_temporary || SCHEMAS.contains(&table_name)
         }
-        // Dropping a view deletes its entry, too; there are no other tables than the trace's.
-        AuthAction::Delete { table_name } => TABLES.iter().all(|table| table.name != table_name),
+        // Dropping a view deletes its entry, too; there are no other tables than the traces'.
+        AuthAction::Delete { table_name } => {
+            is_temporary || TABLES.iter().all(|table| table.name != table_name)
+        }
         _ => false,
     }
 }
@@ -80,9 +94,8 @@ fn name(action: AuthAction<'_>) -> String {
         AuthAction::Detach { database_name } => format!("DETACH {database_name}"),
         AuthAction::Pragma { pragma_name, .. } => format!("PRAGMA {pragma_name}"),
         AuthAction::Function { function_name } => format!("the function {function_name}"),
-        AuthAction::CreateTable { table_name } | AuthAction::CreateTempTable { table_name } => {
-            format!("CREATE TABLE {table_name}")
-        }
+        AuthAction::CreateTable { table_name } => format!("CREATE TABLE {table_name}"),
+        AuthAction::CreateIndex { index_name, .. } => format!("CREATE INDEX {index_name}"),
         AuthAction::CreateVtable { table_name, module_name } => {
             format!("CREATE VIRTUAL TABLE {table_name} USING {module_name}")
         }
@@ -90,7 +103,7 @@ fn name(action: AuthAction<'_>) -> String {
         | AuthAction::CreateTempTrigger { trigger_name, .. } => {
             format!("CREATE TRIGGER {trigger_name}")
         }
-        AuthAction::DropTable { table_name } | AuthAction::DropTempTable { table_name } => {
+        AuthAction::DropTable { table_name } | AuthAction::DropVtable { table_name, .. } => {
             format!("DROP TABLE {table_name}")
         }
         AuthAction::AlterTable { table_name, .. } => format!("ALTER TABLE {table_name}"),

@@ -1,0 +1,69 @@
+//! Rows that are only complete when the archive ends.
+
+use super::{Filler, Rows, Slice, integer};
+use crate::tables::{Cell, Kind};
+use std::io;
+use trace_format::units::Koid;
+use trace_reader::Thread;
+
+impl<R: Rows> Filler<'_, R> {
+    /// Writes spans that have not ended, and the threads.
+    pub(super) fn finish_rows(&mut self) -> io::Result<()> {
+        let mut names = Vec::new();
+        for thread in self.seen.keys() {
+            let process = self.processes.get(&thread.process).cloned();
+            let owned =
+                |(owner, _): &&(Option<Koid>, String)| owner.is_none_or(|owner| owner == thread.process);
+            let name = self.threads.get(&thread.thread).filter(owned).map(|(_, name)| name.clone());
+            names.push((*thread, process, name));
+        }
+        for (thread, (owner, name)) in &self.threads {
+            let thread = Thread { process: owner.unwrap_or_default(), thread: *thread };
+            if !self.seen.contains_key(&thread) {
+                let process = self.processes.get(&thread.process).cloned();
+                names.push((thread, process, Some(name.clone())));
+            }
+        }
+        names.sort();
+        // Those that do not occur have their numbers behind the others.
+        names.iter().for_each(|(thread, ..)| _ = self.number(*thread));
+        let of = |thread: &Thread| {
+            let found = names.binary_search_by_key(thread, |(thread, ..)| *thread).ok()?;
+            names.get(found)
+        };
+        fn cell(name: Option<&String>) -> Cell<'_> {
+            name.map_or(Cell::Null, |name| Cell::Text(name))
+        }
+        let whose = |thread: &Thread| {
+            let found = of(thread);
+            [
+                Cell::Unsigned(thread.process.0),
+                Cell::Unsigned(thread.thread.0),
+                cell(found.and_then(|found| found.1.as_ref())),
+                cell(found.and_then(|found| found.2.as_ref())),
+            ]
+        };
+        self.late.take().finish(|part, is_end| match self.matched(part, is_end) {
+            Some((open, end)) => self.slice_row(&Slice::of(&open, Some(end)), whose(&open.thread)),
+            None => Ok(()),
+        })?;
+        for open in std::mem::take(&mut self.spans).rest() {
+            self.slice_row(&Slice::of(&open, None), whose(&open.thread))?;
+        }
+        let mut running: Vec<_> = self.running.drain().collect();
+        running.sort_by_key(|(cpu, running)| (running.since, *cpu));
+        for (cpu, running) in running {
+            let [pid, tid, process, name] = whose(&running.thread);
+            let prio = running.prio.map_or(Cell::Null, Cell::Integer);
+            let cpu = Cell::Integer(cpu.into());
+            let cells = [integer(running.since), Cell::Null, cpu, pid, tid, process, name, prio, Cell::Null];
+            self.rows.row(Kind::Sched, &cells)?;
+        }
+        for (thread, ..) in &names {
+            let [pid, tid, process, name] = whose(thread);
+            let id = Cell::Integer(self.number(*thread));
+            self.rows.row(Kind::Threads, &[pid, tid, process, name, id])?;
+        }
+        self.providers.finish(self.rows)
+    }
+}

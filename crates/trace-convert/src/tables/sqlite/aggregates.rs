@@ -1,0 +1,111 @@
+//! Functions of SQL that SQLite does not have: `percentile` and `hist`.
+//= docs/tables.md#functions
+
+use rusqlite::functions::{Aggregate, Context, FunctionFlags};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Error, Result};
+
+/// Values of a percentile: 128 MiB of them, more are refused.
+const MAX_VALUES: usize = 16 << 20;
+
+/// Gives a connection the functions.
+pub fn load(connection: &Connection) -> Result<()> {
+    let flags =
+        FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;
+    connection.create_aggregate_function("percentile", 2, flags, Percentile)?;
+    connection.create_aggregate_function("hist", 1, flags, Hist)
+}
+
+fn user(text: &str) -> Error {
+    Error::UserFunctionError(text.into())
+}
+
+/// A number of an argument; none if it is missing.
+fn number(context: &Context<'_>, place: usize) -> Result<Option<f64>> {
+    match context.get_raw(place) {
+        ValueRef::Null => Ok(None),
+        ValueRef::Integer(value) => Ok(Some(value as f64)),
+        ValueRef::Real(value) => Ok(Some(value)),
+        other => Err(Error::InvalidFunctionParameterType(place, other.data_type())),
+    }
+}
+
+/// `percentile(value, p)`: the value below which `p` percent of the values are, between two neighbours in
+/// proportion.
+struct Percentile;
+
+/// The values so far, and the percentage.
+#[derive(Default)]
+struct Values {
+    all: Vec<f64>,
+    percent: Option<f64>,
+}
+
+impl Aggregate<Values, Option<f64>> for Percentile {
+    fn init(&self, _: &mut Context<'_>) -> Result<Values> {
+        Ok(Values::default())
+    }
+
+    fn step(&self, context: &mut Context<'_>, values: &mut Values) -> Result<()> {
+        let percent = number(context, 1)?.filter(|percent| (0.0..=100.0).contains(percent));
+        let percent = percent.ok_or_else(|| user("percentile(value, p): p is a number from 0 to 100"))?;
+        if values.percent.is_some_and(|first| first != percent) {
+            return Err(user("percentile(value, p): p is the same for all rows"));
+        }
+        values.percent = Some(percent);
+        if values.all.len() == MAX_VALUES {
+            return Err(user("percentile(value, p): there are too many values"));
+        }
+        values.all.extend(number(context, 0)?);
+        Ok(())
+    }
+
+    fn finalize(&self, _: &mut Context<'_>, values: Option<Values>) -> Result<Option<f64>> {
+        let Values { mut all, percent } = values.unwrap_or_default();
+        let Some(last) = all.len().checked_sub(1) else { return Ok(None) };
+        let place = percent.unwrap_or_default() / 100.0 * last as f64;
+        let below = place.floor() as usize;
+        let (_, low, above) = all.select_nth_unstable_by(below, f64::total_cmp);
+        let low = *low;
+        let high = above.iter().copied().min_by(f64::total_cmp).unwrap_or(low);
+        Ok(Some(low + (high - low) * place.fract()))
+    }
+}
+
+/// `hist(value)`: how many values there are in each range from a power of two to the next, as a JSON object
+/// of the ranges' beginnings.
+struct Hist;
+
+/// How many values have each number of bits, and how many are below 0.
+struct Counts {
+    below: u64,
+    by_bits: [u64; 65],
+}
+
+impl Aggregate<Counts, Option<String>> for Hist {
+    fn init(&self, _: &mut Context<'_>) -> Result<Counts> {
+        Ok(Counts { below: 0, by_bits: [0; 65] })
+    }
+
+    fn step(&self, context: &mut Context<'_>, counts: &mut Counts) -> Result<()> {
+        match number(context, 0)? {
+            None => {}
+            Some(value) if value < 0.0 => counts.below += 1,
+            Some(value) => counts.by_bits[64 - (value as u64).leading_zeros() as usize] += 1,
+        }
+        Ok(())
+    }
+
+    fn finalize(&self, _: &mut Context<'_>, counts: Option<Counts>) -> Result<Option<String>> {
+        let Some(Counts { below, by_bits }) = counts else { return Ok(None) };
+        let mut parts = Vec::new();
+        if below > 0 {
+            parts.push(format!("\"<0\":{below}"));
+        }
+        for (bits, count) in by_bits.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let begin = if bits == 0 { 0 } else { 1_u64 << (bits - 1) };
+            parts.push(format!("\"{begin}\":{count}"));
+        }
+        Ok(Some(format!("{{{}}}", parts.join(","))))
+    }
+}

@@ -1,0 +1,379 @@
+//! Tables in columns. Only what is asked for is there: one pass over the archives fills all columns that are
+//! wanted and missing.
+
+mod column;
+mod nesting;
+mod spill;
+mod texts;
+
+pub(super) use column::{Block, Cache, Column, Width};
+pub(super) use spill::{Limits, Spill};
+pub(super) use texts::Texts;
+
+use super::rows::{fill, fill_in_order};
+use super::{Cell, KINDS, Kind, Rows, Type, Wanted, slices};
+use crate::{ConvertError, Filter, Summary};
+use nesting::{Nesting, Span};
+use std::io::{self, Read};
+use std::sync::Arc;
+use texts::Recent;
+use trace_reader::Disorder;
+
+/// Opens an archive, from its beginning, as often as it is called.
+pub type Opener = Box<dyn FnMut() -> io::Result<Box<dyn Read>> + Send>;
+
+/// An archive, with the name that tells it apart from others.
+pub struct Trace {
+    /// Its name.
+    pub name: String,
+    /// Opens it.
+    pub open: Opener,
+    /// The order of its begins and ends, if that is known already.
+    pub disorder: Option<Disorder>,
+    /// Its size in bytes, if that is known without reading it.
+    pub bytes: Option<u64>,
+}
+
+/// Columns that are computed from others.
+const NESTED: u64 = 1 << slices::PARENT_ID | 1 << slices::DEPTH | 1 << slices::SELF_DUR;
+/// Those others.
+const NESTING: u64 = 1 << slices::TS | 1 << slices::DUR | 1 << slices::ASYNC_ID | 1 << slices::THREAD_ID;
+const SLICE_COLUMNS: usize = Kind::Slices.table().columns.len();
+/// Texts that are expected to differ from row to row.
+const LONG: [&str; 2] = ["args", "message"];
+
+/// A table's columns, as far as they are there.
+#[derive(Debug, Default)]
+pub(super) struct TableData {
+    pub columns: Vec<Option<Column>>,
+    /// The first rows of the traces.
+    pub starts: Vec<u64>,
+    pub rows: u64,
+}
+
+impl TableData {
+    /// A value; none if it is missing.
+    #[inline]
+    pub fn get(&self, place: usize, row: u64, cache: &mut Cache, spill: &Spill) -> io::Result<Option<u64>> {
+        match self.columns.get(place) {
+            Some(Some(column)) => column.get(row, cache, spill),
+            _ => Err(io::Error::other("a column is missing")),
+        }
+    }
+
+    /// The trace that a row is of.
+    pub fn trace_of(&self, row: u64) -> usize {
+        self.starts.partition_point(|start| *start <= row).saturating_sub(1)
+    }
+}
+
+/// What is there of all tables.
+#[derive(Debug, Default)]
+pub(super) struct Data {
+    pub tables: [TableData; KINDS],
+    pub texts: Texts,
+    pub spill: Spill,
+    pub traces: Vec<String>,
+}
+
+/// The tables of some traces.
+pub(super) struct Store {
+    traces: Vec<Trace>,
+    filter: Filter,
+    data: Arc<Data>,
+    wanted: Wanted,
+    filled: Wanted,
+    /// What the passes so far have found; that of each trace is the same each time.
+    summaries: Vec<Summary>,
+    /// Why the last pass failed, and on which trace.
+    pub error: Option<(String, ConvertError)>,
+}
+
+/// How the values of a column are stored.
+pub(super) fn width_of(name: &str, of: Type) -> Width {
+    if of == Type::Text && !LONG.contains(&name) { Width::Narrow } else { Width::Wide }
+}
+
+impl Store {
+    pub fn new(traces: Vec<Trace>, filter: Filter, limits: Limits) -> Self {
+        let names = traces.iter().map(|trace| trace.name.clone()).collect();
+        let spill = Spill::new(limits);
+        let mut data = Data { traces: names, spill, ..Data::default() };
+        for kind in Kind::ALL {
+            data.tables[kind as usize].columns = kind.table().columns.iter().map(|_| None).collect();
+        }
+        let (wanted, filled) = (Wanted::NONE, Wanted::NONE);
+        Self { traces, filter, data: Arc::new(data), wanted, filled, summaries: Vec::new(), error: None }
+    }
+
+    /// How many traces there are.
+    pub fn traces(&self) -> usize {
+        self.traces.len()
+    }
+
+    /// Columns of a table, by their bits, will be used.
+    pub fn want(&mut self, kind: Kind, columns: u64) {
+        self.wanted.add(kind, columns);
+    }
+
+    /// All that is wanted, after a pass over the archives if some of it is not there.
+    pub fn data(&mut self) -> Result<Arc<Data>, String> {
+        let missing = self.missing();
+        if missing != Wanted::NONE {
+            self.pass(missing).map_err(|(name, error)| {
+                let text = error.to_string();
+                self.error = Some((name, error));
+                text
+            })?;
+        }
+        Ok(self.data.clone())
+    }
+
+    /// What the passes have found, for each trace; nothing if there was none.
+    pub fn summaries(&self) -> &[Summary] {
+        &self.summaries
+    }
+
+    fn missing(&self) -> Wanted {
+        let mut missing = self.wanted;
+        if missing.0[Kind::Slices as usize] & NESTED & !self.filled.0[Kind::Slices as usize] != 0 {
+            missing.add(Kind::Slices, NESTED | NESTING);
+        }
+        for (missing, filled) in missing.0.iter_mut().zip(self.filled.0) {
+            *missing &= !filled;
+        }
+        missing
+    }
+
+    fn pass(&mut self, missing: Wanted) -> Result<(), (String, ConvertError)> {
+        let failed = |error| (String::new(), ConvertError::Write(error));
+        let Some(data) = Arc::get_mut(&mut self.data) else {
+            return Err(failed(io::Error::other("the tables are in use")));
+        };
+        self.summaries = fill_all(&mut self.traces, &self.filter, data, missing)?;
+        if missing.0[Kind::Slices as usize] & NESTED != 0 {
+            nest(data).map_err(failed)?;
+        }
+        for (filled, missing) in self.filled.0.iter_mut().zip(missing.0) {
+            *filled |= missing;
+        }
+        Ok(())
+    }
+}
+
+/// Fills tables with all columns of a trace. A first pass finds out how slices are in each other.
+///
+/// # Errors
+/// The input is no archive or cannot be read, or a row cannot be written.
+pub fn fill_whole(trace: Trace, rows: &mut impl Rows, filter: &Filter) -> Result<Summary, ConvertError> {
+    let mut store = Store::new(vec![trace], filter.clone(), Limits::default());
+    store.want(Kind::Slices, NESTED);
+    let failed = |text| ConvertError::Write(io::Error::other(text));
+    let found = store.data();
+    if let Some((_, error)) = store.error.take() {
+        return Err(error);
+    }
+    let data = found.map_err(failed)?;
+    let trace = store.traces.first_mut().ok_or_else(|| failed("a trace is missing".to_owned()))?;
+    let input = (trace.open)().map_err(ConvertError::Write)?;
+    let disorder = trace.disorder.clone().unwrap_or_default();
+    let caches = [None, None, None];
+    fill(input, &disorder, &mut WithNesting { rows, data, caches, next: 0 }, filter.clone())
+}
+
+/// Adds to slices how they are in each other.
+struct WithNesting<'a, R> {
+    rows: &'a mut R,
+    data: Arc<Data>,
+    caches: [Cache; 3],
+    next: u64,
+}
+
+impl<R: Rows> Rows for WithNesting<'_, R> {
+    fn wanted(&self) -> Wanted {
+        self.rows.wanted()
+    }
+
+    fn row(&mut self, kind: Kind, cells: &[Cell<'_>]) -> io::Result<()> {
+        let Some(slice) = cells.first_chunk::<SLICE_COLUMNS>().filter(|_| kind == Kind::Slices) else {
+            return self.rows.row(kind, cells);
+        };
+        let mut slice = *slice;
+        let table = &self.data.tables[kind as usize];
+        let places = [slices::PARENT_ID, slices::DEPTH, slices::SELF_DUR];
+        for (place, cache) in places.into_iter().zip(&mut self.caches) {
+            let value = table.get(place, self.next, cache, &self.data.spill)?;
+            slice[place] = value.map_or(Cell::Null, |value| Cell::Integer(value as i64));
+        }
+        self.next += 1;
+        self.rows.row(kind, &slice)
+    }
+}
+
+/// Reads all traces for the columns that are missing, and again if one turns out to be out of order.
+fn fill_all(
+    traces: &mut [Trace],
+    filter: &Filter,
+    data: &mut Data,
+    missing: Wanted,
+) -> Result<Vec<Summary>, (String, ConvertError)> {
+    'again: loop {
+        let mut filling = Filling::new(data, missing);
+        let mut summaries = Vec::new();
+        for trace in &mut *traces {
+            let named = |error| (trace.name.clone(), error);
+            filling.begin_trace();
+            let input = (trace.open)().map_err(|error| named(ConvertError::Write(error)))?;
+            summaries.push(match &trace.disorder {
+                Some(disorder) => fill(input, disorder, &mut filling, filter.clone()).map_err(named)?,
+                None => match fill_in_order(input, &mut filling, filter.clone()).map_err(named)? {
+                    Ok(summary) => {
+                        trace.disorder = Some(Disorder::default());
+                        summary
+                    }
+                    Err(disorder) => {
+                        trace.disorder = Some(disorder);
+                        continue 'again;
+                    }
+                },
+            });
+        }
+        filling.finish().map_err(|error| (String::new(), ConvertError::Write(error)))?;
+        return Ok(summaries);
+    }
+}
+
+/// Takes the rows of a pass.
+struct Filling<'a> {
+    data: &'a mut Data,
+    missing: Wanted,
+    /// The columns that each table gets, by their places.
+    places: [Vec<usize>; KINDS],
+    recent: Recent,
+}
+
+impl<'a> Filling<'a> {
+    fn new(data: &'a mut Data, missing: Wanted) -> Self {
+        let mut places: [Vec<usize>; KINDS] = std::array::from_fn(|_| Vec::new());
+        for kind in Kind::ALL {
+            let table = &mut data.tables[kind as usize];
+            for (place, (name, of)) in kind.table().columns.iter().enumerate() {
+                let is_nested = kind == Kind::Slices && NESTED & 1 << place != 0;
+                if missing.has_column(kind, place) && !is_nested {
+                    table.columns[place] = Some(Column::new(width_of(name, *of)));
+                    places[kind as usize].push(place);
+                }
+            }
+            if missing.has(kind) {
+                (table.rows, table.starts) = (0, Vec::new());
+            }
+        }
+        Self { data, missing, places, recent: Recent::default() }
+    }
+
+    fn begin_trace(&mut self) {
+        for kind in Kind::ALL {
+            if self.missing.has(kind) {
+                let table = &mut self.data.tables[kind as usize];
+                table.starts.push(table.rows);
+            }
+        }
+    }
+
+    fn finish(self) -> io::Result<()> {
+        let Data { tables, spill, .. } = self.data;
+        for (table, places) in tables.iter_mut().zip(&self.places) {
+            for place in places {
+                if let Some(column) = &mut table.columns[*place] {
+                    column.finish(spill)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Rows for Filling<'_> {
+    fn wanted(&self) -> Wanted {
+        let mut wanted = self.missing;
+        for kind in Kind::ALL {
+            if !self.places[kind as usize].is_empty() {
+                wanted.add(kind, 0);
+            }
+        }
+        wanted
+    }
+
+    #[inline]
+    fn row(&mut self, kind: Kind, cells: &[Cell<'_>]) -> io::Result<()> {
+        let Data { tables, texts, spill, .. } = &mut *self.data;
+        let table = &mut tables[kind as usize];
+        if self.missing.has(kind) {
+            table.rows += 1;
+        }
+        for place in &self.places[kind as usize] {
+            let (Some(column), Some(cell)) = (&mut table.columns[*place], cells.get(*place)) else {
+                continue;
+            };
+            let value = match *cell {
+                Cell::Null => None,
+                Cell::Integer(value) => Some(value as u64),
+                Cell::Unsigned(value) => Some(value),
+                Cell::Double(value) => Some(value.to_bits()),
+                Cell::Text(text) if column.width() == Width::Narrow => {
+                    Some(texts.number(text, &mut self.recent, spill)?.into())
+                }
+                Cell::Text(text) => Some(texts.push(text, spill)?),
+            };
+            column.push(value, spill)?;
+        }
+        Ok(())
+    }
+}
+
+/// Computes where the slices of threads are in each other.
+fn nest(data: &mut Data) -> io::Result<()> {
+    let Data { tables, spill, .. } = data;
+    let table = &mut tables[Kind::Slices as usize];
+    let mut nesting = Nesting::default();
+    let mut caches = [None, None, None, None];
+    for row in 0..table.rows {
+        let places = [slices::TS, slices::DUR, slices::ASYNC_ID, slices::THREAD_ID];
+        let mut values = [None; 4];
+        for ((place, cache), value) in places.into_iter().zip(&mut caches).zip(&mut values) {
+            *value = table.get(place, row, cache, spill)?;
+        }
+        let [ts, dur, async_id, thread] = values;
+        let ts = ts.unwrap_or_default() as i64;
+        let end = dur.map(|dur| ts.saturating_add(dur as i64));
+        let thread = thread.unwrap_or_default();
+        if async_id.is_none() {
+            let thread = (table.trace_of(row) as u64) << 40 | thread;
+            nesting.push(&Span { row, thread, ts, end });
+        }
+    }
+    let mut columns = [Column::new(Width::Wide), Column::new(Width::Wide), Column::new(Width::Wide)];
+    let mut next = 0;
+    // Operations have no place in a thread.
+    let mut push = |row: u64, values: [Option<u64>; 3]| {
+        while next <= row {
+            let values = if next == row { values } else { [None; 3] };
+            columns.iter_mut().zip(values).try_for_each(|(column, value)| column.push(value, spill))?;
+            next += 1;
+        }
+        Ok::<_, io::Error>(())
+    };
+    nesting.finish(|nested| {
+        let first = table.starts.get(table.trace_of(nested.row)).copied().unwrap_or(0);
+        let parent = nested.parent.map(|row| row - first + 1);
+        push(nested.row, [parent, Some(nested.depth), nested.own.map(|own| own as u64)])
+    })?;
+    if let Some(last) = table.rows.checked_sub(1) {
+        push(last, [None; 3])?;
+    }
+    for (place, mut column) in [slices::PARENT_ID, slices::DEPTH, slices::SELF_DUR].into_iter().zip(columns) {
+        column.finish(spill)?;
+        table.columns[place] = Some(column);
+    }
+    Ok(())
+}

@@ -1,0 +1,199 @@
+//! A column: 64-bit values that may be missing, or numbers of texts, in blocks.
+
+use super::spill::{Piece, Spill};
+use std::io;
+
+/// Rows of a block.
+pub const BLOCK_ROWS: usize = 1 << BLOCK_BITS;
+/// The bits of a row's number that are its place in a block.
+pub const BLOCK_BITS: u32 = 16;
+
+/// How values are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// 32 bits; 0 is a missing value.
+    Narrow,
+    /// 64 bits.
+    Wide,
+}
+
+/// The values of some rows, in a column of up to [`BLOCK_ROWS`].
+#[derive(Debug, Default)]
+pub struct Block {
+    narrow: Vec<u32>,
+    wide: Vec<u64>,
+    /// A bit for each row that has a value; empty if all have.
+    present: Vec<u64>,
+}
+
+impl Block {
+    /// The value of a row; none if it is missing.
+    #[inline]
+    pub fn get(&self, row: usize) -> Option<u64> {
+        if let Some(value) = self.wide.get(row) {
+            let is_present = self.present.is_empty() || self.present[row / 64] >> (row % 64) & 1 != 0;
+            return is_present.then_some(*value);
+        }
+        self.narrow.get(row).filter(|value| **value != 0).map(|value| u64::from(*value))
+    }
+
+    /// A block of so many rows, which have to be set in any order.
+    pub fn with_rows(width: Width, rows: usize) -> Self {
+        match width {
+            Width::Narrow => Self { narrow: vec![0; rows], ..Self::default() },
+            Width::Wide => Self { wide: vec![0; rows], ..Self::default() },
+        }
+    }
+
+    /// Sets the value of a row.
+    #[inline]
+    pub fn set(&mut self, row: usize, value: Option<u64>) {
+        if let Some(narrow) = self.narrow.get_mut(row) {
+            *narrow = value.unwrap_or(0) as u32;
+        } else if let Some(value) = value {
+            self.wide[row] = value;
+        } else {
+            self.set_missing(row);
+        }
+    }
+
+    fn set_missing(&mut self, row: usize) {
+        let words = self.wide.len().max(BLOCK_ROWS).div_ceil(64);
+        if self.present.is_empty() {
+            self.present = vec![u64::MAX; words];
+        }
+        self.present[row / 64] &= !(1 << (row % 64));
+    }
+
+    fn rows(&self) -> usize {
+        self.wide.len() + self.narrow.len()
+    }
+
+    fn push(&mut self, width: Width, value: Option<u64>) {
+        if width == Width::Narrow {
+            return self.narrow.push(value.unwrap_or(0) as u32);
+        }
+        self.wide.push(value.unwrap_or(0));
+        if value.is_none() {
+            self.set_missing(self.wide.len() - 1);
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        8 * (self.wide.len() + self.present.len()) + 4 * self.narrow.len()
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.bytes());
+        bytes.extend(self.narrow.iter().flat_map(|value| value.to_le_bytes()));
+        bytes.extend(self.wide.iter().chain(&self.present).flat_map(|value| value.to_le_bytes()));
+        bytes
+    }
+
+    fn of_bytes(width: Width, rows: usize, bytes: &[u8]) -> Self {
+        if width == Width::Narrow {
+            let narrow = bytes.as_chunks::<4>().0.iter().map(|value| u32::from_le_bytes(*value)).collect();
+            return Self { narrow, ..Self::default() };
+        }
+        let mut words = bytes.as_chunks::<8>().0.iter().map(|value| u64::from_le_bytes(*value));
+        Self { wide: words.by_ref().take(rows).collect(), present: words.collect(), narrow: Vec::new() }
+    }
+}
+
+/// A block that is complete.
+#[derive(Debug)]
+enum Sealed {
+    Held(Block),
+    Stored(Piece),
+}
+
+/// A block that was read lately, and its number.
+pub type Cache = Option<(usize, Block)>;
+
+/// A column that is complete or being filled.
+#[derive(Debug)]
+pub struct Column {
+    width: Width,
+    blocks: Vec<Sealed>,
+    open: Block,
+    rows: u64,
+}
+
+impl Column {
+    /// A column without rows.
+    pub fn new(width: Width) -> Self {
+        Self { width, blocks: Vec::new(), open: Block::default(), rows: 0 }
+    }
+
+    /// How its values are stored.
+    pub const fn width(&self) -> Width {
+        self.width
+    }
+
+    /// Adds the value of the next row.
+    #[inline]
+    pub fn push(&mut self, value: Option<u64>, spill: &mut Spill) -> io::Result<()> {
+        self.open.push(self.width, value);
+        self.rows += 1;
+        if self.rows.is_multiple_of(BLOCK_ROWS as u64) { self.finish(spill) } else { Ok(()) }
+    }
+
+    /// Stores the rows that are not stored yet. There are no more, unless the last block is full.
+    pub fn finish(&mut self, spill: &mut Spill) -> io::Result<()> {
+        let block = std::mem::take(&mut self.open);
+        if block.rows() == 0 {
+            return Ok(());
+        }
+        self.blocks.push(match spill.has_room(block.bytes()) {
+            true => Sealed::Held(block),
+            false => Sealed::Stored(spill.store(&block.to_bytes())?),
+        });
+        Ok(())
+    }
+
+    /// The value of a row of a complete column; none if it is missing.
+    #[inline]
+    pub fn get(&self, row: u64, cache: &mut Cache, spill: &Spill) -> io::Result<Option<u64>> {
+        let (number, place) = ((row >> BLOCK_BITS) as usize, row as usize % BLOCK_ROWS);
+        if let Some(Sealed::Held(block)) = self.blocks.get(number) {
+            return Ok(block.get(place));
+        }
+        if cache.as_ref().is_none_or(|(cached, _)| *cached != number) {
+            *cache = Some((number, self.read(number, spill)?));
+        }
+        Ok(cache.as_ref().and_then(|(_, block)| block.get(place)))
+    }
+
+    fn read(&self, number: usize, spill: &Spill) -> io::Result<Block> {
+        let Some(Sealed::Stored(piece)) = self.blocks.get(number) else {
+            return Err(io::Error::other("a column has no such row"));
+        };
+        let rows = BLOCK_ROWS.min((self.rows - ((number as u64) << BLOCK_BITS)) as usize);
+        Ok(Block::of_bytes(self.width, rows, &spill.read_all(piece)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::spill::Limits;
+    use super::*;
+
+    #[test]
+    fn columns_come_back_from_memory_and_files() {
+        for columns in [0, 600_000, usize::MAX >> 1] {
+            let spill = &mut Spill::new(Limits { columns, ..Limits::default() });
+            let value = |row: u64| (row % 70_001 != 7).then_some(row * 3 + 1);
+            let rows = 3 * BLOCK_ROWS as u64 + 5;
+            for width in [Width::Narrow, Width::Wide] {
+                let mut column = Column::new(width);
+                (0..rows).for_each(|row| column.push(value(row), spill).unwrap());
+                column.finish(spill).unwrap();
+                let mut cache = None;
+                for row in (0..rows).step_by(3).chain((0..rows).rev().step_by(1000)) {
+                    assert_eq!(column.get(row, &mut cache, spill).unwrap(), value(row), "{width:?} {row}");
+                }
+                assert!(column.get(rows + BLOCK_ROWS as u64, &mut cache, spill).is_err());
+            }
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Answers of SQL: those of the tables that are filled as needed equal those of a saved database, which has
+//! real tables.
+
+use super::*;
+use crate::tables::sqlite::{Answers, AskError, Database};
+use crate::tables::store::Limits;
+use proptest::prelude::*;
+
+/// Columns, rows and ends of answers, as text.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Found(Vec<String>);
+
+impl Answers for Found {
+    fn begin(&mut self, columns: &[String]) -> io::Result<()> {
+        self.0.push(columns.join(" "));
+        Ok(())
+    }
+
+    fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+        self.0.push(format!("{cells:?}"));
+        Ok(())
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.0.push("end".to_owned());
+        Ok(())
+    }
+}
+
+fn asked(database: &Database, sql: &str) -> Vec<String> {
+    let mut found = Found::default();
+    database.ask(sql, &mut found).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    found.0
+}
+
+/// The same of a saved database.
+fn asked_of_saved(connection: &rusqlite::Connection, sql: &str) -> Vec<String> {
+    use rusqlite::types::ValueRef;
+    let mut statement = connection.prepare(sql).unwrap();
+    let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
+    let mut found = Found(vec![columns.join(" ")]);
+    let mut rows = statement.query([]).unwrap();
+    while let Some(row) = rows.next().unwrap() {
+        let cells: Vec<Cell<'_>> = (0..columns.len())
+            .map(|place| match row.get_ref(place).unwrap() {
+                ValueRef::Null => Cell::Null,
+                ValueRef::Integer(value) => Cell::Integer(value),
+                ValueRef::Real(value) => Cell::Double(value),
+                ValueRef::Text(text) | ValueRef::Blob(text) => Cell::Text(str::from_utf8(text).unwrap()),
+            })
+            .collect();
+        found.row(&cells).unwrap();
+    }
+    found.end().unwrap();
+    found.0
+}
+
+/// Statements whose answers have one order.
+const STATEMENTS: [&str; 24] = [
+    "SELECT * FROM slices ORDER BY id",
+    "SELECT count(*), sum(dur), min(ts), max(ts) FROM slices",
+    "SELECT name, count(*), sum(dur) FROM slices GROUP BY name",
+    "SELECT tid, name, category, count(*), max(dur) FROM slices GROUP BY tid, name, category",
+    "SELECT async_id, count(*) FROM slices GROUP BY async_id",
+    "SELECT args, count(*) FROM slices GROUP BY args",
+    "SELECT DISTINCT name, depth FROM slices ORDER BY 1, 2",
+    "SELECT count(*) FROM (SELECT DISTINCT thread FROM slices)",
+    "SELECT name, count(*) FROM slices WHERE dur > 2000 GROUP BY name HAVING count(*) > 1",
+    "SELECT id FROM slices WHERE name = 'a' ORDER BY id",
+    "SELECT id FROM slices WHERE name = 'A' COLLATE NOCASE ORDER BY id",
+    "SELECT id FROM slices WHERE name IN ('a', 'b', 'missing') ORDER BY id",
+    "SELECT id FROM slices WHERE name = 5 OR tid = '2' ORDER BY id",
+    "SELECT id FROM slices WHERE ts > 2000.5 AND ts <= 9000 AND dur < 3e3 ORDER BY id",
+    "SELECT id FROM slices WHERE async_id = -1 OR name = NULL OR dur IS NULL ORDER BY id",
+    "SELECT a.id, b.id FROM slices a JOIN slices b ON a.tid = b.tid AND a.ts = b.ts ORDER BY 1, 2",
+    "SELECT a.id, b.id FROM slices a JOIN slices b ON a.tid = b.tid AND b.ts >= a.ts AND b.ts < a.ts + a.dur \
+     ORDER BY 1, 2",
+    "SELECT a.id, b.name FROM slices a LEFT JOIN slices b ON b.id = a.parent_id AND b.tid = a.tid ORDER BY 1",
+    "SELECT i.ts, s.id FROM instants i JOIN slices s ON s.name = i.name AND s.tid = i.tid ORDER BY 1, 2",
+    "SELECT id, (SELECT count(*) FROM slices b WHERE b.thread_id = a.thread_id AND b.ts < a.ts) FROM slices a \
+     ORDER BY id",
+    "SELECT t.id, t.tid, count(s.id) FROM threads t LEFT JOIN slices s ON s.thread_id = t.id GROUP BY t.id, t.tid",
+    "SELECT integer, value, series FROM counters WHERE integer >= 3 ORDER BY ts, series, integer, value",
+    "SELECT flow_id, phase, count(*) FROM flows GROUP BY flow_id, phase",
+    "SELECT name, sum(self_dur) FROM slices WHERE async_id IS NULL GROUP BY 1 ORDER BY 2 DESC, 1",
+];
+
+/// Asks everything of both.
+fn compare(archive: Vec<u8>) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("saved.db");
+    Database::open(vec![trace(archive.clone())]).unwrap().save(&path).unwrap();
+    let saved = rusqlite::Connection::open(&path).unwrap();
+    // Of one database, and of a new one for each statement: with other columns there already, and with nearly
+    // everything in files.
+    let open = |limits| Database::with_limits(vec![trace(archive.clone())], limits).unwrap();
+    let all = open(Limits::default());
+    for sql in STATEMENTS {
+        let expected = asked_of_saved(&saved, sql);
+        assert_eq!(asked(&all, sql), expected, "{sql}");
+        assert_eq!(asked(&open(Limits::default()), sql), expected, "alone: {sql}");
+        assert_eq!(asked(&open(Limits { columns: 0, texts: 2 }), sql), expected, "in files: {sql}");
+    }
+}
+
+//= docs/tables.md#questions
+#[test]
+fn answers_equal_those_of_real_tables() {
+    compare(archive(TRACE));
+    compare(archive(DISORDER));
+}
+
+fn event() -> impl Strategy<Value = String> {
+    let name = prop::sample::select(vec!["a", "b", "A", "é", "5", ""]);
+    let id = prop::sample::select(vec!["0x1", "0xffffffffffffffff", "7"]);
+    let kind = prop::sample::select(vec!["X", "X", "X", "B", "E", "i", "C", "b", "e", "s", "f"]);
+    (kind, name, id, 0..20_u64, 0..8_u64, 1..4_u64).prop_map(|(kind, name, id, ts, dur, tid)| {
+        format!(
+            r#"{{"ph":"{kind}","ts":{ts},"dur":{dur},"pid":1,"tid":{tid},"cat":"c{dur}","name":"{name}","id":"{id}",
+               "s":"t","args":{{"n":{dur}}}}}"#
+        )
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn answers_about_any_trace_equal_those_of_real_tables(events in prop::collection::vec(event(), 0..60)) {
+        compare(archive(&format!("[{}]", events.join(","))));
+    }
+}
+
+//= docs/tables.md#questions
+#[test]
+fn statements_are_answered_in_order() {
+    let database = Database::open(vec![trace(archive(TRACE))]).unwrap();
+    assert_eq!(asked(&database, "SELECT 1"), ["1", "[Integer(1)]", "end"]);
+    assert!(database.summaries().is_empty(), "nothing was read for that");
+    let sql = "CREATE VIEW long AS SELECT name, dur FROM slices WHERE dur > 0;
+               SELECT * FROM long ORDER BY dur;
+               SELECT json_extract(args, '$.b'), value FROM slices, counters WHERE slices.name = 'outer' LIMIT 1;";
+    assert_eq!(
+        asked(&database, sql),
+        [
+            "name dur",
+            r#"[Text("inner"), Integer(500)]"#,
+            r#"[Text("job"), Integer(3000)]"#,
+            r#"[Text("outer"), Integer(6000)]"#,
+            "end",
+            "json_extract(args, '$.b') value",
+            "[Integer(2), Double(3.0)]",
+            "end",
+        ]
+    );
+    assert_eq!(database.summaries().first().map(|summary| summary.events), Some(13));
+    let error = database.ask("SELECT missing FROM slices", &mut Found::default()).unwrap_err();
+    assert!(matches!(error, AskError::Query(_)));
+    assert!(error.to_string().contains("no such column: missing"), "{error}");
+}
+
+//= docs/tables.md#tables
+#[test]
+fn a_trace_that_is_out_of_order_is_read_again() {
+    let database = Database::open(vec![trace(archive(DISORDER))]).unwrap();
+    let sql = "SELECT group_concat(name || ' ' || dur, ', ' ORDER BY name) FROM slices";
+    let expected = r#"[Text("away 1000, inner 1000, job 3000, next 500, other 8000, outer 3000")]"#;
+    assert_eq!(asked(&database, sql)[1], expected);
+}
+
+//= docs/tables.md#questions
+#[test]
+fn several_traces_are_told_apart() {
+    let other = Trace { name: "b.fxt".to_owned(), ..trace(archive(DISORDER)) };
+    let database = Database::open(vec![trace(archive(TRACE)), other]).unwrap();
+    let sql = "SELECT trace, count(*), max(id), sum(depth) FROM slices GROUP BY trace";
+    assert_eq!(
+        asked(&database, sql)[1..3],
+        [
+            r#"[Text("a.fxt"), Integer(5), Integer(5), Integer(1)]"#,
+            r#"[Text("b.fxt"), Integer(6), Integer(6), Integer(2)]"#,
+        ]
+    );
+    assert_eq!(asked(&database, "SELECT * FROM threads LIMIT 1")[0], "pid tid process thread id trace");
+}
+
+//= docs/tables.md#ends
+#[test]
+fn slices_around_a_time_are_found_by_their_ends() {
+    let database = Database::open(vec![trace(archive(TRACE))]).unwrap();
+    let sql = "SELECT name FROM slices WHERE tid = 2 AND ts <= 2100 AND ts_end > 2100 ORDER BY depth";
+    assert_eq!(asked(&database, sql), ["name", r#"[Text("outer")]"#, r#"[Text("inner")]"#, "end"]);
+    // Again and again, as a join does.
+    let sql = "WITH RECURSIVE t(at) AS (SELECT 0 UNION ALL SELECT at + 500 FROM t WHERE at < 9000)
+               SELECT at, group_concat(name ORDER BY depth) FROM t JOIN slices ON tid = 2 AND async_id IS NULL AND ts <= at \
+               AND ts_end > at GROUP BY at HAVING count(*) > 1";
+    assert_eq!(
+        asked(&database, sql),
+        ["at group_concat(name ORDER BY depth)", r#"[Integer(2000), Text("outer,inner")]"#, "end"]
+    );
+}
+
+//= docs/tables.md#functions
+#[test]
+fn percentiles_and_histograms_are_functions() {
+    let database = Database::open(vec![trace(archive(TRACE))]).unwrap();
+    let sql = "WITH n(i) AS (VALUES (10), (20), (30), (NULL), (40), (0), (-1.5))
+               SELECT percentile(i, 50), percentile(i, 100), percentile(i, 0), percentile(i, 75), hist(i) FROM n";
+    let expected = r#"[Double(15.0), Double(40.0), Double(-1.5), Double(27.5), Text("{\"<0\":1,\"0\":1,\"8\":1,\"16\":2,\"32\":1}")]"#;
+    assert_eq!(asked(&database, sql)[1], expected);
+    assert_eq!(
+        asked(&database, "SELECT percentile(dur, 99), hist(dur) FROM slices WHERE 0")[1],
+        "[Null, Null]"
+    );
+    for wrong in
+        ["percentile(dur, 101)", "percentile(dur, dur)", "percentile(dur, NULL)", "percentile(name, 5)"]
+    {
+        let sql = format!("SELECT {wrong} FROM slices");
+        assert!(database.ask(&sql, &mut Found::default()).is_err(), "{wrong}");
+    }
+}
