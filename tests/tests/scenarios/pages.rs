@@ -61,6 +61,9 @@ impl Reader {
         // The packages of pages share what they depend on.
         let target = target_dir().join("readme-app");
         fs::create_dir_all(&target).expect("a directory");
+        // Pages run this one as README's first command has built it; other tests may link it, too.
+        fs::create_dir_all(target.join("release")).expect("a directory");
+        let _ = symlink(program("axum-server"), target.join("release/axum-server"));
         symlink(target, sandbox.file("target")).expect("a link");
         Self { sandbox, groups: Vec::new() }
     }
