@@ -8,7 +8,7 @@ const RECENT: usize = 64;
 
 /// The numbers of all threads so far.
 #[derive(Debug)]
-pub(crate) struct ThreadNumbers {
+pub struct ThreadNumbers {
     numbers: HashMap<Thread, usize>,
     /// The last thread of each place.
     recent: [Option<(Thread, usize)>; RECENT],
