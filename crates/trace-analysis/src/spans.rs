@@ -113,6 +113,8 @@ pub(crate) struct Spans<'a> {
     disorder: &'a Disorder,
     numbers: ThreadNumbers,
     threads: Vec<ThreadState>,
+    /// How many durations of a thread may wait.
+    waiting_of_thread: usize,
     processes: HashMap<Koid, u32, RandomState>,
     operations: HashMap<(u32, u64), Vec<Open>, RandomState>,
     open_count: usize,
@@ -140,6 +142,7 @@ impl<'a> Spans<'a> {
             disorder,
             numbers: ThreadNumbers::default(),
             threads: Vec::new(),
+            waiting_of_thread: MAX_WAITING_OF_THREAD,
             processes: HashMap::default(),
             operations: HashMap::default(),
             open_count: 0,
@@ -156,18 +159,25 @@ impl<'a> Spans<'a> {
         // The last one stands for all further threads.
         let number = self.numbers.number(thread, MAX_THREADS).unwrap_or(MAX_THREADS - 1);
         if number == self.threads.len() {
-            let is_late = self.disorder.has_thread(thread);
-            let new = self.processes.len() as u32;
-            self.threads.push(ThreadState {
-                thread,
-                process: *self.processes.entry(thread.process).or_insert(new),
-                is_late,
-                is_sorted_later: is_late || self.disorder.has_ends_of(thread),
-                open: Vec::new(),
-                waiting: Vec::new(),
-            });
+            self.add(thread);
         }
         number as u32
+    }
+
+    #[cold]
+    fn add(&mut self, thread: Thread) {
+        let is_late = self.disorder.has_thread(thread);
+        let new = self.processes.len() as u32;
+        self.threads.push(ThreadState {
+            thread,
+            process: *self.processes.entry(thread.process).or_insert(new),
+            is_late,
+            is_sorted_later: is_late || self.disorder.has_ends_of(thread),
+            open: Vec::new(),
+            waiting: Vec::new(),
+        });
+        let most = MAX_WAITING / self.threads.len();
+        self.waiting_of_thread = most.clamp(MIN_WAITING_OF_THREAD, MAX_WAITING_OF_THREAD);
     }
 
     /// The threads by their numbers.
@@ -276,7 +286,7 @@ impl<'a> Spans<'a> {
     #[inline]
     fn ended(&mut self, open: Open, end: u64, shape: Shape) -> Option<Span> {
         let mut span = self.span(open, end, shape);
-        let waiting_of_thread = self.waiting_of_thread();
+        let waiting_of_thread = self.waiting_of_thread;
         let state = &mut self.threads[open.thread as usize];
         if state.is_sorted_later {
             let what = u64::from(span.what) << 32 | u64::from(span.thread);
@@ -286,11 +296,6 @@ impl<'a> Spans<'a> {
         }
         span.own = state.own_time(&span, waiting_of_thread);
         Some(span)
-    }
-
-    #[inline]
-    fn waiting_of_thread(&self) -> usize {
-        (MAX_WAITING / self.threads.len().max(1)).clamp(MIN_WAITING_OF_THREAD, MAX_WAITING_OF_THREAD)
     }
 
     /// Passes on the spans that had to be sorted, and then, with their begins, those that have not ended.
@@ -335,7 +340,7 @@ impl<'a> Spans<'a> {
 
     /// Durations that end at the same time: what begins last is inside.
     fn enclose(&mut self, together: &mut Vec<Span>, take: &mut impl FnMut(&Span)) {
-        let waiting_of_thread = self.waiting_of_thread();
+        let waiting_of_thread = self.waiting_of_thread;
         together.sort_by_key(|span| Reverse(span.begin));
         for mut span in together.drain(..) {
             span.own = self.threads[span.thread as usize].own_time(&span, waiting_of_thread);

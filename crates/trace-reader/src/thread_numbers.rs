@@ -22,6 +22,7 @@ impl Default for ThreadNumbers {
 
 impl ThreadNumbers {
     /// A thread's number. None for a new one where there are `limit` already.
+    #[inline]
     pub fn number(&mut self, thread: Thread, limit: usize) -> Option<usize> {
         let place = (thread.thread.0 ^ thread.process.0 << 3) as usize % RECENT;
         if let Some((recent, number)) = self.recent[place]
