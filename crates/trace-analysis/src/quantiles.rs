@@ -116,7 +116,11 @@ impl Quantiles {
                 if left <= *count {
                     let class = (u64::from(octave.key) << FRACTION_BITS | place as u64) << IGNORED_BITS;
                     let (low, high) = (of_ordered(class), of_ordered(class | ((1 << IGNORED_BITS) - 1)));
-                    return Some(if low == high { low } else { low / 2.0 + high / 2.0 });
+                    return Some(match (low.is_infinite(), high.is_infinite()) {
+                        (true, _) => low,
+                        (_, true) => high,
+                        _ => low / 2.0 + high / 2.0,
+                    });
                 }
                 left -= count;
             }

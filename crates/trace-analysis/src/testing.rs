@@ -46,9 +46,16 @@ impl Archive {
         self.event(thread, name, EventKind::DurationComplete { end: Ticks(end) }, begin)
     }
 
-    pub fn counter(mut self, name: &str, series: &str, value: i64, at: u64) -> Self {
-        let name_of = StringRef::Inline(series.as_bytes());
-        let argument = [Argument { name: name_of, value: ArgumentValue::Int64(value) }];
+    pub fn counter(self, name: &str, series: &str, value: i64, at: u64) -> Self {
+        self.argument(name, series, ArgumentValue::Int64(value), at)
+    }
+
+    pub fn sample(self, name: &str, series: &str, value: f64, at: u64) -> Self {
+        self.argument(name, series, ArgumentValue::Double(value), at)
+    }
+
+    fn argument(mut self, name: &str, series: &str, value: ArgumentValue<'_>, at: u64) -> Self {
+        let argument = [Argument { name: StringRef::Inline(series.as_bytes()), value }];
         self.push(1, name, EventKind::Counter { id: 0 }, at, &argument);
         self
     }

@@ -82,7 +82,7 @@ pub fn losses_json(losses: &Losses) -> serde_json::Value {
 pub fn contents(path: &Path, walked: &Walked) -> String {
     let (events, seconds) = (walked.events, walked.seconds());
     let rate =
-        if seconds > 0.0 { format!(", {:.0} events/s", events as f64 / seconds) } else { String::new() };
+        if seconds > 0.0 { format!(" ({:.0} events/s)", events as f64 / seconds) } else { String::new() };
     let length = duration(seconds * 1e9);
     let (events, bytes) = (Counted(events, "events"), Counted(walked.bytes, "bytes"));
     format!("{}: {events} in {length}{rate}, {bytes}\n", Shown(&name(path)))

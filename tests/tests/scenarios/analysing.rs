@@ -52,7 +52,7 @@ fn printed(sandbox: &Sandbox, arguments: &[&str]) -> String {
 fn statistics_say_where_the_time_went() {
     let sandbox = sandbox();
     let expected = "lost: nothing is reported\n\
-                    trace.json: 11 events in 19 us, 578947 events/s, BYTES bytes\n\
+                    trace.json: 11 events in 19 us (578947 events/s), BYTES bytes\n\
                     durations\n\
                     \x20 category  name   count  total  self    min   mean    p50    p95    p99    max\n\
                     \x20 render    frame      1  10 us  3 us  10 us  10 us  10 us  10 us  10 us  10 us\n\
@@ -70,7 +70,7 @@ fn statistics_say_where_the_time_went() {
                     \x20 process  category  name   value  count  first  last   min  max   mean\n\
                     \x20 1                  depth  n          2   0.25     4  0.25    4  2.125\n";
     let found = printed(&sandbox, &["stats", "trace.json"]);
-    let bytes = found.split_once("events/s, ").unwrap().1.split_once(' ').unwrap().0;
+    let bytes = found.split_once("events/s), ").unwrap().1.split_once(' ').unwrap().0;
     assert_eq!(found, expected.replace("BYTES", bytes));
     let filtered =
         printed(&sandbox, &["stats", "--csv", "--categories", "i*", "--sort", "self", "trace.fxt"]);
@@ -390,7 +390,7 @@ fn differences_are_ranked_by_their_size() {
         text.split_once("after.json: ").unwrap().1.split_once("\nlost: nothing is reported\n").unwrap().1;
     assert_eq!(
         table,
-        "        category  name   total        change      mean            change   p99         change  count  change\n\
+        "        category  name   total        change      mean            change   p99        change  count  change\n\
          \x20 gone  io        read    0 ns         -1 us      0 ns             -1 us  0 ns         -1 us      0      -1\n\
          \x20 new   io        write   1 us         +1 us      1 us             +1 us  1 us         +1 us      1      +1\n\
          \x20       render    draw   10 us  +1 us (+11%)  3.333 us  +333.3 ns (+11%)  5 us  +1 us (+25%)      3       =\n\

@@ -1,8 +1,8 @@
 //! Whether assertions hold.
 //!
 //! What is missing in a trace may be just what an assertion is about. So a comparison that holds for what is
-//! there is incomplete, and one that fails is so only if no missing event could make it hold: [`Value::of`]
-//! has the bounds of the true value.
+//! there is incomplete, and one that does not hold has failed only if no missing event could make it hold:
+//! `Values::bounds` says where the true value lies.
 //= docs/stats.md#verdicts
 
 use super::{Assertion, Comparison, Function, Operator, Selector, Source, Value};
@@ -157,7 +157,8 @@ impl Values {
             Function::Max => Some(self.max),
             Function::Mean => Some(self.sum / self.count as f64),
             Function::Percentile(percent) => {
-                self.quantiles.percentile(percent).map(|found| found.clamp(self.min, self.max))
+                // The values of a counter may be no numbers, for which there is no range.
+                self.quantiles.percentile(percent).map(|found| found.max(self.min).min(self.max))
             }
         }
     }
@@ -333,7 +334,7 @@ struct Kept {
 struct Collecting {
     kept: Vec<Kept>,
     /// Of each pair of category and name, the sources that select it.
-    matching: Vec<Box<[u16]>>,
+    matching: Vec<Box<[u32]>>,
     budget: Budget,
 }
 
@@ -353,7 +354,7 @@ impl Collecting {
                 selector.matches(category, name)
             };
             let found = self.kept.iter().enumerate().filter(|(_, kept)| matches(kept));
-            self.matching.push(found.map(|(place, _)| place as u16).collect());
+            self.matching.push(found.map(|(place, _)| place as u32).collect());
         }
     }
 
@@ -398,7 +399,7 @@ impl Visitor for Collecting {
         self.select(span.what, whats);
         let Self { kept, matching, budget } = self;
         for place in &matching[span.what as usize] {
-            let kept = &mut kept[usize::from(*place)];
+            let kept = &mut kept[*place as usize];
             let is_complete = span.shape == Shape::Complete;
             kept.values.selected += 1;
             match &kept.source {
@@ -417,7 +418,7 @@ impl Visitor for Collecting {
     fn unfinished(&mut self, open: &Unfinished, whats: &Whats) {
         self.select(open.what, whats);
         for place in &self.matching[open.what as usize] {
-            let kept = &mut self.kept[usize::from(*place)];
+            let kept = &mut self.kept[*place as usize];
             let is_gap = matches!(kept.source, Source::Gap(_));
             if !matches!(kept.source, Source::Counter(..)) {
                 kept.values.selected += 1;
@@ -430,7 +431,7 @@ impl Visitor for Collecting {
     fn instant(&mut self, what: u32, thread: u32, at: u64, whats: &Whats) {
         self.select(what, whats);
         for place in &self.matching[what as usize] {
-            let kept = &mut self.kept[usize::from(*place)];
+            let kept = &mut self.kept[*place as usize];
             kept.values.selected += 1;
             match &kept.source {
                 Source::Events(_) => kept.values.without += 1,
@@ -443,7 +444,7 @@ impl Visitor for Collecting {
     fn sample(&mut self, sample: &Sample<'_>, _whats: &Whats) {
         let Self { kept, matching, budget } = self;
         for place in &matching[sample.what as usize] {
-            let kept = &mut kept[usize::from(*place)];
+            let kept = &mut kept[*place as usize];
             let is_wanted =
                 |series: &Option<Pattern>| series.as_ref().is_none_or(|series| series.matches(sample.series));
             if matches!(&kept.source, Source::Counter(_, series) if is_wanted(series)) {
@@ -455,7 +456,7 @@ impl Visitor for Collecting {
 
     fn wants_samples(&mut self, what: u32, whats: &Whats) -> bool {
         self.select(what, whats);
-        let is_counter = |place: &u16| matches!(self.kept[usize::from(*place)].source, Source::Counter(..));
+        let is_counter = |place: &u32| matches!(self.kept[*place as usize].source, Source::Counter(..));
         self.matching[what as usize].iter().any(is_counter)
     }
 }

@@ -32,7 +32,9 @@ impl ParseError {
         // Tabs stay, so that the caret stands where it should.
         let before = self.text.chars().take(self.column - 1);
         let blank: String = before.map(|char| if char == '\t' { '\t' } else { ' ' }).collect();
-        format!("{}\n{blank}^", self.text)
+        // The line stays one line.
+        let is_odd = |char: char| char.is_control() && char != '\t';
+        format!("{}\n{blank}^", self.text.replace(is_odd, "\u{fffd}"))
     }
 }
 

@@ -82,6 +82,7 @@ fn what_is_wrong_is_shown_with_its_place() {
     let error = Assertion::parse_all("# none\n\nlost == 0\n\tlost <> 0\n").unwrap_err();
     assert_eq!(error.to_string(), "line 4, column 8: expected a number, found \">\"");
     assert_eq!(error.shown(), "\tlost <> 0\n\t      ^");
+    assert_eq!(Assertion::parse("lost\n= 0").unwrap_err().shown(), "lost\u{fffd}= 0\n     ^");
     let deep = "(".repeat(100_000);
     assert_eq!(Assertion::parse(&deep).unwrap_err().expected, "fewer parentheses");
     let lines = Assertion::parse_all("# none\n\nlost == 0\n errors == 0 # at all\n").unwrap();
@@ -286,6 +287,26 @@ fn what_has_not_ended_has_no_duration_yet() {
     assert_eq!(of("max(frame) < 10ns"), (Verdict::Failed, Some(10.0), String::new()));
     assert_eq!(of("max(gap(frame)) < 50ns").0, Verdict::Incomplete);
     assert_eq!(of("max(gap(frame)) < 5ns").0, Verdict::Incomplete);
+}
+
+/// Values of counters may be anything.
+#[test]
+fn values_that_are_no_numbers_fulfill_nothing() {
+    let (nan, infinite) = (f64::NAN, f64::INFINITY);
+    for (values, text, expected) in [
+        (&[nan, nan][..], "p50(counter(load)) < 1", Verdict::Incomplete),
+        (&[nan, nan], "max(counter(load)) < 1", Verdict::Incomplete),
+        (&[1.0, infinite], "p99(counter(load)) < 5", Verdict::Failed),
+        (&[1.0, -infinite], "min(counter(load)) < -5", Verdict::Passed),
+    ] {
+        for times in [1, 300] {
+            let mut archive = Archive::new();
+            for (at, value) in values.repeat(times).into_iter().enumerate() {
+                archive = archive.sample("load", "n", value, at as u64);
+            }
+            assert_eq!(verdict(&archive, text).0, expected, "{text} of {values:?}");
+        }
+    }
 }
 
 #[test]

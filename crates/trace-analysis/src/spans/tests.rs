@@ -1,6 +1,9 @@
 use super::*;
+use crate::assertion::Assertion;
+use crate::assertion::evaluate::Evaluation;
 use crate::stats::{Options, Stats};
 use crate::testing::Archive;
+use proptest::prelude::*;
 use trace_format::event::EventKind;
 
 /// Number, time and self time of the durations with a name.
@@ -102,4 +105,41 @@ fn operations_are_paired_as_in_tables() {
     let found = stats.operations.iter().map(|row| (row.group.name.clone().unwrap(), row.spread.total));
     assert_eq!(found.collect::<Vec<_>>(), [("a".to_owned(), 10), ("b".to_owned(), 11)]);
     assert_eq!(stats.walked.unmatched_ends, 1);
+}
+
+/// Reads bytes for statistics and for assertions of each kind.
+fn read(bytes: &[u8]) {
+    let Ok(disorder) = Disorder::find(bytes) else { return };
+    let limits = ["p99(*) < 1s and max(gap(*)) < 1s", "mean(self(*)) < 1s or p50(counter(*)) < 5"];
+    let limits = limits.map(|text| Assertion::parse(text).unwrap());
+    for disorder in [&disorder, &Disorder::default()] {
+        let _ = Stats::of(bytes, disorder, &Options::default());
+        if let Ok(evaluation) = Evaluation::of(bytes, disorder, &limits) {
+            limits.iter().for_each(|limit| _ = evaluation.verdict(limit));
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        read(&[Archive::new().bytes(), &bytes].concat());
+    }
+
+    #[test]
+    fn a_damaged_archive_is_read(place in 0..10_000_usize, byte in any::<u8>(), length in 0..10_000_usize) {
+        let archive = Archive::new()
+            .complete(1, "leaf", 2, 3)
+            .event(1, "outer", EventKind::DurationBegin, 0)
+            .event(1, "op", EventKind::AsyncBegin { id: 7 }, 0)
+            .event(2, "op", EventKind::AsyncEnd { id: 7 }, 5)
+            .sample("load", "n", 0.5, 4)
+            .event(1, "outer", EventKind::DurationEnd, 9)
+            .loss(7);
+        let mut bytes = archive.bytes().to_vec();
+        let (place, length) = (place % bytes.len(), length % bytes.len());
+        bytes[place] = byte;
+        read(&bytes);
+        read(&bytes[..length]);
+    }
 }
