@@ -4,6 +4,7 @@
 mod scenarios {
     mod activation;
     mod alerts;
+    mod analysing;
     mod attacks;
     mod attributes;
     mod background;

@@ -16,13 +16,14 @@ use trace_tests::build::workspace;
 const MAX_LINES: usize = 700;
 
 /// Which crate uses which of ours; no other edges.
-const EDGES: [(&str, &[&str]); 22] = [
+const EDGES: [(&str, &[&str]); 23] = [
     ("trace-macros", &[]),
     ("trace-format", &[]),
     ("zx-ticks", &[]),
     ("zx-sim", &["zx-ticks"]),
     ("trace-protocol", &["trace-format"]),
     ("trace-reader", &["trace-format"]),
+    ("trace-analysis", &["trace-format", "trace-reader"]),
     ("trace-engine", &["trace-format", "zx-ticks"]),
     ("trace-event", &["trace-engine"]),
     ("trace-linux", &["trace-format"]),
@@ -45,6 +46,7 @@ const EDGES: [(&str, &[&str]); 22] = [
         "trace-cli",
         &[
             "ktrace-provider",
+            "trace-analysis",
             "trace-archive",
             "trace-convert",
             "trace-format",

@@ -1,5 +1,6 @@
 //! The command line.
 
+pub mod analysis;
 pub mod dump_memory;
 pub mod format;
 pub mod ktrace;
@@ -69,6 +70,7 @@ Files: the one of --config; then $XDG_CONFIG_HOME/trace/config.toml and /etc/tra
         mut_arg("command", |argument| argument.hide(true)),
         mut_arg("json", |argument| argument.hide(true)),
         mut_arg("max_size", |argument| argument.hide(true)),
+        mut_arg("stats", |argument| argument.hide(true)),
         mut_arg("append_args", |argument| argument.hide(true)),
         mut_arg("detach", |argument| argument.hide(true)),
         mut_arg("decouple", |argument| argument.hide(true)),
@@ -132,6 +134,15 @@ Files: the one of --config; then $XDG_CONFIG_HOME/trace/config.toml and /etc/tra
 
 Exit code 1 if the trace has no sample of a measurement. docs/measure.md has the specification.")]
     Measure(Measure),
+    /// Print statistics of a trace: where the time went, what was lost
+    #[command(after_help = analysis::STATS_HELP)]
+    Stats(analysis::Stats),
+    /// Check that a trace keeps limits
+    #[command(after_help = analysis::ASSERT_HELP)]
+    Assert(analysis::Assert),
+    /// Compare the durations of two traces
+    #[command(after_help = analysis::DIFF_HELP)]
+    Diff(analysis::Diff),
     /// Check whether this machine can record, and suggest what to do if it cannot
     #[command(after_help = "Example:
   trace doctor --json | jq '.[] | select(.works == false)'")]

@@ -3,9 +3,9 @@
 //! | code | meaning |
 //! |---|---|
 //! | 0 | success |
-//! | 1 | the tool failed; `check`: the trace has problems; `measure`, `record`: no sample |
-//! | 2 | the command line is wrong; `check`: the trace cannot be read |
-//! | 3 | `manager`: another one has the runtime directory |
+//! | 1 | the tool failed; `check`: problems; `assert`: one failed; `measure`, `record`: no sample |
+//! | 2 | the command line is wrong; `check`, `assert`: the trace cannot be read |
+//! | 3 | `manager`: another one has the runtime directory; `assert`: the trace cannot tell |
 //! | 4 | `record --fail-on-loss`: something was lost |
 //! | 125 | `record`: the tool failed |
 //! | 126 | `record`: the command cannot be executed |
@@ -23,6 +23,8 @@ pub const FAILURE: u8 = 1;
 pub const USAGE: u8 = 2;
 /// `manager`: another one has the runtime directory.
 pub const ALREADY_RUNNING: u8 = 3;
+/// `assert`: the trace cannot tell.
+pub const INCOMPLETE: u8 = 3;
 /// `record --fail-on-loss`: something was lost.
 pub const LOST: u8 = 4;
 /// `record`: the tool failed.

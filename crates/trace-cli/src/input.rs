@@ -196,6 +196,15 @@ pub struct Scanned {
 /// needs no such pass.
 //= docs/check.md#order
 pub fn scan(path: &Path, what: &'static str) -> Result<(Scanned, ProgressBar), Failure> {
+    scan_for(path, what, false)
+}
+
+/// The same where the order of ends matters, too: an importer sorts durations by their begins.
+pub fn scan_ends(path: &Path, what: &'static str) -> Result<(Scanned, ProgressBar), Failure> {
+    scan_for(path, what, true)
+}
+
+fn scan_for(path: &Path, what: &'static str, needs_ends: bool) -> Result<(Scanned, ProgressBar), Failure> {
     let failed = |error: io::Error| Failure::new(format!("cannot read {}: {error}", name(path)));
     let file = open(path)?;
     let metadata = file.metadata().map_err(failed)?;
@@ -218,7 +227,7 @@ pub fn scan(path: &Path, what: &'static str) -> Result<(Scanned, ProgressBar), F
         Some(foreign) => imported(foreign, input).map_err(failed)?,
         None => (Box::new(input) as Box<dyn Read>, ImportReport::default()),
     };
-    if foreign.is_some_and(Foreign::is_sorted) {
+    if foreign.is_some_and(Foreign::is_sorted) && !needs_ends {
         return Ok((Scanned { archive, disorder: Disorder::default(), report }, bar));
     }
     let mut copying = Copying { input: archive, copy: tempfile::tempfile().map_err(failed)?, end: None };

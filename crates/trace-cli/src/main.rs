@@ -1,13 +1,16 @@
 //! The `trace` command: options, progress, advice and exit codes around the other crates.
 #![forbid(unsafe_code)]
 
+mod analysis;
 mod args;
+mod assert;
 mod check;
 mod command;
 mod completion;
 mod connection;
 mod convert;
 mod counted;
+mod diff;
 mod doctor;
 mod dump;
 mod dump_memory;
@@ -28,6 +31,7 @@ mod recover;
 mod settings;
 mod signals;
 mod snapshot;
+mod stats;
 mod stdio;
 mod summary;
 mod task;
@@ -82,6 +86,9 @@ fn run() -> ExitCode {
         Command::ListCategoryGroups(options) => list::category_groups(&options).map(|()| 0),
         Command::Time(options) => time::run(&options).map(|()| 0),
         Command::Measure(options) => measure::run(&options),
+        Command::Stats(options) => stats::run(&options).map(|()| 0),
+        Command::Assert(options) => assert::run(&options),
+        Command::Diff(options) => diff::run(&options).map(|()| 0),
         Command::Doctor(options) => doctor::run(&options).map(|()| 0),
         Command::View(options) => view::run(&options).map(|()| 0),
         Command::Completions(options) => install::completions(&options).map(|()| 0),

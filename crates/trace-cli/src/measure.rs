@@ -1,7 +1,8 @@
 //! `trace measure`: statistics of a finished trace, as a test specification requests them.
 //= docs/measure.md#measurements
 
-mod samples;
+#[cfg(test)]
+mod tests;
 
 use crate::args::Measure;
 use crate::counted::Counted;
@@ -11,14 +12,15 @@ use crate::output::OutputFile;
 use crate::progress;
 use crate::settings::spec_file::SpecFile;
 use crate::stdio::say;
-use samples::Samples;
 use serde::Deserialize;
 use serde_json::json;
 use std::fmt;
 use std::io::{Read, Write};
 use std::path::Path;
+use trace_analysis::population::Population;
+use trace_analysis::samples::{Anchor, Exactly, Measured, Quantity};
 use trace_format::shown::Shown;
-use trace_reader::{ReadError, Reader};
+use trace_reader::ReadError;
 
 /// A measurement of a test specification.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
@@ -27,36 +29,9 @@ pub struct Measurement {
     /// Its label in results.
     label: String,
     unit: String,
-    kind: Kind,
+    kind: Quantity,
     split_first: bool,
     expected_sample_count: Option<u64>,
-}
-
-/// The measured quantity.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Kind {
-    /// The durations of spans with a name.
-    Duration(Pattern),
-    /// From one event to the next of another kind.
-    TimeBetween { first: Pattern, first_anchor: Anchor, second: Pattern, second_anchor: Anchor },
-    /// The values of an argument.
-    ArgumentValue { event: Pattern, argument: String },
-}
-
-/// Selects events.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Pattern {
-    name: String,
-    category: String,
-}
-
-/// Selects an end of a span.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-enum Anchor {
-    #[default]
-    Begin,
-    End,
 }
 
 /// All members of any kind of measurement.
@@ -103,26 +78,26 @@ impl TryFrom<Members> for Measurement {
             "duration" => {
                 refuse(has_argument, "argument")?;
                 refuse(has_pair, "first or second event")?;
-                let event = Pattern::new(
+                let event = exactly(
                     need("event_name", members.event_name)?,
                     need("event_category", members.event_category)?,
                 );
-                let label = event.label();
-                (Kind::Duration(event), label, "ms".to_owned())
+                let label = label(&event);
+                (Quantity::Duration(event), label, "ms".to_owned())
             }
             "time_between" => {
                 refuse(has_argument, "argument")?;
                 refuse(has_event, "event_name or event_category")?;
-                let first = Pattern::new(
+                let first = exactly(
                     need("first_event_name", members.first_event_name)?,
                     need("first_event_category", members.first_event_category)?,
                 );
-                let second = Pattern::new(
+                let second = exactly(
                     need("second_event_name", members.second_event_name)?,
                     need("second_event_category", members.second_event_category)?,
                 );
-                let label = format!("{} to {}", first.label(), second.label());
-                let kind = Kind::TimeBetween {
+                let label = format!("{} to {}", label(&first), label(&second));
+                let kind = Quantity::TimeBetween {
                     first,
                     first_anchor: members.first_event_anchor.unwrap_or_default(),
                     second,
@@ -132,14 +107,14 @@ impl TryFrom<Members> for Measurement {
             }
             "argument_value" => {
                 refuse(has_pair, "first or second event")?;
-                let event = Pattern::new(
+                let event = exactly(
                     need("event_name", members.event_name)?,
                     need("event_category", members.event_category)?,
                 );
                 let argument = need("argument_name", members.argument_name)?;
-                let label = format!("{}, {argument}", event.label());
+                let label = format!("{}, {argument}", label(&event));
                 let unit = need("argument_unit", members.argument_unit)?;
-                (Kind::ArgumentValue { event, argument }, label, unit)
+                (Quantity::ArgumentValue { event, argument }, label, unit)
             }
             other => {
                 return Err(format!("type is {other:?}, expected duration, time_between or argument_value"));
@@ -169,27 +144,28 @@ impl fmt::Display for Measurement {
     /// What it measures, for people.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
-            Kind::Duration(event) => write!(f, "{event}"),
-            Kind::TimeBetween { first, second, .. } => write!(f, "{first} to {second}"),
-            Kind::ArgumentValue { event, argument } => write!(f, "{} of {event}", Shown(argument)),
+            Quantity::Duration(event) => write!(f, "{}", event_text(event)),
+            Quantity::TimeBetween { first, second, .. } => {
+                write!(f, "{} to {}", event_text(first), event_text(second))
+            }
+            Quantity::ArgumentValue { event, argument } => {
+                write!(f, "{} of {}", Shown(argument), event_text(event))
+            }
         }
     }
 }
 
-impl fmt::Display for Pattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of category {}", Shown(&self.name), Shown(&self.category))
-    }
+fn exactly(name: String, category: String) -> Exactly {
+    Exactly { name, category }
 }
 
-impl Pattern {
-    fn new(name: String, category: String) -> Self {
-        Self { name, category }
-    }
+fn label(event: &Exactly) -> String {
+    format!("{} ({})", event.name, event.category)
+}
 
-    fn label(&self) -> String {
-        format!("{} ({})", self.name, self.category)
-    }
+/// An event, for people.
+fn event_text(event: &Exactly) -> String {
+    format!("{} of category {}", Shown(&event.name), Shown(&event.category))
 }
 
 /// Measures a trace, and returns the exit code.
@@ -261,33 +237,10 @@ pub fn file(
     rest.map(|()| true)
 }
 
-/// The results of measuring a trace.
-pub(crate) struct Measured {
-    /// The samples of each measurement.
-    pub samples: Vec<Vec<f64>>,
-    /// Why the rest of the trace could not be read.
-    pub stopped: Option<ReadError>,
-}
-
 /// Takes the samples of all measurements; an error if the input is no trace.
 pub(crate) fn measure(measurements: &[Measurement], input: impl Read) -> Result<Measured, ReadError> {
-    let mut samples = Samples::new(measurements);
-    let mut reader = Reader::new(input)?;
-    let mut has_content = false;
-    let stopped = loop {
-        match reader.next_item() {
-            Ok(Some(resolved)) => {
-                has_content |= resolved.item.is_content();
-                if let trace_reader::Item::Event(event) = resolved.item {
-                    samples.push(&event);
-                }
-            }
-            Ok(None) => break None,
-            Err(error) if has_content => break Some(error),
-            Err(error) => return Err(error),
-        }
-    };
-    Ok(Measured { samples: samples.finish(), stopped })
+    let quantities: Vec<&Quantity> = measurements.iter().map(|measurement| &measurement.kind).collect();
+    trace_analysis::samples::measure(&quantities, input)
 }
 
 fn describe(measurement: &Measurement, values: &[f64]) -> String {
@@ -303,24 +256,18 @@ fn describe(measurement: &Measurement, values: &[f64]) -> String {
     )
 }
 
-/// Statistics of the whole population, not of a sample of it.
 fn statistics(values: &[f64], unit: &str) -> String {
-    if let [value] = values {
-        return format!("{}{unit}", number(*value));
+    match Population::of(values) {
+        None => String::new(),
+        Some(Population { count: 1, min, .. }) => format!("{}{unit}", number(min)),
+        Some(Population { count, mean, deviation, min, max }) => format!(
+            "avg {}{unit} out of {count} samples. (std dev {}, min {}, max {})",
+            number(mean),
+            number(deviation),
+            number(min),
+            number(max)
+        ),
     }
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    let deviation = (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt();
-    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    format!(
-        "avg {}{unit} out of {} samples. (std dev {}, min {}, max {})",
-        number(mean),
-        values.len(),
-        number(deviation),
-        number(least),
-        number(most)
-    )
 }
 
 /// At most six decimal places, without trailing zeros.
@@ -343,7 +290,7 @@ fn machine(measurement: &Measurement, values: &[f64], suite: Option<&str>) -> se
 }
 
 #[cfg(test)]
-mod tests {
+mod texts {
     use super::*;
 
     fn parse(text: &str) -> Result<Measurement, String> {

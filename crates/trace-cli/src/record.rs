@@ -16,7 +16,7 @@ use crate::output::{Removing, remove_on_signal, remove_on_signal_saying};
 use crate::settings::Settings;
 use crate::stdio::{self, say};
 use crate::verify::{self, Expected};
-use crate::{convert, kernel, measure, summary};
+use crate::{convert, kernel, measure, stats, summary};
 use destination::{Destination, Finished};
 use recording::{ASK_INTERVAL, Happening, Recording};
 use status_line::StatusLine;
@@ -53,6 +53,9 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
         return Err(Failure::usage(
             "--trigger: snapshots are named after the trace's file, and stdout has no name",
         ));
+    }
+    if destination.is_stdout() && options.stats == Some(true) {
+        return Err(Failure::usage("--stats: the trace goes to stdout; give it to trace stats -"));
     }
     if destination.is_stdout() && is_json {
         return Err(Failure::usage("--json: the trace goes to stdout already"));
@@ -302,7 +305,7 @@ fn announce(options: &Options, has_command: bool) {
 /// Reports what was recorded and what is missing, and runs the measurements. Returns whether all of those
 /// have samples.
 fn report(
-    stats: &[ProviderStats],
+    providers: &[ProviderStats],
     finished: &Finished,
     expected: &Expected,
     has_command: bool,
@@ -311,7 +314,7 @@ fn report(
 ) -> Result<bool, Failure> {
     let options = &settings.recording;
     let summary = summary::Summary {
-        providers: stats,
+        providers,
         place: &finished.place,
         is_unchanged: finished.is_unchanged,
         file_bytes: finished.bytes,
@@ -330,11 +333,14 @@ fn report(
         && let Some(requested) = &options.categories
         && (archive.is_some() || finished.is_unchanged)
     {
-        verify::categories(&requested.0, expected, archive.map(|archive| archive.path()), stats)?;
+        verify::categories(&requested.0, expected, archive.map(|archive| archive.path()), providers)?;
     }
     let Some(archive) = archive else {
         return Ok(true);
     };
+    if options.stats == Some(true) {
+        stats::tell(archive.path().to_owned())?;
+    }
     match &settings.spec {
         Some(spec) if !spec.measure.is_empty() => {
             let results = options.benchmark_results_file.as_deref();

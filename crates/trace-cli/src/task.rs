@@ -45,6 +45,9 @@ pub fn start(options: &Start) -> Result<(), Failure> {
     if options.record.json {
         return refuse("--json is for trace record, trace status and trace stop");
     }
+    if asked.stats == Some(true) {
+        return refuse("--stats is for trace record; trace stats reads the file of a recording");
+    }
     if asked.max_size.is_some() {
         return refuse(
             "--max-size is for trace record; give start a --duration, or a --trigger that stops it",

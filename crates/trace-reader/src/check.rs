@@ -4,6 +4,7 @@
 //! One pass, in memory that is bounded by the tables of strings and by the spans that are open at a time.
 //! Threads named by [`Disorder`] are sorted at the end of it.
 
+use crate::balance::Balance;
 use crate::disorder::Disorder;
 use crate::input::Input;
 use crate::item::{Arguments, Event, Item, Resolved, Value};
@@ -16,7 +17,7 @@ use spans::{CROSSING, EventPosition, Spans, Unmatched};
 use std::collections::BTreeMap;
 use std::io::Read;
 use trace_format::event::EventKind;
-use trace_format::loss::{LedgerRecord, LossCode, LossRecord};
+use trace_format::loss::{LossCode, LossRecord};
 use trace_format::metadata::EVENT_BUFFER_FULL;
 use trace_format::units::{Nanos, Offset, ProviderId};
 
@@ -156,7 +157,7 @@ fn check_reader<I: Input>(reader: Reader<I>, limits: Limits, disorder: &Disorder
         problems: Problems::default(),
         spans: Spans::new(limits.open_spans, disorder),
         clocks: Clocks::new(limits.clock_times),
-        sums: BTreeMap::new(),
+        balance: Balance::default(),
     };
     loop {
         match reader.next_item() {
@@ -212,16 +213,7 @@ struct Checker<'a> {
     problems: Problems,
     spans: Spans<'a>,
     clocks: Clocks,
-    sums: BTreeMap<ProviderId, Sums>,
-}
-
-/// The counts of one provider.
-#[derive(Clone, Copy, Debug, Default)]
-struct Sums {
-    /// Its own records.
-    records: u64,
-    /// The losses in its loss blobs.
-    lost: u64,
+    balance: Balance,
 }
 
 /// Problems by kind, while they are collected.
@@ -285,6 +277,9 @@ impl Checker<'_> {
         }
         let is_event = matches!(record.item, Item::Event(_));
         self.count(record, is_event, nanos);
+        for text in self.balance.record(record) {
+            self.problems.add("unbalanced", offset, provider, || text);
+        }
         match &record.item {
             Item::Event(event) => self.event(record, event),
             Item::ProviderEvent { about, event } => {
@@ -309,13 +304,7 @@ impl Checker<'_> {
                 if self.report.losses.len() < MAX_LOSSES {
                     self.report.losses.push(*loss);
                 }
-                if loss.reason != LossCode::DAMAGED_COUNTERS
-                    && let Some(sums) = self.sums.get_mut(&loss.provider)
-                {
-                    sums.lost = sums.lost.saturating_add(loss.count);
-                }
             }
-            Item::Ledger(ledger) => self.ledger(record, ledger),
             _ => {}
         }
     }
@@ -338,41 +327,9 @@ impl Checker<'_> {
         }
         provider.records += 1;
         provider.events += u64::from(is_event);
-        let is_collectors = matches!(
-            record.item,
-            Item::Magic
-                | Item::ProviderInfo { .. }
-                | Item::ProviderSection
-                | Item::ProviderEvent { .. }
-                | Item::Loss(_)
-                | Item::Ledger(_)
-        );
-        let sums = self.sums.entry(id).or_default();
-        sums.records += u64::from(!is_collectors);
         if let Some(nanos) = nanos {
             let (first, last) = provider.times.unwrap_or((nanos, nanos));
             provider.times = Some((first.min(nanos), last.max(nanos)));
-        }
-    }
-
-    /// Every generated record is in the trace, or was lost for a reason.
-    //= docs/format.md#ledger-blob
-    fn ledger(&mut self, record: &Resolved<'_>, ledger: &LedgerRecord) {
-        let Resolved { offset, provider, .. } = *record;
-        let Some(Sums { records, lost }) = self.sums.get(&provider).copied() else {
-            return;
-        };
-        let known = ledger.archived.saturating_add(lost);
-        if known.abs_diff(ledger.generated) > ledger.uncertain {
-            let (generated, archived) = (ledger.generated, ledger.archived);
-            self.problems.add("unbalanced", offset, provider, || {
-                format!("{generated} records were generated, {archived} are archived and {lost} lost")
-            });
-        }
-        if records != ledger.records {
-            self.problems.add("unbalanced", offset, provider, || {
-                format!("{records} records up to here, of {} that were archived", ledger.records)
-            });
         }
     }
 

@@ -19,6 +19,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod balance;
 pub mod buffer;
 pub mod check;
 
@@ -40,6 +41,7 @@ mod thread_numbers;
 mod truncate;
 pub mod warning;
 
+pub use balance::Balance;
 pub use compressed::{Plain, is_suspicious};
 pub use disorder::{Disorder, Finder as DisorderFinder, OperationKey};
 pub use file_kind::FileKind;
@@ -48,6 +50,7 @@ pub use item::{Arguments, Event, Item, Resolved, Text, Thread, Time, Value};
 pub use names::Names;
 pub use reader::{ByType, Reader, Unknown};
 pub use records::{Gap, Leftover, RawRecord, ReadError, Records};
+pub use thread_numbers::ThreadNumbers;
 pub use trace_format::buffer::BUFFER_VERSION;
 pub use truncate::complete_records_end;
 pub use warning::{Warning, WarningKind, Warnings};

@@ -8,7 +8,7 @@ const RECENT: usize = 64;
 
 /// The numbers of all threads so far.
 #[derive(Debug)]
-pub(crate) struct ThreadNumbers {
+pub struct ThreadNumbers {
     numbers: HashMap<Thread, usize>,
     /// The last thread of each place.
     recent: [Option<(Thread, usize)>; RECENT],
@@ -22,6 +22,7 @@ impl Default for ThreadNumbers {
 
 impl ThreadNumbers {
     /// A thread's number. None for a new one where there are `limit` already.
+    #[inline]
     pub fn number(&mut self, thread: Thread, limit: usize) -> Option<usize> {
         let place = (thread.thread.0 ^ thread.process.0 << 3) as usize % RECENT;
         if let Some((recent, number)) = self.recent[place]

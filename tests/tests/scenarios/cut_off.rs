@@ -193,6 +193,7 @@ fn every_command_reads_a_compressed_trace_as_far_as_it_goes() {
 fn of_a_trace_that_is_cut_in_its_header_nothing_is_made() {
     let sandbox = Sandbox::new();
     fs::write(sandbox.file("spec.json"), SPEC).unwrap();
+    fs::write(sandbox.file("limits.txt"), "lost == 0\n").unwrap();
     let archive = &originals(&sandbox)[0].1;
     fs::write(sandbox.file("header.gz"), &gzip(archive)[..7]).unwrap();
     fs::write(sandbox.file("header.zst"), &zstd(archive)[..7]).unwrap();
@@ -208,6 +209,8 @@ fn of_a_trace_that_is_cut_in_its_header_nothing_is_made() {
             (&["dump"], 1),
             (&["query", "SELECT 1"], 1),
             (&["measure", "--spec-file", "spec.json"], 1),
+            (&["stats"], 1),
+            (&["assert", "--file", "limits.txt"], 2),
             (&["convert", "--to", "fxt", "--output-file", "out"], 1),
             (&["convert", "--to", "catapult", "--output-file", "out"], 1),
             (&["convert", "--to", "chrome", "--output-file", "out"], 1),

@@ -153,6 +153,11 @@ fn no_command_prints_names_as_they_are() {
         commands.names(&["query", spoof!("SELEKT"), trace]);
         commands.names(&["measure", "--spec-file", spec, trace]);
         commands.names(&["measure", "--spec-file", spoof!("none.json"), trace]);
+        commands.names(&["stats", trace]);
+        commands.names(&["stats", "--by", "thread", trace]);
+        commands.names(&["assert", trace, "count(*) < 0", &format!("max({:?}) < 0s", spoof!("spam"))]);
+        commands.names(&["assert", trace, spoof!("count(")]);
+        commands.names(&["diff", fxt, trace]);
     }
     for arguments in [
         &["dump", missing][..],

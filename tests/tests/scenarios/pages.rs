@@ -11,7 +11,7 @@ use trace_tests::pages::{self, Block, Step};
 use trace_tests::{Sandbox, wait_for};
 
 /// Pages whose commands are run, and how many of their blocks say that they are not.
-const PAGES: [(&str, usize); 16] = [
+const PAGES: [(&str, usize); 17] = [
     ("CONTRIBUTING.md", 1),
     ("README.md", 1),
     ("docs/catapult.md", 0),
@@ -25,6 +25,7 @@ const PAGES: [(&str, usize); 16] = [
     ("docs/measure.md", 0),
     ("docs/perfetto.md", 0),
     ("docs/recovery.md", 0),
+    ("docs/stats.md", 0),
     ("docs/tables.md", 1),
     ("docs/testing.md", 4),
     ("docs/troubleshooting.md", 1),
@@ -253,6 +254,11 @@ fn install() {
 #[test]
 fn measure() {
     follow_with_trace("docs/measure.md");
+}
+
+#[test]
+fn stats() {
+    follow_with_trace("docs/stats.md");
 }
 
 #[test]

@@ -88,6 +88,10 @@ pub struct Recording {
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fail_on_loss: Option<bool>,
+    /// Print statistics of the trace at the end, as trace stats does
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Output")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stats: Option<bool>,
     /// Use buffers of this size in each program, in MiB or with a unit such as 64MiB or 1GiB (default: 4)
     #[arg(long, value_name = "SIZE", help_heading = "Buffers")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -212,7 +216,7 @@ impl Recording {
         over! { self, lower:
             categories duration cooldown max_size write_period keep_ended output_file format buffer_size buffering_mode sample_interval profile profile_stack memory_dump_interval detailed_memory_dumps thread_time start_timeout
             stop_timeout
-            no_metadata fail_on_loss no_verify_trace detach decouple return_child_result spawn environment_name binary compress spec_file
+            no_metadata fail_on_loss stats no_verify_trace detach decouple return_child_result spawn environment_name binary compress spec_file
             benchmark_results_file test_suite;
             trigger provider_buffer_size append_args command
         }
@@ -236,6 +240,7 @@ impl Recording {
             stop_timeout: Some(Span(std::time::Duration::from_secs(5))),
             no_metadata: Some(false),
             fail_on_loss: Some(false),
+            stats: Some(false),
             no_verify_trace: Some(false),
             detach: Some(false),
             decouple: Some(false),
@@ -284,7 +289,7 @@ mod tests {
         let expected =
             [None, Some("Output"), Some("Buffers"), Some("Kernel"), Some("Commands"), Some("Tests")];
         assert_eq!(headings, expected, "each group is in one place");
-        assert_eq!(groups.iter().map(|(_, count)| count).sum::<usize>(), 31, "{groups:?}");
+        assert_eq!(groups.iter().map(|(_, count)| count).sum::<usize>(), 32, "{groups:?}");
     }
 
     //= docs/recording.md#buffering-modes
@@ -328,6 +333,7 @@ mod tests {
             stop-timeout = "2s"
             no-metadata = true
             fail-on-loss = true
+            stats = true
             no-verify-trace = true
             append-args = ["--fast", "x,y"]
             detach = true

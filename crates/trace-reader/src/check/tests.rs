@@ -5,7 +5,7 @@ use trace_format::argument::{Argument, ArgumentValue, Arguments as Given};
 use trace_format::blob::Blob;
 use trace_format::event::Scope;
 use trace_format::initialization::Initialization;
-use trace_format::loss::LossCode;
+use trace_format::loss::{LedgerRecord, LossCode};
 use trace_format::metadata::Metadata;
 use trace_format::record::Record;
 use trace_format::refs::{StringRef, ThreadRef};

@@ -1,12 +1,13 @@
 //! What becomes a sample, event by event.
 
-use super::*;
 use crate::settings::spec_file::SpecFile;
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
+use trace_format::event::EventKind;
 use trace_format::event::{Event, Scope};
 use trace_format::metadata::MAGIC_WORD;
 use trace_format::refs::{StringRef, ThreadRef};
 use trace_format::sink::Sink;
+use trace_format::units::Koid;
 use trace_format::units::{ProcessKoid, ThreadKoid, Ticks};
 
 struct Bytes(Vec<u8>);

@@ -1,12 +1,80 @@
-//! Samples from events.
+//! The measurements of a test specification: samples from events.
 //!
 //! Events are kept until all of them are there, since they have to be processed in the order of their times;
 //! only those that some measurement may need, in 48 bytes each.
 //= docs/measure.md#samples
 
-use super::{Anchor, Kind, Measurement, Pattern};
+use serde::Deserialize;
 use std::collections::HashMap;
+use std::io::Read;
 use trace_reader::item::{Event, EventKind, Koid, Value};
+use trace_reader::{Item, ReadError, Reader};
+
+/// The measured quantity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// The durations of spans with a name.
+    Duration(Exactly),
+    /// From one event to the next of another kind.
+    #[expect(missing_docs, reason = "their names say it")]
+    TimeBetween { first: Exactly, first_anchor: Anchor, second: Exactly, second_anchor: Anchor },
+    /// The values of an argument.
+    #[expect(missing_docs, reason = "their names say it")]
+    ArgumentValue { event: Exactly, argument: String },
+}
+
+/// Selects events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exactly {
+    /// By their name.
+    pub name: String,
+    /// By their category.
+    pub category: String,
+}
+
+/// Selects an end of a span.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Anchor {
+    /// Its begin.
+    #[default]
+    Begin,
+    /// Its end.
+    End,
+}
+
+/// The results of measuring a trace.
+#[derive(Debug)]
+pub struct Measured {
+    /// The samples of each measurement.
+    pub samples: Vec<Vec<f64>>,
+    /// Why the rest of the trace could not be read.
+    pub stopped: Option<ReadError>,
+}
+
+/// Takes the samples of all measurements.
+///
+/// # Errors
+/// The input is no trace.
+pub fn measure(quantities: &[&Quantity], input: impl Read) -> Result<Measured, ReadError> {
+    let mut samples = Samples::new(quantities);
+    let mut reader = Reader::new(input)?;
+    let mut has_content = false;
+    let stopped = loop {
+        match reader.next_item() {
+            Ok(Some(resolved)) => {
+                has_content |= resolved.item.is_content();
+                if let Item::Event(event) = resolved.item {
+                    samples.push(&event);
+                }
+            }
+            Ok(None) => break None,
+            Err(error) if has_content => break Some(error),
+            Err(error) => return Err(error),
+        }
+    };
+    Ok(Measured { samples: samples.finish(), stopped })
+}
 
 /// The shape of an event, as far as measurements use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,8 +108,8 @@ struct Kept {
     argument: Option<(u32, u64)>,
 }
 
-pub(super) struct Samples<'a> {
-    measurements: &'a [Measurement],
+struct Samples<'a> {
+    quantities: &'a [&'a Quantity],
     /// Ends of durations close the innermost open one, so all of them count if durations are measured.
     has_durations: bool,
     whats: HashMap<(Vec<u8>, Vec<u8>), u32>,
@@ -54,18 +122,18 @@ fn nanos(event: &Event<'_>) -> u64 {
     event.time.nanos().0
 }
 
-impl Pattern {
+impl Exactly {
     fn matches(&self, category: &[u8], name: &[u8]) -> bool {
         self.category.as_bytes() == category && self.name.as_bytes() == name
     }
 }
 
 impl<'a> Samples<'a> {
-    pub fn new(measurements: &'a [Measurement]) -> Self {
-        let is_duration = |measurement: &Measurement| matches!(measurement.kind, Kind::Duration(_));
+    fn new(quantities: &'a [&'a Quantity]) -> Self {
+        let is_duration = |quantity: &&Quantity| matches!(quantity, Quantity::Duration(_));
         Self {
-            measurements,
-            has_durations: measurements.iter().any(is_duration),
+            quantities,
+            has_durations: quantities.iter().any(is_duration),
             whats: HashMap::new(),
             is_named: Vec::new(),
             kept: Vec::new(),
@@ -77,9 +145,11 @@ impl<'a> Samples<'a> {
         if let Some(what) = self.whats.get(&key) {
             return *what;
         }
-        let is_named = self.measurements.iter().any(|measurement| match &measurement.kind {
-            Kind::Duration(event) | Kind::ArgumentValue { event, .. } => event.matches(&key.0, &key.1),
-            Kind::TimeBetween { first, second, .. } => {
+        let is_named = self.quantities.iter().any(|quantity| match quantity {
+            Quantity::Duration(event) | Quantity::ArgumentValue { event, .. } => {
+                event.matches(&key.0, &key.1)
+            }
+            Quantity::TimeBetween { first, second, .. } => {
                 first.matches(&key.0, &key.1) || second.matches(&key.0, &key.1)
             }
         });
@@ -90,7 +160,7 @@ impl<'a> Samples<'a> {
     }
 
     /// Adds an event.
-    pub fn push(&mut self, event: &Event<'_>) {
+    fn push(&mut self, event: &Event<'_>) {
         let what = self.what(event);
         let shape = match event.kind {
             EventKind::Instant { .. } => Shape::Instant,
@@ -112,8 +182,8 @@ impl<'a> Samples<'a> {
 
     /// An event feeds the first measurement of an argument that matches it.
     fn argument(&self, event: &Event<'_>) -> Option<(u32, u64)> {
-        (0..).zip(self.measurements).find_map(|(index, measurement)| match &measurement.kind {
-            Kind::ArgumentValue { event: pattern, argument }
+        (0..).zip(self.quantities).find_map(|(index, quantity)| match quantity {
+            Quantity::ArgumentValue { event: pattern, argument }
                 if pattern.matches(event.category.as_bytes(), event.name.as_bytes()) =>
             {
                 match event.arguments.find(argument) {
@@ -126,31 +196,31 @@ impl<'a> Samples<'a> {
     }
 
     /// The samples of each measurement.
-    pub fn finish(mut self) -> Vec<Vec<f64>> {
+    fn finish(mut self) -> Vec<Vec<f64>> {
         // Events of one time keep the order of the file.
         self.kept.sort_by_key(|kept| kept.at);
         let names: HashMap<u32, &(Vec<u8>, Vec<u8>)> =
             self.whats.iter().map(|(key, what)| (*what, key)).collect();
-        let is = |pattern: &Pattern, what: u32| {
+        let is = |pattern: &Exactly, what: u32| {
             names.get(&what).is_some_and(|(category, name)| pattern.matches(category, name))
         };
         let spans = if self.has_durations { spans(&self.kept) } else { Vec::new() };
-        let measure = |(index, measurement): (u32, &Measurement)| match &measurement.kind {
-            Kind::Duration(pattern) => {
+        let measure = |(index, quantity): (u32, &&Quantity)| match quantity {
+            Quantity::Duration(pattern) => {
                 let of_pattern = spans.iter().filter(|(what, _)| is(pattern, *what));
                 of_pattern.map(|(_, nanos)| millis(*nanos)).collect()
             }
-            Kind::TimeBetween { first, first_anchor, second, second_anchor } => {
+            Quantity::TimeBetween { first, first_anchor, second, second_anchor } => {
                 let first = |kept: &Kept| anchored(kept, *first_anchor).filter(|_| is(first, kept.what));
                 let second = |kept: &Kept| anchored(kept, *second_anchor).filter(|_| is(second, kept.what));
                 between(&self.kept, first, second)
             }
-            Kind::ArgumentValue { .. } => {
+            Quantity::ArgumentValue { .. } => {
                 let values = self.kept.iter().filter_map(|kept| kept.argument);
                 values.filter(|(of, _)| *of == index).map(|(_, value)| value as f64).collect()
             }
         };
-        (0..).zip(self.measurements).map(measure).collect()
+        (0..).zip(self.quantities).map(measure).collect()
     }
 }
 
@@ -219,6 +289,3 @@ fn between(
     }
     samples
 }
-
-#[cfg(test)]
-mod tests;

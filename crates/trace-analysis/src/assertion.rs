@@ -1,0 +1,350 @@
+//! A small language of limits for what is in a trace.
+//!
+//! `p99(render:frame) < 16ms and lost == 0`: [`Assertion`] is such a line, and [`evaluate`] says whether it
+//! holds.
+//= docs/stats.md#assertions
+
+pub mod evaluate;
+mod parse;
+#[cfg(test)]
+mod tests;
+
+use crate::pattern::{Pattern, Piece};
+use std::fmt;
+
+pub use parse::ParseError;
+
+/// A condition on a trace.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Assertion {
+    /// A value and its limit.
+    Comparison(Comparison),
+    /// All of these.
+    And(Vec<Assertion>),
+    /// One of these.
+    Or(Vec<Assertion>),
+}
+
+/// A value and its limit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// The value.
+    pub value: Value,
+    /// How they are compared.
+    pub operator: Operator,
+    /// The limit.
+    pub limit: Limit,
+}
+
+/// A value of a trace.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A number of what a source has.
+    Of(Function, Source),
+    /// How many records were lost, of all providers or those with a name.
+    Lost(Option<Pattern>),
+    /// How many problems reading the trace met.
+    Errors,
+}
+
+/// What is computed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Function {
+    /// How many.
+    Count,
+    /// How many for each second of the trace.
+    Rate,
+    /// Their sum.
+    Sum,
+    /// The least.
+    Min,
+    /// The greatest.
+    Max,
+    /// The mean.
+    Mean,
+    /// The value that this many of a hundred do not exceed.
+    Percentile(f64),
+}
+
+/// Where values come from.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// How long durations and operations lasted.
+    Events(Selector),
+    /// The time of durations without those directly in them.
+    SelfTime(Selector),
+    /// From the end of one to the begin of the next.
+    Gap(Selector),
+    /// The values of a counter, of all series or those with a name.
+    Counter(Selector, Option<Pattern>),
+}
+
+/// Selects events.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Selector {
+    /// By their category; without one, of any.
+    pub category: Option<Pattern>,
+    /// By their name.
+    pub name: Pattern,
+}
+
+/// How a value is compared with its limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operator {
+    /// Less.
+    Less,
+    /// Less or equal.
+    AtMost,
+    /// Greater.
+    Greater,
+    /// Greater or equal.
+    AtLeast,
+    /// Equal.
+    Equal,
+    /// Not equal.
+    NotEqual,
+}
+
+/// A number with its unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limit {
+    /// The number.
+    pub number: f64,
+    /// The unit.
+    pub unit: Option<Unit>,
+}
+
+/// Units of limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "their names say it")]
+pub enum Unit {
+    Nanoseconds,
+    Microseconds,
+    Milliseconds,
+    Seconds,
+    Bytes,
+    Kilobytes,
+    Megabytes,
+    Kibibytes,
+    Mebibytes,
+    Percent,
+}
+
+/// What is measured in a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dimension {
+    /// Nanoseconds.
+    Time,
+    /// Bytes.
+    Size,
+    /// Hundredths.
+    Share,
+}
+
+impl Unit {
+    const ALL: [Self; 10] = [
+        Self::Nanoseconds,
+        Self::Microseconds,
+        Self::Milliseconds,
+        Self::Seconds,
+        Self::Bytes,
+        Self::Kilobytes,
+        Self::Megabytes,
+        Self::Kibibytes,
+        Self::Mebibytes,
+        Self::Percent,
+    ];
+
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Nanoseconds => "ns",
+            Self::Microseconds => "us",
+            Self::Milliseconds => "ms",
+            Self::Seconds => "s",
+            Self::Bytes => "B",
+            Self::Kilobytes => "kB",
+            Self::Megabytes => "MB",
+            Self::Kibibytes => "KiB",
+            Self::Mebibytes => "MiB",
+            Self::Percent => "%",
+        }
+    }
+
+    /// What it measures, and how many of the smallest units it has.
+    #[must_use]
+    pub const fn factor(self) -> (Dimension, f64) {
+        match self {
+            Self::Nanoseconds => (Dimension::Time, 1.0),
+            Self::Microseconds => (Dimension::Time, 1e3),
+            Self::Milliseconds => (Dimension::Time, 1e6),
+            Self::Seconds => (Dimension::Time, 1e9),
+            Self::Bytes => (Dimension::Size, 1.0),
+            Self::Kilobytes => (Dimension::Size, 1e3),
+            Self::Megabytes => (Dimension::Size, 1e6),
+            Self::Kibibytes => (Dimension::Size, 1024.0),
+            Self::Mebibytes => (Dimension::Size, 1_048_576.0),
+            Self::Percent => (Dimension::Share, 1.0),
+        }
+    }
+}
+
+impl Limit {
+    /// In nanoseconds, bytes or percent.
+    #[must_use]
+    pub fn base(self) -> f64 {
+        self.number * self.unit.map_or(1.0, |unit| unit.factor().1)
+    }
+}
+
+impl Operator {
+    const ALL: [Self; 6] =
+        [Self::AtMost, Self::AtLeast, Self::Equal, Self::NotEqual, Self::Less, Self::Greater];
+
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Less => "<",
+            Self::AtMost => "<=",
+            Self::Greater => ">",
+            Self::AtLeast => ">=",
+            Self::Equal => "==",
+            Self::NotEqual => "!=",
+        }
+    }
+}
+
+impl Value {
+    /// Whether it is a time; a counter's value may be anything.
+    pub(crate) const fn is_time(&self) -> bool {
+        matches!(
+            self,
+            Self::Of(
+                Function::Sum | Function::Min | Function::Max | Function::Mean | Function::Percentile(_),
+                Source::Events(_) | Source::SelfTime(_) | Source::Gap(_)
+            )
+        )
+    }
+
+    /// Whether it is a plain number.
+    pub(crate) const fn is_number(&self) -> bool {
+        matches!(self, Self::Of(Function::Count | Function::Rate, _) | Self::Lost(_) | Self::Errors)
+    }
+}
+
+impl Source {
+    /// What it selects.
+    #[must_use]
+    pub const fn selector(&self) -> &Selector {
+        match self {
+            Self::Events(selector)
+            | Self::SelfTime(selector)
+            | Self::Gap(selector)
+            | Self::Counter(selector, _) => selector,
+        }
+    }
+}
+
+impl Selector {
+    /// Whether it selects events of a category and a name.
+    #[must_use]
+    pub fn matches(&self, category: &str, name: &str) -> bool {
+        self.name.matches(name)
+            && self.category.as_ref().is_none_or(|pattern| pattern.matches_category(category))
+    }
+}
+
+/// Characters that stand for themselves in a name without quotes.
+fn is_plain(char: char) -> bool {
+    char.is_alphanumeric() || "_-/+#@$&|~[]{}'`^,;?".contains(char)
+}
+
+impl fmt::Display for Pattern {
+    /// As it is written in an assertion.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.pieces().is_empty() {
+            return write!(f, "\"\"");
+        }
+        self.pieces().iter().try_for_each(|piece| match piece {
+            Piece::Any => write!(f, "*"),
+            Piece::Text(text) if text.chars().all(is_plain) => write!(f, "{text}"),
+            Piece::Text(text) => write!(f, "\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")),
+        })
+    }
+}
+
+impl fmt::Display for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(category) = &self.category {
+            write!(f, "{category}:")?;
+        }
+        write!(f, "{}", self.name)
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Events(selector) => write!(f, "{selector}"),
+            Self::SelfTime(selector) => write!(f, "self({selector})"),
+            Self::Gap(selector) => write!(f, "gap({selector})"),
+            Self::Counter(selector, None) => write!(f, "counter({selector})"),
+            Self::Counter(selector, Some(series)) => write!(f, "counter({selector}.{series})"),
+        }
+    }
+}
+
+impl fmt::Display for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count => write!(f, "count"),
+            Self::Rate => write!(f, "rate"),
+            Self::Sum => write!(f, "sum"),
+            Self::Min => write!(f, "min"),
+            Self::Max => write!(f, "max"),
+            Self::Mean => write!(f, "mean"),
+            Self::Percentile(percent) => write!(f, "p{percent}"),
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Of(function, source) => write!(f, "{function}({source})"),
+            Self::Lost(None) => write!(f, "lost"),
+            Self::Lost(Some(provider)) => write!(f, "lost({provider})"),
+            Self::Errors => write!(f, "errors"),
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.number, self.unit.map_or("", Unit::text))
+    }
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.value, self.operator.text(), self.limit)
+    }
+}
+
+impl fmt::Display for Assertion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (parts, word) = match self {
+            Self::Comparison(comparison) => return write!(f, "{comparison}"),
+            Self::And(parts) => (parts, " and "),
+            Self::Or(parts) => (parts, " or "),
+        };
+        for (place, part) in parts.iter().enumerate() {
+            if place > 0 {
+                write!(f, "{word}")?;
+            }
+            match part {
+                Self::Comparison(comparison) => write!(f, "{comparison}")?,
+                _ => write!(f, "({part})")?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,462 @@
+//! Whether assertions hold.
+//!
+//! What is missing in a trace may be just what an assertion is about. So a comparison that holds for what is
+//! there is incomplete, and one that does not hold has failed only if no missing event could make it hold:
+//! `Values::bounds` says where the true value lies.
+//= docs/stats.md#verdicts
+
+use super::{Assertion, Comparison, Function, Operator, Selector, Source, Value};
+use crate::names::Whats;
+use crate::pattern::Pattern;
+use crate::quantiles::{Budget, Quantiles};
+use crate::spans::{Shape, Span, Unfinished};
+use crate::walk::{Sample, Visitor, Walked, walk};
+use std::collections::HashMap;
+use std::io::{self, Read};
+use trace_format::units::Offset;
+use trace_reader::sorter::Sorter;
+use trace_reader::{Disorder, ReadError};
+
+/// The result of an assertion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// It holds.
+    Passed,
+    /// The trace cannot tell.
+    Incomplete,
+    /// It does not hold.
+    Failed,
+}
+
+/// The result of a comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// The comparison.
+    pub comparison: Comparison,
+    /// The verdict on it.
+    pub verdict: Verdict,
+    /// The value of what is in the trace.
+    pub value: Option<f64>,
+    /// Why the trace cannot tell.
+    pub why: Vec<String>,
+    /// There was nothing with the selected name.
+    pub is_missing: bool,
+}
+
+/// The result of an assertion.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The verdict on it.
+    pub verdict: Verdict,
+    /// Its comparisons.
+    pub findings: Vec<Finding>,
+}
+
+/// The range in which the true value lies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Bounds {
+    low: f64,
+    high: f64,
+}
+
+impl Bounds {
+    const ANY: Self = Self { low: f64::NEG_INFINITY, high: f64::INFINITY };
+
+    const fn exactly(value: f64) -> Self {
+        Self { low: value, high: value }
+    }
+
+    const fn at_least(low: f64) -> Self {
+        Self { low, high: f64::INFINITY }
+    }
+
+    const fn at_most(high: f64) -> Self {
+        Self { low: f64::NEG_INFINITY, high }
+    }
+
+    /// Whether a comparison holds for no value of the range.
+    fn refute(self, operator: Operator, limit: f64) -> bool {
+        let Self { low, high } = self;
+        match operator {
+            Operator::Less => low >= limit,
+            Operator::AtMost => low > limit,
+            Operator::Greater => high <= limit,
+            Operator::AtLeast => high < limit,
+            Operator::Equal => limit < low || limit > high,
+            Operator::NotEqual => low == limit && high == limit,
+        }
+    }
+}
+
+impl Operator {
+    fn holds(self, value: f64, limit: f64) -> bool {
+        match self {
+            Self::Less => value < limit,
+            Self::AtMost => value <= limit,
+            Self::Greater => value > limit,
+            Self::AtLeast => value >= limit,
+            Self::Equal => value == limit,
+            Self::NotEqual => value != limit,
+        }
+    }
+}
+
+/// The values of a source.
+#[derive(Debug, Default)]
+struct Values {
+    /// How many were selected; of gaps, the events around them.
+    selected: u64,
+    /// How many have a value.
+    count: u64,
+    /// Instants, and spans that have not ended: they count, and have no duration.
+    without: u64,
+    unfinished: u64,
+    sum: f64,
+    min: f64,
+    max: f64,
+    quantiles: Quantiles,
+    /// Of durations that one event has recorded: a missing event does not change them.
+    certain: Option<Certain>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Certain {
+    sum: f64,
+    min: f64,
+    max: f64,
+}
+
+impl Values {
+    fn push(&mut self, value: f64, is_certain: bool, budget: &mut Budget) {
+        let of_first =
+            if self.count == 0 { (value, value) } else { (self.min.min(value), self.max.max(value)) };
+        (self.min, self.max) = of_first;
+        self.count += 1;
+        self.sum += value;
+        self.quantiles.push(value, budget);
+        if is_certain {
+            let certain = self.certain.get_or_insert(Certain { sum: 0.0, min: value, max: value });
+            certain.sum += value;
+            (certain.min, certain.max) = (certain.min.min(value), certain.max.max(value));
+        }
+    }
+
+    /// Everything that occurred.
+    const fn occurrences(&self) -> u64 {
+        self.count + self.without
+    }
+
+    fn of(&self, function: Function, seconds: f64) -> Option<f64> {
+        let occurrences = self.occurrences() as f64;
+        match function {
+            Function::Count => Some(occurrences),
+            Function::Rate => (seconds > 0.0).then(|| occurrences / seconds),
+            _ if self.count == 0 => None,
+            Function::Sum => Some(self.sum),
+            Function::Min => Some(self.min),
+            Function::Max => Some(self.max),
+            Function::Mean => Some(self.sum / self.count as f64),
+            Function::Percentile(percent) => {
+                // The values of a counter may be no numbers, for which there is no range.
+                self.quantiles.percentile(percent).map(|found| found.max(self.min).min(self.max))
+            }
+        }
+    }
+
+    /// Where the true value lies if events are missing.
+    //= docs/stats.md#verdicts
+    fn bounds(&self, function: Function, source: &Source, has_losses: bool) -> Bounds {
+        let of_all = Certain { sum: self.sum, min: self.min, max: self.max };
+        // A missing event would lie in a gap, and make two of it; or within a duration.
+        let certain = match (function, source) {
+            (_, Source::Gap(_)) => return Bounds::ANY,
+            (Function::Count, _) => return Bounds::at_least(self.occurrences() as f64),
+            _ if self.count == 0 => None,
+            _ if !has_losses => Some(of_all),
+            (_, Source::SelfTime(_)) => return Bounds::ANY,
+            _ => self.certain,
+        };
+        match (function, certain) {
+            (Function::Sum, Some(certain)) if !matches!(source, Source::Counter(..)) => {
+                Bounds::at_least(certain.sum)
+            }
+            (Function::Min, Some(certain)) => Bounds::at_most(certain.min),
+            (Function::Max, Some(certain)) => Bounds::at_least(certain.max),
+            _ => Bounds::ANY,
+        }
+    }
+}
+
+/// What an archive has for some assertions.
+#[derive(Debug)]
+pub struct Evaluation {
+    sources: Vec<(Source, Values)>,
+    /// What the pass has found besides.
+    pub walked: Walked,
+    /// More that is missing, such as what an import has left out, each in a few words.
+    pub missing: Vec<String>,
+    /// Further problems of reading.
+    pub errors: u64,
+}
+
+impl Evaluation {
+    /// Reads an archive for some assertions.
+    ///
+    /// # Errors
+    /// As [`walk`].
+    pub fn of(input: impl Read, disorder: &Disorder, assertions: &[Assertion]) -> Result<Self, ReadError> {
+        let mut found: Vec<&Source> = Vec::new();
+        assertions.iter().for_each(|assertion| sources(assertion, &mut found));
+        let mut kept: Vec<Kept> = Vec::new();
+        for source in found {
+            if !kept.iter().any(|kept| kept.source == *source) {
+                let is_gap = matches!(source, Source::Gap(_));
+                let starts = is_gap.then(Sorter::default);
+                kept.push(Kept { source: source.clone(), values: Values::default(), starts });
+            }
+        }
+        let mut collecting = Collecting { kept, matching: Vec::new(), budget: Budget::default() };
+        let walked = walk(input, disorder, &mut collecting)?;
+        let sources = collecting.finish().map_err(|source| ReadError::Io { offset: Offset(0), source })?;
+        Ok(Self { sources, walked, missing: Vec::new(), errors: 0 })
+    }
+
+    /// The verdict on an assertion.
+    #[must_use]
+    pub fn verdict(&self, assertion: &Assertion) -> Outcome {
+        let join = |parts: &[Assertion], join: fn(Verdict, Verdict) -> Verdict, start| {
+            let outcomes: Vec<Outcome> = parts.iter().map(|part| self.verdict(part)).collect();
+            let verdict = outcomes.iter().map(|outcome| outcome.verdict).fold(start, join);
+            Outcome { verdict, findings: outcomes.into_iter().flat_map(|outcome| outcome.findings).collect() }
+        };
+        match assertion {
+            Assertion::Comparison(comparison) => {
+                let finding = self.finding(comparison);
+                Outcome { verdict: finding.verdict, findings: vec![finding] }
+            }
+            Assertion::And(parts) => join(parts, Verdict::max, Verdict::Passed),
+            Assertion::Or(parts) => join(parts, Verdict::min, Verdict::Failed),
+        }
+    }
+
+    //= docs/stats.md#verdicts
+    fn finding(&self, comparison: &Comparison) -> Finding {
+        let (operator, limit) = (comparison.operator, comparison.limit.base());
+        let losses = &self.walked.losses;
+        let (value, bounds, mut why, is_missing) = match &comparison.value {
+            Value::Of(function, source) => self.of_source(*function, source),
+            Value::Lost(provider) => {
+                let has_name = |name: &str| provider.as_ref().is_none_or(|pattern| pattern.matches(name));
+                let lost = losses.lost(has_name) as f64;
+                let may_be_more = losses.may_be_more() || !self.missing.is_empty();
+                let why = may_be_more.then(|| "more may be lost than the trace reports".to_owned());
+                let bounds = if may_be_more { Bounds::at_least(lost) } else { Bounds::exactly(lost) };
+                (Some(lost), bounds, Vec::from_iter(why), false)
+            }
+            Value::Errors => {
+                let errors = (losses.errors() + self.errors) as f64;
+                (Some(errors), Bounds::exactly(errors), Vec::new(), false)
+            }
+        };
+        let verdict = match value {
+            _ if bounds.refute(operator, limit) => Verdict::Failed,
+            Some(value) if why.is_empty() && operator.holds(value, limit) => Verdict::Passed,
+            _ => Verdict::Incomplete,
+        };
+        if verdict != Verdict::Incomplete {
+            why.clear();
+        }
+        Finding { comparison: comparison.clone(), verdict, value, why, is_missing }
+    }
+
+    /// The value of a source, its bounds, why they are not the value, and whether there was nothing of it.
+    fn of_source(&self, function: Function, source: &Source) -> (Option<f64>, Bounds, Vec<String>, bool) {
+        let none = Values::default();
+        let values =
+            self.sources.iter().find(|(known, _)| known == source).map_or(&none, |(_, values)| values);
+        let value = values.of(function, self.walked.seconds());
+        let mut why: Vec<String> =
+            self.walked.losses.reasons().into_iter().chain(self.missing.clone()).collect();
+        if self.walked.dropped_begins > 0 {
+            why.push("too many spans were open at a time".to_owned());
+        }
+        if self.walked.other_names > 0 {
+            why.push("the trace has too many names to distinguish them".to_owned());
+        }
+        let has_losses = !why.is_empty();
+        let is_counted = matches!(function, Function::Count | Function::Rate);
+        if values.unfinished > 0 && (!is_counted || matches!(source, Source::Gap(_))) {
+            why.push(match values.unfinished {
+                1 => "one of them has not ended".to_owned(),
+                count => format!("{count} of them have not ended"),
+            });
+        }
+        let is_missing = values.selected == 0;
+        if value.is_none() {
+            let what = match (function, source) {
+                _ if values.count > 0 => "too many different values for percentiles",
+                (Function::Rate, _) => "the trace has no length",
+                (_, Source::Counter(..)) => "no such counter",
+                (_, Source::Gap(_)) if !is_missing => "there is no gap between them",
+                _ if is_missing => "no such event",
+                _ => "none of them has a duration",
+            };
+            why.insert(0, what.to_owned());
+            return (None, Bounds::ANY, why, is_missing);
+        }
+        let bounds = match (why.is_empty(), value) {
+            (true, Some(value)) => Bounds::exactly(value),
+            _ => values.bounds(function, source, has_losses),
+        };
+        (value, bounds, why, is_missing)
+    }
+}
+
+/// The sources of an assertion.
+fn sources<'a>(assertion: &'a Assertion, found: &mut Vec<&'a Source>) {
+    match assertion {
+        Assertion::Comparison(Comparison { value: Value::Of(_, source), .. }) => found.push(source),
+        Assertion::Comparison(_) => {}
+        Assertion::And(parts) | Assertion::Or(parts) => {
+            parts.iter().for_each(|part| sources(part, found));
+        }
+    }
+}
+
+/// A source while its values are collected.
+struct Kept {
+    source: Source,
+    values: Values,
+    /// For gaps, what begins and ends, by its begin.
+    starts: Option<Sorter>,
+}
+
+struct Collecting {
+    kept: Vec<Kept>,
+    /// Of each pair of category and name, the sources that select it.
+    matching: Vec<Box<[u32]>>,
+    budget: Budget,
+}
+
+/// Where one event follows another: a thread, or for operations a process.
+fn line(of: u32, is_operation: bool) -> u64 {
+    u64::from(of) << 1 | u64::from(is_operation)
+}
+
+impl Collecting {
+    #[inline]
+    fn select(&mut self, what: u32, whats: &Whats) {
+        while self.matching.len() <= what as usize {
+            let number = self.matching.len() as u32;
+            let (category, name) = (whats.category(number), whats.name(number));
+            let matches = |kept: &Kept| {
+                let selector: &Selector = kept.source.selector();
+                selector.matches(category, name)
+            };
+            let found = self.kept.iter().enumerate().filter(|(_, kept)| matches(kept));
+            self.matching.push(found.map(|(place, _)| place as u32).collect());
+        }
+    }
+
+    /// Around gaps.
+    fn gap(kept: &mut Kept, line: u64, begin: u64, end: u64) {
+        let words = [line, begin, end].map(u64::to_le_bytes);
+        if let Some(starts) = &mut kept.starts {
+            starts.push(begin, words.as_flattened());
+        }
+    }
+
+    /// Gaps, in the order of begins.
+    //= docs/stats.md#gaps
+    fn finish(self) -> io::Result<Vec<(Source, Values)>> {
+        let mut budget = self.budget;
+        let mut sources = Vec::new();
+        for Kept { source, mut values, starts } in self.kept {
+            if let Some(starts) = starts {
+                let mut ends: HashMap<u64, u64> = HashMap::new();
+                starts.finish(|bytes| {
+                    let words = bytes.as_chunks::<8>().0.first_chunk::<3>();
+                    let Some([line, begin, end]) = words.map(|words| words.map(u64::from_le_bytes)) else {
+                        return Err(io::Error::other("what was sorted has changed"));
+                    };
+                    let last = ends.get(&line).copied();
+                    if let Some(gap) = last.and_then(|last| begin.checked_sub(last)) {
+                        values.push(gap as f64, false, &mut budget);
+                    }
+                    ends.insert(line, last.map_or(end, |last| last.max(end)));
+                    Ok(())
+                })?;
+            }
+            sources.push((source, values));
+        }
+        Ok(sources)
+    }
+}
+
+impl Visitor for Collecting {
+    #[inline]
+    fn span(&mut self, span: &Span, whats: &Whats) {
+        self.select(span.what, whats);
+        let Self { kept, matching, budget } = self;
+        for place in &matching[span.what as usize] {
+            let kept = &mut kept[*place as usize];
+            let is_complete = span.shape == Shape::Complete;
+            kept.values.selected += 1;
+            match &kept.source {
+                Source::Events(_) => kept.values.push(span.duration() as f64, is_complete, budget),
+                Source::SelfTime(_) => kept.values.push(span.own as f64, false, budget),
+                Source::Gap(_) => {
+                    let is_operation = span.shape == Shape::Operation;
+                    let of = if is_operation { span.process } else { span.thread };
+                    Self::gap(kept, line(of, is_operation), span.begin, span.end);
+                }
+                Source::Counter(..) => {}
+            }
+        }
+    }
+
+    fn unfinished(&mut self, open: &Unfinished, whats: &Whats) {
+        self.select(open.what, whats);
+        for place in &self.matching[open.what as usize] {
+            let kept = &mut self.kept[*place as usize];
+            let is_gap = matches!(kept.source, Source::Gap(_));
+            if !matches!(kept.source, Source::Counter(..)) {
+                kept.values.selected += 1;
+                kept.values.without += u64::from(!is_gap);
+                kept.values.unfinished += 1;
+            }
+        }
+    }
+
+    fn instant(&mut self, what: u32, thread: u32, at: u64, whats: &Whats) {
+        self.select(what, whats);
+        for place in &self.matching[what as usize] {
+            let kept = &mut self.kept[*place as usize];
+            kept.values.selected += 1;
+            match &kept.source {
+                Source::Events(_) => kept.values.without += 1,
+                Source::Gap(_) => Self::gap(kept, line(thread, false), at, at),
+                Source::SelfTime(_) | Source::Counter(..) => {}
+            }
+        }
+    }
+
+    fn sample(&mut self, sample: &Sample<'_>, _whats: &Whats) {
+        let Self { kept, matching, budget } = self;
+        for place in &matching[sample.what as usize] {
+            let kept = &mut kept[*place as usize];
+            let is_wanted =
+                |series: &Option<Pattern>| series.as_ref().is_none_or(|series| series.matches(sample.series));
+            if matches!(&kept.source, Source::Counter(_, series) if is_wanted(series)) {
+                kept.values.selected += 1;
+                kept.values.push(sample.value, true, budget);
+            }
+        }
+    }
+
+    fn wants_samples(&mut self, what: u32, whats: &Whats) -> bool {
+        self.select(what, whats);
+        let is_counter = |place: &u32| matches!(self.kept[*place as usize].source, Source::Counter(..));
+        self.matching[what as usize].iter().any(is_counter)
+    }
+}

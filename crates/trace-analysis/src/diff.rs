@@ -1,0 +1,74 @@
+//! The difference of two archives, by name.
+
+use crate::stats::{Row, Spread, Stats};
+use std::collections::BTreeMap;
+
+/// One name in two archives.
+#[derive(Clone, Debug)]
+pub struct Change<'a> {
+    /// The category.
+    pub category: &'a str,
+    /// The name.
+    pub name: &'a str,
+    /// Whether it is an asynchronous operation.
+    pub is_operation: bool,
+    /// In the first archive, if it is there.
+    pub before: Option<&'a Spread>,
+    /// In the second archive, if it is there.
+    pub after: Option<&'a Spread>,
+}
+
+/// What names are compared by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Metric {
+    /// The time of all together.
+    Total,
+    /// The mean.
+    Mean,
+    /// The time that 99 of 100 do not exceed.
+    P99,
+    /// How many.
+    Count,
+}
+
+impl Metric {
+    /// The number of some spans; 0 of none.
+    #[must_use]
+    pub fn of(self, spread: Option<&Spread>) -> f64 {
+        let Some(spread) = spread else { return 0.0 };
+        match self {
+            Self::Total => spread.total as f64,
+            Self::Mean => spread.mean().unwrap_or(0.0),
+            Self::P99 => spread.percentile(99.0).unwrap_or(0.0),
+            Self::Count => spread.count as f64,
+        }
+    }
+}
+
+impl Change<'_> {
+    /// By how much a number has changed.
+    #[must_use]
+    pub fn by(&self, metric: Metric) -> f64 {
+        metric.of(self.after) - metric.of(self.before)
+    }
+}
+
+/// The names of both archives, which were summed up by name; those that changed most come first.
+#[must_use]
+pub fn changes<'a>(before: &'a Stats, after: &'a Stats, metric: Metric) -> Vec<Change<'a>> {
+    let mut changes: BTreeMap<(bool, &str, &str), Change<'a>> = BTreeMap::new();
+    for (stats, is_after) in [(before, false), (after, true)] {
+        for (rows, is_operation) in [(&stats.durations, false), (&stats.operations, true)] {
+            for Row { group, spread } in rows {
+                let category = group.category.as_deref().unwrap_or_default();
+                let name = group.name.as_deref().unwrap_or_default();
+                let new = Change { category, name, is_operation, before: None, after: None };
+                let change = changes.entry((is_operation, category, name)).or_insert(new);
+                *(if is_after { &mut change.after } else { &mut change.before }) = Some(spread);
+            }
+        }
+    }
+    let mut changes: Vec<Change<'a>> = changes.into_values().collect();
+    changes.sort_by(|a, b| b.by(metric).abs().total_cmp(&a.by(metric).abs()));
+    changes
+}

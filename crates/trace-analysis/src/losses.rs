@@ -1,0 +1,146 @@
+//! What is missing in a trace, so that no statistic is taken for the whole truth where it is not.
+
+use std::collections::BTreeMap;
+use trace_format::loss::{LossCode, LossRecord};
+use trace_format::units::ProviderId;
+use trace_reader::check::REMARKS;
+use trace_reader::{Balance, Item, ReadError, Resolved, Warnings};
+
+/// How many losses are distinguished; further ones are added to the last.
+const MAX_LOSSES: usize = 10_000;
+/// Problems of reading that take no event away.
+const HARMLESS: [&str; 6] =
+    ["end-before-begin", "no-magic", "not-utf8", "redefined-string", "redefined-thread", "zero-words"];
+
+/// What one provider lost for one reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// The provider's number.
+    pub provider: ProviderId,
+    /// Its name.
+    pub name: String,
+    /// Why.
+    pub reason: LossCode,
+    /// How many records; for [`LossCode::DAMAGED_COUNTERS`], how many counters.
+    pub count: u64,
+}
+
+impl Loss {
+    /// The reason in words.
+    #[must_use]
+    pub fn reason_text(&self) -> String {
+        self.reason.text().map_or_else(|| format!("reason {}", self.reason.0), str::to_owned)
+    }
+}
+
+/// What is missing in a trace.
+#[derive(Debug, Default)]
+pub struct Losses {
+    /// Losses that the trace reports.
+    pub reported: Vec<Loss>,
+    /// Providers whose records were counted by them and by the collector.
+    pub ledgers: u64,
+    /// How these counts differ.
+    pub unbalanced: Vec<String>,
+    /// Problems of reading, by kind.
+    pub problems: Vec<(&'static str, u64)>,
+    /// Why the rest of the trace could not be read.
+    pub stopped: Option<ReadError>,
+}
+
+impl Losses {
+    /// How many records were lost, of the providers whose name fulfills a condition.
+    #[must_use]
+    pub fn lost(&self, has_name: impl Fn(&str) -> bool) -> u64 {
+        let records = self.reported.iter().filter(|loss| loss.reason != LossCode::DAMAGED_COUNTERS);
+        records.filter(|loss| has_name(&loss.name)).fold(0, |sum, loss| sum.saturating_add(loss.count))
+    }
+
+    /// How many problems reading the trace met.
+    #[must_use]
+    pub fn errors(&self) -> u64 {
+        let problems: u64 = self.problems.iter().map(|(_, count)| count).sum();
+        problems + self.unbalanced.len() as u64 + u64::from(self.stopped.is_some())
+    }
+
+    /// Whether losses may have happened that the trace does not report.
+    #[must_use]
+    pub fn may_be_more(&self) -> bool {
+        let is_harmful = |(kind, _): &(&str, u64)| !HARMLESS.contains(kind);
+        self.problems.iter().any(is_harmful)
+            || !self.unbalanced.is_empty()
+            || self.stopped.is_some()
+            || self.reported.iter().any(|loss| loss.reason == LossCode::DAMAGED_COUNTERS)
+    }
+
+    /// What is missing, in a few words each; nothing if the trace is whole.
+    #[must_use]
+    pub fn reasons(&self) -> Vec<String> {
+        let mut reasons: Vec<String> = self
+            .reported
+            .iter()
+            .map(|loss| {
+                let (name, count, reason) = (&loss.name, loss.count, loss.reason_text());
+                match loss.reason {
+                    LossCode::DAMAGED_COUNTERS => format!("{name} (provider {}): {reason}", loss.provider),
+                    _ => format!("{name} (provider {}) lost {count}: {reason}", loss.provider),
+                }
+            })
+            .collect();
+        reasons.extend(self.unbalanced.iter().map(|text| format!("the records do not add up: {text}")));
+        let problems = self.problems.iter().filter(|(kind, _)| !HARMLESS.contains(kind));
+        reasons.extend(problems.map(|(kind, count)| format!("{kind}: {count}")));
+        reasons.extend(self.stopped.as_ref().map(|_| "the rest of the trace could not be read".to_owned()));
+        reasons
+    }
+}
+
+/// Losses while a trace is read.
+#[derive(Debug, Default)]
+pub(crate) struct Counting {
+    balance: Balance,
+    losses: BTreeMap<(ProviderId, LossCode), u64>,
+    names: BTreeMap<ProviderId, String>,
+    found: Losses,
+}
+
+impl Counting {
+    #[inline]
+    pub fn record(&mut self, record: &Resolved<'_>) {
+        let unbalanced = self.balance.record(record);
+        if matches!(record.item, Item::Event(_)) {
+            return;
+        }
+        self.found.unbalanced.extend(unbalanced);
+        match &record.item {
+            Item::ProviderInfo { name } if self.names.len() < MAX_LOSSES => {
+                self.names.insert(record.provider, name.to_str().into_owned());
+            }
+            Item::Loss(loss) => self.loss(loss),
+            Item::Ledger(_) => self.found.ledgers += 1,
+            _ => {}
+        }
+    }
+
+    fn loss(&mut self, LossRecord { provider, reason, count, .. }: &LossRecord) {
+        let mut key = (*provider, *reason);
+        if self.losses.len() >= MAX_LOSSES && !self.losses.contains_key(&key) {
+            key = self.losses.last_key_value().map_or(key, |(last, _)| *last);
+        }
+        let sum = self.losses.entry(key).or_default();
+        *sum = sum.saturating_add(*count);
+    }
+
+    pub fn finish(mut self, warnings: &Warnings, stopped: Option<ReadError>) -> Losses {
+        let names = self.names;
+        let of = |provider| names.get(&provider).cloned().unwrap_or_default();
+        let losses = self.losses.into_iter().filter(|(_, count)| *count > 0);
+        self.found.reported = losses
+            .map(|((provider, reason), count)| Loss { provider, name: of(provider), reason, count })
+            .collect();
+        let problems = warnings.by_kind().map(|(kind, count, _)| (kind, count));
+        self.found.problems = problems.filter(|(kind, _)| !REMARKS.contains(kind)).collect();
+        self.found.stopped = stopped;
+        self.found
+    }
+}

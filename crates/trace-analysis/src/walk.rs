@@ -1,0 +1,205 @@
+//! One pass over an archive.
+
+use crate::losses::{Counting, Losses};
+use crate::names::Whats;
+use crate::spans::{Open, Part, Span, Spans, Unfinished};
+use std::io::Read;
+use trace_format::event::EventKind;
+use trace_format::units::{Koid, Offset};
+use trace_reader::{Disorder, Event, Item, ReadError, Reader, Thread, Value};
+
+/// What is done with an archive's contents. Numbers of categories and names are those of [`Whats`], threads
+/// count from 0 in the order in which they occur, and times are nanoseconds.
+pub trait Visitor {
+    /// A span has ended.
+    fn span(&mut self, span: &Span, whats: &Whats);
+
+    /// A span has begun and not ended, when the trace ends.
+    fn unfinished(&mut self, open: &Unfinished, whats: &Whats);
+
+    /// A moment, of a thread or within an operation.
+    fn instant(&mut self, what: u32, thread: u32, at: u64, whats: &Whats);
+
+    /// A sample of a counter that is wanted.
+    fn sample(&mut self, sample: &Sample<'_>, whats: &Whats);
+
+    /// Whether samples of a counter are wanted.
+    fn wants_samples(&mut self, what: u32, whats: &Whats) -> bool;
+}
+
+/// A value of a counter.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample<'a> {
+    /// Number of the counter's category and name.
+    pub what: u32,
+    /// The counter's id.
+    pub id: u64,
+    /// The number of its process.
+    pub process: u32,
+    /// The name of the value.
+    pub series: &'a str,
+    /// The value.
+    pub value: f64,
+    /// When it was taken.
+    pub at: u64,
+}
+
+/// A thread of a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadNames {
+    /// The thread and its process.
+    pub thread: Thread,
+    /// The name of the process.
+    pub process_name: Option<String>,
+    /// The name of the thread.
+    pub thread_name: Option<String>,
+}
+
+/// What a pass has found besides what its visitor has seen.
+#[derive(Debug, Default)]
+pub struct Walked {
+    /// Size of the trace in bytes, decompressed, as far as it was read.
+    pub bytes: u64,
+    /// How many events it has.
+    pub events: u64,
+    /// The first and the last moment of an event, in nanoseconds.
+    pub times: Option<(u64, u64)>,
+    /// Categories and names.
+    pub whats: Whats,
+    /// The threads by their numbers.
+    pub threads: Vec<ThreadNames>,
+    /// The processes by their numbers, with their names.
+    pub processes: Vec<(Koid, Option<String>)>,
+    /// What is missing.
+    pub losses: Losses,
+    /// Ends without a begin.
+    pub unmatched_ends: u64,
+    /// Begins that were dropped because too many spans were open.
+    pub dropped_begins: u64,
+    /// Events whose names were too many to be distinguished.
+    pub other_names: u64,
+}
+
+impl Walked {
+    /// From the first moment of an event to the last, in seconds.
+    #[must_use]
+    pub fn seconds(&self) -> f64 {
+        self.times.map_or(0.0, |(first, last)| (last - first) as f64 / 1e9)
+    }
+}
+
+/// Goes through an archive, plain or compressed, after an earlier pass has found its disorder.
+///
+/// # Errors
+/// The input is no archive, cannot be read at all, or what had to be sorted could not be kept in a file.
+pub fn walk(input: impl Read, disorder: &Disorder, visitor: &mut impl Visitor) -> Result<Walked, ReadError> {
+    let mut reader = Reader::new(input)?;
+    let mut pass = Pass { visitor, spans: Spans::new(disorder), walked: Walked::default() };
+    let mut losses = Counting::default();
+    let mut has_content = false;
+    let stopped = loop {
+        match reader.next_item() {
+            Ok(Some(record)) => {
+                losses.record(&record);
+                if let Item::Event(event) = &record.item {
+                    pass.event(event);
+                    has_content = true;
+                } else {
+                    has_content |= record.item.is_content();
+                }
+            }
+            Ok(None) => break None,
+            Err(error) if has_content => break Some(error),
+            Err(error) => return Err(error),
+        }
+    };
+    let Pass { visitor, mut spans, mut walked } = pass;
+    let whats = &walked.whats;
+    let mut unfinished: Vec<Unfinished> = Vec::new();
+    spans
+        .finish(whats, |span| visitor.span(span, whats), |open| unfinished.push(*open))
+        .map_err(|source| ReadError::Io { offset: Offset(0), source })?;
+    unfinished.iter().for_each(|open| visitor.unfinished(open, whats));
+    let names = reader.names();
+    let process = |process: Koid| names.process(process).map(|name| name.to_str().into_owned());
+    walked.processes = spans.processes().into_iter().map(|koid| (koid, process(koid))).collect();
+    let named = |thread: Thread| ThreadNames {
+        thread,
+        process_name: process(thread.process),
+        thread_name: names.thread(thread).map(|name| name.to_str().into_owned()),
+    };
+    walked.threads = spans.threads().map(named).collect();
+    walked.bytes = reader.position().0;
+    walked.losses = losses.finish(reader.warnings(), stopped);
+    (walked.unmatched_ends, walked.dropped_begins) = (spans.unmatched, spans.dropped);
+    walked.other_names = walked.whats.others;
+    Ok(walked)
+}
+
+struct Pass<'a, V> {
+    visitor: &'a mut V,
+    spans: Spans<'a>,
+    walked: Walked,
+}
+
+impl<V: Visitor> Pass<'_, V> {
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) {
+        let at = event.time.nanos().0;
+        let walked = &mut self.walked;
+        walked.events += 1;
+        let what = walked.whats.number(event.category, event.name);
+        let thread = self.spans.thread(event.thread);
+        let mut last = at;
+        if let EventKind::DurationComplete { end } = event.kind {
+            last = end.to_nanos(event.time.rate).0;
+            if let Some(span) = self.spans.complete(Open { at, what, thread }, last) {
+                self.visitor.span(&span, &walked.whats);
+            }
+        }
+        let times = walked.times.get_or_insert((at, at));
+        *times = (times.0.min(at), times.1.max(last).max(at));
+        let (is_end, id) = match event.kind {
+            EventKind::DurationComplete { .. } => return,
+            EventKind::DurationBegin => (false, None),
+            EventKind::DurationEnd => (true, None),
+            EventKind::AsyncBegin { id } => (false, Some(id)),
+            EventKind::AsyncEnd { id } => (true, Some(id)),
+            EventKind::Instant { .. } | EventKind::AsyncInstant { .. } => {
+                self.visitor.instant(what, thread, at, &walked.whats);
+                return;
+            }
+            EventKind::Counter { id } => {
+                self.counter(event, what, thread, id, at);
+                return;
+            }
+            _ => return,
+        };
+        let part = Part { open: Open { at, what, thread }, is_end, id };
+        if let Some(span) = self.spans.part(part, &walked.whats) {
+            self.visitor.span(&span, &walked.whats);
+        }
+    }
+
+    /// Each argument that is a number is a sample.
+    //= docs/tables.md#tables
+    fn counter(&mut self, event: &Event<'_>, what: u32, thread: u32, id: u64, at: u64) {
+        let whats = &self.walked.whats;
+        if !self.visitor.wants_samples(what, whats) {
+            return;
+        }
+        let process = self.spans.process(thread);
+        for (series, value) in event.arguments.iter() {
+            let value = match value {
+                Value::Int32(value) => f64::from(value),
+                Value::Uint32(value) => f64::from(value),
+                Value::Int64(value) => value as f64,
+                Value::Uint64(value) => value as f64,
+                Value::Double(value) => value,
+                _ => continue,
+            };
+            let series = series.to_str();
+            self.visitor.sample(&Sample { what, id, process, series: &series, value, at }, whats);
+        }
+    }
+}

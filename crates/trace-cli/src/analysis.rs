@@ -1,0 +1,187 @@
+//! What `stats`, `assert` and `diff` share: reading, and texts for people.
+
+use crate::counted::Counted;
+use crate::exit::Failure;
+use crate::input::{ImportReport, Scanned, name, problem, scan_ends};
+use std::fmt::Write as _;
+use std::io::Read;
+use std::path::Path;
+use trace_analysis::losses::Losses;
+use trace_analysis::walk::Walked;
+use trace_format::shown::Shown;
+use trace_reader::{Disorder, ReadError};
+
+/// How many rows people see unless they ask for more.
+const ROWS: usize = 20;
+
+/// Reads a trace in any format with a function, and returns what an import has to report.
+pub fn read<T>(
+    path: &Path,
+    what: &'static str,
+    read: impl FnOnce(Box<dyn Read>, &Disorder) -> Result<T, ReadError>,
+) -> Result<(T, ImportReport), Failure> {
+    let (Scanned { archive, disorder, report }, bar) = scan_ends(path, what)?;
+    let result = read(archive, &disorder);
+    bar.finish_and_clear();
+    let result = result.map_err(|error| Failure::new(format!("{}: {}", name(path), problem(&error))))?;
+    Ok((result, report))
+}
+
+/// What `--limit` allows of some rows, and what is not shown.
+pub fn limited(limit: Option<usize>, is_for_people: bool, rows: usize) -> (usize, usize) {
+    let shown = match limit {
+        Some(0) => rows,
+        Some(limit) => limit.min(rows),
+        None if is_for_people => ROWS.min(rows),
+        None => rows,
+    };
+    (shown, rows - shown)
+}
+
+/// What is missing in a trace, in lines for people.
+pub fn losses(losses: &Losses) -> String {
+    let mut text: String =
+        losses.reasons().iter().map(|reason| format!("lost: {}\n", Shown(reason))).collect();
+    if losses.reported.is_empty() && !losses.may_be_more() {
+        let _ = match losses.ledgers {
+            0 => writeln!(text, "lost: nothing is reported"),
+            1 => writeln!(text, "lost: nothing; the records of the provider add up"),
+            count => writeln!(text, "lost: nothing; the records of {count} providers add up"),
+        };
+    }
+    text
+}
+
+/// The losses for programs.
+pub fn losses_json(losses: &Losses) -> serde_json::Value {
+    let reported = losses.reported.iter().map(|loss| {
+        serde_json::json!({
+            "provider": loss.provider.0,
+            "name": loss.name,
+            "reason": loss.reason.0,
+            "reason_text": loss.reason.text(),
+            "count": loss.count,
+        })
+    });
+    let balance = match (losses.ledgers, losses.unbalanced.is_empty()) {
+        (_, false) => "unbalanced",
+        (0, true) => "unknown",
+        (_, true) => "balanced",
+    };
+    let problems =
+        losses.problems.iter().map(|(kind, count)| serde_json::json!({"kind": kind, "count": count}));
+    serde_json::json!({
+        "reported": reported.collect::<Vec<_>>(),
+        "balance": balance,
+        "problems": problems.collect::<Vec<_>>(),
+        "stopped": losses.stopped.as_ref().map(ToString::to_string),
+    })
+}
+
+/// The contents of a trace in a line.
+pub fn contents(path: &Path, walked: &Walked) -> String {
+    let (events, seconds) = (walked.events, walked.seconds());
+    let rate =
+        if seconds > 0.0 { format!(" ({:.0} events/s)", events as f64 / seconds) } else { String::new() };
+    let length = duration(seconds * 1e9);
+    let (events, bytes) = (Counted(events, "events"), Counted(walked.bytes, "bytes"));
+    format!("{}: {events} in {length}{rate}, {bytes}\n", Shown(&name(path)))
+}
+
+/// A time in nanoseconds with a unit that suits it, and four digits.
+pub fn duration(nanos: f64) -> String {
+    let (value, unit) = match nanos.abs() {
+        small if small < 1e3 => (nanos, "ns"),
+        small if small < 1e6 => (nanos / 1e3, "us"),
+        small if small < 1e9 => (nanos / 1e6, "ms"),
+        _ => (nanos / 1e9, "s"),
+    };
+    format!("{} {unit}", number(value))
+}
+
+/// A number with four digits, or all digits of a whole one.
+pub fn number(value: f64) -> String {
+    let digits = match value.abs() {
+        _ if value.fract() == 0.0 => 0,
+        large if large >= 1000.0 => 0,
+        large if large >= 100.0 => 1,
+        large if large >= 10.0 => 2,
+        _ => 3,
+    };
+    let text = format!("{value:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// Columns: the first ones are texts, and the others numbers.
+pub fn table(header: &[&str], rows: &[Vec<String>], texts: usize) -> String {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([header[column].len()]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..header.len()).map(width).collect();
+    let line = |cells: &[&str]| {
+        let cells = cells.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
+            if column < texts { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        });
+        let line = cells.collect::<Vec<_>>().join("  ");
+        format!("  {}\n", line.trim_end())
+    };
+    let mut text = line(header);
+    text.extend(rows.iter().map(|row| line(&row.iter().map(String::as_str).collect::<Vec<_>>())));
+    text
+}
+
+/// A line about rows that are not shown.
+pub fn more(hidden: usize) -> String {
+    match hidden {
+        0 => String::new(),
+        hidden => format!("  and {hidden} more; --limit 0 shows all\n"),
+    }
+}
+
+/// Lines of comma-separated values.
+pub fn csv(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Result<String, Failure> {
+    let failed = |error: csv::Error| Failure::new(error.to_string());
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(header).map_err(failed)?;
+    for row in rows {
+        writer.write_record(row).map_err(failed)?;
+    }
+    let bytes = writer.into_inner().map_err(|error| Failure::new(error.to_string()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_four_digits() {
+        for (nanos, text) in [
+            (0.0, "0 ns"),
+            (999.0, "999 ns"),
+            (1500.0, "1.5 us"),
+            (12_345_678.0, "12.35 ms"),
+            (123_456_789.0, "123.5 ms"),
+            (1_500_000_000.0, "1.5 s"),
+            (-2500.0, "-2.5 us"),
+            (4_321_987_000_000.0, "4322 s"),
+            (1200.0, "1.2 us"),
+        ] {
+            assert_eq!(duration(nanos), text);
+        }
+        assert_eq!(
+            (number(120.0), number(123_456.0), number(0.04)),
+            ("120".into(), "123456".into(), "0.04".into())
+        );
+    }
+
+    #[test]
+    fn people_see_twenty_rows_and_programs_all() {
+        assert_eq!(limited(None, true, 30), (20, 10));
+        assert_eq!(limited(None, false, 30), (30, 0));
+        assert_eq!(limited(Some(0), true, 30), (30, 0));
+        assert_eq!(limited(Some(3), false, 30), (3, 27));
+        assert_eq!(limited(Some(50), true, 30), (30, 0));
+    }
+}

@@ -1,0 +1,171 @@
+//! Options of `stats`, `assert` and `diff`.
+
+use super::traces;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// Help of `stats`.
+pub const STATS_HELP: &str = "Examples:
+  trace stats trace.fxt
+  trace stats --by thread --sort self trace.fxt
+  trace stats --categories 'net*' --limit 5 trace.fxt
+  trace stats --json trace.fxt | jq '.durations.rows[0]'
+
+Percentiles are exact up to 256 durations; of more, they are off by at most 0.1 %. docs/stats.md describes \
+everything that is printed.";
+
+/// Help of `assert`.
+pub const ASSERT_HELP: &str = "Examples:
+  trace assert trace.fxt 'p99(render:frame) < 16ms' 'lost == 0'
+  trace assert trace.fxt 'max(gap(frame)) < 50ms or count(frame) < 2'
+  trace assert --file limits.txt --junit limits.xml trace.fxt
+
+Functions: count, rate, sum, min, max, mean, p50, p99.9 and so on, of NAME, CATEGORY:NAME, self(NAME), gap(NAME) or
+counter(NAME.SERIES); lost, lost(PROVIDER), errors. Units: ns us ms s, B kB MB KiB MiB, %. * stands for any text.
+
+Exit codes: 0 if all assertions hold, 1 if one does not, 3 if the trace cannot tell, because events are missing or
+there is nothing with the name; 2 if an assertion is wrong or the trace cannot be read. docs/stats.md has the rules.";
+
+/// Help of `diff`.
+pub const DIFF_HELP: &str = "Examples:
+  trace diff before.fxt after.fxt
+  trace diff --sort p99 --limit 5 before.fxt after.fxt
+  trace diff --json before.fxt after.fxt | jq '.changes[0]'";
+
+/// Options of `stats`.
+#[derive(Debug, Args)]
+pub struct Stats {
+    /// Sum durations up by this
+    #[arg(long, value_name = "WHAT", default_value = "name")]
+    pub by: By,
+    /// Show the rows with the most of this first
+    #[arg(long, value_name = "COLUMN", default_value = "total")]
+    pub sort: Sort,
+    /// Show at most this many rows of each table; 0 shows all (default: 20; all with --json and --csv)
+    #[arg(long, value_name = "COUNT", value_parser = super::whole_number)]
+    pub limit: Option<usize>,
+    /// Only events of these categories, separated by commas; * stands for any text
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub categories: Vec<String>,
+    /// Only events with this name; * stands for any text. May be repeated
+    #[arg(long, value_name = "NAME")]
+    pub name: Vec<String>,
+    /// Print one JSON object
+    #[arg(long, conflicts_with = "csv")]
+    pub json: bool,
+    /// Print comma-separated values
+    #[arg(long)]
+    pub csv: bool,
+    /// The trace, plain or compressed with gzip or zstd; `-` is stdin
+    #[arg(value_name = "FILE", add = traces())]
+    pub input: PathBuf,
+}
+
+impl Stats {
+    /// The options of a summary behind a recording.
+    pub fn of_recording(input: PathBuf) -> Self {
+        Self {
+            by: By::Name,
+            sort: Sort::Total,
+            limit: None,
+            categories: Vec::new(),
+            name: Vec::new(),
+            json: false,
+            csv: false,
+            input,
+        }
+    }
+}
+
+/// What durations are summed up by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    /// Category and name
+    Name,
+    /// Category
+    Category,
+    /// Process
+    Process,
+    /// Thread
+    Thread,
+}
+
+/// A column of the statistics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Sort {
+    /// The time of all together
+    Total,
+    /// That time without the durations inside
+    #[value(name = "self")]
+    Own,
+    /// How many
+    Count,
+    /// The shortest
+    Min,
+    /// The mean
+    Mean,
+    /// The median
+    P50,
+    /// What 95 of 100 do not exceed
+    P95,
+    /// What 99 of 100 do not exceed
+    P99,
+    /// The longest
+    Max,
+}
+
+/// Options of `assert`.
+#[derive(Debug, Args)]
+pub struct Assert {
+    /// Read assertions from this file: one on each line, with comments that begin with #
+    #[arg(long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Write the results into this file, as JUnit's XML
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The trace, plain or compressed with gzip or zstd; `-` is stdin
+    #[arg(value_name = "FILE", add = traces())]
+    pub input: PathBuf,
+    /// The assertions
+    #[arg(value_name = "ASSERTION", required_unless_present = "file")]
+    pub assertions: Vec<String>,
+}
+
+/// Options of `diff`.
+#[derive(Debug, Args)]
+pub struct Diff {
+    /// Show the names first whose number has changed most
+    #[arg(long, value_name = "NUMBER", default_value = "total")]
+    pub sort: Metric,
+    /// Show at most this many names; 0 shows all (default: 20; all with --json and --csv)
+    #[arg(long, value_name = "COUNT", value_parser = super::whole_number)]
+    pub limit: Option<usize>,
+    /// Print one JSON object
+    #[arg(long, conflicts_with = "csv")]
+    pub json: bool,
+    /// Print comma-separated values
+    #[arg(long)]
+    pub csv: bool,
+    /// The trace from before, plain or compressed with gzip or zstd
+    #[arg(value_name = "BEFORE", add = traces())]
+    pub before: PathBuf,
+    /// The trace from after
+    #[arg(value_name = "AFTER", add = traces())]
+    pub after: PathBuf,
+}
+
+/// What names are compared by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Metric {
+    /// The time of all together
+    Total,
+    /// The mean
+    Mean,
+    /// What 99 of 100 do not exceed
+    P99,
+    /// How many
+    Count,
+}

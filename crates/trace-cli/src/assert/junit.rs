@@ -1,0 +1,54 @@
+//! Results as JUnit's XML, which systems for continuous integration show.
+//= docs/stats.md#junit
+
+use super::{Judged, details};
+use trace_analysis::assertion::evaluate::Verdict;
+
+/// The document for the assertions on a trace: what the trace cannot tell is an error there.
+pub fn document(trace: &str, all: &[Judged]) -> String {
+    let count = |verdict| all.iter().filter(|judged| judged.outcome.verdict == verdict).count();
+    let (tests, failures, errors) = (all.len(), count(Verdict::Failed), count(Verdict::Incomplete));
+    let mut text = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+         <testsuite name=\"{}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\">\n",
+        escaped(trace)
+    );
+    for judged in all {
+        let (name, message) = (escaped(&judged.text), escaped(&details(judged)));
+        let result = match judged.outcome.verdict {
+            Verdict::Passed => format!("<system-out>{message}</system-out>"),
+            Verdict::Incomplete => format!("<error message=\"{message}\"/>"),
+            Verdict::Failed => format!("<failure message=\"{message}\"/>"),
+        };
+        text += &format!("  <testcase classname=\"trace\" name=\"{name}\">{result}</testcase>\n");
+    }
+    text + "</testsuite>\n"
+}
+
+/// A text in an attribute or an element. XML has no other control characters, not even escaped.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for char in text.chars() {
+        match char {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\t' | '\n' | '\r' => escaped.push_str(&format!("&#{};", char as u32)),
+            char if char.is_control() || matches!(char, '\u{fffe}' | '\u{ffff}') => escaped.push('\u{fffd}'),
+            char => escaped.push(char),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    //= docs/stats.md#junit
+    #[test]
+    fn texts_are_escaped() {
+        assert_eq!(escaped("a<b> & \"c\"\n\u{1}é"), "a&lt;b&gt; &amp; &quot;c&quot;&#10;\u{fffd}é");
+    }
+}

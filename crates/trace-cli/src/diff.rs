@@ -1,0 +1,144 @@
+//! `trace diff`: which durations changed between two traces.
+//= docs/stats.md#differences
+
+use crate::analysis::{self, contents, duration, limited, losses, losses_json, more, number, table};
+use crate::args::analysis::{Diff, Metric as MetricOption};
+use crate::exit::Failure;
+use crate::input::is_stdin;
+use crate::stats::{by_name, spread_json, unread};
+use crate::stdio;
+use serde_json::{Value, json};
+use trace_analysis::diff::{Change, Metric, changes};
+use trace_analysis::stats::{Spread, Stats};
+use trace_format::shown::Shown;
+
+/// The version of the object of `--json`.
+const JSON_VERSION: u32 = 1;
+
+/// Prints the differences of two traces.
+pub fn run(options: &Diff) -> Result<(), Failure> {
+    if is_stdin(&options.before) && is_stdin(&options.after) {
+        return Err(Failure::usage("stdin cannot be both traces"));
+    }
+    let (before, after) = (by_name(&options.before)?, by_name(&options.after)?);
+    let metric = match options.sort {
+        MetricOption::Total => Metric::Total,
+        MetricOption::Mean => Metric::Mean,
+        MetricOption::P99 => Metric::P99,
+        MetricOption::Count => Metric::Count,
+    };
+    let changes = changes(&before, &after, metric);
+    let (shown, hidden) = limited(options.limit, !options.json && !options.csv, changes.len());
+    let shown = &changes[..shown];
+    if options.json {
+        stdio::print_document(&format!("{:#}\n", machine(&before, &after, shown)))?;
+    } else if options.csv {
+        stdio::print_document(&lines(shown)?)?;
+    } else {
+        let mut text = String::new();
+        for (path, stats) in [(&options.before, &before), (&options.after, &after)] {
+            text += &contents(path, &stats.walked);
+            text += &losses(&stats.walked.losses);
+        }
+        let cells: Vec<Vec<String>> = shown.iter().map(cells).collect();
+        let header =
+            ["", "category", "name", "total", "change", "mean", "change", "p99", "change", "count", "change"];
+        text += &table(&header, &cells, 3);
+        text += &more(hidden);
+        stdio::print(&text)?;
+    }
+    unread(&options.before, &before)?;
+    unread(&options.after, &after)
+}
+
+/// Whether a name is only in one of the traces, or all of it in both.
+fn kind(change: &Change<'_>) -> &'static str {
+    match (change.before, change.after) {
+        (None, _) => "new",
+        (_, None) => "gone",
+        _ => "",
+    }
+}
+
+/// A row for people: of each number the value after, and by how much it has changed.
+fn cells(change: &Change<'_>) -> Vec<String> {
+    let mut cells =
+        vec![kind(change).to_owned(), Shown(change.category).to_string(), Shown(change.name).to_string()];
+    for metric in [Metric::Total, Metric::Mean, Metric::P99, Metric::Count] {
+        let shown = |value: f64| if metric == Metric::Count { number(value) } else { duration(value) };
+        let (before, after, by) = (metric.of(change.before), metric.of(change.after), change.by(metric));
+        let sign = if by > 0.0 { "+" } else { "" };
+        let percent = if before > 0.0 && after > 0.0 && by != 0.0 {
+            format!(" ({sign}{:.0}%)", by / before * 100.0)
+        } else {
+            String::new()
+        };
+        cells.extend([
+            shown(after),
+            if by == 0.0 { "=".to_owned() } else { format!("{sign}{}{percent}", shown(by)) },
+        ]);
+    }
+    cells
+}
+
+fn operation_or_duration(change: &Change<'_>) -> &'static str {
+    if change.is_operation { "operation" } else { "duration" }
+}
+
+/// For programs.
+//= docs/stats.md#json
+fn machine(before: &Stats, after: &Stats, changes: &[Change<'_>]) -> Value {
+    let of = |stats: &Stats| {
+        let walked = &stats.walked;
+        let times = walked.times.map(|(first, last)| [first, last]);
+        json!({
+            "events": walked.events, "bytes": walked.bytes, "times_ns": times,
+            "losses": losses_json(&walked.losses),
+        })
+    };
+    let spread = |spread: Option<&Spread>, change: &Change<'_>| {
+        spread.map(|spread| spread_json(spread, change.is_operation))
+    };
+    let changes = changes.iter().map(|change| {
+        json!({
+            "kind": operation_or_duration(change),
+            "category": change.category,
+            "name": change.name,
+            "before": spread(change.before, change),
+            "after": spread(change.after, change),
+            "total_change_ns": change.by(Metric::Total),
+            "mean_change_ns": change.by(Metric::Mean),
+            "p99_change_ns": change.by(Metric::P99),
+            "count_change": change.by(Metric::Count),
+        })
+    });
+    let changes: Vec<Value> = changes.collect();
+    json!({"version": JSON_VERSION, "before": of(before), "after": of(after), "changes": changes})
+}
+
+fn lines(changes: &[Change<'_>]) -> Result<String, Failure> {
+    let metrics = [
+        (Metric::Total, "total_ns"),
+        (Metric::Mean, "mean_ns"),
+        (Metric::P99, "p99_ns"),
+        (Metric::Count, "count"),
+    ];
+    let names: Vec<String> =
+        metrics.iter().flat_map(|(_, name)| [format!("{name}_before"), format!("{name}_after")]).collect();
+    let header: Vec<&str> =
+        ["kind", "category", "name"].into_iter().chain(names.iter().map(String::as_str)).collect();
+    let rows = changes.iter().map(|change| {
+        let mut cells = vec![
+            operation_or_duration(change).to_owned(),
+            change.category.to_owned(),
+            change.name.to_owned(),
+        ];
+        for (metric, _) in metrics {
+            for spread in [change.before, change.after] {
+                cells.push(spread.map_or_else(String::new, |spread| metric.of(Some(spread)).to_string()));
+            }
+        }
+        cells
+    });
+    analysis::csv(&header, rows)
+}
