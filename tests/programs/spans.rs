@@ -1,6 +1,7 @@
 //! Spans and events of `tracing`, recorded.
 //!
 //! `spans bare|layer|lifetimes|always`: a few of each kind, with a subscriber of its own, or with a layer.
+//! `spans logs|logs-layer`: events as messages.
 //! `spans fork`: a child records a span and an event.
 //! `spans stack ORDER`: prints "ready"; for each line of stdin a batch of 100 rounds, after which it prints
 //! how many events a layer of `fmt` has had. ORDER names the layers of the stack from the inside out.
@@ -22,6 +23,8 @@ fn main() {
         "lifetimes" => options.lifetimes().init("spans"),
         "lifetimes-layer" => with_layer(options.lifetimes()),
         "always" => with_layer(options.always()),
+        "logs" => return logs(options.events_as_logs().init("spans")),
+        "logs-layer" => return logs(with_layer(options.events_as_logs())),
         "fork" => {
             let _provider = options.init("spans");
             return fork();
@@ -142,6 +145,49 @@ fn each_kind() {
         .join()
         .expect("no panic");
     }
+    println!("{}", tracing_fxt::dropped_fields());
+}
+
+fn logs(provider: TraceProvider) {
+    {
+        let _span = info_span!("request", id = 7).entered();
+        info!("always the same");
+        warn!(target: "quiet", "loud enough");
+        info!(target: "quiet", "too quiet");
+        trace!("not recorded by default");
+    }
+    for number in 0..2 {
+        debug!(number, text = "a text", ok = true, ratio = 0.5, shape = ?Shape(1), "number {number}");
+    }
+    info!(answer = 42);
+    event!(name: "named", Level::INFO, ok = true);
+    event!(name: "named too", Level::INFO, "with a message");
+    info!(counter.queue = 5);
+    info!(counter.queue = 6_u64, size = 2, "more than a sample");
+    info!(shown = %Talkative, "outer");
+    info!("");
+    info!(
+        a = 1,
+        b = 2,
+        c = 3,
+        d = 4,
+        e = 5,
+        f = 6,
+        g = 7,
+        h = 8,
+        i = 9,
+        j = 10,
+        k = 11,
+        l = 12,
+        m = 13,
+        n = 14,
+        o = 15
+    );
+    info!(text = %"€".repeat(2000), behind = 1, "{}", "€".repeat(2000));
+    // One that is cut leaves no room for another.
+    info!(text = "x".repeat(5000), "long");
+    info!(counter.queue = "no number");
+    drop(provider);
     println!("{}", tracing_fxt::dropped_fields());
 }
 

@@ -39,7 +39,7 @@ pub use crate::record::event::scope_word;
 #[doc(hidden)]
 pub use crate::record::other_records::{
     write_attachment, write_blob, write_context_switch, write_event_of, write_instaflow, write_kernel_object,
-    write_large_blob, write_thread_wakeup, write_virtual, write_virtual_at,
+    write_large_blob, write_log, write_thread_wakeup, write_virtual, write_virtual_at,
 };
 #[doc(hidden)]
 pub use crate::record::rendering::write_formatted_log;

@@ -28,7 +28,7 @@ impl Options {
         S: Subscriber + for<'a> LookupSpan<'a>,
     {
         runs::follow();
-        let layer = FxtLayer { has_lifetimes: self.has_lifetimes };
+        let layer = FxtLayer { has_lifetimes: self.has_lifetimes, has_logs: self.has_logs };
         layer.with_filter(Recorded(self))
     }
 }
@@ -37,6 +37,7 @@ impl Options {
 #[derive(Debug)]
 pub struct FxtLayer {
     has_lifetimes: bool,
+    has_logs: bool,
 }
 
 /// Lets through what is being recorded. Other layers see all that they want: the filter is of this layer
@@ -110,7 +111,11 @@ where
     }
 
     fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
-        writer::record_event(event);
+        if self.has_logs {
+            writer::record_log(event);
+        } else {
+            writer::record_event(event);
+        }
     }
 
     fn on_enter(&self, id: &Id, context: Context<'_, S>) {

@@ -106,7 +106,11 @@ impl Subscriber for FxtSubscriber {
     }
 
     fn event(&self, event: &Event<'_>) {
-        writer::record_event(event);
+        if self.0.has_logs {
+            writer::record_log(event);
+        } else {
+            writer::record_event(event);
+        }
     }
 
     fn enter(&self, span: &Id) {
