@@ -55,16 +55,15 @@ impl<S> Filter<S> for Recorded {
         if !self.0.wants(metadata) {
             return Interest::never();
         }
-        match callsites::add(metadata) {
-            None => Interest::never(),
-            Some(callsite) if self.0.is_always_on || callsite.is_on() => Interest::always(),
-            Some(_) => Interest::never(),
+        if self.0.is_always_on && callsites::add(metadata).is_some() {
+            return Interest::always();
         }
+        callsites::interest(metadata)
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
         let is_wanted = self.0.is_always_on || runs::is_running();
-        Some(if is_wanted { self.0.max_level() } else { LevelFilter::OFF })
+        Some(if is_wanted || !runs::is_asking() { self.0.max_level() } else { LevelFilter::OFF })
     }
 }
 
