@@ -44,6 +44,12 @@ pub use crate::record::other_records::{
 #[doc(hidden)]
 pub use crate::record::rendering::write_formatted_log;
 
+/// Stops the compiler where a literal text stands in the place of something else.
+#[doc(hidden)]
+pub const fn assert_no_text(value: &str, message: &str) {
+    assert!(!matches!(value.as_bytes().first(), Some(b'"')), "{}", message);
+}
+
 /// Whether a trace is being recorded. [`category_enabled!`] says that of a category.
 #[must_use]
 pub fn is_enabled() -> bool {
