@@ -2,14 +2,17 @@
 //!
 //! `spans bare|layer|lifetimes|always`: a few of each kind, with a subscriber of its own, or with a layer.
 //! `spans logs|logs-layer`: events as messages.
+//! `spans polled`: a future in a span, and a traced one, each polled first by one thread, then by another.
 //! `spans fork`: a child records a span and an event.
 //! `spans stack ORDER`: prints "ready"; for each line of stdin a batch of 100 rounds, after which it prints
 //! how many events a layer of `fmt` has had. ORDER names the layers of the stack from the inside out.
 
 use std::io::{BufRead, Write};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use trace_provider::TraceProvider;
-use tracing::{Level, Span, debug, debug_span, event, info, info_span, span, trace, warn};
+use std::task::{Context, Poll, Waker};
+use trace_provider::{TraceFutureExt, TraceProvider, trace_future_args};
+use tracing::{Instrument, Level, Span, debug, debug_span, event, info, info_span, span, trace, warn};
 use tracing_fxt::Options;
 use tracing_subscriber::prelude::*;
 use tracing_subscriber::{EnvFilter, fmt, registry};
@@ -23,6 +26,7 @@ fn main() {
         "lifetimes" => options.lifetimes().init("spans"),
         "lifetimes-layer" => with_layer(options.lifetimes()),
         "always" => with_layer(options.always()),
+        "polled" => return polled(options.lifetimes().init("spans")),
         "logs" => return logs(options.events_as_logs().init("spans")),
         "logs-layer" => return logs(with_layer(options.events_as_logs())),
         "fork" => {
@@ -146,6 +150,36 @@ fn each_kind() {
         .expect("no panic");
     }
     println!("{}", tracing_fxt::dropped_fields());
+}
+
+/// Polls a future on a thread of its own, which ends, and on another one, on which it is dropped.
+fn poll_twice(future: impl Future<Output = ()> + Send + 'static) {
+    fn poll(future: &mut Pin<Box<impl Future<Output = ()>>>) -> Poll<()> {
+        future.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+    }
+    let mut future = Box::pin(future);
+    let first = std::thread::spawn(move || {
+        assert_eq!(poll(&mut future), Poll::Pending);
+        future
+    });
+    let mut future = first.join().expect("no panic");
+    let second = std::thread::spawn(move || assert_eq!(poll(&mut future), Poll::Ready(())));
+    second.join().expect("no panic");
+}
+
+/// Is ready when it is polled for the second time.
+fn second_poll() -> impl Future<Output = ()> + Send {
+    let mut polls = 0;
+    std::future::poll_fn(move |_| {
+        polls += 1;
+        if polls == 2 { Poll::Ready(()) } else { Poll::Pending }
+    })
+}
+
+fn polled(provider: TraceProvider) {
+    poll_twice(second_poll().instrument(info_span!("instrumented", n = 1)));
+    poll_twice(second_poll().trace(trace_future_args!("app", "traced", 7, "n" => 1)));
+    drop(provider);
 }
 
 fn logs(provider: TraceProvider) {

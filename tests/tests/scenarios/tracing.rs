@@ -161,6 +161,46 @@ fn lifetimes_are_bars_with_their_polls() {
     }
 }
 
+/// One operation with both of its polls, each on a thread of its own, however the future is recorded.
+#[test]
+fn a_future_that_two_threads_poll_is_one_bar() {
+    let sandbox = Sandbox::new();
+    let output = sandbox.record(&["-o", "polled.fxt"], "spans", &["polled"]);
+    assert!(output.status.success(), "{output:?}");
+    let output = sandbox.trace(["check", "polled.fxt"]);
+    assert!(output.status.success(), "{output:?}");
+    let found = lines(&sandbox, "polled.fxt");
+    // Where a future in a span is dropped, `tracing` enters the span once more.
+    let instrumented = [
+        r#"async-begin A "spans" "instrumented" {n=1i64}"#,
+        r#"begin B "spans" "instrumented" {n=1i64}"#,
+        r#"async-begin B "spans" "poll""#,
+        r#"async-end B "spans" "poll""#,
+        r#"end B "spans" "instrumented""#,
+        r#"begin C "spans" "instrumented" {n=1i64}"#,
+        r#"async-begin C "spans" "poll""#,
+        r#"async-end C "spans" "poll""#,
+        r#"end C "spans" "instrumented""#,
+        r#"begin C "spans" "instrumented" {n=1i64}"#,
+        r#"async-begin C "spans" "poll""#,
+        r#"async-end C "spans" "poll""#,
+        r#"end C "spans" "instrumented""#,
+        r#"async-end C "spans" "instrumented""#,
+    ];
+    let traced = [
+        r#"async-begin D "app" "traced" {n=1i32}"#,
+        r#"begin D "app" "traced" {n=1i32}"#,
+        r#"flow-begin D "app" "traced""#,
+        r#"end D "app" "traced" {poll-state="pending", poll-count=1u64}"#,
+        r#"begin E "app" "traced" {n=1i32}"#,
+        r#"flow-end E "app" "traced""#,
+        r#"end E "app" "traced" {poll-state="ready", poll-count=2u64}"#,
+        r#"async-end E "app" "traced" {poll-state="ready", poll-count=2u64}"#,
+    ];
+    let expected: Vec<&str> = instrumented.into_iter().chain(traced).collect();
+    assert_eq!(found, expected);
+}
+
 /// Events are messages with their fields, if that is asked for; spans stay what they are.
 #[test]
 fn events_are_messages_where_that_is_asked_for() {
