@@ -1,6 +1,10 @@
 //! A filter that is reloaded beside the layer that records.
 //!
-//! Prints "ready", and after each line of stdin what it says here:
+//! `reloading fork N`: prints "ready"; after the first line of stdin it forks until there were N children.
+//! For each further line it says "more" or "enough". The filter takes its time to answer the provider's
+//! thread.
+//!
+//! `reloading` prints "ready", and after each line of stdin what it says here:
 //!
 //! * `run batch`: 100 rounds of an event of level INFO and one of level DEBUG; how many of them the layer
 //!   that prints has had;
@@ -13,15 +17,20 @@
 
 use std::cell::Cell;
 use std::io::{BufRead, Write};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tracing::dispatcher::Dispatch;
 use tracing::level_filters::LevelFilter;
-use tracing::subscriber::Interest;
+use tracing::subscriber::{Interest, NoSubscriber};
 use tracing::{Level, Metadata, debug, info};
 use tracing_subscriber::layer::{Context, Filter};
 use tracing_subscriber::prelude::*;
 use tracing_subscriber::{EnvFilter, Registry, fmt, registry, reload};
+
+/// The filter takes longer than a fork.
+static IS_SLOW: AtomicBool = AtomicBool::new(false);
 
 /// Counts the lines of the layer that prints, and those of them that are details.
 #[derive(Clone)]
@@ -78,6 +87,12 @@ impl Filter<Registry> for Held {
     }
 
     fn callsite_enabled(&self, metadata: &'static Metadata<'static>) -> Interest {
+        if IS_SLOW.load(Ordering::Relaxed) {
+            let begin = Instant::now();
+            while begin.elapsed() < Duration::from_millis(20) {
+                std::hint::spin_loop();
+            }
+        }
         if *metadata.level() == Level::DEBUG {
             pass(Hold::Callsite);
         }
@@ -101,6 +116,11 @@ fn main() {
     registry().with(print).with(tracing_fxt::layer()).init();
     let provider = trace_provider::TraceProvider::new("reloading");
     let reload = |filter: &str| handle.reload(EnvFilter::new(filter)).expect("the filter is there");
+    let mut arguments = std::env::args().skip(1);
+    if arguments.next().is_some_and(|mode| mode == "fork") {
+        let children = arguments.next().and_then(|number| number.parse().ok()).expect("a number");
+        return fork(children);
+    }
     let mut held: Option<(Sender<()>, JoinHandle<()>)> = None;
     println!("ready");
     for line in std::io::stdin().lock().lines() {
@@ -141,6 +161,51 @@ fn main() {
         }
     }
     drop(provider);
+}
+
+fn fork(children: u32) {
+    // With another one, `tracing` takes a lock where it asks.
+    let _other = Dispatch::new(NoSubscriber::new());
+    round();
+    IS_SLOW.store(true, Ordering::Relaxed);
+    let forked = AtomicU32::new(0);
+    println!("ready");
+    let mut lines = std::io::stdin().lock().lines();
+    lines.next();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while forked.load(Ordering::Relaxed) < children {
+                in_child();
+                forked.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        for _ in lines {
+            println!("{}", if forked.load(Ordering::Relaxed) < children { "more" } else { "enough" });
+        }
+    });
+}
+
+/// A child that takes the lock.
+fn in_child() {
+    // SAFETY: the child only takes locks that no other thread has when it is forked, which is what is tested,
+    // and the kernel ends it if it hangs.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: it only sets a timer.
+        unsafe { libc::alarm(60) };
+        IS_SLOW.store(false, Ordering::Relaxed);
+        drop(Dispatch::new(NoSubscriber::new()));
+        // SAFETY: ends the process at once.
+        unsafe { libc::_exit(0) };
+    }
+    let mut status = -1;
+    // SAFETY: a child of this process, and a place for its status.
+    let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+    if (waited, status) != (child, 0) {
+        // The thread that answers would go on without this one.
+        eprintln!("a child ended with {status:#x}");
+        std::process::exit(1);
+    }
 }
 
 /// At least 100 reloads, and as long as threads record.
