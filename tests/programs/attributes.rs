@@ -1,7 +1,8 @@
 //! Functions with the attribute `#[trace]`.
 //!
-//! `attributes functions|blocks|futures|dropped`: the calls of one kind, each a few times.
+//! `attributes functions|blocks|texts|futures|dropped`: the calls of one kind, each a few times.
 
+use std::borrow::Cow;
 use std::fmt::{Debug, Display};
 use std::num::ParseIntError;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,6 +16,7 @@ fn main() {
     match mode.as_str() {
         "functions" => functions(),
         "blocks" => blocks(),
+        "texts" => texts(),
         "futures" => futures(),
         "dropped" => dropped(),
         mode => panic!("no mode {mode}"),
@@ -282,6 +284,62 @@ fn blocks() {
     Machine::from(vec![(), (), ()]).alone();
     assert!(3.is_closed());
     assert_eq!(module::function(), 15);
+}
+
+/// Each kind of text; the body takes what it owns.
+#[trace(args(a, b, c, d, e, f, g, h, i, display(j), display(k), l = display(c)))]
+#[expect(clippy::too_many_arguments, clippy::ptr_arg, reason = "each kind of text")]
+fn texts_of(
+    a: &str,
+    b: String,
+    c: Cow<'_, str>,
+    d: &String,
+    e: Option<&str>,
+    f: Option<String>,
+    g: &Cow<'_, str>,
+    h: Option<Cow<'_, str>>,
+    i: &Option<String>,
+    j: &str,
+    k: String,
+) -> usize {
+    let h = h.as_ref().map_or(0, |text| text.len());
+    let owned = b.len() + c.len() + f.as_ref().map_or(0, String::len) + h + k.len();
+    owned + a.len() + d.len() + e.map_or(0, str::len) + g.len() + i.as_ref().map_or(0, String::len) + j.len()
+}
+
+/// The same of a future.
+#[trace(args(a, b, c, d, e, f, g, h, i, display(j), display(k), l = display(c)))]
+#[expect(clippy::too_many_arguments, clippy::ptr_arg, reason = "each kind of text")]
+async fn texts_later(
+    a: &str,
+    b: String,
+    c: Cow<'_, str>,
+    d: &String,
+    e: Option<&str>,
+    f: Option<String>,
+    g: &Cow<'_, str>,
+    h: Option<Cow<'_, str>>,
+    i: &Option<String>,
+    j: &str,
+    k: String,
+) -> usize {
+    drop((b, c, f, h, k));
+    a.len() + d.len() + e.map_or(0, str::len) + g.len() + i.as_ref().map_or(0, String::len) + j.len()
+}
+
+fn texts() {
+    let (text, cow, some) = ("say \"d\"".to_owned(), Cow::from("g"), Some("i".to_owned()));
+    macro_rules! call {
+        ($function:ident, $option:expr) => {{
+            let f = $option.map(str::to_owned);
+            let h = $option.map(Cow::from);
+            $function("a", "b".to_owned(), "c".into(), &text, $option, f, &cow, h, &some, "j", "k".to_owned())
+        }};
+    }
+    assert_eq!((call!(texts_of, Some("o")), call!(texts_of, None::<&str>)), (17, 14));
+    runtime().block_on(async {
+        assert_eq!((call!(texts_later, Some("o")).await, call!(texts_later, None::<&str>).await), (12, 11));
+    });
 }
 
 fn runtime() -> tokio::runtime::Runtime {

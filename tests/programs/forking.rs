@@ -2,7 +2,7 @@
 //!
 //! `forking NAME…` does these, one after the other, each with a child that it waits for:
 //!
-//! `forking --polled NAME…` has a provider without a thread.
+//! `forking --polled NAME…` has a provider without a thread, `forking --twice NAME…` two of them.
 //!
 //! * `events`: the child records three events and exits without clean-up;
 //! * `silent`: the child records nothing;
@@ -12,20 +12,25 @@
 //! * `threads`: four threads fork at once, while others record;
 //! * `many`: 300 children live at once, and record an event each at the same time; says how many milliseconds
 //!   the slowest took for it;
+//! * `making N`: N children, each while another thread makes call sites of new texts, and each makes one;
+//! * `flows`: 20 children hand out work, as the parent does;
 //! * `outlive`: the child prints its pid and lives until stdin is closed, the parent does not wait.
 
 use std::io::{Read, Write};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
-use trace_provider::{PolledProvider, Scope, TraceProvider, instant};
+use trace_provider::{DynamicSite, PolledProvider, Scope, TraceProvider, duration, instant};
 
 fn main() {
     let mut names = std::env::args().skip(1).peekable();
     let is_polled = names.next_if(|name| name == "--polled").is_some();
+    let is_twice = names.next_if(|name| name == "--twice").is_some();
     let provider = match is_polled {
         true => Provider::Polled(Box::new(PolledProvider::new("forking").expect("descriptors"))),
         false => Provider::Apart(TraceProvider::new("forking")),
     };
-    for what in names {
+    let _second = is_twice.then(|| TraceProvider::new("second"));
+    while let Some(what) = names.next() {
         instant!("forking", "before", Scope::Thread, "pid" => std::process::id());
         match what.as_str() {
             "events" => in_child(|| (0..3_u32).for_each(child_event)),
@@ -54,6 +59,18 @@ fn main() {
                 }
             }),
             "many" => println!("{}", many()),
+            "making" => making(names.next().and_then(|number| number.parse().ok()).expect("a number")),
+            "flows" => {
+                hand_out();
+                for _ in 0..20 {
+                    in_child(|| {
+                        // With it the child is recorded.
+                        child_event(0);
+                        hand_out();
+                    });
+                    hand_out();
+                }
+            }
             "outlive" => {
                 // SAFETY: as above.
                 if unsafe { libc::fork() } == 0 {
@@ -66,6 +83,47 @@ fn main() {
             other => panic!("{other} is unknown"),
         }
         instant!("forking", "after", Scope::Thread, "pid" => std::process::id());
+    }
+}
+
+/// Forks while another thread makes sites, a few for each child: as many as there is room for in all.
+fn making(children: u32) {
+    let made = AtomicU32::new(0);
+    let room = children * 10;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while made.load(Ordering::Relaxed) < room {
+                let number = made.fetch_add(1, Ordering::Relaxed);
+                let _ = DynamicSite::new("forking", &format!("made {number}"), []);
+            }
+        });
+        for child in 0..children {
+            // Not before the other thread goes on, unless it is through.
+            while made.load(Ordering::Relaxed) < child * 10 {
+                std::hint::spin_loop();
+            }
+            in_child(|| {
+                end_if_hanging();
+                let site = DynamicSite::new("forking", &format!("of child {child}"), ["pid"]);
+                site.instant(Scope::Thread, (std::process::id(),));
+                child_event(child);
+            });
+        }
+    });
+}
+
+/// The kernel ends a child that hangs, whose parent then says so.
+fn end_if_hanging() {
+    // SAFETY: it only sets a timer.
+    unsafe { libc::alarm(60) };
+}
+
+/// Work that another thread does: an arrow leads there.
+fn hand_out() {
+    duration!("forking", "hand out", "pid" => std::process::id());
+    for _ in 0..5 {
+        let parent = rayon_fxt::Parent::here("work");
+        std::thread::spawn(move || parent.run(|| ())).join().expect("no panic");
     }
 }
 

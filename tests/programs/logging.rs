@@ -1,4 +1,5 @@
-//! Messages of the `log` crate: `logging alone|beside` prints how many the program's own logger has got.
+//! Messages of the `log` crate: `logging alone|beside` prints how many the program's own logger has got, how
+//! many details were formatted, and how often the program's own logger was asked whether it is enabled.
 
 use log::{LevelFilter, Log, Metadata, Record, debug, error, info, trace, warn};
 use log_fxt::Logger;
@@ -7,11 +8,14 @@ use trace_provider::TraceProvider;
 
 /// Those that the program's own logger has got.
 static SEEN: AtomicUsize = AtomicUsize::new(0);
+/// How often it was asked.
+static ASKED: AtomicUsize = AtomicUsize::new(0);
 
 struct Counting;
 
 impl Log for Counting {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        ASKED.fetch_add(1, Ordering::Relaxed);
         metadata.target() != "quiet"
     }
 
@@ -53,5 +57,15 @@ fn main() {
     std::thread::spawn(|| info!(target: "net", "elsewhere")).join().expect("no panic");
     // No target is too long.
     info!(target: &"t".repeat(40_000), "");
-    println!("{} {}", SEEN.load(Ordering::Relaxed), formatted.load(Ordering::Relaxed));
+    info!(target: "net", port = 80, host = "a host", state:? = Some(1), ok = true; "connected");
+    warn!(target: "quiet", error:% = Formatted(&formatted); "");
+    let numbers = [&SEEN, &formatted, &ASKED].map(|number| number.load(Ordering::Relaxed));
+    println!("{} {} {}", numbers[0], numbers[1], numbers[2]);
+    // Where the program asks, its own logger answers for its levels.
+    for level in [log::Level::Warn, log::Level::Info] {
+        for target in ["quiet", "loud"] {
+            print!("{} ", log::log_enabled!(target: target, level));
+        }
+    }
+    println!("{}", ASKED.load(Ordering::Relaxed));
 }

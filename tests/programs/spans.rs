@@ -1,14 +1,18 @@
 //! Spans and events of `tracing`, recorded.
 //!
 //! `spans bare|layer|lifetimes|always`: a few of each kind, with a subscriber of its own, or with a layer.
+//! `spans logs|logs-layer`: events as messages.
+//! `spans polled`: a future in a span, and a traced one, each polled first by one thread, then by another.
 //! `spans fork`: a child records a span and an event.
 //! `spans stack ORDER`: prints "ready"; for each line of stdin a batch of 100 rounds, after which it prints
 //! how many events a layer of `fmt` has had. ORDER names the layers of the stack from the inside out.
 
 use std::io::{BufRead, Write};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use trace_provider::TraceProvider;
-use tracing::{Level, Span, debug, debug_span, event, info, info_span, span, trace, warn};
+use std::task::{Context, Poll, Waker};
+use trace_provider::{TraceFutureExt, TraceProvider, trace_future_args};
+use tracing::{Instrument, Level, Span, debug, debug_span, event, info, info_span, span, trace, warn};
 use tracing_fxt::Options;
 use tracing_subscriber::prelude::*;
 use tracing_subscriber::{EnvFilter, fmt, registry};
@@ -22,6 +26,9 @@ fn main() {
         "lifetimes" => options.lifetimes().init("spans"),
         "lifetimes-layer" => with_layer(options.lifetimes()),
         "always" => with_layer(options.always()),
+        "polled" => return polled(options.lifetimes().init("spans")),
+        "logs" => return logs(options.events_as_logs().init("spans")),
+        "logs-layer" => return logs(with_layer(options.events_as_logs())),
         "fork" => {
             let _provider = options.init("spans");
             return fork();
@@ -142,6 +149,79 @@ fn each_kind() {
         .join()
         .expect("no panic");
     }
+    println!("{}", tracing_fxt::dropped_fields());
+}
+
+/// Polls a future on a thread of its own, which ends, and on another one, on which it is dropped.
+fn poll_twice(future: impl Future<Output = ()> + Send + 'static) {
+    fn poll(future: &mut Pin<Box<impl Future<Output = ()>>>) -> Poll<()> {
+        future.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+    }
+    let mut future = Box::pin(future);
+    let first = std::thread::spawn(move || {
+        assert_eq!(poll(&mut future), Poll::Pending);
+        future
+    });
+    let mut future = first.join().expect("no panic");
+    let second = std::thread::spawn(move || assert_eq!(poll(&mut future), Poll::Ready(())));
+    second.join().expect("no panic");
+}
+
+/// Is ready when it is polled for the second time.
+fn second_poll() -> impl Future<Output = ()> + Send {
+    let mut polls = 0;
+    std::future::poll_fn(move |_| {
+        polls += 1;
+        if polls == 2 { Poll::Ready(()) } else { Poll::Pending }
+    })
+}
+
+fn polled(provider: TraceProvider) {
+    poll_twice(second_poll().instrument(info_span!("instrumented", n = 1)));
+    poll_twice(second_poll().trace(trace_future_args!("app", "traced", 7, "n" => 1)));
+    drop(provider);
+}
+
+fn logs(provider: TraceProvider) {
+    {
+        let _span = info_span!("request", id = 7).entered();
+        info!("always the same");
+        warn!(target: "quiet", "loud enough");
+        info!(target: "quiet", "too quiet");
+        trace!("not recorded by default");
+    }
+    for number in 0..2 {
+        debug!(number, text = "a text", ok = true, ratio = 0.5, shape = ?Shape(1), "number {number}");
+    }
+    info!(answer = 42);
+    event!(name: "named", Level::INFO, ok = true);
+    event!(name: "named too", Level::INFO, "with a message");
+    info!(counter.queue = 5);
+    info!(counter.queue = 6_u64, size = 2, "more than a sample");
+    info!(shown = %Talkative, "outer");
+    info!("");
+    info!(
+        a = 1,
+        b = 2,
+        c = 3,
+        d = 4,
+        e = 5,
+        f = 6,
+        g = 7,
+        h = 8,
+        i = 9,
+        j = 10,
+        k = 11,
+        l = 12,
+        m = 13,
+        n = 14,
+        o = 15
+    );
+    info!(text = %"€".repeat(2000), behind = 1, "{}", "€".repeat(2000));
+    // One that is cut leaves no room for another.
+    info!(text = "x".repeat(5000), "long");
+    info!(counter.queue = "no number");
+    drop(provider);
     println!("{}", tracing_fxt::dropped_fields());
 }
 

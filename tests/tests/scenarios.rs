@@ -48,6 +48,7 @@ mod scenarios {
     mod querying;
     mod readme;
     mod recovering;
+    mod reloading;
     mod skew;
     mod snapshots;
     mod tasks;

@@ -12,7 +12,9 @@
 //! [given along](Logger::beside).
 //!
 //! A message becomes a log record of its thread, `WARN net: retrying in 5 s`. Its target is its category:
-//! `trace record --categories net` records the messages of this target. Key-value pairs are not recorded.
+//! `trace record --categories net` records the messages of this target. With the feature `kv`, key-value
+//! pairs stand behind the message: `log::info!(port = 80; "connected")` becomes
+//! `INFO net: connected port=80`.
 //!
 //! # Cost
 //!
@@ -85,7 +87,8 @@ impl Logger {
     }
 
     /// Passes messages of this level and those above it to another logger, too, whether a recording runs or
-    /// not. Its `enabled` is asked for each message, which `log` leaves to a logger's own `log` otherwise.
+    /// not. As without this logger, its `enabled` is asked where the program asks, by `log::log_enabled!`,
+    /// but not for a message: its `log` decides.
     #[must_use]
     pub fn beside(mut self, logger: Box<dyn Log>, level: LevelFilter) -> Self {
         self.beside = Some((logger, level));
@@ -124,22 +127,28 @@ impl Logger {
         site.is_on().then_some(site)
     }
 
+    /// The other logger, if the message has its level.
     fn other(&self, metadata: &Metadata<'_>) -> Option<&dyn Log> {
         let (logger, level) = self.beside.as_ref()?;
-        (metadata.level() <= *level && logger.enabled(metadata)).then_some(&**logger)
+        (metadata.level() <= *level).then_some(&**logger)
     }
 }
 
 impl Log for Logger {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        self.records(metadata).is_some() || self.other(metadata).is_some()
+        self.records(metadata).is_some()
+            || self.other(metadata).is_some_and(|logger| logger.enabled(metadata))
     }
 
     fn log(&self, record: &Record<'_>) {
         let metadata = record.metadata();
         if let Some(site) = self.records(metadata) {
             let (level, target, message) = (metadata.level(), metadata.target(), record.args());
-            write_formatted_log(site, format_args!("{level} {target}: {message}"));
+            #[cfg(feature = "kv")]
+            let pairs = Pairs(record.key_values());
+            #[cfg(not(feature = "kv"))]
+            let pairs = "";
+            write_formatted_log(site, format_args!("{level} {target}: {message}{pairs}"));
         }
         if let Some(logger) = self.other(metadata) {
             logger.log(record);
@@ -150,6 +159,27 @@ impl Log for Logger {
         if let Some((logger, _)) = &self.beside {
             logger.flush();
         }
+    }
+}
+
+/// The pairs of a message, each behind a space.
+#[cfg(feature = "kv")]
+struct Pairs<'a>(&'a dyn log::kv::Source);
+
+#[cfg(feature = "kv")]
+impl fmt::Display for Pairs<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use log::kv::{Error, Key, Value, VisitSource};
+
+        struct Visitor<'a, 'b>(&'a mut fmt::Formatter<'b>);
+
+        impl<'kvs> VisitSource<'kvs> for Visitor<'_, '_> {
+            fn visit_pair(&mut self, key: Key<'kvs>, value: Value<'kvs>) -> Result<(), Error> {
+                Ok(write!(self.0, " {key}={value}")?)
+            }
+        }
+
+        self.0.visit(&mut Visitor(f)).map_err(|_| fmt::Error)
     }
 }
 

@@ -39,10 +39,16 @@ pub use crate::record::event::scope_word;
 #[doc(hidden)]
 pub use crate::record::other_records::{
     write_attachment, write_blob, write_context_switch, write_event_of, write_instaflow, write_kernel_object,
-    write_large_blob, write_thread_wakeup, write_virtual, write_virtual_at,
+    write_large_blob, write_log, write_thread_wakeup, write_virtual, write_virtual_at,
 };
 #[doc(hidden)]
 pub use crate::record::rendering::write_formatted_log;
+
+/// Stops the compiler where a literal text stands in the place of something else.
+#[doc(hidden)]
+pub const fn assert_no_text(value: &str, message: &str) {
+    assert!(!matches!(value.as_bytes().first(), Some(b'"')), "{}", message);
+}
 
 /// Whether a trace is being recorded. [`category_enabled!`] says that of a category.
 #[must_use]

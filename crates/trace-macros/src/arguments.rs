@@ -5,7 +5,10 @@ use quote::quote;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
-use syn::{Error, Expr, ExprPath, FnArg, LitStr, Pat, Result, Signature, Type};
+use syn::{
+    Error, Expr, ExprPath, FnArg, GenericArgument, LitStr, Pat, PathArguments, PathSegment, Result,
+    Signature, Type,
+};
 
 /// An argument's name in the trace and its value.
 #[derive(Clone)]
@@ -29,7 +32,9 @@ impl Argument {
     /// The value for `duration!`, which keeps it until the function ends.
     pub(crate) fn kept(&self, path: &TokenStream, signature: &Signature) -> TokenStream {
         match &self.value {
-            Value::Variable(name) if is_one_of(signature, name, &["String", "PathBuf", "Vec"]) => {
+            Value::Variable(name)
+                if is_one_of(signature, name, &OWNERS) || is_option_of(signature, name, &OWNERS) =>
+            {
                 borrowed(quote!(#name), name.span())
             }
             Value::Variable(name) => quote!(#name),
@@ -42,9 +47,14 @@ impl Argument {
     /// the body, which owns the parameters: it may not borrow from what they own.
     pub(crate) fn kept_in_future(&self, path: &TokenStream, signature: &Signature) -> (TokenStream, bool) {
         match &self.value {
-            Value::Variable(name) if is_one_of(signature, name, &["String"]) => {
+            Value::Variable(name) if is_one_of(signature, name, &TEXTS) => {
                 let value = borrowed(quote!(#name), name.span());
                 (quote!(#path::display(#value)), true)
+            }
+            Value::Variable(name) if is_option_of(signature, name, &TEXTS) => {
+                let value = borrowed(quote!(#name), name.span());
+                let some = quote!(::core::option::Option);
+                (quote!(#some::map(#some::as_ref(#value), |text| #path::display(text))), true)
             }
             Value::Variable(name) => (quote!(#name), false),
             Value::Rendered(function, value) => (rendered(path, function, value), true),
@@ -79,14 +89,37 @@ fn borrowed(value: TokenStream, at: Span) -> TokenStream {
     quote!(#and #value)
 }
 
-/// Whether a parameter has one of these types, of which it is enough to borrow it.
-fn is_one_of(signature: &Signature, name: &Ident, types: &[&str]) -> bool {
-    signature.inputs.iter().any(|parameter| {
-        let FnArg::Typed(parameter) = parameter else { return false };
-        let (Pat::Ident(pattern), Type::Path(of)) = (&*parameter.pat, &*parameter.ty) else { return false };
-        let last = of.path.segments.last();
-        pattern.ident == *name && last.is_some_and(|last| types.iter().any(|name| last.ident == name))
+/// Types that own text.
+const TEXTS: [&str; 2] = ["String", "Cow"];
+/// Types that own something that is enough to borrow.
+const OWNERS: [&str; 4] = ["String", "Cow", "PathBuf", "Vec"];
+
+/// The last part of the path that is a parameter's type.
+fn type_of<'a>(signature: &'a Signature, name: &Ident) -> Option<&'a PathSegment> {
+    signature.inputs.iter().find_map(|parameter| {
+        let FnArg::Typed(parameter) = parameter else { return None };
+        match &*parameter.pat {
+            Pat::Ident(pattern) if pattern.ident == *name => last_part(&parameter.ty),
+            _ => None,
+        }
     })
+}
+
+fn last_part(of: &Type) -> Option<&PathSegment> {
+    if let Type::Path(path) = of { path.path.segments.last() } else { None }
+}
+
+/// Whether a parameter has one of these types.
+fn is_one_of(signature: &Signature, name: &Ident, types: &[&str]) -> bool {
+    type_of(signature, name).is_some_and(|last| types.iter().any(|name| last.ident == name))
+}
+
+/// Whether a parameter is an option of one of these types.
+fn is_option_of(signature: &Signature, name: &Ident, types: &[&str]) -> bool {
+    let Some(option) = type_of(signature, name).filter(|last| last.ident == "Option") else { return false };
+    let PathArguments::AngleBracketed(arguments) = &option.arguments else { return false };
+    let Some(GenericArgument::Type(inner)) = arguments.args.first() else { return false };
+    last_part(inner).is_some_and(|last| types.iter().any(|name| last.ident == name))
 }
 
 impl Parse for Argument {

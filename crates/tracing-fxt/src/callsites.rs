@@ -2,10 +2,11 @@
 //! without a lock.
 
 use crate::fields::{Field, FieldMap};
+use crate::runs;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use trace_engine::Site;
-use tracing_core::Metadata;
+use tracing_core::{Interest, Metadata};
 
 /// Tables of callsites, each twice as large as the one before.
 const TABLES: usize = 16;
@@ -187,6 +188,18 @@ fn add_late(metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
 pub fn by_number(number: u32) -> Option<&'static Callsite> {
     let table = CALLSITES.get((number >> 26) as usize)?.get()?;
     table.get(number as usize & 0x3ff_ffff)?.callsite.get()
+}
+
+/// What is wanted of a callsite, for `tracing` to store.
+pub fn interest(metadata: &'static Metadata<'static>) -> Interest {
+    let is_known = find(metadata).is_some();
+    match add(metadata) {
+        None => Interest::never(),
+        Some(callsite) if callsite.is_on() => Interest::always(),
+        // See `runs`.
+        Some(_) if is_known && !runs::is_asking() => Interest::sometimes(),
+        Some(_) => Interest::never(),
+    }
 }
 
 /// A callsite, known from now on. None if there are too many.

@@ -14,7 +14,7 @@ const MAX_FIELDS: usize = 32;
 /// part of a span.
 const MAX_NAMES: usize = 14;
 /// Bytes of a message that are kept: no event has room for more.
-const MAX_MESSAGE_BYTES: usize = 4096;
+pub const MAX_MESSAGE_BYTES: usize = 4096;
 /// The argument of an event whose message is not its name.
 const MESSAGE: &str = "message";
 /// The argument of a span's part that was begun anew, as a span outside of it has ended first.
@@ -249,12 +249,18 @@ struct Pieces<'a> {
 impl Write for Pieces<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.pieces += 1;
-        let room = MAX_MESSAGE_BYTES.saturating_sub(self.text.len());
-        let mut end = room.min(text.len());
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        self.text.push_str(&text[..end]);
+        push_fitting(self.text, text, MAX_MESSAGE_BYTES);
         Ok(())
     }
+}
+
+/// Appends as much of a text as there is room for below a length, up to the end of a character. Whether that
+/// is all of it.
+pub fn push_fitting(to: &mut String, text: &str, max_bytes: usize) -> bool {
+    let mut end = max_bytes.saturating_sub(to.len()).min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    to.push_str(&text[..end]);
+    end == text.len()
 }

@@ -28,7 +28,7 @@ impl Options {
         S: Subscriber + for<'a> LookupSpan<'a>,
     {
         runs::follow();
-        let layer = FxtLayer { has_lifetimes: self.has_lifetimes };
+        let layer = FxtLayer { has_lifetimes: self.has_lifetimes, has_logs: self.has_logs };
         layer.with_filter(Recorded(self))
     }
 }
@@ -37,6 +37,7 @@ impl Options {
 #[derive(Debug)]
 pub struct FxtLayer {
     has_lifetimes: bool,
+    has_logs: bool,
 }
 
 /// Lets through what is being recorded. Other layers see all that they want: the filter is of this layer
@@ -54,16 +55,15 @@ impl<S> Filter<S> for Recorded {
         if !self.0.wants(metadata) {
             return Interest::never();
         }
-        match callsites::add(metadata) {
-            None => Interest::never(),
-            Some(callsite) if self.0.is_always_on || callsite.is_on() => Interest::always(),
-            Some(_) => Interest::never(),
+        if self.0.is_always_on && callsites::add(metadata).is_some() {
+            return Interest::always();
         }
+        callsites::interest(metadata)
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
         let is_wanted = self.0.is_always_on || runs::is_running();
-        Some(if is_wanted { self.0.max_level() } else { LevelFilter::OFF })
+        Some(if is_wanted || !runs::is_asking() { self.0.max_level() } else { LevelFilter::OFF })
     }
 }
 
@@ -110,7 +110,11 @@ where
     }
 
     fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
-        writer::record_event(event);
+        if self.has_logs {
+            writer::record_log(event);
+        } else {
+            writer::record_event(event);
+        }
     }
 
     fn on_enter(&self, id: &Id, context: Context<'_, S>) {

@@ -27,6 +27,7 @@
 //! | `follows_from` | an arrow to the first time that the span is entered |
 //! | a parent on another thread | an arrow from the parent to the first time that the span is entered |
 //! | event | an instant of the thread; its name is `name:`, or its message, or `file:line` |
+//! | event, with [`Options::events_as_logs`] | a message of the thread: `INFO target: message key=value` |
 //! | field `counter.NAME` of an event | a sample of the counter NAME |
 //! | other fields | arguments with the types of the values; up to 14 of them |
 //!
@@ -50,6 +51,7 @@ mod callsites;
 mod fields;
 #[cfg(feature = "layer")]
 mod layer;
+mod log_text;
 #[cfg(feature = "layer")]
 mod open_spans;
 mod options;

@@ -9,6 +9,7 @@ pub struct Options {
     /// Prefixes of targets, the longest first.
     targets: Vec<(String, LevelFilter)>,
     pub(crate) has_lifetimes: bool,
+    pub(crate) has_logs: bool,
     #[cfg(feature = "layer")]
     pub(crate) is_always_on: bool,
 }
@@ -19,6 +20,7 @@ impl Default for Options {
             level: LevelFilter::DEBUG,
             targets: Vec::new(),
             has_lifetimes: false,
+            has_logs: false,
             #[cfg(feature = "layer")]
             is_always_on: false,
         }
@@ -53,6 +55,18 @@ impl Options {
     #[must_use]
     pub const fn lifetimes(mut self) -> Self {
         self.has_lifetimes = true;
+        self
+    }
+
+    /// Records events as messages, as `log-fxt` does, instead of instants: level, target and message, and
+    /// behind it the fields as `key=value`, such as `INFO net: connected port=80`. An event without a message
+    /// has its `name:` in its place, if it has one.
+    ///
+    /// The message and the fields have 4096 bytes each; what is longer is cut. Counters are samples all the
+    /// same, and no part of the message.
+    #[must_use]
+    pub const fn events_as_logs(mut self) -> Self {
+        self.has_logs = true;
         self
     }
 

@@ -57,10 +57,7 @@ impl Subscriber for FxtSubscriber {
         if !self.0.wants(metadata) {
             return Interest::never();
         }
-        match callsites::add(metadata) {
-            Some(callsite) if callsite.is_on() => Interest::always(),
-            _ => Interest::never(),
-        }
+        callsites::interest(metadata)
     }
 
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
@@ -68,7 +65,7 @@ impl Subscriber for FxtSubscriber {
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
-        Some(if runs::is_running() { self.0.max_level() } else { LevelFilter::OFF })
+        Some(if runs::is_running() || !runs::is_asking() { self.0.max_level() } else { LevelFilter::OFF })
     }
 
     fn new_span(&self, attributes: &Attributes<'_>) -> Id {
@@ -106,7 +103,11 @@ impl Subscriber for FxtSubscriber {
     }
 
     fn event(&self, event: &Event<'_>) {
-        writer::record_event(event);
+        if self.0.has_logs {
+            writer::record_log(event);
+        } else {
+            writer::record_event(event);
+        }
     }
 
     fn enter(&self, span: &Id) {

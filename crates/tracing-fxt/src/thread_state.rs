@@ -16,11 +16,13 @@ pub struct Entered {
 pub struct Scratch {
     pub arguments: ArgumentBuffer,
     pub text: String,
+    /// Fields that go behind the text.
+    pub fields: String,
 }
 
 impl Scratch {
     const fn new() -> Self {
-        Self { arguments: ArgumentBuffer::new(), text: String::new() }
+        Self { arguments: ArgumentBuffer::new(), text: String::new(), fields: String::new() }
     }
 }
 

@@ -2,13 +2,14 @@
 
 use crate::callsites::{self, Callsite};
 use crate::fields::{MessageIs, Visitor};
+use crate::log_text::LogVisitor;
 use crate::span_data::SpanData;
 use crate::thread_state::{Entered, with_entered, with_scratch};
 use std::sync::OnceLock;
 use trace_engine::args::{IntoValue, Values};
 use trace_engine::{
     ArgumentBuffer, Event, EventType, Number, Site, ThreadMoment, stamp, write_event, write_event_at,
-    write_event_of,
+    write_event_of, write_log,
 };
 use tracing_core::span::{Attributes, Record};
 
@@ -52,6 +53,22 @@ pub fn record_event(recorded: &tracing_core::Event<'_>) {
             }
         };
         write_event(site, event(EventType::Instant), &scratch.arguments);
+    });
+}
+
+/// Records an event of `tracing` as a message.
+pub fn record_log(recorded: &tracing_core::Event<'_>) {
+    let Some(callsite) = callsites::find_or_add(recorded.metadata()).filter(|callsite| callsite.is_on())
+    else {
+        return;
+    };
+    with_scratch(|scratch| {
+        let mut sample = |counter, number| sample(callsite, counter, number);
+        let mut visitor = LogVisitor::new(callsite, &mut scratch.text, &mut scratch.fields, &mut sample);
+        recorded.record(&mut visitor);
+        if let Some(text) = visitor.finish() {
+            write_log(callsite.site, text);
+        }
     });
 }
 

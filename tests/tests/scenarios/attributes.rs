@@ -117,6 +117,26 @@ fn functions_of_blocks_are_recorded() {
     assert_eq!(nested(&record("blocks")), expected);
 }
 
+/// Text is recorded as it is, not as Rust would write it.
+#[test]
+fn texts_are_recorded_as_they_are() {
+    let lines = record("texts");
+    let found: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+    // The dump has quotes around texts, and escapes those inside.
+    let some =
+        r#"{a="a", b="b", c="c", d="say \"d\"", e="o", f="o", g="g", h="o", i="i", j="j", k="k", l="c"}"#;
+    let none =
+        r#"{a="a", b="b", c="c", d="say \"d\"", e=null, f=null, g="g", h=null, i="i", j="j", k="k", l="c"}"#;
+    let mut expected =
+        [some, none].map(|texts| format!(r#"complete "trace-tests" "texts_of" {texts}"#)).to_vec();
+    for texts in [some, none] {
+        let end = r#"{poll-state="ready", poll-count=1u64}"#;
+        let parts = [("async-begin", texts), ("begin", texts), ("end", end), ("async-end", end)];
+        expected.extend(parts.map(|(kind, texts)| format!(r#"{kind} "trace-tests" "texts_later" {texts}"#)));
+    }
+    assert_eq!(found, expected);
+}
+
 /// An `async fn` is one operation with its polls; a function that returns a future is a duration.
 #[test]
 fn async_functions_are_operations_with_their_polls() {

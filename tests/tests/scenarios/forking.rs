@@ -2,6 +2,7 @@
 
 use rustix::process::Signal;
 use std::collections::BTreeMap;
+use trace_format::event::EventKind;
 use trace_format::kernel_object::TYPE_PROCESS;
 use trace_reader::{Item, Reader, Value};
 use trace_tests::sandbox::kill;
@@ -167,4 +168,80 @@ fn a_recovered_archive_says_whose_children_they_are() {
     let children: BTreeMap<u64, u64> = children.map(|event| (event.event.process.0, pid)).collect();
     assert_eq!(children.len(), 1);
     assert_eq!(parents(&sandbox.file("recovered.fxt")), children);
+}
+
+/// The number of children for each test that looks for a child that hangs.
+fn children() -> u32 {
+    std::env::var("FORKS").map_or(200, |number| number.parse().expect("FORKS is a number"))
+}
+
+/// No child hangs that is forked while another thread makes a call site of texts of run time.
+#[test]
+fn no_child_hangs_that_is_forked_while_sites_are_made() {
+    // A program has room for 4000 sites.
+    const AT_ONCE: u32 = 200;
+    for _ in 0..children().div_ceil(AT_ONCE) {
+        let archive = record(&["making", &AT_ONCE.to_string()]);
+        let count = |name: &str| archive.events.iter().filter(|event| event.name() == name).count();
+        assert_eq!((count("before"), count("child"), count("after")), (1, AT_ONCE as usize, 1));
+        for child in 0..AT_ONCE {
+            assert_eq!(count(&format!("of child {child}")), 1, "{child}");
+        }
+    }
+}
+
+/// Nor one that is forked while `tracing` asks what is recorded, as it does at the beginning and the end of a
+/// recording.
+#[test]
+fn no_child_hangs_that_is_forked_while_tracing_asks_what_is_recorded() {
+    let sandbox = Sandbox::new();
+    let _manager = sandbox.spawn("trace", &["manager"]);
+    wait_for("the manager", || sandbox.manager_pid());
+    let mut program = sandbox.spawn("reloading", &["fork", &children().to_string()]);
+    assert_eq!(program.line(), "ready");
+    let providers = || sandbox.trace(["list-providers"]).stdout;
+    wait_for("the program", || String::from_utf8_lossy(&providers()).contains("reloading").then_some(()));
+    program.say("go");
+    // It goes on until it has forked often enough, at least once while it was asked.
+    for round in 0.. {
+        let trace = format!("{round}.fxt");
+        assert!(sandbox.trace(["start", "-o", &trace]).status.success());
+        assert!(sandbox.trace(["stop"]).status.success());
+        program.say("more");
+        if program.line() == "enough" {
+            break;
+        }
+    }
+    program.close_stdin();
+    program.succeed();
+}
+
+/// Arrows have ids of their own in each process.
+#[test]
+fn arrows_of_children_are_not_those_of_their_parent() {
+    let archive = record(&["flows"]);
+    let mut flows: BTreeMap<u64, Vec<(u64, bool)>> = BTreeMap::new();
+    for event in &archive.events {
+        match event.event.kind {
+            EventKind::FlowBegin { id } => flows.entry(id).or_default().push((event.event.process.0, true)),
+            EventKind::FlowEnd { id } => flows.entry(id).or_default().push((event.event.process.0, false)),
+            _ => {}
+        }
+    }
+    assert_eq!(flows.len(), (1 + 20 + 20) * 5);
+    for (id, parts) in flows {
+        let [(process, begins), (other, also_begins)] = parts[..] else { panic!("{id}: {parts:?}") };
+        assert_eq!((process, begins), (other, !also_begins), "{id}");
+    }
+}
+
+/// A second provider registers, but the process is recorded once: it does not wait for a start.
+#[test]
+fn a_second_provider_does_not_wait() {
+    let sandbox = Sandbox::new();
+    let output = sandbox.record(&[], "forking", &["--twice", "events"]);
+    // A provider whose wait has timed out says so.
+    assert_eq!(String::from_utf8_lossy(&output.stderr).matches("has not answered").count(), 0, "{output:?}");
+    let archive = Archive::read(&sandbox.file("trace.fxt"));
+    assert_eq!(by_process(&archive), [vec!["before", "after"], vec!["child"; 3]]);
 }

@@ -25,9 +25,10 @@ fn record(mode: &str, options: &[&str]) -> (Vec<(char, String)>, String) {
     (messages.collect(), printed)
 }
 
-fn expected(detail: &str) -> Vec<(char, String)> {
+fn expected(detail: &str, formatted: u32) -> Vec<(char, String)> {
     let long = format!("WARN quiet: {}", "long ".repeat(300));
     let of_long_target = format!("INFO {}", "t".repeat(31_995));
+    let of_empty_message = format!("WARN quiet:  error={formatted}");
     [
         ('A', "ERROR logging: no room for \"file\""),
         ('A', "WARN net: retrying in 5 s"),
@@ -37,6 +38,8 @@ fn expected(detail: &str) -> Vec<(char, String)> {
         ('A', &long),
         ('B', "INFO net: elsewhere"),
         ('A', &of_long_target),
+        ('A', "INFO net: connected port=80 host=a host state=Some(1) ok=true"),
+        ('A', &of_empty_message),
     ]
     .into_iter()
     .filter(|(_, text)| !text.is_empty())
@@ -47,34 +50,37 @@ fn expected(detail: &str) -> Vec<(char, String)> {
 #[test]
 fn messages_are_records_of_their_threads() {
     let (messages, printed) = record("alone", &[]);
-    assert_eq!(messages, expected(""));
-    assert_eq!(printed, "0 1\n");
+    assert_eq!(messages, expected("", 1));
+    assert_eq!(printed, "0 2 0\ntrue true true true 0\n");
 }
 
-/// The program's own logger gets what it got without a recording, and no more.
+/// The program's own logger gets what it would get alone, and no more: nothing is asked before, as `log`'s
+/// macros do not ask.
 #[test]
 fn another_logger_gets_what_it_has_asked_for() {
     let (messages, printed) = record("beside", &[]);
-    assert_eq!(messages, expected("TRACE net: detail 1"));
-    assert_eq!(printed, "2 2\n");
+    assert_eq!(messages, expected("TRACE net: detail 1", 2));
+    assert_eq!(printed, "4 3 0\ntrue true true true 0\n");
 }
 
 #[test]
 fn targets_are_categories() {
     let (messages, printed) = record("beside", &["--categories", "net"]);
     let only = |(_, text): &(char, String)| text.contains(" net: ");
-    let of_net: Vec<_> = expected("TRACE net: detail 1").into_iter().filter(only).collect();
+    let of_net: Vec<_> = expected("TRACE net: detail 1", 2).into_iter().filter(only).collect();
     assert_eq!(messages, of_net);
-    assert_eq!(printed, "2 2\n");
+    assert_eq!(printed, "4 2 0\nfalse true false false 2\n");
 }
 
 /// Without a recording nothing is formatted for one.
 #[test]
 fn without_a_recording_nothing_is_formatted() {
     let sandbox = Sandbox::new();
-    for (mode, printed) in [("alone", "0 0\n"), ("beside", "2 0\n")] {
+    for (mode, printed) in
+        [("alone", ["0 0 0", "false false false false 0"]), ("beside", ["4 0 0", "false true false false 2"])]
+    {
         let mut program = sandbox.spawn("logging", &[mode]);
-        assert_eq!(format!("{}\n", program.line()), printed, "{mode}");
+        assert_eq!([program.line(), program.line()], printed, "{mode}");
         program.succeed();
     }
 }

@@ -161,6 +161,85 @@ fn lifetimes_are_bars_with_their_polls() {
     }
 }
 
+/// One operation with both of its polls, each on a thread of its own, however the future is recorded.
+#[test]
+fn a_future_that_two_threads_poll_is_one_bar() {
+    let sandbox = Sandbox::new();
+    let output = sandbox.record(&["-o", "polled.fxt"], "spans", &["polled"]);
+    assert!(output.status.success(), "{output:?}");
+    let output = sandbox.trace(["check", "polled.fxt"]);
+    assert!(output.status.success(), "{output:?}");
+    let found = lines(&sandbox, "polled.fxt");
+    // Where a future in a span is dropped, `tracing` enters the span once more.
+    let instrumented = [
+        r#"async-begin A "spans" "instrumented" {n=1i64}"#,
+        r#"begin B "spans" "instrumented" {n=1i64}"#,
+        r#"async-begin B "spans" "poll""#,
+        r#"async-end B "spans" "poll""#,
+        r#"end B "spans" "instrumented""#,
+        r#"begin C "spans" "instrumented" {n=1i64}"#,
+        r#"async-begin C "spans" "poll""#,
+        r#"async-end C "spans" "poll""#,
+        r#"end C "spans" "instrumented""#,
+        r#"begin C "spans" "instrumented" {n=1i64}"#,
+        r#"async-begin C "spans" "poll""#,
+        r#"async-end C "spans" "poll""#,
+        r#"end C "spans" "instrumented""#,
+        r#"async-end C "spans" "instrumented""#,
+    ];
+    let traced = [
+        r#"async-begin D "app" "traced" {n=1i32}"#,
+        r#"begin D "app" "traced" {n=1i32}"#,
+        r#"flow-begin D "app" "traced""#,
+        r#"end D "app" "traced" {poll-state="pending", poll-count=1u64}"#,
+        r#"begin E "app" "traced" {n=1i32}"#,
+        r#"flow-end E "app" "traced""#,
+        r#"end E "app" "traced" {poll-state="ready", poll-count=2u64}"#,
+        r#"async-end E "app" "traced" {poll-state="ready", poll-count=2u64}"#,
+    ];
+    let expected: Vec<&str> = instrumented.into_iter().chain(traced).collect();
+    assert_eq!(found, expected);
+}
+
+/// Events are messages with their fields, if that is asked for; spans stay what they are.
+#[test]
+fn events_are_messages_where_that_is_asked_for() {
+    let sandbox = Sandbox::new();
+    let many = ('a'..='o').zip(1..).map(|(name, value)| format!(" {name}={value}")).collect::<String>();
+    let messages = [
+        "INFO spans: always the same".to_owned(),
+        "WARN quiet: loud enough".to_owned(),
+        "DEBUG spans: number 0 number=0 text=a text ok=true ratio=0.5 shape=Shape(1)".to_owned(),
+        "DEBUG spans: number 1 number=1 text=a text ok=true ratio=0.5 shape=Shape(1)".to_owned(),
+        "INFO spans: answer=42".to_owned(),
+        "INFO spans: named ok=true".to_owned(),
+        "INFO spans: with a message".to_owned(),
+        "INFO spans: more than a sample size=2".to_owned(),
+        "INFO spans: being shown".to_owned(),
+        "INFO spans: outer shown=talk".to_owned(),
+        "INFO spans: ".to_owned(),
+        format!("INFO spans:{many}"),
+        // As many whole characters as there is room for: 4096 bytes, and 4096 without ` text=`.
+        format!("INFO spans: {} text={}", "€".repeat(1365), "€".repeat(1363)),
+        format!("INFO spans: long text={}", "x".repeat(4090)),
+    ];
+    for mode in ["logs", "logs-layer"] {
+        let trace = format!("{mode}.fxt");
+        let output = sandbox.record(&["-o", &trace], "spans", &[mode]);
+        assert!(output.status.success(), "{mode}: {output:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "2\n", "{mode}: fields without room");
+        let rows =
+            sandbox.trace(["query", "--output", "json", "SELECT message FROM logs ORDER BY ts", &trace]);
+        let rows: serde_json::Value = serde_json::from_slice(&rows.stdout).unwrap();
+        let found: Vec<_> =
+            rows.as_array().unwrap().iter().map(|row| row["message"].as_str().unwrap()).collect();
+        assert_eq!(found, messages, "{mode}");
+        let found = Archive::read(&sandbox.file(&trace));
+        let names: Vec<_> = found.events.iter().map(|event| event.name().to_owned()).collect();
+        assert_eq!(names, ["request", "request", "queue", "queue"], "{mode}: the span and the samples");
+    }
+}
+
 /// Perfetto's reader finds each span under its parent, the arrows, and the counters.
 #[test]
 fn perfetto_finds_parents_arrows_and_counters() {

@@ -73,6 +73,16 @@ const OTHERS: &str = "(too many names)";
 /// # run("resize", 7);
 /// ```
 ///
+/// The macros take constant texts only: with a variable, the compiler says `attempt to use a non-constant
+/// value in a constant` (E0435).
+///
+/// ```compile_fail,E0435
+/// # use trace_engine as trace_provider;
+/// fn run(plugin: &'static str) {
+///     trace_provider::duration!("plugins", plugin);
+/// }
+/// ```
+///
 /// While its category is not recorded, a method costs a load and a branch, and what it takes to evaluate the
 /// values: ask [`DynamicSite::is_on`] before values that are expensive.
 #[derive(Clone, Copy, Debug)]
@@ -139,7 +149,7 @@ impl<const N: usize> DynamicSite<N> {
     }
 }
 
-/// The values of `N` arguments: `()`, `(1_u64,)`, `("text", 2.5)`, up to eight of them.
+/// The values of `N` arguments: `()`, `(1_u64,)`, `("text", 2.5)`, up to 15 of them.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tuple of {N} arguments",
     label = "expected {N} values, in a tuple: `()`, `(value,)`, `(value, value)`",
@@ -183,3 +193,10 @@ argument_tuple!(5: A 0, B 1, C 2, D 3, E 4);
 argument_tuple!(6: A 0, B 1, C 2, D 3, E 4, F 5);
 argument_tuple!(7: A 0, B 1, C 2, D 3, E 4, F 5, G 6);
 argument_tuple!(8: A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
+argument_tuple!(9: A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8);
+argument_tuple!(10: A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9);
+argument_tuple!(11: A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10);
+argument_tuple!(12: A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11);
+argument_tuple!(13: A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12);
+argument_tuple!(14: A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12, N 13);
+argument_tuple!(15: A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12, N 13, O 14);

@@ -21,6 +21,16 @@ macro_rules! __misused {
     };
 }
 
+/// The same sentence where a text stands in the place of something else: the arguments are in another order.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __no_text {
+    ($value:expr, $form:literal) => {
+        const _: () =
+            $crate::assert_no_text(::core::stringify!($value), ::core::concat!("expected `", $form, "`"));
+    };
+}
+
 /// A static that the engine writes, which no compiler can see.
 #[cfg(not(any(feature = "off", elsewhere)))]
 #[doc(hidden)]
@@ -85,9 +95,10 @@ macro_rules! __event {
 /// ```
 #[macro_export]
 macro_rules! instant {
-    ($category:expr, $name:expr, $scope:expr $(, $key:expr => $value:expr)* $(,)?) => {
+    ($category:expr, $name:expr, $scope:expr $(, $key:expr => $value:expr)* $(,)?) => {{
+        $crate::__no_text!($scope, "instant!(category, name, scope, \"key\" => value, …)");
         $crate::__event!(Instant, $crate::scope_word($scope), $category, $name $(, $key => $value)*)
-    };
+    }};
     ($($wrong:tt)*) => { $crate::__misused!("instant!(category, name, scope, \"key\" => value, …)") };
 }
 
@@ -102,9 +113,10 @@ macro_rules! instant {
 /// ```
 #[macro_export]
 macro_rules! counter {
-    ($category:expr, $name:expr, $id:expr $(, $key:expr => $value:expr)+ $(,)?) => {
+    ($category:expr, $name:expr, $id:expr $(, $key:expr => $value:expr)+ $(,)?) => {{
+        $crate::__no_text!($id, "counter!(category, name, id, \"key\" => value, …)");
         $crate::__event!(Counter, Some($crate::Id::from($id).0), $category, $name $(, $key => $value)*)
-    };
+    }};
     ($($wrong:tt)*) => { $crate::__misused!("counter!(category, name, id, \"key\" => value, …)") };
 }
 
@@ -112,6 +124,7 @@ macro_rules! counter {
 /// `duration!(category, name, "key" => value, …)`.
 ///
 /// Values are taken at the beginning. A block that was entered before the trace started leaves nothing.
+/// Category and name are constant; [`DynamicSite`](crate::DynamicSite) takes texts of run time.
 ///
 /// ```
 /// # use trace_engine as trace_provider;
@@ -178,6 +191,7 @@ macro_rules! duration_end {
 #[macro_export]
 macro_rules! duration_complete {
     ($category:expr, $name:expr, $start:expr $(, $key:expr => $value:expr)* $(,)?) => {{
+        $crate::__no_text!($start, "duration_complete!(category, name, start, \"key\" => value, …)");
         let site = $crate::__site!($category, $name $(, $key)*);
         if site.is_on() {
             let start: $crate::Ticks = $start;
@@ -205,27 +219,30 @@ macro_rules! duration_complete {
 /// ```
 #[macro_export]
 macro_rules! async_begin {
-    ($id:expr, $category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
+    ($id:expr, $category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {{
+        $crate::__no_text!($id, "async_begin!(id, category, name, \"key\" => value, …)");
         $crate::__event!(AsyncBegin, Some($crate::Id::from($id).0), $category, $name $(, $key => $value)*)
-    };
+    }};
     ($($wrong:tt)*) => { $crate::__misused!("async_begin!(id, category, name, \"key\" => value, …)") };
 }
 
 /// Marks a moment of an operation that may cross threads; see [`async_begin!`].
 #[macro_export]
 macro_rules! async_instant {
-    ($id:expr, $category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
+    ($id:expr, $category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {{
+        $crate::__no_text!($id, "async_instant!(id, category, name, \"key\" => value, …)");
         $crate::__event!(AsyncInstant, Some($crate::Id::from($id).0), $category, $name $(, $key => $value)*)
-    };
+    }};
     ($($wrong:tt)*) => { $crate::__misused!("async_instant!(id, category, name, \"key\" => value, …)") };
 }
 
 /// Ends an operation that may cross threads; see [`async_begin!`].
 #[macro_export]
 macro_rules! async_end {
-    ($id:expr, $category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
+    ($id:expr, $category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {{
+        $crate::__no_text!($id, "async_end!(id, category, name, \"key\" => value, …)");
         $crate::__event!(AsyncEnd, Some($crate::Id::from($id).0), $category, $name $(, $key => $value)*)
-    };
+    }};
     ($($wrong:tt)*) => { $crate::__misused!("async_end!(id, category, name, \"key\" => value, …)") };
 }
 
@@ -241,6 +258,7 @@ macro_rules! async_end {
 #[macro_export]
 macro_rules! async_enter {
     ($id:expr, $category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {{
+        $crate::__no_text!($id, "async_enter!(id, category, name, \"key\" => value, …)");
         let site = $crate::__site!($category, $name);
         if site.is_on() {
             let id = $crate::Id::from($id).0;
@@ -275,27 +293,30 @@ macro_rules! async_enter {
 /// ```
 #[macro_export]
 macro_rules! flow_begin {
-    ($category:expr, $name:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
+    ($category:expr, $name:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {{
+        $crate::__no_text!($id, "flow_begin!(category, name, id, \"key\" => value, …)");
         $crate::__event!(FlowBegin, Some($crate::Id::from($id).0), $category, $name $(, $key => $value)*)
-    };
+    }};
     ($($wrong:tt)*) => { $crate::__misused!("flow_begin!(category, name, id, \"key\" => value, …)") };
 }
 
 /// Continues a flow in the enclosing duration; see [`flow_begin!`].
 #[macro_export]
 macro_rules! flow_step {
-    ($category:expr, $name:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
+    ($category:expr, $name:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {{
+        $crate::__no_text!($id, "flow_step!(category, name, id, \"key\" => value, …)");
         $crate::__event!(FlowStep, Some($crate::Id::from($id).0), $category, $name $(, $key => $value)*)
-    };
+    }};
     ($($wrong:tt)*) => { $crate::__misused!("flow_step!(category, name, id, \"key\" => value, …)") };
 }
 
 /// Ends a flow in the enclosing duration; see [`flow_begin!`].
 #[macro_export]
 macro_rules! flow_end {
-    ($category:expr, $name:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
+    ($category:expr, $name:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {{
+        $crate::__no_text!($id, "flow_end!(category, name, id, \"key\" => value, …)");
         $crate::__event!(FlowEnd, Some($crate::Id::from($id).0), $category, $name $(, $key => $value)*)
-    };
+    }};
     ($($wrong:tt)*) => { $crate::__misused!("flow_end!(category, name, id, \"key\" => value, …)") };
 }
 
@@ -314,27 +335,30 @@ macro_rules! flow_end {
 /// ```
 #[macro_export]
 macro_rules! instaflow_begin {
-    ($category:expr, $name:expr, $step:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
+    ($category:expr, $name:expr, $step:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {{
+        $crate::__no_text!($id, "instaflow_begin!(category, name, step, id, \"key\" => value, …)");
         $crate::__instaflow!(FlowBegin, $category, $name, $step, $id $(, $key => $value)*)
-    };
+    }};
     ($($wrong:tt)*) => { $crate::__misused!("instaflow_begin!(category, name, step, id, \"key\" => value, …)") };
 }
 
 /// Continues a flow in a duration of its own; see [`instaflow_begin!`].
 #[macro_export]
 macro_rules! instaflow_step {
-    ($category:expr, $name:expr, $step:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
+    ($category:expr, $name:expr, $step:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {{
+        $crate::__no_text!($id, "instaflow_step!(category, name, step, id, \"key\" => value, …)");
         $crate::__instaflow!(FlowStep, $category, $name, $step, $id $(, $key => $value)*)
-    };
+    }};
     ($($wrong:tt)*) => { $crate::__misused!("instaflow_step!(category, name, step, id, \"key\" => value, …)") };
 }
 
 /// Ends a flow in a duration of its own; see [`instaflow_begin!`].
 #[macro_export]
 macro_rules! instaflow_end {
-    ($category:expr, $name:expr, $step:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
+    ($category:expr, $name:expr, $step:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {{
+        $crate::__no_text!($id, "instaflow_end!(category, name, step, id, \"key\" => value, …)");
         $crate::__instaflow!(FlowEnd, $category, $name, $step, $id $(, $key => $value)*)
-    };
+    }};
     ($($wrong:tt)*) => { $crate::__misused!("instaflow_end!(category, name, step, id, \"key\" => value, …)") };
 }
 

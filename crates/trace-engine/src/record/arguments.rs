@@ -34,11 +34,11 @@ pub trait Value: sealed::Sealed {
 /// | `i8`, `i16`, `i32` / `u8`, `u16`, `u32` | int32 / uint32 |
 /// | `i64`, `isize` / `u64`, `usize` | int64 / uint64 |
 /// | `f32`, `f64` | double |
-/// | `&str`, `&String`, `String`, `Cow<str>` | string, inline, at most 32 000 bytes |
+/// | `&str`, `&String`, `String`, `Cow<str>`, `&Cow<str>` | string, inline, at most 32 000 bytes |
 /// | `char` | string |
 /// | `&Path`, `&PathBuf`, `&OsStr` | string; what is no UTF-8 is replaced |
 /// | `Duration` | uint64, in nanoseconds |
-/// | `Option<T>` | null, or as `T` |
+/// | `Option<T>`, `&Option<T>` | null, or as `T`, `&T` |
 /// | `*const T`, `*mut T` | pointer |
 /// | [`Koid`], [`ProcessKoid`], [`ThreadKoid`] | koid |
 /// | `&[u8]`, `&Vec<u8>` | blob, at most 32 000 bytes |

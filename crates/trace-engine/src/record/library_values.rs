@@ -60,6 +60,17 @@ impl AsRef<str> for Character {
     }
 }
 
+impl<'a, T> IntoValue for &'a Option<T>
+where
+    &'a T: IntoValue,
+{
+    type Value = Maybe<<&'a T as IntoValue>::Value>;
+    #[inline(always)]
+    fn into_value(self) -> Self::Value {
+        Maybe(self.as_ref().map(<&T>::into_value))
+    }
+}
+
 impl IntoValue for char {
     type Value = Text<Character>;
     #[inline]
@@ -84,6 +95,14 @@ impl<'a> IntoValue for Cow<'a, str> {
     #[inline]
     fn into_value(self) -> Self::Value {
         Text(self)
+    }
+}
+
+impl<'a> IntoValue for &'a Cow<'_, str> {
+    type Value = Text<&'a str>;
+    #[inline(always)]
+    fn into_value(self) -> Self::Value {
+        Text(&**self)
     }
 }
 

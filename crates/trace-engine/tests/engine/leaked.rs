@@ -163,6 +163,29 @@ fn a_site_with_texts_of_run_time_records_every_kind() {
     assert_eq!(found, expected);
 }
 
+/// As many arguments as an event can have, of every number of them.
+#[test]
+fn a_site_with_texts_of_run_time_has_as_many_values_as_names() {
+    let trace = Trace::start(1 << 20, &["dynamic"]);
+    macro_rules! write {
+        ($($name:literal $value:literal)*) => {
+            DynamicSite::new("dynamic", "numbers", [$($name),*]).instant(Scope::Thread, ($($value,)*));
+        };
+    }
+    write!("a" 1_u64 "b" 2_u64 "c" 3_u64 "d" 4_u64 "e" 5_u64 "f" 6_u64 "g" 7_u64 "h" 8_u64 "i" 9_u64);
+    write!("a" 1_u64 "b" 2_u64 "c" 3_u64 "d" 4_u64 "e" 5_u64 "f" 6_u64 "g" 7_u64 "h" 8_u64 "i" 9_u64
+           "j" 10_u64 "k" 11_u64 "l" 12_u64 "m" 13_u64 "n" "fourteen" "o" 15_u64);
+    let read = trace.stop();
+    let found: Vec<String> = read
+        .events
+        .iter()
+        .map(|event| arguments_of(event).iter().map(|(name, value)| format!("{name}={value} ")).collect())
+        .collect();
+    let numbers = |last: u64| ('a'..).zip(1..=last).map(|(name, value)| format!("{name}=Uint64({value}) "));
+    let most: String = numbers(13).chain(["n=\"fourteen\" o=Uint64(15) ".to_owned()]).collect();
+    assert_eq!(found, [numbers(9).collect::<String>(), most]);
+}
+
 #[test]
 fn an_event_may_be_of_another_thread() {
     let site = Site::leaked("leaked", "arrow", &[]);

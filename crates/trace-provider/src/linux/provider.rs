@@ -34,7 +34,8 @@ pub(crate) const LATE: &str =
 /// A registration with the trace manager of this machine, for as long as it is alive.
 ///
 /// Keep it until the end of `main`. The same name may be used by several processes. One provider for a
-/// process is enough: a second one registers too, but only one of them is traced at a time.
+/// process is enough: a second one registers too, but a recording has the process once, through one of them.
+/// The other one does not wait for its start.
 #[derive(Debug)]
 pub struct TraceProvider {
     /// None where the process has no descriptors or threads left: then it runs on untraced.

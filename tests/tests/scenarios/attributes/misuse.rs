@@ -348,3 +348,53 @@ fn wrong_calls_of_macros_say_how_they_are_written() {
     expected.sort();
     assert_eq!(errors, expected);
 }
+
+/// Calls whose arguments have another order.
+const WRONG_ORDERS: &[(&str, &str)] = &[
+    ("async_begin!(\"net\", \"request\", 7)", "async_begin!(id, category, name, \"key\" => value, …)"),
+    ("async_instant!(\"net\", 7, \"request\")", "async_instant!(id, category, name, \"key\" => value, …)"),
+    ("async_end!(\"net\", id, \"request\")", "async_end!(id, category, name, \"key\" => value, …)"),
+    ("async_enter!(\"net\", \"request\", id)", "async_enter!(id, category, name, \"key\" => value, …)"),
+    ("flow_begin!(7, \"net\", \"request\")", "flow_begin!(category, name, id, \"key\" => value, …)"),
+    ("flow_step!(id, \"net\", \"request\")", "flow_step!(category, name, id, \"key\" => value, …)"),
+    ("flow_end!(\"net\", 7, \"request\", \"k\" => 1)", "flow_end!(category, name, id, \"key\" => value, …)"),
+    ("counter!(\"a\", 0, \"b\", \"k\" => 1)", "counter!(category, name, id, \"key\" => value, …)"),
+    ("instant!(\"a\", Scope::Thread, \"b\")", "instant!(category, name, scope, \"key\" => value, …)"),
+    (
+        "duration_complete!(\"a\", start, \"b\")",
+        "duration_complete!(category, name, start, \"key\" => value, …)",
+    ),
+    (
+        "instaflow_begin!(\"a\", \"b\", 7, \"c\")",
+        "instaflow_begin!(category, name, step, id, \"key\" => value, …)",
+    ),
+    ("track_instant!(\"a\", \"b\", TRACK)", "track_instant!(category, track, name, \"key\" => value, …)"),
+    ("track_duration!(\"a\", \"b\", TRACK)", "track_duration!(category, track, name, \"key\" => value, …)"),
+    (
+        "vthread_counter!(\"a\", \"b\", 1, 2, \"c\", \"k\" => 1)",
+        "vthread_counter!(category, name, thread, id, counter, \"key\" => value, …)",
+    ),
+    (
+        "let _ = trace_future_args!(\"a\", 7, \"b\")",
+        "trace_future_args!(category, name, [flow], \"key\" => value, …)",
+    ),
+];
+
+/// Beside what the compiler says of the types, the form, once for each call.
+#[test]
+fn calls_in_another_order_say_how_they_are_written() {
+    let calls: Vec<_> = WRONG_ORDERS.iter().map(|(call, _)| format!("{{ {call}; }}")).collect();
+    let parameters = "id: Id, start: Ticks";
+    let source = format!(
+        "use trace_provider::*;\nstatic TRACK: Track = Track::new(\"t\");\npub fn f({parameters}) {{ {} }}",
+        calls.join("\n")
+    );
+    let messages = compile(&Sandbox::new(), &source);
+    let mut found: Vec<_> =
+        messages.iter().filter_map(|message| Some(message.text.split_once("expected `")?.1)).collect();
+    found.retain(|text| text.contains("!("));
+    let mut expected: Vec<_> = WRONG_ORDERS.iter().map(|(_, form)| format!("{form}`")).collect();
+    found.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(found, expected);
+}

@@ -16,18 +16,20 @@
 /// ```
 #[macro_export]
 macro_rules! vthread_duration_begin {
-    ($category:expr, $name:expr, $thread:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
+    ($category:expr, $name:expr, $thread:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {{
+        $crate::__no_text!($id, "vthread_duration_begin!(category, name, thread, id, \"key\" => value, …)");
         $crate::__virtual!(DurationBegin, None, $category, $name, $thread, $id $(, $key => $value)*)
-    };
+    }};
     ($($wrong:tt)*) => { $crate::__misused!("vthread_duration_begin!(category, name, thread, id, \"key\" => value, …)") };
 }
 
 /// Ends the innermost duration of a virtual thread; see [`vthread_duration_begin!`].
 #[macro_export]
 macro_rules! vthread_duration_end {
-    ($category:expr, $name:expr, $thread:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
+    ($category:expr, $name:expr, $thread:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {{
+        $crate::__no_text!($id, "vthread_duration_end!(category, name, thread, id, \"key\" => value, …)");
         $crate::__virtual!(DurationEnd, None, $category, $name, $thread, $id $(, $key => $value)*)
-    };
+    }};
     ($($wrong:tt)*) => { $crate::__misused!("vthread_duration_end!(category, name, thread, id, \"key\" => value, …)") };
 }
 
@@ -36,27 +38,30 @@ macro_rules! vthread_duration_end {
 /// see [`vthread_duration_begin!`].
 #[macro_export]
 macro_rules! vthread_flow_begin {
-    ($category:expr, $name:expr, $thread:expr, $id:expr, $flow:expr $(, $key:expr => $value:expr)* $(,)?) => {
+    ($category:expr, $name:expr, $thread:expr, $id:expr, $flow:expr $(, $key:expr => $value:expr)* $(,)?) => {{
+        $crate::__no_text!($flow, "vthread_flow_begin!(category, name, thread, id, flow, \"key\" => value, …)");
         $crate::__virtual!(FlowBegin, Some($crate::Id::from($flow).0), $category, $name, $thread, $id $(, $key => $value)*)
-    };
+    }};
     ($($wrong:tt)*) => { $crate::__misused!("vthread_flow_begin!(category, name, thread, id, flow, \"key\" => value, …)") };
 }
 
 /// Continues a flow on a virtual thread; see [`vthread_flow_begin!`].
 #[macro_export]
 macro_rules! vthread_flow_step {
-    ($category:expr, $name:expr, $thread:expr, $id:expr, $flow:expr $(, $key:expr => $value:expr)* $(,)?) => {
+    ($category:expr, $name:expr, $thread:expr, $id:expr, $flow:expr $(, $key:expr => $value:expr)* $(,)?) => {{
+        $crate::__no_text!($flow, "vthread_flow_step!(category, name, thread, id, flow, \"key\" => value, …)");
         $crate::__virtual!(FlowStep, Some($crate::Id::from($flow).0), $category, $name, $thread, $id $(, $key => $value)*)
-    };
+    }};
     ($($wrong:tt)*) => { $crate::__misused!("vthread_flow_step!(category, name, thread, id, flow, \"key\" => value, …)") };
 }
 
 /// Ends a flow on a virtual thread; see [`vthread_flow_begin!`].
 #[macro_export]
 macro_rules! vthread_flow_end {
-    ($category:expr, $name:expr, $thread:expr, $id:expr, $flow:expr $(, $key:expr => $value:expr)* $(,)?) => {
+    ($category:expr, $name:expr, $thread:expr, $id:expr, $flow:expr $(, $key:expr => $value:expr)* $(,)?) => {{
+        $crate::__no_text!($flow, "vthread_flow_end!(category, name, thread, id, flow, \"key\" => value, …)");
         $crate::__virtual!(FlowEnd, Some($crate::Id::from($flow).0), $category, $name, $thread, $id $(, $key => $value)*)
-    };
+    }};
     ($($wrong:tt)*) => { $crate::__misused!("vthread_flow_end!(category, name, thread, id, flow, \"key\" => value, …)") };
 }
 
@@ -65,9 +70,10 @@ macro_rules! vthread_flow_end {
 /// [`vthread_duration_begin!`] and [`counter!`].
 #[macro_export]
 macro_rules! vthread_counter {
-    ($category:expr, $name:expr, $thread:expr, $id:expr, $counter:expr $(, $key:expr => $value:expr)+ $(,)?) => {
+    ($category:expr, $name:expr, $thread:expr, $id:expr, $counter:expr $(, $key:expr => $value:expr)+ $(,)?) => {{
+        $crate::__no_text!($counter, "vthread_counter!(category, name, thread, id, counter, \"key\" => value, …)");
         $crate::__virtual!(Counter, Some($crate::Id::from($counter).0), $category, $name, $thread, $id $(, $key => $value)*)
-    };
+    }};
     ($($wrong:tt)*) => { $crate::__misused!("vthread_counter!(category, name, thread, id, counter, \"key\" => value, …)") };
 }
 
@@ -102,9 +108,10 @@ macro_rules! __virtual {
 /// ```
 #[macro_export]
 macro_rules! track_instant {
-    ($category:expr, $track:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
+    ($category:expr, $track:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {{
+        $crate::__no_text!($track, "track_instant!(category, track, name, \"key\" => value, …)");
         $crate::__virtual!(Instant, None, $category, $name, $track.name(), $track.id() $(, $key => $value)*)
-    };
+    }};
     ($($wrong:tt)*) => { $crate::__misused!("track_instant!(category, track, name, \"key\" => value, …)") };
 }
 
@@ -112,18 +119,20 @@ macro_rules! track_instant {
 /// [`track_instant!`].
 #[macro_export]
 macro_rules! track_duration_begin {
-    ($category:expr, $track:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
+    ($category:expr, $track:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {{
+        $crate::__no_text!($track, "track_duration_begin!(category, track, name, \"key\" => value, …)");
         $crate::__virtual!(DurationBegin, None, $category, $name, $track.name(), $track.id() $(, $key => $value)*)
-    };
+    }};
     ($($wrong:tt)*) => { $crate::__misused!("track_duration_begin!(category, track, name, \"key\" => value, …)") };
 }
 
 /// Ends the innermost duration of a track; see [`track_instant!`].
 #[macro_export]
 macro_rules! track_duration_end {
-    ($category:expr, $track:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
+    ($category:expr, $track:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {{
+        $crate::__no_text!($track, "track_duration_end!(category, track, name, \"key\" => value, …)");
         $crate::__virtual!(DurationEnd, None, $category, $name, $track.name(), $track.id() $(, $key => $value)*)
-    };
+    }};
     ($($wrong:tt)*) => { $crate::__misused!("track_duration_end!(category, track, name, \"key\" => value, …)") };
 }
 
@@ -133,6 +142,7 @@ macro_rules! track_duration_end {
 macro_rules! track_duration {
     ($category:expr, $track:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
         let _trace_duration = {
+            $crate::__no_text!($track, "track_duration!(category, track, name, \"key\" => value, …)");
             let site = $crate::__site!($category, $name $(, $key)*);
             if site.is_on() {
                 Some($crate::TrackScope::begin(site, &$track, $crate::__values!($($value),*)))
@@ -156,7 +166,10 @@ macro_rules! trace_future_args {
     };
     ($category:expr, $name:expr, $flow:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::TraceFutureArgs::new(
-            $crate::__site!($category, $name $(, $key)*),
+            {
+                $crate::__no_text!($flow, "trace_future_args!(category, name, [flow], \"key\" => value, …)");
+                $crate::__site!($category, $name $(, $key)*)
+            },
             $crate::__site!($category, $name, "poll-state", "poll-count"),
             $crate::__site!($category, $name),
             $crate::Id::from($flow),
