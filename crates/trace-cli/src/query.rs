@@ -36,6 +36,7 @@ pub fn run(options: &Query) -> Result<(), Failure> {
     let open = |trace: &&Path| again(trace, "reading").map(|(trace, _)| trace);
     let opened = traces.iter().map(open).collect::<Result<_, _>>()?;
     let database = Database::open(opened).map_err(|error| Failure::new(error.to_string()))?;
+    database.probe().or_else(failure)?;
     if let Some(path) = &options.save {
         save(&database, path)?;
     }

@@ -45,6 +45,18 @@ pub(crate) fn for_each(
     })
 }
 
+/// Reads an archive up to its first content.
+#[cfg(feature = "sqlite")]
+pub(crate) fn probe(input: impl Read) -> Result<(), ConvertError> {
+    let mut reader = Reader::new(input)?;
+    while let Some(record) = reader.next_item()? {
+        if record.item.is_content() {
+            break;
+        }
+    }
+    Ok(())
+}
+
 impl End {
     /// The results of the conversion.
     pub fn summary(self, events: u64, skipped: BTreeMap<&'static str, u64>) -> Summary {

@@ -32,7 +32,12 @@ pub async fn run(address: SocketAddr, requests: u32) -> Result<(), Box<dyn Error
     while let Some(ended) = connections.join_next().await {
         slowest = slowest.max(ended?.map_err(|error| -> Box<dyn Error> { error })?);
     }
-    println!("{requests} requests in {:.1?}, the slowest in {slowest:.1?}", begin.elapsed());
+    let millis = |time: Duration| time.as_secs_f64() * 1e3;
+    println!(
+        "{requests} requests in {:.1} ms, the slowest in {:.1} ms",
+        millis(begin.elapsed()),
+        millis(slowest)
+    );
     Ok(())
 }
 

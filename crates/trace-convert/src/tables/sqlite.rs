@@ -28,8 +28,8 @@ use virtual_table::Parts;
 
 /// Memory that the database may use as a cache, for temporary tables and for what SQLite sorts.
 const CACHE_KIB: i64 = 16 << 10;
-/// No row is made of fewer bytes of an archive.
-const MIN_RECORD_BYTES: u64 = 16;
+/// Nearly no row is made of fewer bytes of an archive.
+const MIN_RECORD_BYTES: u64 = 32;
 
 /// The tables of some traces.
 pub struct Database {
@@ -138,6 +138,15 @@ impl Database {
         aggregates::load(&connection)?;
         let guard = Guard::watch(&mut connection)?;
         Ok(Self { connection, guard, shared })
+    }
+
+    /// Makes sure that all traces are archives, of which at least the beginning can be read: a statement may
+    /// need none of them.
+    ///
+    /// # Errors
+    /// One is not.
+    pub fn probe(&self) -> Result<(), AskError> {
+        self.shared.store().probe().map_err(|(trace, error)| AskError::Read { trace, error })
     }
 
     /// What was found when the traces were read; nothing if no statement has needed that.

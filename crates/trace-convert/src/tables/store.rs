@@ -106,6 +106,16 @@ impl Store {
         Self { traces, filter, data: Arc::new(data), wanted, filled, summaries: Vec::new(), error: None }
     }
 
+    /// Makes sure that all traces are archives, of which at least the beginning can be read.
+    #[cfg(feature = "sqlite")]
+    pub fn probe(&mut self) -> Result<(), (String, ConvertError)> {
+        for trace in &mut self.traces {
+            let input = (trace.open)().map_err(ConvertError::Write);
+            input.and_then(crate::source::probe).map_err(|error| (trace.name.clone(), error))?;
+        }
+        Ok(())
+    }
+
     /// How many traces there are.
     pub fn traces(&self) -> usize {
         self.traces.len()

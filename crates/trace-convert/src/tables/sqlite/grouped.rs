@@ -9,7 +9,7 @@ use std::io;
 /// Most groups that are counted; with more, rows are sorted.
 const MAX_GROUPS: usize = 1 << 20;
 /// Memory for the values of grouped rows, in bytes.
-const MEMORY: usize = 64 << 20;
+const MEMORY: usize = 48 << 20;
 
 /// Rows in the order of their groups, with copies of the values that are used: in the order of the groups the
 /// originals are far from each other.

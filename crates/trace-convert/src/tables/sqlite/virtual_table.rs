@@ -30,7 +30,7 @@ pub struct Parts {
 }
 
 /// Rows that are sorted in memory for a grouping.
-const MAX_GROUPED: u64 = 8_000_000;
+const MAX_GROUPED: u64 = 4_000_000;
 /// What is assumed where nothing is known.
 const USUAL_ROWS: u64 = 1_000_000;
 
