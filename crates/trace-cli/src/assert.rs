@@ -8,7 +8,7 @@ use crate::args::analysis::Assert;
 use crate::exit::{FAILURE, Failure, INCOMPLETE, USAGE};
 use crate::input::{is_stdin, name};
 use crate::near;
-use crate::output::OutputFile;
+use crate::output::{OutputFile, refuse_input};
 use crate::stdio::{self, say};
 use serde_json::{Value as Json, json};
 use std::fs;
@@ -34,18 +34,20 @@ struct Judged {
 pub fn run(options: &Assert) -> Result<u8, Failure> {
     let assertions = parse(options)?;
     let unreadable = |failure: Failure| Failure { code: USAGE, ..failure };
+    if let Some(path) = &options.junit {
+        refuse_input(&options.input, path)?;
+        if let Some(file) = &options.file {
+            refuse_input(file, path)?;
+        }
+    }
     let junit = options.junit.as_deref().map(OutputFile::create).transpose().map_err(unreadable)?;
     let read = analysis::read(&options.input, "reading", |archive, disorder| {
         Evaluation::of(archive, disorder, &assertions)
     });
     let (mut evaluation, report) = read.map_err(unreadable)?;
-    for problem in report.problems() {
-        evaluation.missing.push(format!("{}: {}", problem.kind, problem.count));
-        evaluation.errors += problem.count;
-    }
-    if let Some(problem) = report.problem() {
-        evaluation.missing.push(problem);
-        evaluation.errors += 1;
+    for (kind, count) in report.counts() {
+        evaluation.missing.push(format!("{kind}: {count}"));
+        evaluation.errors += count;
     }
     let judged = assertions.iter().map(|assertion| {
         let mut outcome = evaluation.verdict(assertion);
@@ -106,7 +108,8 @@ fn content(file: &Path) -> Result<String, Failure> {
         false => fs::read_to_string(file).map(|content| text = content),
     };
     read.map_err(|error| Failure::usage(format!("cannot read {}: {error}", name(file))))?;
-    Ok(text)
+    // Some programs begin UTF-8 text with a mark.
+    Ok(text.strip_prefix('\u{feff}').map_or_else(|| text.clone(), str::to_owned))
 }
 
 /// Shows the line, with a caret below what is wrong in it.

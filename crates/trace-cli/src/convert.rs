@@ -8,7 +8,7 @@ use crate::args::{Container, Convert};
 use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::input::{self, ImportReport, is_stdin, open};
-use crate::output::{OutputFile, remove_on_signal};
+use crate::output::{OutputFile, refuse_input, remove_on_signal};
 use crate::progress;
 use crate::stdio::{self, Stdout, say};
 use encoder::Encoder;
@@ -62,11 +62,7 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
     if output == Path::new("-") && to.is_some_and(Format::is_binary) && stdio::is_stdout_terminal() {
         return Err(Failure::usage("stdout is a terminal; redirect it, or name a file"));
     }
-    let is_same = matches!((input.canonicalize(), output.canonicalize()), (Ok(a), Ok(b)) if a == b);
-    if is_same {
-        let name = output.display();
-        return Err(Failure::usage(format!("{name} is both input and output; name another output")));
-    }
+    refuse_input(input, &output)?;
     let _removing = remove_on_signal()?;
     // The input first: without it, no output is created.
     if !is_stdin(input) {

@@ -27,6 +27,8 @@ const SNIFFED_BYTES: usize = 64 << 10;
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// The only provider of an archive that an import makes.
 const PROVIDER: ProviderId = ProviderId(1);
+/// The kind of problem of events that an import could not read, or not as they stand there.
+const MALFORMED: &str = "malformed";
 /// The first bytes of an archive.
 const MAGIC: [u8; 8] = MAGIC_WORD.to_le_bytes();
 
@@ -166,6 +168,14 @@ impl ImportReport {
             text: unread.text.clone(),
         });
         Some(Problem { kind: UNDECODABLE, count: summary.unread, first: first.collect() })
+    }
+
+    /// What was not read, or not as it stands there: kinds of problems, with how often they were met.
+    //= docs/check.md#problems
+    pub fn counts(&self) -> Vec<(&'static str, u64)> {
+        let problems = self.problems().into_iter().map(|problem| (problem.kind, problem.count));
+        let malformed = self.summary.get().map_or(0, |summary| summary.malformed);
+        problems.chain((malformed > 0).then_some((MALFORMED, malformed))).collect()
     }
 
     /// How many records were skipped.

@@ -8,7 +8,7 @@ use crate::args::Measure;
 use crate::counted::Counted;
 use crate::exit::{self, Failure};
 use crate::input::{as_archive, name, open, problem, stopped};
-use crate::output::OutputFile;
+use crate::output::{OutputFile, refuse_input};
 use crate::progress;
 use crate::settings::spec_file::SpecFile;
 use crate::stdio::say;
@@ -174,6 +174,10 @@ pub fn run(options: &Measure) -> Result<u8, Failure> {
     if spec.measure.is_empty() {
         let path = options.spec_file.display();
         return Err(Failure::usage(format!("{path}: it has no measurements")));
+    }
+    if let Some(results) = &options.benchmark_results_file {
+        refuse_input(&options.input, results)?;
+        refuse_input(&options.spec_file, results)?;
     }
     let suite = options.test_suite.clone().or(spec.test_suite_name);
     let results = options.benchmark_results_file.as_deref();

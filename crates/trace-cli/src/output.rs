@@ -74,6 +74,17 @@ pub struct OutputFile {
     others: Option<Vec<PathBuf>>,
 }
 
+/// Refuses an output that would replace what is read.
+pub fn refuse_input(input: &Path, output: &Path) -> Result<(), Failure> {
+    match (input.canonicalize(), output.canonicalize()) {
+        (Ok(a), Ok(b)) if a == b => {
+            let name = output.display();
+            Err(Failure::usage(format!("{name} is both input and output; name another output")))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn cannot_write(path: &Path, why: impl Display) -> Failure {
     Failure::new(format!("cannot write {}: {why}", path.display()))
 }

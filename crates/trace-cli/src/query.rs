@@ -5,13 +5,14 @@ use crate::args::{Answers as Form, Query};
 use crate::exit::Failure;
 use crate::input::{again, is_stdin, name, problem, stopped};
 use crate::near;
-use crate::output::OutputFile;
+use crate::output::{OutputFile, refuse_input, remove_on_signal};
 use crate::stdio::{Stdout, closed_is_enough, say};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde_json::Value;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
+use trace_convert::Summary;
 use trace_convert::tables::sqlite::{Answers, AskError, Database, schema};
 use trace_convert::tables::{Cell, TABLES, csv_text};
 use trace_format::shown::Shown;
@@ -38,6 +39,7 @@ pub fn run(options: &Query) -> Result<(), Failure> {
     let database = Database::open(opened).map_err(|error| Failure::new(error.to_string()))?;
     database.probe().or_else(failure)?;
     if let Some(path) = &options.save {
+        traces.iter().try_for_each(|trace| refuse_input(trace, path))?;
         save(&database, path)?;
     }
     let sql = sql.unwrap_or_default();
@@ -48,7 +50,13 @@ pub fn run(options: &Query) -> Result<(), Failure> {
     };
     let written = output.flush();
     let summaries = database.summaries();
-    summaries.iter().for_each(|summary| crate::convert::tell(summary, "a table"));
+    for (trace, summary) in traces.iter().zip(&summaries) {
+        let is_worth_telling = *summary != Summary { events: summary.events, ..Summary::default() };
+        if traces.len() > 1 && is_worth_telling {
+            say!("trace: {}:", name(trace));
+        }
+        crate::convert::tell(summary, "a table");
+    }
     asked.and_then(|()| written.map_err(AskError::Write)).or_else(failure)?;
     for (trace, summary) in traces.iter().zip(&summaries) {
         if let Some(why) = &summary.stopped {
@@ -60,8 +68,15 @@ pub fn run(options: &Query) -> Result<(), Failure> {
 
 /// Writes the tables to a file.
 fn save(database: &Database, path: &Path) -> Result<(), Failure> {
+    if is_stdin(path) {
+        return Err(Failure::usage("--save needs a file, not stdout"));
+    }
+    let _removing = remove_on_signal()?;
     let mut file = OutputFile::create(path)?;
-    database.save(file.unfinished().path()).or_else(failure)?;
+    database.save(file.unfinished().path()).or_else(|error| match error {
+        AskError::Query(why) => Err(Failure::new(format!("cannot write {}: {why}", path.display()))),
+        error => failure(error),
+    })?;
     let path = file.finish()?;
     say!("trace: {} tables in {}", TABLES.len(), path.display());
     Ok(())

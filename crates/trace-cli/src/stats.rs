@@ -42,8 +42,7 @@ pub fn tell(path: PathBuf) -> Result<(), Failure> {
 /// The sums of a trace by name.
 pub fn by_name(path: &Path) -> Result<Stats, Failure> {
     let selection = Selection::default();
-    let read = analysis::read(path, "reading", |archive, disorder| Stats::of(archive, disorder, &selection));
-    read.map(|(stats, _)| stats)
+    summed_up(path, &selection)
 }
 
 /// An error if the trace could not be read to its end.
@@ -64,10 +63,15 @@ fn read(options: &Options) -> Result<Stats, Failure> {
     let patterns = |texts: &[String]| texts.iter().map(|text| Pattern::of(text)).collect();
     let selection =
         Selection { by, categories: patterns(&options.categories), names: patterns(&options.name) };
-    let read = analysis::read(&options.input, "reading", |archive, disorder| {
-        Stats::of(archive, disorder, &selection)
-    });
-    read.map(|(stats, _)| stats)
+    summed_up(&options.input, &selection)
+}
+
+/// The sums of a trace, with what its import could not read among its losses.
+fn summed_up(path: &Path, selection: &Selection) -> Result<Stats, Failure> {
+    let read = |archive, disorder: &_| Stats::of(archive, disorder, selection);
+    let (mut stats, report) = analysis::read(path, "reading", read)?;
+    stats.walked.losses.problems.extend(report.counts());
+    Ok(stats)
 }
 
 /// The rows in the order of a column, as many as are shown, and how many are not.

@@ -303,7 +303,16 @@ fn assertions_come_from_files_and_results_go_into_files() {
          \x20 <testcase classname=\"trace\" name=\"errors == 0\"><system-out>0</system-out></testcase>\n\
          </testsuite>\n"
     );
-    fs::write(sandbox.file("wrong.txt"), "lost == 0\nlost == none\n").unwrap();
+    // Results do not replace what is read.
+    let trace = fs::read(sandbox.file("trace.fxt")).unwrap();
+    for output in ["trace.fxt", "limits.txt"] {
+        let (code, _, stderr) =
+            outcome(&sandbox, &["assert", "--file", "limits.txt", "--junit", output, "trace.fxt"]);
+        let expected = format!("trace: {output} is both input and output; name another output\n");
+        assert_eq!((code, &*stderr), (Some(2), &*expected));
+    }
+    assert_eq!(fs::read(sandbox.file("trace.fxt")).unwrap(), trace);
+    fs::write(sandbox.file("wrong.txt"), "\u{feff}lost == 0\nlost == none\n").unwrap();
     let (code, _, stderr) = outcome(&sandbox, &["assert", "--file", "wrong.txt", "trace.fxt"]);
     let expected =
         "lost == none\n        ^\ntrace: wrong.txt: line 2, column 9: expected a number, found \"none\"\n";
@@ -413,4 +422,20 @@ fn recordings_end_with_statistics() {
     let refused = outcome(&sandbox, &["record", "--stats", "-o", "-", "--", "true"]);
     assert_eq!(refused.0, Some(2));
     assert!(refused.2.contains("--stats: the trace goes to stdout"), "{}", refused.2);
+}
+
+/// What an import could not read is missing for the statistics, too.
+//= docs/stats.md#statistics
+#[test]
+fn an_import_that_ends_early_is_a_loss() {
+    let sandbox = sandbox();
+    let whole = r#"[{"ph":"X","pid":1,"tid":1,"ts":1,"dur":5,"name":"a"},{"ph":"X","pid":1,"#;
+    fs::write(sandbox.file("cut.json"), whole).unwrap();
+    let (_, stdout, _) = outcome(&sandbox, &["stats", "cut.json"]);
+    assert_eq!(stdout.lines().next(), Some("lost: truncated: 1"));
+    let (code, stdout, _) = outcome(&sandbox, &["assert", "cut.json", "count(a) == 1", "errors == 1"]);
+    assert_eq!(
+        (code, &*stdout),
+        (Some(3), "incomplete  count(a) == 1: 1; truncated: 1\npassed      errors == 1: 1\n")
+    );
 }

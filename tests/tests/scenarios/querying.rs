@@ -184,6 +184,16 @@ fn tables_are_saved_to_a_database() {
     assert_eq!(code, Some(1));
     assert!(said.contains("bad.json: line 1, column 2:"), "{said}");
     assert_eq!(fs::read(sandbox.file("saved.db")).unwrap(), bytes);
+    // Nor does it replace what it reads.
+    for (output, expected) in [
+        ("trace.json", "trace.json is both input and output"),
+        ("-", "--save needs a file"),
+        ("missing/saved.db", "cannot write missing/saved.db"),
+    ] {
+        let (_, said) = refused(&sandbox, &["query", "--save", output, "trace.json"]);
+        assert!(said.contains(expected), "{said}");
+    }
+    assert_eq!(fs::read_to_string(sandbox.file("trace.json")).unwrap(), TRACE);
 }
 
 //= docs/tables.md#csv

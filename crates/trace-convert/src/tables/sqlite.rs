@@ -18,6 +18,7 @@ use crate::{ConvertError, Filter, Summary};
 use guard::Guard;
 use plan::TRACE;
 use rusqlite::fallible_iterator::FallibleIterator;
+use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Batch, Connection};
 use scan::Shared;
@@ -28,6 +29,8 @@ use virtual_table::Parts;
 
 /// Memory that the database may use as a cache, for temporary tables and for what SQLite sorts.
 const CACHE_KIB: i64 = 16 << 10;
+/// Longest text that a statement may make.
+const MAX_VALUE_BYTES: i32 = 64 << 20;
 /// Nearly no row is made of fewer bytes of an archive.
 const MIN_RECORD_BYTES: u64 = 32;
 
@@ -130,6 +133,7 @@ impl Database {
         connection.execute_batch(&format!(
             "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -{CACHE_KIB};"
         ))?;
+        connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)?;
         let has_traces = traces.len() > 1;
         let rows = traces.iter().map(|trace| trace.bytes.map(|bytes| bytes / MIN_RECORD_BYTES)).sum();
         let shared = Arc::new(Shared::new(Store::new(traces, Filter::default(), limits)));
@@ -166,6 +170,8 @@ impl Database {
     fn copy(&self, path: &Path) -> rusqlite::Result<()> {
         let path = path.to_string_lossy();
         self.connection.execute("ATTACH ? AS saved", [path])?;
+        // The file has another name until it is whole; a journal beside it would stay behind.
+        self.connection.execute_batch("PRAGMA saved.journal_mode = OFF; PRAGMA saved.synchronous = OFF")?;
         for kind in Kind::ALL {
             let table = kind.table();
             let columns = definition(table, self.has_traces());

@@ -5,8 +5,8 @@ use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error, Result};
 
-/// Values of a percentile: 128 MiB of them, more are refused.
-const MAX_VALUES: usize = 16 << 20;
+/// Values of a percentile: 64 MiB of them, more are refused.
+const MAX_VALUES: usize = 8 << 20;
 
 /// Gives a connection the functions.
 pub fn load(connection: &Connection) -> Result<()> {

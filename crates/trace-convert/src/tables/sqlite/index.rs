@@ -25,8 +25,8 @@ pub struct Index {
 }
 
 impl Index {
-    /// The index of a column; none if there are too many rows.
-    pub fn of(data: &Data, kind: Kind, place: usize) -> io::Result<Option<Self>> {
+    /// The index of a column, or without one that of the times alone; none if there are too many rows.
+    pub fn of(data: &Data, kind: Kind, place: Option<usize>) -> io::Result<Option<Self>> {
         let table = &data.tables[kind as usize];
         if table.rows > MAX_ROWS {
             return Ok(None);
@@ -39,7 +39,11 @@ impl Index {
         let (mut cache, mut ts_cache, mut dur_cache) = (None, None, None);
         let mut entries = Vec::with_capacity(table.rows as usize);
         for row in 0..table.rows {
-            let Some(value) = table.get(place, row, &mut cache, &data.spill)? else { continue };
+            let value = match place {
+                Some(place) => table.get(place, row, &mut cache, &data.spill)?,
+                None => Some(0),
+            };
+            let Some(value) = value else { continue };
             let at = match ts {
                 Some(ts) => table.get(ts, row, &mut ts_cache, &data.spill)?.unwrap_or_default() as i64,
                 None => 0,

@@ -19,7 +19,7 @@ const SCANS_BEFORE_INDEX: u32 = 3;
 /// The tables of a connection.
 pub struct Shared {
     store: Mutex<Store>,
-    indexes: Mutex<HashMap<(usize, usize), Uses>>,
+    indexes: Mutex<HashMap<(usize, Option<usize>), Uses>>,
 }
 
 #[derive(Default)]
@@ -37,8 +37,8 @@ impl Shared {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The index of a column, from the time on at which it is worth while.
-    fn index(&self, data: &Data, kind: Kind, place: usize) -> io::Result<Option<Arc<Index>>> {
+    /// The index of a column, or of the times, from the scan on from which it is worth while.
+    fn index(&self, data: &Data, kind: Kind, place: Option<usize>) -> io::Result<Option<Arc<Index>>> {
         let mut indexes = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
         let uses = indexes.entry((kind as usize, place)).or_default();
         uses.count = uses.count.saturating_add(1);
@@ -154,6 +154,8 @@ impl Scan {
                 Test::Ends { from, .. } => end = end.max(from),
             }
         }
+        let has_ts = ts != (i64::MIN, i64::MAX);
+        let key = key.map(|(place, value)| (Some(place), value)).or(has_ts.then_some((None, 0)));
         if let Some((place, value)) = key
             && let Some(index) = self.shared.index(&self.data, self.kind, place)?
         {

@@ -56,7 +56,7 @@ fn asked_of_saved(connection: &rusqlite::Connection, sql: &str) -> Vec<String> {
 }
 
 /// Statements whose answers have one order.
-const STATEMENTS: [&str; 24] = [
+const STATEMENTS: [&str; 26] = [
     "SELECT * FROM slices ORDER BY id",
     "SELECT count(*), sum(dur), min(ts), max(ts) FROM slices",
     "SELECT name, count(*), sum(dur) FROM slices GROUP BY name",
@@ -75,6 +75,8 @@ const STATEMENTS: [&str; 24] = [
     "SELECT a.id, b.id FROM slices a JOIN slices b ON a.tid = b.tid AND a.ts = b.ts ORDER BY 1, 2",
     "SELECT a.id, b.id FROM slices a JOIN slices b ON a.tid = b.tid AND b.ts >= a.ts AND b.ts < a.ts + a.dur \
      ORDER BY 1, 2",
+    "SELECT a.id, b.id FROM slices a JOIN slices b ON a.ts = b.ts ORDER BY 1, 2",
+    "SELECT a.id, i.name FROM slices a JOIN instants i ON i.ts BETWEEN a.ts AND a.ts + a.dur ORDER BY 1, 2",
     "SELECT a.id, b.name FROM slices a LEFT JOIN slices b ON b.id = a.parent_id AND b.tid = a.tid ORDER BY 1",
     "SELECT i.ts, s.id FROM instants i JOIN slices s ON s.name = i.name AND s.tid = i.tid ORDER BY 1, 2",
     "SELECT id, (SELECT count(*) FROM slices b WHERE b.thread_id = a.thread_id AND b.ts < a.ts) FROM slices a \
