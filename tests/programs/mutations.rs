@@ -192,7 +192,7 @@ const TREE: &str = "tree";
 /// A workspace's manifest, with all of its packages moved into the tree.
 fn below_tree(manifest: &str) -> String {
     let mut manifest = manifest.replace("path = \"", &format!("path = \"{TREE}/"));
-    for directory in ["crates", "tests", "benches"] {
+    for directory in ["benches", "crates", "examples", "tests"] {
         for end in ["/", "\""] {
             manifest =
                 manifest.replace(&format!("\"{directory}{end}"), &format!("\"{TREE}/{directory}{end}"));

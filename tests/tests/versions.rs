@@ -31,8 +31,8 @@ fn write_other_version(directory: &Path) {
     let root = fs::read_to_string(workspace().join("Cargo.toml")).expect("the manifest");
     let root = root
         .replace(&format!("version = \"{}\"", VERSIONS[0]), &format!("version = \"{}\"", VERSIONS[1]))
-        .replace(r#"members = ["crates/*", "tests", "benches"]"#, r#"members = ["crates/*"]"#);
-    assert!(root.contains(VERSIONS[1]) && !root.contains("\"benches\"]"));
+        .replace(r#"members = ["crates/*", "tests", "benches", "examples/*"]"#, r#"members = ["crates/*"]"#);
+    assert!(root.contains(VERSIONS[1]) && root.contains(r#"members = ["crates/*"]"#));
     fs::write(directory.join("Cargo.toml"), root).expect("a manifest");
 }
 
