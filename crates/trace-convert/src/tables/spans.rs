@@ -98,13 +98,14 @@ impl Spans {
         if in_process(&&open) { Ended::Span(open) } else { Ended::Crossing(open) }
     }
 
-    /// Spans that never ended, in the order of their beginnings.
+    /// Spans that never ended, in the order of their beginnings, which is the same each time.
     pub fn rest(self) -> Vec<Open> {
         let mut rest: Vec<Open> =
             self.durations.into_values().chain(self.operations.into_values()).flatten().collect();
         rest.sort_by(|a, b| {
-            let key = |open: &Open| (open.at, open.thread, open.async_id);
-            key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
+            let key = |open: &Open| (open.at, open.thread, open.async_id, open.provider.0);
+            let texts = |open: &Open| [open.name.clone(), open.category.clone(), open.args.clone()];
+            key(a).cmp(&key(b)).then_with(|| texts(a).cmp(&texts(b)))
         });
         rest
     }
