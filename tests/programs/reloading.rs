@@ -135,11 +135,11 @@ fn main() {
             }
             ("hold", place) => {
                 let place = if place == "level" { Hold::Level } else { Hold::Callsite };
-                let ((is_held, wait), (go_on, told)) = (channel(), channel());
+                let ((is_held, wait), (go_on, is_released)) = (channel(), channel());
                 let handle = handle.clone();
                 let thread = std::thread::spawn(move || {
                     HOLD.set(place);
-                    GATE.set(Some(Gate { held: is_held, go_on: told }));
+                    GATE.set(Some(Gate { held: is_held, go_on: is_released }));
                     handle.reload(EnvFilter::new("info")).expect("the filter is there");
                 });
                 wait.recv().expect("the thread is held up");

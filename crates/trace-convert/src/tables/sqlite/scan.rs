@@ -92,6 +92,8 @@ pub enum Value<'a> {
 pub struct Scan {
     shared: Arc<Shared>,
     kind: Kind,
+    /// The places of the columns that a row's end is made of, in tables that have both.
+    ts_and_dur: Option<(usize, usize)>,
     data: Arc<Data>,
     plan: (String, Plan),
     tests: Vec<Test>,
@@ -106,6 +108,7 @@ impl Scan {
         Self {
             shared,
             kind,
+            ts_and_dur: kind.table().place("ts").zip(kind.table().place("dur")),
             data: Arc::default(),
             plan: Default::default(),
             tests: Vec::new(),
@@ -227,9 +230,9 @@ impl Scan {
     }
 
     fn end(&self, row: u64) -> io::Result<Option<i64>> {
-        let place = |name: &str| self.kind.table().place(name).unwrap_or_default();
-        let ts = self.get(place("ts"), row)?.unwrap_or_default() as i64;
-        Ok(self.get(place("dur"), row)?.map(|dur| ts.saturating_add(dur as i64)))
+        let Some((ts, dur)) = self.ts_and_dur else { return Ok(None) };
+        let ts = self.get(ts, row)?.unwrap_or_default() as i64;
+        Ok(self.get(dur, row)?.map(|dur| ts.saturating_add(dur as i64)))
     }
 
     /// Whether there are no more rows.
