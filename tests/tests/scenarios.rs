@@ -12,6 +12,7 @@ mod scenarios {
     mod categories;
     mod checking;
     mod collection;
+    mod comparing;
     mod completing;
     mod converting;
     mod cut_off;

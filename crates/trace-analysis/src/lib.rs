@@ -3,9 +3,11 @@
 //! [`walk`] goes through an archive once and passes on what happened: durations and operations with their
 //! ends, instants, samples of counters, losses. [`stats`] sums that up by name, category, process or thread,
 //! [`diff`] compares two such sums, and [`assertion`] is a small language of limits. [`samples`] takes the
-//! measurements of test specifications. Memory is bounded for archives of any length.
+//! measurements of test specifications, and [`ab`] judges several archives of two commands. Memory is bounded
+//! for archives of any length.
 #![forbid(unsafe_code)]
 
+pub mod ab;
 pub mod assertion;
 pub mod diff;
 pub mod losses;

@@ -68,7 +68,7 @@ pub struct Spread {
 
 impl Spread {
     #[inline]
-    fn push(&mut self, span: &Span, budget: &mut Budget) {
+    pub(crate) fn push(&mut self, span: &Span, budget: &mut Budget) {
         let duration = span.duration();
         self.min = if self.count == 0 { duration } else { self.min.min(duration) };
         self.max = self.max.max(duration);

@@ -1,5 +1,6 @@
 //! The command line.
 
+pub mod ab;
 pub mod analysis;
 pub mod dump_memory;
 pub mod format;
@@ -143,6 +144,9 @@ Exit code 1 if the trace has no sample of a measurement. docs/measure.md has the
     /// Compare the durations of two traces
     #[command(after_help = analysis::DIFF_HELP)]
     Diff(analysis::Diff),
+    /// Run two commands in turns and report what takes longer in one of them
+    #[command(after_help = ab::AB_HELP)]
+    Ab(Box<ab::Ab>),
     /// Check whether this machine can record, and suggest what to do if it cannot
     #[command(after_help = "Example:
   trace doctor --json | jq '.[] | select(.works == false)'")]

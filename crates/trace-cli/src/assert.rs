@@ -1,7 +1,7 @@
 //! `trace assert`: whether a trace keeps limits.
 //= docs/stats.md#assertions
 
-mod junit;
+pub mod junit;
 
 use crate::analysis::{self, duration, number};
 use crate::args::analysis::Assert;

@@ -3,9 +3,9 @@
 //! | code | meaning |
 //! |---|---|
 //! | 0 | success |
-//! | 1 | the tool failed; `check`: problems; `assert`: one failed; `measure`, `record`: no sample |
-//! | 2 | the command line is wrong; `check`, `assert`: the trace cannot be read |
-//! | 3 | `manager`: another one has the runtime directory; `assert`: the trace cannot tell |
+//! | 1 | the tool failed; `check`: problems; `assert`: failed; `ab`: slower; `measure`, `record`: no sample |
+//! | 2 | the command line is wrong; `check`, `assert`: the trace cannot be read; `ab`: a run failed |
+//! | 3 | `manager`: another one has the runtime directory; `assert`, `ab`: the traces cannot tell |
 //! | 4 | `record --fail-on-loss`: something was lost |
 //! | 125 | `record`: the tool failed |
 //! | 126 | `record`: the command cannot be executed |
@@ -23,7 +23,7 @@ pub const FAILURE: u8 = 1;
 pub const USAGE: u8 = 2;
 /// `manager`: another one has the runtime directory.
 pub const ALREADY_RUNNING: u8 = 3;
-/// `assert`: the trace cannot tell.
+/// `assert`, `ab`: the traces cannot tell.
 pub const INCOMPLETE: u8 = 3;
 /// `record --fail-on-loss`: something was lost.
 pub const LOST: u8 = 4;

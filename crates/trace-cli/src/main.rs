@@ -1,6 +1,7 @@
 //! The `trace` command: options, progress, advice and exit codes around the other crates.
 #![forbid(unsafe_code)]
 
+mod ab;
 mod analysis;
 mod args;
 mod assert;
@@ -88,6 +89,7 @@ fn run() -> ExitCode {
         Command::Measure(options) => measure::run(&options),
         Command::Stats(options) => stats::run(&options).map(|()| 0),
         Command::Assert(options) => assert::run(&options),
+        Command::Ab(options) => ab::run(&options),
         Command::Diff(options) => diff::run(&options).map(|()| 0),
         Command::Doctor(options) => doctor::run(&options).map(|()| 0),
         Command::View(options) => view::run(&options).map(|()| 0),

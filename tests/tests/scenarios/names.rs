@@ -139,6 +139,8 @@ fn no_command_prints_names_as_they_are() {
     let measures = serde_json::json!({"measure": [measure(spoof!("span")), measure(spoof!("name"))]});
     fs::write(commands.sandbox.file(spec), measures.to_string()).expect("a file");
 
+    let runs = spoof!("runs");
+    fs::create_dir(commands.sandbox.file(runs)).expect("a directory");
     // A program that is recorded with its names.
     commands.names(&["record", "--output-file", fxt, "--categories", spoof!("asked"), "--", &spoofing]);
     commands.names(&["record", "--output-file", fxt, "--", &spoofing]);
@@ -158,6 +160,10 @@ fn no_command_prints_names_as_they_are() {
         commands.names(&["assert", trace, "count(*) < 0", &format!("max({:?}) < 0s", spoof!("spam"))]);
         commands.names(&["assert", trace, spoof!("count(")]);
         commands.names(&["diff", fxt, trace]);
+        for run in ["0001-old.fxt", "0001-new.fxt", "0002-old.fxt", "0002-new.fxt"] {
+            fs::copy(commands.sandbox.file(trace), commands.sandbox.file(runs).join(run)).expect("a file");
+        }
+        commands.names(&["ab", "--from", runs]);
     }
     for arguments in [
         &["dump", missing][..],
@@ -165,6 +171,8 @@ fn no_command_prints_names_as_they_are() {
         &["convert", missing, "x.json"],
         &["trace2json", "--input-file", missing, "--output-file", "x.json"],
         &["query", "SELECT 1", missing],
+        &["ab", "--from", missing],
+        &["ab", "--", spoof!("no such program"), "--", "true"],
         &["view", missing],
         &["recover", missing],
         &["man", spoof!("pages")],

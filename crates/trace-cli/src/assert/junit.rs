@@ -5,7 +5,7 @@ use super::{Judged, details};
 use trace_analysis::assertion::evaluate::Verdict;
 
 /// The document for the assertions on a trace: what the trace cannot tell is an error there.
-pub fn document(trace: &str, all: &[Judged]) -> String {
+pub(super) fn document(trace: &str, all: &[Judged]) -> String {
     let count = |verdict| all.iter().filter(|judged| judged.outcome.verdict == verdict).count();
     let (tests, failures, errors) = (all.len(), count(Verdict::Failed), count(Verdict::Incomplete));
     let mut text = format!(
@@ -26,7 +26,7 @@ pub fn document(trace: &str, all: &[Judged]) -> String {
 }
 
 /// A text in an attribute or an element. XML has no other control characters, not even escaped.
-fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for char in text.chars() {
         match char {

@@ -1,0 +1,90 @@
+//! Options of `ab`.
+
+use super::analysis::Sort;
+use super::values::{BufferSize, CategoryList};
+use clap::Args;
+use std::path::PathBuf;
+
+/// Help of `ab`.
+pub const AB_HELP: &str = "Examples:
+  trace ab --runs 30 -- ./old -- ./new
+  trace ab --name 'parse*' --min-effect 2% -- ./old file.txt -- ./new file.txt
+  trace ab --keep runs -- ./old -- ./new
+  trace ab --from runs --statistic p99
+
+Runs come in blocks of old, new, new, old, or new, old, old, new. If the commands contain --, the middle one of all
+separates them. Ctrl-C ends the comparison after the current run and judges the runs that there are; a second one
+ends that run, too.
+
+Exit codes: 0 if nothing takes longer, 1 if something does, 3 if the runs cannot tell, because events are missing or
+there are too few runs or names; 2 if the command line is wrong or a run fails. docs/ab.md has the rules.";
+
+/// Options of `ab`.
+#[derive(Debug, Args)]
+pub struct Ab {
+    /// Record each command at most this often; even numbers only make whole blocks (default: 30)
+    #[arg(long, value_name = "COUNT", value_parser = super::positive_number, conflicts_with = "from")]
+    pub runs: Option<usize>,
+    /// Run each command this often before, without counting it
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = super::whole_number)]
+    pub warmup: usize,
+    /// Make all runs, even if the answer is known before
+    #[arg(long)]
+    pub all_runs: bool,
+    /// Compare this number of each name
+    #[arg(long, value_name = "NUMBER", default_value = "p50")]
+    pub statistic: Sort,
+    /// Ignore changes up to this percentage, such as 0.5%
+    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = percent)]
+    pub min_effect: f64,
+    /// Judge only events with this name; * stands for any text. May be repeated
+    #[arg(long, value_name = "NAME")]
+    pub name: Vec<String>,
+    /// Record only these categories, separated by commas, as trace record does
+    #[arg(long, value_name = "LIST", conflicts_with = "from")]
+    pub categories: Option<CategoryList>,
+    /// Use buffers of this size in each program, in MiB or with a unit (default: 4)
+    #[arg(long, value_name = "SIZE", conflicts_with = "from")]
+    pub buffer_size: Option<BufferSize>,
+    /// Draw the order of runs and the bootstrap's samples from this number (default: another one each time)
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64))]
+    pub seed: Option<u64>,
+    /// Keep the recordings in this directory, which is made
+    #[arg(long, value_name = "DIR", conflicts_with = "from")]
+    pub keep: Option<PathBuf>,
+    /// Judge the recordings that --keep has kept here, instead of making any
+    #[arg(long, value_name = "DIR", conflicts_with = "commands")]
+    pub from: Option<PathBuf>,
+    /// Show at most this many names; 0 shows all (default: 20; all with --json)
+    #[arg(long, value_name = "COUNT", value_parser = super::whole_number)]
+    pub limit: Option<usize>,
+    /// Write the results into this file, as JUnit's XML
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The old command with its arguments, --, and the new one
+    #[arg(value_name = "OLD -- NEW", last = true, required_unless_present = "from")]
+    pub commands: Vec<String>,
+}
+
+/// A percentage as a part of the whole.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>().ok();
+    let number = number.filter(|number| (0.0..=1000.0).contains(number));
+    number.map(|number| number / 100.0).ok_or_else(|| "expected a percentage, such as 0.5%".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_are_parts() {
+        assert_eq!((percent("1%"), percent("0.5"), percent("0%")), (Ok(0.01), Ok(0.005), Ok(0.0)));
+        for wrong in ["", "x", "-1%", "1%%", "nan", "2000%"] {
+            assert!(percent(wrong).unwrap_err().contains("expected a percentage"), "{wrong}");
+        }
+    }
+}
