@@ -166,6 +166,7 @@ fn no_command_prints_names_as_they_are() {
         &["trace2json", "--input-file", missing, "--output-file", "x.json"],
         &["query", "SELECT 1", missing],
         &["view", missing],
+        &["mcp", missing],
         &["recover", missing],
         &["man", spoof!("pages")],
         &["completions", spoof!("shell")],

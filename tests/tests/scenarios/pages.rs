@@ -11,7 +11,7 @@ use trace_tests::pages::{self, Block, Step};
 use trace_tests::{Sandbox, wait_for};
 
 /// Pages whose commands are run, and how many of their blocks say that they are not.
-const PAGES: [(&str, usize); 17] = [
+const PAGES: [(&str, usize); 18] = [
     ("CONTRIBUTING.md", 1),
     ("README.md", 1),
     ("docs/catapult.md", 0),
@@ -22,12 +22,13 @@ const PAGES: [(&str, usize); 17] = [
     ("docs/import.md", 0),
     ("docs/install.md", 0),
     ("docs/kernel.md", 2),
+    ("docs/mcp.md", 0),
     ("docs/measure.md", 0),
     ("docs/perfetto.md", 0),
     ("docs/recovery.md", 0),
     ("docs/stats.md", 0),
     ("docs/tables.md", 1),
-    ("docs/testing.md", 4),
+    ("docs/testing.md", 5),
     ("docs/troubleshooting.md", 1),
 ];
 
@@ -259,6 +260,11 @@ fn measure() {
 #[test]
 fn stats() {
     follow_with_trace("docs/stats.md");
+}
+
+#[test]
+fn mcp() {
+    follow_with_trace("docs/mcp.md");
 }
 
 #[test]
