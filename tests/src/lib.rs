@@ -2,6 +2,7 @@
 //! kills what is left, and reads archives.
 #![forbid(unsafe_code)]
 
+pub mod agent;
 pub mod archive;
 pub mod build;
 pub mod catapult;

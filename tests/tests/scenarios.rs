@@ -3,6 +3,7 @@
 
 mod scenarios {
     mod activation;
+    mod agents;
     mod alerts;
     mod analysing;
     mod attacks;

@@ -2,8 +2,9 @@
 
 use crate::counted::Counted;
 use crate::exit::Failure;
-use crate::input::{ImportReport, Scanned, name, problem, scan_ends};
+use crate::input::{ImportReport, Scanned, name, open, problem, scan_ends};
 use std::fmt::Write as _;
+use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use trace_analysis::losses::Losses;
@@ -20,7 +21,17 @@ pub fn read<T>(
     what: &'static str,
     read: impl FnOnce(Box<dyn Read>, &Disorder) -> Result<T, ReadError>,
 ) -> Result<(T, ImportReport), Failure> {
-    let (Scanned { archive, disorder, report }, bar) = scan_ends(path, what)?;
+    read_file(open(path)?, path, what, read)
+}
+
+/// The same of an open file, which errors call by a name.
+pub fn read_file<T>(
+    file: File,
+    path: &Path,
+    what: &'static str,
+    read: impl FnOnce(Box<dyn Read>, &Disorder) -> Result<T, ReadError>,
+) -> Result<(T, ImportReport), Failure> {
+    let (Scanned { archive, disorder, report }, bar) = scan_ends(file, path, what)?;
     let result = read(archive, &disorder);
     bar.finish_and_clear();
     let result = result.map_err(|error| Failure::new(format!("{}: {}", name(path), problem(&error))))?;

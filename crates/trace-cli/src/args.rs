@@ -5,6 +5,8 @@ pub mod analysis;
 pub mod dump_memory;
 pub mod format;
 pub mod ktrace;
+#[cfg(feature = "query")]
+pub mod mcp;
 pub mod record;
 pub mod values;
 
@@ -207,6 +209,10 @@ Records that the output format cannot express are counted and reported at the en
                           trace query --schema"
     )]
     Query(Query),
+    /// Serve traces to an agent, over stdin and stdout (Model Context Protocol)
+    #[cfg(feature = "query")]
+    #[command(after_help = mcp::HELP)]
+    Mcp(mcp::Mcp),
     /// Recover a trace from the buffers of a recording that crashed or was killed
     #[command(after_help = "Examples:
   trace recover                              into recovered.fxt

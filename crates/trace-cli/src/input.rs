@@ -206,17 +206,22 @@ pub struct Scanned {
 /// needs no such pass.
 //= docs/check.md#order
 pub fn scan(path: &Path, what: &'static str) -> Result<(Scanned, ProgressBar), Failure> {
-    scan_for(path, what, false)
+    scan_for(open(path)?, path, what, false)
 }
 
-/// The same where the order of ends matters, too: an importer sorts durations by their begins.
-pub fn scan_ends(path: &Path, what: &'static str) -> Result<(Scanned, ProgressBar), Failure> {
-    scan_for(path, what, true)
+/// The same of an open file, where the order of ends matters, too: an importer sorts durations by their
+/// begins.
+pub fn scan_ends(file: File, path: &Path, what: &'static str) -> Result<(Scanned, ProgressBar), Failure> {
+    scan_for(file, path, what, true)
 }
 
-fn scan_for(path: &Path, what: &'static str, needs_ends: bool) -> Result<(Scanned, ProgressBar), Failure> {
+fn scan_for(
+    file: File,
+    path: &Path,
+    what: &'static str,
+    needs_ends: bool,
+) -> Result<(Scanned, ProgressBar), Failure> {
     let failed = |error: io::Error| Failure::new(format!("cannot read {}: {error}", name(path)));
-    let file = open(path)?;
     let metadata = file.metadata().map_err(failed)?;
     // Part of standard input may have been read before, if it is a file.
     let begin = SeekFrom::Start((&file).stream_position().unwrap_or(0));
@@ -293,9 +298,8 @@ impl Read for Failing {
 }
 
 /// An archive that can be read again and again.
-pub fn again(path: &Path, what: &'static str) -> Result<(Trace, ImportReport), Failure> {
+pub fn again(file: File, path: &Path, what: &'static str) -> Result<(Trace, ImportReport), Failure> {
     let failed = |error: io::Error| Failure::new(format!("cannot read {}: {error}", name(path)));
-    let file = open(path)?;
     let metadata = file.metadata().map_err(failed)?;
     let begin = (&file).stream_position().unwrap_or(0);
     let (start, foreign) = sniff(&mut &file).map_err(failed)?;

@@ -21,6 +21,8 @@ mod install;
 mod kernel;
 mod list;
 mod manager;
+#[cfg(feature = "query")]
+mod mcp;
 mod measure;
 mod near;
 mod output;
@@ -62,6 +64,11 @@ fn run() -> ExitCode {
     }
     // Exceeding the file size limit is an error like any other.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
+    #[cfg(feature = "query")]
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == mcp::worker::NAME) {
+        let served = mcp::worker::run(std::env::args_os().skip(2));
+        return served.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS);
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
@@ -103,6 +110,8 @@ fn run() -> ExitCode {
         Command::Convert(options) => convert::run(&options).map(|()| 0),
         #[cfg(feature = "query")]
         Command::Query(options) => query::run(&options).map(|()| 0),
+        #[cfg(feature = "query")]
+        Command::Mcp(options) => mcp::run(options).map(|()| 0),
         Command::Recover(options) => recover::run(&options).map(|()| 0),
         Command::Manager(options) => manager::run(&options).map(|()| 0),
         Command::Ktrace(options) => kernel::run(&options).map(|()| 0),

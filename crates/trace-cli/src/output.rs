@@ -217,6 +217,15 @@ impl OutputFile {
         Ok(Self { file, path: place.path(), name: place.name, others: None })
     }
 
+    /// A new file in an open directory, which replaces none: finishing it fails if its name is taken by then.
+    #[cfg(feature = "query")]
+    pub fn create_in(descriptor: OwnedFd, path: PathBuf, name: OsString) -> Result<Self, Failure> {
+        let place = path.join(&name);
+        let directory = Directory { descriptor: Arc::new(descriptor), path };
+        let file = TemporaryFile::create(&directory, ".partial").map_err(|why| cannot_write(&place, why))?;
+        Ok(Self { file, path: place, name, others: Some(Vec::new()) })
+    }
+
     /// The open file.
     pub fn file(&mut self) -> &mut File {
         self.file.file()

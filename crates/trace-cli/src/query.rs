@@ -3,7 +3,7 @@
 
 use crate::args::{Answers as Form, Query};
 use crate::exit::Failure;
-use crate::input::{again, is_stdin, name, problem, stopped};
+use crate::input::{again, is_stdin, name, open, problem, stopped};
 use crate::near;
 use crate::output::{OutputFile, refuse_input, remove_on_signal};
 use crate::stdio::{Stdout, closed_is_enough, say};
@@ -13,7 +13,7 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use trace_convert::Summary;
-use trace_convert::tables::sqlite::{Answers, AskError, Database, schema};
+use trace_convert::tables::sqlite::{Answers, AskError, Database, QueryError, schema};
 use trace_convert::tables::{Cell, TABLES, csv_text};
 use trace_format::shown::Shown;
 
@@ -34,8 +34,8 @@ pub fn run(options: &Query) -> Result<(), Failure> {
     if traces.iter().filter(|trace| is_stdin(trace)).count() + usize::from(statements_from_stdin) > 1 {
         return Err(Failure::usage("stdin can be the statements or one trace"));
     }
-    let open = |trace: &&Path| again(trace, "reading").map(|(trace, _)| trace);
-    let opened = traces.iter().map(open).collect::<Result<_, _>>()?;
+    let opening = |trace: &&Path| again(open(trace)?, trace, "reading").map(|(trace, _)| trace);
+    let opened = traces.iter().map(opening).collect::<Result<_, _>>()?;
     let database = Database::open(opened).map_err(|error| Failure::new(error.to_string()))?;
     database.probe().or_else(failure)?;
     if let Some(path) = &options.save {
@@ -84,13 +84,16 @@ fn save(database: &Database, path: &Path) -> Result<(), Failure> {
 
 fn failure(error: AskError) -> Result<(), Failure> {
     match error {
-        AskError::Query(error) => {
-            let why = error.to_string();
-            Err(Failure::usage(format!("SQL: {why}{}", tables_hint(&why))))
-        }
+        AskError::Query(error) => Err(Failure::usage(sql_problem(&error))),
         AskError::Read { trace, error } => Err(Failure::new(format!("{trace}: {}", problem(&error)))),
         AskError::Write(error) => closed_is_enough(Err(error)),
     }
+}
+
+/// Describes an error of a statement.
+pub fn sql_problem(error: &QueryError) -> String {
+    let why = error.to_string();
+    format!("SQL: {why}{}", tables_hint(&why))
 }
 
 /// Which of the arguments are traces, and which one is SQL: the one that is no file.

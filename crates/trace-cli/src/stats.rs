@@ -5,9 +5,10 @@ use crate::analysis::{self, contents, duration, limited, losses, losses_json, mo
 use crate::args::analysis::{By as ByOption, Sort, Stats as Options};
 use crate::counted::Counted;
 use crate::exit::Failure;
-use crate::input::stopped;
+use crate::input::{open, stopped};
 use crate::stdio;
 use serde_json::{Value, json};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use trace_analysis::pattern::Pattern;
 use trace_analysis::stats::{By, Counter, Instants, Options as Selection, Row, Spread, Stats};
@@ -41,8 +42,12 @@ pub fn tell(path: PathBuf) -> Result<(), Failure> {
 
 /// The sums of a trace by name.
 pub fn by_name(path: &Path) -> Result<Stats, Failure> {
-    let selection = Selection::default();
-    summed_up(path, &selection)
+    by_name_of(open(path)?, path)
+}
+
+/// The same of an open file, which errors call by a name.
+pub fn by_name_of(file: File, path: &Path) -> Result<Stats, Failure> {
+    summed_up(file, path, &Selection::default())
 }
 
 /// An error if the trace could not be read to its end.
@@ -63,13 +68,13 @@ fn read(options: &Options) -> Result<Stats, Failure> {
     let patterns = |texts: &[String]| texts.iter().map(|text| Pattern::of(text)).collect();
     let selection =
         Selection { by, categories: patterns(&options.categories), names: patterns(&options.name) };
-    summed_up(&options.input, &selection)
+    summed_up(open(&options.input)?, &options.input, &selection)
 }
 
 /// The sums of a trace, with what its import could not read among its losses.
-fn summed_up(path: &Path, selection: &Selection) -> Result<Stats, Failure> {
+fn summed_up(file: File, path: &Path, selection: &Selection) -> Result<Stats, Failure> {
     let read = |archive, disorder: &_| Stats::of(archive, disorder, selection);
-    let (mut stats, report) = analysis::read(path, "reading", read)?;
+    let (mut stats, report) = analysis::read_file(file, path, "reading", read)?;
     stats.walked.losses.problems.extend(report.counts());
     Ok(stats)
 }

@@ -174,6 +174,7 @@ fn no_command_prints_names_as_they_are() {
         &["ab", "--from", missing],
         &["ab", "--", spoof!("no such program"), "--", "true"],
         &["view", missing],
+        &["mcp", missing],
         &["recover", missing],
         &["man", spoof!("pages")],
         &["completions", spoof!("shell")],

@@ -23,12 +23,13 @@ const PAGES: [(&str, usize); 18] = [
     ("docs/import.md", 0),
     ("docs/install.md", 0),
     ("docs/kernel.md", 2),
+    ("docs/mcp.md", 0),
     ("docs/measure.md", 0),
     ("docs/perfetto.md", 0),
     ("docs/recovery.md", 0),
     ("docs/stats.md", 0),
     ("docs/tables.md", 1),
-    ("docs/testing.md", 4),
+    ("docs/testing.md", 5),
     ("docs/troubleshooting.md", 1),
 ];
 
@@ -260,6 +261,11 @@ fn measure() {
 #[test]
 fn stats() {
     follow_with_trace("docs/stats.md");
+}
+
+#[test]
+fn mcp() {
+    follow_with_trace("docs/mcp.md");
 }
 
 #[test]

@@ -44,7 +44,8 @@ pub fn run(input: &Path, output: &Path, options: &Convert, filter: Filter) -> Re
 }
 
 fn convert(input: &Path, folder: &Folder, is_parquet: bool, filter: Filter) -> Result<Converted, Problem> {
-    let (trace, import) = input::again(input, "converting").map_err(Problem::Failure)?;
+    let opened = input::open(input).and_then(|file| input::again(file, input, "converting"));
+    let (trace, import) = opened.map_err(Problem::Failure)?;
     let summary = write(trace, folder, is_parquet, &filter);
     let summary = summary.map_err(|error| Problem::of_conversion(input, error))?;
     Ok(Converted { summary: Some(summary), copied: 0, import, stopped: None })

@@ -20,7 +20,7 @@ use plan::TRACE;
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
-use rusqlite::{Batch, Connection};
+use rusqlite::{Batch, Connection, Statement};
 use scan::Shared;
 use std::io;
 use std::path::Path;
@@ -51,6 +51,12 @@ pub enum QueryError {
     /// It would do something other than reading the trace.
     #[error("{0} is refused: statements may read the trace, and make views and temporary tables")]
     Refused(String),
+    /// It is not one statement.
+    #[error("expected one statement, found {0}")]
+    Statements(&'static str),
+    /// It does more than reading.
+    #[error("the statement does more than reading: expected SELECT, WITH or VALUES")]
+    NotReading,
 }
 
 /// A recipient of query results.
@@ -211,34 +217,61 @@ impl Database {
     fn run(&self, sql: &str, answers: &mut impl Answers) -> Result<(), AskError> {
         let mut batch = Batch::new(&self.connection, sql);
         while let Some(mut statement) = batch.next()? {
-            let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
-            let mut rows = statement.query([])?;
-            if columns.is_empty() {
-                while rows.next()?.is_some() {}
-                continue;
-            }
-            answers.begin(&columns).map_err(AskError::Write)?;
-            while let Some(row) = rows.next()? {
-                let mut texts = Vec::with_capacity(columns.len());
-                for place in 0..columns.len() {
-                    texts.push(match row.get_ref(place)? {
-                        ValueRef::Text(text) | ValueRef::Blob(text) => String::from_utf8_lossy(text),
-                        _ => std::borrow::Cow::Borrowed(""),
-                    });
-                }
-                let mut cells = Vec::with_capacity(columns.len());
-                for (place, text) in texts.iter().enumerate() {
-                    cells.push(match row.get_ref(place)? {
-                        ValueRef::Null => Cell::Null,
-                        ValueRef::Integer(value) => Cell::Integer(value),
-                        ValueRef::Real(value) => Cell::Double(value),
-                        ValueRef::Text(_) | ValueRef::Blob(_) => Cell::Text(text),
-                    });
-                }
-                answers.row(&cells).map_err(AskError::Write)?;
-            }
-            answers.end().map_err(AskError::Write)?;
+            answer(&mut statement, answers)?;
         }
         Ok(())
     }
+
+    /// Runs one statement that reads the traces, and leaves nothing behind: no view, no temporary table.
+    ///
+    /// # Errors
+    /// It is invalid, or something else; a trace cannot be read, or a result not be written.
+    pub fn select(&self, sql: &str, answers: &mut impl Answers) -> Result<(), AskError> {
+        self.run_one(sql, answers).map_err(|error| self.explain(error))
+    }
+
+    fn run_one(&self, sql: &str, answers: &mut impl Answers) -> Result<(), AskError> {
+        let mut batch = Batch::new(&self.connection, sql);
+        let Some(mut statement) = batch.next()? else {
+            return Err(QueryError::Statements("none").into());
+        };
+        if !statement.readonly() || statement.column_count() == 0 {
+            return Err(QueryError::NotReading.into());
+        }
+        if batch.next()?.is_some() {
+            return Err(QueryError::Statements("several").into());
+        }
+        answer(&mut statement, answers)
+    }
+}
+
+/// Runs a statement.
+fn answer(statement: &mut Statement<'_>, answers: &mut impl Answers) -> Result<(), AskError> {
+    let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
+    let mut rows = statement.query([])?;
+    if columns.is_empty() {
+        while rows.next()?.is_some() {}
+        return Ok(());
+    }
+    answers.begin(&columns).map_err(AskError::Write)?;
+    while let Some(row) = rows.next()? {
+        let mut texts = Vec::with_capacity(columns.len());
+        for place in 0..columns.len() {
+            texts.push(match row.get_ref(place)? {
+                ValueRef::Text(text) | ValueRef::Blob(text) => String::from_utf8_lossy(text),
+                _ => std::borrow::Cow::Borrowed(""),
+            });
+        }
+        let mut cells = Vec::with_capacity(columns.len());
+        for (place, text) in texts.iter().enumerate() {
+            cells.push(match row.get_ref(place)? {
+                ValueRef::Null => Cell::Null,
+                ValueRef::Integer(value) => Cell::Integer(value),
+                ValueRef::Real(value) => Cell::Double(value),
+                ValueRef::Text(_) | ValueRef::Blob(_) => Cell::Text(text),
+            });
+        }
+        answers.row(&cells).map_err(AskError::Write)?;
+    }
+    answers.end().map_err(AskError::Write)
 }
