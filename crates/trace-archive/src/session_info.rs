@@ -44,6 +44,8 @@ pub fn begin(config: &TraceConfig, rate: TicksPerSecond, out: &mut Vec<u8>) {
             argument("version", text(env!("CARGO_PKG_VERSION"))),
             argument("host", text(&host)),
             argument("kernel", text(&kernel)),
+            argument("boot_id", text(&zx_sim::ticks::boot_id())),
+            argument("clock_source", text(zx_sim::ticks::source().name())),
             argument("command_line", text(&command_line)),
             argument("categories", text(&categories)),
             argument("buffering_mode", text(&mode)),

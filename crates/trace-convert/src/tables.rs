@@ -1,5 +1,5 @@
 //! A trace as tables: a row for each slice, instant, counter value, flow event, thread, stretch of running,
-//! wakeup, log entry, loss and provider.
+//! wakeup, log entry, loss, provider and alert, and one for the trace.
 //!
 //! Rows come as soon as they are complete. Memory holds the threads, and the spans that are open.
 //= docs/tables.md#tables
@@ -81,11 +81,15 @@ pub enum Kind {
     Losses,
     /// Providers and how their records add up.
     Providers,
+    /// Alerts that programs raised.
+    Alerts,
+    /// The trace itself: where, when and how it was recorded, and how its records add up.
+    Traces,
 }
 
 /// All tables, in the order of [`Kind`].
 //= docs/tables.md#tables
-pub const TABLES: [Table; 10] = {
+pub const TABLES: [Table; 12] = {
     use Type::{Double, Integer, Text, Unsigned};
     [
         Table {
@@ -223,6 +227,40 @@ pub const TABLES: [Table; 10] = {
                 ("lost", Integer),
             ],
         },
+        Table {
+            name: "alerts",
+            columns: &[
+                ("ts", Integer),
+                ("pid", Unsigned),
+                ("tid", Unsigned),
+                ("process", Text),
+                ("thread", Text),
+                ("name", Text),
+            ],
+        },
+        Table {
+            name: "traces",
+            columns: &[
+                ("host", Text),
+                ("boot_id", Text),
+                ("kernel", Text),
+                ("command_line", Text),
+                ("version", Text),
+                ("categories", Text),
+                ("mode", Text),
+                ("clock_source", Text),
+                ("ticks_per_second", Integer),
+                ("start_ts", Integer),
+                ("end_ts", Integer),
+                ("start_utc", Integer),
+                ("end_utc", Integer),
+                ("utc_offset", Integer),
+                ("generated", Integer),
+                ("archived", Integer),
+                ("lost", Integer),
+                ("balanced", Integer),
+            ],
+        },
     ]
 };
 
@@ -253,6 +291,8 @@ impl Kind {
         Self::Logs,
         Self::Losses,
         Self::Providers,
+        Self::Alerts,
+        Self::Traces,
     ];
 
     /// Its name and columns.

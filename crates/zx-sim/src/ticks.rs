@@ -143,8 +143,9 @@ fn cntvct_rate() -> u64 {
     1
 }
 
-/// Identifies this boot.
-fn boot_id() -> String {
+/// The kernel's identification of this boot; empty if it cannot be read.
+#[must_use]
+pub fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 

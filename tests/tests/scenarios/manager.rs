@@ -25,6 +25,9 @@ fn the_archive_says_who_made_it() {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     assert_eq!(text("kernel"), format!("Linux {}", kernel.trim()));
     assert_eq!(text("host"), std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim());
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    assert_eq!(text("boot_id"), boot.trim());
+    assert_eq!(text("clock_source"), zx_sim::ticks::source().name());
     assert_eq!(text("buffering_mode"), "streaming");
     assert_eq!(text("categories"), "emit");
     let trace = program("trace").to_str().unwrap();
@@ -39,6 +42,19 @@ fn the_archive_says_who_made_it() {
     let by_wall = wall(end) - wall(begin);
     assert!(by_ticks.abs_diff(by_wall) < 50_000_000, "{by_ticks} {by_wall}");
     assert_eq!(begin.process.0, u64::from(sandbox.manager_pid().unwrap()));
+    // The same as a row.
+    let output = sandbox.trace(["query", "--output", "json", "SELECT * FROM traces", "trace.fxt"]);
+    let rows: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let offset = wall(begin) as i64 - begin.nanos().0 as i64;
+    let expected = serde_json::json!([{
+        "host": text("host"), "boot_id": boot.trim(), "kernel": text("kernel"),
+        "command_line": text("command_line"), "version": text("version"), "categories": "emit",
+        "mode": "streaming", "clock_source": text("clock_source"),
+        "ticks_per_second": zx_sim::ticks::Clock::load_or_create(&sandbox.runtime_dir()).unwrap().ticks_per_second,
+        "start_ts": begin.nanos().0, "end_ts": end.nanos().0, "start_utc": wall(begin), "end_utc": wall(end),
+        "utc_offset": offset, "generated": 13, "archived": 13, "lost": 0, "balanced": 1,
+    }]);
+    assert_eq!(rows, expected);
 }
 
 #[test]

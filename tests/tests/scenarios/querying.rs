@@ -66,7 +66,7 @@ fn answers_come_as_a_table_csv_or_json() {
     let expected = "trace: SQL: no such table: slice; did you mean slices? See trace query --schema\n";
     assert_eq!((code, said.as_str()), (Some(2), expected));
     let schema = printed(&sandbox, &["query", "--schema"]);
-    assert_eq!(schema.lines().count(), 10);
+    assert_eq!(schema.lines().count(), 12);
     let threads = "CREATE TABLE threads (pid INTEGER, tid INTEGER, process TEXT, thread TEXT, id INTEGER);";
     assert!(schema.contains(threads));
 }
@@ -169,7 +169,7 @@ fn statements_read_the_trace_and_do_nothing_else() {
 fn tables_are_saved_to_a_database() {
     let sandbox = sandbox();
     let output = sandbox.trace(["query", "--save", "saved.db", "trace.json"]);
-    assert_eq!(String::from_utf8(output.stderr).unwrap(), "trace: 10 tables in saved.db\n");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "trace: 12 tables in saved.db\n");
     assert!(output.status.success() && output.stdout.is_empty());
     let bytes = fs::read(sandbox.file("saved.db")).unwrap();
     assert!(bytes.starts_with(b"SQLite format 3\0"));
@@ -212,10 +212,10 @@ fn tables_are_files_of_a_directory() {
     );
     assert_eq!(read("threads.csv"), "pid,tid,process,thread,id\n1,2,,,1\n");
     assert_eq!(read("providers.csv"), "id,name,generated,archived,lost\n1,json,,,0\n");
-    assert_eq!(fs::read_dir(sandbox.file("trace.tables")).unwrap().count(), 10);
+    assert_eq!(fs::read_dir(sandbox.file("trace.tables")).unwrap().count(), 12);
 
     printed(&sandbox, &["convert", "--to", "csv", "trace.json", "runs/run=1"]);
-    assert_eq!(fs::read_dir(sandbox.file("runs/run=1")).unwrap().count(), 10);
+    assert_eq!(fs::read_dir(sandbox.file("runs/run=1")).unwrap().count(), 12);
 
     // Again, into the directory that is there; what else is in it stays.
     fs::write(sandbox.file("trace.tables").join("notes"), "mine").unwrap();

@@ -3,6 +3,7 @@
 mod finish;
 mod providers;
 mod scheduling;
+mod session;
 mod whose;
 
 use super::spans::{Ended, Late, Open, Spans};
@@ -12,6 +13,7 @@ use crate::json::Json;
 use crate::{ConvertError, Summary, source};
 use providers::Providers;
 use scheduling::Running;
+use session::Session;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read, Sink};
 use trace_format::event::{EventKind, Scope};
@@ -83,6 +85,9 @@ struct Filler<'a, R> {
     /// The thread of the last event, with its number.
     last_thread: (Thread, i64),
     providers: Providers,
+    session: Session,
+    /// Whether events about the session are looked at.
+    has_session: bool,
     /// How many slices there are.
     slices: i64,
     json: Json<Sink>,
@@ -156,6 +161,7 @@ impl<'a, R: Rows> Filler<'a, R> {
         let wanted = rows.wanted();
         let has = |names: &[&str]| std::array::from_fn(|place| wanted.has_any_of(Kind::ALL[place], names));
         Self {
+            has_session: wanted.has(Kind::Traces) || wanted.has(Kind::Alerts),
             wanted,
             has_names: has(&["process", "thread"]),
             has_args: has(&["args"]),
@@ -170,6 +176,7 @@ impl<'a, R: Rows> Filler<'a, R> {
             seen: HashMap::default(),
             last_thread: (Thread::default(), 0),
             providers: Providers::default(),
+            session: Session::default(),
             slices: 0,
             json: Json::new(io::sink()),
             skipped: BTreeMap::new(),
@@ -202,6 +209,9 @@ impl<'a, R: Rows> Filler<'a, R> {
 
     fn record(&mut self, record: &Resolved<'_>) -> io::Result<()> {
         let names = record.names;
+        if self.wanted.has(Kind::Traces) {
+            self.session.record(record);
+        }
         match &record.item {
             Item::Event(event) => return self.event(event, record.provider, names),
             Item::Log { time, thread, message } => {
@@ -246,6 +256,10 @@ impl<'a, R: Rows> Filler<'a, R> {
 
     //= docs/tables.md#tables
     fn event(&mut self, event: &Event<'_>, provider: ProviderId, names: &Names) -> io::Result<()> {
+        let is_about_session = self.has_session && event.category.as_bytes() == session::CATEGORY;
+        if is_about_session {
+            self.session.event(event, provider);
+        }
         if !self.filter.keeps(event.category.as_bytes(), event.name.as_bytes()) {
             return Ok(());
         }
@@ -255,6 +269,9 @@ impl<'a, R: Rows> Filler<'a, R> {
             return Ok(());
         };
         self.events += 1;
+        if is_about_session {
+            session::alert(event, &self.whose(Kind::Alerts, event.thread, names), self.rows)?;
+        }
         if !self.wanted.has(table) {
             return Ok(());
         }

@@ -102,6 +102,7 @@ fn every_kind_of_event_has_its_row() {
     threads: 1 2 "app" "main" 1
     threads: 1 3 "app" - 2
     threads: 9 9 - - 3
+    traces: - - - - - - - - - - - - - - - - 0 -
     providers: 1 "json" - - 0
     "#);
     assert_eq!(summary.events, 13);
@@ -144,6 +145,7 @@ fn begins_and_ends_are_paired_in_the_order_of_time() {
     threads: 1 2 "app" - 1
     threads: 1 3 "app" - 2
     threads: 7 7 - - 3
+    traces: - - - - - - - - - - - - - - - - 0 -
     providers: 1 "json" - - 0
     "#);
     assert_eq!(summary.skipped, []);

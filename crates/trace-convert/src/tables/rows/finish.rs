@@ -64,6 +64,7 @@ impl<R: Rows> Filler<'_, R> {
             let id = Cell::Integer(self.number(*thread));
             self.rows.row(Kind::Threads, &[pid, tid, process, name, id])?;
         }
+        self.session.finish(self.providers.sums(), self.rows)?;
         self.providers.finish(self.rows)
     }
 }

@@ -17,6 +17,17 @@ struct Provider {
     lost: u64,
 }
 
+/// What all providers have generated and lost.
+#[derive(Clone, Copy, Debug)]
+pub struct Sums {
+    /// Records that providers with a ledger have generated.
+    pub generated: Option<u64>,
+    /// How many of them are in the archive.
+    pub archived: Option<u64>,
+    /// Records that are missing.
+    pub lost: u64,
+}
+
 /// All providers of an archive.
 #[derive(Default)]
 pub struct Providers {
@@ -54,6 +65,15 @@ impl Providers {
             loss.reason.text().map_or(Cell::Null, Cell::Text),
             integer(loss.count),
         ]
+    }
+
+    /// The sums of all providers.
+    pub fn sums(&self) -> Sums {
+        let lost = self.by_id.values().fold(0_u64, |lost, provider| lost.saturating_add(provider.lost));
+        let sum = |value: fn((u64, u64)) -> u64| {
+            self.by_id.values().filter_map(|provider| provider.ledger.map(value)).reduce(u64::saturating_add)
+        };
+        Sums { generated: sum(|(generated, _)| generated), archived: sum(|(_, archived)| archived), lost }
     }
 
     /// Writes the rows of all providers.

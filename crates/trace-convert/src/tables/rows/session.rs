@@ -1,0 +1,120 @@
+//! The row of the trace itself, and the rows of alerts.
+//! Sources: the instants that the manager writes about a session, and those of alerts.
+
+use super::whose::Whose;
+use super::{integer, providers::Sums};
+use crate::tables::{Cell, Kind, Rows};
+use std::io;
+use trace_format::event::EventKind;
+use trace_format::units::{ProviderId, TicksPerSecond};
+use trace_reader::{Balance, Event, Item, Resolved, Value};
+
+/// The manager's own provider.
+const MANAGER: ProviderId = ProviderId(0);
+/// Category of what is said about a session.
+pub const CATEGORY: &[u8] = b"trace";
+/// Texts of the manager about a session: names of arguments, in the order of the columns.
+const TEXTS: [&str; 8] =
+    ["host", "boot_id", "kernel", "command_line", "version", "categories", "buffering_mode", "clock_source"];
+
+/// A point in time, and the wall clock then, in nanoseconds since 1970.
+#[derive(Clone, Copy)]
+struct Moment {
+    at: u64,
+    utc: Option<u64>,
+}
+
+impl Moment {
+    fn of(event: &Event<'_>) -> Self {
+        let utc = match event.arguments.find("wall_clock_ns") {
+            Some(Value::Uint64(utc)) => Some(utc),
+            _ => None,
+        };
+        Self { at: event.time.nanos().0, utc }
+    }
+}
+
+/// What the manager says about the session. Of several, as in joined traces, the first one counts.
+#[derive(Default)]
+pub struct Session {
+    texts: [Option<String>; TEXTS.len()],
+    rate: Option<TicksPerSecond>,
+    start: Option<Moment>,
+    end: Option<Moment>,
+    balance: Balance,
+    /// Whether all ledgers add up, if there is one.
+    is_balanced: Option<bool>,
+}
+
+impl Session {
+    /// Counts a record.
+    pub fn record(&mut self, record: &Resolved<'_>) {
+        let is_ledger = matches!(record.item, Item::Ledger(_));
+        let is_exact = self.balance.record(record).is_empty();
+        if is_ledger {
+            self.is_balanced = Some(self.is_balanced.unwrap_or(true) && is_exact);
+        }
+    }
+
+    /// Takes what an event of the category says about the session.
+    pub fn event(&mut self, event: &Event<'_>, provider: ProviderId) {
+        if provider != MANAGER || !matches!(event.kind, EventKind::Instant { .. }) {
+            return;
+        }
+        match event.name.as_bytes() {
+            b"recording" if self.start.is_none() => {
+                self.start = Some(Moment::of(event));
+                self.rate = Some(event.time.rate);
+                self.texts = TEXTS.map(|name| match event.arguments.find(name)? {
+                    Value::String(text) => Some(text.to_str().into_owned()),
+                    _ => None,
+                });
+            }
+            b"recording_end" => self.end = Some(Moment::of(event)),
+            _ => {}
+        }
+    }
+
+    /// Writes the row of the trace.
+    pub fn finish(&self, sums: Sums, rows: &mut impl Rows) -> io::Result<()> {
+        let [start, end] = [self.start, self.end];
+        let at = |moment: Option<Moment>| moment.map_or(Cell::Null, |moment| integer(moment.at));
+        let utc = |moment: Option<Moment>| moment.and_then(|moment| moment.utc);
+        let offset = start.and_then(|start| i64::try_from(start.utc?).ok()?.checked_sub_unsigned(start.at));
+        let [host, boot_id, kernel, command_line, version, categories, mode, clock] =
+            self.texts.each_ref().map(|text| text.as_deref().map_or(Cell::Null, Cell::Text));
+        let cells = [
+            host,
+            boot_id,
+            kernel,
+            command_line,
+            version,
+            categories,
+            mode,
+            clock,
+            self.rate.map_or(Cell::Null, |rate| integer(rate.0.get())),
+            at(start),
+            at(end),
+            utc(start).map_or(Cell::Null, integer),
+            utc(end).map_or(Cell::Null, integer),
+            offset.map_or(Cell::Null, Cell::Integer),
+            sums.generated.map_or(Cell::Null, integer),
+            sums.archived.map_or(Cell::Null, integer),
+            integer(sums.lost),
+            self.is_balanced.map_or(Cell::Null, |is_balanced| Cell::Integer(is_balanced.into())),
+        ];
+        rows.row(Kind::Traces, &cells)
+    }
+}
+
+/// Writes the row of an alert, if the event is one.
+//= docs/format.md#alerts
+pub fn alert(event: &Event<'_>, whose: &Whose<'_>, rows: &mut impl Rows) -> io::Result<()> {
+    let is_alert = event.name.as_bytes() == b"alert" && matches!(event.kind, EventKind::Instant { .. });
+    let Some(Value::String(name)) = event.arguments.find("name").filter(|_| is_alert) else {
+        return Ok(());
+    };
+    let [pid, tid, process, thread] = whose.cells();
+    let name = name.to_str();
+    rows.row(Kind::Alerts, &[integer(event.time.nanos().0), pid, tid, process, thread, Cell::Text(&name)])
+}
