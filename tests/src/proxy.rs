@@ -82,6 +82,15 @@ impl Proxy {
 /// If no manager listens, or it does not answer.
 #[must_use]
 pub fn register(runtime: &Path, name: &str) -> (Channel, RegistryResponse) {
+    register_as(runtime, name, Release::This).expect("an answer")
+}
+
+/// Registers as [`register`] does, where others keep the manager so busy that it may close the connection.
+///
+/// # Panics
+/// If no manager listens.
+#[must_use]
+pub fn try_register(runtime: &Path, name: &str) -> Option<(Channel, RegistryResponse)> {
     register_as(runtime, name, Release::This)
 }
 
@@ -92,7 +101,7 @@ enum Release {
     Earlier,
 }
 
-fn register_as(runtime: &Path, name: &str, release: Release) -> (Channel, RegistryResponse) {
+fn register_as(runtime: &Path, name: &str, release: Release) -> Option<(Channel, RegistryResponse)> {
     let (ours, theirs) = Channel::pair().expect("channels");
     let registration = Registration {
         provider: theirs.into_handle(),
@@ -111,11 +120,11 @@ fn register_as(runtime: &Path, name: &str, release: Release) -> (Channel, Regist
     // The connection stays until the answer, so that registrations come in their order.
     let message = RegistryRequest::RegisterProviderSynchronously(registration).encode(Txid(1));
     let message = message.expect("a message");
-    registry.write(&message.bytes, message.handles).expect("the manager listens");
+    registry.write(&message.bytes, message.handles).ok()?;
     let _ = wait_one(&registry, Signals::READABLE | Signals::PEER_CLOSED, Some(Instant::now() + DEADLINE));
-    let answer = registry.read().expect("an answer");
+    let answer = registry.read().ok()?;
     let (_, answer) = Message::<Handle>::decode(&answer.bytes, answer.handles).expect("an answer");
-    (ours, answer)
+    Some((ours, answer))
 }
 
 const KEY_MANAGER: u64 = 0;
@@ -128,7 +137,7 @@ fn serve(listener: &Listener, runtime: &Path, name: &str, release: Release) -> V
     let message = wait_for("a registration", || connection.read().ok());
     let (txid, request) = RegistryRequest::decode(&message.bytes, message.handles).expect("a registration");
     let program = Channel::from_handle(request.into_registration().provider).expect("a channel");
-    let (manager, answer) = register_as(runtime, name, release);
+    let (manager, answer) = register_as(runtime, name, release).expect("an answer");
     if txid != Txid::ONE_WAY {
         let answer = Message::<Handle>::encode(answer, txid).expect("a message");
         connection.write(&answer.bytes, answer.handles).expect("the program waits for it");
