@@ -29,7 +29,7 @@ use values::Span;
   trace doctor                      check whether this machine can record
   trace convert --to catapult trace.fxt
 
-Open a .fxt file with trace view, or at https://ui.perfetto.dev.")]
+Look at a .fxt file with trace report, trace view, or at https://ui.perfetto.dev.")]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -74,6 +74,7 @@ Files: the one of --config; then $XDG_CONFIG_HOME/trace/config.toml and /etc/tra
         mut_arg("json", |argument| argument.hide(true)),
         mut_arg("max_size", |argument| argument.hide(true)),
         mut_arg("stats", |argument| argument.hide(true)),
+        mut_arg("report", |argument| argument.hide(true)),
         mut_arg("append_args", |argument| argument.hide(true)),
         mut_arg("detach", |argument| argument.hide(true)),
         mut_arg("decouple", |argument| argument.hide(true)),
@@ -166,6 +167,16 @@ without it are refused.
 The command ends on Ctrl-C, 5 s after the page of ui.perfetto.dev has fetched the whole trace, or 5 s after a \
 page of --ui was closed.")]
     View(View),
+    /// Write a trace as one page of HTML: a summary and a timeline that work offline
+    #[command(after_help = "Examples:
+  trace report trace.fxt                       writes trace.html
+  trace report trace.fxt -o report.html --open
+  trace report capture.json.gz -o report.html  from any format that trace convert reads
+  trace record --report -- ./app               records, and opens the page
+
+The page is one file. It works from a disk, sends no request, and can be attached to a mail or a bug report. It \
+contains the whole trace: names, arguments, command lines. docs/report.md describes it.")]
+    Report(Report),
     /// Print one line for each record of a trace
     #[command(after_help = "Examples:
   trace dump trace.fxt | grep draw
@@ -384,6 +395,20 @@ pub struct View {
     #[arg(long)]
     pub no_open: bool,
     /// The trace
+    #[arg(value_name = "FILE", add = traces())]
+    pub input: PathBuf,
+}
+
+/// Options of `report`.
+#[derive(Debug, Args)]
+pub struct Report {
+    /// Write the page to this file, or to stdout (`-`) (default: the trace's name with the ending .html)
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub output_file: Option<PathBuf>,
+    /// Open the page in the browser
+    #[arg(long)]
+    pub open: bool,
+    /// The trace, in any format that `trace convert` reads; `-` is stdin
     #[arg(value_name = "FILE", add = traces())]
     pub input: PathBuf,
 }

@@ -140,7 +140,7 @@ fn check(options: &Convert, to: Option<Format>) -> Result<(), Failure> {
 }
 
 /// A name without the suffix of its compression.
-fn plain_name(path: &Path) -> PathBuf {
+pub fn plain_name(path: &Path) -> PathBuf {
     match of_name(path).1 {
         Compression::None => path.to_owned(),
         Compression::Gzip | Compression::Zstd => path.with_extension(""),

@@ -31,6 +31,7 @@ mod progress;
 mod query;
 mod record;
 mod recover;
+mod report;
 mod settings;
 mod signals;
 mod snapshot;
@@ -100,6 +101,7 @@ fn run() -> ExitCode {
         Command::Diff(options) => diff::run(&options).map(|()| 0),
         Command::Doctor(options) => doctor::run(&options).map(|()| 0),
         Command::View(options) => view::run(&options).map(|()| 0),
+        Command::Report(options) => report::run(&options).map(|()| 0),
         Command::Completions(options) => install::completions(&options).map(|()| 0),
         Command::Man(options) => install::man(&options).map(|()| 0),
         Command::DumpMemory(options) => dump_memory::run(&options).map(|()| 0),

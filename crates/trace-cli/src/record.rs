@@ -16,7 +16,7 @@ use crate::output::{Removing, remove_on_signal, remove_on_signal_saying};
 use crate::settings::Settings;
 use crate::stdio::{self, say};
 use crate::verify::{self, Expected};
-use crate::{convert, kernel, measure, stats, summary};
+use crate::{convert, kernel, measure, report, stats, summary};
 use destination::{Destination, Finished};
 use recording::{ASK_INTERVAL, Happening, Recording};
 use status_line::StatusLine;
@@ -56,6 +56,9 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     }
     if destination.is_stdout() && options.stats == Some(true) {
         return Err(Failure::usage("--stats: the trace goes to stdout; give it to trace stats -"));
+    }
+    if destination.is_stdout() && options.report == Some(true) {
+        return Err(Failure::usage("--report: the trace goes to stdout; give it to trace report -"));
     }
     if destination.is_stdout() && is_json {
         return Err(Failure::usage("--json: the trace goes to stdout already"));
@@ -340,6 +343,10 @@ fn report(
     };
     if options.stats == Some(true) {
         stats::tell(archive.path().to_owned())?;
+    }
+    if options.report == Some(true) {
+        let recording = finished.path.as_deref().unwrap_or_else(|| archive.path());
+        report::of_recording(archive.path(), recording)?;
     }
     match &settings.spec {
         Some(spec) if !spec.measure.is_empty() => {

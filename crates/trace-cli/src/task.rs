@@ -48,6 +48,9 @@ pub fn start(options: &Start) -> Result<(), Failure> {
     if asked.stats == Some(true) {
         return refuse("--stats is for trace record; trace stats reads the file of a recording");
     }
+    if asked.report == Some(true) {
+        return refuse("--report is for trace record; trace report reads the file of a recording");
+    }
     if asked.max_size.is_some() {
         return refuse(
             "--max-size is for trace record; give start a --duration, or a --trigger that stops it",

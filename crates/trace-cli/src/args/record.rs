@@ -92,6 +92,10 @@ pub struct Recording {
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stats: Option<bool>,
+    /// Write the trace as a page beside it, as trace report does, and open it
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Output")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub report: Option<bool>,
     /// Use buffers of this size in each program, in MiB or with a unit such as 64MiB or 1GiB (default: 4)
     #[arg(long, value_name = "SIZE", help_heading = "Buffers")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -216,7 +220,7 @@ impl Recording {
         over! { self, lower:
             categories duration cooldown max_size write_period keep_ended output_file format buffer_size buffering_mode sample_interval profile profile_stack memory_dump_interval detailed_memory_dumps thread_time start_timeout
             stop_timeout
-            no_metadata fail_on_loss stats no_verify_trace detach decouple return_child_result spawn environment_name binary compress spec_file
+            no_metadata fail_on_loss stats report no_verify_trace detach decouple return_child_result spawn environment_name binary compress spec_file
             benchmark_results_file test_suite;
             trigger provider_buffer_size append_args command
         }
@@ -334,6 +338,7 @@ mod tests {
             no-metadata = true
             fail-on-loss = true
             stats = true
+            report = true
             no-verify-trace = true
             append-args = ["--fast", "x,y"]
             detach = true

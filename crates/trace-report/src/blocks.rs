@@ -1,0 +1,292 @@
+//! Entries in the order of their times become blocks: columns of one or more tracks, compressed.
+
+use crate::arguments::Arguments;
+use crate::collector::{Entry, OPEN};
+use crate::columns::{put_number, put_signed};
+use crate::tracks::{Kind, Track};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+use std::cmp::Reverse;
+use std::io::{self, Write};
+
+/// How many entries a block has at most.
+const BLOCK_ENTRIES: u64 = 1 << 16;
+/// About how many bytes of columns wait in memory.
+const MAX_WAITING_BYTES: usize = 16 << 20;
+/// Rows of operations that overlap; more of them are drawn over each other.
+const MAX_ROWS: usize = 200;
+
+/// Compressed bytes as text.
+pub fn compressed(bytes: &[u8]) -> io::Result<String> {
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::new(5));
+    encoder.write_all(bytes)?;
+    Ok(STANDARD.encode(encoder.finish()?))
+}
+
+/// The columns of a track that are not yet in a block.
+#[derive(Debug, Default)]
+struct Columns {
+    count: u64,
+    last: u64,
+    at: Vec<u8>,
+    length: Vec<u8>,
+    depth: Vec<u8>,
+    what: Vec<u8>,
+    arguments: Arguments,
+    template: Vec<u8>,
+    values: Vec<f64>,
+}
+
+impl Columns {
+    fn bytes(&self) -> usize {
+        let columns = [&self.at, &self.length, &self.depth, &self.what, &self.template];
+        let columns: usize = columns.iter().map(|column| column.len()).sum();
+        columns + self.arguments.bytes() + 8 * self.values.len()
+    }
+
+    fn write(&self, track: u32, kind: Kind, out: &mut Vec<u8>) {
+        put_number(out, track.into());
+        put_number(out, self.count);
+        out.extend_from_slice(&self.at);
+        if kind == Kind::Counter {
+            put_values(out, &self.values);
+            return;
+        }
+        if kind.has_length() {
+            out.extend_from_slice(&self.length);
+            out.extend_from_slice(&self.depth);
+        }
+        out.extend_from_slice(&self.what);
+        out.extend_from_slice(&self.template);
+        self.arguments.write(out);
+    }
+}
+
+/// Whole numbers as differences (0), others as they are in memory (1).
+fn put_values(out: &mut Vec<u8>, values: &[f64]) {
+    let is_whole = |value: &f64| value.fract() == 0.0 && value.abs() < (1_u64 << 53) as f64;
+    if !values.iter().all(is_whole) {
+        out.push(1);
+        out.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        return;
+    }
+    out.push(0);
+    let mut before = 0;
+    for value in values {
+        let value = *value as i64;
+        put_signed(out, value - before);
+        before = value;
+    }
+}
+
+/// The state of a track while its entries arrive.
+#[derive(Debug, Default)]
+struct State {
+    /// Ends of the entries that are open, by depth or row.
+    ends: Vec<u64>,
+    rows: u32,
+    columns: Option<Box<Columns>>,
+}
+
+/// Makes blocks of entries.
+pub struct Blocks<'a> {
+    tracks: &'a [Track],
+    states: Vec<State>,
+    /// Subtracted from all times, and what they are divided by.
+    base: u64,
+    unit: u64,
+    waiting_bytes: usize,
+    /// What begins at one time, with its arguments.
+    together: Vec<(Entry, Vec<u8>)>,
+    activity: Activity,
+    /// For each block, its tracks and how many entries they have in it.
+    pub directory: Vec<Vec<(u32, u64)>>,
+    /// Takes a block.
+    take: &'a mut dyn FnMut(usize, &[u8]) -> io::Result<()>,
+}
+
+/// How busy processes were over time: of the outermost slices of their threads.
+#[derive(Debug)]
+pub struct Activity {
+    owners: Vec<u32>,
+    /// For each process, nanoseconds in each part of the time.
+    pub busy: Vec<[f32; Self::PARTS]>,
+    base: u64,
+    part: f64,
+}
+
+impl Activity {
+    pub const PARTS: usize = 240;
+    /// Processes that are shown.
+    pub const PROCESSES: usize = 64;
+
+    /// `owners` has the process of each thread.
+    pub fn new(owners: Vec<u32>, processes: usize, times: (u64, u64)) -> Self {
+        let busy = vec![[0.0; Self::PARTS]; processes.min(Self::PROCESSES)];
+        let part = ((times.1 - times.0) as f64 / Self::PARTS as f64).max(1.0);
+        Self { owners, busy, base: times.0, part }
+    }
+
+    fn add(&mut self, thread: u64, at: u64, length: u64) {
+        let process = self.owners.get(thread as usize).map_or(usize::MAX, |process| *process as usize);
+        let Some(busy) = self.busy.get_mut(process) else { return };
+        let (from, last) = (at.saturating_sub(self.base) as f64 / self.part, (Self::PARTS - 1) as f64);
+        let to = (from + length as f64 / self.part).min(last + 1.0);
+        for place in from.min(last) as usize..=to.min(last) as usize {
+            let covered = to.min(place as f64 + 1.0) - from.max(place as f64);
+            busy[place] += (covered.max(0.0) * self.part) as f32;
+        }
+    }
+}
+
+impl<'a> Blocks<'a> {
+    pub fn new(
+        tracks: &'a [Track],
+        base: u64,
+        unit: u64,
+        activity: Activity,
+        take: &'a mut dyn FnMut(usize, &[u8]) -> io::Result<()>,
+    ) -> Self {
+        let states = tracks.iter().map(|_| State::default()).collect();
+        let (together, directory) = (Vec::new(), Vec::new());
+        Self { tracks, states, base, unit: unit.max(1), waiting_bytes: 0, together, activity, directory, take }
+    }
+
+    /// Takes an entry, in the order of their times.
+    pub fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let (entry, args) =
+            Entry::decode(bytes).ok_or_else(|| io::Error::other("what was sorted has changed"))?;
+        if self.together.first().is_some_and(|(first, _)| first.at != entry.at) {
+            self.place_together()?;
+        }
+        self.together.push((entry, args.to_vec()));
+        Ok(())
+    }
+
+    /// Of what begins at one time, the longest is around the others; of two that are equal, the later one.
+    fn place_together(&mut self) -> io::Result<()> {
+        let mut together = std::mem::take(&mut self.together);
+        if together.len() > 1 {
+            together.reverse();
+            together.sort_by_key(|(entry, _)| {
+                let kind = self.tracks[entry.track as usize].kind;
+                Reverse(if kind.has_length() { entry.length } else { 0 })
+            });
+        }
+        for (entry, args) in together.drain(..) {
+            self.place(entry, &args)?;
+        }
+        self.together = together;
+        Ok(())
+    }
+
+    fn place(&mut self, entry: Entry, args: &[u8]) -> io::Result<()> {
+        let Track { kind, owner, .. } = self.tracks[entry.track as usize];
+        let state = &mut self.states[entry.track as usize];
+        let end = entry.at.saturating_add(entry.length);
+        let mut depth = 0;
+        match kind {
+            Kind::Thread => {
+                while state.ends.pop_if(|open| *open <= entry.at).is_some() {}
+                depth = state.ends.len();
+                state.ends.push(end);
+                if depth == 0 {
+                    self.activity.add(owner, entry.at, entry.length.min(1 << 62));
+                }
+            }
+            Kind::Operations => {
+                let free = state.ends.iter().position(|open| *open <= entry.at);
+                depth = free.unwrap_or(state.ends.len().min(MAX_ROWS));
+                match state.ends.get_mut(depth) {
+                    Some(open) => *open = end,
+                    None => state.ends.push(end),
+                }
+            }
+            _ => {}
+        }
+        state.rows = state.rows.max(depth as u32 + 1);
+        let columns = state.columns.get_or_insert_default();
+        let before = columns.bytes();
+        let at = (entry.at - self.base) / self.unit;
+        put_number(&mut columns.at, at - columns.last);
+        columns.last = at;
+        columns.count += 1;
+        if kind == Kind::Counter {
+            columns.values.push(f64::from_bits(entry.length));
+        } else {
+            if kind.has_length() {
+                let length = if entry.length == OPEN { 0 } else { (entry.length / self.unit).saturating_add(1) };
+                put_number(&mut columns.length, length);
+                put_number(&mut columns.depth, depth as u64);
+            }
+            put_number(&mut columns.what, entry.what.into());
+            let template = columns.arguments.push(args);
+            put_number(&mut columns.template, template.into());
+        }
+        self.waiting_bytes += columns.bytes() - before;
+        if columns.count == BLOCK_ENTRIES {
+            self.write(&[entry.track])?;
+        }
+        while self.waiting_bytes > MAX_WAITING_BYTES {
+            self.write_largest()?;
+        }
+        Ok(())
+    }
+
+    fn write_largest(&mut self) -> io::Result<()> {
+        let mut waiting: Vec<(usize, u32)> = (0..)
+            .zip(&self.states)
+            .filter_map(|(track, state)| state.columns.as_ref().map(|columns| (columns.bytes(), track)))
+            .collect();
+        waiting.sort_by_key(|(bytes, _)| Reverse(*bytes));
+        // Half of all, so that this happens rarely.
+        let mut freed = 0;
+        let enough = |(bytes, _): &&(usize, u32)| {
+            let is_wanted = freed < MAX_WAITING_BYTES / 2;
+            freed += bytes;
+            is_wanted
+        };
+        let tracks: Vec<u32> = waiting.iter().take_while(enough).map(|(_, track)| *track).collect();
+        self.write_packed(&tracks)
+    }
+
+    /// Writes the columns of some tracks, several in a block as long as it is not full.
+    fn write_packed(&mut self, tracks: &[u32]) -> io::Result<()> {
+        let (mut together, mut count) = (Vec::new(), 0);
+        for track in tracks {
+            let Some(columns) = &self.states[*track as usize].columns else { continue };
+            if count > 0 && count + columns.count > BLOCK_ENTRIES {
+                self.write(&std::mem::take(&mut together))?;
+                count = 0;
+            }
+            count += self.states[*track as usize].columns.as_ref().map_or(0, |columns| columns.count);
+            together.push(*track);
+        }
+        self.write(&together)
+    }
+
+    fn write(&mut self, tracks: &[u32]) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        let mut contents = Vec::new();
+        for track in tracks {
+            let Some(columns) = self.states[*track as usize].columns.take() else { continue };
+            self.waiting_bytes = self.waiting_bytes.saturating_sub(columns.bytes());
+            columns.write(*track, self.tracks[*track as usize].kind, &mut bytes);
+            contents.push((*track, columns.count));
+        }
+        if contents.is_empty() {
+            return Ok(());
+        }
+        self.directory.push(contents);
+        (self.take)(self.directory.len() - 1, &bytes)
+    }
+
+    /// Writes what is left; tracks are in this order in blocks. Returns how many rows each track has.
+    pub fn finish(mut self, order: &[u32]) -> io::Result<(Vec<u32>, Vec<Vec<(u32, u64)>>, Activity)> {
+        self.place_together()?;
+        self.write_packed(order)?;
+        Ok((self.states.iter().map(|state| state.rows).collect(), self.directory, self.activity))
+    }
+}

@@ -1,0 +1,300 @@
+//! Takes the rows of a trace's tables: everything that is drawn goes into a sorter, everything else is
+//! summed up at once.
+
+use crate::texts::{Texts, Whats};
+use crate::tracks::{Kind, Thread, Track, Tracks};
+use crate::waits::Waits;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use trace_convert::tables::{Cell, Kind as Table, Rows};
+use trace_reader::sorter::Sorter;
+
+/// Flow events that are drawn; further ones are counted.
+const MAX_FLOWS: usize = 1_000_000;
+/// Losses that are drawn.
+const MAX_LOSSES: usize = 1000;
+/// Something that has not ended.
+pub const OPEN: u64 = u64::MAX;
+
+/// Something on a track, as it is sorted; its arguments follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// When it begins, in nanoseconds.
+    pub at: u64,
+    /// How long it takes; [`OPEN`] if it has not ended. The value of a counter, as bits.
+    pub length: u64,
+    /// The track.
+    pub track: u32,
+    /// Number of category and name; of a thread, for CPUs.
+    pub what: u32,
+}
+
+impl Entry {
+    pub const BYTES: usize = 24;
+
+    fn encode(self, args: &str, out: &mut Vec<u8>) {
+        out.clear();
+        out.extend_from_slice(&self.at.to_le_bytes());
+        out.extend_from_slice(&self.length.to_le_bytes());
+        out.extend_from_slice(&self.track.to_le_bytes());
+        out.extend_from_slice(&self.what.to_le_bytes());
+        out.extend_from_slice(args.as_bytes());
+    }
+
+    /// An entry and its arguments.
+    pub fn decode(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let (head, args) = bytes.split_first_chunk::<{ Self::BYTES }>()?;
+        let words = head.as_chunks::<8>().0;
+        let last = u64::from_le_bytes(words[2]);
+        let (track, what) = (last as u32, (last >> 32) as u32);
+        Some((Self { at: u64::from_le_bytes(words[0]), length: u64::from_le_bytes(words[1]), track, what }, args))
+    }
+}
+
+/// A begin, step or end of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Flow {
+    pub id: u64,
+    pub at: u64,
+    /// 0 a begin, 1 a step, 2 an end.
+    pub phase: u8,
+    pub thread: u32,
+    pub what: u32,
+}
+
+/// What a provider has lost in an interval.
+#[derive(Clone, Debug)]
+pub struct Loss {
+    pub first: Option<u64>,
+    pub last: Option<u64>,
+    pub provider: u64,
+    pub reason: String,
+    pub count: u64,
+}
+
+/// What the trace says of itself: columns of the table `traces`.
+pub type Facts = Vec<(&'static str, String)>;
+
+/// All of a trace.
+#[derive(Default)]
+pub struct Collector {
+    pub texts: Texts,
+    pub whats: Whats,
+    pub tracks: Tracks,
+    pub sorter: Sorter,
+    /// The first and the last moment.
+    pub times: Option<(u64, u64)>,
+    /// The greatest common divisor of all times and lengths.
+    pub unit: u64,
+    pub flows: Vec<Flow>,
+    pub dropped_flows: u64,
+    pub waits: Waits,
+    pub losses: Vec<Loss>,
+    pub dropped_losses: u64,
+    pub providers: BTreeMap<u64, String>,
+    /// Which processes the slices of a provider are of.
+    pub provider_processes: BTreeSet<(u64, u64)>,
+    pub facts: Facts,
+    last_provider: (u64, u64),
+    bytes: Vec<u8>,
+}
+
+fn number(cell: &Cell<'_>) -> Option<u64> {
+    match *cell {
+        Cell::Integer(value) => Some(value.max(0) as u64),
+        Cell::Unsigned(value) => Some(value),
+        _ => None,
+    }
+}
+
+fn text<'a>(cell: &Cell<'a>) -> &'a str {
+    if let Cell::Text(text) = *cell { text } else { "" }
+}
+
+/// The cells of the columns that say which thread a row is of.
+fn thread(cells: &[Cell<'_>], from: usize) -> Thread {
+    let [pid, tid] = [0, 1].map(|place| cells.get(from + place).and_then(number).unwrap_or_default());
+    Thread { pid, tid }
+}
+
+fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+impl Collector {
+    fn measure(&mut self, time: u64) {
+        if self.unit != 1 && (self.unit == 0 || !time.is_multiple_of(self.unit)) {
+            self.unit = gcd(self.unit, time);
+        }
+    }
+
+    fn push(&mut self, entry: Entry, args: &str) {
+        self.measure(entry.at);
+        let mut end = entry.at;
+        if self.tracks.list[entry.track as usize].kind != Kind::Counter && entry.length != OPEN {
+            self.measure(entry.length);
+            end = entry.at.saturating_add(entry.length);
+        }
+        let times = self.times.get_or_insert((entry.at, end));
+        *times = (times.0.min(entry.at), times.1.max(end));
+        let mut bytes = std::mem::take(&mut self.bytes);
+        entry.encode(args, &mut bytes);
+        self.sorter.push(entry.at, &bytes);
+        self.bytes = bytes;
+        self.tracks.list[entry.track as usize].count += 1;
+    }
+
+    fn slice(&mut self, cells: &[Cell<'_>; 16]) {
+        let [ts, dur, _, _, process, thread_name, category, name, async_id, args, .., provider] = cells;
+        let thread = thread(cells, 2);
+        let what = self.whats.number(&mut self.texts, text(category), text(name));
+        let owner = self.tracks.thread(&mut self.texts, thread, text(process), text(thread_name));
+        let track = match async_id {
+            Cell::Null => self.tracks.number(Track::new(Kind::Thread, owner.into())),
+            _ => {
+                let process = self.tracks.process_of(owner);
+                self.tracks.number(Track { what, ..Track::new(Kind::Operations, process.into()) })
+            }
+        };
+        let provider = (number(provider).unwrap_or_default(), thread.pid);
+        if self.last_provider != provider && self.provider_processes.len() < MAX_LOSSES {
+            self.provider_processes.insert(provider);
+            self.last_provider = provider;
+        }
+        let args = match number(async_id) {
+            // The operation's number is shown beside its arguments.
+            Some(id) => &with_id(id, text(args)),
+            None => text(args),
+        };
+        let (at, length) = (number(ts).unwrap_or_default(), number(dur).unwrap_or(OPEN));
+        self.push(Entry { at, length, track, what }, args);
+    }
+
+    fn instant(&mut self, cells: &[Cell<'_>; 10]) {
+        let [ts, _, _, process, thread_name, category, name, _, _, args] = cells;
+        let what = self.whats.number(&mut self.texts, text(category), text(name));
+        let owner = self.tracks.thread(&mut self.texts, thread(cells, 1), text(process), text(thread_name));
+        let track = self.tracks.number(Track::new(Kind::Instants, owner.into()));
+        self.push(Entry { at: number(ts).unwrap_or_default(), length: 0, track, what }, text(args));
+    }
+
+    fn log(&mut self, cells: &[Cell<'_>; 6]) {
+        let [ts, _, _, process, thread_name, message] = cells;
+        let what = self.whats.number(&mut self.texts, "", text(message));
+        let owner = self.tracks.thread(&mut self.texts, thread(cells, 1), text(process), text(thread_name));
+        let process = self.tracks.process_of(owner);
+        let track = self.tracks.number(Track::new(Kind::Logs, process.into()));
+        let args = format!("{{\"thread\":{}}}", serde_json::Value::from(text(thread_name)));
+        self.push(Entry { at: number(ts).unwrap_or_default(), length: 0, track, what }, &args);
+    }
+
+    fn counter(&mut self, cells: &[Cell<'_>; 11]) {
+        let [ts, _, _, process, thread_name, category, name, id, series, value, _] = cells;
+        let Cell::Double(value) = *value else { return };
+        let what = self.whats.number(&mut self.texts, text(category), text(name));
+        let owner = self.tracks.thread(&mut self.texts, thread(cells, 1), text(process), text(thread_name));
+        let process = self.tracks.process_of(owner);
+        let series = self.texts.number(text(series));
+        let id = number(id).unwrap_or_default();
+        let track = Track { what, id, series, ..Track::new(Kind::Counter, process.into()) };
+        let track = self.tracks.number(track);
+        self.push(Entry { at: number(ts).unwrap_or_default(), length: value.to_bits(), track, what }, "");
+    }
+
+    fn flow(&mut self, cells: &[Cell<'_>; 10]) {
+        let [ts, _, _, process, thread_name, category, name, id, phase, _] = cells;
+        if self.flows.len() >= MAX_FLOWS {
+            self.dropped_flows += 1;
+            return;
+        }
+        let what = self.whats.number(&mut self.texts, text(category), text(name));
+        let thread = self.tracks.thread(&mut self.texts, thread(cells, 1), text(process), text(thread_name));
+        let at = number(ts).unwrap_or_default();
+        self.measure(at);
+        let phase = match text(phase) {
+            "begin" => 0,
+            "end" => 2,
+            _ => 1,
+        };
+        self.flows.push(Flow { what, id: number(id).unwrap_or_default(), at, thread, phase });
+    }
+
+    fn sched(&mut self, cells: &[Cell<'_>; 9]) {
+        let [ts, dur, cpu, _, _, process, thread_name, prio, end_state] = cells;
+        let thread = thread(cells, 3);
+        let who = self.tracks.thread(&mut self.texts, thread, text(process), text(thread_name));
+        let track = self.tracks.number(Track::new(Kind::Cpu, number(cpu).unwrap_or_default()));
+        let at = number(ts).unwrap_or_default();
+        self.waits.ran(thread.tid, who, at);
+        let mut args = format!("{{\"tid\":{}", thread.tid);
+        if let Some(prio) = number(prio) {
+            args += &format!(",\"prio\":{prio}");
+        }
+        if let Cell::Text(state) = end_state {
+            args += &format!(",\"end_state\":{}", serde_json::Value::from(*state));
+        }
+        args.push('}');
+        self.push(Entry { at, length: number(dur).unwrap_or(OPEN), track, what: who }, &args);
+    }
+}
+
+fn with_id(id: u64, args: &str) -> String {
+    match args.strip_prefix('{') {
+        Some(rest) => format!("{{\"async_id\":{id},{rest}"),
+        None => format!("{{\"async_id\":{id}}}"),
+    }
+}
+
+impl Rows for Collector {
+    fn row(&mut self, table: Table, cells: &[Cell<'_>]) -> io::Result<()> {
+        /// The cells, if they are as many as the table has columns.
+        fn all<'a, 'b, const N: usize>(cells: &'a [Cell<'b>]) -> io::Result<&'a [Cell<'b>; N]> {
+            cells.first_chunk().ok_or_else(|| io::Error::other("a row has too few cells"))
+        }
+        match table {
+            Table::Slices => self.slice(all(cells)?),
+            Table::Instants => self.instant(all(cells)?),
+            Table::Counters => self.counter(all(cells)?),
+            Table::Flows => self.flow(all(cells)?),
+            Table::Logs => self.log(all(cells)?),
+            Table::Sched => self.sched(all(cells)?),
+            Table::Wakeups => {
+                let [ts, _, _, tid, ..] = all::<8>(cells)?;
+                self.waits.woken(number(tid).unwrap_or_default(), number(ts).unwrap_or_default());
+            }
+            Table::Threads => {
+                let [_, _, process, name, _] = all(cells)?;
+                self.tracks.thread(&mut self.texts, thread(cells, 0), text(process), text(name));
+            }
+            Table::Losses => {
+                let [first, last, provider, reason, count] = all(cells)?;
+                let provider = number(provider).unwrap_or_default();
+                let (first, last, count) = (number(first), number(last), number(count).unwrap_or_default());
+                if self.losses.len() >= MAX_LOSSES {
+                    self.dropped_losses += 1;
+                } else if count > 0 {
+                    self.losses.push(Loss { first, last, provider, reason: text(reason).to_owned(), count });
+                }
+            }
+            Table::Providers => {
+                let [id, name, ..] = all::<5>(cells)?;
+                self.providers.insert(number(id).unwrap_or_default(), text(name).to_owned());
+            }
+            Table::Traces => {
+                for ((name, _), cell) in table.table().columns.iter().zip(cells) {
+                    match cell {
+                        Cell::Null => {}
+                        Cell::Text(text) => self.facts.push((name, (*text).to_owned())),
+                        cell => self.facts.push((name, number(cell).unwrap_or_default().to_string())),
+                    }
+                }
+            }
+            // Alerts are instants, too.
+            Table::Alerts => {}
+        }
+        Ok(())
+    }
+}

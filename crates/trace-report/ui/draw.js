@@ -1,0 +1,454 @@
+// Draws the timeline: lanes, the ruler, the picture of the whole trace.
+import {KIND} from './decode.js';
+import {colourOf, theme} from './colour.js';
+import {MARKS, PAD, ROW} from './layout.js';
+import {after, visible} from './pyramid.js';
+import {moment, short, shown, time} from './text.js';
+
+/** @typedef {import('./model.js').Model} Model */
+/** @typedef {import('./model.js').Track} Track */
+/** @typedef {import('./layout.js').Lane} Lane */
+/** @typedef {import('./layout.js').Placed} Placed */
+/** @typedef {{track: Track, i: number}} Item */
+/** @typedef {{from: [Item | null, number, number], to: [Item | null, number, number]}} Arrow */
+
+/** Most rectangles of a picture. */
+export const MOST = 20000;
+const FONT = '11px ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
+
+/** A step of 1, 2 or 5 times a power of ten that is at least so long. @param {number} least */
+export function niceStep(least) {
+  const power = 10 ** Math.floor(Math.log10(Math.max(least, 1e-3)));
+  return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= least) ?? 10 * power;
+}
+
+/** Makes a canvas as sharp as the screen. @param {HTMLCanvasElement} canvas */
+export function sized(canvas) {
+  const ratio = devicePixelRatio || 1;
+  const {clientWidth: width, clientHeight: height} = canvas;
+  const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
+  if (canvas.width !== w || canvas.height !== h) [canvas.width, canvas.height] = [w, h];
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return {context, width, height};
+}
+
+/** @type {Map<string, number>} */
+const widths = new Map();
+
+export class Drawing {
+  /** @param {Model} model */
+  constructor(model) {
+    this.model = model;
+    this.rectangles = 0;
+    /** @type {Placed[]} */
+    this.placed = [];
+    /** @type {any} */
+    this.c = null;
+    [this.from, this.to, this.width, this.height] = [0, 1, 1, 1];
+  }
+
+  /** @param {number} ns */
+  x(ns) {
+    return ((ns - this.from) / (this.to - this.from)) * this.width;
+  }
+
+  /** Draws all lanes. @param {HTMLCanvasElement} canvas @param {any} view */
+  lanes(canvas, view) {
+    const {context, width, height} = sized(canvas);
+    Object.assign(this, {c: context, width, height, from: view.from, to: view.to, view});
+    this.rectangles = 0;
+    this.placed = view.layout.placed(view.scroll, height);
+    context.font = FONT;
+    context.textBaseline = 'middle';
+    context.fillStyle = theme.bg;
+    context.fillRect(0, 0, width, height);
+    this.grid(height);
+    const shown = this.placed.reduce((sum, {lane}) => sum + Math.max(lane.main?.rows ?? 0, 1) + Number(lane.marks !== null), 1);
+    this.grain = ((this.to - this.from) / width) * Math.max(1.5, (1.2 * width * shown) / MOST);
+    for (const {lane, y, isSticky} of this.placed) {
+      if (y > height || y + lane.height < 0) continue;
+      if (!isSticky && y + lane.height <= view.layout.topHeight) continue;
+      if (isSticky) {
+        context.fillStyle = lane.isGroup ? theme.raised : theme.bg;
+        context.fillRect(0, y, width, lane.height);
+      }
+      this.lane(lane, y, view);
+      context.fillStyle = theme.line;
+      context.fillRect(0, y + lane.height - 1, width, 1);
+    }
+    this.losses(view, height);
+    this.arrows(view);
+    this.overlay(view, height);
+  }
+
+  /** @param {number} height */
+  grid(height) {
+    const step = niceStep((90 * (this.to - this.from)) / this.width);
+    this.c.fillStyle = theme.grid;
+    for (let t = Math.ceil(this.from / step) * step; t <= this.to; t += step) this.c.fillRect(Math.round(this.x(t)), 0, 1, height);
+  }
+
+  /** @param {Lane} lane @param {number} y @param {any} view */
+  lane(lane, y, view) {
+    if (lane.isGroup) {
+      this.c.fillStyle = theme.raised;
+      this.c.fillRect(0, y, this.width, lane.height);
+      if (view.layout.collapsed.has(lane.key)) this.activity(lane.process, y, lane.height - 1, this.c);
+      return;
+    }
+    const {main, marks} = lane;
+    for (const track of [main, marks]) {
+      if (track && !track.data) {
+        this.model.load(track);
+        this.c.fillStyle = theme.dim;
+        this.c.fillText('…', 8, y + lane.height / 2);
+        return;
+      }
+    }
+    if (main?.kind === KIND.counter) this.counter(main, y + PAD, lane.height - 2 * PAD);
+    else if (main) this.slices(main, y + PAD + (marks ? MARKS : 0), view);
+    if (marks) this.marks(marks, y + PAD, view);
+  }
+
+  /** @param {Track} track @param {number} top @param {any} view */
+  slices(track, top, view) {
+    const {c, model} = this;
+    const {ts, end, what, rows} = /** @type {import('./model.js').Data} */ (track.data);
+    const {search, selected, hover} = view;
+    rows.forEach((row, depth) => {
+      const y = top + depth * ROW;
+      if (y > this.height || y + ROW < 0) return;
+      visible(row, ts, end, this.from, this.to, this.grain, (from, to, slice, count) => {
+        const left = Math.max(this.x(from), -2);
+        const right = Math.min(this.x(Math.min(to, model.length)), this.width + 2);
+        const w = Math.max(right - left, 1);
+        const name = model.labelOf(track, what[slice]);
+        this.rectangles++;
+        const isDimmed = search.text && !search.matches(track, what[slice]);
+        c.globalAlpha = isDimmed ? 0.25 : 1;
+        c.fillStyle = colourOf(name);
+        const gap = w > 3 ? 0.5 : 0;
+        c.fillRect(left, y, w - gap, ROW - 1);
+        if (count === 1 && to === Infinity) this.tail(right, y);
+        if (w > 24) this.label(name, left, right, y, to - from);
+        c.globalAlpha = 1;
+        const is = (/** @type {Item | null} */ item) => item?.track === track && item.i === slice && count === 1;
+        if (is(selected) || is(hover)) {
+          c.strokeStyle = is(selected) ? theme.text : theme.accent;
+          c.lineWidth = is(selected) ? 2 : 1;
+          c.strokeRect(left + 1, y + 1, Math.max(w - 2, 1), ROW - 3);
+        }
+      });
+    });
+  }
+
+  /** Something that had not ended. @param {number} x @param {number} y */
+  tail(x, y) {
+    const {c} = this;
+    c.fillStyle = theme.bg;
+    for (let i = 0; i < 3; i++) c.fillRect(x - 4 - 5 * i, y, 2, ROW - 1);
+  }
+
+  /** A name, cut to its slice. @param {string} name @param {number} left @param {number} right
+   * @param {number} y @param {number} length */
+  label(name, left, right, y, length) {
+    const {c} = this;
+    const [from, room] = [Math.max(left, 0) + 5, Math.min(right, this.width) - Math.max(left, 0) - 9];
+    if (room < 12) return;
+    let text = shown(name, 120);
+    let size = widths.get(text);
+    if (size === undefined) {
+      size = c.measureText(text).width;
+      if (widths.size > 5000) widths.clear();
+      widths.set(text, size);
+    }
+    if (size > room) {
+      const fit = Math.floor((text.length * room) / size) - 1;
+      if (fit < 2) return;
+      text = `${text.slice(0, fit)}…`;
+      c.fillStyle = theme['slice-text'];
+      c.fillText(text, from, y + ROW / 2, room);
+      return;
+    }
+    c.fillStyle = theme['slice-text'];
+    c.fillText(text, from, y + ROW / 2);
+    if (room - size > 64 && Number.isFinite(length)) {
+      c.globalAlpha *= 0.72;
+      c.fillText(time(length), from + size + 8, y + ROW / 2);
+      c.globalAlpha = 1;
+    }
+  }
+
+  /** @param {Track} track @param {number} y @param {any} view */
+  marks(track, y, view) {
+    const {c, model} = this;
+    const {ts, what, rows} = /** @type {import('./model.js').Data} */ (track.data);
+    const grain = Math.max(this.grain, (5 * (this.to - this.from)) / this.width);
+    if (!rows[0]) return;
+    visible(rows[0], ts, ts, this.from - grain, this.to + grain, grain, (from, _, i) => {
+      const x = this.x(from);
+      this.rectangles++;
+      c.globalAlpha = view.search.text && !view.search.matches(track, what[i]) ? 0.25 : 1;
+      const isSelected = view.selected?.track === track && view.selected.i === i;
+      c.fillStyle = isSelected ? theme.accent : theme.dim;
+      c.beginPath();
+      c.moveTo(x, y + MARKS - 1);
+      c.lineTo(x - 4, y + 1);
+      c.lineTo(x + 4, y + 1);
+      c.fill();
+      c.globalAlpha = 1;
+    });
+  }
+
+  /** @param {Track} track @param {number} y @param {number} height */
+  counter(track, y, height) {
+    const {c} = this;
+    const data = /** @type {import('./model.js').Data} */ (track.data);
+    const {ts, n} = data;
+    const values = /** @type {Float64Array} */ (data.values);
+    let {min, max} = /** @type {any} */ (track);
+    if (min === undefined) {
+      [min, max] = [0, 0];
+      for (const value of values) if (Number.isFinite(value)) [min, max] = [Math.min(min, value), Math.max(max, value)];
+      Object.assign(track, {min, max});
+    }
+    const scale = height / (max - min || 1);
+    const yOf = (/** @type {number} */ value) => y + height - ((Number.isFinite(value) ? value : 0) - min) * scale;
+    let [low, high] = [0, n];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (ts[middle] < this.from) low = middle + 1;
+      else high = middle;
+    }
+    const zero = yOf(0);
+    const colour = colourOf(this.model.titleOf(track));
+    c.beginPath();
+    let i = Math.max(low - 1, 0);
+    let x = n > 0 ? this.x(ts[i]) : 0;
+    c.moveTo(Math.max(x, -4), zero);
+    // Within one pixel the smallest, the greatest and the last value are drawn.
+    const jump = Math.max(1, Math.floor((after(identity(n), ts, this.to) - i) / MOST));
+    while (i < n && ts[i] <= this.to) {
+      const pixel = Math.floor(x);
+      let [least, most] = [values[i], values[i]];
+      let last = values[i];
+      c.lineTo(Math.max(x, -4), yOf(last));
+      for (i++; i < n; i += jump) {
+        const next = this.x(ts[i]);
+        if (next >= pixel + 1) break;
+        last = values[i];
+        [least, most] = [Math.min(least, last), Math.max(most, last)];
+      }
+      if (least !== most) for (const value of [least, most, last]) c.lineTo(x, yOf(value));
+      x = i < n ? this.x(ts[i]) : this.width + 4;
+      c.lineTo(Math.min(x, this.width + 4), yOf(last));
+    }
+    c.lineTo(Math.min(x, this.width + 4), zero);
+    c.fillStyle = colour;
+    c.fill();
+    this.rectangles++;
+    c.fillStyle = theme.dim;
+    c.fillText(min < 0 ? `${short(min)} … ${short(max)}` : short(max), 6, y + 7);
+  }
+
+  /** How busy a process is, from sums. @param {number} process @param {number} y @param {number} height
+   * @param {any} c */
+  activity(process, y, height, c) {
+    const parts = this.model.meta.activity[process];
+    if (!parts) return;
+    const part = this.model.length / parts.length;
+    const most = Math.max(...parts, 1);
+    c.fillStyle = colourOf(this.model.processLabel(process));
+    parts.forEach((/** @type {number} */ busy, /** @type {number} */ i) => {
+      if (busy === 0) return;
+      const [a, b] = [this.x(i * part), this.x((i + 1) * part)];
+      if (b < 0 || a > this.width) return;
+      const size = Math.max((busy / most) * (height - 4), 1);
+      c.fillRect(a, y + height - size, Math.max(b - a, 1), size);
+    });
+  }
+
+  /** Hatches where something is missing. @param {any} view @param {number} height */
+  losses(view, height) {
+    const {c, model} = this;
+    for (const [first, last, , , , pids] of model.meta.losses.intervals) {
+      if (first === null) continue;
+      const [a, b] = [this.x(first), Math.max(this.x(last ?? first), this.x(first) + 3)];
+      if (b < 0 || a > this.width) continue;
+      for (const {lane, y} of this.placed) {
+        const pid = model.processes[lane.process]?.pid;
+        if (lane.process < 0 || (pids.length > 0 && !pids.includes(pid))) continue;
+        c.save();
+        c.beginPath();
+        c.rect(Math.max(a, 0), y, Math.min(b, this.width) - Math.max(a, 0), Math.min(lane.height, height));
+        c.clip();
+        c.strokeStyle = theme.loss;
+        c.lineWidth = 1.5;
+        c.beginPath();
+        for (let x = Math.max(a, 0) - lane.height; x < Math.min(b, this.width); x += 8) {
+          c.moveTo(x, y + lane.height);
+          c.lineTo(x + lane.height, y);
+        }
+        c.stroke();
+        c.restore();
+      }
+    }
+  }
+
+  /** Where an end of an arrow is. @param {any} end */
+  placeOf([item, at]) {
+    if (!item) return null;
+    const {lane, y} = this.placed.find(({lane}) => lane.main === item.track) ?? {};
+    if (!lane || y === undefined) return null;
+    const depth = item.track.data?.depth?.[item.i] ?? 0;
+    return [this.x(at), y + PAD + (lane.marks ? MARKS : 0) + depth * ROW + ROW / 2];
+  }
+
+  /** Flows of the selection. @param {any} view */
+  arrows(view) {
+    const {c} = this;
+    for (const {from, to} of view.arrows) {
+      const [a, b] = [this.placeOf(from), this.placeOf(to)];
+      if (!a || !b) continue;
+      c.strokeStyle = theme.accent;
+      c.fillStyle = theme.accent;
+      c.lineWidth = 1.75;
+      const bend = Math.max(Math.min(Math.abs(b[0] - a[0]) / 2, 80), 18);
+      c.beginPath();
+      c.moveTo(a[0], a[1]);
+      c.bezierCurveTo(a[0] + bend, a[1], b[0] - bend, b[1], b[0] - 5, b[1]);
+      c.stroke();
+      c.beginPath();
+      c.moveTo(b[0], b[1]);
+      c.lineTo(b[0] - 8, b[1] - 4);
+      c.lineTo(b[0] - 8, b[1] + 4);
+      c.fill();
+      c.beginPath();
+      c.arc(a[0], a[1], 2.5, 0, 7);
+      c.fill();
+    }
+  }
+
+  /** The range and the pointer. @param {any} view @param {number} height */
+  overlay(view, height) {
+    const {c} = this;
+    if (view.range) {
+      const [a, b] = view.range.map((/** @type {number} */ ns) => this.x(ns));
+      c.fillStyle = theme.range;
+      c.fillRect(a, 0, b - a, height);
+      c.fillStyle = theme.accent;
+      for (const x of [a, b]) c.fillRect(Math.round(x), 0, 1, height);
+    }
+    if (view.pointer !== null) {
+      c.fillStyle = theme.dim;
+      c.globalAlpha = 0.5;
+      c.fillRect(Math.round(this.x(view.pointer)), 0, 1, height);
+      c.globalAlpha = 1;
+    }
+  }
+
+  /** The ruler above the lanes. @param {HTMLCanvasElement} canvas @param {any} view */
+  ruler(canvas, view) {
+    const {context: c, width, height} = sized(canvas);
+    Object.assign(this, {from: view.from, to: view.to, width});
+    c.clearRect(0, 0, width, height);
+    c.font = FONT;
+    c.textBaseline = 'middle';
+    const step = niceStep((90 * (view.to - view.from)) / width);
+    // Where the digits would be too many, they count from a moment that is written once.
+    const wide = 1000 * step;
+    const base = view.to / step > 1e5 ? Math.floor(view.from / wide) * wide : 0;
+    for (let t = Math.floor(view.from / step) * step; t <= view.to; t += step) {
+      const x = Math.round(this.x(t));
+      c.fillStyle = theme.dim;
+      c.fillRect(x, height - 6, 1, 6);
+      c.fillText(base > 0 ? `+${moment(t - base, step)}` : moment(t, step), x + 4, height / 2 - 1);
+      c.fillStyle = theme.line;
+      for (let i = 1; i < 5; i++) c.fillRect(Math.round(this.x(t + (i * step) / 5)), height - 3, 1, 3);
+    }
+    if (view.range) {
+      const [a, b] = view.range.map((/** @type {number} */ ns) => this.x(ns));
+      c.fillStyle = theme.range;
+      c.fillRect(a, 0, b - a, height);
+      const text = time(view.range[1] - view.range[0]);
+      const size = c.measureText(text).width;
+      c.fillStyle = theme.accent;
+      c.fillRect(a, height - 2, b - a, 2);
+      const x = Math.min(Math.max((a + b - size) / 2, 4), width - size - 4);
+      c.fillStyle = theme.raised;
+      c.fillRect(x - 4, 2, size + 8, height - 6);
+      c.fillStyle = theme.text;
+      c.fillText(text, x, height / 2 - 1);
+    }
+    return base;
+  }
+
+  /** The whole trace, with the part that is shown. @param {HTMLCanvasElement} canvas @param {any} view */
+  map(canvas, view) {
+    const {context: c, width, height} = sized(canvas);
+    Object.assign(this, {from: 0, to: this.model.length, width});
+    c.clearRect(0, 0, width, height);
+    const {activity} = this.model.meta;
+    const busy = activity.map((/** @type {number[]} */ parts) => parts.reduce((a, b) => a + b, 0));
+    const order = [...busy.keys()].filter((i) => busy[i] > 0).sort((a, b) => busy[b] - busy[a]).slice(0, 4);
+    const each = height / Math.max(order.length, 1);
+    order.forEach((process, i) => this.activity(process, i * each, each, c));
+    for (const [first, last] of this.model.meta.losses.intervals) {
+      c.fillStyle = theme.loss;
+      if (first !== null) c.fillRect(this.x(first), 0, Math.max(this.x(last ?? first) - this.x(first), 2), 3);
+    }
+    const [a, b] = [this.x(view.from), this.x(view.to)];
+    c.fillStyle = theme.bg;
+    c.globalAlpha = 0.72;
+    c.fillRect(0, 0, a, height);
+    c.fillRect(b, 0, width - b, height);
+    c.globalAlpha = 1;
+    c.strokeStyle = theme.accent;
+    c.lineWidth = 1.5;
+    c.strokeRect(a + 0.75, 0.75, Math.max(b - a - 1.5, 2), height - 1.5);
+  }
+
+  /** What is at a place of the canvas. @param {number} x @param {number} y @returns {Item | null} */
+  at(x, y) {
+    const {placed, from, to, width} = this;
+    const hit = placed.filter((of) => y >= of.y && y < of.y + of.lane.height).pop();
+    if (!hit || hit.lane.isGroup) return null;
+    const {main, marks} = hit.lane;
+    const ns = from + (x / width) * (to - from);
+    const near = ((to - from) / width) * 5;
+    let inside = y - hit.y - PAD;
+    if (marks?.data && (inside < MARKS || !main)) {
+      const {ts, rows} = marks.data;
+      if (!rows[0]) return null;
+      const place = after(rows[0].index, ts, ns);
+      const best = [place - 1, place].filter((i) => i >= 0 && i < ts.length).sort((a, b) => Math.abs(ts[a] - ns) - Math.abs(ts[b] - ns))[0];
+      return best !== undefined && Math.abs(ts[best] - ns) <= near ? {track: marks, i: best} : null;
+    }
+    if (!main?.data) return null;
+    if (main.data.values) {
+      const place = after(identity(main.data.n), main.data.ts, ns) - 1;
+      return place >= 0 ? {track: main, i: place} : null;
+    }
+    inside -= marks ? MARKS : 0;
+    const row = main.data.rows[Math.floor(inside / ROW)];
+    if (!row) return null;
+    const {ts, end} = main.data;
+    const place = after(row.index, ts, ns) - 1;
+    const slice = row.index[place];
+    if (place >= 0 && end[slice] >= ns) return {track: main, i: slice};
+    const next = row.index[place + 1];
+    const gap = near / 2;
+    if (next !== undefined && ts[next] - ns <= gap) return {track: main, i: next};
+    return place >= 0 && ns - end[slice] <= gap ? {track: main, i: slice} : null;
+  }
+}
+
+/** Numbers from 0. @type {Uint32Array} */
+let counted = new Uint32Array(0);
+
+/** @param {number} n */
+function identity(n) {
+  if (counted.length < n) counted = Uint32Array.from({length: Math.max(n, 2 * counted.length)}, (_, i) => i);
+  return counted.subarray(0, n);
+}

@@ -1,0 +1,167 @@
+// Which lanes there are, how high they are, and where.
+import {KIND} from './decode.js';
+
+/** @typedef {import('./model.js').Model} Model */
+/** @typedef {import('./model.js').Track} Track */
+/** @typedef {{
+ *   key: string, isGroup: boolean, title: string, note: string, process: number, main: Track | null,
+ *   marks: Track | null, y: number, height: number, isPinned: boolean, count: number,
+ * }} Lane */
+/** @typedef {{lane: Lane, y: number, isSticky: boolean}} Placed */
+
+export const ROW = 18;
+export const MARKS = 12;
+export const PAD = 4;
+const GROUP = 26;
+const COUNTER = 40;
+/** More lanes than this begin collapsed. */
+const MANY = 300;
+
+/** @param {Track | null} main @param {Track | null} marks */
+function heightOf(main, marks) {
+  if (main?.kind === KIND.counter) return COUNTER;
+  return 2 * PAD + (marks ? MARKS : 0) + Math.max(main ? main.rows : 0, 1) * ROW * (main ? 1 : 0) + (main ? 0 : 6);
+}
+
+/** All lanes by group. @param {Model} model @returns {Lane[][]} */
+export function groupsOf(model) {
+  /** @param {Partial<Lane>} lane @returns {Lane} */
+  const lane = (lane) => ({
+    key: '', isGroup: false, title: '', note: '', process: -1, main: null, marks: null, y: 0, height: GROUP,
+    isPinned: false, count: 0, ...lane,
+  });
+  /** @type {Map<number, Track[]>} */
+  const byProcess = new Map();
+  for (const track of model.tracks) {
+    const list = byProcess.get(track.process);
+    if (list) list.push(track);
+    else byProcess.set(track.process, [track]);
+  }
+  const groups = [];
+  for (const [process, tracks] of byProcess) {
+    /** @type {Map<string, Lane>} */
+    const lanes = new Map();
+    for (const track of tracks) {
+      const isOfThread = track.kind === KIND.thread || track.kind === KIND.instants;
+      const key = isOfThread ? `h${track.owner}` : `t${track.id}`;
+      const found = lanes.get(key) ?? lane({key, process, title: model.titleOf(track)});
+      if (track.kind === KIND.instants || track.kind === KIND.logs) found.marks = track;
+      else found.main = track;
+      if (isOfThread) found.note = model.threads[track.owner].tid;
+      found.count += track.count;
+      found.height = heightOf(found.main, found.marks);
+      lanes.set(key, found);
+    }
+    const rank = (/** @type {Lane} */ of) => [0, 2, 0, 1, 4, 3][(of.main ?? of.marks)?.kind ?? 0];
+    const sorted = [...lanes.values()].sort((a, b) => rank(a) - rank(b) || (process < 0 ? Number(a.main?.owner) - Number(b.main?.owner) : 0));
+    const count = tracks.reduce((sum, track) => sum + track.count, 0);
+    const title = process < 0 ? 'CPUs' : model.processLabel(process);
+    const note = process < 0 ? '' : `pid ${model.processes[process].pid}`;
+    groups.push([lane({key: `p${process}`, isGroup: true, title, note, process, count}), ...sorted]);
+  }
+  return groups.sort((a, b) => Number(b[0].process < 0) - Number(a[0].process < 0) || b[0].count - a[0].count);
+}
+
+/** The groups that begin collapsed: all but the busiest, if there are many lanes. @param {Lane[][]} groups */
+export function collapsedAtFirst(groups) {
+  const collapsed = new Set();
+  let lanes = 0;
+  for (const [group, ...rest] of groups) {
+    lanes += rest.length;
+    if (lanes > MANY && lanes > rest.length) collapsed.add(group.key);
+  }
+  return collapsed;
+}
+
+export class Layout {
+  /** @param {Lane[][]} groups */
+  constructor(groups) {
+    this.groups = groups;
+    this.collapsed = collapsedAtFirst(groups);
+    /** @type {Set<string>} */
+    this.hidden = new Set();
+    /** @type {string[]} */
+    this.pinned = [];
+    /** @type {Map<string, Lane>} */
+    this.byKey = new Map(groups.flat().map((lane) => [lane.key, lane]));
+    /** @type {Lane[]} */
+    this.lanes = [];
+    /** @type {Lane[]} */
+    this.top = [];
+    this.height = 0;
+    this.topHeight = 0;
+    this.update();
+  }
+
+  /** Places all lanes anew. */
+  update() {
+    this.top = this.pinned.flatMap((key) => this.byKey.get(key) ?? []);
+    let y = 0;
+    for (const lane of this.top) {
+      [lane.y, lane.isPinned] = [y, true];
+      y += lane.height;
+    }
+    this.topHeight = y;
+    this.lanes = [];
+    y = 0;
+    for (const [group, ...lanes] of this.groups) {
+      if (this.hidden.has(group.key)) continue;
+      const shown = this.collapsed.has(group.key) ? [] : lanes.filter((lane) => !this.hidden.has(lane.key) && !this.pinned.includes(lane.key));
+      for (const lane of [group, ...shown]) {
+        [lane.y, lane.isPinned] = [y, false];
+        y += lane.height;
+        this.lanes.push(lane);
+      }
+    }
+    this.height = y;
+  }
+
+  /** What is on the screen: pinned lanes at the top, the group of the topmost lane below them.
+   * @param {number} scroll @param {number} height @returns {Placed[]} */
+  placed(scroll, height) {
+    /** @type {Placed[]} */
+    const placed = [];
+    let [low, high] = [0, this.lanes.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.lanes[middle].y + this.lanes[middle].height <= scroll) low = middle + 1;
+      else high = middle;
+    }
+    let group = low;
+    while (group > 0 && !this.lanes[group].isGroup) group--;
+    let next = Infinity;
+    for (let i = low; i < this.lanes.length && this.lanes[i].y < scroll + height - this.topHeight; i++) {
+      const lane = this.lanes[i];
+      if (i === group) continue;
+      if (lane.isGroup) next = Math.min(next, lane.y - scroll);
+      placed.push({lane, y: this.topHeight + lane.y - scroll, isSticky: false});
+    }
+    if (this.lanes[group]) {
+      const lane = this.lanes[group];
+      const y = this.topHeight + Math.min(Math.max(lane.y - scroll, 0), next - lane.height);
+      placed.push({lane, y, isSticky: true});
+    }
+    for (const lane of this.top) placed.push({lane, y: lane.y, isSticky: true});
+    return placed;
+  }
+
+  /** The lane at a height of the screen. @param {Placed[]} placed @param {number} y */
+  static at(placed, y) {
+    const found = placed.filter((of) => y >= of.y && y < of.y + of.lane.height);
+    return found[found.length - 1] ?? null;
+  }
+
+  /** The lane of a track. @param {Track} track */
+  laneOf(track) {
+    for (const lane of this.byKey.values()) if (lane.main === track || lane.marks === track) return lane;
+    return null;
+  }
+
+  /** Makes a lane visible, and returns where it is. @param {Lane} lane */
+  reveal(lane) {
+    this.hidden.delete(lane.key);
+    this.hidden.delete(`p${lane.process}`);
+    this.collapsed.delete(`p${lane.process}`);
+    this.update();
+  }
+}

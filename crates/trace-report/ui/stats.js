@@ -1,0 +1,97 @@
+// Sums over a range of time, and the question in SQL that gives the same.
+import {KIND} from './decode.js';
+
+/** @typedef {import('./model.js').Model} Model */
+/** @typedef {import('./model.js').Track} Track */
+/** @typedef {{category: string, name: string, count: number, sum: number, longest: number, at: [Track, number]}} Sum */
+
+/** Sums of slices by name: how many lie in a range at least partly, and how much of their time is in it.
+ * @param {Model} model @param {Track[]} tracks @param {number} from @param {number} to @returns {Sum[]} */
+export function sumsOf(model, tracks, from, to) {
+  /** @type {Map<number, Sum>} */
+  const sums = new Map();
+  for (const track of tracks) {
+    const {data} = track;
+    if (!data) continue;
+    const {ts, end, what, n} = data;
+    for (let i = 0; i < n && ts[i] < to; i++) {
+      if (!(end[i] > from)) continue;
+      const inside = Math.min(end[i], to, model.length) - Math.max(ts[i], from);
+      let sum = sums.get(what[i]);
+      if (!sum) {
+        sum = {category: model.categoryOf(what[i]), name: model.nameOf(what[i]), count: 0, sum: 0, longest: -1, at: [track, i]};
+        sums.set(what[i], sum);
+      }
+      sum.count++;
+      sum.sum += inside;
+      if (inside > sum.longest) [sum.longest, sum.at] = [inside, [track, i]];
+    }
+  }
+  return [...sums.values()].sort((a, b) => b.sum - a.sum || b.count - a.count);
+}
+
+/** Values of counters in a range. @param {Model} model @param {Track[]} tracks @param {number} from
+ * @param {number} to */
+export function countersIn(model, tracks, from, to) {
+  return tracks.flatMap((track) => {
+    const {data} = track;
+    if (!data?.values) return [];
+    let [count, min, max, sum] = [0, Infinity, -Infinity, 0];
+    for (let i = 0; i < data.n && data.ts[i] <= to; i++) {
+      if (data.ts[i] < from) continue;
+      const value = data.values[i];
+      count++;
+      sum += value;
+      [min, max] = [Math.min(min, value), Math.max(max, value)];
+    }
+    return count === 0 ? [] : [{title: model.titleOf(track), process: model.processLabel(track.process), count, min, max, mean: sum / count}];
+  });
+}
+
+/** Time of a slice without the slices directly in it. @param {Model} model @param {Track} track @param {number} i */
+export function selfTime(model, track, i) {
+  const {data} = track;
+  if (!data?.depth) return 0;
+  const {ts, end, depth, rows} = data;
+  const until = Math.min(end[i], model.length);
+  let self = until - ts[i];
+  const below = rows[depth[i] + 1];
+  if (!below || track.kind !== KIND.thread) return self;
+  let [low, high] = [0, below.index.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (ts[below.index[middle]] < ts[i]) low = middle + 1;
+    else high = middle;
+  }
+  for (; low < below.index.length; low++) {
+    const child = below.index[low];
+    if (ts[child] >= until) break;
+    self -= Math.min(end[child], until) - ts[child];
+  }
+  return Math.max(self, 0);
+}
+
+const quoted = (/** @type {string} */ text) => `'${text.replaceAll("'", "''")}'`;
+/** SQLite's numbers have a sign. @param {string} id */
+const signed = (id) => BigInt.asIntN(64, BigInt(id)).toString();
+
+/** Sums of a range, for trace query. @param {Model} model @param {number} from @param {number} to */
+export function sqlOfRange(model, from, to) {
+  const [a, b] = [model.absolute(from), model.absolute(to)];
+  const end = `coalesce(ts + dur, ${model.absolute(model.length)})`;
+  return `SELECT category, name, count(*) AS n, sum(min(${end}, ${b}) - max(ts, ${a})) AS ns FROM slices ` +
+    `WHERE ts < ${b} AND (dur IS NULL OR ts + dur > ${a}) GROUP BY category, name ORDER BY ns DESC`;
+}
+
+/** The row of something, for trace query. @param {Model} model @param {Track} track @param {number} i */
+export function sqlOf(model, track, i) {
+  const ts = model.absolute(track.data?.ts[i] ?? 0);
+  const name = `name = ${quoted(model.nameOf(track.data?.what[i] ?? 0))}`;
+  if (track.kind === KIND.cpu) return `SELECT * FROM sched WHERE cpu = ${track.owner} AND ts = ${ts}`;
+  if (track.kind === KIND.logs) return `SELECT * FROM logs WHERE ts = ${ts}`;
+  const process = `pid = ${signed(model.processes[track.process].pid)}`;
+  if (track.kind === KIND.counter) return `SELECT * FROM counters WHERE ${process} AND name = ${quoted(model.nameOf(track.what))} ORDER BY ts`;
+  if (track.kind === KIND.operations) return `SELECT * FROM slices WHERE ${process} AND ${name} AND ts = ${ts} AND async_id IS NOT NULL`;
+  const table = track.kind === KIND.instants ? 'instants' : 'slices';
+  return `SELECT * FROM ${table} WHERE ${process} AND tid = ${signed(model.threads[track.owner].tid)} AND ${name} AND ts = ${ts}`;
+}
