@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// How many entries a block has at most.
@@ -111,33 +112,46 @@ pub struct Blocks<'a> {
 #[derive(Debug)]
 pub struct Activity {
     owners: Vec<u32>,
-    /// For each process, nanoseconds in each part of the time.
-    pub busy: Vec<[f32; Self::PARTS]>,
+    /// For each process with slices, nanoseconds in each part of the time.
+    busy: BTreeMap<u32, Box<[f32; Self::PARTS]>>,
     base: u64,
     part: f64,
 }
 
 impl Activity {
-    pub const PARTS: usize = 240;
-    /// Processes that are shown.
-    pub const PROCESSES: usize = 64;
+    const PARTS: usize = 240;
+    /// Processes that are looked at, and those that are shown.
+    const LOOKED_AT: usize = 2000;
+    const SHOWN: usize = 64;
 
     /// `owners` has the process of each thread.
-    pub fn new(owners: Vec<u32>, processes: usize, times: (u64, u64)) -> Self {
-        let busy = vec![[0.0; Self::PARTS]; processes.min(Self::PROCESSES)];
+    pub fn new(owners: Vec<u32>, times: (u64, u64)) -> Self {
         let part = ((times.1 - times.0) as f64 / Self::PARTS as f64).max(1.0);
-        Self { owners, busy, base: times.0, part }
+        Self { owners, busy: BTreeMap::new(), base: times.0, part }
     }
 
     fn add(&mut self, thread: u64, at: u64, length: u64) {
-        let process = self.owners.get(thread as usize).map_or(usize::MAX, |process| *process as usize);
-        let Some(busy) = self.busy.get_mut(process) else { return };
+        let Some(process) = self.owners.get(thread as usize) else { return };
+        if self.busy.len() >= Self::LOOKED_AT && !self.busy.contains_key(process) {
+            return;
+        }
+        let busy = self.busy.entry(*process).or_insert_with(|| Box::new([0.0; Self::PARTS]));
         let (from, last) = (at.saturating_sub(self.base) as f64 / self.part, (Self::PARTS - 1) as f64);
         let to = (from + length as f64 / self.part).min(last + 1.0);
         for place in from.min(last) as usize..=to.min(last) as usize {
             let covered = to.min(place as f64 + 1.0) - from.max(place as f64);
             busy[place] += (covered.max(0.0) * self.part) as f32;
         }
+    }
+
+    /// The busiest processes, the busiest first, with nanoseconds in each part of the time.
+    pub fn busiest(&self) -> Vec<(u32, &[f32])> {
+        let mut all: Vec<(u32, &[f32])> =
+            self.busy.iter().map(|(process, parts)| (*process, parts.as_slice())).collect();
+        let sum = |parts: &[f32]| parts.iter().sum::<f32>();
+        all.sort_by(|(_, a), (_, b)| sum(b).total_cmp(&sum(a)));
+        all.truncate(Self::SHOWN);
+        all
     }
 }
 

@@ -122,7 +122,7 @@ fn blocks_of(
     // Times count from the first one, so that differences have the same divisor if that one has.
     let unit = collector.unit.max(1);
     let owners = tracks.threads.iter().map(|thread| thread.process).collect();
-    let activity = Activity::new(owners, tracks.processes.len(), (base, last));
+    let activity = Activity::new(owners, (base, last));
     let mut take =
         |number: usize, bytes: &[u8]| page.section(&format!("t{number}"), &compressed(bytes)?, output);
     let mut blocks = Blocks::new(&tracks.list, base, unit, activity, &mut take);

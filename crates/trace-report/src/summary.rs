@@ -134,17 +134,9 @@ impl Findings<'_> {
             "stopped": check.error.as_ref().map(ToString::to_string),
             "dropped_flows": collector.dropped_flows,
             "dropped_names": collector.texts.dropped,
-            "activity": self.activity.busy.iter()
-                .map(|parts| parts.iter().map(|part| part.round()).collect::<Vec<_>>())
+            "activity": self.activity.busiest().iter()
+                .map(|(process, parts)| json!([process, parts.iter().map(|part| part.round()).collect::<Vec<_>>()]))
                 .collect::<Vec<_>>(),
-            "process_names": self.process_names(),
         })
-    }
-
-    fn process_names(&self) -> Vec<Value> {
-        let of = |named: &crate::tracks::Named<u64>| {
-            json!([named.of.to_string(), self.collector.texts.text(named.name)])
-        };
-        self.collector.tracks.processes.iter().take(Activity::PROCESSES).map(of).collect()
     }
 }

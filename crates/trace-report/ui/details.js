@@ -7,7 +7,7 @@ import {count, short, shown, time} from './text.js';
 /** @typedef {import('./model.js').Track} Track */
 /** @typedef {import('./draw.js').Item} Item */
 
-const ROWS = 200;
+const MOST_ROWS = 200;
 
 /** A button that copies a question. @param {string} sql @param {string} name */
 function question(sql, name) {
@@ -103,11 +103,11 @@ export function rangeOf(app, from, to) {
   const sums = sumsOf(model, all([KIND.thread, KIND.operations]), from, to);
   const counters = countersIn(model, all([KIND.counter]), from, to);
   const total = sums.reduce((sum, of) => sum + of.count, 0);
-  const rows = sums.slice(0, ROWS).map((of) => [
+  const rows = sums.slice(0, MOST_ROWS).map((of) => [
     h('button', {class: 'link', onclick: () => app.go({track: of.at[0], i: of.at[1]})}, shown(of.name, 120) || '(no name)'),
     shown(of.category, 60), count(of.count), time(of.sum), time(of.sum / of.count), time(of.longest),
   ]);
-  const values = counters.slice(0, ROWS).map((of) => [shown(of.title, 80), shown(of.process, 60), count(of.count), short(of.min), short(of.mean), short(of.max)]);
+  const values = counters.slice(0, MOST_ROWS).map((of) => [shown(of.title, 80), shown(of.process, 60), count(of.count), short(of.min), short(of.mean), short(of.max)]);
   return [
     h('header', {}, h('h2', {}, `${time(to - from)} selected`),
       h('span', {class: 'dim'}, `from ${time(from)} to ${time(to)} · ${count(total)} slices of ${count(sums.length)} names`),

@@ -255,7 +255,7 @@ export class Drawing {
   /** How busy a process is, from sums. @param {number} process @param {number} y @param {number} height
    * @param {any} c */
   activity(process, y, height, c) {
-    const parts = this.model.meta.activity[process];
+    const parts = this.model.activity.get(process);
     if (!parts) return;
     const part = this.model.length / parts.length;
     const most = Math.max(...parts, 1);
@@ -389,9 +389,7 @@ export class Drawing {
     const {context: c, width, height} = sized(canvas);
     Object.assign(this, {from: 0, to: this.model.length, width});
     c.clearRect(0, 0, width, height);
-    const {activity} = this.model.meta;
-    const busy = activity.map((/** @type {number[]} */ parts) => parts.reduce((a, b) => a + b, 0));
-    const order = [...busy.keys()].filter((i) => busy[i] > 0).sort((a, b) => busy[b] - busy[a]).slice(0, 4);
+    const order = [...this.model.activity.keys()].slice(0, 4);
     const each = height / Math.max(order.length, 1);
     order.forEach((process, i) => this.activity(process, i * each, each, c));
     for (const [first, last] of this.model.meta.losses.intervals) {

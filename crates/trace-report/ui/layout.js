@@ -1,5 +1,5 @@
 // Which lanes there are, how high they are, and where.
-import {KIND} from './decode.js';
+import {KIND, hasLength} from './decode.js';
 
 /** @typedef {import('./model.js').Model} Model */
 /** @typedef {import('./model.js').Track} Track */
@@ -52,14 +52,16 @@ export function groupsOf(model) {
       found.height = heightOf(found.main, found.marks);
       lanes.set(key, found);
     }
-    const rank = (/** @type {Lane} */ of) => [0, 2, 0, 1, 4, 3][(of.main ?? of.marks)?.kind ?? 0];
-    const sorted = [...lanes.values()].sort((a, b) => rank(a) - rank(b) || (process < 0 ? Number(a.main?.owner) - Number(b.main?.owner) : 0));
+    const order = (/** @type {Lane} */ of) => [0, 2, 0, 1, 4, 3][(of.main ?? of.marks)?.kind ?? 0];
+    const sorted = [...lanes.values()].sort((a, b) => order(a) - order(b) || (process < 0 ? Number(a.main?.owner) - Number(b.main?.owner) : 0));
     const count = tracks.reduce((sum, track) => sum + track.count, 0);
     const title = process < 0 ? 'CPUs' : model.processLabel(process);
     const note = process < 0 ? '' : `pid ${model.processes[process].pid}`;
     groups.push([lane({key: `p${process}`, isGroup: true, title, note, process, count}), ...sorted]);
   }
-  return groups.sort((a, b) => Number(b[0].process < 0) - Number(a[0].process < 0) || b[0].count - a[0].count);
+  // Processes with slices come first, the largest of them at the top.
+  const rank = (/** @type {Lane[]} */ [group, ...lanes]) => group.process < 0 ? 0 : lanes.some(({main}) => main && hasLength(main.kind)) ? 1 : lanes.some(({marks}) => marks) ? 2 : 3;
+  return groups.sort((a, b) => rank(a) - rank(b) || b[0].count - a[0].count);
 }
 
 /** The groups that begin collapsed: all but the busiest, if there are many lanes. @param {Lane[][]} groups */

@@ -24,6 +24,8 @@ export class Model {
     this.length = Math.max(meta.length, 1);
     this.base = BigInt(meta.base);
     this.fetchPart = fetchPart;
+    /** How busy processes were over time, the busiest first. @type {Map<number, number[]>} */
+    this.activity = new Map(meta.activity);
     /** @type {string[]} */
     this.texts = json.texts;
     /** @type {[number, number][]} */

@@ -1,0 +1,223 @@
+// Uses the page of a trace as a person would, in a headless browser, and prints what the page says as a JSON object.
+//
+//   node drive.mjs PAGE NAME [SCREENSHOT_DIR]
+//
+// NAME is what is searched. The modules playwright-core and axe-core are looked for in the working directory; the
+// browser is `chromium` or $CHROMIUM.
+import {readFileSync} from 'node:fs';
+import {createRequire} from 'node:module';
+import {join} from 'node:path';
+import {pathToFileURL} from 'node:url';
+
+const [file, name, shots] = process.argv.slice(2);
+if (name === undefined) {
+  console.error('usage: drive.mjs PAGE NAME [SCREENSHOT_DIR]');
+  process.exit(2);
+}
+const require = createRequire(join(process.cwd(), 'package.json'));
+const {chromium} = require('playwright-core');
+const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
+  args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
+});
+const found = {errors: [], requests: [], accessibility: []};
+try {
+  const page = await browser.newPage({viewport: {width: 1280, height: 800}});
+  page.on('pageerror', (error) => found.errors.push(`${error}`));
+  page.on('console', (message) => message.type() === 'error' && found.errors.push(message.text()));
+  page.on('dialog', (dialog) => {
+    found.errors.push(`dialog: ${dialog.message()}`);
+    dialog.dismiss();
+  });
+  const own = pathToFileURL(file).href;
+  page.on('request', (request) => {
+    const url = request.url();
+    if (url.split('#')[0] !== own && !url.startsWith('blob:')) found.requests.push(url.slice(0, 200));
+  });
+  const shot = (what) => shots && page.screenshot({path: join(shots, `${what}.png`)});
+  const judge = async (what) => {
+    await page.evaluate(axe);
+    const violations = await page.evaluate(async () => (await globalThis.axe.run()).violations
+      .map(({id, nodes}) => `${id}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 120)).join(' | ')}`));
+    found.accessibility.push(...violations.map((text) => `${what}: ${text}`));
+  };
+  const view = () => page.evaluate(() => {
+    const {from, to} = globalThis.traceReport.view;
+    return [from, to];
+  });
+  // A picture after the last change.
+  const drawn = () => page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+
+  await page.goto(own);
+  await page.waitForSelector('body[data-ready]', {timeout: 60000});
+  found.title = await page.title();
+  found.overview = await page.locator('#overview').innerText();
+  found.top = await page.locator('table[aria-label="Top self times"] tbody tr').evaluateAll((rows) =>
+    rows.map((row) => [...row.children].map((cell) => cell.textContent)));
+  await judge('overview');
+  await shot('overview');
+
+  await page.getByRole('tab', {name: 'Timeline'}).click();
+  await drawn();
+  await page.waitForFunction(() => globalThis.traceReport.drawing.placed.every(({lane}) => (!lane.main || lane.main.data) && (!lane.marks || lane.marks.data)));
+  await drawn();
+  await judge('timeline');
+  await shot('timeline');
+  const lanes = await page.locator('#lanes').boundingBox();
+  const ruler = await page.locator('#ruler').boundingBox();
+  found.whole = await view();
+
+  // Zoom with the wheel, and pan by dragging.
+  await page.mouse.move(lanes.x + lanes.width / 2, lanes.y + Math.min(lanes.height / 2, 60));
+  await page.keyboard.down('Control');
+  await page.mouse.wheel(0, -400);
+  await page.keyboard.up('Control');
+  await drawn();
+  found.zoomed = await view();
+  await page.mouse.down();
+  await page.mouse.move(lanes.x + lanes.width / 2 - 100, lanes.y + Math.min(lanes.height / 2, 60), {steps: 4});
+  await page.mouse.up();
+  await drawn();
+  found.panned = await view();
+  await page.keyboard.press('Escape');
+  await page.locator('#scroller').focus();
+  await page.keyboard.press('d');
+  await drawn();
+  found.keyed = await view();
+
+  // Search, and go through what is found.
+  await page.locator('#search').fill(name);
+  await page.locator('#search').press('Enter');
+  await page.waitForFunction(() => / of |nothing/.test(document.getElementById('found').textContent));
+  found.search = await page.locator('#found').textContent();
+  await page.locator('#search').press('Enter');
+  await drawn();
+  found.next = await page.locator('#found').textContent();
+  const isFound = await page.evaluate(() => globalThis.traceReport.view.selected !== null);
+  if (isFound) {
+    found.details = await page.locator('#details').innerText();
+    await judge('details');
+    await shot('details');
+    // Click at what is selected, after the selection was cleared.
+    const spot = await page.evaluate(() => {
+      const {drawing, view, model} = globalThis.traceReport;
+      const {track, i} = view.selected;
+      const {lane, y} = drawing.placed.find(({lane}) => lane.main === track || lane.marks === track);
+      const isMark = lane.marks === track;
+      const {ts, end, depth} = track.data;
+      const left = Math.max(drawing.x(ts[i]), 0);
+      const right = Math.min(drawing.x(Math.min(end[i], model.length)), drawing.width);
+      return [isMark ? left : (left + right) / 2, y + 4 + (isMark ? 5 : (lane.marks ? 12 : 0) + (depth?.[i] ?? 0) * 18 + 9), ts[i]];
+    });
+    await page.locator('#search').fill('');
+    await page.waitForFunction(() => globalThis.traceReport.view.search.text === '');
+    await page.locator('#scroller').focus();
+    await page.keyboard.press('Escape');
+    await drawn();
+    const box = await page.locator('#lanes').boundingBox();
+    await page.mouse.move(box.x + spot[0], box.y + spot[1]);
+    await drawn();
+    found.tip = await page.locator('#tip').innerText();
+    await page.mouse.click(box.x + spot[0], box.y + spot[1]);
+    await page.waitForSelector('#details:not([hidden])');
+    found.clicked = await page.locator('#details h2').innerText();
+    await page.waitForTimeout(50);
+    found.hash = await page.evaluate(() => {
+      globalThis.traceReport.save();
+      return location.hash;
+    });
+  }
+
+  // Select everything in the ruler.
+  await page.locator('#scroller').focus();
+  await page.keyboard.press('0');
+  await drawn();
+  await page.mouse.move(ruler.x, ruler.y + 10);
+  await page.mouse.down();
+  await page.mouse.move(ruler.x + ruler.width + 50, ruler.y + 10, {steps: 5});
+  await page.mouse.up();
+  await page.waitForFunction(() => !document.getElementById('details').innerText.includes('Counting'));
+  found.range = await page.locator('#details header').innerText();
+  found.rows = await page.locator('table[aria-label="Slices in the range"] tbody tr').evaluateAll((rows) =>
+    rows.map((row) => [...row.children].map((cell) => cell.textContent)));
+  found.sql = await page.locator('#details .sql').textContent();
+  await judge('range');
+  await shot('range');
+
+  // What the page has, after everything was decoded.
+  Object.assign(found, await page.evaluate(async () => {
+    const {model} = globalThis.traceReport;
+    await model.loadAll(() => true);
+    await model.loadFlows();
+    const counts = [0, 0, 0, 0, 0, 0];
+    const slices = new Map();
+    const values = new Map();
+    let args = 0;
+    for (const track of model.tracks) {
+      counts[track.kind] += track.data.n;
+      if (track.kind === 5) {
+        const key = [model.nameOf(track.what), track.series].join('\n');
+        values.set(key, (values.get(key) ?? 0) + track.data.values.reduce((sum, value) => sum + value, 0));
+      }
+      if (track.kind > 1) continue;
+      for (let i = 0; i < track.data.n; i++) {
+        const key = [model.categoryOf(track.data.what[i]), model.nameOf(track.data.what[i])].join('\n');
+        const sum = slices.get(key) ?? [0, 0, 0];
+        sum[0]++;
+        if (track.data.end[i] !== Infinity) sum[1] += track.data.end[i] - track.data.ts[i];
+        sum[2] = Math.max(sum[2], track.data.depth[i]);
+        slices.set(key, sum);
+      }
+      for (let i = 0; i < Math.min(track.data.n, 50); i++) args += model.argumentsText(track.data, i).length;
+    }
+    return {
+      counts, flows: model.flows.length, base: String(model.base), length: model.length, args,
+      slices: [...slices].map(([key, sum]) => [...key.split('\n'), ...sum]),
+      counters: [...values].map(([key, sum]) => [...key.split('\n'), sum]),
+      reported: model.meta.slices.rows,
+    };
+  }));
+
+  // Zoom and pan through everything, and look at every picture.
+  await page.keyboard.press('Escape');
+  found.frames = await page.evaluate(async () => {
+    const app = globalThis.traceReport;
+    const frames = [];
+    const next = () => new Promise((resolve) => requestAnimationFrame(() => resolve()));
+    for (let step = 0; step < 60; step++) {
+      if (step < 20) app.zoom(0.7, 0.4);
+      else if (step < 40) app.pan(0.05);
+      else app.zoom(1 / 0.7, 0.5);
+      app.draw();
+      frames.push([app.frame.rectangles, app.frame.ms]);
+      await next();
+    }
+    return {rectangles: Math.max(...frames.map(([count]) => count)), times: frames.map(([, ms]) => ms).sort((a, b) => a - b)};
+  });
+
+  // The same address shows the same again, in the dark.
+  await page.emulateMedia({colorScheme: 'dark'});
+  await drawn();
+  await judge('dark');
+  if (found.hash) {
+    await page.goto('about:blank');
+    await page.goto(own + found.hash);
+    await page.waitForSelector('#details:not([hidden])');
+    found.again = await page.locator('#details h2').innerText();
+    await drawn();
+    await shot('dark');
+  }
+  await page.getByRole('tab', {name: 'Overview'}).click();
+  await judge('dark overview');
+  await page.keyboard.press('?');
+  await judge('help');
+  await page.keyboard.press('Escape');
+  await page.setViewportSize({width: 480, height: 800});
+  await judge('narrow');
+  await shot('narrow');
+  console.log(JSON.stringify(found));
+} finally {
+  await browser.close();
+}
