@@ -93,6 +93,7 @@ try {
   await page.waitForFunction(() => / of |nothing/.test(document.getElementById('found').textContent));
   found.search = await page.locator('#found').textContent();
   await page.locator('#search').press('Enter');
+  await page.waitForFunction((before) => document.getElementById('found').textContent !== before || !/of [^1]/.test(before), found.search);
   await drawn();
   found.next = await page.locator('#found').textContent();
   const isFound = await page.evaluate(() => globalThis.traceReport.view.selected !== null);

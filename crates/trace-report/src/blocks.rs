@@ -14,6 +14,8 @@ use std::io::{self, Write};
 
 /// How many entries a block has at most.
 const BLOCK_ENTRIES: u64 = 1 << 16;
+/// How many tracks a block has at most: all of them are decoded together.
+const BLOCK_TRACKS: usize = 256;
 /// About how many bytes of columns wait in memory.
 const MAX_WAITING_BYTES: usize = 16 << 20;
 /// Rows of operations that overlap; more of them are drawn over each other.
@@ -271,7 +273,8 @@ impl<'a> Blocks<'a> {
         let (mut together, mut count) = (Vec::new(), 0);
         for track in tracks {
             let Some(columns) = &self.states[*track as usize].columns else { continue };
-            if count > 0 && count + columns.count > BLOCK_ENTRIES {
+            let is_full = count + columns.count > BLOCK_ENTRIES || together.len() == BLOCK_TRACKS;
+            if count > 0 && is_full {
                 self.write(&std::mem::take(&mut together))?;
                 count = 0;
             }

@@ -20,6 +20,8 @@ addEventListener('message', async ({data}) => {
     const result = segments(bytes, trackKinds, timeUnit);
     const buffers = new Set();
     for (const segment of result) {
+      // Few bytes are copied faster than they are handed over.
+      if (segment.n < 256) continue;
       for (const value of Object.values(segment)) if (ArrayBuffer.isView(value)) buffers.add(value.buffer);
       for (const {columns} of segment.templates ?? []) for (const column of columns) buffers.add(column.buffer);
     }

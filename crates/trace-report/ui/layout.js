@@ -53,7 +53,7 @@ export function groupsOf(model) {
       lanes.set(key, found);
     }
     const order = (/** @type {Lane} */ of) => [0, 2, 0, 1, 4, 3][(of.main ?? of.marks)?.kind ?? 0];
-    const sorted = [...lanes.values()].sort((a, b) => order(a) - order(b) || (process < 0 ? Number(a.main?.owner) - Number(b.main?.owner) : 0));
+    const sorted = [...lanes.values()].sort((a, b) => order(a) - order(b) || (process < 0 || a.main?.kind === KIND.counter ? a.title.localeCompare(b.title, 'en', {numeric: true}) : 0));
     const count = tracks.reduce((sum, track) => sum + track.count, 0);
     const title = process < 0 ? 'CPUs' : model.processLabel(process);
     const note = process < 0 ? '' : `pid ${model.processes[process].pid}`;

@@ -280,8 +280,8 @@ class App {
     const end = Math.min(data.end[i], this.model.length);
     const {from, to} = this.view;
     const size = to - from;
-    const isSmall = end - begin < size / 400 && end > begin;
-    if (isSmall || end - begin > size * 1.5) this.show(...around(begin, (end - begin) * 3));
+    const isSmall = end - begin < size / 100 && end > begin;
+    if (isSmall || end - begin > size * 1.5) this.show(begin - (end - begin) * 4 - 500, end + (end - begin) * 4 + 500);
     else if (begin < from || end > to) this.show((begin + end - size) / 2, (begin + end + size) / 2);
     this.select(item);
     if (lane && !lane.isPinned) this.scrollTo(lane, (data.depth?.[i] ?? 0) * 18);

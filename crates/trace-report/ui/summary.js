@@ -19,7 +19,7 @@ const bar = (part, name) => h('div', {class: 'bar'}, h('i', {style: {width: `${M
 
 /** Rows of which only the first are shown at once. @param {any[]} rows @param {(rows: any[]) => HTMLElement} make */
 function expandable(rows, make) {
-  const box = h('div', {class: 'scroll'}, make(rows.slice(0, ROWS)));
+  const box = h('div', {class: 'scroll', tabindex: 0}, make(rows.slice(0, ROWS)));
   if (rows.length <= ROWS) return box;
   const more = h('button', {class: 'quiet', onclick: () => box.replaceChildren(make(rows))}, `Show all ${count(rows.length)}`);
   box.append(more);
@@ -53,8 +53,8 @@ export function around(at, length) {
 /** @param {any} meta @param {any} app */
 function factsOf(meta, app) {
   const {facts, events, length} = meta;
-  const {processes, threads} = app.model;
-  const busy = processes.filter((/** @type {any} */ of, /** @type {number} */ i) => app.model.tracks.some((/** @type {any} */ track) => track.process === i)).length;
+  const {threads} = app.model;
+  const busy = new Set(app.model.tracks.map((/** @type {any} */ track) => track.process).filter((/** @type {number} */ process) => process >= 0)).size;
   const tile = (/** @type {string} */ value, /** @type {string} */ name, /** @type {string} */ note = '') =>
     h('div', {class: 'tile'}, h('span', {class: 'value'}, value), h('span', {class: 'name'}, name), note && h('span', {class: 'dim'}, note));
   const seconds = length / 1e9;
@@ -81,7 +81,7 @@ function slicesOf(meta, app) {
   const {rows, more} = meta.slices;
   if (rows.length === 0) return h('p', {class: 'dim'}, 'No durations were recorded.');
   const most = rows[0][4] || 1;
-  const make = (/** @type {any[][]} */ shownRows) => table('Top self times', ['name', 'category', 'self', '', 'total', 'count', 'p50', 'p95', 'max'], 2,
+  const make = (/** @type {any[][]} */ shownRows) => table('Top self times', ['name', 'category', 'self', 'share', 'total', 'count', 'p50', 'p95', 'max'], 2,
     shownRows.map(([category, name, n, total, own, , p50, p95, max]) => [
       h('button', {class: 'link', onclick: () => app.find(name)}, shown(name, 100) || '(no name)'), shown(category, 60),
       time(own), bar(own / most, name), time(total), count(n), p50 === null ? '–' : time(p50), p95 === null ? '–' : time(p95), n ? time(max) : '–',
@@ -111,7 +111,7 @@ function waitsOf(meta, app) {
       table('Longest operations', ['operation', 'count', 'p50', 'p95', 'max'], 1, operations.map(([, name, n, , , , p50, p95, max]) => [
         h('button', {class: 'link', onclick: () => app.find(name)}, shown(name, 80) || '(no name)'), count(n), p50 === null ? '–' : time(p50), p95 === null ? '–' : time(p95), n ? time(max) : '–'])));
   }
-  return parts.length > 0 ? h('div', {class: 'scroll'}, ...parts) : h('p', {class: 'dim'},
+  return parts.length > 0 ? h('div', {class: 'scroll', tabindex: 0}, ...parts) : h('p', {class: 'dim'},
     'No flows and no scheduler events were recorded. Record with ', h('code', {}, '--categories kernel:sched,…'), ' to see how long threads wait for a processor.');
 }
 
