@@ -152,12 +152,17 @@ try {
     const {model} = globalThis.traceReport;
     await model.loadAll(() => true);
     await model.loadFlows();
-    const counts = [0, 0, 0, 0, 0, 0];
+    const counts = [0, 0, 0, 0, 0, 0, 0];
+    const folded = [0, 0];
     const slices = new Map();
     const values = new Map();
     let args = 0;
     for (const track of model.tracks) {
       counts[track.kind] += track.data.n;
+      if (track.kind === 6) {
+        folded[0] += track.data.counts.reduce((a, b) => a + b, 0);
+        folded[1] += track.data.sums.reduce((a, b) => a + b, 0);
+      }
       if (track.kind === 5) {
         const key = [model.nameOf(track.what), track.series].join('\n');
         values.set(key, (values.get(key) ?? 0) + track.data.values.reduce((sum, value) => sum + value, 0));
@@ -174,7 +179,7 @@ try {
       for (let i = 0; i < Math.min(track.data.n, 50); i++) args += model.argumentsText(track.data, i).length;
     }
     return {
-      counts, flows: model.flows.length, base: String(model.base), length: model.length, args,
+      counts, folded, flows: model.flows.length, base: String(model.base), length: model.length, args,
       slices: [...slices].map(([key, sum]) => [...key.split('\n'), ...sum]),
       counters: [...values].map(([key, sum]) => [...key.split('\n'), sum]),
       reported: model.meta.slices.rows,

@@ -15,6 +15,7 @@ pub mod pages;
 pub mod perfetto;
 pub mod pftrace;
 pub mod proxy;
+pub mod report;
 pub mod sandbox;
 pub mod scene;
 pub mod skip;

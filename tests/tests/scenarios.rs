@@ -51,6 +51,7 @@ mod scenarios {
     mod readme;
     mod recovering;
     mod reloading;
+    mod reporting;
     mod skew;
     mod snapshots;
     mod tasks;

@@ -40,11 +40,20 @@ struct Columns {
     arguments: Arguments,
     template: Vec<u8>,
     values: Vec<f64>,
+    /// Of folded slices.
+    sums: Vec<u8>,
 }
 
 impl Columns {
+    /// Adds a time.
+    fn begin(&mut self, at: u64) {
+        put_number(&mut self.at, at - self.last);
+        self.last = at;
+        self.count += 1;
+    }
+
     fn bytes(&self) -> usize {
-        let columns = [&self.at, &self.length, &self.depth, &self.what, &self.template];
+        let columns = [&self.at, &self.length, &self.depth, &self.what, &self.template, &self.sums];
         let columns: usize = columns.iter().map(|column| column.len()).sum();
         columns + self.arguments.bytes() + 8 * self.values.len()
     }
@@ -62,6 +71,10 @@ impl Columns {
             out.extend_from_slice(&self.depth);
         }
         out.extend_from_slice(&self.what);
+        if kind == Kind::Folded {
+            out.extend_from_slice(&self.sums);
+            return;
+        }
         out.extend_from_slice(&self.template);
         self.arguments.write(out);
     }
@@ -84,9 +97,52 @@ fn put_values(out: &mut Vec<u8>, values: &[f64]) {
     }
 }
 
+/// Short slices of one row that begin in one interval.
+#[derive(Clone, Copy, Debug)]
+struct Fold {
+    from: u64,
+    to: u64,
+    count: u64,
+    sum: u64,
+    /// The longest.
+    longest: u64,
+    what: u32,
+}
+
+/// Slices that are shorter than `cut` are folded, those that begin in intervals of this width together.
+#[derive(Clone, Copy, Debug)]
+pub struct Folding {
+    pub cut: u64,
+    pub width: u64,
+}
+
+/// What was folded.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Folded {
+    pub count: u64,
+    pub sum: u64,
+}
+
+/// What all blocks have in common.
+#[derive(Debug, Default)]
+pub struct Made {
+    /// How many rows each track has; tracks of folded slices follow the others.
+    pub rows: Vec<u32>,
+    /// For each block, its tracks and how many entries they have in it.
+    pub directory: Vec<Vec<(u32, u64)>>,
+    /// For each track of folded slices, the track that they are of.
+    pub folded_tracks: Vec<u32>,
+    pub folded: Folded,
+}
+
 /// The state of a track while its entries arrive.
 #[derive(Debug, Default)]
 struct State {
+    /// Slices that are being folded, by row, and the interval that they begin in.
+    folds: BTreeMap<u32, Fold>,
+    interval: u64,
+    /// The track that takes them.
+    folded: Option<u32>,
     /// Ends of the entries that are open, by depth or row.
     ends: Vec<u64>,
     rows: u32,
@@ -104,8 +160,8 @@ pub struct Blocks<'a> {
     /// What begins at one time, with its arguments.
     together: Vec<(Entry, Vec<u8>)>,
     activity: Activity,
-    /// For each block, its tracks and how many entries they have in it.
-    pub directory: Vec<Vec<(u32, u64)>>,
+    folding: Folding,
+    made: Made,
     /// Takes a block.
     take: &'a mut dyn FnMut(usize, &[u8]) -> io::Result<()>,
 }
@@ -163,11 +219,16 @@ impl<'a> Blocks<'a> {
         base: u64,
         unit: u64,
         activity: Activity,
+        folding: Folding,
         take: &'a mut dyn FnMut(usize, &[u8]) -> io::Result<()>,
     ) -> Self {
         let states = tracks.iter().map(|_| State::default()).collect();
-        let (together, directory) = (Vec::new(), Vec::new());
-        Self { tracks, states, base, unit: unit.max(1), waiting_bytes: 0, together, activity, directory, take }
+        let (together, unit, made) = (Vec::new(), unit.max(1), Made::default());
+        Self { tracks, states, base, unit, waiting_bytes: 0, together, activity, folding, made, take }
+    }
+
+    fn kind(&self, track: u32) -> Kind {
+        self.tracks.get(track as usize).map_or(Kind::Folded, |track| track.kind)
     }
 
     /// Takes an entry, in the order of their times.
@@ -223,12 +284,12 @@ impl<'a> Blocks<'a> {
             _ => {}
         }
         state.rows = state.rows.max(depth as u32 + 1);
+        if kind.has_length() && entry.length < self.folding.cut {
+            return self.fold(entry, depth as u32);
+        }
         let columns = state.columns.get_or_insert_default();
         let before = columns.bytes();
-        let at = (entry.at - self.base) / self.unit;
-        put_number(&mut columns.at, at - columns.last);
-        columns.last = at;
-        columns.count += 1;
+        columns.begin((entry.at - self.base) / self.unit);
         if kind == Kind::Counter {
             columns.values.push(f64::from_bits(entry.length));
         } else {
@@ -242,13 +303,75 @@ impl<'a> Blocks<'a> {
             put_number(&mut columns.template, template.into());
         }
         self.waiting_bytes += columns.bytes() - before;
-        if columns.count == BLOCK_ENTRIES {
-            self.write(&[entry.track])?;
+        self.make_room(entry.track)
+    }
+
+    /// Writes what there is no room for.
+    fn make_room(&mut self, track: u32) -> io::Result<()> {
+        if self.states[track as usize].columns.as_ref().is_some_and(|columns| columns.count >= BLOCK_ENTRIES) {
+            self.write(&[track])?;
         }
         while self.waiting_bytes > MAX_WAITING_BYTES {
             self.write_largest()?;
         }
         Ok(())
+    }
+
+    /// Adds a slice to those of its interval.
+    fn fold(&mut self, entry: Entry, row: u32) -> io::Result<()> {
+        let Entry { at, length, track, what } = entry;
+        let interval = (at - self.base) / self.folding.width.max(1);
+        if self.states[track as usize].interval != interval {
+            self.write_folds(track)?;
+        }
+        self.made.folded.count += 1;
+        self.made.folded.sum = self.made.folded.sum.saturating_add(length);
+        let state = &mut self.states[track as usize];
+        state.interval = interval;
+        let to = at.saturating_add(length);
+        let new = Fold { from: at, to, count: 0, sum: 0, longest: length, what };
+        let fold = state.folds.entry(row).or_insert(new);
+        fold.count += 1;
+        fold.sum = fold.sum.saturating_add(length);
+        fold.to = fold.to.max(to);
+        if length > fold.longest {
+            (fold.longest, fold.what) = (length, what);
+        }
+        Ok(())
+    }
+
+    /// Writes the folded slices of a track's interval into columns, in the order of their times.
+    fn write_folds(&mut self, track: u32) -> io::Result<()> {
+        let state = &mut self.states[track as usize];
+        let mut folds: Vec<(u32, Fold)> = std::mem::take(&mut state.folds).into_iter().collect();
+        if folds.is_empty() {
+            return Ok(());
+        }
+        let folded = match state.folded {
+            Some(folded) => folded,
+            None => {
+                let folded = self.states.len() as u32;
+                self.states[track as usize].folded = Some(folded);
+                self.states.push(State::default());
+                self.made.folded_tracks.push(track);
+                folded
+            }
+        };
+        folds.sort_by_key(|(_, fold)| fold.from);
+        let state = &mut self.states[folded as usize];
+        let columns = state.columns.get_or_insert_default();
+        let before = columns.bytes();
+        for (row, fold) in folds {
+            state.rows = state.rows.max(row + 1);
+            columns.begin((fold.from - self.base) / self.unit);
+            put_number(&mut columns.length, ((fold.to - fold.from) / self.unit).saturating_add(1));
+            put_number(&mut columns.depth, row.into());
+            put_number(&mut columns.what, fold.what.into());
+            put_number(&mut columns.sums, fold.count);
+            put_number(&mut columns.sums, fold.sum / self.unit);
+        }
+        self.waiting_bytes += columns.bytes() - before;
+        self.make_room(folded)
     }
 
     fn write_largest(&mut self) -> io::Result<()> {
@@ -290,20 +413,26 @@ impl<'a> Blocks<'a> {
         for track in tracks {
             let Some(columns) = self.states[*track as usize].columns.take() else { continue };
             self.waiting_bytes = self.waiting_bytes.saturating_sub(columns.bytes());
-            columns.write(*track, self.tracks[*track as usize].kind, &mut bytes);
+            columns.write(*track, self.kind(*track), &mut bytes);
             contents.push((*track, columns.count));
         }
         if contents.is_empty() {
             return Ok(());
         }
-        self.directory.push(contents);
-        (self.take)(self.directory.len() - 1, &bytes)
+        self.made.directory.push(contents);
+        (self.take)(self.made.directory.len() - 1, &bytes)
     }
 
-    /// Writes what is left; tracks are in this order in blocks. Returns how many rows each track has.
-    pub fn finish(mut self, order: &[u32]) -> io::Result<(Vec<u32>, Vec<Vec<(u32, u64)>>, Activity)> {
+    /// Writes what is left; tracks are in this order in blocks.
+    pub fn finish(mut self, order: &[u32]) -> io::Result<(Made, Activity)> {
         self.place_together()?;
-        self.write_packed(order)?;
-        Ok((self.states.iter().map(|state| state.rows).collect(), self.directory, self.activity))
+        for track in 0..self.tracks.len() as u32 {
+            self.write_folds(track)?;
+        }
+        let folded = self.tracks.len() as u32..self.states.len() as u32;
+        let order: Vec<u32> = order.iter().copied().chain(folded).collect();
+        self.write_packed(&order)?;
+        self.made.rows = self.states.iter().map(|state| state.rows).collect();
+        Ok((self.made, self.activity))
     }
 }

@@ -1,6 +1,7 @@
 //! Takes the rows of a trace's tables: everything that is drawn goes into a sorter, everything else is
 //! summed up at once.
 
+use crate::lengths::Lengths;
 use crate::texts::{Texts, Whats};
 use crate::tracks::{Kind, Thread, Track, Tracks};
 use crate::waits::Waits;
@@ -89,6 +90,7 @@ pub struct Collector {
     pub flows: Vec<Flow>,
     pub dropped_flows: u64,
     pub waits: Waits,
+    pub lengths: Lengths,
     pub losses: Vec<Loss>,
     pub dropped_losses: u64,
     pub providers: BTreeMap<u64, String>,
@@ -137,6 +139,9 @@ impl Collector {
         if self.tracks.list[entry.track as usize].kind != Kind::Counter && entry.length != OPEN {
             self.measure(entry.length);
             end = entry.at.saturating_add(entry.length);
+        }
+        if self.tracks.list[entry.track as usize].kind.has_length() {
+            self.lengths.add(entry.length);
         }
         let times = self.times.get_or_insert((entry.at, end));
         *times = (times.0.min(entry.at), times.1.max(end));
@@ -214,6 +219,8 @@ impl Collector {
         let thread = self.tracks.thread(&mut self.texts, thread(cells, 1), text(process), text(thread_name));
         let at = number(ts).unwrap_or_default();
         self.measure(at);
+        let times = self.times.get_or_insert((at, at));
+        *times = (times.0.min(at), times.1.max(at));
         let phase = match text(phase) {
             "begin" => 0,
             "end" => 2,

@@ -10,13 +10,14 @@ mod arguments;
 mod blocks;
 mod collector;
 mod columns;
+mod lengths;
 mod page;
 mod summary;
 mod texts;
 mod tracks;
 mod waits;
 
-use blocks::{Activity, Blocks, compressed};
+use blocks::{Activity, Blocks, Folded, Folding, compressed};
 use collector::{Collector, Flow};
 use columns::put_number;
 use page::{Page, escaped};
@@ -28,10 +29,15 @@ use trace_convert::tables::{Trace, fill};
 use trace_convert::{ConvertError, Filter, Summary};
 use trace_reader::check::{Limits, MAX_OPEN_SPANS, Problem, check};
 use trace_reader::{Disorder, ReadError};
-use tracks::{Kind, Tracks};
+use tracks::{Kind, Track, Tracks};
 
 /// Memory for the tables of the check.
 const CHECK_TABLE_BYTES: usize = 8 << 20;
+/// Slices that are all drawn one by one; of more, the longest so many are.
+const FEW_SLICES: u64 = 1_000_000;
+const MOST_LONG: u64 = 600_000;
+/// About how many intervals all tracks together have, in which short slices are folded.
+const INTERVALS: u64 = 100_000;
 
 /// Why no page was written.
 #[derive(Debug, thiserror::Error)]
@@ -80,7 +86,7 @@ pub fn write(
     let page = Page::new().map_err(ReportError::Write)?;
     let mut output = Counting { output: BufWriter::with_capacity(1 << 16, output), bytes: 0 };
     page.begin(&trace.name, &mut output).map_err(ReportError::Write)?;
-    let (activity, tracks) = blocks_of(&mut collector, &page, &mut output).map_err(ReportError::Write)?;
+    let (activity, tracks, folded) = blocks_of(&mut collector, &page, &mut output).map_err(ReportError::Write)?;
     let bytes = output.bytes;
     let (base, unit) = (collector.times.unwrap_or_default().0, collector.unit.max(1));
     collector.flows.sort_unstable();
@@ -96,6 +102,7 @@ pub fn write(
         ready: &ready,
         flows: &between,
         activity: &activity,
+        folded,
         base,
     };
     let meta = escaped(&findings.json().to_string());
@@ -115,7 +122,7 @@ fn blocks_of(
     collector: &mut Collector,
     page: &Page,
     output: &mut impl Write,
-) -> io::Result<(Activity, Value)> {
+) -> io::Result<(Activity, Value, Option<(Folding, Folded)>)> {
     let sorter = std::mem::take(&mut collector.sorter);
     let tracks = &collector.tracks;
     let (base, last) = collector.times.unwrap_or_default();
@@ -123,24 +130,30 @@ fn blocks_of(
     let unit = collector.unit.max(1);
     let owners = tracks.threads.iter().map(|thread| thread.process).collect();
     let activity = Activity::new(owners, (base, last));
+    let cut = collector.lengths.cut(FEW_SLICES, MOST_LONG);
+    let intervals = (INTERVALS / tracks.list.len().max(1) as u64).clamp(64, 1 << 15);
+    let folding = Folding { cut, width: ((last - base) / intervals).max(1) };
     let mut take =
         |number: usize, bytes: &[u8]| page.section(&format!("t{number}"), &compressed(bytes)?, output);
-    let mut blocks = Blocks::new(&tracks.list, base, unit, activity, &mut take);
+    let mut blocks = Blocks::new(&tracks.list, base, unit, activity, folding, &mut take);
     sorter.finish(|entry| blocks.push(entry))?;
-    let (rows, directory, activity) = blocks.finish(&order_of(tracks))?;
-    let text = |number: u32| number;
+    let (made, activity) = blocks.finish(&order_of(tracks))?;
+    let processes = tracks.processes.iter().map(|of| json!([of.of.to_string(), of.name]));
+    let threads = tracks.threads.iter().map(|of| json!([of.of.tid.to_string(), of.name, of.process]));
+    let folded = made.folded_tracks.iter().map(|of| Track::new(Kind::Folded, u64::from(*of)));
+    let all = tracks.list.iter().copied().chain(folded).zip(&made.rows);
+    let all = all.map(|(of, rows)| {
+        json!([of.kind as u8, of.owner, of.count, rows, of.what, of.id.to_string(), of.series])
+    });
     let json = json!({
         "texts": collector.texts.list(),
         "whats": collector.whats.list(),
-        "processes": tracks.processes.iter().map(|of| json!([of.of.to_string(), text(of.name)])).collect::<Vec<_>>(),
-        "threads": tracks.threads.iter()
-            .map(|of| json!([of.of.tid.to_string(), text(of.name), of.process])).collect::<Vec<_>>(),
-        "tracks": tracks.list.iter().zip(&rows).map(|(of, rows)| {
-            json!([of.kind as u8, of.owner, of.count, rows, of.what, of.id.to_string(), of.series])
-        }).collect::<Vec<_>>(),
-        "blocks": directory,
+        "processes": processes.collect::<Vec<_>>(),
+        "threads": threads.collect::<Vec<_>>(),
+        "tracks": all.collect::<Vec<_>>(),
+        "blocks": made.directory,
     });
-    Ok((activity, json))
+    Ok((activity, json, (cut > 0).then_some((folding, made.folded))))
 }
 
 /// Tracks of a process beside each other.

@@ -1,6 +1,6 @@
 //! The first screen as JSON: sums of the whole trace, losses, waits and problems.
 
-use crate::blocks::Activity;
+use crate::blocks::{Activity, Folded, Folding};
 use crate::collector::Collector;
 use crate::waits::Wait;
 use serde_json::{Value, json};
@@ -21,6 +21,8 @@ pub struct Findings<'a> {
     pub ready: &'a [Wait],
     pub flows: &'a [Wait],
     pub activity: &'a Activity,
+    /// Which slices are drawn together.
+    pub folded: Option<(Folding, Folded)>,
     /// The base of all times.
     pub base: u64,
 }
@@ -134,6 +136,9 @@ impl Findings<'_> {
             "stopped": check.error.as_ref().map(ToString::to_string),
             "dropped_flows": collector.dropped_flows,
             "dropped_names": collector.texts.dropped,
+            "folded": self.folded.map(|(folding, folded)| {
+                json!({"cut": folding.cut, "count": folded.count, "sum": folded.sum})
+            }),
             "activity": self.activity.busiest().iter()
                 .map(|(process, parts)| json!([process, parts.iter().map(|part| part.round()).collect::<Vec<_>>()]))
                 .collect::<Vec<_>>(),

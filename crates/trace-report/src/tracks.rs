@@ -19,12 +19,14 @@ pub enum Kind {
     Logs,
     /// Values of a counter.
     Counter,
+    /// Short slices of another track, together.
+    Folded,
 }
 
 impl Kind {
     /// Whether what is on it has a length.
     pub const fn has_length(self) -> bool {
-        matches!(self, Self::Thread | Self::Operations | Self::Cpu)
+        matches!(self, Self::Thread | Self::Operations | Self::Cpu | Self::Folded)
     }
 }
 

@@ -3,13 +3,13 @@
 /** @typedef {{text: string, columns: (Float64Array | Uint32Array)[]}} Template */
 /** @typedef {{
  *   track: number, n: number, ts: Float64Array, end?: Float64Array, depth?: Uint16Array, what?: Uint32Array,
- *   template?: Uint32Array, values?: Float64Array, texts?: string[], templates?: Template[],
+ *   template?: Uint32Array, values?: Float64Array, counts?: Float64Array, sums?: Float64Array, texts?: string[], templates?: Template[],
  * }} Segment */
 
-export const KIND = {thread: 0, operations: 1, cpu: 2, instants: 3, logs: 4, counter: 5};
+export const KIND = {thread: 0, operations: 1, cpu: 2, instants: 3, logs: 4, counter: 5, folded: 6};
 
 /** Whether what is on a track has a length. @param {number} kind */
-export const hasLength = (kind) => kind <= KIND.cpu;
+export const hasLength = (kind) => kind <= KIND.cpu || kind === KIND.folded;
 
 /** Decompresses text of an element.
  * @param {string} text @returns {Promise<Uint8Array>} */
@@ -132,6 +132,13 @@ export function segments(bytes, kinds, unit) {
     }
     const what = (segment.what = new Uint32Array(n));
     for (let i = 0; i < n; i++) what[i] = input.number();
+    if (kind === KIND.folded) {
+      const counts = (segment.counts = new Float64Array(n));
+      const sums = (segment.sums = new Float64Array(n));
+      for (let i = 0; i < n; i++) [counts[i], sums[i]] = [input.number(), input.number() * unit];
+      found.push(segment);
+      continue;
+    }
     const template = (segment.template = new Uint32Array(n));
     for (let i = 0; i < n; i++) template[i] = input.number();
     Object.assign(segment, argumentsOf(input, template));

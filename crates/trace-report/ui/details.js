@@ -29,9 +29,21 @@ function question(sql, name) {
 /** @param {string} name @param {any} value */
 const fact = (name, value) => h('div', {class: 'fact'}, h('dt', {}, name), h('dd', {}, value));
 
+/** Short slices that are drawn together. @param {any} app @param {Item} item */
+function foldOf({model}, {track, i}) {
+  const {ts, end, what, counts, sums} = track.data;
+  return [
+    h('header', {}, h('h2', {}, `${count(counts[i])} short slices`)),
+    h('dl', {}, fact('Together', time(sums[i])), fact('Longest', shown(model.labelOf(track, what[i]), 200)),
+      fact('Starts', `${time(ts[i])} after the begin`), fact('Within', time(end[i] - ts[i])), fact('Track', model.whereOf(model.tracks[track.owner]))),
+    h('p', {class: 'dim'}, `Slices shorter than ${time(model.meta.folded.cut)} are drawn together, because this trace has more than a million.`),
+  ];
+}
+
 /** What is selected. @param {any} app @param {Item} item */
 export function detailsOf(app, {track, i}) {
   const {model} = app;
+  if (track.kind === KIND.folded) return foldOf(app, {track, i});
   const data = track.data;
   const {ts, end, what} = data;
   const isLong = track.kind <= KIND.cpu;
@@ -123,7 +135,8 @@ export function rangeOf(app, from, to) {
 
 /** A few words beside the pointer. @param {any} app @param {Item} item */
 export function tipOf({model}, {track, i}) {
-  const {ts, end, what, values} = track.data;
+  const {ts, end, what, values, counts, sums} = track.data;
+  if (counts) return [h('b', {}, `${count(counts[i])} short slices`), time(sums[i])];
   if (values) return [h('b', {}, short(values[i])), shown(model.titleOf(track), 80)];
   const name = shown(model.labelOf(track, what[i]), 160) || '(no name)';
   const length = track.kind > KIND.cpu ? `at ${time(ts[i])}` : end[i] === Infinity ? 'not ended' : time(end[i] - ts[i]);

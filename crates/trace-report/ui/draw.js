@@ -64,7 +64,7 @@ export class Drawing {
     context.fillStyle = theme.bg;
     context.fillRect(0, 0, width, height);
     this.grid(height);
-    const shown = this.placed.reduce((sum, {lane}) => sum + Math.max(lane.main?.rows ?? 0, 1) + Number(lane.marks !== null), 1);
+    const shown = this.placed.reduce((sum, {lane}) => sum + Math.max(lane.main?.rows ?? 0, 1) * (lane.main?.folded ? 2 : 1) + Number(lane.marks !== null), 1);
     this.grain = ((this.to - this.from) / width) * Math.max(1.5, (1.2 * width * shown) / MOST);
     for (const {lane, y, isSticky} of this.placed) {
       if (y > height || y + lane.height < 0) continue;
@@ -107,7 +107,11 @@ export class Drawing {
       }
     }
     if (main?.kind === KIND.counter) this.counter(main, y + PAD, lane.height - 2 * PAD);
-    else if (main) this.slices(main, y + PAD + (marks ? MARKS : 0), view);
+    else if (main) {
+      const top = y + PAD + (marks ? MARKS : 0);
+      if (main.folded?.data) this.folds(main.folded, top);
+      this.slices(main, top, view);
+    }
     if (marks) this.marks(marks, y + PAD, view);
   }
 
@@ -139,6 +143,27 @@ export class Drawing {
           c.lineWidth = is(selected) ? 2 : 1;
           c.strokeRect(left + 1, y + 1, Math.max(w - 2, 1), ROW - 3);
         }
+      });
+    });
+  }
+
+  /** Slices that are drawn together: as high as they fill their time. @param {Track} track @param {number} top */
+  folds(track, top) {
+    const {c, model} = this;
+    const {ts, end, what, rows, sums} = /** @type {import('./model.js').Data} */ (track.data);
+    rows.forEach((row, depth) => {
+      const y = top + depth * ROW;
+      if (y > this.height || y + ROW < 0) return;
+      visible(row, ts, end, this.from, this.to, this.grain, (from, to, i) => {
+        const left = Math.max(this.x(from), -2);
+        const w = Math.max(Math.min(this.x(to), this.width + 2) - left, 1);
+        const part = Math.min(1, (sums?.[i] ?? 0) / Math.max(end[i] - ts[i], 1));
+        const size = Math.max(3, part * (ROW - 1));
+        this.rectangles++;
+        c.fillStyle = colourOf(model.labelOf(track, what[i]));
+        c.globalAlpha = 0.7;
+        c.fillRect(left, y + ROW - 1 - size, w, size);
+        c.globalAlpha = 1;
       });
     });
   }
@@ -299,7 +324,7 @@ export class Drawing {
   /** Where an end of an arrow is. @param {any} end */
   placeOf([item, at]) {
     if (!item) return null;
-    const {lane, y} = this.placed.find(({lane}) => lane.main === item.track) ?? {};
+    const {lane, y} = this.placed.find(({lane}) => lane.main === item.track || lane.main?.folded === item.track) ?? {};
     if (!lane || y === undefined) return null;
     const depth = item.track.data?.depth?.[item.i] ?? 0;
     return [this.x(at), y + PAD + (lane.marks ? MARKS : 0) + depth * ROW + ROW / 2];
@@ -438,7 +463,12 @@ export class Drawing {
     const next = row.index[place + 1];
     const gap = near / 2;
     if (next !== undefined && ts[next] - ns <= gap) return {track: main, i: next};
-    return place >= 0 && ns - end[slice] <= gap ? {track: main, i: slice} : null;
+    if (place >= 0 && ns - end[slice] <= gap) return {track: main, i: slice};
+    const fold = main.folded?.data?.rows[Math.floor(inside / ROW)];
+    if (!fold || !main.folded?.data) return null;
+    const of = main.folded.data;
+    const i = fold.index[after(fold.index, of.ts, ns) - 1];
+    return i !== undefined && of.end[i] + near >= ns ? {track: main.folded, i} : null;
   }
 }
 

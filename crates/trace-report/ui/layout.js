@@ -23,6 +23,8 @@ function heightOf(main, marks) {
   return 2 * PAD + (marks ? MARKS : 0) + Math.max(main ? main.rows : 0, 1) * ROW * (main ? 1 : 0) + (main ? 0 : 6);
 }
 
+const {compare} = new Intl.Collator('en', {numeric: true});
+
 /** All lanes by group. @param {Model} model @returns {Lane[][]} */
 export function groupsOf(model) {
   /** @param {Partial<Lane>} lane @returns {Lane} */
@@ -33,6 +35,7 @@ export function groupsOf(model) {
   /** @type {Map<number, Track[]>} */
   const byProcess = new Map();
   for (const track of model.tracks) {
+    if (track.kind === KIND.folded) continue;
     const list = byProcess.get(track.process);
     if (list) list.push(track);
     else byProcess.set(track.process, [track]);
@@ -53,7 +56,9 @@ export function groupsOf(model) {
       lanes.set(key, found);
     }
     const order = (/** @type {Lane} */ of) => [0, 2, 0, 1, 4, 3][(of.main ?? of.marks)?.kind ?? 0];
-    const sorted = [...lanes.values()].sort((a, b) => order(a) - order(b) || (process < 0 || a.main?.kind === KIND.counter ? a.title.localeCompare(b.title, 'en', {numeric: true}) : 0));
+    const pid = model.processes[process]?.pid;
+    const isMain = (/** @type {Lane} */ of) => Number(of.note === pid);
+    const sorted = [...lanes.values()].sort((a, b) => order(a) - order(b) || isMain(b) - isMain(a) || compare(a.title, b.title));
     const count = tracks.reduce((sum, track) => sum + track.count, 0);
     const title = process < 0 ? 'CPUs' : model.processLabel(process);
     const note = process < 0 ? '' : `pid ${model.processes[process].pid}`;

@@ -271,7 +271,7 @@ class App {
     await this.model.load(track);
     const {data} = track;
     if (!data || !(i < data.n)) return;
-    const lane = this.layout.laneOf(track);
+    const lane = this.layout.laneOf(track.kind === KIND.folded ? this.model.tracks[track.owner] : track);
     if (lane) {
       this.layout.reveal(lane);
       this.tellHidden();

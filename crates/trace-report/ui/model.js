@@ -7,12 +7,12 @@ import {shown} from './text.js';
 /** @typedef {import('./pyramid.js').Row} Row */
 /** @typedef {{
  *   n: number, ts: Float64Array, end: Float64Array, depth: Uint16Array | null, what: Uint32Array,
- *   values: Float64Array | null, segments: Segment[], starts: number[], rows: Row[],
+ *   values: Float64Array | null, counts: Float64Array | null, sums: Float64Array | null, segments: Segment[], starts: number[], rows: Row[],
  * }} Data */
 /** @typedef {{
  *   id: number, kind: number, owner: number, process: number, count: number, rows: number, what: number,
  *   counterId: string, series: string, blocks: number[], missing: number, parts: Segment[], data: Data | null,
- *   loading: Promise<void> | null,
+ *   loading: Promise<void> | null, folded: Track | null,
  * }} Track */
 /** @typedef {{at: number, phase: number, thread: number, what: number, isNext: boolean}} Flow */
 /** @typedef {Record<string, any>} Meta */
@@ -37,14 +37,17 @@ export class Model {
     /** @type {Track[]} */
     this.tracks = json.tracks.map(([kind, owner, count, rows, what, counterId, series], id) => {
       const isOfThread = kind === KIND.thread || kind === KIND.instants;
-      const process = isOfThread ? this.threads[owner].process : kind === KIND.cpu ? -1 : owner;
+      const process = isOfThread ? this.threads[owner].process : kind === KIND.cpu || kind === KIND.folded ? -1 : owner;
       return {
         id, kind, owner, process, count, rows, what, counterId, series: this.texts[series],
-        blocks: [], missing: 0, parts: [], data: null, loading: null,
+        blocks: [], missing: 0, parts: [], data: null, loading: null, folded: null,
       };
     });
     json.blocks.forEach((tracks, block) => tracks.forEach(([track]) => this.tracks[track].blocks.push(block)));
-    for (const track of this.tracks) track.missing = track.blocks.length;
+    for (const track of this.tracks) {
+      track.missing = track.blocks.length;
+      if (track.kind === KIND.folded) this.tracks[track.owner].folded = track;
+    }
     /** @type {Map<number, Promise<void>>} */
     this.blocks = new Map();
     /** @type {Promise<void> | null} */
@@ -68,7 +71,12 @@ export class Model {
 
   /** The name of something on a track. @param {Track} track @param {number} what */
   labelOf(track, what) {
-    return track.kind === KIND.cpu ? this.threadLabel(what) : this.nameOf(what);
+    return this.isOfCpu(track) ? this.threadLabel(what) : this.nameOf(what);
+  }
+
+  /** Whether it has threads in place of names. @param {Track} track */
+  isOfCpu(track) {
+    return (track.kind === KIND.folded ? this.tracks[track.owner] : track).kind === KIND.cpu;
   }
 
   /** @param {number} thread */
@@ -101,7 +109,7 @@ export class Model {
 
   /** Decodes a track. @param {Track} track @returns {Promise<void>} */
   load(track) {
-    track.loading ??= Promise.all(track.blocks.map((block) => this.loadBlock(block))).then(() => {});
+    track.loading ??= Promise.all([...track.blocks, ...(track.folded?.blocks ?? [])].map((block) => this.loadBlock(block))).then(() => {});
     return track.loading;
   }
 
@@ -118,7 +126,9 @@ export class Model {
         for (const segment of segments) {
           const track = this.tracks[segment.track];
           track.parts[track.blocks.indexOf(block)] = segment;
-          if (--track.missing === 0) track.data = this.join(track);
+          if (--track.missing > 0) continue;
+          track.count = track.parts.reduce((sum, {n}) => sum + n, 0);
+          track.data = this.join(track);
         }
         this.onLoad();
       });
@@ -149,6 +159,9 @@ export class Model {
     const depth = isLong ? joined(Uint16Array, (part) => part.depth) : null;
     const what = joined(Uint32Array, (part) => part.what);
     const values = track.kind === KIND.counter ? joined(Float64Array, (part) => part.values) : null;
+    const isFolded = track.kind === KIND.folded;
+    const counts = isFolded ? joined(Float64Array, (part) => part.counts) : null;
+    const sums = isFolded ? joined(Float64Array, (part) => part.sums) : null;
     const starts = [];
     let from = 0;
     for (const part of parts) {
@@ -157,7 +170,7 @@ export class Model {
     }
     const rows = values ? [] : rowsOf(depth, ts, end, this.length);
     track.parts = [];
-    return {n: ts.length, ts, end, depth, what, values, segments: parts, starts, rows};
+    return {n: ts.length, ts, end, depth, what, values, counts, sums, segments: parts, starts, rows};
   }
 
   /** The arguments of something, as JSON text; nothing if there are none. @param {Data} data @param {number} i */

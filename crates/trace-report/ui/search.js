@@ -29,12 +29,12 @@ export class Search {
     this.found = [];
     this.place = -1;
     if (!wanted) return;
-    await model.loadAll((track) => track.kind !== KIND.counter);
+    await model.loadAll((track) => track.kind < KIND.counter);
     if (this.text !== text) return;
     const found = [];
     for (const track of model.tracks) {
       const {data} = track;
-      if (!data || data.values) continue;
+      if (!data || track.kind >= KIND.counter) continue;
       const has = track.kind === KIND.cpu ? this.hasThread : this.has;
       for (let i = 0; i < data.n; i++) if (has[data.what[i]]) found.push({track: track.id, i, ts: data.ts[i]});
     }

@@ -10,6 +10,7 @@ import {KIND} from './decode.js';
 export function sumsOf(model, tracks, from, to) {
   /** @type {Map<number, Sum>} */
   const sums = new Map();
+  const short = foldedIn(tracks, from, to);
   for (const track of tracks) {
     const {data} = track;
     if (!data) continue;
@@ -27,7 +28,26 @@ export function sumsOf(model, tracks, from, to) {
       if (inside > sum.longest) [sum.longest, sum.at] = [inside, [track, i]];
     }
   }
+  if (short) sums.set(-1, short);
   return [...sums.values()].sort((a, b) => b.sum - a.sum || b.count - a.count);
+}
+
+/** What is drawn together in a range, all of it that begins there. @param {Track[]} tracks @param {number} from
+ * @param {number} to @returns {Sum | null} */
+function foldedIn(tracks, from, to) {
+  /** @type {Sum | null} */
+  let sum = null;
+  for (const track of tracks) {
+    const data = track.folded?.data;
+    if (!data?.counts || !data.sums || !track.folded) continue;
+    for (let i = 0; i < data.n && data.ts[i] < to; i++) {
+      if (data.ts[i] < from) continue;
+      sum ??= {category: '', name: 'short slices that are drawn together', count: 0, sum: 0, longest: 0, at: [track.folded, i]};
+      sum.count += data.counts[i];
+      sum.sum += data.sums[i];
+    }
+  }
+  return sum;
 }
 
 /** Values of counters in a range. @param {Model} model @param {Track[]} tracks @param {number} from
@@ -55,8 +75,8 @@ export function selfTime(model, track, i) {
   const {ts, end, depth, rows} = data;
   const until = Math.min(end[i], model.length);
   let self = until - ts[i];
-  const below = rows[depth[i] + 1];
-  if (!below || track.kind !== KIND.thread) return self;
+  if (track.kind !== KIND.thread) return self;
+  const below = rows[depth[i] + 1] ?? {index: []};
   let [low, high] = [0, below.index.length];
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -67,6 +87,10 @@ export function selfTime(model, track, i) {
     const child = below.index[low];
     if (ts[child] >= until) break;
     self -= Math.min(end[child], until) - ts[child];
+  }
+  const folds = track.folded?.data;
+  for (let k = 0; folds?.sums && folds.depth && k < folds.n && folds.ts[k] < until; k++) {
+    if (folds.ts[k] >= ts[i] && folds.depth[k] === depth[i] + 1) self -= folds.sums[k];
   }
   return Math.max(self, 0);
 }
@@ -88,6 +112,7 @@ export function sqlOf(model, track, i) {
   const ts = model.absolute(track.data?.ts[i] ?? 0);
   const name = `name = ${quoted(model.nameOf(track.data?.what[i] ?? 0))}`;
   if (track.kind === KIND.cpu) return `SELECT * FROM sched WHERE cpu = ${track.owner} AND ts = ${ts}`;
+  if (track.kind === KIND.folded) return 'SELECT name, count(*) AS n, sum(dur) AS ns FROM slices GROUP BY name ORDER BY ns DESC';
   if (track.kind === KIND.logs) return `SELECT * FROM logs WHERE ts = ${ts}`;
   const process = `pid = ${signed(model.processes[track.process].pid)}`;
   if (track.kind === KIND.counter) return `SELECT * FROM counters WHERE ${process} AND name = ${quoted(model.nameOf(track.what))} ORDER BY ts`;

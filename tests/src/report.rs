@@ -1,0 +1,32 @@
+//! Uses the page of a trace in a headless browser, and reads what it says.
+//!
+//! `TRACE_TEST_CATAPULT` names a directory with the Node modules that drive the browser: docs/testing.md.
+
+use crate::build::workspace;
+use crate::skip::skip;
+use std::path::Path;
+use std::process::Command;
+
+/// What `tests/report/drive.mjs` has seen in a page while it searched a name; None, and reported as skipped,
+/// where no browser is installed.
+///
+/// # Panics
+/// If the browser cannot be run, or is required and absent.
+#[must_use]
+pub fn drive(test: &str, page: &Path, name: &str) -> Option<serde_json::Value> {
+    let Some(modules) = std::env::var_os("TRACE_TEST_CATAPULT") else {
+        skip(test, "catapult", "TRACE_TEST_CATAPULT names no directory with playwright-core and axe-core");
+        return None;
+    };
+    let script = workspace().join("tests/report/drive.mjs");
+    let output = Command::new("node").arg(script).arg(page).arg(name).current_dir(modules).output();
+    let output = match output {
+        Ok(output) => output,
+        Err(error) => {
+            skip(test, "catapult", &format!("node cannot be run: {error}"));
+            return None;
+        }
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(serde_json::from_slice(&output.stdout).expect("an object"))
+}

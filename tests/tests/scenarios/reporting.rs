@@ -1,0 +1,243 @@
+//! The page of `trace report`: what a person sees in it is what `trace query` answers.
+
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fs;
+use trace_tests::build::workspace;
+use trace_tests::report::drive;
+use trace_tests::Sandbox;
+
+/// Rectangles of a picture at most.
+const MOST_RECTANGLES: u64 = 25_000;
+
+/// Writes the page of a trace, and uses it.
+fn page(test: &str, sandbox: &Sandbox, trace: &str, name: &str) -> Option<Value> {
+    let output = sandbox.trace(["report", trace, "-o", "page.html"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let found = drive(test, &sandbox.file("page.html"), name)?;
+    assert_eq!(found["errors"], json!([]), "{trace}");
+    assert_eq!(found["requests"], json!([]), "{trace}");
+    assert_eq!(found["accessibility"], json!([]), "{trace}");
+    let rectangles = found["frames"]["rectangles"].as_u64().unwrap();
+    assert!(rectangles <= MOST_RECTANGLES, "{trace}: {rectangles}");
+    Some(found)
+}
+
+fn query(sandbox: &Sandbox, trace: &str, sql: &str) -> Vec<Value> {
+    let output = sandbox.trace(["query", "--output", "json", sql, trace]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("a list")
+}
+
+/// Compares everything that the page can be asked for with the tables.
+fn compare(sandbox: &Sandbox, trace: &str, found: &Value) {
+    let number = |sql: &str| query(sandbox, trace, sql)[0]["n"].as_u64().unwrap();
+    let count = |table: &str| number(&format!("SELECT count(*) AS n FROM {table}"));
+    let counted = |place: usize| found["counts"][place].as_u64().unwrap();
+    assert_eq!(counted(0), count("slices WHERE async_id IS NULL"), "{trace}: slices");
+    assert_eq!(counted(1), count("slices WHERE async_id IS NOT NULL"), "{trace}: operations");
+    assert_eq!(counted(2), count("sched"), "{trace}: sched");
+    assert_eq!(counted(3), count("instants"), "{trace}: instants");
+    assert_eq!(counted(4), count("logs"), "{trace}: logs");
+    assert_eq!(counted(5), count("counters"), "{trace}: counters");
+    assert_eq!(found["flows"].as_u64().unwrap(), count("flows"), "{trace}: flows");
+    // Number, sum and greatest depth of the slices of each name.
+    let key = |row: &Value, category: &str, name: &str| format!("{}\n{}", row[category].as_str().unwrap(), row[name].as_str().unwrap());
+    let expected: BTreeMap<String, [u64; 2]> = query(
+        sandbox,
+        trace,
+        "SELECT category, name, count(*) AS n, coalesce(sum(dur), 0) AS sum FROM slices GROUP BY category, name",
+    )
+    .iter()
+    .map(|row| (key(row, "category", "name"), [row["n"].as_u64().unwrap(), row["sum"].as_u64().unwrap()]))
+    .collect();
+    let seen: BTreeMap<String, [u64; 2]> = found["slices"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| {
+            let key = format!("{}\n{}", row[0].as_str().unwrap(), row[1].as_str().unwrap());
+            (key, [row[2].as_u64().unwrap(), row[3].as_f64().unwrap() as u64])
+        })
+        .collect();
+    assert_eq!(seen, expected, "{trace}");
+    let deepest = number("SELECT coalesce(max(depth), 0) AS n FROM slices");
+    let seen = found["slices"].as_array().unwrap().iter().map(|row| row[4].as_u64().unwrap()).max();
+    assert!(seen.unwrap_or(0) >= deepest, "{trace}: depth");
+    // The question of the range of everything gives the rows of its table.
+    let sql = found["sql"].as_str().unwrap();
+    let rows = query(sandbox, trace, sql);
+    let shown = found["rows"].as_array().unwrap();
+    assert_eq!(shown.len(), rows.len().min(200), "{trace}");
+    let total = |rows: &mut dyn Iterator<Item = u64>| rows.sum::<u64>();
+    if rows.len() <= 200 {
+        let digits = |text: &str| text.replace('\u{202f}', "").parse::<u64>().unwrap();
+        let seen = total(&mut shown.iter().map(|row| digits(row[2].as_str().unwrap())));
+        assert_eq!(seen, total(&mut rows.iter().map(|row| row["n"].as_u64().unwrap())), "{trace}");
+    }
+}
+
+fn ends(found: &Value, member: &str) -> [f64; 2] {
+    [0, 1].map(|place| found[member][place].as_f64().unwrap())
+}
+
+#[test]
+fn the_page_of_the_demo_is_used_by_wheel_search_click_and_range() {
+    let test = "the_page_of_the_demo_is_used_by_wheel_search_click_and_range";
+    let sandbox = Sandbox::new();
+    sandbox.record(&["--output-file", "demo.fxt"], "demo", &[]);
+    let Some(found) = page(test, &sandbox, "demo.fxt", "raster tile") else { return };
+    compare(&sandbox, "demo.fxt", &found);
+    assert_eq!(found["title"], "demo.fxt · trace report");
+    assert!(found["overview"].as_str().unwrap().contains("Nothing is missing: the records of 3 providers add up."));
+    // The wheel zooms in around the middle, a drag to the left and a key pan to the right.
+    let [whole, zoomed, panned, keyed] = ["whole", "zoomed", "panned", "keyed"].map(|member| ends(&found, member));
+    assert!(zoomed[1] - zoomed[0] < 0.7 * (whole[1] - whole[0]), "{zoomed:?}");
+    let middle = |[from, to]: [f64; 2]| (from + to) / 2.0;
+    assert!((middle(zoomed) - middle(whole)).abs() < 0.01 * (whole[1] - whole[0]), "{zoomed:?}");
+    assert!(panned[0] > zoomed[0] && keyed[0] > panned[0], "{panned:?} {keyed:?}");
+    // Every tile is found, and the next one follows.
+    let tiles = query(&sandbox, "demo.fxt", "SELECT count(*) AS n FROM slices WHERE name = 'raster tile'");
+    let tiles = tiles[0]["n"].as_u64().unwrap();
+    let place = |member: &str| {
+        let text = found[member].as_str().unwrap().to_owned();
+        let (place, all) = text.split_once(" of ").unwrap_or_else(|| panic!("{text}"));
+        assert_eq!(all, tiles.to_string());
+        place.parse::<u64>().unwrap()
+    };
+    assert_eq!(place("next"), place("search") % tiles + 1);
+    let details = found["details"].as_str().unwrap();
+    for part in ["raster tile", "Duration", "Self time", "demo-renderer › raster-", "frame", "tile", "← from schedule tile"] {
+        assert!(details.contains(part), "{part}: {details}");
+    }
+    assert_eq!(found["clicked"], "raster tile");
+    assert_eq!(found["again"], "raster tile");
+    assert!(found["tip"].as_str().unwrap().starts_with("raster tile"));
+}
+
+#[test]
+fn pages_of_imported_traces_and_of_the_kernel_agree_with_their_tables() {
+    let test = "pages_of_imported_traces_and_of_the_kernel_agree_with_their_tables";
+    let sandbox = Sandbox::new();
+    for (sample, name) in [
+        ("fuchsia_device_window.fxt", "vsync"),
+        ("linux_tracebox_sched.pftrace", "swapper"),
+        ("catapult_nestable_async.json", "a"),
+    ] {
+        fs::copy(workspace().join("tests/data/samples").join(sample), sandbox.file(sample)).unwrap();
+        let Some(found) = page(test, &sandbox, sample, name) else { return };
+        compare(&sandbox, sample, &found);
+    }
+    let recorded = sandbox.record(&["--categories", "kernel:sched,#default,*", "-o", "kernel.fxt"], "demo", &[]);
+    assert!(recorded.status.success());
+    let Some(found) = page(test, &sandbox, "kernel.fxt", "frame") else { return };
+    compare(&sandbox, "kernel.fxt", &found);
+}
+
+#[test]
+fn hostile_names_and_times_do_not_break_the_page() {
+    let test = "hostile_names_and_times_do_not_break_the_page";
+    let sandbox = Sandbox::new();
+    let names = [
+        "</script><script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        "a\u{202e}b\u{2066}c\u{1}\u{1b}[31md",
+        "<!--",
+        "'\"`${1}",
+        "",
+        "__proto__",
+    ];
+    let long = "x".repeat(20_000);
+    let mut events = Vec::new();
+    for (place, name) in names.into_iter().chain([long.as_str()]).enumerate() {
+        let at = 1000 + 10 * place;
+        let args = json!({name: name, "place": place});
+        events.push(json!({"ph": "X", "pid": 1, "tid": 1, "ts": at, "dur": 5, "name": name, "cat": name, "args": args}));
+        events.push(json!({"ph": "i", "pid": 1, "tid": 1, "ts": at, "name": name, "cat": "c", "s": "t"}));
+        events.push(json!({"ph": "C", "pid": 1, "ts": at, "name": name, "args": {name: place}}));
+        events.push(json!({"ph": "b", "pid": 1, "tid": 1, "ts": at, "name": name, "cat": "c", "id": place}));
+        events.push(json!({"ph": "e", "pid": 1, "tid": 1, "ts": at + 2, "name": name, "cat": "c", "id": place}));
+        events.push(json!({"ph": "s", "pid": 1, "tid": 1, "ts": at + 1, "name": name, "cat": "c", "id": place}));
+        events.push(json!({"ph": "X", "pid": 1, "tid": 2, "ts": at + 3, "dur": 4, "name": name, "cat": "c"}));
+        events.push(json!({"ph": "f", "bp": "e", "pid": 1, "tid": 2, "ts": at + 4, "name": name, "cat": "c", "id": place}));
+    }
+    for (name, ts, dur) in [("zero", 2000, 0), ("a", 2000, 50), ("overlapping", 2020, 90), ("negative", 2200, -5)] {
+        events.push(json!({"ph": "X", "pid": 2, "tid": 3, "ts": ts, "dur": dur, "name": name, "cat": "c"}));
+    }
+    events.push(json!({"ph": "B", "pid": 2, "tid": 3, "ts": 2300, "name": "open", "cat": "c"}));
+    for (what, name) in [("process_name", names[1]), ("thread_name", names[0])] {
+        events.push(json!({"ph": "M", "pid": 1, "tid": 1, "name": what, "args": {"name": name}}));
+    }
+    fs::write(sandbox.file("names.json"), Value::from(events).to_string()).unwrap();
+    let Some(found) = page(test, &sandbox, "names.json", "img") else { return };
+    compare(&sandbox, "names.json", &found);
+    assert_eq!(found["clicked"], "<img src=x onerror=alert(1)>");
+    // No events, and times that a double cannot hold.
+    fs::write(sandbox.file("empty.json"), "[]").unwrap();
+    let Some(found) = page(test, &sandbox, "empty.json", "x") else { return };
+    assert!(found["overview"].as_str().unwrap().contains("There are no events in this trace."));
+    assert_eq!(found["search"], "nothing");
+    let far = json!([
+        {"ph": "X", "pid": 1, "tid": 1, "ts": 0, "dur": 3, "name": "early", "cat": "c"},
+        {"ph": "X", "pid": 1, "tid": 1, "ts": 9_223_372_036_000_000_u64, "dur": 3, "name": "late", "cat": "c"},
+    ]);
+    fs::write(sandbox.file("far.json"), far.to_string()).unwrap();
+    let Some(found) = page(test, &sandbox, "far.json", "late") else { return };
+    assert_eq!(found["counts"][0], 2);
+    assert_eq!(found["clicked"], "late");
+}
+
+#[test]
+fn a_hundred_thousand_tracks_are_a_page() {
+    let test = "a_hundred_thousand_tracks_are_a_page";
+    let sandbox = Sandbox::new();
+    let events = (0..100_000_u32).map(|i| json!({"ph": "X", "pid": i % 500, "tid": i, "ts": i, "dur": 3, "name": format!("n{}", i % 7), "cat": "c"}));
+    fs::write(sandbox.file("tracks.json"), Value::from(events.collect::<Vec<_>>()).to_string()).unwrap();
+    let Some(found) = page(test, &sandbox, "tracks.json", "n3") else { return };
+    assert_eq!(found["counts"][0], 100_000);
+    assert_eq!(found["search"], "1 of 14\u{202f}286");
+}
+
+#[test]
+fn a_recording_has_its_report_beside_it() {
+    let sandbox = Sandbox::new();
+    let output = sandbox.record(&["--report", "-o", "app.fxt"], "demo", &[]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("trace: report in app.html"), "{output:?}");
+    assert!(sandbox.files().contains(&"app.html".to_owned()), "{:?}", sandbox.files());
+    let page = fs::read_to_string(sandbox.file("app.html")).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
+    let policy = "default-src 'none'; script-src 'sha256-";
+    assert!(page.contains(policy), "{}", &page[..300]);
+}
+
+#[test]
+fn half_a_million_slices_are_less_than_four_megabytes() {
+    let sandbox = Sandbox::new();
+    for (arguments, most) in [(false, 4_000_000), (true, 6_000_000)] {
+        let mut random = 1_u64;
+        let mut next = |below: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % below
+        };
+        let mut at = [0_u64; 8];
+        let mut text = String::from("[");
+        for number in 0..500_000_u64 {
+            let thread = next(8) as usize;
+            let length = 100 + next(20_000);
+            let args = if arguments { format!(",\"args\":{{\"size\":{}}}", next(65_536)) } else { String::new() };
+            let comma = if number == 0 { "" } else { "," };
+            text += &format!(
+                "{comma}{{\"ph\":\"X\",\"pid\":1,\"tid\":{thread},\"ts\":{}.{:03},\"dur\":{}.{:03},\"cat\":\"c\",\"name\":\"name {}\"{args}}}",
+                at[thread] / 1000, at[thread] % 1000, length / 1000, length % 1000, next(48)
+            );
+            at[thread] += length + next(5_000);
+        }
+        fs::write(sandbox.file("large.json"), text + "]").unwrap();
+        let output = sandbox.trace(["report", "large.json"]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let size = fs::metadata(sandbox.file("large.html")).unwrap().len();
+        assert!(size <= most, "{size} bytes");
+    }
+    // An input is not replaced by its page.
+    assert_eq!(sandbox.trace(["report", "large.json", "-o", "large.json"]).status.code(), Some(2));
+}
