@@ -1,6 +1,7 @@
 // The panel below the timeline: what is selected, or the sums of a range.
 import {KIND} from './decode.js';
 import {h, table} from './element.js';
+import {dataOf} from './model.js';
 import {countersIn, selfTime, sqlOf, sqlOfRange, sumsOf} from './stats.js';
 import {count, short, shown, time} from './text.js';
 
@@ -31,10 +32,10 @@ const fact = (name, value) => h('div', {class: 'fact'}, h('dt', {}, name), h('dd
 
 /** Short slices that are drawn together. @param {any} app @param {Item} item */
 function foldOf({model}, {track, i}) {
-  const {ts, end, what, counts, sums} = track.data;
+  const {ts, end, what, counts, sums} = dataOf(track);
   return [
-    h('header', {}, h('h2', {}, `${count(counts[i])} short slices`)),
-    h('dl', {}, fact('Together', time(sums[i])), fact('Longest', shown(model.labelOf(track, what[i]), 200)),
+    h('header', {}, h('h2', {}, `${count(counts?.[i] ?? 0)} short slices`)),
+    h('dl', {}, fact('Together', time(sums?.[i] ?? 0)), fact('Longest', shown(model.labelOf(track, what[i]), 200)),
       fact('Starts', `${time(ts[i])} after the begin`), fact('Within', time(end[i] - ts[i])), fact('Track', model.whereOf(model.tracks[track.owner]))),
     h('p', {class: 'dim'}, `Slices shorter than ${time(model.meta.folded.cut)} are drawn together, because this trace has more than a million.`),
   ];
@@ -44,7 +45,7 @@ function foldOf({model}, {track, i}) {
 export function detailsOf(app, {track, i}) {
   const {model} = app;
   if (track.kind === KIND.folded) return foldOf(app, {track, i});
-  const data = track.data;
+  const data = dataOf(track);
   const {ts, end, what} = data;
   const isLong = track.kind <= KIND.cpu;
   const name = track.kind === KIND.counter ? model.titleOf(track) : model.labelOf(track, what[i]);
@@ -61,7 +62,7 @@ export function detailsOf(app, {track, i}) {
     if (before !== null) facts.splice(1, 0, fact('Change', (before > 0 ? '+' : '') + short(before)));
   }
   facts.push(fact('Track', model.whereOf(track)));
-  const rows = model.argumentsOf(data, i).map(([key, value]) => [shown(key, 200), shown(value, 5000)]);
+  const rows = model.argumentsOf(data, i).map((/** @type {[string, string]} */ [key, value]) => [shown(key, 200), shown(value, 5000)]);
   const flows = flowsOf(app, {track, i});
   const part = (/** @type {any} */ flow, /** @type {string} */ text, /** @type {number} */ sign) => h('li', {},
     h('button', {class: 'link', onclick: () => app.go(flow.item ?? null, flow.at)}, `${text} ${shown(flow.name, 80)}`),
@@ -81,7 +82,7 @@ export function detailsOf(app, {track, i}) {
  * @returns {any[]} */
 export function flowsOf({model}, {track, i}) {
   if (track.kind !== KIND.thread) return [];
-  const {ts, end} = track.data;
+  const {ts, end} = dataOf(track);
   const places = model.flowsOfThread.get(track.owner) ?? [];
   const found = [];
   let [low, high] = [0, places.length];
@@ -135,8 +136,8 @@ export function rangeOf(app, from, to) {
 
 /** A few words beside the pointer. @param {any} app @param {Item} item */
 export function tipOf({model}, {track, i}) {
-  const {ts, end, what, values, counts, sums} = track.data;
-  if (counts) return [h('b', {}, `${count(counts[i])} short slices`), time(sums[i])];
+  const {ts, end, what, values, counts, sums} = dataOf(track);
+  if (counts) return [h('b', {}, `${count(counts[i])} short slices`), time(sums?.[i] ?? 0)];
   if (values) return [h('b', {}, short(values[i])), shown(model.titleOf(track), 80)];
   const name = shown(model.labelOf(track, what[i]), 160) || '(no name)';
   const length = track.kind > KIND.cpu ? `at ${time(ts[i])}` : end[i] === Infinity ? 'not ended' : time(end[i] - ts[i]);

@@ -2,6 +2,7 @@
 import {KIND} from './decode.js';
 import {colourOf, theme} from './colour.js';
 import {MARKS, PAD, ROW} from './layout.js';
+import {dataOf} from './model.js';
 import {after, visible} from './pyramid.js';
 import {moment, short, shown, time} from './text.js';
 
@@ -45,7 +46,12 @@ export class Drawing {
     this.placed = [];
     /** @type {any} */
     this.c = null;
-    [this.from, this.to, this.width, this.height] = [0, 1, 1, 1];
+    this.from = 0;
+    this.to = 1;
+    this.width = 1;
+    this.height = 1;
+    this.grain = 1;
+    this.view = null;
   }
 
   /** @param {number} ns */
@@ -118,7 +124,7 @@ export class Drawing {
   /** @param {Track} track @param {number} top @param {any} view */
   slices(track, top, view) {
     const {c, model} = this;
-    const {ts, end, what, rows} = /** @type {import('./model.js').Data} */ (track.data);
+    const {ts, end, what, rows} = dataOf(track);
     const {search, selected, hover} = view;
     rows.forEach((row, depth) => {
       const y = top + depth * ROW;
@@ -150,7 +156,7 @@ export class Drawing {
   /** Slices that are drawn together: as high as they fill their time. @param {Track} track @param {number} top */
   folds(track, top) {
     const {c, model} = this;
-    const {ts, end, what, rows, sums} = /** @type {import('./model.js').Data} */ (track.data);
+    const {ts, end, what, rows, sums} = dataOf(track);
     rows.forEach((row, depth) => {
       const y = top + depth * ROW;
       if (y > this.height || y + ROW < 0) return;
@@ -182,9 +188,9 @@ export class Drawing {
     const [from, room] = [Math.max(left, 0) + 5, Math.min(right, this.width) - Math.max(left, 0) - 9];
     if (room < 12) return;
     let text = shown(name, 120);
-    let size = widths.get(text);
-    if (size === undefined) {
-      size = c.measureText(text).width;
+    let size = widths.get(text) ?? -1;
+    if (size < 0) {
+      size = Number(c.measureText(text).width);
       if (widths.size > 5000) widths.clear();
       widths.set(text, size);
     }
@@ -207,8 +213,8 @@ export class Drawing {
 
   /** @param {Track} track @param {number} y @param {any} view */
   marks(track, y, view) {
-    const {c, model} = this;
-    const {ts, what, rows} = /** @type {import('./model.js').Data} */ (track.data);
+    const {c} = this;
+    const {ts, what, rows} = dataOf(track);
     const grain = Math.max(this.grain, (5 * (this.to - this.from)) / this.width);
     if (!rows[0]) return;
     visible(rows[0], ts, ts, this.from - grain, this.to + grain, grain, (from, _, i) => {
@@ -229,7 +235,7 @@ export class Drawing {
   /** @param {Track} track @param {number} y @param {number} height */
   counter(track, y, height) {
     const {c} = this;
-    const data = /** @type {import('./model.js').Data} */ (track.data);
+    const data = dataOf(track);
     const {ts, n} = data;
     const values = /** @type {Float64Array} */ (data.values);
     let {min, max} = /** @type {any} */ (track);

@@ -16,9 +16,19 @@ import {shown} from './text.js';
  * }} Track */
 /** @typedef {{at: number, phase: number, thread: number, what: number, isNext: boolean}} Flow */
 /** @typedef {Record<string, any>} Meta */
+/** @typedef {{
+ *   texts: string[], whats: [number, number][], processes: [string, number][], threads: [string, number, number][],
+ *   tracks: [number, number, number, number, number, string, number][], blocks: [number, number][][],
+ * }} Listed */
+
+/** What is on a track that was decoded. @param {Track} track @returns {Data} */
+export function dataOf(track) {
+  if (!track.data) throw new Error(`track ${track.id} is not decoded`);
+  return track.data;
+}
 
 export class Model {
-  /** @param {Meta} meta @param {any} json @param {(id: string, isPlain?: boolean) => Promise<any>} fetchPart */
+  /** @param {Meta} meta @param {Listed} json @param {(id: string, isPlain?: boolean) => Promise<any>} fetchPart */
   constructor(meta, json, fetchPart) {
     this.meta = meta;
     this.length = Math.max(meta.length, 1);
