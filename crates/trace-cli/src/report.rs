@@ -98,13 +98,16 @@ impl Problem {
 fn written(input: &Path, output: &mut dyn io::Write) -> Result<Written, Problem> {
     let opened = open(input).and_then(|file| again(file, input, "reading"));
     let (mut trace, import) = opened.map_err(Problem::Failure)?;
-    trace.name = input.file_name().map_or_else(|| input::name(input), |name| name.to_string_lossy().into_owned());
+    trace.name =
+        input.file_name().map_or_else(|| input::name(input), |name| name.to_string_lossy().into_owned());
     if is_stdin(input) {
         trace.name = input::name(input);
     }
     let written = trace_report::write(trace, || import.problems(), output).map_err(|error| match error {
         ReportError::Write(error) | ReportError::Convert(ConvertError::Write(error)) => Problem::Write(error),
-        error => Problem::Failure(Failure::new(format!("{}: {}", input::name(input), input::problem(&error)))),
+        error => {
+            Problem::Failure(Failure::new(format!("{}: {}", input::name(input), input::problem(&error))))
+        }
     })?;
     match import.problem() {
         Some(why) if written.summary.events == 0 => {

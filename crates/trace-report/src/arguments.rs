@@ -168,7 +168,9 @@ impl Arguments {
             for column in &template.columns {
                 match column {
                     Column::Numbers(numbers) => put_shorter(out, numbers),
-                    Column::Texts(numbers) => numbers.iter().for_each(|number| put_number(out, (*number).into())),
+                    Column::Texts(numbers) => {
+                        numbers.iter().for_each(|number| put_number(out, (*number).into()))
+                    }
                 }
             }
         }

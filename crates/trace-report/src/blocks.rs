@@ -294,7 +294,8 @@ impl<'a> Blocks<'a> {
             columns.values.push(f64::from_bits(entry.length));
         } else {
             if kind.has_length() {
-                let length = if entry.length == OPEN { 0 } else { (entry.length / self.unit).saturating_add(1) };
+                let length =
+                    if entry.length == OPEN { 0 } else { (entry.length / self.unit).saturating_add(1) };
                 put_number(&mut columns.length, length);
                 put_number(&mut columns.depth, depth as u64);
             }
@@ -308,7 +309,8 @@ impl<'a> Blocks<'a> {
 
     /// Writes what there is no room for.
     fn make_room(&mut self, track: u32) -> io::Result<()> {
-        if self.states[track as usize].columns.as_ref().is_some_and(|columns| columns.count >= BLOCK_ENTRIES) {
+        if self.states[track as usize].columns.as_ref().is_some_and(|columns| columns.count >= BLOCK_ENTRIES)
+        {
             self.write(&[track])?;
         }
         while self.waiting_bytes > MAX_WAITING_BYTES {

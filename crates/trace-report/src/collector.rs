@@ -48,7 +48,10 @@ impl Entry {
         let words = head.as_chunks::<8>().0;
         let last = u64::from_le_bytes(words[2]);
         let (track, what) = (last as u32, (last >> 32) as u32);
-        Some((Self { at: u64::from_le_bytes(words[0]), length: u64::from_le_bytes(words[1]), track, what }, args))
+        Some((
+            Self { at: u64::from_le_bytes(words[0]), length: u64::from_le_bytes(words[1]), track, what },
+            args,
+        ))
     }
 }
 

@@ -86,7 +86,8 @@ pub fn write(
     let page = Page::new().map_err(ReportError::Write)?;
     let mut output = Counting { output: BufWriter::with_capacity(1 << 16, output), bytes: 0 };
     page.begin(&trace.name, &mut output).map_err(ReportError::Write)?;
-    let (activity, tracks, folded) = blocks_of(&mut collector, &page, &mut output).map_err(ReportError::Write)?;
+    let (activity, tracks, folded) =
+        blocks_of(&mut collector, &page, &mut output).map_err(ReportError::Write)?;
     let bytes = output.bytes;
     let (base, unit) = (collector.times.unwrap_or_default().0, collector.unit.max(1));
     collector.flows.sort_unstable();
@@ -178,7 +179,8 @@ fn flow_columns(flows: &[Flow], base: u64, unit: u64) -> Vec<u8> {
     let mut before: Option<&Flow> = None;
     for flow in flows {
         // A begin opens another flow, even with the same id.
-        let is_next = before.is_some_and(|before| before.id == flow.id && before.phase != 2 && flow.phase != 0);
+        let is_next =
+            before.is_some_and(|before| before.id == flow.id && before.phase != 2 && flow.phase != 0);
         put_number(&mut bytes, u64::from(flow.phase) << 1 | u64::from(is_next));
         let from = before.filter(|_| is_next).map_or(base, |before| before.at);
         put_number(&mut bytes, flow.at.saturating_sub(from) / unit);
@@ -211,8 +213,7 @@ impl<W: Write> Write for Counting<W> {
 #[must_use]
 pub fn in_memory(name: &str, bytes: Vec<u8>) -> Trace {
     let bytes = std::sync::Arc::<[u8]>::from(bytes);
-    let open = Box::new(move || {
-        Ok(Box::new(io::Cursor::new(std::sync::Arc::clone(&bytes))) as Box<dyn Read>)
-    });
+    let open =
+        Box::new(move || Ok(Box::new(io::Cursor::new(std::sync::Arc::clone(&bytes))) as Box<dyn Read>));
     Trace { name: name.to_owned(), open, disorder: None, bytes: None }
 }

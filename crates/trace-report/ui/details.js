@@ -78,9 +78,9 @@ export function detailsOf(app, {track, i}) {
   ];
 }
 
-/** Flow events of a slice, with where they come from and go to. @param {any} app @param {Item} item
- * @returns {any[]} */
-export function flowsOf({model}, {track, i}) {
+/** Flow events of a slice, or also of the slices in it, with where they come from and go to. @param {any} app
+ * @param {Item} item @param {boolean} [isDeep] @returns {any[]} */
+export function flowsOf({model}, {track, i}, isDeep = false) {
   if (track.kind !== KIND.thread) return [];
   const {ts, end} = dataOf(track);
   const places = model.flowsOfThread.get(track.owner) ?? [];
@@ -91,11 +91,12 @@ export function flowsOf({model}, {track, i}) {
     if (model.flows[places[middle]].at < ts[i]) low = middle + 1;
     else high = middle;
   }
-  for (; low < places.length && found.length < 200; low++) {
+  for (; low < places.length && found.length < 100; low++) {
     const place = places[low];
     const flow = model.flows[place];
     if (flow.at > end[i]) break;
-    if (model.innermost(track, flow.at) !== i) continue;
+    const inside = model.innermost(track, flow.at);
+    if (inside !== i && !isDeep) continue;
     for (const [other, isOut] of [[place - 1, false], [place + 1, true]]) {
       const linked = model.flows[other];
       if (!linked || !(isOut ? linked : flow).isNext) continue;
@@ -103,7 +104,7 @@ export function flowsOf({model}, {track, i}) {
       const inner = there ? model.innermost(there, linked.at) : -1;
       const item = there && inner >= 0 ? {track: there, i: inner} : null;
       const name = item ? model.nameOf(there.data.what[inner]) : model.threadLabel(linked.thread);
-      found.push({item, there, at: linked.at, own: flow.at, isOut, name, where: model.threadLabel(linked.thread)});
+      found.push({item, there, inside: {track, i: inside}, at: linked.at, own: flow.at, isOut, name, where: model.threadLabel(linked.thread)});
     }
   }
   return found;

@@ -195,11 +195,11 @@ export class Drawing {
       widths.set(text, size);
     }
     if (size > room) {
-      const fit = Math.floor((text.length * room) / size) - 1;
+      const fit = Math.floor((text.length * (room - 8)) / size);
       if (fit < 2) return;
       text = `${text.slice(0, fit)}…`;
       c.fillStyle = theme['slice-text'];
-      c.fillText(text, from, y + ROW / 2, room);
+      c.fillText(text, from, y + ROW / 2);
       return;
     }
     c.fillStyle = theme['slice-text'];
@@ -303,13 +303,13 @@ export class Drawing {
   /** Hatches where something is missing. @param {any} view @param {number} height */
   losses(view, height) {
     const {c, model} = this;
-    for (const [first, last, , , , pids] of model.meta.losses.intervals) {
+    for (const [first, last, provider, , , pids] of model.meta.losses.intervals) {
       if (first === null) continue;
       const [a, b] = [this.x(first), Math.max(this.x(last ?? first), this.x(first) + 3)];
       if (b < 0 || a > this.width) continue;
       for (const {lane, y} of this.placed) {
         const pid = model.processes[lane.process]?.pid;
-        if (lane.process < 0 || (pids.length > 0 && !pids.includes(pid))) continue;
+        if (lane.process < 0 ? provider !== 'ktrace_provider' : !pids.includes(pid)) continue;
         c.save();
         c.beginPath();
         c.rect(Math.max(a, 0), y, Math.min(b, this.width) - Math.max(a, 0), Math.min(lane.height, height));

@@ -206,14 +206,14 @@ class App {
     this.panel(detailsOf(this, item));
     if (item.track.kind !== KIND.thread) return;
     await this.model.loadFlows();
-    const flows = flowsOf(this, item);
+    const flows = flowsOf(this, item, true);
     if (flows.length > 0) {
       // What flows lead to is decoded before it is named.
       const threads = this.threadsOf(item);
       await Promise.all(threads.map((track) => this.model.load(track)));
       if (this.view.selected !== item) return;
-      this.view.arrows = flowsOf(this, item).map((flow) => {
-        const [own, other] = [[item, flow.own], [flow.item ?? {track: flow.there, i: -1}, flow.at]];
+      this.view.arrows = flowsOf(this, item, true).map((flow) => {
+        const [own, other] = [[flow.inside, flow.own], [flow.item ?? {track: flow.there, i: -1}, flow.at]];
         return flow.isOut ? {from: own, to: other} : {from: other, to: own};
       }).filter((arrow) => arrow.from[0].track && arrow.to[0].track);
       this.panel(detailsOf(this, item));
@@ -222,7 +222,7 @@ class App {
 
   /** The tracks that flows of a slice lead to. @param {Item} item */
   threadsOf(item) {
-    return [...new Set(flowsOf(this, item).flatMap((flow) => flow.there ?? []))];
+    return [...new Set(flowsOf(this, item, true).flatMap((flow) => flow.there ?? []))];
   }
 
   /** @param {any[]} children */

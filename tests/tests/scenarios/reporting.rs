@@ -3,9 +3,12 @@
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
+use std::process::Command;
+use trace_tests::Sandbox;
 use trace_tests::build::workspace;
 use trace_tests::report::drive;
-use trace_tests::Sandbox;
+use trace_tests::skip::skip;
 
 /// Rectangles of a picture at most.
 const MOST_RECTANGLES: u64 = 25_000;
@@ -42,7 +45,9 @@ fn compare(sandbox: &Sandbox, trace: &str, found: &Value) {
     assert_eq!(counted(5), count("counters"), "{trace}: counters");
     assert_eq!(found["flows"].as_u64().unwrap(), count("flows"), "{trace}: flows");
     // Number, sum and greatest depth of the slices of each name.
-    let key = |row: &Value, category: &str, name: &str| format!("{}\n{}", row[category].as_str().unwrap(), row[name].as_str().unwrap());
+    let key = |row: &Value, category: &str, name: &str| {
+        format!("{}\n{}", row[category].as_str().unwrap(), row[name].as_str().unwrap())
+    };
     let expected: BTreeMap<String, [u64; 2]> = query(
         sandbox,
         trace,
@@ -89,9 +94,15 @@ fn the_page_of_the_demo_is_used_by_wheel_search_click_and_range() {
     let Some(found) = page(test, &sandbox, "demo.fxt", "raster tile") else { return };
     compare(&sandbox, "demo.fxt", &found);
     assert_eq!(found["title"], "demo.fxt · trace report");
-    assert!(found["overview"].as_str().unwrap().contains("Nothing is missing: the records of 3 providers add up."));
+    assert!(
+        found["overview"]
+            .as_str()
+            .unwrap()
+            .contains("Nothing is missing: the records of 3 providers add up.")
+    );
     // The wheel zooms in around the middle, a drag to the left and a key pan to the right.
-    let [whole, zoomed, panned, keyed] = ["whole", "zoomed", "panned", "keyed"].map(|member| ends(&found, member));
+    let [whole, zoomed, panned, keyed] =
+        ["whole", "zoomed", "panned", "keyed"].map(|member| ends(&found, member));
     assert!(zoomed[1] - zoomed[0] < 0.7 * (whole[1] - whole[0]), "{zoomed:?}");
     let middle = |[from, to]: [f64; 2]| (from + to) / 2.0;
     assert!((middle(zoomed) - middle(whole)).abs() < 0.01 * (whole[1] - whole[0]), "{zoomed:?}");
@@ -107,7 +118,15 @@ fn the_page_of_the_demo_is_used_by_wheel_search_click_and_range() {
     };
     assert_eq!(place("next"), place("search") % tiles + 1);
     let details = found["details"].as_str().unwrap();
-    for part in ["raster tile", "Duration", "Self time", "demo-renderer › raster-", "frame", "tile", "← from schedule tile"] {
+    for part in [
+        "raster tile",
+        "Duration",
+        "Self time",
+        "demo-renderer › raster-",
+        "frame",
+        "tile",
+        "← from schedule tile",
+    ] {
         assert!(details.contains(part), "{part}: {details}");
     }
     assert_eq!(found["clicked"], "raster tile");
@@ -128,7 +147,8 @@ fn pages_of_imported_traces_and_of_the_kernel_agree_with_their_tables() {
         let Some(found) = page(test, &sandbox, sample, name) else { return };
         compare(&sandbox, sample, &found);
     }
-    let recorded = sandbox.record(&["--categories", "kernel:sched,#default,*", "-o", "kernel.fxt"], "demo", &[]);
+    let recorded =
+        sandbox.record(&["--categories", "kernel:sched,#default,*", "-o", "kernel.fxt"], "demo", &[]);
     assert!(recorded.status.success());
     let Some(found) = page(test, &sandbox, "kernel.fxt", "frame") else { return };
     compare(&sandbox, "kernel.fxt", &found);
@@ -156,12 +176,18 @@ fn hostile_names_and_times_do_not_break_the_page() {
         events.push(json!({"ph": "i", "pid": 1, "tid": 1, "ts": at, "name": name, "cat": "c", "s": "t"}));
         events.push(json!({"ph": "C", "pid": 1, "ts": at, "name": name, "args": {name: place}}));
         events.push(json!({"ph": "b", "pid": 1, "tid": 1, "ts": at, "name": name, "cat": "c", "id": place}));
-        events.push(json!({"ph": "e", "pid": 1, "tid": 1, "ts": at + 2, "name": name, "cat": "c", "id": place}));
-        events.push(json!({"ph": "s", "pid": 1, "tid": 1, "ts": at + 1, "name": name, "cat": "c", "id": place}));
+        events.push(
+            json!({"ph": "e", "pid": 1, "tid": 1, "ts": at + 2, "name": name, "cat": "c", "id": place}),
+        );
+        events.push(
+            json!({"ph": "s", "pid": 1, "tid": 1, "ts": at + 1, "name": name, "cat": "c", "id": place}),
+        );
         events.push(json!({"ph": "X", "pid": 1, "tid": 2, "ts": at + 3, "dur": 4, "name": name, "cat": "c"}));
         events.push(json!({"ph": "f", "bp": "e", "pid": 1, "tid": 2, "ts": at + 4, "name": name, "cat": "c", "id": place}));
     }
-    for (name, ts, dur) in [("zero", 2000, 0), ("a", 2000, 50), ("overlapping", 2020, 90), ("negative", 2200, -5)] {
+    for (name, ts, dur) in
+        [("zero", 2000, 0), ("a", 2000, 50), ("overlapping", 2020, 90), ("negative", 2200, -5)]
+    {
         events.push(json!({"ph": "X", "pid": 2, "tid": 3, "ts": ts, "dur": dur, "name": name, "cat": "c"}));
     }
     events.push(json!({"ph": "B", "pid": 2, "tid": 3, "ts": 2300, "name": "open", "cat": "c"}));
@@ -224,11 +250,16 @@ fn half_a_million_slices_are_less_than_four_megabytes() {
         for number in 0..500_000_u64 {
             let thread = next(8) as usize;
             let length = 100 + next(20_000);
-            let args = if arguments { format!(",\"args\":{{\"size\":{}}}", next(65_536)) } else { String::new() };
+            let args =
+                if arguments { format!(",\"args\":{{\"size\":{}}}", next(65_536)) } else { String::new() };
             let comma = if number == 0 { "" } else { "," };
             text += &format!(
                 "{comma}{{\"ph\":\"X\",\"pid\":1,\"tid\":{thread},\"ts\":{}.{:03},\"dur\":{}.{:03},\"cat\":\"c\",\"name\":\"name {}\"{args}}}",
-                at[thread] / 1000, at[thread] % 1000, length / 1000, length % 1000, next(48)
+                at[thread] / 1000,
+                at[thread] % 1000,
+                length / 1000,
+                length % 1000,
+                next(48)
             );
             at[thread] += length + next(5_000);
         }
@@ -240,4 +271,23 @@ fn half_a_million_slices_are_less_than_four_megabytes() {
     }
     // An input is not replaced by its page.
     assert_eq!(sandbox.trace(["report", "large.json", "-o", "large.json"]).status.code(), Some(2));
+}
+
+#[test]
+fn modules_are_typed_and_tested() {
+    let test = "modules_are_typed_and_tested";
+    let root = workspace();
+    let node = |arguments: &[&str]| Command::new("node").args(arguments).current_dir(&root).output();
+    let tests = match node(&["--test", "tests/report/modules.mjs"]) {
+        Ok(tests) => tests,
+        Err(error) => return skip(test, "ui", &format!("node cannot be run: {error}")),
+    };
+    assert!(tests.status.success(), "{}", String::from_utf8_lossy(&tests.stdout));
+    let Some(modules) = std::env::var_os("TRACE_TEST_UI") else {
+        return skip(test, "ui", "TRACE_TEST_UI names no directory with TypeScript");
+    };
+    let compiler = Path::new(&modules).join("node_modules/typescript/bin/tsc");
+    let compiler = compiler.to_str().expect("UTF-8");
+    let types = node(&[compiler, "-p", "crates/trace-report/ui"]).expect("node runs");
+    assert!(types.status.success(), "{}", String::from_utf8_lossy(&types.stdout));
 }

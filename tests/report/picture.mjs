@@ -1,0 +1,53 @@
+// Makes the pictures of the documentation from the page of the demo.
+//
+//   node picture.mjs PAGE DIRECTORY
+//
+// The modules are looked for in the working directory, as by drive.mjs. Writes demo.png, report-overview.png and
+// report-timeline.png.
+import {createRequire} from 'node:module';
+import {join} from 'node:path';
+import {pathToFileURL} from 'node:url';
+
+const [file, directory] = process.argv.slice(2);
+if (!directory) {
+  console.error('usage: picture.mjs PAGE DIRECTORY');
+  process.exit(2);
+}
+const {chromium} = createRequire(join(process.cwd(), 'package.json'))('playwright-core');
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
+  args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
+});
+
+// Selects a slice that an arrow comes from, and shows some frames around it.
+const select = async ([name, frames]) => {
+  const app = globalThis.traceReport;
+  await app.model.loadAll(() => true);
+  const track = app.model.tracks.find((of) => of.kind === 0 && [...of.data.what].some((what) => app.model.nameOf(what) === name));
+  const {ts, end, what} = track.data;
+  const all = [...what.keys()].filter((i) => app.model.nameOf(what[i]) === name);
+  // One of the longer ones, which has room for its arrows.
+  const i = all.sort((a, b) => end[a] - ts[a] - end[b] + ts[b])[Math.floor(all.length * 0.7)];
+  await app.go({track, i});
+  const size = (app.model.length / 60) * frames;
+  const length = end[i] - ts[i];
+  app.show(ts[i] - length * 0.3 - size * 0.1, end[i] + length * 0.3 + size * 0.1);
+  app.elements.scroller.scrollTop = 0;
+};
+
+try {
+  const take = async (scheme, height, name, prepare, argument) => {
+    const page = await browser.newPage({viewport: {width: 1200, height}, colorScheme: scheme});
+    await page.goto(pathToFileURL(file).href);
+    await page.waitForSelector('body[data-ready]');
+    if (prepare) await page.evaluate(prepare, argument);
+    await page.waitForTimeout(1000);
+    await page.screenshot({path: join(directory, name)});
+    await page.close();
+  };
+  await take('light', 760, 'report-overview.png');
+  await take('light', 760, 'demo.png', select, ['render frame', 2.5]);
+  await take('dark', 760, 'report-timeline.png', select, ['schedule tile', 6]);
+} finally {
+  await browser.close();
+}
