@@ -17,7 +17,7 @@ const BLOCK_ENTRIES: u64 = 1 << 16;
 /// How many tracks a block has at most: all of them are decoded together.
 const BLOCK_TRACKS: usize = 256;
 /// About how many bytes of columns wait in memory.
-const MAX_WAITING_BYTES: usize = 16 << 20;
+const MAX_WAITING_BYTES: usize = 8 << 20;
 /// Rows of operations that overlap; more of them are drawn over each other.
 const MAX_ROWS: usize = 200;
 

@@ -42,6 +42,7 @@ class App {
     this.isScheduled = false;
     this.headsShown = '';
     this.saving = 0;
+    this.searching = Promise.resolve();
     model.onLoad = () => this.schedule();
   }
 
@@ -352,12 +353,18 @@ class App {
     this.clear();
   }
 
-  /** @param {string} text */
-  async search(text) {
-    const {search, found} = this.elements;
+  /** Looks for a text, once. @param {string} text @returns {Promise<void>} */
+  search(text) {
+    const {search} = this.elements;
     if (search.value !== text) search.value = text;
+    if (text !== this.view.search.text) this.searching = this.searchNew(text);
+    return this.searching;
+  }
+
+  /** @param {string} text */
+  async searchNew(text) {
     if (text) this.showTab('timeline');
-    found.textContent = text ? '…' : '';
+    this.elements.found.textContent = text ? '…' : '';
     await this.view.search.run(text);
     this.tellFound();
     this.schedule();
@@ -372,7 +379,7 @@ class App {
   /** @param {number} by */
   async searchStep(by) {
     const {search} = this.elements;
-    if (search.value !== this.view.search.text) await this.search(search.value);
+    await this.search(search.value);
     const next = this.view.search.next(by, this.view.from);
     this.tellFound();
     if (next) await this.go({track: this.model.tracks[next.track], i: next.i});

@@ -11,7 +11,7 @@ use trace_tests::pages::{self, Block, Step};
 use trace_tests::{Sandbox, wait_for};
 
 /// Pages whose commands are run, and how many of their blocks say that they are not.
-const PAGES: [(&str, usize); 19] = [
+const PAGES: [(&str, usize); 20] = [
     ("CONTRIBUTING.md", 1),
     ("README.md", 1),
     ("docs/ab.md", 0),
@@ -27,9 +27,10 @@ const PAGES: [(&str, usize); 19] = [
     ("docs/measure.md", 0),
     ("docs/perfetto.md", 0),
     ("docs/recovery.md", 0),
+    ("docs/report.md", 1),
     ("docs/stats.md", 0),
     ("docs/tables.md", 1),
-    ("docs/testing.md", 5),
+    ("docs/testing.md", 7),
     ("docs/troubleshooting.md", 1),
 ];
 
@@ -256,6 +257,11 @@ fn install() {
 #[test]
 fn measure() {
     follow_with_trace("docs/measure.md");
+}
+
+#[test]
+fn report() {
+    follow_with_trace("docs/report.md");
 }
 
 #[test]

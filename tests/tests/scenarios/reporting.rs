@@ -139,9 +139,9 @@ fn pages_of_imported_traces_and_of_the_kernel_agree_with_their_tables() {
     let test = "pages_of_imported_traces_and_of_the_kernel_agree_with_their_tables";
     let sandbox = Sandbox::new();
     for (sample, name) in [
-        ("fuchsia_device_window.fxt", "vsync"),
-        ("linux_tracebox_sched.pftrace", "swapper"),
-        ("catapult_nestable_async.json", "a"),
+        ("fuchsia_device_window.fxt", "PatchRelocation"),
+        ("linux_tracebox_sched.pftrace", "softirq"),
+        ("catapult_nestable_async.json", "URL_REQUEST"),
     ] {
         fs::copy(workspace().join("tests/data/samples").join(sample), sandbox.file(sample)).unwrap();
         let Some(found) = page(test, &sandbox, sample, name) else { return };
@@ -221,7 +221,7 @@ fn a_hundred_thousand_tracks_are_a_page() {
     fs::write(sandbox.file("tracks.json"), Value::from(events.collect::<Vec<_>>()).to_string()).unwrap();
     let Some(found) = page(test, &sandbox, "tracks.json", "n3") else { return };
     assert_eq!(found["counts"][0], 100_000);
-    assert_eq!(found["search"], "1 of 14\u{202f}286");
+    assert!(found["search"].as_str().unwrap().ends_with(" of 14\u{202f}286"), "{}", found["search"]);
 }
 
 #[test]
