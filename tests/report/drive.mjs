@@ -1,9 +1,10 @@
-// Uses the page of a trace as a person would, in a headless browser, and prints what the page says as a JSON object.
+// Uses the page of a trace as a person would, in a headless browser, and prints what the page says as a JSON
+// object.
 //
 //   node drive.mjs PAGE NAME [SCREENSHOT_DIR]
 //
-// NAME is what is searched. The modules playwright-core and axe-core are looked for in the working directory; the
-// browser is `chromium` or $CHROMIUM.
+// NAME is what is searched. The modules playwright-core and axe-core are looked for in the working directory;
+// the browser is `chromium` or $CHROMIUM.
 import {readFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import {join} from 'node:path';

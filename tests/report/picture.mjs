@@ -2,8 +2,8 @@
 //
 //   node picture.mjs PAGE DIRECTORY
 //
-// The modules are looked for in the working directory, as by drive.mjs. Writes demo.png, report-overview.png and
-// report-timeline.png.
+// The modules are looked for in the working directory, as by drive.mjs. Writes demo.png, report-overview.png
+// and report-timeline.png.
 import {createRequire} from 'node:module';
 import {join} from 'node:path';
 import {pathToFileURL} from 'node:url';

@@ -9,7 +9,19 @@ export const theme = {};
 /** Reads the colours of the current theme. */
 export function readTheme() {
   const style = getComputedStyle(document.documentElement);
-  for (const name of ['bg', 'raised', 'line', 'grid', 'text', 'dim', 'accent', 'range', 'loss', 'slice-text', 'scheme']) {
+  for (const name of [
+    'bg',
+    'raised',
+    'line',
+    'grid',
+    'text',
+    'dim',
+    'accent',
+    'range',
+    'loss',
+    'slice-text',
+    'scheme',
+  ]) {
     theme[name] = style.getPropertyValue(`--${name}`).trim();
   }
   isDark = theme.scheme === 'dark';
@@ -30,7 +42,9 @@ export function colourOf(name) {
     const hash = hashOf(name.replace(/\d+/g, ''));
     const hue = (hash % 36) * 10;
     const shade = (hash >> 8) % 3;
-    colour = isDark ? `hsl(${hue} ${38 + 5 * shade}% ${31 + 2 * shade}%)` : `hsl(${hue} ${58 + 7 * shade}% ${79 - 3 * shade}%)`;
+    colour = isDark
+      ? `hsl(${hue} ${38 + 5 * shade}% ${31 + 2 * shade}%)`
+      : `hsl(${hue} ${58 + 7 * shade}% ${79 - 3 * shade}%)`;
     cache.set(name, colour);
   }
   return colour;

@@ -68,7 +68,8 @@ function argumentsOf(input, used) {
     const columns = [];
     for (const mark of text) {
       if (mark === '\u0001') columns.push(numbers(input, uses[place]));
-      else if (mark === '\u0002' || mark === '\u0003') columns.push(Uint32Array.from({length: uses[place]}, () => input.number()));
+      else if (mark === '\u0002' || mark === '\u0003')
+        columns.push(Uint32Array.from({length: uses[place]}, () => input.number()));
     }
     templates.push({text, columns});
   }

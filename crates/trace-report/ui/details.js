@@ -12,17 +12,25 @@ const MOST_ROWS = 200;
 
 /** A button that copies a question. @param {string} sql @param {string} name */
 function question(sql, name) {
-  const button = h('button', {class: 'quiet', title: `Copies: ${sql}`, onclick: async () => {
-    const command = `trace query ${`'${sql.replaceAll("'", `'\\''`)}'`} ${name}`;
-    try {
-      await navigator.clipboard.writeText(command);
-      button.textContent = 'Copied';
-    } catch {
-      getSelection()?.selectAllChildren(box);
-      button.textContent = 'Press Ctrl+C';
-    }
-    setTimeout(() => (button.textContent = 'Copy SQL'), 1500);
-  }}, 'Copy SQL');
+  const button = h(
+    'button',
+    {
+      class: 'quiet',
+      title: `Copies: ${sql}`,
+      onclick: async () => {
+        const command = `trace query ${`'${sql.replaceAll("'", `'\\''`)}'`} ${name}`;
+        try {
+          await navigator.clipboard.writeText(command);
+          button.textContent = 'Copied';
+        } catch {
+          getSelection()?.selectAllChildren(box);
+          button.textContent = 'Press Ctrl+C';
+        }
+        setTimeout(() => (button.textContent = 'Copy SQL'), 1500);
+      },
+    },
+    'Copy SQL',
+  );
   const box = h('code', {class: 'sql'}, sql);
   return h('details', {class: 'question'}, h('summary', {}, 'SQL'), box, button);
 }
@@ -35,9 +43,20 @@ function foldOf({model}, {track, i}) {
   const {ts, end, what, counts, sums} = dataOf(track);
   return [
     h('header', {}, h('h2', {}, `${count(counts?.[i] ?? 0)} short slices`)),
-    h('dl', {}, fact('Together', time(sums?.[i] ?? 0)), fact('Longest', shown(model.labelOf(track, what[i]), 200)),
-      fact('Starts', `${time(ts[i])} after the begin`), fact('Within', time(end[i] - ts[i])), fact('Track', model.whereOf(model.tracks[track.owner]))),
-    h('p', {class: 'dim'}, `Slices shorter than ${time(model.meta.folded.cut)} are drawn together, because this trace has more than a million.`),
+    h(
+      'dl',
+      {},
+      fact('Together', time(sums?.[i] ?? 0)),
+      fact('Longest', shown(model.labelOf(track, what[i]), 200)),
+      fact('Starts', `${time(ts[i])} after the begin`),
+      fact('Within', time(end[i] - ts[i])),
+      fact('Track', model.whereOf(model.tracks[track.owner])),
+    ),
+    h(
+      'p',
+      {class: 'dim'},
+      `Slices shorter than ${time(model.meta.folded.cut)} are drawn together, because this trace has more than a million.`,
+    ),
   ];
 }
 
@@ -62,18 +81,49 @@ export function detailsOf(app, {track, i}) {
     if (before !== null) facts.splice(1, 0, fact('Change', (before > 0 ? '+' : '') + short(before)));
   }
   facts.push(fact('Track', model.whereOf(track)));
-  const rows = model.argumentsOf(data, i).map((/** @type {[string, string]} */ [key, value]) => [shown(key, 200), shown(value, 5000)]);
+  const rows = model
+    .argumentsOf(data, i)
+    .map((/** @type {[string, string]} */ [key, value]) => [shown(key, 200), shown(value, 5000)]);
   const flows = flowsOf(app, {track, i});
-  const part = (/** @type {any} */ flow, /** @type {string} */ text, /** @type {number} */ sign) => h('li', {},
-    h('button', {class: 'link', onclick: () => app.go(flow.item ?? null, flow.at)}, `${text} ${shown(flow.name, 80)}`),
-    h('span', {class: 'dim'}, ` ${time(sign * (flow.at - flow.own))} ${sign > 0 ? 'later' : 'earlier'}, ${shown(flow.where, 80)}`));
+  const part = (/** @type {any} */ flow, /** @type {string} */ text, /** @type {number} */ sign) =>
+    h(
+      'li',
+      {},
+      h(
+        'button',
+        {class: 'link', onclick: () => app.go(flow.item ?? null, flow.at)},
+        `${text} ${shown(flow.name, 80)}`,
+      ),
+      h(
+        'span',
+        {class: 'dim'},
+        ` ${time(sign * (flow.at - flow.own))} ${sign > 0 ? 'later' : 'earlier'}, ${shown(flow.where, 80)}`,
+      ),
+    );
   return [
-    h('header', {}, h('h2', {}, shown(name, 300) || '(no name)'), category && h('span', {class: 'chip'}, shown(category, 80))),
-    h('div', {class: 'columns'},
+    h(
+      'header',
+      {},
+      h('h2', {}, shown(name, 300) || '(no name)'),
+      category && h('span', {class: 'chip'}, shown(category, 80)),
+    ),
+    h(
+      'div',
+      {class: 'columns'},
       h('dl', {}, ...facts),
       rows.length > 0 && h('div', {}, h('h3', {}, 'Arguments'), table('Arguments', ['name', 'value'], 9, rows)),
-      flows.length > 0 && h('div', {}, h('h3', {}, 'Flows'),
-        h('ul', {class: 'flows'}, ...flows.map((flow) => (flow.isOut ? part(flow, '→ to', 1) : part(flow, '← from', -1)))))),
+      flows.length > 0 &&
+        h(
+          'div',
+          {},
+          h('h3', {}, 'Flows'),
+          h(
+            'ul',
+            {class: 'flows'},
+            ...flows.map((flow) => (flow.isOut ? part(flow, '→ to', 1) : part(flow, '← from', -1))),
+          ),
+        ),
+    ),
     question(sqlOf(model, track, i), app.model.meta.name),
   ];
 }
@@ -97,14 +147,26 @@ export function flowsOf({model}, {track, i}, isDeep = false) {
     if (flow.at > end[i]) break;
     const inside = model.innermost(track, flow.at);
     if (inside !== i && !isDeep) continue;
-    for (const [other, isOut] of [[place - 1, false], [place + 1, true]]) {
+    for (const [other, isOut] of [
+      [place - 1, false],
+      [place + 1, true],
+    ]) {
       const linked = model.flows[other];
       if (!linked || !(isOut ? linked : flow).isNext) continue;
       const there = model.trackOfThread(linked.thread);
       const inner = there ? model.innermost(there, linked.at) : -1;
       const item = there && inner >= 0 ? {track: there, i: inner} : null;
       const name = item ? model.nameOf(there.data.what[inner]) : model.threadLabel(linked.thread);
-      found.push({item, there, inside: {track, i: inside}, at: linked.at, own: flow.at, isOut, name, where: model.threadLabel(linked.thread)});
+      found.push({
+        item,
+        there,
+        inside: {track, i: inside},
+        at: linked.at,
+        own: flow.at,
+        isOut,
+        name,
+        where: model.threadLabel(linked.thread),
+      });
     }
   }
   return found;
@@ -113,24 +175,60 @@ export function flowsOf({model}, {track, i}, isDeep = false) {
 /** Sums of a range. @param {any} app @param {number} from @param {number} to */
 export function rangeOf(app, from, to) {
   const {model} = app;
-  const all = (/** @type {number[]} */ kinds) => model.tracks.filter((/** @type {Track} */ track) => kinds.includes(track.kind));
+  const all = (/** @type {number[]} */ kinds) =>
+    model.tracks.filter((/** @type {Track} */ track) => kinds.includes(track.kind));
   const sums = sumsOf(model, all([KIND.thread, KIND.operations]), from, to);
   const counters = countersIn(model, all([KIND.counter]), from, to);
   const total = sums.reduce((sum, of) => sum + of.count, 0);
-  const rows = sums.slice(0, MOST_ROWS).map((of) => [
-    h('button', {class: 'link', onclick: () => app.go({track: of.at[0], i: of.at[1]})}, shown(of.name, 120) || '(no name)'),
-    shown(of.category, 60), count(of.count), time(of.sum), time(of.sum / of.count), time(of.longest),
-  ]);
-  const values = counters.slice(0, MOST_ROWS).map((of) => [shown(of.title, 80), shown(of.process, 60), count(of.count), short(of.min), short(of.mean), short(of.max)]);
+  const rows = sums
+    .slice(0, MOST_ROWS)
+    .map((of) => [
+      h(
+        'button',
+        {class: 'link', onclick: () => app.go({track: of.at[0], i: of.at[1]})},
+        shown(of.name, 120) || '(no name)',
+      ),
+      shown(of.category, 60),
+      count(of.count),
+      time(of.sum),
+      time(of.sum / of.count),
+      time(of.longest),
+    ]);
+  const values = counters
+    .slice(0, MOST_ROWS)
+    .map((of) => [
+      shown(of.title, 80),
+      shown(of.process, 60),
+      count(of.count),
+      short(of.min),
+      short(of.mean),
+      short(of.max),
+    ]);
   return [
-    h('header', {}, h('h2', {}, `${time(to - from)} selected`),
-      h('span', {class: 'dim'}, `from ${time(from)} to ${time(to)} · ${count(total)} slices of ${count(sums.length)} names`),
-      h('button', {class: 'quiet', onclick: () => app.zoomTo(from, to)}, 'Zoom to it')),
-    h('div', {class: 'columns'},
-      h('div', {class: 'grow'}, sums.length > 0 ?
-        table('Slices in the range', ['name', 'category', 'count', 'time in range', 'mean', 'longest'], 2, rows) :
-        h('p', {class: 'dim'}, 'No slices in this range.')),
-      values.length > 0 && h('div', {}, table('Counters in the range', ['counter', 'process', 'values', 'min', 'mean', 'max'], 2, values))),
+    h(
+      'header',
+      {},
+      h('h2', {}, `${time(to - from)} selected`),
+      h(
+        'span',
+        {class: 'dim'},
+        `from ${time(from)} to ${time(to)} · ${count(total)} slices of ${count(sums.length)} names`,
+      ),
+      h('button', {class: 'quiet', onclick: () => app.zoomTo(from, to)}, 'Zoom to it'),
+    ),
+    h(
+      'div',
+      {class: 'columns'},
+      h(
+        'div',
+        {class: 'grow'},
+        sums.length > 0
+          ? table('Slices in the range', ['name', 'category', 'count', 'time in range', 'mean', 'longest'], 2, rows)
+          : h('p', {class: 'dim'}, 'No slices in this range.'),
+      ),
+      values.length > 0 &&
+        h('div', {}, table('Counters in the range', ['counter', 'process', 'values', 'min', 'mean', 'max'], 2, values)),
+    ),
     question(sqlOfRange(model, from, to), model.meta.name),
   ];
 }

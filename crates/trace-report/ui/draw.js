@@ -70,7 +70,11 @@ export class Drawing {
     context.fillStyle = theme.bg;
     context.fillRect(0, 0, width, height);
     this.grid(height);
-    const shown = this.placed.reduce((sum, {lane}) => sum + Math.max(lane.main?.rows ?? 0, 1) * (lane.main?.folded ? 2 : 1) + Number(lane.marks !== null), 1);
+    const shown = this.placed.reduce(
+      (sum, {lane}) =>
+        sum + Math.max(lane.main?.rows ?? 0, 1) * (lane.main?.folded ? 2 : 1) + Number(lane.marks !== null),
+      1,
+    );
     this.grain = ((this.to - this.from) / width) * Math.max(1.5, (1.2 * width * shown) / MOST);
     for (const {lane, y, isSticky} of this.placed) {
       if (y > height || y + lane.height < 0) continue;
@@ -92,7 +96,8 @@ export class Drawing {
   grid(height) {
     const step = niceStep((90 * (this.to - this.from)) / this.width);
     this.c.fillStyle = theme.grid;
-    for (let t = Math.ceil(this.from / step) * step; t <= this.to; t += step) this.c.fillRect(Math.round(this.x(t)), 0, 1, height);
+    for (let t = Math.ceil(this.from / step) * step; t <= this.to; t += step)
+      this.c.fillRect(Math.round(this.x(t)), 0, 1, height);
   }
 
   /** @param {Lane} lane @param {number} y @param {any} view */
@@ -451,7 +456,9 @@ export class Drawing {
       const {ts, rows} = marks.data;
       if (!rows[0]) return null;
       const place = after(rows[0].index, ts, ns);
-      const best = [place - 1, place].filter((i) => i >= 0 && i < ts.length).sort((a, b) => Math.abs(ts[a] - ns) - Math.abs(ts[b] - ns))[0];
+      const best = [place - 1, place]
+        .filter((i) => i >= 0 && i < ts.length)
+        .sort((a, b) => Math.abs(ts[a] - ns) - Math.abs(ts[b] - ns))[0];
       return best !== undefined && Math.abs(ts[best] - ns) <= near ? {track: marks, i: best} : null;
     }
     if (!main?.data) return null;

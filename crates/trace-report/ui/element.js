@@ -12,7 +12,9 @@ export function h(name, attributes = {}, ...children) {
     else if (value === true) element.setAttribute(key, '');
     else if (value !== false && value !== undefined) element.setAttribute(key, String(value));
   }
-  element.append(...children.filter((child) => child || child === '').map((child) => /** @type {Node | string} */ (child)));
+  element.append(
+    ...children.filter((child) => child || child === '').map((child) => /** @type {Node | string} */ (child)),
+  );
   return element;
 }
 
@@ -23,7 +25,10 @@ export const byId = (id) => document.getElementById(id);
  * @param {number} texts @param {Child[][]} rows */
 export function table(label, header, texts, rows) {
   const cell = (/** @type {Child} */ content, /** @type {number} */ i) => h('td', {class: i >= texts && 'n'}, content);
-  return h('table', {'aria-label': label},
+  return h(
+    'table',
+    {'aria-label': label},
     h('thead', {}, h('tr', {}, ...header.map((text, i) => h('th', {scope: 'col', class: i >= texts && 'n'}, text)))),
-    h('tbody', {}, ...rows.map((row) => h('tr', {}, ...row.map(cell)))));
+    h('tbody', {}, ...rows.map((row) => h('tr', {}, ...row.map(cell)))),
+  );
 }

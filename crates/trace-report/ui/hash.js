@@ -9,7 +9,8 @@
 export function written(place) {
   const parts = new URLSearchParams();
   if (place.tab) parts.set('tab', place.tab);
-  if (place.from !== undefined && place.to !== undefined) parts.set('t', `${Math.round(place.from)}_${Math.round(place.to)}`);
+  if (place.from !== undefined && place.to !== undefined)
+    parts.set('t', `${Math.round(place.from)}_${Math.round(place.to)}`);
   if (place.selected) parts.set('s', place.selected.join('.'));
   if (place.range) parts.set('r', place.range.map(Math.round).join('_'));
   if (place.search) parts.set('q', place.search);

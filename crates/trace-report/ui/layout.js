@@ -29,8 +29,18 @@ const {compare} = new Intl.Collator('en', {numeric: true});
 export function groupsOf(model) {
   /** @param {Partial<Lane>} lane @returns {Lane} */
   const lane = (lane) => ({
-    key: '', isGroup: false, title: '', note: '', process: -1, main: null, marks: null, y: 0, height: GROUP,
-    isPinned: false, count: 0, ...lane,
+    key: '',
+    isGroup: false,
+    title: '',
+    note: '',
+    process: -1,
+    main: null,
+    marks: null,
+    y: 0,
+    height: GROUP,
+    isPinned: false,
+    count: 0,
+    ...lane,
   });
   /** @type {Map<number, Track[]>} */
   const byProcess = new Map();
@@ -58,14 +68,23 @@ export function groupsOf(model) {
     const order = (/** @type {Lane} */ of) => [0, 2, 0, 1, 4, 3][(of.main ?? of.marks)?.kind ?? 0];
     const pid = model.processes[process]?.pid;
     const isMain = (/** @type {Lane} */ of) => Number(of.note === pid);
-    const sorted = [...lanes.values()].sort((a, b) => order(a) - order(b) || isMain(b) - isMain(a) || compare(a.title, b.title));
+    const sorted = [...lanes.values()].sort(
+      (a, b) => order(a) - order(b) || isMain(b) - isMain(a) || compare(a.title, b.title),
+    );
     const count = tracks.reduce((sum, track) => sum + track.count, 0);
     const title = process < 0 ? 'CPUs' : model.processLabel(process);
     const note = process < 0 ? '' : `pid ${model.processes[process].pid}`;
     groups.push([lane({key: `p${process}`, isGroup: true, title, note, process, count}), ...sorted]);
   }
   // Processes with slices come first, the largest of them at the top.
-  const rank = (/** @type {Lane[]} */ [group, ...lanes]) => group.process < 0 ? 0 : lanes.some(({main}) => main && hasLength(main.kind)) ? 1 : lanes.some(({marks}) => marks) ? 2 : 3;
+  const rank = (/** @type {Lane[]} */ [group, ...lanes]) =>
+    group.process < 0
+      ? 0
+      : lanes.some(({main}) => main && hasLength(main.kind))
+        ? 1
+        : lanes.some(({marks}) => marks)
+          ? 2
+          : 3;
   return groups.sort((a, b) => rank(a) - rank(b) || b[0].count - a[0].count);
 }
 
@@ -113,7 +132,9 @@ export class Layout {
     y = 0;
     for (const [group, ...lanes] of this.groups) {
       if (this.hidden.has(group.key)) continue;
-      const shown = this.collapsed.has(group.key) ? [] : lanes.filter((lane) => !this.hidden.has(lane.key) && !this.pinned.includes(lane.key));
+      const shown = this.collapsed.has(group.key)
+        ? []
+        : lanes.filter((lane) => !this.hidden.has(lane.key) && !this.pinned.includes(lane.key));
       for (const lane of [group, ...shown]) {
         [lane.y, lane.isPinned] = [y, false];
         y += lane.height;

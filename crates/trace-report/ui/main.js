@@ -27,14 +27,31 @@ class App {
     this.layout = new Layout(groupsOf(model));
     this.drawing = new Drawing(model);
     this.elements = {
-      canvas: byId('lanes'), ruler: byId('ruler'), map: byId('map'), scroller: byId('scroller'), heads: byId('heads'),
-      space: byId('space'), search: byId('search'), details: byId('details'), tip: byId('tip'), found: byId('found'),
-      base: byId('base'), view: byId('timeline'), hidden: byId('hidden'),
+      canvas: byId('lanes'),
+      ruler: byId('ruler'),
+      map: byId('map'),
+      scroller: byId('scroller'),
+      heads: byId('heads'),
+      space: byId('space'),
+      search: byId('search'),
+      details: byId('details'),
+      tip: byId('tip'),
+      found: byId('found'),
+      base: byId('base'),
+      view: byId('timeline'),
+      hidden: byId('hidden'),
     };
     this.view = {
-      from: 0, to: model.length, scroll: 0, layout: this.layout, search: new Search(model),
-      selected: /** @type {Item | null} */ (null), hover: /** @type {Item | null} */ (null),
-      range: /** @type {[number, number] | null} */ (null), pointer: /** @type {number | null} */ (null), arrows: /** @type {any[]} */ ([]),
+      from: 0,
+      to: model.length,
+      scroll: 0,
+      layout: this.layout,
+      search: new Search(model),
+      selected: /** @type {Item | null} */ (null),
+      hover: /** @type {Item | null} */ (null),
+      range: /** @type {[number, number] | null} */ (null),
+      pointer: /** @type {number | null} */ (null),
+      arrows: /** @type {any[]} */ ([]),
     };
     this.tab = 'overview';
     /** Milliseconds and rectangles of the last picture, and how many pictures there were. */
@@ -78,7 +95,9 @@ class App {
   heads() {
     const {heads} = this.elements;
     const {placed} = this.drawing;
-    const shownNow = placed.map(({lane, isSticky}) => lane.key + isSticky + lane.isPinned + this.layout.collapsed.has(lane.key)).join();
+    const shownNow = placed
+      .map(({lane, isSticky}) => lane.key + isSticky + lane.isPinned + this.layout.collapsed.has(lane.key))
+      .join();
     if (shownNow !== this.headsShown) {
       const focused = /** @type {HTMLElement | null} */ (document.activeElement?.closest('[data-key]'))?.dataset.key;
       const action = document.activeElement?.className;
@@ -103,18 +122,57 @@ class App {
     const {key} = lane;
     const title = shown(lane.title, 120) || '(no name)';
     const style = {height: `${lane.height}px`};
-    const hide = h('button', {class: 'hide', title: `Hide ${title}`, 'aria-label': `Hide ${title}`, onclick: act(() => layout.hidden.add(key) && this.unpin(key))}, '×');
+    const hide = h(
+      'button',
+      {
+        class: 'hide',
+        title: `Hide ${title}`,
+        'aria-label': `Hide ${title}`,
+        onclick: act(() => layout.hidden.add(key) && this.unpin(key)),
+      },
+      '×',
+    );
     if (lane.isGroup) {
       const isOpen = !layout.collapsed.has(key);
       const toggle = act(() => void (isOpen ? layout.collapsed.add(key) : layout.collapsed.delete(key)));
-      return h('div', {class: 'head group sticky', style, 'data-key': key},
-        h('button', {class: 'toggle', 'aria-expanded': String(isOpen), title, onclick: toggle}, h('span', {class: 'arrow', 'aria-hidden': 'true'}, isOpen ? '▾' : '▸'), h('span', {class: 'title'}, title), h('span', {class: 'dim'}, lane.note)), hide);
+      return h(
+        'div',
+        {class: 'head group sticky', style, 'data-key': key},
+        h(
+          'button',
+          {class: 'toggle', 'aria-expanded': String(isOpen), title, onclick: toggle},
+          h('span', {class: 'arrow', 'aria-hidden': 'true'}, isOpen ? '▾' : '▸'),
+          h('span', {class: 'title'}, title),
+          h('span', {class: 'dim'}, lane.note),
+        ),
+        hide,
+      );
     }
-    const pin = h('button', {class: 'pin', 'aria-pressed': String(lane.isPinned), title: lane.isPinned ? 'Unpin' : 'Pin to the top', 'aria-label': `${lane.isPinned ? 'Unpin' : 'Pin'} ${title}`,
-      onclick: act(() => (lane.isPinned ? this.unpin(key) : layout.pinned.push(key)))}, lane.isPinned ? '◆' : '◇');
+    const pin = h(
+      'button',
+      {
+        class: 'pin',
+        'aria-pressed': String(lane.isPinned),
+        title: lane.isPinned ? 'Unpin' : 'Pin to the top',
+        'aria-label': `${lane.isPinned ? 'Unpin' : 'Pin'} ${title}`,
+        onclick: act(() => (lane.isPinned ? this.unpin(key) : layout.pinned.push(key))),
+      },
+      lane.isPinned ? '◆' : '◇',
+    );
     const of = lane.isPinned && lane.process >= 0 ? shown(this.model.processLabel(lane.process), 40) : lane.note;
-    return h('div', {class: isSticky ? 'head sticky' : 'head', style, 'data-key': key, title: `${title} ${lane.note} · ${count(lane.count)}`},
-      h('span', {class: 'title'}, title), h('span', {class: 'dim'}, of), pin, hide);
+    return h(
+      'div',
+      {
+        class: isSticky ? 'head sticky' : 'head',
+        style,
+        'data-key': key,
+        title: `${title} ${lane.note} · ${count(lane.count)}`,
+      },
+      h('span', {class: 'title'}, title),
+      h('span', {class: 'dim'}, of),
+      pin,
+      hide,
+    );
   }
 
   /** @param {string} key */
@@ -213,10 +271,15 @@ class App {
       const threads = this.threadsOf(item);
       await Promise.all(threads.map((track) => this.model.load(track)));
       if (this.view.selected !== item) return;
-      this.view.arrows = flowsOf(this, item, true).map((flow) => {
-        const [own, other] = [[flow.inside, flow.own], [flow.item ?? {track: flow.there, i: -1}, flow.at]];
-        return flow.isOut ? {from: own, to: other} : {from: other, to: own};
-      }).filter((arrow) => arrow.from[0].track && arrow.to[0].track);
+      this.view.arrows = flowsOf(this, item, true)
+        .map((flow) => {
+          const [own, other] = [
+            [flow.inside, flow.own],
+            [flow.item ?? {track: flow.there, i: -1}, flow.at],
+          ];
+          return flow.isOut ? {from: own, to: other} : {from: other, to: own};
+        })
+        .filter((arrow) => arrow.from[0].track && arrow.to[0].track);
       this.panel(detailsOf(this, item));
     }
   }
@@ -373,7 +436,14 @@ class App {
   tellFound() {
     const {found: all, place, text} = this.view.search;
     const {found} = this.elements;
-    if (this.elements.search.value === text) found.textContent = !text ? '' : all.length === 0 ? 'nothing' : place < 0 ? count(all.length) : `${count(place + 1)} of ${count(all.length)}`;
+    if (this.elements.search.value === text)
+      found.textContent = !text
+        ? ''
+        : all.length === 0
+          ? 'nothing'
+          : place < 0
+            ? count(all.length)
+            : `${count(place + 1)} of ${count(all.length)}`;
   }
 
   /** @param {number} by */
@@ -415,8 +485,11 @@ class App {
     const hash = written({
       tab: this.tab === 'timeline' ? 'timeline' : undefined,
       ...(isWhole || this.tab !== 'timeline' ? {} : {from, to}),
-      selected: selected ? [selected.track.id, selected.i] : undefined, range: range ?? undefined, search: search.text,
-      pinned: this.layout.pinned, hidden: [...this.layout.hidden],
+      selected: selected ? [selected.track.id, selected.i] : undefined,
+      range: range ?? undefined,
+      search: search.text,
+      pinned: this.layout.pinned,
+      hidden: [...this.layout.hidden],
     });
     if (hash === (location.hash || '#')) return;
     try {
@@ -496,10 +569,11 @@ function connect() {
     if (data.error) reject?.(new Error(data.error));
     else resolve?.(data.result);
   });
-  const fetchPart = (/** @type {string} */ id, isPlain = false) => new Promise((resolve, reject) => {
-    waiting.set(id, [resolve, reject]);
-    worker.postMessage({id, text: byId(id).textContent, isPlain});
-  });
+  const fetchPart = (/** @type {string} */ id, isPlain = false) =>
+    new Promise((resolve, reject) => {
+      waiting.set(id, [resolve, reject]);
+      worker.postMessage({id, text: byId(id).textContent, isPlain});
+    });
   return {worker, fetchPart};
 }
 
@@ -517,5 +591,7 @@ async function main() {
 }
 
 main().catch((error) => {
-  byId('overview').replaceChildren(h('p', {class: 'banner bad'}, `This page cannot be shown: ${error}. It needs a browser of 2023 or newer.`));
+  byId('overview').replaceChildren(
+    h('p', {class: 'banner bad'}, `This page cannot be shown: ${error}. It needs a browser of 2023 or newer.`),
+  );
 });

@@ -49,8 +49,21 @@ export class Model {
       const isOfThread = kind === KIND.thread || kind === KIND.instants;
       const process = isOfThread ? this.threads[owner].process : kind === KIND.cpu || kind === KIND.folded ? -1 : owner;
       return {
-        id, kind, owner, process, count, rows, what, counterId, series: this.texts[series],
-        blocks: [], missing: 0, parts: [], data: null, loading: null, folded: null,
+        id,
+        kind,
+        owner,
+        process,
+        count,
+        rows,
+        what,
+        counterId,
+        series: this.texts[series],
+        blocks: [],
+        missing: 0,
+        parts: [],
+        data: null,
+        loading: null,
+        folded: null,
       };
     });
     json.blocks.forEach((tracks, block) => tracks.forEach(([track]) => this.tracks[track].blocks.push(block)));
@@ -119,7 +132,9 @@ export class Model {
 
   /** Decodes a track. @param {Track} track @returns {Promise<void>} */
   load(track) {
-    track.loading ??= Promise.all([...track.blocks, ...(track.folded?.blocks ?? [])].map((block) => this.loadBlock(block))).then(() => {});
+    track.loading ??= Promise.all(
+      [...track.blocks, ...(track.folded?.blocks ?? [])].map((block) => this.loadBlock(block)),
+    ).then(() => {});
     return track.loading;
   }
 
@@ -207,7 +222,10 @@ export class Model {
     // Whole numbers of more than 53 bits would lose digits.
     const exact = text.replace(/([:[,]\s*)(-?\d{16,})(?=\s*[,}\]])/g, '$1"$2"');
     try {
-      return Object.entries(JSON.parse(exact)).map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]);
+      return Object.entries(JSON.parse(exact)).map(([name, value]) => [
+        name,
+        typeof value === 'string' ? value : JSON.stringify(value),
+      ]);
     } catch {
       return [['arguments', text]];
     }

@@ -20,7 +20,14 @@ export function sumsOf(model, tracks, from, to) {
       const inside = Math.min(end[i], to, model.length) - Math.max(ts[i], from);
       let sum = sums.get(what[i]);
       if (!sum) {
-        sum = {category: model.categoryOf(what[i]), name: model.nameOf(what[i]), count: 0, sum: 0, longest: -1, at: [track, i]};
+        sum = {
+          category: model.categoryOf(what[i]),
+          name: model.nameOf(what[i]),
+          count: 0,
+          sum: 0,
+          longest: -1,
+          at: [track, i],
+        };
         sums.set(what[i], sum);
       }
       sum.count++;
@@ -42,7 +49,14 @@ function foldedIn(tracks, from, to) {
     if (!data?.counts || !data.sums || !track.folded) continue;
     for (let i = 0; i < data.n && data.ts[i] < to; i++) {
       if (data.ts[i] < from) continue;
-      sum ??= {category: '', name: 'short slices that are drawn together', count: 0, sum: 0, longest: 0, at: [track.folded, i]};
+      sum ??= {
+        category: '',
+        name: 'short slices that are drawn together',
+        count: 0,
+        sum: 0,
+        longest: 0,
+        at: [track.folded, i],
+      };
       sum.count += data.counts[i];
       sum.sum += data.sums[i];
     }
@@ -64,7 +78,9 @@ export function countersIn(model, tracks, from, to) {
       sum += value;
       [min, max] = [Math.min(min, value), Math.max(max, value)];
     }
-    return count === 0 ? [] : [{title: model.titleOf(track), process: model.processLabel(track.process), count, min, max, mean: sum / count}];
+    return count === 0
+      ? []
+      : [{title: model.titleOf(track), process: model.processLabel(track.process), count, min, max, mean: sum / count}];
   });
 }
 
@@ -103,8 +119,10 @@ const signed = (id) => BigInt.asIntN(64, BigInt(id)).toString();
 export function sqlOfRange(model, from, to) {
   const [a, b] = [model.absolute(from), model.absolute(to)];
   const end = `coalesce(ts + dur, ${model.absolute(model.length)})`;
-  return `SELECT category, name, count(*) AS n, sum(min(${end}, ${b}) - max(ts, ${a})) AS ns FROM slices ` +
-    `WHERE ts < ${b} AND (dur IS NULL OR ts + dur > ${a}) GROUP BY category, name ORDER BY ns DESC`;
+  return (
+    `SELECT category, name, count(*) AS n, sum(min(${end}, ${b}) - max(ts, ${a})) AS ns FROM slices ` +
+    `WHERE ts < ${b} AND (dur IS NULL OR ts + dur > ${a}) GROUP BY category, name ORDER BY ns DESC`
+  );
 }
 
 /** The row of something, for trace query. @param {Model} model @param {Track} track @param {number} i */
@@ -112,11 +130,14 @@ export function sqlOf(model, track, i) {
   const ts = model.absolute(track.data?.ts[i] ?? 0);
   const name = `name = ${quoted(model.nameOf(track.data?.what[i] ?? 0))}`;
   if (track.kind === KIND.cpu) return `SELECT * FROM sched WHERE cpu = ${track.owner} AND ts = ${ts}`;
-  if (track.kind === KIND.folded) return 'SELECT name, count(*) AS n, sum(dur) AS ns FROM slices GROUP BY name ORDER BY ns DESC';
+  if (track.kind === KIND.folded)
+    return 'SELECT name, count(*) AS n, sum(dur) AS ns FROM slices GROUP BY name ORDER BY ns DESC';
   if (track.kind === KIND.logs) return `SELECT * FROM logs WHERE ts = ${ts}`;
   const process = `pid = ${signed(model.processes[track.process].pid)}`;
-  if (track.kind === KIND.counter) return `SELECT * FROM counters WHERE ${process} AND name = ${quoted(model.nameOf(track.what))} ORDER BY ts`;
-  if (track.kind === KIND.operations) return `SELECT * FROM slices WHERE ${process} AND ${name} AND ts = ${ts} AND async_id IS NOT NULL`;
+  if (track.kind === KIND.counter)
+    return `SELECT * FROM counters WHERE ${process} AND name = ${quoted(model.nameOf(track.what))} ORDER BY ts`;
+  if (track.kind === KIND.operations)
+    return `SELECT * FROM slices WHERE ${process} AND ${name} AND ts = ${ts} AND async_id IS NOT NULL`;
   const table = track.kind === KIND.instants ? 'instants' : 'slices';
   return `SELECT * FROM ${table} WHERE ${process} AND tid = ${signed(model.threads[track.owner].tid)} AND ${name} AND ts = ${ts}`;
 }

@@ -15,13 +15,18 @@ function card(title, note, ...children) {
 }
 
 /** A bar behind a number. @param {number} part @param {string} name */
-const bar = (part, name) => h('div', {class: 'bar'}, h('i', {style: {width: `${Math.max(part * 100, 0.5)}%`, background: colourOf(name)}}));
+const bar = (part, name) =>
+  h('div', {class: 'bar'}, h('i', {style: {width: `${Math.max(part * 100, 0.5)}%`, background: colourOf(name)}}));
 
 /** Rows of which only the first are shown at once. @param {any[]} rows @param {(rows: any[]) => HTMLElement} make */
 function expandable(rows, make) {
   const box = h('div', {class: 'scroll', tabindex: 0}, make(rows.slice(0, ROWS)));
   if (rows.length <= ROWS) return box;
-  const more = h('button', {class: 'quiet', onclick: () => box.replaceChildren(make(rows))}, `Show all ${count(rows.length)}`);
+  const more = h(
+    'button',
+    {class: 'quiet', onclick: () => box.replaceChildren(make(rows))},
+    `Show all ${count(rows.length)}`,
+  );
   box.append(more);
   return box;
 }
@@ -30,17 +35,38 @@ function expandable(rows, make) {
 function lossesOf(meta, app) {
   const {losses, stopped} = meta;
   if (losses.is_whole && !stopped) {
-    const text = losses.ledgers > 0 ? `Nothing is missing: the records of ${losses.ledgers === 1 ? 'the provider' : `${losses.ledgers} providers`} add up.` : 'No losses are reported.';
+    const text =
+      losses.ledgers > 0
+        ? `Nothing is missing: the records of ${losses.ledgers === 1 ? 'the provider' : `${losses.ledgers} providers`} add up.`
+        : 'No losses are reported.';
     return h('p', {class: 'banner good'}, h('span', {'aria-hidden': 'true'}, '✓ '), text);
   }
-  const rows = losses.intervals.slice(0, 50).map((/** @type {any[]} */ [first, last, provider, reason, n]) => [
-    shown(provider ?? '', 60), shown(reason, 80),
-    first === null ? '' : h('button', {class: 'link', onclick: () => app.zoomTo(...around(first, (last ?? first) - first))}, `${time(first)} – ${time(last ?? first)}`),
-    count(n),
-  ]);
-  return h('section', {class: 'banner bad'}, h('h2', {}, 'Parts of this trace are missing'),
-    h('ul', {}, ...losses.reasons.map((/** @type {string} */ reason) => h('li', {}, shown(reason, 300))), stopped && h('li', {}, shown(stopped, 300))),
-    rows.length > 0 && table('Losses', ['provider', 'reason', 'when', 'records'], 3, rows));
+  const rows = losses.intervals
+    .slice(0, 50)
+    .map((/** @type {any[]} */ [first, last, provider, reason, n]) => [
+      shown(provider ?? '', 60),
+      shown(reason, 80),
+      first === null
+        ? ''
+        : h(
+            'button',
+            {class: 'link', onclick: () => app.zoomTo(...around(first, (last ?? first) - first))},
+            `${time(first)} – ${time(last ?? first)}`,
+          ),
+      count(n),
+    ]);
+  return h(
+    'section',
+    {class: 'banner bad'},
+    h('h2', {}, 'Parts of this trace are missing'),
+    h(
+      'ul',
+      {},
+      ...losses.reasons.map((/** @type {string} */ reason) => h('li', {}, shown(reason, 300))),
+      stopped && h('li', {}, shown(stopped, 300)),
+    ),
+    rows.length > 0 && table('Losses', ['provider', 'reason', 'when', 'records'], 3, rows),
+  );
 }
 
 /** A part of the time around something, that shows what is beside it. @param {number} at @param {number} length
@@ -54,26 +80,58 @@ export function around(at, length) {
 function factsOf(meta, app) {
   const {facts, events, length} = meta;
   const {threads} = app.model;
-  const busy = new Set(app.model.tracks.map((/** @type {any} */ track) => track.process).filter((/** @type {number} */ process) => process >= 0)).size;
+  const busy = new Set(
+    app.model.tracks
+      .map((/** @type {any} */ track) => track.process)
+      .filter((/** @type {number} */ process) => process >= 0),
+  ).size;
   const tile = (/** @type {string} */ value, /** @type {string} */ name, /** @type {string} */ note = '') =>
-    h('div', {class: 'tile'}, h('span', {class: 'value'}, value), h('span', {class: 'name'}, name), note && h('span', {class: 'dim'}, note));
+    h(
+      'div',
+      {class: 'tile'},
+      h('span', {class: 'value'}, value),
+      h('span', {class: 'name'}, name),
+      note && h('span', {class: 'dim'}, note),
+    );
   const seconds = length / 1e9;
-  return h('div', {class: 'tiles'},
-    tile(time(length), 'duration', facts.start_utc ? `${new Date(Number(facts.start_utc) / 1e6).toISOString().replace('T', ' ').slice(0, 19)} UTC` : ''),
+  return h(
+    'div',
+    {class: 'tiles'},
+    tile(
+      time(length),
+      'duration',
+      facts.start_utc
+        ? `${new Date(Number(facts.start_utc) / 1e6).toISOString().replace('T', ' ').slice(0, 19)} UTC`
+        : '',
+    ),
     tile(count(busy), busy === 1 ? 'process' : 'processes', `${count(threads.length)} threads`),
     tile(short(events), 'events', seconds > 0 ? `${short(Math.round(events / seconds))} per second` : ''),
     tile(bytes(meta.bytes), 'trace', `${count(meta.records)} records`),
-    facts.host && tile(shown(facts.host, 40), 'host', shown(facts.kernel ?? '', 60)));
+    facts.host && tile(shown(facts.host, 40), 'host', shown(facts.kernel ?? '', 60)),
+  );
 }
 
 /** @param {any} meta */
 function costOf(meta) {
   const {events, facts, length} = meta;
-  if (!facts.version) return h('p', {}, 'This trace was not recorded by ', h('code', {}, 'trace'), ', so what recording cost is unknown.');
+  if (!facts.version)
+    return h(
+      'p',
+      {},
+      'This trace was not recorded by ',
+      h('code', {}, 'trace'),
+      ', so what recording cost is unknown.',
+    );
   const cost = events * EVENT_COST;
   const part = length > 0 ? (100 * cost) / length : 0;
-  return h('p', {}, h('b', {}, `about ${time(cost)}`), ` of processor time: ${count(events)} events at ${EVENT_COST} ns each. That is `,
-    h('b', {}, `${part < 0.01 ? 'less than 0.01' : part.toFixed(2)} %`), ` of one processor over the ${time(length)}, and ${bytes(Math.round(meta.bytes / Math.max(length / 1e9, 1e-3)))} of memory traffic per second.`);
+  return h(
+    'p',
+    {},
+    h('b', {}, `about ${time(cost)}`),
+    ` of processor time: ${count(events)} events at ${EVENT_COST} ns each. That is `,
+    h('b', {}, `${part < 0.01 ? 'less than 0.01' : part.toFixed(2)} %`),
+    ` of one processor over the ${time(length)}, and ${bytes(Math.round(meta.bytes / Math.max(length / 1e9, 1e-3)))} of memory traffic per second.`,
+  );
 }
 
 /** @param {any} meta @param {any} app */
@@ -81,12 +139,29 @@ function slicesOf(meta, app) {
   const {rows, more} = meta.slices;
   if (rows.length === 0) return h('p', {class: 'dim'}, 'No durations were recorded.');
   const most = rows[0][4] || 1;
-  const make = (/** @type {any[][]} */ shownRows) => table('Top self times', ['name', 'category', 'self', 'share', 'total', 'count', 'p50', 'p95', 'max'], 2,
-    shownRows.map(([category, name, n, total, own, , p50, p95, max]) => [
-      h('button', {class: 'link', onclick: () => app.find(name)}, shown(name, 100) || '(no name)'), shown(category, 60),
-      time(own), bar(own / most, name), time(total), count(n), p50 === null ? '–' : time(p50), p95 === null ? '–' : time(p95), n ? time(max) : '–',
-    ]));
-  return h('div', {}, expandable(rows, make), more > 0 && h('p', {class: 'note'}, `${count(more)} further names are in the timeline only.`));
+  const make = (/** @type {any[][]} */ shownRows) =>
+    table(
+      'Top self times',
+      ['name', 'category', 'self', 'share', 'total', 'count', 'p50', 'p95', 'max'],
+      2,
+      shownRows.map(([category, name, n, total, own, , p50, p95, max]) => [
+        h('button', {class: 'link', onclick: () => app.find(name)}, shown(name, 100) || '(no name)'),
+        shown(category, 60),
+        time(own),
+        bar(own / most, name),
+        time(total),
+        count(n),
+        p50 === null ? '–' : time(p50),
+        p95 === null ? '–' : time(p95),
+        n ? time(max) : '–',
+      ]),
+    );
+  return h(
+    'div',
+    {},
+    expandable(rows, make),
+    more > 0 && h('p', {class: 'note'}, `${count(more)} further names are in the timeline only.`),
+  );
 }
 
 /** @param {any} meta @param {any} app */
@@ -97,37 +172,93 @@ function waitsOf(meta, app) {
   const [n, sum] = meta.waited;
   const parts = [];
   if (meta.ready.length > 0) {
-    parts.push(h('h3', {}, `For a processor: ready, but not running (${count(n)} times, ${time(sum / n)} on average)`),
-      table('Longest waits for a processor', ['thread', 'at', 'waited'], 2, meta.ready.slice(0, 6).map((/** @type {any[]} */ [length, from, of]) => [thread(of), show(from, length, of), time(length)])));
+    parts.push(
+      h('h3', {}, `For a processor: ready, but not running (${count(n)} times, ${time(sum / n)} on average)`),
+      table(
+        'Longest waits for a processor',
+        ['thread', 'at', 'waited'],
+        2,
+        meta.ready
+          .slice(0, 6)
+          .map((/** @type {any[]} */ [length, from, of]) => [thread(of), show(from, length, of), time(length)]),
+      ),
+    );
   }
   if (meta.flows.length > 0) {
-    parts.push(h('h3', {}, 'From thread to thread: along flows'),
-      table('Longest waits along flows', ['flow', 'from', 'to', 'at', 'took'], 4, meta.flows.slice(0, 6).map((/** @type {any[]} */ [length, from, of, [source, name]]) =>
-        [shown(name, 60), thread(source), thread(of), show(from, length, of), time(length)])));
+    parts.push(
+      h('h3', {}, 'From thread to thread: along flows'),
+      table(
+        'Longest waits along flows',
+        ['flow', 'from', 'to', 'at', 'took'],
+        4,
+        meta.flows
+          .slice(0, 6)
+          .map((/** @type {any[]} */ [length, from, of, [source, name]]) => [
+            shown(name, 60),
+            thread(source),
+            thread(of),
+            show(from, length, of),
+            time(length),
+          ]),
+      ),
+    );
   }
   const operations = [...meta.operations.rows].sort((a, b) => b[8] - a[8]).slice(0, 6);
   if (operations.length > 0) {
-    parts.push(h('h3', {}, 'Asynchronous operations'),
-      table('Longest operations', ['operation', 'count', 'p50', 'p95', 'max'], 1, operations.map(([, name, n, , , , p50, p95, max]) => [
-        h('button', {class: 'link', onclick: () => app.find(name)}, shown(name, 80) || '(no name)'), count(n), p50 === null ? '–' : time(p50), p95 === null ? '–' : time(p95), n ? time(max) : '–'])));
+    parts.push(
+      h('h3', {}, 'Asynchronous operations'),
+      table(
+        'Longest operations',
+        ['operation', 'count', 'p50', 'p95', 'max'],
+        1,
+        operations.map(([, name, n, , , , p50, p95, max]) => [
+          h('button', {class: 'link', onclick: () => app.find(name)}, shown(name, 80) || '(no name)'),
+          count(n),
+          p50 === null ? '–' : time(p50),
+          p95 === null ? '–' : time(p95),
+          n ? time(max) : '–',
+        ]),
+      ),
+    );
   }
-  return parts.length > 0 ? h('div', {class: 'scroll', tabindex: 0}, ...parts) : h('p', {class: 'dim'},
-    'No flows and no scheduler events were recorded. Record with ', h('code', {}, '--categories kernel:sched,…'), ' to see how long threads wait for a processor.');
+  return parts.length > 0
+    ? h('div', {class: 'scroll', tabindex: 0}, ...parts)
+    : h(
+        'p',
+        {class: 'dim'},
+        'No flows and no scheduler events were recorded. Record with ',
+        h('code', {}, '--categories kernel:sched,…'),
+        ' to see how long threads wait for a processor.',
+      );
 }
 
 /** @param {any} meta */
 function countersOf(meta) {
   const {rows} = meta.counters;
-  const make = (/** @type {any[][]} */ shownRows) => table('Counters', ['counter', 'process', 'min', 'mean', 'max', 'last', 'values'], 2,
-    shownRows.map(([process, , name, id, series, n, , last, min, max, mean]) => [
-      shown(`${name}${id === '0' ? '' : ` #${id}`}${series && series !== name ? ` · ${series}` : ''}`, 80), shown(process, 60), short(min), short(mean), short(max), short(last), count(n)]));
+  const make = (/** @type {any[][]} */ shownRows) =>
+    table(
+      'Counters',
+      ['counter', 'process', 'min', 'mean', 'max', 'last', 'values'],
+      2,
+      shownRows.map(([process, , name, id, series, n, , last, min, max, mean]) => [
+        shown(`${name}${id === '0' ? '' : ` #${id}`}${series && series !== name ? ` · ${series}` : ''}`, 80),
+        shown(process, 60),
+        short(min),
+        short(mean),
+        short(max),
+        short(last),
+        count(n),
+      ]),
+    );
   return expandable(rows, make);
 }
 
 /** @param {any} meta */
 function checksOf(meta) {
-  const line = (/** @type {any[]} */ [kind, n, text]) => h('li', {}, h('b', {}, kind), ` ${count(n)}×`, text && h('span', {class: 'dim'}, ` — ${shown(text, 200)}`));
-  if (meta.problems.length + meta.remarks.length === 0) return h('p', {class: 'good'}, '✓ trace check finds no problem.');
+  const line = (/** @type {any[]} */ [kind, n, text]) =>
+    h('li', {}, h('b', {}, kind), ` ${count(n)}×`, text && h('span', {class: 'dim'}, ` — ${shown(text, 200)}`));
+  if (meta.problems.length + meta.remarks.length === 0)
+    return h('p', {class: 'good'}, '✓ trace check finds no problem.');
   return h('ul', {class: 'problems'}, ...meta.problems.map(line), ...meta.remarks.map(line));
 }
 
@@ -136,7 +267,10 @@ function limitsOf(meta) {
   const texts = [];
   if (meta.dropped_flows > 0) texts.push(`${count(meta.dropped_flows)} flow events beyond a million are not drawn.`);
   if (meta.dropped_names > 0) texts.push(`${count(meta.dropped_names)} events have names beyond those that are kept.`);
-  if (meta.folded) texts.push(`This trace has more slices than are drawn one by one: those shorter than ${time(meta.folded.cut)} (${count(meta.folded.count)}) are drawn together where they are. All sums are of all slices.`);
+  if (meta.folded)
+    texts.push(
+      `This trace has more slices than are drawn one by one: those shorter than ${time(meta.folded.cut)} (${count(meta.folded.count)}) are drawn together where they are. All sums are of all slices.`,
+    );
   return texts.length > 0 && h('p', {class: 'banner'}, texts.join(' '));
 }
 
@@ -149,12 +283,34 @@ export function summaryOf(app) {
     limitsOf(meta),
     factsOf(meta, app),
     meta.events === 0 && h('p', {class: 'banner'}, 'There are no events in this trace.'),
-    h('div', {class: 'cards'},
-      h('div', {class: 'wide'}, card('Top self times', 'Time in slices of a name without the slices inside them. A name leads to its slices.', slicesOf(meta, app))),
-      h('div', {class: 'half'}, card('Longest waits', '', waitsOf(meta, app)),
+    h(
+      'div',
+      {class: 'cards'},
+      h(
+        'div',
+        {class: 'wide'},
+        card(
+          'Top self times',
+          'Time in slices of a name without the slices inside them. A name leads to its slices.',
+          slicesOf(meta, app),
+        ),
+      ),
+      h(
+        'div',
+        {class: 'half'},
+        card('Longest waits', '', waitsOf(meta, app)),
         card('Checks', '', checksOf(meta)),
-        card('Cost of tracing', '', costOf(meta))),
-      h('div', {class: 'half'}, counters || card('Counters', '', h('p', {class: 'dim'}, 'No counters were recorded.')))),
-    meta.facts.command_line && h('p', {class: 'note'}, 'Recorded by ', h('code', {}, shown(meta.facts.command_line, 300)), meta.facts.categories && ` · categories ${shown(meta.facts.categories, 200)}`),
+        card('Cost of tracing', '', costOf(meta)),
+      ),
+      h('div', {class: 'half'}, counters || card('Counters', '', h('p', {class: 'dim'}, 'No counters were recorded.'))),
+    ),
+    meta.facts.command_line &&
+      h(
+        'p',
+        {class: 'note'},
+        'Recorded by ',
+        h('code', {}, shown(meta.facts.command_line, 300)),
+        meta.facts.categories && ` · categories ${shown(meta.facts.categories, 200)}`,
+      ),
   ];
 }

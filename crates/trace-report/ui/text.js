@@ -1,6 +1,7 @@
 // Numbers, times and names as text.
 
-const HIDDEN = /[\p{Cc}\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+const HIDDEN =
+  /[\p{Cc}\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 
 /** Text of a trace with escapes for what controls or hides; at most so many characters.
  * @param {string} text @param {number} [most] */
@@ -20,7 +21,11 @@ export function count(value) {
 export function short(value) {
   const size = Math.abs(value);
   if (Number.isInteger(value) && size < 1e6) return count(value);
-  for (const [factor, unit] of /** @type {[number, string][]} */ ([[1e12, 'T'], [1e9, 'G'], [1e6, 'M']])) {
+  for (const [factor, unit] of /** @type {[number, string][]} */ ([
+    [1e12, 'T'],
+    [1e9, 'G'],
+    [1e6, 'M'],
+  ])) {
     if (size >= factor) return digits(value / factor) + unit;
   }
   return digits(value);
@@ -48,8 +53,16 @@ export function time(ns) {
 /** A moment of the ruler: `step` decides how many digits matter.
  * @param {number} ns @param {number} step */
 export function moment(ns, step) {
-  const [factor, unit] = ns === 0 ? [1, 's'] : Math.abs(ns) < 1e3 ? [1, 'ns'] : Math.abs(ns) < 1e6 ? [1e3, 'µs'] :
-    Math.abs(ns) < 1e9 ? [1e6, 'ms'] : [1e9, 's'];
+  const [factor, unit] =
+    ns === 0
+      ? [1, 's']
+      : Math.abs(ns) < 1e3
+        ? [1, 'ns']
+        : Math.abs(ns) < 1e6
+          ? [1e3, 'µs']
+          : Math.abs(ns) < 1e9
+            ? [1e6, 'ms']
+            : [1e9, 's'];
   const places = Math.max(0, Math.min(9, Math.ceil(-Math.log10(step / factor) - 1e-9)));
   return `${(ns / factor).toFixed(ns === 0 ? 0 : places)} ${unit}`;
 }
@@ -57,6 +70,11 @@ export function moment(ns, step) {
 /** Bytes.
  * @param {number} value */
 export function bytes(value) {
-  return value < 1e3 ? `${value} B` : value < 1e6 ? `${digits(value / 1e3)} kB` : value < 1e9 ?
-    `${digits(value / 1e6)} MB` : `${digits(value / 1e9)} GB`;
+  return value < 1e3
+    ? `${value} B`
+    : value < 1e6
+      ? `${digits(value / 1e3)} kB`
+      : value < 1e9
+        ? `${digits(value / 1e6)} MB`
+        : `${digits(value / 1e9)} GB`;
 }

@@ -284,10 +284,16 @@ fn modules_are_typed_and_tested() {
     };
     assert!(tests.status.success(), "{}", String::from_utf8_lossy(&tests.stdout));
     let Some(modules) = std::env::var_os("TRACE_TEST_UI") else {
-        return skip(test, "ui", "TRACE_TEST_UI names no directory with TypeScript");
+        return skip(test, "ui", "TRACE_TEST_UI names no directory with TypeScript and Prettier");
     };
-    let compiler = Path::new(&modules).join("node_modules/typescript/bin/tsc");
-    let compiler = compiler.to_str().expect("UTF-8");
-    let types = node(&[compiler, "-p", "crates/trace-report/ui"]).expect("node runs");
+    let tool =
+        |path: &str| Path::new(&modules).join("node_modules").join(path).to_str().expect("UTF-8").to_owned();
+    let ui = "crates/trace-report/ui";
+    let types = node(&[&tool("typescript/bin/tsc"), "-p", ui]).expect("node runs");
     assert!(types.status.success(), "{}", String::from_utf8_lossy(&types.stdout));
+    let config = format!("{ui}/.prettierrc.json");
+    let pattern = format!("{ui}/*.js");
+    let format = node(&[&tool("prettier/bin/prettier.cjs"), "--config", &config, "--check", &pattern]);
+    let format = format.expect("node runs");
+    assert!(format.status.success(), "{}", String::from_utf8_lossy(&format.stderr));
 }
