@@ -165,7 +165,7 @@ export function flowsOf({model}, {track, i}, isDeep = false) {
         own: flow.at,
         isOut,
         name,
-        where: model.threadLabel(linked.thread),
+        where: model.whereOfThread(linked.thread),
       });
     }
   }

@@ -279,6 +279,11 @@ export class Model {
     return this.tracks.find((track) => track.kind === KIND.thread && track.owner === thread) ?? null;
   }
 
+  /** A thread with its process. @param {number} thread */
+  whereOfThread(thread) {
+    return `${shown(this.processLabel(this.threads[thread].process), 60)} › ${shown(this.threadLabel(thread), 60)}`;
+  }
+
   /** The process and thread of a track, for people. @param {Track} track */
   whereOf(track) {
     if (track.process < 0) return this.titleOf(track);

@@ -166,7 +166,7 @@ function slicesOf(meta, app) {
 
 /** @param {any} meta @param {any} app */
 function waitsOf(meta, app) {
-  const thread = (/** @type {number} */ number) => shown(app.model.threadLabel(number), 60);
+  const thread = (/** @type {number} */ number) => app.model.whereOfThread(number);
   const show = (/** @type {number} */ from, /** @type {number} */ length, /** @type {number} */ of) =>
     h('button', {class: 'link', onclick: () => app.showThread(of, ...around(from, length))}, time(from));
   const [n, sum] = meta.waited;
