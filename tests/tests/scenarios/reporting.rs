@@ -224,6 +224,7 @@ fn a_hundred_thousand_tracks_are_a_page() {
     assert!(found["search"].as_str().unwrap().ends_with(" of 14\u{202f}286"), "{}", found["search"]);
 }
 
+//= docs/report.md#the-command
 #[test]
 fn a_recording_has_its_report_beside_it() {
     let sandbox = Sandbox::new();
@@ -236,6 +237,7 @@ fn a_recording_has_its_report_beside_it() {
     assert!(page.contains(policy), "{}", &page[..300]);
 }
 
+//= docs/report.md#what-is-in-the-file
 #[test]
 fn half_a_million_slices_are_less_than_four_megabytes() {
     let sandbox = Sandbox::new();
