@@ -1,7 +1,5 @@
 //! How many slices are how long, so that the longest of a large trace can be kept.
 
-use crate::collector::OPEN;
-
 /// Parts of each power of two.
 const PARTS: usize = 8;
 
@@ -20,7 +18,7 @@ impl Default for Lengths {
 
 fn class(length: u64) -> usize {
     let Some(power) = length.checked_ilog2() else { return 0 };
-    let part = (u128::from(length) * PARTS as u128 >> power) as usize - PARTS;
+    let part = ((u128::from(length) * PARTS as u128) >> power) as usize - PARTS;
     power as usize * PARTS + part
 }
 
@@ -32,9 +30,9 @@ fn least(class: usize) -> u64 {
 }
 
 impl Lengths {
-    /// Counts a slice; one that has not ended is of the longest.
+    /// Counts a slice; one that has not ended has the greatest length.
     pub fn add(&mut self, length: u64) {
-        self.counts[class(length.min(OPEN))] += 1;
+        self.counts[class(length)] += 1;
         self.total += 1;
     }
 

@@ -73,11 +73,8 @@ pub fn write(
     output: impl Write,
 ) -> Result<Written, ReportError> {
     let mut open = || (trace.open)().map_err(|error| ReportError::Convert(ConvertError::Write(error)));
-    let disorder = match Disorder::find(open()?) {
-        Ok(disorder) => disorder,
-        // The passes below report it, if nothing can be read.
-        Err(_) => Disorder::default(),
-    };
+    // The passes below report it, if nothing can be read.
+    let disorder = Disorder::find(open()?).unwrap_or_default();
     let stats = Stats::of(open()?, &disorder, &Options::default())?;
     let limits = Limits { table_bytes: CHECK_TABLE_BYTES, open_spans: MAX_OPEN_SPANS, clock_times: 0 };
     let checked = check(open()?, limits, &disorder)?;
@@ -118,12 +115,15 @@ pub fn write(
     Ok(Written { summary, bytes })
 }
 
+/// Of a large trace, how short slices were folded, and their sums.
+type WhatWasFolded = Option<(Folding, Folded)>;
+
 /// Writes the blocks of everything that was collected.
 fn blocks_of(
     collector: &mut Collector,
     page: &Page,
     output: &mut impl Write,
-) -> io::Result<(Activity, Value, Option<(Folding, Folded)>)> {
+) -> io::Result<(Activity, Value, WhatWasFolded)> {
     let sorter = std::mem::take(&mut collector.sorter);
     let tracks = &collector.tracks;
     let (base, last) = collector.times.unwrap_or_default();
