@@ -215,7 +215,7 @@ impl Server {
         if self.is_over {
             // A recording may go on for minutes.
             for call in std::mem::take(&mut self.recordings) {
-                self.answer(call.number, Err("the client has closed its end".to_owned()));
+                self.answer(call.number, Err("the client has closed the connection".to_owned()));
             }
             if let Some(recording) = &mut self.recording {
                 recording.stop();
