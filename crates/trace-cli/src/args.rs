@@ -588,7 +588,8 @@ pub struct Manager {
     /// root, and root's default unless TRACE_RUNTIME_DIR is set
     #[arg(long, conflicts_with = "on_demand")]
     pub all_users: bool,
-    /// Exit after being idle for a while (see --idle-timeout), like a manager that another command has started
+    /// Exit after being idle for a while (see --idle-timeout), like a manager that another command has
+    /// started
     #[arg(long)]
     pub on_demand: bool,
     /// Exit after being idle for this long, without clients and recordings (default with --on-demand: 30s)

@@ -141,7 +141,7 @@ fn recover(options: &Recover) -> Result<(), Failure> {
         }
         [session] => session,
         several => {
-            stdio::tell(&table(several));
+            stdio::report(&table(several));
             return Err(Failure::new("several recordings can be recovered; name the directory of one"));
         }
     };
@@ -217,7 +217,7 @@ fn report(all: &[Recovered], client: &ClientFile, path: &Path) {
         has_command: true,
         buffer_size: 4,
     };
-    stdio::tell(&summary.text());
+    stdio::report(&summary.text());
     match client {
         ClientFile::Unknown => {}
         ClientFile::Found { path, bytes } => {

@@ -76,7 +76,7 @@ pub struct Recording {
     #[arg(long, value_name = "TIME", help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_period: Option<Span>,
-    /// Do not record host, command line and other facts about the recording
+    /// Do not record host, command line and other metadata of the recording
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_metadata: Option<bool>,

@@ -260,9 +260,9 @@ impl Server {
     fn recorded(&mut self, recording: Recording) {
         let (number, path) = (recording.number, recording.path.clone());
         match recording.finish() {
-            Ok(said) => {
+            Ok(printed) => {
                 let (tool, arguments) = (OVERVIEW.to_owned(), json!({"trace": path}));
-                self.waiting.push_back(Waiting { number, tool, arguments, note: Some(said) });
+                self.waiting.push_back(Waiting { number, tool, arguments, note: Some(printed) });
             }
             Err(why) => self.answer(number, Err(why)),
         }
