@@ -52,8 +52,7 @@ A command is recorded together with all other running programs that have a provi
 records one program only, by the name of its provider.
 
 One Ctrl-C ends the recording and saves it. A second Ctrl-C while the trace is being written aborts; trace \
-recover can still save the trace. If the trace is written and only the command is still running, it kills the \
-command.
+recover can still save the trace. If only the command is still running, a second Ctrl-C kills it.
 
 Exit codes: that of the command, unless --return-child-result=false; 0 if the recording ended the command \
 (--duration, --trigger, --max-size); 128 + n if signal n ended the command otherwise, such as 130 after a Ctrl-C \
@@ -67,7 +66,7 @@ if the recording was aborted; 4 if events were lost (--fail-on-loss); 1 if a mea
   trace config --buffer-size 64MiB > trace.toml
   trace record --config trace.toml -- ./app
 
-Files, the first of which wins: that of --config, $XDG_CONFIG_HOME/trace/config.toml (by default
+Files, the first of which wins: that of --config, $XDG_CONFIG_HOME/trace/config.toml (by default \
 ~/.config/trace/config.toml), /etc/trace/config.toml.")]
     Config(Box<Record>),
     /// Start a recording in the background
@@ -182,7 +181,7 @@ page of --ui was closed.")]
   trace check --allow loss,unmatched-begin trace.fxt
   trace check --clocks trace.fxt    of a recording with kernel:sched
 
-Exit codes: 0 if the trace is clean, 1 if it has problems, 2 if it cannot be read to its end
+Exit codes: 0 if the trace is clean, 1 if it has problems, 2 if it cannot be read to its end \
 or the command line is wrong. The kinds of problem are described in docs/check.md.")]
     Check(Check),
     /// Convert a trace to another format

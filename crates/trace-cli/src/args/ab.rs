@@ -12,11 +12,11 @@ pub const AB_HELP: &str = "Examples:
   trace ab --keep runs -- ./old -- ./new
   trace ab --from runs --statistic p99
 
-Runs come in blocks of old, new, new, old, or new, old, old, new. If the commands contain --, the middle one
-separates them. Ctrl-C ends the comparison after the current run and judges the runs so far; a second Ctrl-C ends
+Runs come in blocks of old, new, new, old, or new, old, old, new. If the commands contain --, the middle one \
+separates them. Ctrl-C ends the comparison after the current run and judges the runs so far; a second Ctrl-C ends \
 the current run immediately.
 
-Exit codes: 0 if nothing takes longer, 1 if something does, 3 if the runs do not show either, because events are
+Exit codes: 0 if nothing takes longer, 1 if something does, 3 if the runs do not show either, because events are \
 missing or there are too few runs or names; 2 if the command line is wrong or a run fails. docs/ab.md has the rules.";
 
 /// Options of `ab`.
