@@ -48,15 +48,15 @@ impl Drop for Metrics {
     }
 }
 
-/// Ends the interval of each histogram now, and records it: before the process ends, or where a part of the
-/// program ends whose values should stand by themselves. May be called on any thread; waits for threads that
-/// are just recording a value. Does nothing while nothing is recorded.
+/// Ends the current interval of each histogram and records it. Call it before the process ends, or to
+/// separate the values of one part of the program from those of the next. May be called on any thread; waits
+/// for threads that are recording a value. Does nothing while nothing is recorded.
 pub fn flush() {
     for_each(|tables| tables.histograms.for_each(HistogramState::flush));
 }
 
-/// How often a metric was asked for that is not recorded, because there are too many or because its name with
-/// its labels has more than 32 000 bytes: of all recorders that the process has.
+/// How often, in all recorders of the process, a metric was requested that is not recorded, because there are
+/// too many or because its name with its labels has more than 32 000 bytes.
 #[must_use]
 pub fn unrecorded() -> u64 {
     let sum = AtomicU64::new(0);
@@ -117,8 +117,8 @@ impl Recorder {
         Self::default()
     }
 
-    /// How long values of a histogram are collected before they are recorded, from the first of them; 100 ms
-    /// by default. Of zero length, each value is recorded by itself.
+    /// How long values of a histogram are collected before they are recorded, counted from the first of them;
+    /// 100 ms by default. With zero, each value is recorded immediately.
     #[must_use]
     pub fn interval(mut self, interval: Duration) -> Self {
         self.interval = interval;
@@ -126,7 +126,7 @@ impl Recorder {
     }
 
     /// Passes all metrics to another recorder, too, such as that of an exporter, whether a recording runs or
-    /// not. It is asked for each metric as often as if it were the only one.
+    /// not. Each metric is requested from it as often as if it were the only one.
     #[must_use]
     pub fn beside(mut self, other: Box<dyn metrics::Recorder + Send + Sync>) -> Self {
         self.other = Some(other);

@@ -18,7 +18,7 @@ use record::Recording;
 use std::path::PathBuf;
 use values::Span;
 
-/// Record what programs do, and examine the traces.
+/// Record what programs do, and analyse the traces.
 #[derive(Debug, Parser)]
 #[command(name = "trace", version = crate::version::text(), subcommand_required = true)]
 #[command(after_help = "Examples:
@@ -51,14 +51,14 @@ pub enum Command {
 A command is recorded together with all other running programs that have a provider. --categories 'NAME/*' \
 records one program only, by the name of its provider.
 
-Ctrl-C once ends the recording and saves it. A second one, while the trace is being written, aborts: trace \
-recover can still save it. While only the command has not ended yet, a second one kills the command.
+One Ctrl-C ends the recording and saves it. A second Ctrl-C while the trace is being written aborts; trace \
+recover can still save the trace. If only the command is still running, a second Ctrl-C kills it.
 
-Exit codes: that of the command, unless --return-child-result=false; 0 if the recording ended it as asked \
-(--duration, --trigger, --max-size); 128 + n if signal n ended it otherwise, so 130 after a Ctrl-C that reached \
-it, too; 127 if it was not found, 126 if it cannot be executed; 125 if recording failed; 130 if it was aborted; \
-4 if events were lost (--fail-on-loss); 1 if a measurement has no sample (--spec-file); 2 for a wrong command \
-line.")]
+Exit codes: that of the command, unless --return-child-result=false; 0 if the recording ended the command \
+(--duration, --trigger, --max-size); 128 + n if signal n ended the command otherwise, such as 130 after a Ctrl-C \
+that reached it, too; 127 if the command was not found, 126 if it cannot be executed; 125 if recording failed; 130 \
+if the recording was aborted; 4 if events were lost (--fail-on-loss); 1 if a measurement has no sample \
+(--spec-file); 2 for a wrong command line.")]
     Record(Box<Record>),
     /// Print the options that `record` would use, from the command line and all files, as TOML
     #[command(mut_arg("json", |argument| argument.hide(true)))]
@@ -66,7 +66,8 @@ line.")]
   trace config --buffer-size 64MiB > trace.toml
   trace record --config trace.toml -- ./app
 
-Files: the one of --config; then $XDG_CONFIG_HOME/trace/config.toml and /etc/trace/config.toml.")]
+Files, the first of which wins: that of --config, $XDG_CONFIG_HOME/trace/config.toml (by default \
+~/.config/trace/config.toml), /etc/trace/config.toml.")]
     Config(Box<Record>),
     /// Start a recording in the background
     #[command(
@@ -140,13 +141,13 @@ Exit code 1 if the trace has no sample of a measurement. docs/measure.md has the
     /// Print statistics of a trace: where the time went, what was lost
     #[command(after_help = analysis::STATS_HELP)]
     Stats(analysis::Stats),
-    /// Check that a trace keeps limits
+    /// Check that a trace keeps limits, for CI
     #[command(after_help = analysis::ASSERT_HELP)]
     Assert(analysis::Assert),
     /// Compare the durations of two traces
     #[command(after_help = analysis::DIFF_HELP)]
     Diff(analysis::Diff),
-    /// Run two commands in turns and report what takes longer in one of them
+    /// Run two commands alternately and report what takes longer in the new one
     #[command(after_help = ab::AB_HELP)]
     Ab(Box<ab::Ab>),
     /// Check whether this machine can record, and suggest what to do if it cannot
@@ -180,7 +181,7 @@ page of --ui was closed.")]
   trace check --allow loss,unmatched-begin trace.fxt
   trace check --clocks trace.fxt    of a recording with kernel:sched
 
-Exit codes: 0 if the trace is clean, 1 if it has problems, 2 if it cannot be read to its end
+Exit codes: 0 if the trace is clean, 1 if it has problems, 2 if it cannot be read to its end \
 or the command line is wrong. The kinds of problem are described in docs/check.md.")]
     Check(Check),
     /// Convert a trace to another format
@@ -209,7 +210,7 @@ Records that the output format cannot express are counted and reported at the en
                           trace query --schema"
     )]
     Query(Query),
-    /// Serve traces to an agent, over stdin and stdout (Model Context Protocol)
+    /// Serve traces to an AI agent over stdin and stdout (Model Context Protocol)
     #[cfg(feature = "query")]
     #[command(after_help = mcp::HELP)]
     Mcp(mcp::Mcp),
@@ -355,7 +356,7 @@ pub struct Measure {
     /// Write the results to this file
     #[arg(long, value_name = "RESULTS")]
     pub benchmark_results_file: Option<PathBuf>,
-    /// Use this name of the test suite in the results
+    /// Use this name for the test suite in the results
     #[arg(long, value_name = "NAME")]
     pub test_suite: Option<String>,
     /// The trace, plain or compressed with gzip or zstd; `-` is stdin
@@ -433,7 +434,7 @@ pub struct Dump {
 /// Options of `check`.
 #[derive(Debug, Args)]
 pub struct Check {
-    /// Print the problems as JSON: one object
+    /// Print the report as one JSON object
     #[arg(long)]
     pub json: bool,
     /// Check that the times of events lie within the times in which their threads ran, according to the
@@ -511,7 +512,7 @@ pub struct Query {
     /// Read the SQL statements from this file; `-` is stdin
     #[arg(long, short = 'f', value_name = "FILE")]
     pub sql_file: Option<PathBuf>,
-    /// Write all tables to this file, a database of SQLite's, and answer nothing if there is no SQL
+    /// Write all tables to this file, a SQLite database. SQL statements are then optional
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
     /// The SQL statements, unless --sql-file or --save is given, and traces, plain or compressed with gzip or
@@ -586,7 +587,8 @@ pub struct Manager {
     /// root, and root's default unless TRACE_RUNTIME_DIR is set
     #[arg(long, conflicts_with = "on_demand")]
     pub all_users: bool,
-    /// Exit after being idle for a while (see --idle-timeout), as a manager does that a command has started
+    /// Exit after being idle for a while (see --idle-timeout), like a manager that another command has
+    /// started
     #[arg(long)]
     pub on_demand: bool,
     /// Exit after being idle for this long, without clients and recordings (default with --on-demand: 30s)

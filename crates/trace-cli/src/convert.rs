@@ -166,7 +166,7 @@ pub fn advise(summary: &Summary, to: Format) {
         Format::Perfetto => "Perfetto's format",
         Format::Folded => "a profile",
     };
-    tell(summary, name);
+    report_summary(summary, name);
     if to == Format::Catapult {
         say!(
             "trace: this is for Catapult (chrome://tracing); the Perfetto UI refuses Fuchsia's systemTraceEvents \
@@ -184,7 +184,7 @@ enum Problem {
 }
 
 /// Reports what was skipped, and what is wrong with the trace.
-pub fn tell(summary: &Summary, target: &str) {
+pub fn report_summary(summary: &Summary, target: &str) {
     for (kind, count) in &summary.skipped {
         let them = if *count == 1 { "it" } else { "them" };
         say!("trace: {} skipped: {target} cannot express {them}", Counted(*count, kind));

@@ -55,7 +55,7 @@ pub fn run(options: &Query) -> Result<(), Failure> {
         if traces.len() > 1 && is_worth_telling {
             say!("trace: {}:", name(trace));
         }
-        crate::convert::tell(summary, "a table");
+        crate::convert::report_summary(summary, "a table");
     }
     asked.and_then(|()| written.map_err(AskError::Write)).or_else(failure)?;
     for (trace, summary) in traces.iter().zip(&summaries) {

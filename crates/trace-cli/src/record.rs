@@ -70,7 +70,7 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     config.wants_known_categories = !expected.is_empty();
     kernel::provide(&mut connection, &config, options)?;
     let mut has_begun = false;
-    let recording = Wanted { config, expected, settings: &settings, is_json };
+    let recording = RequestedRecording { config, expected, settings: &settings, is_json };
     let recorded = record(&mut connection, recording, &mut destination, removing, &mut has_begun);
     let Recorded { stats, expected, has_command, code, is_cut } = match recorded {
         Ok(recorded) => recorded,
@@ -97,7 +97,7 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
 }
 
 /// The requested recording.
-struct Wanted<'a> {
+struct RequestedRecording<'a> {
     config: TraceConfig,
     expected: Expected,
     settings: &'a Settings,
@@ -137,12 +137,12 @@ fn keep(destination: Destination, failure: Failure) -> Failure {
 /// programs record and the command runs: from then on the archive is kept.
 fn record(
     connection: &mut Connection,
-    wanted: Wanted<'_>,
+    wanted: RequestedRecording<'_>,
     destination: &mut Destination,
     removing: Removing,
     has_begun: &mut bool,
 ) -> Result<Recorded, Failure> {
-    let Wanted { config, expected, settings, is_json } = wanted;
+    let RequestedRecording { config, expected, settings, is_json } = wanted;
     let options = &settings.recording;
     let start_timeout = Duration::from_millis(config.start_timeout_milliseconds);
     let stdout_is_ours = destination.is_stdout() || is_json;
@@ -321,7 +321,7 @@ fn report(
         has_command,
         buffer_size: options.buffer_size.map_or(4, |size| size.0),
     };
-    stdio::tell(&summary.text());
+    stdio::report(&summary.text());
     if is_json {
         stdio::print_document(&summary.json())?;
     }
@@ -339,7 +339,7 @@ fn report(
         return Ok(true);
     };
     if options.stats == Some(true) {
-        stats::tell(archive.path().to_owned())?;
+        stats::report(archive.path().to_owned())?;
     }
     match &settings.spec {
         Some(spec) if !spec.measure.is_empty() => {
@@ -466,7 +466,7 @@ fn wait_for_end(
                 }
                 recording.request(SessionRequest::WatchAlert)?;
             }
-            Happening::News => triggers.tell(|text| say_above(line.as_ref(), text)),
+            Happening::News => triggers.report(|text| say_above(line.as_ref(), text)),
             Happening::Warning(text) => say_above(line.as_ref(), &text),
             _ => {}
         }

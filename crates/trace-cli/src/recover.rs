@@ -141,7 +141,7 @@ fn recover(options: &Recover) -> Result<(), Failure> {
         }
         [session] => session,
         several => {
-            stdio::tell(&table(several));
+            stdio::report(&table(several));
             return Err(Failure::new("several recordings can be recovered; name the directory of one"));
         }
     };
@@ -199,7 +199,7 @@ fn remove_pieces(leftover: Leftover) -> Result<(), Failure> {
         return Ok(());
     }
     if let Some(path) = leftover.delete_client_file().map_err(failure)? {
-        say!("trace: deleted {}, which is in it", path.display());
+        say!("trace: deleted {}: the recovered trace has its contents", path.display());
     }
     leftover.delete().map_err(failure)
 }
@@ -217,7 +217,7 @@ fn report(all: &[Recovered], client: &ClientFile, path: &Path) {
         has_command: true,
         buffer_size: 4,
     };
-    stdio::tell(&summary.text());
+    stdio::report(&summary.text());
     match client {
         ClientFile::Unknown => {}
         ClientFile::Found { path, bytes } => {
@@ -278,7 +278,7 @@ fn list(options: &Recover) -> Result<(), Failure> {
         return print_document(&format!("{}\n", serde_json::Value::Array(list)));
     }
     if found.is_empty() {
-        say!("trace: nothing was left behind (looked in {})", looked(options));
+        say!("trace: there is nothing to recover (looked in {})", looked(options));
         return Ok(());
     }
     print(&format!("{}{}", table(&found), pieces(&found)))

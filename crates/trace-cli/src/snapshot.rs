@@ -89,11 +89,11 @@ fn describe(stats: &[ProviderStats], coverage: &[Coverage]) -> Vec<String> {
     let last = parts.iter().map(|(_, end)| *end).max();
     if let (Some(first), Some(last), 2..) = (first, last, parts.len()) {
         lines.push(if first <= last {
-            "trace: no time is covered by all of them".to_owned()
+            "trace: no period is covered by all programs".to_owned()
         } else if last.is_zero() {
-            format!("trace: all of them cover the last {}", seconds(first))
+            format!("trace: all programs cover the last {}", seconds(first))
         } else {
-            format!("trace: all of them cover the time from {} to {} ago", seconds(first), seconds(last))
+            format!("trace: all programs cover the time from {} to {} ago", seconds(first), seconds(last))
         });
     }
     lines
@@ -171,7 +171,7 @@ mod tests {
         trace: app (pid 42): the last 9.876 s, 5000 events
         trace: quick (pid 42): the last 1.500 ms, 1 event
         trace: mute (pid 42): nothing
-        trace: all of them cover the last 1.500 ms
+        trace: all programs cover the last 1.500 ms
         ");
     }
 
@@ -202,12 +202,12 @@ mod tests {
         trace: app 1 (pid 42): the last 9.000 s, 5 events
         trace: app 2 (pid 42): ended 2.000 s ago, the last 3.000 s before that, 5 events
         trace: app 3 (pid 42): ended 0.500 s ago, the last 3.500 s before that, 5 events
-        trace: all of them cover the time from 4.000 s to 2.000 s ago
+        trace: all programs cover the time from 4.000 s to 2.000 s ago
         ");
         insta::assert_snapshot!(lines(&[part(1, 1000, 0), part(2, 5000, 2000)]), @r"
         trace: app 1 (pid 42): the last 1.000 s, 5 events
         trace: app 2 (pid 42): ended 2.000 s ago, the last 3.000 s before that, 5 events
-        trace: no time is covered by all of them
+        trace: no period is covered by all programs
         ");
         let mut given_up = part(1, 5000, 2000);
         given_up.0.problem = "it is not kept".to_owned();

@@ -33,10 +33,10 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 }
 
 /// Tells the statistics of a new recording, in its summary's place.
-pub fn tell(path: PathBuf) -> Result<(), Failure> {
+pub fn report(path: PathBuf) -> Result<(), Failure> {
     let options = Options::of_recording(path);
     let stats = read(&options)?;
-    stdio::tell(&human(&stats, &options));
+    stdio::report(&human(&stats, &options));
     unread(&options.input, &stats)
 }
 

@@ -216,12 +216,12 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
         has_command: false,
         buffer_size,
     };
-    stdio::tell(&summary.text());
+    stdio::report(&summary.text());
     if options.json {
         print_document(&summary.json())?;
     }
     if options.verbose {
-        stdio::tell(&summary.details());
+        stdio::report(&summary.details());
     }
     Ok(())
 }

@@ -37,7 +37,7 @@ pub const MAX_OPEN_SPANS: usize = 200_000;
 const MAX_PROVIDERS: usize = 4096;
 /// How many losses are reported one by one.
 const MAX_LOSSES: usize = 1000;
-/// A time that is further from the first one than this is taken for damage: 30 days.
+/// A time that is further from the first one than this is reported as an outlier: 30 days.
 const MAX_DISTANCE_NANOS: u64 = 30 * 24 * 3600 * 1_000_000_000;
 
 /// How much memory checking may take.

@@ -75,7 +75,7 @@ impl<R: Read> Reader<Stream<Plain<R>>> {
     ///
     /// # Errors
     ///
-    /// The input is no archive, or cannot be read.
+    /// The input is not an archive, or cannot be read.
     pub fn new(input: R) -> Result<Self, ReadError> {
         Records::archive(input).map(Self::of_records)
     }
@@ -86,7 +86,7 @@ impl<'a> Reader<Slice<'a>> {
     ///
     /// # Errors
     ///
-    /// The bytes are no archive.
+    /// The bytes are not an archive.
     pub fn of_slice(bytes: &'a [u8]) -> Result<Self, ReadError> {
         let mut records = Records::of_slice(bytes);
         records.check_kind()?;
@@ -127,7 +127,7 @@ impl<I: Input> Reader<I> {
     ///
     /// # Errors
     ///
-    /// The position in the input is lost for good, or it cannot be read.
+    /// Damage after which no record can be found, or an input that cannot be read.
     #[inline]
     pub fn next_item(&mut self) -> Result<Option<Resolved<'_>>, ReadError> {
         let found = match self.held.take() {

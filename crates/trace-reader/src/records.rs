@@ -3,7 +3,7 @@
 //! The size in a record's header alone decides where the next one begins, regardless of its decoding. Words
 //! that are all zero lie between records where a buffer was never written; they are skipped and counted. A
 //! record that is cut off by the end of the input is never guessed at: its part is reported as leftover
-//! bytes. Where the position is lost, reading continues at the next place that can be trusted.
+//! bytes. After damage, reading continues at the next place that can be trusted.
 
 use crate::compressed::Plain;
 use crate::file_kind::{FileKind, SNIFFED_BYTES};
@@ -66,11 +66,11 @@ pub enum ReadError {
         /// What its first bytes look like.
         found: FileKind,
     },
-    /// A header that is not zero has no size, so that nothing behind it can be found, and nowhere behind it
+    /// A nonzero header has the size 0, so the next record cannot be found, and there is no later place where
     /// reading can be resumed.
     #[error("record at byte {offset}: expected a size of at least 1 word, found 0 in header {:#018x}", .header.0)]
     NoSize {
-        /// Where it stands.
+        /// Its position.
         offset: Offset,
         /// The header.
         header: RecordHeader,
@@ -205,15 +205,15 @@ impl<I: Input> Records<I> {
         }
     }
 
-    /// Holds records of up to so many bytes whole and hands out larger ones in pieces of this size, which
-    /// bounds the memory; 1 MiB if not set. Ordinary records, up to 32 760 bytes, are always whole.
+    /// Returns records of up to this many bytes whole and larger ones in pieces of this size, which bounds
+    /// the memory; 1 MiB if not set. Ordinary records, up to 32 760 bytes, are always whole.
     #[must_use]
     pub fn with_max_piece_bytes(mut self, bytes: usize) -> Self {
         self.max_piece_bytes = (bytes & !7).max(ORDINARY_BYTES);
         self
     }
 
-    /// Refuses what is no trace. Takes nothing from the input, but only makes sense before the first record.
+    /// Refuses input that is not a trace. Consumes nothing of it; call it before the first record.
     pub(crate) fn check_kind(&mut self) -> Result<(), ReadError> {
         self.input.fill(SNIFFED_BYTES);
         let start = self.input.at_hand();
@@ -232,7 +232,7 @@ impl<I: Input> Records<I> {
     ///
     /// # Errors
     ///
-    /// [`ReadError::NoSize`] where the input cannot be followed any further, [`ReadError::Io`].
+    /// [`ReadError::NoSize`] if the next record cannot be found, [`ReadError::Io`].
     #[inline]
     pub fn next_record(&mut self) -> Result<Option<RawRecord<'_>>, ReadError> {
         Ok(self.advance()?.map(|found| self.record(found)))

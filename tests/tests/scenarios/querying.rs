@@ -124,7 +124,7 @@ fn statements_read_the_trace_and_do_nothing_else() {
         let (code, said) = refused(&sandbox, &["query", sql, "trace.json"]);
         assert_eq!(code, Some(2), "{sql}: {said}");
         let expected = format!("SQL: {refused_is}");
-        let advice = "is refused: statements may read the trace, and make views and temporary tables";
+        let advice = "is refused: statements may read the trace and create views and temporary tables";
         assert!(said.contains(&expected) && said.contains(advice), "{sql}: {said}");
         assert_eq!(sandbox.files(), before, "{sql}");
     }

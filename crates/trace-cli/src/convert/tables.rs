@@ -1,7 +1,7 @@
 //! A trace as a directory of tables.
 //= docs/tables.md#csv
 
-use super::{Converted, Problem, tell};
+use super::{Converted, Problem, report_summary};
 use crate::args::Convert;
 use crate::args::format::Target;
 use crate::counted::Counted;
@@ -35,7 +35,7 @@ pub fn run(input: &Path, output: &Path, options: &Convert, filter: Filter) -> Re
     let folder = Folder::create(output).map_err(|error| failed(&error))?;
     let converted = convert(input, &folder, is_parquet, filter);
     let converted = converted.map_err(|problem| problem.into_failure(output))?;
-    converted.summary.iter().for_each(|summary| tell(summary, "a table"));
+    converted.summary.iter().for_each(|summary| report_summary(summary, "a table"));
     converted.check(options.strict)?;
     folder.finish().map_err(|error| failed(&error))?;
     let events = converted.summary.as_ref().map_or(0, |summary| summary.events);

@@ -49,13 +49,13 @@ pub enum QueryError {
     #[error(transparent)]
     Sql(#[from] rusqlite::Error),
     /// It would do something other than reading the trace.
-    #[error("{0} is refused: statements may read the trace, and make views and temporary tables")]
+    #[error("{0} is refused: statements may read the trace and create views and temporary tables")]
     Refused(String),
     /// It is not one statement.
     #[error("expected one statement, found {0}")]
     Statements(&'static str),
     /// It does more than reading.
-    #[error("the statement does more than reading: expected SELECT, WITH or VALUES")]
+    #[error("the statement does more than read: expected SELECT, WITH or VALUES")]
     NotReading,
 }
 
