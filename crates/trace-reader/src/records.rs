@@ -394,8 +394,8 @@ impl<I: Input> Records<I> {
 
     /// Whether a record that looks wrong is damage after which the position is lost. It is if a place where
     /// reading could be resumed follows, and going from record to record from here leads past it. The next
-    /// record is then the one at that place; the result says how many bytes are skipped. What only looks like a
-    /// place, such as a timestamp inside a record, is passed over if sound records follow from here.
+    /// record is then the one at that place; the result says how many bytes are skipped. What only looks like
+    /// a place, such as a timestamp inside a record, is passed over if sound records follow from here.
     //= docs/format.md#damage
     pub(crate) fn leave_damaged(&self, found: Found) -> Option<u64> {
         let place = found.offset.0 + found.earlier;
