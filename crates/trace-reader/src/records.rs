@@ -9,7 +9,7 @@ use crate::compressed::Plain;
 use crate::file_kind::{FileKind, SNIFFED_BYTES};
 use crate::input::{Input, Slice, Stream};
 use crate::resume::{self, JUDGED_BYTES, Search};
-use std::cell::Cell;
+use std::cell::{Cell, LazyCell};
 use std::io::{self, Read};
 use trace_format::large::MAX_START_BYTES;
 use trace_format::record::{MAX_RECORD_WORDS, RecordHeader};
@@ -23,6 +23,8 @@ const HEADER_BYTES: usize = 8;
 const AHEAD_BYTES: usize = ORDINARY_BYTES + JUDGED_BYTES;
 /// How far to search for damage that was not noticed at once.
 const MAX_SEARCHED_BYTES: usize = 1 << 20;
+/// How many places that are recognized by few bits are passed over in a search.
+const MAX_PASSED_OVER: usize = 16;
 /// Largest record of every type but the large one.
 const ORDINARY_BYTES: usize = Words(MAX_RECORD_WORDS).bytes();
 
@@ -392,7 +394,8 @@ impl<I: Input> Records<I> {
 
     /// Whether a record that looks wrong is damage after which the position is lost. It is if a place where
     /// reading could be resumed follows, and going from record to record from here leads past it. The next
-    /// record is then the one at that place; the result says how many bytes are skipped.
+    /// record is then the one at that place; the result says how many bytes are skipped. What only looks like
+    /// a place, such as a timestamp inside a record, is passed over if sound records follow from here.
     //= docs/format.md#damage
     pub(crate) fn leave_damaged(&self, found: Found) -> Option<u64> {
         let place = found.offset.0 + found.earlier;
@@ -404,16 +407,32 @@ impl<I: Input> Records<I> {
         let window = at_hand.get(..MAX_SEARCHED_BYTES).unwrap_or(at_hand);
         let is_end = self.input.is_at_end() && window.len() == at_hand.len();
         let rest = usize::try_from(found.size.bytes() as u64 - found.earlier).unwrap_or(usize::MAX);
-        match resume::search(window, from, is_end) {
-            Search::Found(distance) if !resume::leads_to(window, rest, distance) => {
-                self.resume_at.set(Some(distance));
-                Some(distance as u64)
+        let goes_on = LazyCell::new(|| resume::goes_on(window, rest, is_end));
+        // The places so far that were passed over.
+        let (mut first, mut count) = (None, 0);
+        let mut from = from;
+        let end = loop {
+            match resume::search(window, from, is_end) {
+                Search::Found(distance) if resume::leads_to(window, rest, distance) => break distance,
+                Search::Found(distance)
+                    if distance >= rest && resume::is_weak(window, distance) && *goes_on =>
+                {
+                    first.get_or_insert(distance);
+                    (from, count) = (distance + 1, count + 1);
+                    if count == MAX_PASSED_OVER {
+                        break distance;
+                    }
+                }
+                Search::Found(distance) => {
+                    self.resume_at.set(Some(distance));
+                    return Some(distance as u64);
+                }
+                Search::Unknown(distance) => break distance,
             }
-            Search::Found(distance) | Search::Unknown(distance) => {
-                self.trusted_to.set(place + distance as u64);
-                None
-            }
-        }
+        };
+        // A wrong record behind a place that was passed over is looked at anew.
+        self.trusted_to.set(place + first.unwrap_or(end) as u64);
+        None
     }
 }
 
