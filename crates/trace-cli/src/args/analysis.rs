@@ -20,10 +20,10 @@ pub const ASSERT_HELP: &str = "Examples:
   trace assert trace.fxt 'max(gap(frame)) < 50ms or count(frame) < 2'
   trace assert --file limits.txt --junit limits.xml trace.fxt
 
-Functions: count, rate, sum, min, max, mean, p50, p99.9 and so on, of NAME, CATEGORY:NAME, self(NAME), gap(NAME) or
+Functions: count, rate, sum, min, max, mean, p50, p99.9 and so on, of NAME, CATEGORY:NAME, self(NAME), gap(NAME) or \
 counter(NAME.SERIES); lost, lost(PROVIDER), errors. Units: ns us ms s, B kB MB KiB MiB, %. * stands for any text.
 
-Exit codes: 0 if all assertions hold, 1 if one does not, 3 if the trace cannot tell, because events are missing or
+Exit codes: 0 if all assertions hold, 1 if one does not, 3 if the trace cannot tell, because events are missing or \
 there is nothing with the name; 2 if an assertion is wrong or the trace cannot be read. docs/stats.md has the rules.";
 
 /// Help of `diff`.
