@@ -31,6 +31,7 @@ mod scenarios {
     mod kinds;
     mod listing;
     mod logging;
+    mod machine;
     mod manager;
     mod memory;
     mod metering;

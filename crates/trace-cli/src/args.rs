@@ -72,7 +72,7 @@ Files, the first of which wins: that of --config, $XDG_CONFIG_HOME/trace/config.
     /// Start a recording in the background
     #[command(
         mut_arg("command", |argument| argument.hide(true)),
-        mut_arg("json", |argument| argument.hide(true)),
+        mut_arg("json", |argument| argument.help("Print the recording as JSON on stdout, as trace status does")),
         mut_arg("max_size", |argument| argument.hide(true)),
         mut_arg("stats", |argument| argument.hide(true)),
         mut_arg("append_args", |argument| argument.hide(true)),
@@ -100,7 +100,7 @@ Files, the first of which wins: that of --config, $XDG_CONFIG_HOME/trace/config.
     /// Write out what programs have recorded so far, in a streaming recording in the background
     #[command(after_help = "Example:
   trace flush")]
-    Flush,
+    Flush(Flush),
     /// Save the buffers of the running recording, which continues
     #[command(after_help = "Examples:
   trace start --buffering-mode circular --buffer-size 64MiB
@@ -305,6 +305,17 @@ pub struct Snapshot {
     /// snapshot-1.fxt and so on if that exists)
     #[arg(long, short = 'o', value_name = "FILE")]
     pub output_file: Option<PathBuf>,
+    /// Print a summary as JSON on stdout
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `flush`.
+#[derive(Debug, Args)]
+pub struct Flush {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Options of commands that list something.
@@ -345,6 +356,9 @@ pub struct Time {
     /// Accepted for compatibility: the default without --interactive
     #[arg(long, hide = true, conflicts_with = "interactive")]
     pub once: bool,
+    /// Print JSON, in a line for each time
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Options of `measure`.
@@ -359,6 +373,9 @@ pub struct Measure {
     /// Use this name for the test suite in the results
     #[arg(long, value_name = "NAME")]
     pub test_suite: Option<String>,
+    /// Print the results as JSON
+    #[arg(long)]
+    pub json: bool,
     /// The trace, plain or compressed with gzip or zstd; `-` is stdin
     #[arg(value_name = "FILE", add = traces())]
     pub input: PathBuf,
@@ -476,6 +493,9 @@ pub struct Convert {
     /// Fail if the format cannot express everything in the trace
     #[arg(long)]
     pub strict: bool,
+    /// Print a summary as JSON on stdout
+    #[arg(long)]
+    pub json: bool,
     /// The trace, plain or compressed with gzip or zstd; `-` is stdin
     #[arg(value_name = "FILE", required_unless_present = "input_file", add = traces())]
     pub input: Option<PathBuf>,
@@ -506,6 +526,9 @@ pub struct Query {
     /// Print results in this format
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub output: Answers,
+    /// Print results as JSON: short for --output json
+    #[arg(long, conflicts_with = "output")]
+    pub json: bool,
     /// Print the SQL statements that create the tables
     #[arg(long, exclusive = true)]
     pub schema: bool,
@@ -566,11 +589,11 @@ pub struct Recover {
     /// List the recordings that can be recovered, and how they ended
     #[arg(long, conflicts_with = "delete")]
     pub list: bool,
-    /// Print JSON
-    #[arg(long, requires = "list")]
+    /// Print the list, or a summary of what was recovered or deleted, as JSON on stdout
+    #[arg(long)]
     pub json: bool,
     /// Alias of --json
-    #[arg(long, value_name = "FORMAT", requires = "list", hide = true)]
+    #[arg(long, value_name = "FORMAT", hide = true)]
     pub machine: Option<Machine>,
     /// Delete the recording that DIR names, or all that are older than --older-than
     #[arg(long)]

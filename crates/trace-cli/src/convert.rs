@@ -8,10 +8,12 @@ use crate::args::{Container, Convert};
 use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::input::{self, ImportReport, is_stdin, open};
+use crate::json;
 use crate::output::{OutputFile, refuse_input, remove_on_signal};
 use crate::progress;
 use crate::stdio::{self, Stdout, say};
 use encoder::Encoder;
+use serde_json::json;
 use std::error::Error;
 use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -75,6 +77,9 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
     };
     let mut system = options.system_event_output_file.as_deref().map(OutputFile::create).transpose()?;
     let is_stdout = output == Path::new("-");
+    if is_stdout && options.json {
+        return Err(Failure::usage("--json: the trace goes to stdout already"));
+    }
     let job = Job {
         to,
         compression: if is_stdout { Compression::None } else { of_name(&output).1 },
@@ -117,6 +122,9 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
             Some(summary) => say!("trace: {} in {}", Counted(summary.events, "events"), path.display()),
             None => say!("trace: {} in {}", Counted(converted.copied, "events"), path.display()),
         }
+        if options.json {
+            json::print(&converted.machine(&path, name_of(to)))?;
+        }
     }
     summary.iter().for_each(|summary| advise(summary, to));
     converted.check_input(input)
@@ -154,6 +162,17 @@ pub fn transform(archive: &Path, job: Job<'_>, output: &mut dyn Write) -> Result
         Err(Problem::Failure(failure)) => Err(failure),
         Err(Problem::OutputClosed) => Ok(None),
         Err(Problem::Write(error)) => Err(Failure::new(format!("cannot write the trace: {error}"))),
+    }
+}
+
+/// What `--to` calls a format.
+const fn name_of(format: Format) -> &'static str {
+    match format {
+        Format::Fxt => "fxt",
+        Format::Catapult => "catapult",
+        Format::Chrome => "chrome",
+        Format::Perfetto => "perfetto",
+        Format::Folded => "folded",
     }
 }
 
@@ -223,6 +242,27 @@ impl Converted {
             )));
         }
         Ok(())
+    }
+
+    /// What was written where, and what was left out.
+    fn machine(&self, path: &Path, format: &str) -> serde_json::Value {
+        let counts = |list: &[(String, u64)]| -> Vec<_> {
+            list.iter().map(|(kind, count)| json!({"kind": kind, "count": count})).collect()
+        };
+        let summary = self.summary.clone().unwrap_or_default();
+        let why = summary.stopped.as_ref().map(|stopped| stopped.error().to_string());
+        let why = why.or_else(|| self.stopped.as_ref().map(ToString::to_string));
+        json!({
+            "version": json::VERSION,
+            "file": path.display().to_string(),
+            "format": format,
+            "events": self.copied + summary.events,
+            "skipped": counts(&summary.skipped),
+            "not_imported": self.import.left_out(),
+            "remarks": counts(&summary.remarks),
+            "problems": summary.warnings,
+            "stopped": why.or_else(|| self.import.problem()),
+        })
     }
 
     /// An error if the input could not be read to its end or is not entirely well-formed, although there is a

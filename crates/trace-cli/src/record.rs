@@ -24,8 +24,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 use trace_protocol::controller::{
-    ProviderDisposition, ProviderStats, SessionRequest, SessionResponse, StartOptions, StopOptions,
-    StopResult, TraceConfig,
+    EventCosts, ProviderDisposition, ProviderStats, SessionRequest, SessionResponse, StartOptions,
+    StopOptions, StopResult, TraceConfig,
 };
 use trace_protocol::memory::{MemoryDumpLevel, MemoryDumps};
 use triggers::Triggers;
@@ -255,6 +255,7 @@ pub fn trace_config(settings: &Settings) -> Result<TraceConfig, Failure> {
     let milliseconds = |span: Option<args::values::Span>, default: u64| {
         span.map_or(default, |span| u64::try_from(span.0.as_millis()).unwrap_or(u64::MAX))
     };
+    let has_metadata = options.no_metadata != Some(true);
     let mut config = TraceConfig {
         provider_specs: plan.provider_specs(&options.provider_buffer_size),
         categories: plan.session,
@@ -262,8 +263,9 @@ pub fn trace_config(settings: &Settings) -> Result<TraceConfig, Failure> {
         buffering_mode: options.meant_buffering_mode().into(),
         start_timeout_milliseconds: milliseconds(options.start_timeout, 5000),
         stop_timeout_milliseconds: milliseconds(options.stop_timeout, 5000),
-        metadata: options.no_metadata != Some(true),
+        metadata: has_metadata,
         command_line: command_line(),
+        event_costs: has_metadata.then(event_costs).flatten(),
         memory_dumps: memory_dumps(options),
         write_period_milliseconds: Some(milliseconds(options.write_period, WRITE_PERIOD).max(1)),
         thread_time: options.thread_time == Some(true),
@@ -272,6 +274,16 @@ pub fn trace_config(settings: &Settings) -> Result<TraceConfig, Failure> {
     };
     kernel::ask(&mut config, options.profile.is_some());
     Ok(config)
+}
+
+/// What events cost on this machine: what tracing has taken of a program's time can be estimated from it.
+fn event_costs() -> Option<EventCosts> {
+    let costs = trace_provider::event_costs()?;
+    Some(EventCosts {
+        instant_picoseconds: costs.instant_picoseconds,
+        duration_picoseconds: costs.duration_picoseconds,
+        counter_picoseconds: costs.counter_picoseconds,
+    })
 }
 
 /// The periodic memory dumps.
@@ -344,7 +356,8 @@ fn report(
     match &settings.spec {
         Some(spec) if !spec.measure.is_empty() => {
             let results = options.benchmark_results_file.as_deref();
-            measure::file(&spec.measure, archive.path(), results, options.test_suite.as_deref())
+            let printed = if is_json { measure::Printed::OnStderr } else { measure::Printed::Text };
+            measure::file(&spec.measure, archive.path(), results, options.test_suite.as_deref(), printed)
         }
         _ => Ok(true),
     }

@@ -6,6 +6,7 @@ use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::record::destination::Destination;
 use crate::stdio::say;
+use crate::{json, summary};
 use std::error::Error as StdError;
 use std::fs::File;
 use std::io::{Seek, Write};
@@ -49,12 +50,33 @@ pub fn run(options: &Snapshot) -> Result<(), Failure> {
     for line in describe(&stats, &coverage) {
         say!("{line}");
     }
+    if options.json {
+        json::print(&machine(&stats, &coverage, (!finished.is_unchanged).then_some(&*finished.place)))?;
+    }
     let events = Counted(events, "events");
     match finished.is_unchanged {
         true => say!("trace: {events}; {} stays as it was", finished.place),
         false => say!("trace: {events} in {}", finished.place),
     }
     Ok(())
+}
+
+/// The same for programs.
+fn machine(stats: &[ProviderStats], coverage: &[Coverage], file: Option<&str>) -> serde_json::Value {
+    let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+    let programs = stats.iter().map(|stats| {
+        let found = coverage.iter().find(|coverage| coverage.provider.0 == stats.id);
+        let mut program = summary::machine::provider(stats);
+        // Of the whole buffer, not of the last part of it.
+        program["events"] = found.map_or(0, |found| found.events).into();
+        program["covered_ns"] = found.and_then(|found| found.covered).map(nanos).into();
+        program["ended_ns_ago"] =
+            found.filter(|_| stats.ended_ticks.is_some()).map(|found| nanos(found.ended)).into();
+        program
+    });
+    let programs: Vec<_> = programs.collect();
+    let events: u64 = programs.iter().filter_map(|program| program["events"].as_u64()).sum();
+    serde_json::json!({"version": json::VERSION, "file": file, "events": events, "providers": programs})
 }
 
 /// A line for each program: the time that its part covers, and how it ended. A last one reports the time that

@@ -68,8 +68,15 @@ mod tests {
         std::fs::DirBuilder::new().mode(0o700).create(&directory).unwrap();
         let began = u64::try_from(began.as_nanos()).unwrap();
         let info = SessionInfo::new(BufferMode::Oneshot, 1, began, Vec::new());
-        let provider =
-            BufferInfo { id: 1, name: name.to_owned(), pid: 7, bytes: 4096 * pages as u64, parent: None };
+        let provider = BufferInfo {
+            id: 1,
+            name: name.to_owned(),
+            pid: 7,
+            bytes: 4096 * pages as u64,
+            parent: None,
+            command_line: None,
+            registered: None,
+        };
         let mut writer = Writer::open(&directory).unwrap();
         for entry in [
             Entry::Session(info),

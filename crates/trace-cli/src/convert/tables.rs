@@ -7,6 +7,7 @@ use crate::args::format::Target;
 use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::input;
+use crate::json;
 use crate::output::Folder;
 use crate::stdio::say;
 use std::fs::File;
@@ -40,6 +41,10 @@ pub fn run(input: &Path, output: &Path, options: &Convert, filter: Filter) -> Re
     folder.finish().map_err(|error| failed(&error))?;
     let events = converted.summary.as_ref().map_or(0, |summary| summary.events);
     say!("trace: {} in {} tables in {}", Counted(events, "events"), TABLES.len(), output.display());
+    if options.json {
+        let format = if is_parquet { "parquet" } else { "csv" };
+        json::print(&converted.machine(output, format))?;
+    }
     converted.check_input(input)
 }
 

@@ -1,6 +1,8 @@
 //! Rows of the records of an archive.
 
+mod blobs;
 mod finish;
+mod profile;
 mod providers;
 mod scheduling;
 mod session;
@@ -11,13 +13,14 @@ use super::{Cell, KINDS, Kind, Rows, Wanted};
 use crate::filter::Filter;
 use crate::json::Json;
 use crate::{ConvertError, Summary, source};
+use profile::Samples;
 use providers::Providers;
 use scheduling::Running;
 use session::Session;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read, Sink};
 use trace_format::event::{EventKind, Scope};
-use trace_format::kernel_object::{TYPE_PROCESS, TYPE_THREAD};
+use trace_format::kernel_object::{TYPE_CHANNEL, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::units::{Koid, ProviderId};
 use trace_reader::{Arguments, Disorder, DisorderFinder, Event, Item, Names, Resolved, Thread, Time, Value};
 use whose::Whose;
@@ -62,6 +65,8 @@ pub(super) fn fill_in_order(
     if disorder.has_parts_in_order() { filler.finish(end).map(Ok) } else { Ok(Err(disorder)) }
 }
 
+/// The manager's own provider.
+const MANAGER: ProviderId = ProviderId(0);
 /// The remark about operations in more than one process.
 const CROSSING: &str = "asynchronous operations end in another process than they began in";
 
@@ -88,6 +93,9 @@ struct Filler<'a, R> {
     session: Session,
     /// Whether events about the session are looked at.
     has_session: bool,
+    samples: Samples,
+    /// A large blob whose pieces come.
+    large: Option<blobs::Unfinished>,
     /// How many slices there are.
     slices: i64,
     json: Json<Sink>,
@@ -161,7 +169,9 @@ impl<'a, R: Rows> Filler<'a, R> {
         let wanted = rows.wanted();
         let has = |names: &[&str]| std::array::from_fn(|place| wanted.has_any_of(Kind::ALL[place], names));
         Self {
-            has_session: wanted.has(Kind::Traces) || wanted.has(Kind::Alerts),
+            has_session: wanted.has(Kind::Traces)
+                || wanted.has(Kind::Alerts)
+                || Kind::ALL.iter().any(|kind| wanted.has_any_of(*kind, &["ts_utc"])),
             wanted,
             has_names: has(&["process", "thread"]),
             has_args: has(&["args"]),
@@ -177,6 +187,8 @@ impl<'a, R: Rows> Filler<'a, R> {
             last_thread: (Thread::default(), 0),
             providers: Providers::default(),
             session: Session::default(),
+            samples: Samples::default(),
+            large: None,
             slices: 0,
             json: Json::new(io::sink()),
             skipped: BTreeMap::new(),
@@ -203,6 +215,11 @@ impl<'a, R: Rows> Filler<'a, R> {
         self.last_thread.1
     }
 
+    /// The wall clock at a time, in nanoseconds since 1970, as far as the trace tells it.
+    fn utc(&self, at: u64) -> Cell<'static> {
+        self.session.utc(at)
+    }
+
     fn whose<'n>(&self, kind: Kind, thread: Thread, names: &'n Names) -> Whose<'n> {
         if self.has_names[kind as usize] { Whose::new(thread, names) } else { Whose::unnamed(thread) }
     }
@@ -212,6 +229,9 @@ impl<'a, R: Rows> Filler<'a, R> {
         if self.wanted.has(Kind::Traces) {
             self.session.record(record);
         }
+        if self.large.is_some() && !matches!(record.item, Item::LargeBlobPart { .. }) {
+            self.end_large_blob(Some(names))?;
+        }
         match &record.item {
             Item::Event(event) => return self.event(event, record.provider, names),
             Item::Log { time, thread, message } => {
@@ -220,7 +240,8 @@ impl<'a, R: Rows> Filler<'a, R> {
                 let whose = self.whose(Kind::Logs, *thread, names);
                 let [pid, tid, process, name] = whose.cells();
                 let message = message.to_str();
-                let cells = [Cell::Integer(nanos(*time)), pid, tid, process, name, Cell::Text(&message)];
+                let utc = self.utc(time.nanos().0);
+                let cells = [Cell::Integer(nanos(*time)), pid, tid, process, name, Cell::Text(&message), utc];
                 return self.rows.row(Kind::Logs, &cells);
             }
             Item::KernelObject { object_type: TYPE_PROCESS, koid, name, .. } => {
@@ -236,12 +257,22 @@ impl<'a, R: Rows> Filler<'a, R> {
             Item::Ledger(ledger) => self.providers.ledger(ledger),
             Item::ProviderInfo { name } => self.providers.info(record.provider, *name),
             Item::Initialization { rate } => self.providers.rate(record.provider, *rate),
-            Item::Blob { .. } | Item::LargeBlob { .. } => self.skip("blobs"),
-            Item::LargeBlobPart { .. } => {}
+            Item::Blob { name, blob_type, payload } => {
+                return self.blob(record.provider, *name, *blob_type, payload, names);
+            }
+            Item::LargeBlob { category, name, event, payload, payload_bytes } => {
+                let event = event.map(|(time, thread, _)| (time, thread));
+                let texts = [*category, *name];
+                return self.large_blob(record.provider, texts, event, payload, *payload_bytes, names);
+            }
+            Item::LargeBlobPart { payload } => return self.large_blob_part(payload, names),
             Item::UserspaceObject { .. } => self.skip("userspace objects"),
+            Item::KernelObject { object_type: TYPE_CHANNEL, arguments, .. } if record.provider == MANAGER => {
+                self.providers.describe(arguments);
+            }
             Item::KernelObject { .. } => self.skip("kernel objects that are no process or thread"),
             Item::ProviderEvent { .. } => self.skip("provider events"),
-            Item::Profiler { .. } => self.skip("profiler records"),
+            Item::Profiler { time, thread, kind } => return self.profiler(*time, *thread, kind, names),
             Item::Unknown { .. } => self.skip("records of unknown type"),
             Item::Function(_)
             | Item::Magic
@@ -270,7 +301,8 @@ impl<'a, R: Rows> Filler<'a, R> {
         };
         self.events += 1;
         if is_about_session {
-            session::alert(event, &self.whose(Kind::Alerts, event.thread, names), self.rows)?;
+            let utc = self.utc(event.time.nanos().0);
+            session::alert(event, &self.whose(Kind::Alerts, event.thread, names), utc, self.rows)?;
         }
         if !self.wanted.has(table) {
             return Ok(());
@@ -333,7 +365,10 @@ impl<'a, R: Rows> Filler<'a, R> {
             _ => return Ok(()),
         };
         let (category, name) = (Cell::Text(&category), Cell::Text(&name));
-        self.rows.row(table, &[integer(at), pid, tid, process, thread, category, name, what, id, args])
+        self.rows.row(
+            table,
+            &[integer(at), pid, tid, process, thread, category, name, what, id, args, self.utc(at)],
+        )
     }
 
     /// A begin or an end; it waits if its thread is out of order.
@@ -403,6 +438,7 @@ impl<'a, R: Rows> Filler<'a, R> {
             Cell::Null,
             Cell::Integer(number),
             Cell::Integer(slice.provider.0.into()),
+            self.utc(slice.at),
         ];
         self.rows.row(Kind::Slices, &cells)
     }
@@ -437,6 +473,7 @@ impl<'a, R: Rows> Filler<'a, R> {
                 Cell::Text(&series),
                 Cell::Double(value),
                 integer.map_or(Cell::Null, Cell::Integer),
+                self.utc(event.time.nanos().0),
             ];
             self.rows.row(Kind::Counters, &cells)?;
         }

@@ -40,7 +40,7 @@ const NESTED: u64 = 1 << slices::PARENT_ID | 1 << slices::DEPTH | 1 << slices::S
 const NESTING: u64 = 1 << slices::TS | 1 << slices::DUR | 1 << slices::ASYNC_ID | 1 << slices::THREAD_ID;
 const SLICE_COLUMNS: usize = Kind::Slices.table().columns.len();
 /// Texts that are expected to differ from row to row.
-const LONG: [&str; 2] = ["args", "message"];
+const LONG: [&str; 3] = ["args", "message", "content"];
 
 /// A table's columns, as far as they are there.
 #[derive(Debug, Default)]
