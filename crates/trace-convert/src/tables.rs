@@ -6,6 +6,8 @@
 
 mod csv;
 #[cfg(feature = "parquet")]
+mod order;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod rows;
 mod spans;
@@ -15,8 +17,8 @@ mod store;
 
 pub use csv::{Csv, text as csv_text};
 #[cfg(feature = "parquet")]
-pub use parquet::Parquet;
-pub use rows::fill;
+pub use parquet::{SCHEMA_VERSION, write_parquet};
+pub use rows::{Origin, fill, origin};
 pub use store::{Opener, Trace, fill_whole};
 
 use std::io;

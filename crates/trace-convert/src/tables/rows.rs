@@ -14,6 +14,7 @@ use crate::{ConvertError, Summary, source};
 use providers::Providers;
 use scheduling::Running;
 use session::Session;
+pub use session::{Origin, origin};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read, Sink};
 use trace_format::event::{EventKind, Scope};
