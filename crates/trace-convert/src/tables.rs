@@ -337,6 +337,12 @@ impl Wanted {
         self.0[kind as usize] & ROWS != 0
     }
 
+    /// Whether any of its columns is.
+    #[must_use]
+    pub fn has_columns(&self, kind: Kind) -> bool {
+        self.0[kind as usize] & !ROWS != 0
+    }
+
     /// Whether a column is.
     #[must_use]
     pub fn has_column(&self, kind: Kind, place: usize) -> bool {
@@ -357,7 +363,7 @@ pub trait Rows {
         Wanted::ALL
     }
 
-    /// Adds a row, with a cell for each column.
+    /// Adds a row, with a cell for each column; without any if none is used.
     ///
     /// # Errors
     /// It cannot be written.
