@@ -473,8 +473,8 @@ pub struct Convert {
     /// Write Catapult's system events into a separate file, one per line
     #[arg(long, value_name = "FILE")]
     pub system_event_output_file: Option<PathBuf>,
-    /// Add the trace to those in OUT: write the table T to OUT/T/date=/host=/trace=/0.parquet, which databases
-    /// read as one table of many traces (--to parquet)
+    /// Add the trace to those in OUT: write the table T to OUT/T/date=/host=/trace=/0.parquet, which
+    /// databases read as one table of many traces (--to parquet)
     #[arg(long)]
     pub partitioned: bool,
     /// Fail if the format cannot express everything in the trace

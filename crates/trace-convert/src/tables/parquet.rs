@@ -26,8 +26,8 @@ use std::io::{self, Write};
 use std::sync::mpsc::sync_channel;
 use writing::Writing;
 
-/// The version of tables, columns and their meaning. It grows with a column that is removed or means something
-/// else; a new column leaves it.
+/// The version of tables, columns and their meaning. It grows with a column that is removed or means
+/// something else; a new column leaves it.
 //= docs/tables.md#parquet
 pub const SCHEMA_VERSION: u32 = 1;
 /// Messages between the threads that wait at a time.

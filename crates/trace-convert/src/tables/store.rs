@@ -416,7 +416,8 @@ fn push(
     Ok(())
 }
 
-/// Passes on the slices of threads, in the order of their rows, until one is not taken; says whether all were.
+/// Passes on the slices of threads, in the order of their rows, until one is not taken; says whether all
+/// were.
 fn each_span(table: &TableData, spill: &Spill, mut take: impl FnMut(Span) -> bool) -> io::Result<bool> {
     let mut caches = [None, None, None, None];
     for row in 0..table.rows {
