@@ -44,6 +44,7 @@ mod scenarios {
     mod packets;
     mod pages;
     mod parallel;
+    mod parquet;
     mod places;
     mod polled;
     mod printing;

@@ -194,6 +194,7 @@ or the command line is wrong. The kinds of problem are described in docs/check.m
   trace convert trace.fxt trace.pftrace
   trace convert --to catapult --pattern 'draw.*' --category net trace.fxt - | less
   trace convert --to csv trace.fxt tables           a directory; docs/tables.md
+  trace convert --to parquet --partitioned trace.fxt all
   trace convert systrace.html trace.fxt
 
 Input formats: FXT, Chrome's JSON, ftrace's text and Perfetto's format, recognized by their first bytes. If a \
@@ -490,6 +491,10 @@ pub struct Convert {
     /// Write Catapult's system events into a separate file, one per line
     #[arg(long, value_name = "FILE")]
     pub system_event_output_file: Option<PathBuf>,
+    /// Add the trace to those in OUT: write the table T to OUT/T/date=/host=/trace=/0.parquet, which
+    /// databases read as one table of many traces (--to parquet)
+    #[arg(long)]
+    pub partitioned: bool,
     /// Fail if the format cannot express everything in the trace
     #[arg(long)]
     pub strict: bool,

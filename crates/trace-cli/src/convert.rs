@@ -1,6 +1,8 @@
 //! `trace convert`, and the conversion behind `record --output-file x.json`.
 
 mod encoder;
+#[cfg(feature = "parquet")]
+mod partition;
 mod tables;
 
 use crate::args::format::{Compression, Format, Target, of_name};
@@ -135,6 +137,12 @@ fn check(options: &Convert, to: Option<Format>) -> Result<(), Failure> {
     let refuse = |text: &str| Err(Failure::usage(text.to_owned()));
     if options.container.is_some() && to != Some(Format::Chrome) {
         return refuse("--container is for --to chrome");
+    }
+    if options.partitioned && options.to != Some(Target::Parquet) {
+        return refuse("--partitioned is for --to parquet");
+    }
+    if options.partitioned && options.output.is_none() && options.output_file.is_none() {
+        return refuse("--partitioned needs OUT, the directory of the tables of all traces");
     }
     if options.system_event_output_file.is_some() && to != Some(Format::Catapult) {
         return refuse("--system-event-output-file is for --to catapult");

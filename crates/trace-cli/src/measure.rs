@@ -244,7 +244,7 @@ pub fn file(
             let is_complete = !is_any_empty && rest.is_ok();
             json::print(&json!({"version": json::VERSION, "complete": is_complete, "results": results}))?;
         }
-        Printed::OnStderr => crate::stdio::tell(&text),
+        Printed::OnStderr => crate::stdio::report(&text),
     }
     if is_any_empty {
         if let Err(failure) = rest {

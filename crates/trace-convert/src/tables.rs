@@ -6,6 +6,8 @@
 
 mod csv;
 #[cfg(feature = "parquet")]
+mod order;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod rows;
 mod spans;
@@ -15,8 +17,8 @@ mod store;
 
 pub use csv::{Csv, text as csv_text};
 #[cfg(feature = "parquet")]
-pub use parquet::Parquet;
-pub use rows::fill;
+pub use parquet::{SCHEMA_VERSION, write_parquet};
+pub use rows::{Origin, fill, origin};
 pub use store::{Opener, Trace, fill_whole};
 
 use std::io;
@@ -416,6 +418,12 @@ impl Wanted {
         self.0[kind as usize] & ROWS != 0
     }
 
+    /// Whether any of its columns is.
+    #[must_use]
+    pub fn has_columns(&self, kind: Kind) -> bool {
+        self.0[kind as usize] & !ROWS != 0
+    }
+
     /// Whether a column is.
     #[must_use]
     pub fn has_column(&self, kind: Kind, place: usize) -> bool {
@@ -436,7 +444,7 @@ pub trait Rows {
         Wanted::ALL
     }
 
-    /// Adds a row, with a cell for each column.
+    /// Adds a row, with a cell for each column; without any if none is used.
     ///
     /// # Errors
     /// It cannot be written.

@@ -156,10 +156,13 @@ impl<I: Input> Reader<I> {
             self.resolver.start(raw.header());
         }
         // The most common record by far takes the shortest path.
+        if let Some(event) = self.resolver.common_event(raw.bytes) {
+            return Ok(Some(self.resolver.event::<true>(event, raw)));
+        }
         if let Some(Ok(event)) = event::Event::of_record(raw.bytes)
             && event.words() == raw.size
         {
-            return Ok(Some(self.resolver.event(event, raw)));
+            return Ok(Some(self.resolver.event::<false>(event, raw)));
         }
         match Record::decode(raw.bytes) {
             Ok(record) if record.words() == raw.size && !is_unknown(&record) => {
@@ -176,7 +179,7 @@ impl<I: Input> Reader<I> {
                     return Ok(Some(self.resolver.damaged(gap)));
                 }
                 if let Anomaly::Longer(Record::Event(event)) = anomaly {
-                    return Ok(Some(self.resolver.event(event, raw)));
+                    return Ok(Some(self.resolver.event::<false>(event, raw)));
                 }
                 self.resolver.apply_anomaly(&anomaly, raw);
                 Ok(Some(self.resolver.anomaly(anomaly, raw)))

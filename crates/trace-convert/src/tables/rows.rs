@@ -17,12 +17,16 @@ use profile::Samples;
 use providers::Providers;
 use scheduling::Running;
 use session::Session;
+pub use session::{Origin, origin};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read, Sink};
 use trace_format::event::{EventKind, Scope};
 use trace_format::kernel_object::{TYPE_CHANNEL, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::units::{Koid, ProviderId};
-use trace_reader::{Arguments, Disorder, DisorderFinder, Event, Item, Names, Resolved, Thread, Time, Value};
+use trace_reader::{
+    Arguments, Disorder, DisorderFinder, Event, Item, Names, Resolved, Text, Thread, Time, Value,
+};
 use whose::Whose;
 
 /// Fills tables from an archive, after an earlier pass has found its disorder.
@@ -76,6 +80,9 @@ struct Filler<'a, R> {
     /// By table: whether names of threads, and whether arguments are wanted.
     has_names: [bool; KINDS],
     has_args: [bool; KINDS],
+    /// By table: whether categories and names of events are wanted.
+    has_category: [bool; KINDS],
+    has_name: [bool; KINDS],
     filter: Filter,
     spans: Spans,
     late: Late<'a>,
@@ -131,6 +138,10 @@ fn integer(value: u64) -> Cell<'static> {
     Cell::Integer(i64::try_from(value).unwrap_or(i64::MAX))
 }
 
+fn text_if(is_wanted: bool, text: Text<'_>) -> Cow<'_, str> {
+    if is_wanted { text.to_str() } else { Cow::Borrowed("") }
+}
+
 /// Arguments as a JSON object, made in a scratch buffer; none if there are none.
 fn json_of(json: &mut Json<Sink>, arguments: &Arguments<'_>) -> Option<String> {
     if arguments.is_empty() {
@@ -175,6 +186,8 @@ impl<'a, R: Rows> Filler<'a, R> {
             wanted,
             has_names: has(&["process", "thread"]),
             has_args: has(&["args"]),
+            has_category: has(&["category"]),
+            has_name: has(&["name"]),
             rows,
             filter,
             spans: Spans::default(),
@@ -307,8 +320,16 @@ impl<'a, R: Rows> Filler<'a, R> {
         if !self.wanted.has(table) {
             return Ok(());
         }
+        let is_complete = matches!(event.kind, EventKind::DurationComplete { .. });
+        if is_complete && !self.wanted.has_columns(table) {
+            self.slices += 1;
+            return self.rows.row(table, &[]);
+        }
         let at = event.time.nanos().0;
-        let (category, name) = (event.category.to_str(), event.name.to_str());
+        // Parts are paired by them.
+        let is_part = table == Kind::Slices && !is_complete;
+        let category = text_if(is_part || self.has_category[table as usize], event.category);
+        let name = text_if(is_part || self.has_name[table as usize], event.name);
         // A counter has a row for each argument.
         let has_args = table != Kind::Counters && self.has_args[table as usize];
         let args = has_args.then(|| json_of(&mut self.json, &event.arguments)).flatten();
@@ -340,7 +361,7 @@ impl<'a, R: Rows> Filler<'a, R> {
                 };
                 return self.slice(&slice, names);
             }
-            EventKind::Counter { id } => return self.counter(event, id, names),
+            EventKind::Counter { id } => return self.counter(event, id, [&category, &name], names),
             EventKind::FlowBegin { .. } => "begin",
             EventKind::FlowStep { .. } => "step",
             EventKind::FlowEnd { .. } => "end",
@@ -444,10 +465,15 @@ impl<'a, R: Rows> Filler<'a, R> {
     }
 
     /// A row for each argument that is a number.
-    fn counter(&mut self, event: &Event<'_>, id: u64, names: &Names) -> io::Result<()> {
+    fn counter(
+        &mut self,
+        event: &Event<'_>,
+        id: u64,
+        [category, name]: [&str; 2],
+        names: &Names,
+    ) -> io::Result<()> {
         let whose = self.whose(Kind::Counters, event.thread, names);
         let [pid, tid, process, thread] = whose.cells();
-        let (category, name) = (event.category.to_str(), event.name.to_str());
         for (series, value) in event.arguments.iter() {
             let (value, integer) = match value {
                 Value::Int32(value) => (f64::from(value), Some(i64::from(value))),
@@ -467,8 +493,8 @@ impl<'a, R: Rows> Filler<'a, R> {
                 tid,
                 process,
                 thread,
-                Cell::Text(&category),
-                Cell::Text(&name),
+                Cell::Text(category),
+                Cell::Text(name),
                 Cell::Unsigned(id),
                 Cell::Text(&series),
                 Cell::Double(value),

@@ -222,37 +222,4 @@ fn csv_of(text: &str) -> Vec<Vec<u8>> {
 mod questions;
 
 #[cfg(feature = "parquet")]
-mod files {
-    use super::*;
-    use ::parquet::file::reader::{FileReader, SerializedFileReader};
-
-    //= docs/tables.md#parquet
-    #[test]
-    fn parquet_has_the_rows_of_csv() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = |name: &str| directory.path().join(name);
-        let mut parquet = Parquet::new(|name| std::fs::File::create(path(name))).unwrap();
-        fill_whole(trace(archive(TRACE)), &mut parquet, &Filter::default()).unwrap();
-        parquet.finish().unwrap();
-        for (table, text) in TABLES.iter().zip(csv_of(TRACE)) {
-            let reader = SerializedFileReader::new(std::fs::File::open(path(table.name)).unwrap()).unwrap();
-            let mut rows = ::csv::Reader::from_reader(&text[..]);
-            let expected: Vec<Vec<String>> =
-                rows.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect();
-            let found: Vec<Vec<String>> = reader
-                .get_row_iter(None)
-                .unwrap()
-                .map(|row| {
-                    let row = row.unwrap();
-                    let cell = |(_, field): (_, &::parquet::record::Field)| match field {
-                        ::parquet::record::Field::Null => String::new(),
-                        ::parquet::record::Field::Str(text) => text.clone(),
-                        other => other.to_string(),
-                    };
-                    row.get_column_iter().map(cell).collect()
-                })
-                .collect();
-            assert_eq!(found, expected, "{}", table.name);
-        }
-    }
-}
+mod files;

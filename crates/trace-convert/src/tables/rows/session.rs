@@ -4,10 +4,10 @@
 use super::whose::Whose;
 use super::{MANAGER, integer, providers::Sums};
 use crate::tables::{Cell, Kind, Rows};
-use std::io;
+use std::io::{self, Read};
 use trace_format::event::EventKind;
 use trace_format::units::{ProviderId, TicksPerSecond};
-use trace_reader::{Balance, Event, Item, Resolved, Value};
+use trace_reader::{Balance, Event, Item, ReadError, Reader, Resolved, Value};
 
 /// Category of what is said about a session.
 pub const CATEGORY: &[u8] = b"trace";
@@ -127,6 +127,41 @@ impl Session {
         ];
         rows.row(Kind::Traces, &cells)
     }
+}
+
+/// Records of an archive among which the manager says where it was recorded.
+const ORIGIN_RECORDS: usize = 100_000;
+
+/// Where and when a trace was recorded, as far as it says so.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The name of the machine.
+    pub host: Option<String>,
+    /// The wall clock at its beginning, in nanoseconds since 1970.
+    pub start_utc: Option<u64>,
+}
+
+/// Reads the beginning of an archive.
+///
+/// # Errors
+/// The input is no archive.
+pub fn origin(input: impl Read) -> Result<Origin, ReadError> {
+    let mut reader = Reader::new(input)?;
+    let mut session = Session::default();
+    for _ in 0..ORIGIN_RECORDS {
+        // An error that comes later is found when all of it is read.
+        let Ok(Some(record)) = reader.next_item() else { break };
+        if let Item::Event(event) = &record.item
+            && event.category.as_bytes() == CATEGORY
+        {
+            session.event(event, record.provider);
+        }
+        if session.start.is_some() {
+            break;
+        }
+    }
+    let [host, ..] = session.texts;
+    Ok(Origin { host, start_utc: session.start.and_then(|start| start.utc) })
 }
 
 /// Writes the row of an alert, if the event is one.
