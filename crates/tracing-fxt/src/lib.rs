@@ -59,6 +59,7 @@ mod pool;
 mod runs;
 mod span_data;
 mod subscriber;
+mod sync;
 mod thread_state;
 mod writer;
 
