@@ -1,4 +1,5 @@
-//! Tasks of tokio: `tasks kinds|threads|delays|all` does that and ends, `tasks steps` does what its input says.
+//! Tasks of tokio: `tasks kinds|threads|delays|all` does that and ends, `tasks steps` does what its input
+//! says.
 
 use std::future::{Future, poll_fn};
 use std::io::BufRead;

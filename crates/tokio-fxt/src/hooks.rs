@@ -58,13 +58,13 @@ impl Polls {
     }
 }
 
-/// In the upper half the epoch in which the last task was spawned that has a bar, in the lower one the number of the
-/// first such task of that epoch.
+/// In the upper half the epoch in which the last task was spawned that has a bar, in the lower one the
+/// number of the first such task of that epoch.
 static FIRST: AtomicU64 = AtomicU64::new(0);
 
-/// Records all tasks of the runtime that is built: each poll, and the life of each task, under the place where
-/// it was spawned. Takes the place of hooks that the builder had before. Needs `--cfg tokio_unstable`, and
-/// may change with what tokio makes of it.
+/// Records all tasks of the runtime that is built: each poll, and the life of each task, under the place
+/// where it was spawned. Takes the place of hooks that the builder had before. Needs `--cfg
+/// tokio_unstable`, and may change with what tokio makes of it.
 ///
 /// A task of [`spawn`](crate::spawn) and the like has its polls under its name alone, and two bars.
 #[cfg_attr(docsrs, doc(cfg(tokio_unstable)))]

@@ -213,8 +213,8 @@ fn without_their_category_tasks_are_not_recorded() {
     assert_eq!(names, ["before the wake", "behind the wake"]);
 }
 
-/// By tokio's hooks, every task has its polls and its bar under the place where it was spawned; one with a name
-/// has its polls under that alone.
+/// By tokio's hooks, every task has its polls and its bar under the place where it was spawned; one with a
+/// name has its polls under that alone.
 #[cfg(tokio_unstable)]
 #[test]
 fn all_tasks_of_a_runtime_are_recorded_by_hooks() {

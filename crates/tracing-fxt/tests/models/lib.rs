@@ -1,5 +1,5 @@
-//! The list of slots under loom, which plays two threads through in every interleaving, and fails if they touch
-//! the data of a span without being ordered.
+//! The list of slots under loom, which plays two threads through in every interleaving, and fails if they
+//! touch the data of a span without being ordered.
 //!
 //! A model replaces the atomics, and what a span keeps. Blocks of slots are made by the standard library's
 //! `OnceLock`, of which loom knows nothing, and no thread keeps slots for itself.

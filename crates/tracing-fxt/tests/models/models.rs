@@ -46,8 +46,8 @@ fn release(world: &World, id: u64) -> bool {
     true
 }
 
-/// Two actors at the same time, with each of them on the model's own thread: loom looks only at the last access
-/// to each atomic for what else may happen, and so misses some runs from one side.
+/// Two actors at the same time, with each of them on the model's own thread: loom looks only at the last
+/// access to each atomic for what else may happen, and so misses some runs from one side.
 fn check(
     first: impl Fn(&World) + Copy + Send + Sync + 'static,
     second: impl Fn(&World) + Copy + Send + Sync + 'static,
