@@ -65,6 +65,8 @@ mod writer;
 
 #[cfg(feature = "layer")]
 pub use layer::{FxtLayer, Recorded, layer};
+#[cfg(feature = "layer")]
+pub use options::Always;
 pub use options::Options;
 pub use subscriber::{FxtSubscriber, init};
 

@@ -26,15 +26,24 @@ fn places(table: &[Place], id: u64) -> impl Iterator<Item = &Place> {
     (first..first + TRIES).map(move |place| &table[place & (table.len() - 1)])
 }
 
+/// The place of an open span.
+#[inline]
+fn place_of(id: u64) -> Option<&'static Place> {
+    // Most are in the first place that is tried.
+    let place = places(SPANS[0].get()?, id).next()?;
+    if place.id.load(Ordering::Acquire) == id { Some(place) } else { place_elsewhere(id) }
+}
+
+#[cold]
+fn place_elsewhere(id: u64) -> Option<&'static Place> {
+    let tables = SPANS.iter().map_while(OnceLock::get);
+    tables.flat_map(|table| places(table, id)).find(|place| place.id.load(Ordering::Acquire) == id)
+}
+
 /// The data of an open span. None if there was no place for it.
 #[inline]
 pub fn find(id: u64) -> Option<&'static SpanData> {
-    SPANS
-        .iter()
-        .map_while(OnceLock::get)
-        .flat_map(|table| places(table, id))
-        .find(|place| place.id.load(Ordering::Acquire) == id)
-        .map(|place| &place.data)
+    place_of(id).map(|place| &place.data)
 }
 
 /// A span begins. None if there is no place for it.
@@ -55,8 +64,7 @@ pub fn begin(id: u64, callsite: u32) -> Option<&'static SpanData> {
 
 /// A span ends; the number of its callsite.
 pub fn end(id: u64) -> Option<u32> {
-    let mut places = SPANS.iter().map_while(OnceLock::get).flat_map(|table| places(table, id));
-    let place = places.find(|place| place.id.load(Ordering::Relaxed) == id)?;
+    let place = place_of(id)?;
     let callsite = place.data.callsite();
     place.id.store(0, Ordering::Release);
     Some(callsite)

@@ -10,20 +10,11 @@ pub struct Options {
     targets: Vec<(String, LevelFilter)>,
     pub(crate) has_lifetimes: bool,
     pub(crate) has_logs: bool,
-    #[cfg(feature = "layer")]
-    pub(crate) is_always_on: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            level: LevelFilter::DEBUG,
-            targets: Vec::new(),
-            has_lifetimes: false,
-            has_logs: false,
-            #[cfg(feature = "layer")]
-            is_always_on: false,
-        }
+        Self { level: LevelFilter::DEBUG, targets: Vec::new(), has_lifetimes: false, has_logs: false }
     }
 }
 
@@ -70,13 +61,14 @@ impl Options {
         self
     }
 
-    /// Keeps the layer's callsites on while nothing is recorded, and tests in its hooks whether something is:
-    /// for stacks in which another layer wants the same callsites, where that is cheaper.
+    /// For a layer without a filter of its own, which tests in its hooks whether something is recorded. It
+    /// costs less than [`Options::layer`] wherever another layer wants the same callsites, and in recordings.
+    /// But all callsites are on while nothing is recorded, also for a registry in which no other layer wants
+    /// them: that costs what the registry costs.
     #[cfg(feature = "layer")]
     #[must_use]
-    pub const fn always(mut self) -> Self {
-        self.is_always_on = true;
-        self
+    pub const fn always(self) -> Always {
+        Always(self)
     }
 
     /// Whether a callsite is recorded at all.
@@ -94,3 +86,8 @@ impl Options {
         self.targets.iter().map(|(_, level)| *level).fold(self.level, LevelFilter::max)
     }
 }
+
+/// [`Options`] of a layer without a filter of its own: see [`Options::always`].
+#[cfg(feature = "layer")]
+#[derive(Clone, Debug)]
+pub struct Always(pub(crate) Options);

@@ -26,6 +26,7 @@ thread_local! {
 }
 
 /// A span begins, with one reference. None if there are too many.
+#[inline]
 pub fn begin(callsite: u32) -> Option<(u64, &'static SpanData)> {
     let kept = KEPT.try_with(|kept| kept.try_borrow_mut().ok()?.0.pop()).ok().flatten();
     let number = kept.or_else(|| SLOTS.take())?;
@@ -37,13 +38,13 @@ pub const fn without_slot(callsite: u32) -> u64 {
     ID | WITHOUT_SLOT | callsite as u64
 }
 
-/// The number of an open span's callsite.
+/// An open span: the number of its callsite, and its data if it has a slot.
 #[inline]
-pub fn callsite_of(id: u64) -> Option<u32> {
+pub fn look_up(id: u64) -> Option<(u32, Option<&'static SpanData>)> {
     if id & WITHOUT_SLOT != 0 {
-        return Some(id as u32);
+        return Some((id as u32, None));
     }
-    find(id).map(SpanData::callsite)
+    find(id).map(|data| (data.callsite(), Some(data)))
 }
 
 /// The data of an open span.
@@ -58,6 +59,7 @@ pub fn reference(id: u64) {
 }
 
 /// One reference less. With the last one the span ends: then its data, which `end` is called with.
+#[inline]
 pub fn release(id: u64, end: impl FnOnce(&SpanData)) -> bool {
     let Some(number) = SLOTS.release(id, end) else {
         return false;
@@ -80,7 +82,7 @@ mod tests {
     #[test]
     fn a_span_without_a_slot_has_its_callsite() {
         let id = without_slot(u32::MAX);
-        assert_eq!((callsite_of(id), find(id).is_some()), (Some(u32::MAX), false));
+        assert_eq!(look_up(id).map(|(callsite, data)| (callsite, data.is_some())), Some((u32::MAX, false)));
         reference(id);
         assert!(!release(id, |_| panic!("it has no data")));
     }

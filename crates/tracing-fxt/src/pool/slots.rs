@@ -1,5 +1,5 @@
-//! Slots that are used again and again, without a lock: each one belongs to one span at a time, and an id says
-//! which of all the spans that had the slot is meant.
+//! Slots that are used again and again, without a lock: each one belongs to one span at a time, and an id
+//! says which of all the spans that had the slot is meant.
 //!
 //! ```text
 //! id     63 1 | 62 0 | 24 generation | 0 number of the slot
@@ -37,8 +37,8 @@ impl<D: Default> Default for Slot<D> {
 
 /// So many blocks of so many slots, which are made when they are needed, and stay.
 #[derive(Debug)]
-pub struct Slots<D, const BLOCKS: usize, const BLOCK_SLOTS: u32> {
-    blocks: [OnceLock<Box<[Slot<D>]>>; BLOCKS],
+pub struct Slots<D, const BLOCKS: usize, const BLOCK_SLOTS: usize> {
+    blocks: [OnceLock<Box<[Slot<D>; BLOCK_SLOTS]>>; BLOCKS],
     /// Slots that were never used begin here.
     unused: AtomicU32,
     free: AtomicU64,
@@ -50,7 +50,7 @@ pub const fn number_of(id: u64) -> u32 {
     id as u32 & ((1 << NUMBER_BITS) - 1)
 }
 
-impl<D: Default, const BLOCKS: usize, const BLOCK_SLOTS: u32> Slots<D, BLOCKS, BLOCK_SLOTS> {
+impl<D: Default, const BLOCKS: usize, const BLOCK_SLOTS: usize> Slots<D, BLOCKS, BLOCK_SLOTS> {
     /// Both atomics are 0.
     pub const fn new(unused: AtomicU32, free: AtomicU64) -> Self {
         Self { blocks: [const { OnceLock::new() }; BLOCKS], unused, free }
@@ -58,8 +58,8 @@ impl<D: Default, const BLOCKS: usize, const BLOCK_SLOTS: u32> Slots<D, BLOCKS, B
 
     #[inline]
     fn slot(&self, number: u32) -> Option<&Slot<D>> {
-        let block = self.blocks.get((number / BLOCK_SLOTS) as usize)?.get()?;
-        block.get((number % BLOCK_SLOTS) as usize)
+        let block = self.blocks.get(number as usize / BLOCK_SLOTS)?.get()?;
+        Some(&block[number as usize % BLOCK_SLOTS])
     }
 
     /// The slot of an id, if that is still its span, and how many references there are.
@@ -96,11 +96,13 @@ impl<D: Default, const BLOCKS: usize, const BLOCK_SLOTS: u32> Slots<D, BLOCKS, B
     }
 
     fn pop_unused(&self) -> Option<u32> {
-        let slots = BLOCKS as u32 * BLOCK_SLOTS;
+        let slots = (BLOCKS * BLOCK_SLOTS) as u32;
         let take = |unused| (unused < slots).then_some(unused + 1);
         let number = self.unused.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
-        let block = self.blocks.get((number / BLOCK_SLOTS) as usize)?;
-        block.get_or_init(|| (0..BLOCK_SLOTS).map(|_| Slot::default()).collect());
+        let block = self.blocks.get(number as usize / BLOCK_SLOTS)?;
+        // By way of a slice, which is made where it stays.
+        let make = || Box::try_from((0..BLOCK_SLOTS).map(|_| Slot::default()).collect::<Box<[_]>>()).ok();
+        block.get_or_init(|| make().expect("as many as that"));
         Some(number)
     }
 
@@ -151,8 +153,9 @@ impl<D: Default, const BLOCKS: usize, const BLOCK_SLOTS: u32> Slots<D, BLOCKS, B
     #[inline]
     pub fn release(&self, id: u64, end: impl FnOnce(&D)) -> Option<u32> {
         let (slot, references) = self.slot_of(id)?;
-        // If the only reference is the caller's, no other thread can make one of it meanwhile, and an exchange
-        // is saved. Release and Acquire: the last one comes after what the threads that had others did.
+        // If the only reference is the caller's, no other thread can make one of it meanwhile, and an
+        // exchange is saved. Release and Acquire: the last one comes after what the threads that had others
+        // did.
         if references > 1 && slot.state.fetch_sub(1, Ordering::AcqRel) as u32 != 1 {
             return None;
         }
