@@ -7,7 +7,7 @@ use crate::table::Table;
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, SetRecorderError, SharedString, Unit};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 use trace_engine::engine::{self, Observer, State};
 use trace_provider::TraceProvider;
@@ -83,7 +83,8 @@ struct Tables {
     gauges: Table<GaugeState>,
     histograms: Table<HistogramState>,
     unrecorded: AtomicU64,
-    interval_ticks: OnceLock<u64>,
+    /// 0 before it is known. No lock guards it, which a forked child could find taken.
+    interval_ticks: AtomicU64,
 }
 
 impl Default for Recorder {
@@ -93,7 +94,7 @@ impl Default for Recorder {
             gauges: Table::new(),
             histograms: Table::new(),
             unrecorded: AtomicU64::new(0),
-            interval_ticks: OnceLock::new(),
+            interval_ticks: AtomicU64::new(0),
         });
         if let Some(mut all) = PATIENCE.wait(|| ALL.try_lock()) {
             all.retain(|known| known.strong_count() > 0);
@@ -143,12 +144,15 @@ impl Recorder {
 
     fn find<M: Metric>(&self, table: &Table<M>, key: &Key) -> Option<Arc<M>> {
         let found = table.find(key, || {
-            let in_ticks = |interval: Duration| {
-                let ticks =
-                    interval.as_nanos() * u128::from(trace_provider::ticks_per_second()) / 1_000_000_000;
-                u64::try_from(ticks).unwrap_or(u64::MAX)
-            };
-            *self.tables.interval_ticks.get_or_init(|| in_ticks(self.interval))
+            let known = self.tables.interval_ticks.load(Ordering::Relaxed);
+            if known > 0 || self.interval.is_zero() {
+                return known;
+            }
+            let rate = u128::from(trace_provider::ticks_per_second());
+            let ticks = self.interval.as_nanos().saturating_mul(rate) / 1_000_000_000;
+            let ticks = u64::try_from(ticks).unwrap_or(u64::MAX).max(1);
+            self.tables.interval_ticks.store(ticks, Ordering::Relaxed);
+            ticks
         });
         if found.is_none() {
             self.tables.unrecorded.fetch_add(1, Ordering::Relaxed);

@@ -29,6 +29,19 @@
 //! # assert_eq!(runtime.block_on(sum).unwrap(), 3);
 //! ```
 //!
+//! # All tasks
+//!
+//! In a program that is built with `RUSTFLAGS="--cfg tokio_unstable"`, `record_all_tasks` records every task
+//! of a runtime by tokio's own hooks, which tokio has with that flag alone:
+//!
+//! ```ignore
+//! let mut builder = tokio::runtime::Builder::new_multi_thread();
+//! let runtime = tokio_fxt::record_all_tasks(builder.enable_all()).build().unwrap();
+//! ```
+//!
+//! Tasks are named by the place where they were spawned, `src/main.rs:12`, and have no delays: hooks do not
+//! see wakes.
+//!
 //! # The delay
 //!
 //! A task waits from the first wake after its last poll until the next poll begins; if it was woken during
@@ -60,6 +73,8 @@
 #![forbid(unsafe_code)]
 
 mod blocking;
+#[cfg(tokio_unstable)]
+mod hooks;
 mod join_set;
 mod operation;
 mod spawn;
@@ -67,6 +82,8 @@ mod task;
 mod waker;
 
 pub use blocking::blocking;
+#[cfg(tokio_unstable)]
+pub use hooks::record_all_tasks;
 pub use join_set::JoinSetExt;
 pub use spawn::{spawn, spawn_blocking, spawn_local};
 pub use task::{Task, task};

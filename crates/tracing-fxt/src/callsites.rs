@@ -157,6 +157,18 @@ fn slots(table: &[Slot], key: usize) -> impl Iterator<Item = (usize, &Slot)> {
 #[inline]
 pub fn find(metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
     let key = key_of(metadata);
+    // Most are in the first place that is tried.
+    let table = CALLSITES[0].get()?;
+    let (_, place) = places(table, key).next()?;
+    // Acquire: pairs with the Release in `add`.
+    if place.key.load(Ordering::Acquire) == key {
+        return place.callsite.get();
+    }
+    find_elsewhere(key)
+}
+
+#[cold]
+fn find_elsewhere(key: usize) -> Option<&'static Callsite> {
     for table in CALLSITES.iter().map_while(OnceLock::get) {
         for (_, slot) in slots(table, key) {
             // Acquire: pairs with the Release in `add`.

@@ -59,11 +59,14 @@ mod pool;
 mod runs;
 mod span_data;
 mod subscriber;
+mod sync;
 mod thread_state;
 mod writer;
 
 #[cfg(feature = "layer")]
 pub use layer::{FxtLayer, Recorded, layer};
+#[cfg(feature = "layer")]
+pub use options::Always;
 pub use options::Options;
 pub use subscriber::{FxtSubscriber, init};
 

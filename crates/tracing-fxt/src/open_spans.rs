@@ -26,15 +26,24 @@ fn slots(table: &[Slot], id: u64) -> impl Iterator<Item = &Slot> {
     (first..first + TRIES).map(move |slot| &table[slot & (table.len() - 1)])
 }
 
+/// The slot of an open span.
+#[inline]
+fn slot_of(id: u64) -> Option<&'static Slot> {
+    // Most are in the first slot that is tried.
+    let slot = slots(SPANS[0].get()?, id).next()?;
+    if slot.id.load(Ordering::Acquire) == id { Some(slot) } else { slot_elsewhere(id) }
+}
+
+#[cold]
+fn slot_elsewhere(id: u64) -> Option<&'static Slot> {
+    let tables = SPANS.iter().map_while(OnceLock::get);
+    tables.flat_map(|table| slots(table, id)).find(|slot| slot.id.load(Ordering::Acquire) == id)
+}
+
 /// The data of an open span. None if there was no slot for it.
 #[inline]
 pub fn find(id: u64) -> Option<&'static SpanData> {
-    SPANS
-        .iter()
-        .map_while(OnceLock::get)
-        .flat_map(|table| slots(table, id))
-        .find(|slot| slot.id.load(Ordering::Acquire) == id)
-        .map(|slot| &slot.data)
+    slot_of(id).map(|slot| &slot.data)
 }
 
 /// A span begins. None if there is no slot for it.
@@ -54,8 +63,7 @@ pub fn begin(id: u64, callsite: u32) -> Option<&'static SpanData> {
 
 /// A span ends; the number of its callsite.
 pub fn end(id: u64) -> Option<u32> {
-    let mut slots = SPANS.iter().map_while(OnceLock::get).flat_map(|table| slots(table, id));
-    let slot = slots.find(|slot| slot.id.load(Ordering::Relaxed) == id)?;
+    let slot = slot_of(id)?;
     let callsite = slot.data.callsite();
     slot.id.store(0, Ordering::Release);
     Some(callsite)

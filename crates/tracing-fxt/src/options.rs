@@ -10,20 +10,11 @@ pub struct Options {
     targets: Vec<(String, LevelFilter)>,
     pub(crate) has_lifetimes: bool,
     pub(crate) has_logs: bool,
-    #[cfg(feature = "layer")]
-    pub(crate) is_always_on: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            level: LevelFilter::DEBUG,
-            targets: Vec::new(),
-            has_lifetimes: false,
-            has_logs: false,
-            #[cfg(feature = "layer")]
-            is_always_on: false,
-        }
+        Self { level: LevelFilter::DEBUG, targets: Vec::new(), has_lifetimes: false, has_logs: false }
     }
 }
 
@@ -71,13 +62,14 @@ impl Options {
         self
     }
 
-    /// Keeps the layer's callsites enabled while nothing is recorded, and checks in each hook whether a
-    /// recording runs. This makes events cheaper if another layer of the stack enables the same callsites.
+    /// For a layer without a filter of its own, which checks in each hook whether a recording runs. It costs
+    /// less than [`Options::layer`] wherever another layer enables the same callsites, and in recordings. But
+    /// it keeps all callsites enabled while nothing is recorded, which costs what the registry costs, even if
+    /// no other layer of the registry enables them.
     #[cfg(feature = "layer")]
     #[must_use]
-    pub const fn always(mut self) -> Self {
-        self.is_always_on = true;
-        self
+    pub const fn always(self) -> Always {
+        Always(self)
     }
 
     /// Whether a callsite is recorded at all.
@@ -95,3 +87,8 @@ impl Options {
         self.targets.iter().map(|(_, level)| *level).fold(self.level, LevelFilter::max)
     }
 }
+
+/// [`Options`] of a layer without a filter of its own: see [`Options::always`].
+#[cfg(feature = "layer")]
+#[derive(Clone, Debug)]
+pub struct Always(pub(crate) Options);
