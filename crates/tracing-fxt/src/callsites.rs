@@ -157,12 +157,12 @@ fn slots(table: &[Slot], key: usize) -> impl Iterator<Item = (usize, &Slot)> {
 #[inline]
 pub fn find(metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
     let key = key_of(metadata);
-    // Most are in the first place that is tried.
+    // Most are in the first slot that is tried.
     let table = CALLSITES[0].get()?;
-    let (_, place) = places(table, key).next()?;
+    let (_, slot) = slots(table, key).next()?;
     // Acquire: pairs with the Release in `add`.
-    if place.key.load(Ordering::Acquire) == key {
-        return place.callsite.get();
+    if slot.key.load(Ordering::Acquire) == key {
+        return slot.callsite.get();
     }
     find_elsewhere(key)
 }

@@ -19,6 +19,11 @@ fn string(bits: u64) -> Option<StringRef<'static>> {
     }
 }
 
+/// None if there is less than a word.
+fn first_word(bytes: &[u8]) -> Option<u64> {
+    Some(u64::from_le_bytes(*bytes.first_chunk()?))
+}
+
 impl<'a> Event<'a> {
     /// Decodes a record in the common case: a whole event of a known type without anything behind it, whose
     /// thread is an index, as category, name, and the names of arguments are, and all of whose arguments are
@@ -26,11 +31,11 @@ impl<'a> Event<'a> {
     //= docs/format.md#event-record
     #[inline]
     pub fn of_common_record(bytes: &'a [u8], is_defined: impl Fn(StringIndex) -> bool) -> Option<Self> {
-        let (words, []) = bytes.as_chunks::<8>() else { return None };
-        let (first, behind) = words.split_first_chunk::<2>()?;
-        let [header, timestamp] = first.map(u64::from_le_bytes);
+        let header = first_word(bytes)?;
+        let timestamp = first_word(&bytes[8..])?;
+        let behind = &bytes[16..];
         let size = RecordHeader(header).size().0;
-        if header & 0xf != RecordType::Event as u64 || size != words.len() {
+        if header & 0xf != RecordType::Event as u64 || size * 8 != bytes.len() {
             return None;
         }
         let thread = ThreadRef::Index(ThreadIndex::new((header >> 24) as u8)?);
@@ -42,7 +47,7 @@ impl<'a> Event<'a> {
             other => other.is_some(),
         };
         for _ in 0..count {
-            let argument = u64::from_le_bytes(*rest.first()?);
+            let argument = first_word(rest)?;
             let expected = match argument & 0xf {
                 // Null, 32 bits and booleans are in the header.
                 0 | 1 | 2 | 9 => 1,
@@ -58,30 +63,33 @@ impl<'a> Event<'a> {
             if argument >> 4 & 0xfff != expected || !has_string(argument >> 16) {
                 return None;
             }
-            rest = rest.get(expected as usize..)?;
+            rest = rest.get(8 * expected as usize..)?;
         }
         let (arguments, rest) = behind.split_at(behind.len() - rest.len());
-        let word = |word: &[u8; 8]| u64::from_le_bytes(*word);
-        let kind = match (header >> 16 & 0xf, rest) {
-            (0, []) => EventKind::Instant { scope: Scope::Thread },
-            (0, [scope]) => match Scope::from_raw(word(scope)) {
+        let last = first_word(rest);
+        if rest.len() > 8 {
+            return None;
+        }
+        let kind = match (header >> 16 & 0xf, last) {
+            (0, None) => EventKind::Instant { scope: Scope::Thread },
+            (0, Some(scope)) => match Scope::from_raw(scope) {
                 // Writers omit it.
                 Scope::Thread => return None,
                 scope => EventKind::Instant { scope },
             },
-            (1, [id]) => EventKind::Counter { id: word(id) },
-            (2, []) => EventKind::DurationBegin,
-            (3, []) => EventKind::DurationEnd,
-            (4, [end]) => EventKind::DurationComplete { end: Ticks(word(end)) },
-            (5, [id]) => EventKind::AsyncBegin { id: word(id) },
-            (6, [id]) => EventKind::AsyncInstant { id: word(id) },
-            (7, [id]) => EventKind::AsyncEnd { id: word(id) },
-            (8, [id]) => EventKind::FlowBegin { id: word(id) },
-            (9, [id]) => EventKind::FlowStep { id: word(id) },
-            (10, [id]) => EventKind::FlowEnd { id: word(id) },
+            (1, Some(id)) => EventKind::Counter { id },
+            (2, None) => EventKind::DurationBegin,
+            (3, None) => EventKind::DurationEnd,
+            (4, Some(end)) => EventKind::DurationComplete { end: Ticks(end) },
+            (5, Some(id)) => EventKind::AsyncBegin { id },
+            (6, Some(id)) => EventKind::AsyncInstant { id },
+            (7, Some(id)) => EventKind::AsyncEnd { id },
+            (8, Some(id)) => EventKind::FlowBegin { id },
+            (9, Some(id)) => EventKind::FlowStep { id },
+            (10, Some(id)) => EventKind::FlowEnd { id },
             _ => return None,
         };
-        let arguments = Arguments::encoded(arguments.as_flattened(), count);
+        let arguments = Arguments::encoded(arguments, count);
         Some(Self { timestamp: Ticks(timestamp), thread, category, name, kind, arguments })
     }
 }
