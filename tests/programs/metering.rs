@@ -99,6 +99,8 @@ fn change() {
     load.decrement(3);
     load.set(f64::NAN);
     load.set(0.25);
+    gauge!("idle").set(0);
+    gauge!("idle").set(0);
 
     let latency = histogram!("latency", "path" => "/");
     (1..=100).for_each(|value| latency.record(value));

@@ -25,13 +25,20 @@ fn main() {
         "layer" => with_layer(options),
         "lifetimes" => options.lifetimes().init("spans"),
         "lifetimes-layer" => with_layer(options.lifetimes()),
-        "always" => with_layer(options.always()),
+        "always" => {
+            registry().with(options.always().layer()).init();
+            TraceProvider::new("spans")
+        }
         "polled" => return polled(options.lifetimes().init("spans")),
         "logs" => return logs(options.events_as_logs().init("spans")),
         "logs-layer" => return logs(with_layer(options.events_as_logs())),
         "fork" => {
             let _provider = options.init("spans");
             return fork();
+        }
+        "some threads" => {
+            let provider = TraceProvider::new("spans");
+            return scoped(&arguments[1], || batches(provider));
         }
         "stack" => {
             stack(&arguments[1]);
@@ -290,6 +297,14 @@ fn stack(order: &str) {
         "record,filtered-print" => stack!(tracing_fxt::layer(), print!().with_filter(filter!())),
         "filtered-print,always" => stack!(print!().with_filter(filter!()), Options::new().always().layer()),
         order => panic!("no order {order}"),
+    }
+}
+
+/// The subscriber is this thread's alone.
+fn scoped(kind: &str, call: impl FnOnce()) {
+    match kind {
+        "subscriber" => tracing::subscriber::with_default(Options::new().subscriber(), call),
+        _ => tracing::subscriber::with_default(registry().with(tracing_fxt::layer()), call),
     }
 }
 

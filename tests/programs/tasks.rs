@@ -1,4 +1,5 @@
-//! Tasks of tokio: `tasks kinds|threads|delays` does that and ends, `tasks steps` does what its input says.
+//! Tasks of tokio: `tasks kinds|threads|delays|all` does that and ends, `tasks steps` does what its input
+//! says.
 
 use std::future::{Future, poll_fn};
 use std::io::BufRead;
@@ -149,17 +150,42 @@ fn steps(runtime: &Runtime) {
     }
 }
 
+/// Tasks with and without names, in a runtime whose tasks are all recorded.
+#[cfg(tokio_unstable)]
+async fn all() {
+    let mut tasks: Vec<_> = (0..TASKS).map(|_| tokio::spawn(polled(POLLS))).collect();
+    tasks.extend((0..TASKS).map(|_| spawn("named", polled(POLLS))));
+    let (sender, receiver) = oneshot::channel();
+    let aborted = tokio::spawn(async {
+        sender.send(()).expect("a receiver");
+        std::future::pending::<()>().await;
+    });
+    receiver.await.expect("it is polled");
+    aborted.abort();
+    assert!(aborted.await.expect_err("it was aborted").is_cancelled());
+    for task in tasks {
+        assert_eq!(task.await.expect("no panic"), POLLS);
+    }
+}
+
 fn main() {
     let mode = std::env::args().nth(1).unwrap_or_default();
     let _provider = TraceProvider::new("tasks");
     std::panic::set_hook(Box::new(|_| ()));
     let mut builder =
         if mode == "threads" { Builder::new_multi_thread() } else { Builder::new_current_thread() };
+    #[cfg(tokio_unstable)]
+    if mode == "all" {
+        builder = Builder::new_multi_thread();
+        tokio_fxt::record_all_tasks(&mut builder);
+    }
     let runtime = builder.build().expect("a runtime");
     let is_ok = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match &*mode {
         "kinds" => runtime.block_on(kinds()),
         "threads" => runtime.block_on(threads()),
         "delays" => runtime.block_on(delays()),
+        #[cfg(tokio_unstable)]
+        "all" => runtime.block_on(all()),
         _ => steps(&runtime),
     }));
     println!("{}", if is_ok.is_ok() { "as expected" } else { "wrong" });

@@ -147,6 +147,16 @@ pub fn table() -> String {
     format!("| file | bytes | shows |\n|---|---|---|\n{}", rows.collect::<String>())
 }
 
+/// The line of each file in the corpus's package.
+#[must_use]
+pub fn cases() -> String {
+    let lines = files().into_iter().map(|file| format!("    case!({:?}, {:?}),\n", file.name, file.shows));
+    format!("{CASES_HEADING}{}];\n", lines.collect::<String>())
+}
+
+/// Where the lines stand in the package.
+pub const CASES_HEADING: &str = "pub const CASES: &[Case] = &[\n";
+
 /// Where the corpus lies.
 #[must_use]
 pub fn directory() -> PathBuf {

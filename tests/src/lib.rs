@@ -20,6 +20,7 @@ pub mod sandbox;
 pub mod scene;
 pub mod skip;
 pub mod spoof;
+pub mod tables;
 pub mod tracer;
 
 pub use archive::Archive;

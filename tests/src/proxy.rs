@@ -115,6 +115,7 @@ fn register_as(runtime: &Path, name: &str, release: Release) -> Option<(Channel,
         records_alerts: release == Release::This,
         numbers_threads: false,
         answers_dumps: false,
+        command_line: None,
     };
     let registry = wait_for("the manager to listen", || Channel::connect(&runtime.join("registry")).ok());
     // The connection stays until the answer, so that registrations come in their order.

@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 /// No condition of a scenario takes longer, on a machine that is busy with other things too.
 pub const DEADLINE: Duration = Duration::from_secs(60);
 const INTERVAL: Duration = Duration::from_millis(2);
+/// How much of a failing test's files is kept.
+const MAX_KEPT_BYTES: u64 = 64 << 20;
 
 /// Waits for a condition.
 ///
@@ -254,6 +256,42 @@ impl Sandbox {
     }
 }
 
+impl Sandbox {
+    /// Copies the files of a test that fails to `target/failed/TEST-NUMBER`, and prints that name: a failure
+    /// that depends on the moment of a kill may not happen again.
+    fn keep(&self) {
+        let thread = std::thread::current();
+        let test = thread.name().unwrap_or("test").replace(|letter: char| !letter.is_alphanumeric(), "-");
+        let to = crate::build::workspace().join(format!("target/failed/{test}-{}", std::process::id()));
+        let mut room = MAX_KEPT_BYTES;
+        let kept = copy_files(&self.work_dir(), &to.join("work"), &mut room)
+            .and_then(|()| copy_files(&self.runtime_dir(), &to.join("run"), &mut room));
+        match kept {
+            Ok(()) => eprintln!("the files of this test are in {}", to.display()),
+            Err(error) => eprintln!("cannot keep the files of this test in {}: {error}", to.display()),
+        }
+    }
+}
+
+/// Copies the regular files of a directory and those below it, as far as there is room.
+fn copy_files(from: &Path, to: &Path, room: &mut u64) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        if kind.is_dir() {
+            copy_files(&path, &to.join(entry.file_name()), room)?;
+        } else if kind.is_file() {
+            let bytes = entry.metadata()?.len();
+            if let Some(left) = room.checked_sub(bytes) {
+                *room = left;
+                std::fs::copy(&path, to.join(entry.file_name()))?;
+            }
+        }
+    }
+    Ok(())
+}
+
 impl Default for Sandbox {
     fn default() -> Self {
         Self::new()
@@ -264,6 +302,9 @@ impl Drop for Sandbox {
     fn drop(&mut self) {
         if let Some(pid) = self.manager_pid() {
             kill(pid, Signal::KILL);
+        }
+        if std::thread::panicking() {
+            self.keep();
         }
     }
 }

@@ -11,7 +11,7 @@ use trace_reader::check::{KINDS, Limits, check, check_slice};
 use trace_reader::dump::{Line, RawLine};
 use trace_reader::{Disorder, Item, Reader, Records};
 use trace_tests::Sandbox;
-use trace_tests::corpus::{File, TABLE_HEADING, directory, expected, files, table};
+use trace_tests::corpus::{File, TABLE_HEADING, cases, directory, expected, files, table};
 
 /// Files of at most this size are damaged bit by bit.
 const SMALL_BYTES: usize = 600;
@@ -25,7 +25,8 @@ fn committed(file: &File, suffix: &str) -> Vec<u8> {
 
 #[test]
 fn the_committed_files_are_those_that_are_made() {
-    let mut names = BTreeSet::from(["README.md".to_owned()]);
+    let package = ["README.md", "Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "src"];
+    let mut names = BTreeSet::from(package.map(str::to_owned));
     for file in files() {
         assert!(committed(&file, "fxt") == file.bytes, "{}: {HINT}", file.name);
         let found = String::from_utf8(committed(&file, "txt")).unwrap();
@@ -39,6 +40,8 @@ fn the_committed_files_are_those_that_are_made() {
     assert_eq!(found, names, "{HINT}");
     let page = fs::read_to_string(directory().join("README.md")).unwrap();
     assert_eq!(page.split_once(TABLE_HEADING).unwrap().1, table(), "{HINT}");
+    let package = fs::read_to_string(directory().join("src/lib.rs")).unwrap();
+    assert!(package.ends_with(&cases()), "{HINT}");
 }
 
 #[test]

@@ -31,6 +31,7 @@ mod scenarios {
     mod kinds;
     mod listing;
     mod logging;
+    mod machine;
     mod manager;
     mod memory;
     mod metering;
@@ -43,6 +44,7 @@ mod scenarios {
     mod packets;
     mod pages;
     mod parallel;
+    mod parquet;
     mod places;
     mod polled;
     mod printing;

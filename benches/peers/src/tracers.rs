@@ -2,10 +2,7 @@
 
 use crate::timed;
 use std::any::Any;
-use std::fs::File;
 use std::hint::black_box;
-use std::io::BufWriter;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What is measured of a tracer.
@@ -124,59 +121,39 @@ pub const TRACERS: &[Tracer] = &[
         flush: || (),
     },
     Tracer {
-        name: "tracing + tracing-chrome",
-        begin: chrome,
-        span: Some(span_of_tracing),
-        instant: Some(event_of_tracing),
-        flush: || (),
-    },
-    Tracer {
-        name: "tracing + tracing-perfetto",
-        begin: perfetto,
-        span: Some(span_of_tracing),
-        instant: Some(event_of_tracing),
-        flush: || (),
-    },
-    Tracer {
-        name: "tracing + tracing-tracy",
-        begin: || {
-            use tracing_subscriber::prelude::*;
-
-            tracing_subscriber::registry().with(tracing_tracy::TracyLayer::default()).init();
-            Box::new(())
+        name: "micromegas-tracing",
+        begin: micromegas,
+        span: Some(|events| {
+            let _thread = micromegas_tracing::guards::TracingThreadGuard::new();
+            timed(events, |_| {
+                micromegas_tracing::span_scope!("span");
+            })
+        }),
+        // Its log took less than reading the clock in a trial, so that it seems to be filtered.
+        instant: None,
+        flush: || {
+            micromegas_tracing::dispatch::flush_thread_buffer();
+            micromegas_tracing::dispatch::flush_log_buffer();
         },
-        span: Some(span_of_tracing),
-        instant: Some(event_of_tracing),
+    },
+    Tracer {
+        name: "hotpath",
+        begin: hotpath,
+        span: Some(|events| {
+            timed(events, |_| {
+                hotpath::measure_block!("span", ());
+            })
+        }),
+        instant: None,
         flush: || (),
     },
     Tracer {
-        name: "tracing + tracing-perfetto-file",
-        begin: perfetto_file,
-        span: Some(span_of_tracing),
-        instant: Some(event_of_tracing),
-        flush: || (),
-    },
-    Tracer {
-        name: "tracing + tracing-fxt, a layer",
-        begin: || {
-            use tracing_subscriber::prelude::*;
-
-            tracing_subscriber::registry().with(tracing_fxt::layer()).init();
-            engine()
-        },
-        span: Some(span_of_tracing),
-        instant: Some(event_of_tracing),
-        flush: || (),
-    },
-    Tracer {
-        name: "tracing + tracing-fxt, its subscriber",
-        begin: || {
-            let subscriber = tracing_fxt::Options::new().subscriber();
-            tracing::subscriber::set_global_default(subscriber).expect("the only one");
-            engine()
-        },
-        span: Some(span_of_tracing),
-        instant: Some(event_of_tracing),
+        name: "dial9",
+        begin: dial9,
+        span: None,
+        instant: Some(|events| {
+            timed(events, |_| dial9::record_event(Moment { at: dial9::core::clock_monotonic_ns() }))
+        }),
         flush: || (),
     },
     #[cfg(feature = "lttng")]
@@ -190,20 +167,25 @@ perfetto_sdk::track_event_categories! {
 }
 use categories as perfetto_te_ns;
 
-/// A session of the process's own, into a buffer of 16 MiB that goes round.
 fn perfetto_sdk() -> Box<dyn Any> {
+    use perfetto_sdk::producer::{Backends, Producer, ProducerInitArgsBuilder};
+
+    Producer::init(ProducerInitArgsBuilder::new().backends(Backends::IN_PROCESS).build());
+    perfetto_sdk::track_event::TrackEvent::init();
+    perfetto_te_ns::register().expect("categories are registered");
+    Box::new(perfetto_session("peer"))
+}
+
+/// A session of the process's own for a category, into a buffer of 16 MiB that goes round.
+pub fn perfetto_session(category: &str) -> perfetto_sdk::tracing_session::TracingSession {
     use perfetto_sdk::heap_buffer::HeapBuffer;
     use perfetto_sdk::pb_msg::{PbMsg, PbMsgWriter};
-    use perfetto_sdk::producer::{Backends, Producer, ProducerInitArgsBuilder};
     use perfetto_sdk::protos::config::data_source_config::DataSourceConfig;
     use perfetto_sdk::protos::config::trace_config::{
         TraceConfig, TraceConfigBufferConfig, TraceConfigDataSource,
     };
     use perfetto_sdk::protos::config::track_event::track_event_config::TrackEventConfig;
 
-    Producer::init(ProducerInitArgsBuilder::new().backends(Backends::IN_PROCESS).build());
-    perfetto_sdk::track_event::TrackEvent::init();
-    perfetto_te_ns::register().expect("categories are registered");
     let writer = PbMsgWriter::new();
     let buffer = HeapBuffer::new(writer.stream_writer());
     let mut message = PbMsg::new(&writer).expect("a message");
@@ -216,7 +198,7 @@ fn perfetto_sdk() -> Box<dyn Any> {
             sources.set_config(|source: &mut DataSourceConfig| {
                 source.set_name("track_event");
                 source.set_track_event_config(|events: &mut TrackEventConfig| {
-                    events.set_enabled_categories("peer");
+                    events.set_enabled_categories(category);
                 });
             });
         });
@@ -227,7 +209,7 @@ fn perfetto_sdk() -> Box<dyn Any> {
     let mut session = perfetto_sdk::tracing_session::TracingSession::in_process().expect("a session");
     session.setup(&bytes);
     session.start_blocking();
-    Box::new(session)
+    session
 }
 
 fn nothing() -> Box<dyn Any> {
@@ -278,42 +260,34 @@ fn in_roots(events: u64, emit: impl Fn()) -> f64 {
     nanos / events.min(EACH) as f64
 }
 
-fn chrome() -> Box<dyn Any> {
-    use tracing_subscriber::prelude::*;
+/// Into blocks that are dropped when they are full.
+fn micromegas() -> Box<dyn Any> {
+    use micromegas_tracing::event::NullEventSink;
+    use micromegas_tracing::guards::TracingSystemGuard;
 
-    let file = tempfile::NamedTempFile::new().expect("a file");
-    let (layer, guard) = tracing_chrome::ChromeLayerBuilder::new().file(file.path()).build();
-    tracing_subscriber::registry().with(layer).init();
-    Box::new((guard, file))
+    const BLOCK: usize = 10 << 20;
+    let sink = std::sync::Arc::new(NullEventSink {});
+    let guard = TracingSystemGuard::new(BLOCK, BLOCK, BLOCK, sink, Default::default(), true);
+    micromegas_tracing::levels::set_max_level(micromegas_tracing::levels::LevelFilter::Info);
+    Box::new(guard.expect("the only one"))
 }
 
-fn perfetto() -> Box<dyn Any> {
-    use tracing_subscriber::prelude::*;
-
-    let file = tempfile::NamedTempFile::new().expect("a file");
-    let writer = BufWriter::new(File::create(file.path()).expect("the file is there"));
-    tracing_subscriber::registry().with(tracing_perfetto::PerfettoLayer::new(Mutex::new(writer))).init();
-    Box::new(file)
+/// It keeps sums and quantiles of each scope, and no single one.
+fn hotpath() -> Box<dyn Any> {
+    Box::new(hotpath::HotpathGuardBuilder::new("peer").format(hotpath::Format::None).build())
 }
 
-fn perfetto_file() -> Box<dyn Any> {
-    use tracing_subscriber::prelude::*;
-
-    let file = tempfile::NamedTempFile::new().expect("a file");
-    let writer = File::create(file.path()).expect("the file is there");
-    let (layer, guard) = tracing_perfetto_file::PerfettoLayer::builder(writer)
-        .span_mode(tracing_perfetto_file::SpanMode::ThreadTracks)
-        .build();
-    tracing_subscriber::registry().with(layer).init();
-    Box::new((guard, file))
+/// A moment of dial9, which has no scopes.
+#[derive(dial9::format::TraceEvent)]
+struct Moment {
+    #[traceevent(timestamp)]
+    at: u64,
 }
 
-fn span_of_tracing(events: u64) -> f64 {
-    timed(events, |_| {
-        let _span = tracing::info_span!("span").entered();
-    })
-}
-
-fn event_of_tracing(events: u64) -> f64 {
-    timed(events, |_| tracing::info!("instant"))
+fn dial9() -> Box<dyn Any> {
+    let directory = tempfile::tempdir().expect("a directory");
+    let writer = dial9::DiskBuffer::single_file(directory.path().join("trace.bin")).expect("a file");
+    let recorder = dial9::recorder(writer).build();
+    recorder.install_global_handle().expect("the only one");
+    Box::new((recorder, directory))
 }

@@ -9,7 +9,7 @@ use crate::page::PageLayout;
 use crate::probes::Probe;
 use crate::records::EngineRecords;
 use crate::tracefs::{Error, Tracefs};
-use crate::{POINT_CATEGORY, processes, tell};
+use crate::{POINT_CATEGORY, processes, report};
 use std::time::{Duration, Instant};
 use trace_engine::ffi;
 use trace_format::slab::LossReason;
@@ -132,10 +132,10 @@ impl Collector {
         decoder.finish();
         self.count_losses();
         for error in [ended.err(), drained.err()].into_iter().flatten() {
-            tell(&error.to_string());
+            report(&error.to_string());
         }
         if self.merge.damaged() > 0 {
-            tell(&format!("{} pages of the kernel could not be read to their end", self.merge.damaged()));
+            report(&format!("{} pages of the kernel could not be read to their end", self.merge.damaged()));
         }
         let retained = Retained { wanted: retained?, instance: self.instance };
         retained.instance.set_tracing(true).ok().map(|()| retained)
@@ -179,7 +179,7 @@ fn enable_wanted(
             instance.enable(point)
         });
         if let Err(error) = enabled {
-            tell(&format!("{what}: not recorded: {error}"));
+            report(&format!("{what}: not recorded: {error}"));
         }
     };
     for (category, points) in &wanted.points {
@@ -195,7 +195,7 @@ fn enable_wanted(
     for points in &wanted.single {
         let found = tracefs.expand(points);
         if found.is_empty() {
-            tell(&format!("kernel:tp:{}: the kernel has no such event", points.replace('/', ":")));
+            report(&format!("kernel:tp:{}: the kernel has no such event", points.replace('/', ":")));
         }
         for point in found {
             let what = format!("kernel:tp:{}", point.replace('/', ":"));
@@ -206,7 +206,7 @@ fn enable_wanted(
     }
     for category in &wanted.probes {
         let Some(probe) = Probe::parse(category) else {
-            tell(&format!("{category}: not recorded: its location is missing"));
+            report(&format!("{category}: not recorded: its location is missing"));
             continue;
         };
         match instance.add_probe(&probe) {
@@ -219,7 +219,7 @@ fn enable_wanted(
                     .map(str::to_owned)
                     .or_else(|| tracefs.last_complaint())
                     .map_or_else(|| error.to_string(), |why| format!("{why} ({error})"));
-                tell(&format!("{category}: the kernel rejected this probe: {complaint}"));
+                report(&format!("{category}: the kernel rejected this probe: {complaint}"));
             }
         }
     }
@@ -230,7 +230,7 @@ fn enable_wanted(
             instance.copy_markers()
         });
         if let Err(error) = copied {
-            tell(&format!("markers are not recorded: {error}: this needs Linux 6.14 or newer"));
+            report(&format!("markers are not recorded: {error}: this needs Linux 6.14 or newer"));
         }
     }
 }

@@ -3,7 +3,7 @@
 //= docs/kernel.md#counters-of-threads
 
 use crate::records::EngineRecords;
-use crate::{perf, processes, tell};
+use crate::{perf, processes, report};
 use perf_event::events::{Event, Hardware, Software};
 use perf_event::{Builder, Counter};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -122,7 +122,7 @@ impl CpuCounters {
             is_counted.is_ok()
         });
         if !missing.is_empty() {
-            tell(&format!("this machine does not count {}", missing.join(", ")));
+            report(&format!("this machine does not count {}", missing.join(", ")));
         }
         if wanted.is_empty() {
             return None;
@@ -172,7 +172,7 @@ impl CpuCounters {
                     Ok(counter) => counters.push((*kind, counter, None)),
                     Err(error) if error.raw_os_error() == Some(rustix::io::Errno::MFILE.raw_os_error()) => {
                         self.is_full = true;
-                        tell("counters: out of descriptors; further threads are not counted for");
+                        report("counters: out of descriptors; further threads are not counted for");
                     }
                     // It has ended, or belongs to another user.
                     Err(_) => {}
@@ -184,22 +184,22 @@ impl CpuCounters {
         let gone: Vec<u32> = self.threads.keys().filter(|thread| !found.contains(thread)).copied().collect();
         for thread in gone {
             if let Some(mut counters) = self.threads.remove(&thread) {
-                counters.tell(&mut self.kernel, thread);
+                counters.record(&mut self.kernel, thread);
             }
         }
     }
 
     fn sample(&mut self) {
         for (thread, counters) in &mut self.threads {
-            counters.tell(&mut self.kernel, *thread);
+            counters.record(&mut self.kernel, *thread);
         }
     }
 }
 
 impl Thread {
-    /// Reports what has changed.
-    fn tell(&mut self, kernel: &mut Kernel<EngineRecords>, thread: u32) {
-        for (kind, counter, told) in &mut self.0 {
+    /// Records the counts that have changed.
+    fn record(&mut self, kernel: &mut Kernel<EngineRecords>, thread: u32) {
+        for (kind, counter, recorded) in &mut self.0 {
             let Ok(read) = counter.read_count_and_time() else {
                 continue;
             };
@@ -211,10 +211,10 @@ impl Thread {
                 }
                 _ => read.count,
             };
-            if *told == Some(count) {
+            if *recorded == Some(count) {
                 continue;
             }
-            *told = Some(count);
+            *recorded = Some(count);
             let name = KINDS[*kind].name();
             let value =
                 Argument { name: kernel.writer.string(b"value"), value: ArgumentValue::Uint64(count) };

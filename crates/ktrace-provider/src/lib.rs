@@ -44,6 +44,6 @@ pub use service::{Failure, NAME, Options, READY, category_names, run};
 pub const POINT_CATEGORY: &str = "kernel:tp";
 
 /// Reports a message to the process that started this one.
-pub(crate) fn tell(what: &str) {
+pub(crate) fn report(what: &str) {
     zx_sim::debuglog::write(&format!("{NAME}: {what}"));
 }

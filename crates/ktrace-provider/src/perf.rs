@@ -2,7 +2,7 @@
 //! to, and their clock.
 //= docs/kernel.md#without-privileges
 
-use crate::{processes, tell};
+use crate::{processes, report};
 use perf_event::events::Event;
 use perf_event::{Builder, Clock, SampleFlag, Sampler};
 use rustix::time::{ClockId, clock_gettime};
@@ -85,7 +85,7 @@ impl Rings {
             refused += usize::from(kind.is_none());
         }
         if let Some(why) = why.filter(|_| refused > 0) {
-            tell(&format!("{what}: {refused} threads are not followed: {why}"));
+            report(&format!("{what}: {refused} threads are not followed: {why}"));
         }
         Self { rings, cpus }
     }

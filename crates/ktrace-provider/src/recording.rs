@@ -6,8 +6,8 @@ use crate::collector::{Collector, Retained};
 use crate::cpu_counters::CpuCounters;
 use crate::metrics::{self, MetricsSampler};
 use crate::profiler::{self, Profiler};
+use crate::report;
 use crate::service::Options;
-use crate::tell;
 use crate::tracefs::{Error, Tracefs};
 use crate::unprivileged::{self, OwnThreads};
 use std::time::{Duration, Instant};
@@ -92,7 +92,7 @@ impl Recording {
                 }
             }
             Err(error) => {
-                tell(&error.to_string());
+                report(&error.to_string());
                 drop(self.finish_events());
             }
         }
@@ -136,7 +136,7 @@ fn start_events(
         return None;
     }
     if wanted.retains && (options.is_on_demand || !wanted.probes.is_empty()) {
-        tell(match options.is_on_demand {
+        report(match options.is_on_demand {
             true => {
                 "kernel:retain: nothing is retained: this provider ends with the recording; run trace ktrace"
             }
@@ -151,13 +151,15 @@ fn start_events(
             Ok(Events::Tracefs(Box::new(collector), Box::new(wanted)))
         }),
         Err(error) if wanted.has_switches() && unprivileged::is_permitted() => {
-            tell(&format!("{error}; without it only context switches of this user's programs are recorded"));
+            report(&format!(
+                "{error}; without it only context switches of this user's programs are recorded"
+            ));
             let rate = trace_provider::ticks_per_second();
             Ok(Events::OwnThreads(Box::new(OwnThreads::start(rate))))
         }
         Err(error) => Err(error.to_string()),
     };
-    started.map_err(|why| tell(&format!("kernel events are not recorded: {why}"))).ok()
+    started.map_err(|why| report(&format!("kernel events are not recorded: {why}"))).ok()
 }
 
 /// The kernel's name for the clock of this machine's traces.

@@ -156,6 +156,6 @@ impl Records for EngineRecords {
     }
 
     fn warn(&mut self, what: String) {
-        crate::tell(&what);
+        crate::report(&what);
     }
 }

@@ -60,20 +60,20 @@ pub enum Failure {
 
 /// A change of the trace's state.
 #[derive(Clone, Copy, Debug)]
-enum Order {
+enum Command {
     Start,
     Stop,
 }
 
 /// An event for the service.
 enum Happened {
-    Order(Order),
+    Command(Command),
     /// The process ends.
     Finished,
     Timeout,
 }
 
-static ORDERS: OnceLock<Sender<Order>> = OnceLock::new();
+static COMMANDS: OnceLock<Sender<Command>> = OnceLock::new();
 /// A recording has begun that the kernel does not take part in yet.
 static IS_PENDING: AtomicBool = AtomicBool::new(false);
 /// The trace does not stop before the kernel's last events are in it.
@@ -81,17 +81,17 @@ static IS_HELD: AtomicBool = AtomicBool::new(false);
 
 /// Called on the thread of the provider.
 fn on_change(state: State) {
-    let order = match state {
+    let command = match state {
         State::Started => {
             IS_PENDING.store(true, Ordering::SeqCst);
             IS_HELD.store(TraceRef::acquire_prolonged().map(TraceRef::leak).is_some(), Ordering::SeqCst);
-            Order::Start
+            Command::Start
         }
-        State::Stopping => Order::Stop,
+        State::Stopping => Command::Stop,
         _ => return,
     };
-    if let Some(orders) = ORDERS.get() {
-        let _ = orders.send(order);
+    if let Some(commands) = COMMANDS.get() {
+        let _ = commands.send(command);
     }
 }
 
@@ -110,8 +110,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let tracefs = Tracefs::find(&options.help);
     tracefs.iter().for_each(Tracefs::remove_stale);
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(Failure::Signals)?;
-    let (orders, received) = unbounded();
-    let _ = ORDERS.set(orders);
+    let (commands, received) = unbounded();
+    let _ = COMMANDS.set(commands);
     engine::observe(Observer { on_change, is_start_pending: || IS_PENDING.load(Ordering::SeqCst) });
     let (provider, registration) = TraceProvider::new_synchronously(NAME);
     provider.describe_categories(describe);
@@ -182,7 +182,7 @@ struct Service {
 impl Service {
     /// Follows the trace until `finished` reports a signal; on demand, also until its recording is over or
     /// none has begun in time.
-    fn serve(mut self, orders: &Receiver<Order>, finished: &Receiver<()>) {
+    fn serve(mut self, commands: &Receiver<Command>, finished: &Receiver<()>) {
         // It has least time when there is most to do. Without the privilege it keeps the ordinary priority.
         let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), STRONGEST);
         let mut give_up = self.options.is_on_demand.then(|| Instant::now() + BEGIN_WAIT);
@@ -193,16 +193,16 @@ impl Service {
                 (None, None) => Duration::from_secs(3600),
             };
             let happened = select! {
-                recv(orders) -> order => order.map_or(Happened::Finished, Happened::Order),
+                recv(commands) -> command => command.map_or(Happened::Finished, Happened::Command),
                 recv(finished) -> _ => Happened::Finished,
                 default(wait) => Happened::Timeout,
             };
             match happened {
-                Happened::Order(Order::Start) => {
+                Happened::Command(Command::Start) => {
                     self.start();
                     give_up = give_up.map(|_| Instant::now());
                 }
-                Happened::Order(Order::Stop) => self.stop(),
+                Happened::Command(Command::Stop) => self.stop(),
                 Happened::Timeout => {
                     if let Some(recording) = &mut self.recording {
                         recording.serve();

@@ -43,7 +43,7 @@ pub enum Error {
         error: io::Error,
     },
     /// A file has unexpected contents.
-    #[error("{}: not understood", .0.display())]
+    #[error("{}: cannot parse this file", .0.display())]
     NotUnderstood(PathBuf),
 }
 

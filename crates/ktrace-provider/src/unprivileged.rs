@@ -83,12 +83,12 @@ impl OwnThreads {
 
     /// Records the events that the kernel has written.
     pub fn drain(&mut self) {
-        self.feed.read(Item::parse).into_iter().for_each(|item| item.tell(&mut self.kernel));
+        self.feed.read(Item::parse).into_iter().for_each(|item| item.record(&mut self.kernel));
     }
 
     /// Processes the rest.
     pub fn finish(mut self) {
-        self.feed.rest(Item::parse).into_iter().for_each(|item| item.tell(&mut self.kernel));
+        self.feed.rest(Item::parse).into_iter().for_each(|item| item.record(&mut self.kernel));
     }
 }
 
@@ -118,7 +118,7 @@ impl Item {
         })
     }
 
-    fn tell<R: Records>(self, kernel: &mut Kernel<R>) {
+    fn record<R: Records>(self, kernel: &mut Kernel<R>) {
         let Self { at, cpu, process, thread, what } = self;
         match what {
             What::In | What::Out { .. } => {
@@ -194,7 +194,7 @@ mod tests {
             (SWITCH, IS_OUT | IS_PREEMPTED, Vec::new(), 1_000_030),
         ] {
             let bytes = [body, trailer(7, 8, nanos, 1)].concat();
-            Item::parse(kind, flags, &bytes, &clock).unwrap().tell(&mut kernel);
+            Item::parse(kind, flags, &bytes, &clock).unwrap().record(&mut kernel);
         }
         assert_eq!(
             kernel.writer.0,

@@ -8,20 +8,19 @@
 //! log::warn!(target: "net", "retrying in {} s", 5);
 //! ```
 //!
-//! A process has one logger. One that the program has already, such as one that prints, is
-//! [given along](Logger::beside).
+//! A process has one logger. To keep another one, such as one that prints, pass it to [`Logger::beside`].
 //!
 //! A message becomes a log record of its thread, `WARN net: retrying in 5 s`. Its target is its category:
 //! `trace record --categories net` records the messages of this target. With the feature `kv`, key-value
-//! pairs stand behind the message: `log::info!(port = 80; "connected")` becomes
+//! pairs are appended to the message: `log::info!(port = 80; "connected")` becomes
 //! `INFO net: connected port=80`.
 //!
 //! # Cost
 //!
-//! While nothing is recorded, messages cost what they cost without this logger: `log`'s maximum level is that
-//! of the program's own logger, and goes up when a recording begins. The program should not set it itself:
-//! the next beginning or end of a recording sets it again. A message of up to 1024 bytes is recorded without
-//! a lock or an allocation.
+//! While nothing is recorded, messages cost as much as without this logger: `log`'s maximum level is that of
+//! the program's own logger, and is raised when a recording begins. The program should not call
+//! `log::set_max_level`, because the next recording overrides it. A message of up to 1024 bytes is recorded
+//! without a lock or an allocation.
 //!
 //! # Limits
 //!
@@ -87,8 +86,8 @@ impl Logger {
     }
 
     /// Passes messages of this level and those above it to another logger, too, whether a recording runs or
-    /// not. As without this logger, its `enabled` is asked where the program asks, by `log::log_enabled!`,
-    /// but not for a message: its `log` decides.
+    /// not. As without this logger, its `enabled` is called by `log::log_enabled!`, but not for each message:
+    /// its `log` decides.
     #[must_use]
     pub fn beside(mut self, logger: Box<dyn Log>, level: LevelFilter) -> Self {
         self.beside = Some((logger, level));

@@ -63,7 +63,9 @@ impl Buckets {
             return None;
         }
         let (min, max, count) = (self.min, self.max, self.count);
+        // The sum of large values may be infinite, or no number.
         let mean = self.sum / count as f64;
+        let mean = if mean.is_nan() { 0.0 } else { mean }.clamp(self.min, self.max);
         let (p50, p99) = (self.quantile(50), self.quantile(99));
         let mut counts = self.counts.take();
         if let Some(counts) = &mut counts {
@@ -140,5 +142,15 @@ mod tests {
         buckets.add(5.0, 1);
         let summary = Summary { count: 3, min: -3.0, mean: -1.0 / 3.0, max: 5.0, p50: -3.0, p99: 5.0 };
         assert_eq!(buckets.take(), Some(summary));
+    }
+
+    #[test]
+    fn the_mean_of_the_largest_values_is_one_of_them() {
+        let mut buckets = Buckets::new();
+        buckets.add(f64::MAX, 2);
+        assert_eq!(buckets.take().map(|summary| summary.mean), Some(f64::MAX));
+        buckets.add(f64::MAX, 2);
+        buckets.add(f64::MIN, 2);
+        assert_eq!(buckets.take().map(|summary| summary.mean), Some(0.0));
     }
 }

@@ -9,8 +9,8 @@
 //! metrics::histogram!("latency").record(0.25);
 //! ```
 //!
-//! A process has one recorder. One that the program has already, such as that of an exporter, is
-//! [given along](Recorder::beside), and gets everything that it would get alone.
+//! A process has one recorder. To keep another one, such as that of an exporter, pass it to
+//! [`Recorder::beside`]: it gets everything that it would get if it were the only one.
 //!
 //! | metric | in the trace: a counter of category `metrics` |
 //! |---|---|
@@ -27,16 +27,17 @@
 //!
 //! Values are collected while a recording runs. The first value that comes after the
 //! [interval](Recorder::interval) is over ends the interval and is its last; so does the end of the
-//! recording, [`flush`], and dropping what [`init`] returns. What is left when the process ends otherwise is
-//! not recorded. `p50` and `p99` are the middle of a bucket: at most 1/32 beside the value, for values from
-//! 2^-32 to 2^48. Those of 0 and below count as the smallest. Values that are not finite are ignored.
+//! recording, [`flush`], and dropping the value that [`init`] returned. If the process ends in another way,
+//! the values of the current interval are not recorded. `p50` and `p99` are the middle of a bucket, off by at
+//! most 1/32, for values from 2^-32 to 2^48. Values of 0 and below count as the smallest. Values that are not
+//! finite are ignored.
 //!
 //! # Cost
 //!
 //! While category `metrics` is not recorded, a counter and a gauge change one atomic number, and a histogram
-//! loads a word. While it is, each change is one record, and a value of a histogram takes a lock of this
-//! histogram. The macros find their metric by its key, as for every recorder, under a shared lock; handles
-//! that are kept do not. With another recorder beside, finding a metric allocates its handle.
+//! loads a word. While it is, each change is one record, and recording a value of a histogram takes the lock
+//! of that histogram. The macros look their metric up by its key under a shared lock, as with every recorder;
+//! kept handles avoid that. With another recorder beside, looking a metric up allocates a handle.
 //!
 //! # Limits
 //!

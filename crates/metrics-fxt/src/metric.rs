@@ -26,6 +26,8 @@ fn write_sample(site: &Site, values: &impl Values) {
 pub struct CounterState {
     site: &'static Site,
     total: AtomicU64,
+    /// It was incremented by nothing, as programs do to have a counter shown.
+    is_shown: AtomicBool,
 }
 
 impl CounterState {
@@ -33,19 +35,30 @@ impl CounterState {
         if value > 0 {
             let before = self.total.fetch_add(value, Ordering::Relaxed);
             self.sample(before.wrapping_add(value));
+        } else {
+            self.show();
         }
     }
 
     pub fn raise_to(&self, value: u64) {
         if self.total.fetch_max(value, Ordering::Relaxed) < value {
             self.sample(value);
+        } else if value == 0 {
+            self.show();
+        }
+    }
+
+    /// A sample of the total, once.
+    fn show(&self) {
+        if !self.is_shown.swap(true, Ordering::Relaxed) {
+            self.sample(self.total.load(Ordering::Relaxed));
         }
     }
 
     /// A recording has begun.
     pub fn begin(&self) {
         let total = self.total.load(Ordering::Relaxed);
-        if total > 0 {
+        if total > 0 || self.is_shown.load(Ordering::Relaxed) {
             self.sample(total);
         }
     }
@@ -60,7 +73,7 @@ impl Metric for CounterState {
     const SERIES: &'static [&'static str] = &["value"];
 
     fn new(site: &'static Site, _interval_ticks: u64) -> Self {
-        Self { site, total: AtomicU64::new(0) }
+        Self { site, total: AtomicU64::new(0), is_shown: AtomicBool::new(false) }
     }
 }
 
@@ -69,7 +82,8 @@ pub struct GaugeState {
     site: &'static Site,
     /// The bits of a double.
     value: AtomicU64,
-    has_changed: AtomicBool,
+    /// It has had a value, which may be the one that it has now: 0.
+    is_set: AtomicBool,
 }
 
 impl GaugeState {
@@ -79,15 +93,15 @@ impl GaugeState {
         let Ok(before) = self.value.fetch_update(Ordering::Relaxed, Ordering::Relaxed, new) else { return };
         let before = f64::from_bits(before);
         let after = change(before);
-        if after != before {
-            self.has_changed.store(true, Ordering::Relaxed);
+        let is_first = !self.is_set.load(Ordering::Relaxed) && !self.is_set.swap(true, Ordering::Relaxed);
+        if after != before || is_first {
             self.sample(after);
         }
     }
 
     /// A recording has begun.
     pub fn begin(&self) {
-        if self.has_changed.load(Ordering::Relaxed) {
+        if self.is_set.load(Ordering::Relaxed) {
             self.sample(f64::from_bits(self.value.load(Ordering::Relaxed)));
         }
     }
@@ -104,7 +118,7 @@ impl Metric for GaugeState {
     const SERIES: &'static [&'static str] = &["value"];
 
     fn new(site: &'static Site, _interval_ticks: u64) -> Self {
-        Self { site, value: AtomicU64::new(0), has_changed: AtomicBool::new(false) }
+        Self { site, value: AtomicU64::new(0), is_set: AtomicBool::new(false) }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::table::Table;
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, SetRecorderError, SharedString, Unit};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 use trace_engine::engine::{self, Observer, State};
 use trace_provider::TraceProvider;
@@ -48,15 +48,15 @@ impl Drop for Metrics {
     }
 }
 
-/// Ends the interval of each histogram now, and records it: before the process ends, or where a part of the
-/// program ends whose values should stand by themselves. May be called on any thread; waits for threads that
-/// are just recording a value. Does nothing while nothing is recorded.
+/// Ends the current interval of each histogram and records it. Call it before the process ends, or to
+/// separate the values of one part of the program from those of the next. May be called on any thread; waits
+/// for threads that are recording a value. Does nothing while nothing is recorded.
 pub fn flush() {
     for_each(|tables| tables.histograms.for_each(HistogramState::flush));
 }
 
-/// How often a metric was asked for that is not recorded, because there are too many or because its name with
-/// its labels has more than 32 000 bytes: of all recorders that the process has.
+/// How often, in all recorders of the process, a metric was requested that is not recorded, because there are
+/// too many or because its name with its labels has more than 32 000 bytes.
 #[must_use]
 pub fn unrecorded() -> u64 {
     let sum = AtomicU64::new(0);
@@ -83,7 +83,8 @@ struct Tables {
     gauges: Table<GaugeState>,
     histograms: Table<HistogramState>,
     unrecorded: AtomicU64,
-    interval_ticks: OnceLock<u64>,
+    /// 0 before it is known. No lock guards it, which a forked child could find taken.
+    interval_ticks: AtomicU64,
 }
 
 impl Default for Recorder {
@@ -93,7 +94,7 @@ impl Default for Recorder {
             gauges: Table::new(),
             histograms: Table::new(),
             unrecorded: AtomicU64::new(0),
-            interval_ticks: OnceLock::new(),
+            interval_ticks: AtomicU64::new(0),
         });
         if let Some(mut all) = PATIENCE.wait(|| ALL.try_lock()) {
             all.retain(|known| known.strong_count() > 0);
@@ -117,8 +118,8 @@ impl Recorder {
         Self::default()
     }
 
-    /// How long values of a histogram are collected before they are recorded, from the first of them; 100 ms
-    /// by default. Of zero length, each value is recorded by itself.
+    /// How long values of a histogram are collected before they are recorded, counted from the first of them;
+    /// 100 ms by default. With zero, each value is recorded immediately.
     #[must_use]
     pub fn interval(mut self, interval: Duration) -> Self {
         self.interval = interval;
@@ -126,7 +127,7 @@ impl Recorder {
     }
 
     /// Passes all metrics to another recorder, too, such as that of an exporter, whether a recording runs or
-    /// not. It is asked for each metric as often as if it were the only one.
+    /// not. Each metric is requested from it as often as if it were the only one.
     #[must_use]
     pub fn beside(mut self, other: Box<dyn metrics::Recorder + Send + Sync>) -> Self {
         self.other = Some(other);
@@ -143,12 +144,15 @@ impl Recorder {
 
     fn find<M: Metric>(&self, table: &Table<M>, key: &Key) -> Option<Arc<M>> {
         let found = table.find(key, || {
-            let in_ticks = |interval: Duration| {
-                let ticks =
-                    interval.as_nanos() * u128::from(trace_provider::ticks_per_second()) / 1_000_000_000;
-                u64::try_from(ticks).unwrap_or(u64::MAX)
-            };
-            *self.tables.interval_ticks.get_or_init(|| in_ticks(self.interval))
+            let known = self.tables.interval_ticks.load(Ordering::Relaxed);
+            if known > 0 || self.interval.is_zero() {
+                return known;
+            }
+            let rate = u128::from(trace_provider::ticks_per_second());
+            let ticks = self.interval.as_nanos().saturating_mul(rate) / 1_000_000_000;
+            let ticks = u64::try_from(ticks).unwrap_or(u64::MAX).max(1);
+            self.tables.interval_ticks.store(ticks, Ordering::Relaxed);
+            ticks
         });
         if found.is_none() {
             self.tables.unrecorded.fetch_add(1, Ordering::Relaxed);

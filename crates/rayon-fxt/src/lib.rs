@@ -1,5 +1,5 @@
-//! Records what runs on the threads of [rayon](https://docs.rs/rayon): a duration for each closure, and an
-//! arrow to it from the duration in which the caller was.
+//! Records closures that run on the threads of [rayon](https://docs.rs/rayon): a duration for each closure,
+//! and an arrow to it from the caller's duration.
 //!
 //! ```
 //! use trace_provider::duration;
@@ -17,23 +17,23 @@
 //! | [`in_parent`] | each call of a function, such as that of a parallel iterator |
 //! | [`Parent::run`] | a closure that other code runs, such as `ThreadPool::install` |
 //!
-//! Durations and arrows have the category `rayon` and the name that the program gives. An arrow begins at the
-//! call of the function above, in the duration that the caller is in; without one, viewers have no place for
-//! it. Closures of [`join`] and [`in_parent`] that rayon runs on the caller's own thread have none: they are
-//! inside of the caller's duration.
+//! Durations and arrows have the category `rayon` and the name that the program passes. An arrow begins at
+//! the call of one of these functions, in the duration that encloses the call; without an enclosing duration,
+//! viewers do not show it. Closures of [`join`] and [`in_parent`] that rayon runs on the caller's own thread
+//! have no arrow, because they are inside the caller's duration.
 //!
-//! Which thread runs what, results and panics are those of rayon.
+//! Scheduling, results and panics are the same as with rayon alone.
 //!
 //! # Cost
 //!
-//! While nothing is recorded, a call loads one word. While category `rayon` is, it finds its name in a table,
-//! without a lock, and a closure records a duration, and an arrow as two events more: iterators over small
-//! items should hand them out in larger pieces, as with `par_chunks`.
+//! While nothing is recorded, a call loads one word. While category `rayon` is recorded, it looks its name up
+//! in a table, without a lock, and each closure records three events: a duration, and the begin and the end
+//! of an arrow. If items are small, iterate over larger pieces, such as those of `par_chunks`.
 //!
 //! # Limits
 //!
-//! Names are for kinds of work: the first few thousand are recorded. Closures whose call came before the
-//! recording began are not recorded.
+//! Use names for kinds of work: only the first few thousand are recorded. Closures that were passed before
+//! the recording began are not recorded.
 #![forbid(unsafe_code)]
 
 mod parent;

@@ -9,10 +9,10 @@ const CATEGORY: &str = "rayon";
 
 /// The thread and the moment at which work was handed out, and its name. It may be sent to any thread.
 #[derive(Clone, Copy, Debug)]
-pub struct Parent(Option<Place>);
+pub struct Parent(Option<CallerMoment>);
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct CallerMoment {
     site: &'static Site,
     moment: ThreadMoment,
     /// The recording that runs.
@@ -36,19 +36,19 @@ impl Parent {
                 let _ = ffi::current_thread();
             }
             let _ = stamp();
-            Place { site, moment: ThreadMoment::last(), epoch, waits: false }
+            CallerMoment { site, moment: ThreadMoment::last(), epoch, waits: false }
         }))
     }
 
     /// For work whose end the caller waits for: on its own thread, that is inside of its duration.
     pub(crate) fn that_waits(self) -> Self {
-        Self(self.0.map(|place| Place { waits: true, ..place }))
+        Self(self.0.map(|place| CallerMoment { waits: true, ..place }))
     }
 
     /// Runs a closure, on whatever thread this is: a duration, and an arrow to it.
     pub fn run<R>(&self, closure: impl FnOnce() -> R) -> R {
         let place = self.0.filter(|place| place.site.is_on() && place.epoch == engine::epoch());
-        let Some(Place { site, moment, waits, .. }) = place else { return closure() };
+        let Some(CallerMoment { site, moment, waits, .. }) = place else { return closure() };
         let _duration = DurationScope::begin(site, site.state(), ());
         if !waits || ThreadMoment::last().thread != moment.thread {
             let id = nonce();

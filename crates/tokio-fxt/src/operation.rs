@@ -124,7 +124,7 @@ pub fn start() -> u64 {
     now().0
 }
 
-fn site(name: &str) -> &'static Site {
+pub fn site(name: &str) -> &'static Site {
     let site = Site::of_texts(CATEGORY, name, &ARGUMENTS);
     let site = site.or_else(|| Site::of_others(CATEGORY, OTHERS, &ARGUMENTS));
     site.unwrap_or_else(|| Site::leaked(CATEGORY, OTHERS, &ARGUMENTS))

@@ -62,6 +62,8 @@ impl<F: Future> Future for Task<F> {
 /// A poll of a task whose category is recorded.
 fn poll_recorded<F: Future>(inner: Pin<&mut F>, record: &mut Record, outer: &Waker) -> Poll<F::Output> {
     let Record { operation, waker, polls, has_panicked } = record;
+    #[cfg(tokio_unstable)]
+    crate::hooks::is_recorded_by_name();
     let epoch = engine::epoch();
     let start = start();
     let woken = waker.as_ref().and_then(|(_, waker)| waker.begin_poll());

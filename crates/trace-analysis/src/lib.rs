@@ -9,6 +9,7 @@
 
 pub mod ab;
 pub mod assertion;
+pub mod cost;
 pub mod diff;
 pub mod losses;
 mod names;

@@ -36,6 +36,8 @@ impl Loss {
 /// What is missing in a trace.
 #[derive(Debug, Default)]
 pub struct Losses {
+    /// Names of the providers, at most 10 000.
+    pub providers: Vec<String>,
     /// Losses that the trace reports.
     pub reported: Vec<Loss>,
     /// Providers whose records were counted by them and by the collector.
@@ -133,6 +135,7 @@ impl Counting {
 
     pub fn finish(mut self, warnings: &Warnings, stopped: Option<ReadError>) -> Losses {
         let names = self.names;
+        self.found.providers = names.values().cloned().collect();
         let of = |provider| names.get(&provider).cloned().unwrap_or_default();
         let losses = self.losses.into_iter().filter(|(_, count)| *count > 0);
         self.found.reported = losses

@@ -199,7 +199,7 @@ impl Stats {
 
 /// Where a span counts.
 #[derive(Clone, Copy)]
-struct Place {
+struct Target {
     what: u32,
     thread: u32,
     process: u32,
@@ -245,7 +245,7 @@ impl Summing<'_> {
     }
 
     #[inline]
-    fn spread(&mut self, of: Place, whats: &Whats) -> &mut Spread {
+    fn spread(&mut self, of: Target, whats: &Whats) -> &mut Spread {
         let place = match self.options.by {
             By::Name => of.what,
             By::Category => whats.what(of.what).category,
@@ -267,7 +267,7 @@ impl Visitor for Summing<'_> {
             let mut budget = self.budget;
             let Span { what, thread, process, .. } = *span;
             let is_operation = span.shape == Shape::Operation;
-            self.spread(Place { what, thread, process, is_operation }, whats).push(span, &mut budget);
+            self.spread(Target { what, thread, process, is_operation }, whats).push(span, &mut budget);
             self.budget = budget;
         }
     }
@@ -275,7 +275,7 @@ impl Visitor for Summing<'_> {
     fn unfinished(&mut self, open: &Unfinished, whats: &Whats) {
         let Unfinished { what, thread, process, is_operation, .. } = *open;
         if self.wants(what, whats) {
-            self.spread(Place { what, thread, process, is_operation }, whats).unfinished += 1;
+            self.spread(Target { what, thread, process, is_operation }, whats).unfinished += 1;
         }
     }
 

@@ -1,12 +1,16 @@
 //! One pass over an archive.
 
+use crate::cost::{CostlyEvents, EventCosts};
 use crate::losses::{Counting, Losses};
 use crate::names::Whats;
 use crate::spans::{Open, Part, Span, Spans, Unfinished};
 use std::io::Read;
 use trace_format::event::EventKind;
-use trace_format::units::{Koid, Offset};
+use trace_format::units::{Koid, Offset, ProviderId};
 use trace_reader::{Disorder, Event, Item, ReadError, Reader, Thread, Value};
+
+/// The manager's own provider.
+const MANAGER: ProviderId = ProviderId(0);
 
 /// What is done with an archive's contents. Numbers of categories and names are those of [`Whats`], threads
 /// count from 0 in the order in which they occur, and times are nanoseconds.
@@ -78,6 +82,10 @@ pub struct Walked {
     pub dropped_begins: u64,
     /// Events whose names were too many to be distinguished.
     pub other_names: u64,
+    /// Events of programs by what they cost.
+    pub costly: CostlyEvents,
+    /// What that is, if the trace tells it.
+    pub costs: Option<EventCosts>,
 }
 
 impl Walked {
@@ -102,6 +110,7 @@ pub fn walk(input: impl Read, disorder: &Disorder, visitor: &mut impl Visitor) -
             Ok(Some(record)) => {
                 losses.record(&record);
                 if let Item::Event(event) = &record.item {
+                    pass.cost(event, record.provider);
                     pass.event(event);
                     has_content = true;
                 } else {
@@ -143,6 +152,20 @@ struct Pass<'a, V> {
 }
 
 impl<V: Visitor> Pass<'_, V> {
+    #[inline]
+    fn cost(&mut self, event: &Event<'_>, provider: ProviderId) {
+        let Walked { costly, costs, .. } = &mut self.walked;
+        if provider == MANAGER {
+            *costs = costs.or_else(|| EventCosts::of(event));
+            return;
+        }
+        match event.kind {
+            EventKind::DurationComplete { .. } => costly.durations += 1,
+            EventKind::Counter { .. } => costly.counters += 1,
+            _ => costly.others += 1,
+        }
+    }
+
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
         let at = event.time.nanos().0;

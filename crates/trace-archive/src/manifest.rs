@@ -5,6 +5,7 @@
 //! line unfinished. Readers skip lines and fields they do not know.
 
 use crate::files;
+use crate::provider_facts::ProviderFacts;
 use crate::transfer::SoFar;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use trace_format::buffer::BufferMode;
+use trace_format::units::{Koid, Ticks};
 
 /// The manifest's file in the session's directory.
 const FILE: &str = "manifest.jsonl";
@@ -78,9 +80,27 @@ pub struct BufferInfo {
     /// The process that it was forked from, if the archive is to report that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<u64>,
+    /// The arguments of its program, in the same case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command_line: Option<String>,
+    /// When it registered, in ticks, in the same case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registered: Option<u64>,
 }
 
 impl BufferInfo {
+    /// Facts about its program, if the archive is to report them.
+    #[must_use]
+    pub fn facts(&self) -> Option<ProviderFacts> {
+        let has_facts = self.parent.is_some() || self.registered.is_some();
+        has_facts.then(|| ProviderFacts {
+            process: Koid(self.pid),
+            parent: self.parent.map(Koid),
+            command_line: self.command_line.clone(),
+            registered: self.registered.map(Ticks),
+        })
+    }
+
     /// The buffer's file in the session's directory.
     #[must_use]
     pub fn file_name(&self) -> String {
@@ -483,7 +503,7 @@ mod tests {
 
     fn provider(id: u32) -> BufferInfo {
         let (name, pid) = (format!("app {id}"), 40 + u64::from(id));
-        BufferInfo { id, name, pid, bytes: 1 << 20, parent: None }
+        BufferInfo { id, name, pid, bytes: 1 << 20, parent: None, command_line: None, registered: None }
     }
 
     fn part(half: Option<u32>, begin: u64) -> PartInfo {

@@ -12,9 +12,9 @@ pub fn problem(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(source) = next {
-        let said = source.to_string();
-        if !text.contains(&said) {
-            text = format!("{text}: {said}");
+        let message = source.to_string();
+        if !text.contains(&message) {
+            text = format!("{text}: {message}");
         }
         next = source.source();
     }

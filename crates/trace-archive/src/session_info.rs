@@ -16,7 +16,7 @@ use trace_format::units::{Koid, ProcessKoid, ProviderId, ThreadKoid, Ticks, Tick
 use trace_protocol::controller::TraceConfig;
 
 /// The manager's own provider; registered ones count from 1.
-const OWN_ID: ProviderId = ProviderId(0);
+pub(crate) const OWN_ID: ProviderId = ProviderId(0);
 const OWN_NAME: &str = "trace_manager";
 const CATEGORY: &str = "trace";
 /// Longest text of an argument, in bytes.
@@ -38,41 +38,27 @@ pub fn begin(config: &TraceConfig, rate: TicksPerSecond, out: &mut Vec<u8>) {
     let command_line = config.command_line.join(" ");
     let categories = config.categories.join(",");
     let mode = config.buffering_mode.to_string();
-    instant(
-        "recording",
-        &[
-            argument("version", text(env!("CARGO_PKG_VERSION"))),
-            argument("host", text(&host)),
-            argument("kernel", text(&kernel)),
-            argument("boot_id", text(&zx_sim::ticks::boot_id())),
-            argument("clock_source", text(zx_sim::ticks::source().name())),
-            argument("command_line", text(&command_line)),
-            argument("categories", text(&categories)),
-            argument("buffering_mode", text(&mode)),
-            argument("buffer_size_megabytes", ArgumentValue::Uint32(config.buffer_size_megabytes_hint)),
-        ],
-        out,
-    );
-}
-
-/// Name of the argument that holds the process which another was forked from.
-const PARENT_ARGUMENT: &str = "parent";
-
-/// A provider's process, and the one that it was forked from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Forked {
-    /// The provider's process.
-    pub process: Koid,
-    /// The process that it was forked from.
-    pub parent: Koid,
-}
-
-/// Appends the process that a provider was forked from. The process keeps the name from its own records.
-//= docs/protocol.md#the-managers-own-provider
-pub fn forked(Forked { process, parent }: Forked, out: &mut Vec<u8>) {
-    framing::provider_section(OWN_ID, out);
-    let arguments = [argument(PARENT_ARGUMENT, ArgumentValue::Koid(parent))];
-    object(TYPE_PROCESS, process, "", &arguments, out);
+    let boot_id = zx_sim::ticks::boot_id();
+    let mut arguments = vec![
+        argument("version", text(env!("CARGO_PKG_VERSION"))),
+        argument("host", text(&host)),
+        argument("kernel", text(&kernel)),
+        argument("boot_id", text(&boot_id)),
+        argument("clock_source", text(zx_sim::ticks::source().name())),
+        argument("command_line", text(&command_line)),
+        argument("categories", text(&categories)),
+        argument("buffering_mode", text(&mode)),
+        argument("buffer_size_megabytes", ArgumentValue::Uint32(config.buffer_size_megabytes_hint)),
+    ];
+    if let Some(costs) = config.event_costs {
+        let nanos = |picoseconds: u64| ArgumentValue::Double(picoseconds as f64 / 1000.0);
+        arguments.extend([
+            argument("instant_cost_ns", nanos(costs.instant_picoseconds)),
+            argument("duration_cost_ns", nanos(costs.duration_picoseconds)),
+            argument("counter_cost_ns", nanos(costs.counter_picoseconds)),
+        ]);
+    }
+    instant("recording", &arguments, out);
 }
 
 /// An alert of a program that does not record it itself.
@@ -141,7 +127,7 @@ fn instant(name: &str, arguments: &[Argument<'_>], out: &mut Vec<u8>) {
     record(&Record::Event(event), out);
 }
 
-fn object(object_type: u8, koid: Koid, name: &str, arguments: &[Argument<'_>], out: &mut Vec<u8>) {
+pub(crate) fn object(object_type: u8, koid: Koid, name: &str, arguments: &[Argument<'_>], out: &mut Vec<u8>) {
     let arguments = Arguments::from_slice(arguments);
     let object = KernelObject { object_type, koid, name: inline(name), arguments };
     record(&Record::KernelObject(object), out);
@@ -155,11 +141,11 @@ fn record(record: &Record<'_>, out: &mut Vec<u8>) {
     }
 }
 
-fn argument<'a>(name: &'a str, value: ArgumentValue<'a>) -> Argument<'a> {
+pub(crate) fn argument<'a>(name: &'a str, value: ArgumentValue<'a>) -> Argument<'a> {
     Argument { name: inline(name), value }
 }
 
-fn text(text: &str) -> ArgumentValue<'_> {
+pub(crate) fn text(text: &str) -> ArgumentValue<'_> {
     ArgumentValue::String(inline(truncate(text, MAX_TEXT_BYTES)))
 }
 

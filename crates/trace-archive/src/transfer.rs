@@ -1,9 +1,9 @@
 //! Moves a provider's buffer into the archive, a batch at a time.
 
+use crate::framing;
 use crate::losses::{Losses, Reported};
 use crate::problem;
-use crate::session_info::Forked;
-use crate::{framing, session_info};
+use crate::provider_facts::{self, ProviderFacts};
 use serde::{Deserialize, Serialize};
 use std::io;
 use trace_format::buffer::HeaderError;
@@ -62,8 +62,8 @@ pub struct ProviderBuffer {
     pub period: Option<Period>,
     /// Its program may have ended before it wrote the header.
     pub may_be_blank: bool,
-    /// The process that it was forked from, if the archive is to report that.
-    pub forked: Option<Forked>,
+    /// Facts about its program, if the archive is to report them.
+    pub facts: Option<ProviderFacts>,
 }
 
 /// The problem reported for a provider whose counters hold impossible values.
@@ -260,7 +260,9 @@ impl Transfer {
             if std::mem::replace(&mut progress.is_announced, true) {
                 framing::provider_section(id, out);
             } else {
-                self.buffer.forked.into_iter().for_each(|forked| session_info::forked(forked, out));
+                if let Some(facts) = &self.buffer.facts {
+                    provider_facts::joined(id, &self.buffer.name, facts, out);
+                }
                 framing::provider_info(id, &self.buffer.name, out);
             }
             let dropped = progress.reader.as_ref().map_or(0, |reader| reader.header().records_dropped);

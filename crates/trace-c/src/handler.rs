@@ -153,7 +153,7 @@ pub unsafe extern "C" fn trace_engine_initialize(
     region.clear();
     let rate = trace_provider::ticks_per_second();
     let mut config = Config::new(zx_sim::process_koid(), zx_sim::process_name(), rate);
-    config.categories = Categories::Asked(Arc::new(move |category| host.wants(category)));
+    config.categories = Categories::Filter(Arc::new(move |category| host.wants(category)));
     config.alert = AlertHandler::new(move |name| host.alert(name));
     match engine::initialize(region, mode, config) {
         Ok(engine) => {

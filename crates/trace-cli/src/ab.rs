@@ -117,7 +117,7 @@ fn split(words: &[String]) -> Result<[Vec<String>; 2], Failure> {
         return wrong("there is only one command");
     }
     if places.len().is_multiple_of(2) {
-        return wrong("it is not clear which -- is between the commands, as their number is even");
+        return wrong("it is not clear which -- separates the commands, because their number is even");
     }
     let middle = places[places.len() / 2];
     let (old, new) = (words[..middle].to_vec(), words[middle + 1..].to_vec());

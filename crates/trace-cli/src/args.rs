@@ -18,7 +18,7 @@ use record::Recording;
 use std::path::PathBuf;
 use values::Span;
 
-/// Record what programs do, and examine the traces.
+/// Record what programs do, and analyse the traces.
 #[derive(Debug, Parser)]
 #[command(name = "trace", version = crate::version::text(), subcommand_required = true)]
 #[command(after_help = "Examples:
@@ -51,14 +51,14 @@ pub enum Command {
 A command is recorded together with all other running programs that have a provider. --categories 'NAME/*' \
 records one program only, by the name of its provider.
 
-Ctrl-C once ends the recording and saves it. A second one, while the trace is being written, aborts: trace \
-recover can still save it. While only the command has not ended yet, a second one kills the command.
+One Ctrl-C ends the recording and saves it. A second Ctrl-C while the trace is being written aborts; trace \
+recover can still save the trace. If only the command is still running, a second Ctrl-C kills it.
 
-Exit codes: that of the command, unless --return-child-result=false; 0 if the recording ended it as asked \
-(--duration, --trigger, --max-size); 128 + n if signal n ended it otherwise, so 130 after a Ctrl-C that reached \
-it, too; 127 if it was not found, 126 if it cannot be executed; 125 if recording failed; 130 if it was aborted; \
-4 if events were lost (--fail-on-loss); 1 if a measurement has no sample (--spec-file); 2 for a wrong command \
-line.")]
+Exit codes: that of the command, unless --return-child-result=false; 0 if the recording ended the command \
+(--duration, --trigger, --max-size); 128 + n if signal n ended the command otherwise, such as 130 after a Ctrl-C \
+that reached it, too; 127 if the command was not found, 126 if it cannot be executed; 125 if recording failed; 130 \
+if the recording was aborted; 4 if events were lost (--fail-on-loss); 1 if a measurement has no sample \
+(--spec-file); 2 for a wrong command line.")]
     Record(Box<Record>),
     /// Print the options that `record` would use, from the command line and all files, as TOML
     #[command(mut_arg("json", |argument| argument.hide(true)))]
@@ -66,12 +66,13 @@ line.")]
   trace config --buffer-size 64MiB > trace.toml
   trace record --config trace.toml -- ./app
 
-Files: the one of --config; then $XDG_CONFIG_HOME/trace/config.toml and /etc/trace/config.toml.")]
+Files, the first of which wins: that of --config, $XDG_CONFIG_HOME/trace/config.toml (by default \
+~/.config/trace/config.toml), /etc/trace/config.toml.")]
     Config(Box<Record>),
     /// Start a recording in the background
     #[command(
         mut_arg("command", |argument| argument.hide(true)),
-        mut_arg("json", |argument| argument.hide(true)),
+        mut_arg("json", |argument| argument.help("Print the recording as JSON on stdout, as trace status does")),
         mut_arg("max_size", |argument| argument.hide(true)),
         mut_arg("stats", |argument| argument.hide(true)),
         mut_arg("report", |argument| argument.hide(true)),
@@ -100,7 +101,7 @@ Files: the one of --config; then $XDG_CONFIG_HOME/trace/config.toml and /etc/tra
     /// Write out what programs have recorded so far, in a streaming recording in the background
     #[command(after_help = "Example:
   trace flush")]
-    Flush,
+    Flush(Flush),
     /// Save the buffers of the running recording, which continues
     #[command(after_help = "Examples:
   trace start --buffering-mode circular --buffer-size 64MiB
@@ -141,13 +142,13 @@ Exit code 1 if the trace has no sample of a measurement. docs/measure.md has the
     /// Print statistics of a trace: where the time went, what was lost
     #[command(after_help = analysis::STATS_HELP)]
     Stats(analysis::Stats),
-    /// Check that a trace keeps limits
+    /// Check that a trace keeps limits, for CI
     #[command(after_help = analysis::ASSERT_HELP)]
     Assert(analysis::Assert),
     /// Compare the durations of two traces
     #[command(after_help = analysis::DIFF_HELP)]
     Diff(analysis::Diff),
-    /// Run two commands in turns and report what takes longer in one of them
+    /// Run two commands alternately and report what takes longer in the new one
     #[command(after_help = ab::AB_HELP)]
     Ab(Box<ab::Ab>),
     /// Check whether this machine can record, and suggest what to do if it cannot
@@ -191,7 +192,7 @@ contains the whole trace: names, arguments, command lines. docs/report.md descri
   trace check --allow loss,unmatched-begin trace.fxt
   trace check --clocks trace.fxt    of a recording with kernel:sched
 
-Exit codes: 0 if the trace is clean, 1 if it has problems, 2 if it cannot be read to its end
+Exit codes: 0 if the trace is clean, 1 if it has problems, 2 if it cannot be read to its end \
 or the command line is wrong. The kinds of problem are described in docs/check.md.")]
     Check(Check),
     /// Convert a trace to another format
@@ -204,6 +205,7 @@ or the command line is wrong. The kinds of problem are described in docs/check.m
   trace convert trace.fxt trace.pftrace
   trace convert --to catapult --pattern 'draw.*' --category net trace.fxt - | less
   trace convert --to csv trace.fxt tables           a directory; docs/tables.md
+  trace convert --to parquet --partitioned trace.fxt all
   trace convert systrace.html trace.fxt
 
 Input formats: FXT, Chrome's JSON, ftrace's text and Perfetto's format, recognized by their first bytes. If a \
@@ -220,7 +222,7 @@ Records that the output format cannot express are counted and reported at the en
                           trace query --schema"
     )]
     Query(Query),
-    /// Serve traces to an agent, over stdin and stdout (Model Context Protocol)
+    /// Serve traces to an AI agent over stdin and stdout (Model Context Protocol)
     #[cfg(feature = "query")]
     #[command(after_help = mcp::HELP)]
     Mcp(mcp::Mcp),
@@ -315,6 +317,17 @@ pub struct Snapshot {
     /// snapshot-1.fxt and so on if that exists)
     #[arg(long, short = 'o', value_name = "FILE")]
     pub output_file: Option<PathBuf>,
+    /// Print a summary as JSON on stdout
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `flush`.
+#[derive(Debug, Args)]
+pub struct Flush {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Options of commands that list something.
@@ -355,6 +368,9 @@ pub struct Time {
     /// Accepted for compatibility: the default without --interactive
     #[arg(long, hide = true, conflicts_with = "interactive")]
     pub once: bool,
+    /// Print JSON, in a line for each time
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Options of `measure`.
@@ -366,9 +382,12 @@ pub struct Measure {
     /// Write the results to this file
     #[arg(long, value_name = "RESULTS")]
     pub benchmark_results_file: Option<PathBuf>,
-    /// Use this name of the test suite in the results
+    /// Use this name for the test suite in the results
     #[arg(long, value_name = "NAME")]
     pub test_suite: Option<String>,
+    /// Print the results as JSON
+    #[arg(long)]
+    pub json: bool,
     /// The trace, plain or compressed with gzip or zstd; `-` is stdin
     #[arg(value_name = "FILE", add = traces())]
     pub input: PathBuf,
@@ -458,7 +477,7 @@ pub struct Dump {
 /// Options of `check`.
 #[derive(Debug, Args)]
 pub struct Check {
-    /// Print the problems as JSON: one object
+    /// Print the report as one JSON object
     #[arg(long)]
     pub json: bool,
     /// Check that the times of events lie within the times in which their threads ran, according to the
@@ -497,9 +516,16 @@ pub struct Convert {
     /// Write Catapult's system events into a separate file, one per line
     #[arg(long, value_name = "FILE")]
     pub system_event_output_file: Option<PathBuf>,
+    /// Add the trace to those in OUT: write the table T to OUT/T/date=/host=/trace=/0.parquet, which
+    /// databases read as one table of many traces (--to parquet)
+    #[arg(long)]
+    pub partitioned: bool,
     /// Fail if the format cannot express everything in the trace
     #[arg(long)]
     pub strict: bool,
+    /// Print a summary as JSON on stdout
+    #[arg(long)]
+    pub json: bool,
     /// The trace, plain or compressed with gzip or zstd; `-` is stdin
     #[arg(value_name = "FILE", required_unless_present = "input_file", add = traces())]
     pub input: Option<PathBuf>,
@@ -530,13 +556,16 @@ pub struct Query {
     /// Print results in this format
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub output: Answers,
+    /// Print results as JSON: short for --output json
+    #[arg(long, conflicts_with = "output")]
+    pub json: bool,
     /// Print the SQL statements that create the tables
     #[arg(long, exclusive = true)]
     pub schema: bool,
     /// Read the SQL statements from this file; `-` is stdin
     #[arg(long, short = 'f', value_name = "FILE")]
     pub sql_file: Option<PathBuf>,
-    /// Write all tables to this file, a database of SQLite's, and answer nothing if there is no SQL
+    /// Write all tables to this file, a SQLite database. SQL statements are then optional
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
     /// The SQL statements, unless --sql-file or --save is given, and traces, plain or compressed with gzip or
@@ -590,11 +619,11 @@ pub struct Recover {
     /// List the recordings that can be recovered, and how they ended
     #[arg(long, conflicts_with = "delete")]
     pub list: bool,
-    /// Print JSON
-    #[arg(long, requires = "list")]
+    /// Print the list, or a summary of what was recovered or deleted, as JSON on stdout
+    #[arg(long)]
     pub json: bool,
     /// Alias of --json
-    #[arg(long, value_name = "FORMAT", requires = "list", hide = true)]
+    #[arg(long, value_name = "FORMAT", hide = true)]
     pub machine: Option<Machine>,
     /// Delete the recording that DIR names, or all that are older than --older-than
     #[arg(long)]
@@ -611,7 +640,8 @@ pub struct Manager {
     /// root, and root's default unless TRACE_RUNTIME_DIR is set
     #[arg(long, conflicts_with = "on_demand")]
     pub all_users: bool,
-    /// Exit after being idle for a while (see --idle-timeout), as a manager does that a command has started
+    /// Exit after being idle for a while (see --idle-timeout), like a manager that another command has
+    /// started
     #[arg(long)]
     pub on_demand: bool,
     /// Exit after being idle for this long, without clients and recordings (default with --on-demand: 30s)

@@ -18,8 +18,6 @@ use trace_analysis::assertion::evaluate::{Evaluation, Finding, Outcome, Verdict}
 use trace_analysis::assertion::{Assertion, Dimension, Function, ParseError, Source, Value};
 use trace_format::shown::Shown;
 
-/// The version of the object of `--json`.
-const JSON_VERSION: u32 = 1;
 /// Maximum number of changes between similar names.
 const MAX_CHANGES: usize = 4;
 
@@ -194,5 +192,5 @@ fn machine(all: &[Judged]) -> Json {
         })
     });
     let assertions: Vec<Json> = assertions.collect();
-    json!({"version": JSON_VERSION, "verdict": verdict_text(verdict(all)), "assertions": assertions})
+    json!({"version": crate::json::VERSION, "verdict": verdict_text(verdict(all)), "assertions": assertions})
 }

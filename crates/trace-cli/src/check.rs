@@ -6,14 +6,17 @@ use crate::exit::{FAILURE, Failure, USAGE};
 use crate::input::{Scanned, name, problem, scan};
 use crate::stdio;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use trace_format::shown::Shown;
 use trace_reader::ByType;
-use trace_reader::check::{Finding, Limits, Problem, Report, check};
+use trace_reader::check::{Finding, Limits, Problem, Report, Usage, check};
 use trace_reader::item::Nanos;
 
 /// How many events and context switches have their times compared; further ones are ignored.
 const MAX_CLOCK_TIMES: usize = 100_000_000;
+/// Memory for what the events of each category and name take.
+const MAX_USAGE_BYTES: usize = 16 << 20;
 
 /// Checks a trace; the exit code is the result.
 pub fn run(options: &Check) -> Result<u8, Failure> {
@@ -22,6 +25,7 @@ pub fn run(options: &Check) -> Result<u8, Failure> {
         table_bytes: options.table_size.saturating_mul(1 << 20),
         open_spans: options.open_spans,
         clock_times: if options.clocks { MAX_CLOCK_TIMES } else { 0 },
+        usage_bytes: if options.json { MAX_USAGE_BYTES } else { 0 },
     };
     let name = name(&options.input);
     let scanned = scan(&options.input, "checking").map_err(|failure| unreadable(failure.text));
@@ -210,7 +214,12 @@ fn machine(report: &Report, allowed: &[String], has_clocks: bool) -> String {
         })
         .map(|(what, number, count)| json!({"what": what, "type": number, "count": count}))
         .collect();
+    let names = report.usage.iter().map(|usage| {
+        let Usage { category, name, records, bytes } = usage;
+        json!({"category": category, "name": name, "records": records, "bytes": bytes})
+    });
     let mut document = json!({
+        "version": crate::json::VERSION,
         "bytes": report.bytes,
         "records": report.records,
         "events": report.events,
@@ -223,6 +232,8 @@ fn machine(report: &Report, allowed: &[String], has_clocks: bool) -> String {
             "arguments": all.arguments.count(),
             "types": types,
         },
+        "categories": categories(&report.usage),
+        "names": names.collect::<Vec<_>>(),
         "problems": problems,
         "remarks": remarks,
         "losses": losses,
@@ -232,6 +243,19 @@ fn machine(report: &Report, allowed: &[String], has_clocks: bool) -> String {
         document["clocks"] = clocks.into();
     }
     format!("{document:#}\n")
+}
+
+/// What the events of each category take, the largest first.
+fn categories(usage: &[Usage]) -> Vec<serde_json::Value> {
+    let mut sums: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for Usage { category, records, bytes, .. } in usage {
+        let sum = sums.entry(category).or_default();
+        *sum = (sum.0 + records, sum.1 + bytes);
+    }
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by_key(|(_, (_, bytes))| std::cmp::Reverse(*bytes));
+    let line = |(category, (records, bytes)): (&str, (u64, u64))| json!({"category": category, "records": records, "bytes": bytes});
+    sums.into_iter().map(line).collect()
 }
 
 fn unknown(report: &Report) -> impl Iterator<Item = (&'static str, ByType)> {

@@ -1,6 +1,8 @@
 //! `trace convert`, and the conversion behind `record --output-file x.json`.
 
 mod encoder;
+#[cfg(feature = "parquet")]
+mod partition;
 mod tables;
 
 use crate::args::format::{Compression, Format, Target, of_name};
@@ -8,10 +10,12 @@ use crate::args::{Container, Convert};
 use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::input::{self, ImportReport, is_stdin, open};
+use crate::json;
 use crate::output::{OutputFile, refuse_input, remove_on_signal};
 use crate::progress;
 use crate::stdio::{self, Stdout, say};
 use encoder::Encoder;
+use serde_json::json;
 use std::error::Error;
 use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -75,6 +79,9 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
     };
     let mut system = options.system_event_output_file.as_deref().map(OutputFile::create).transpose()?;
     let is_stdout = output == Path::new("-");
+    if is_stdout && options.json {
+        return Err(Failure::usage("--json: the trace goes to stdout already"));
+    }
     let job = Job {
         to,
         compression: if is_stdout { Compression::None } else { of_name(&output).1 },
@@ -117,6 +124,9 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
             Some(summary) => say!("trace: {} in {}", Counted(summary.events, "events"), path.display()),
             None => say!("trace: {} in {}", Counted(converted.copied, "events"), path.display()),
         }
+        if options.json {
+            json::print(&converted.machine(&path, name_of(to)))?;
+        }
     }
     summary.iter().for_each(|summary| advise(summary, to));
     converted.check_input(input)
@@ -127,6 +137,12 @@ fn check(options: &Convert, to: Option<Format>) -> Result<(), Failure> {
     let refuse = |text: &str| Err(Failure::usage(text.to_owned()));
     if options.container.is_some() && to != Some(Format::Chrome) {
         return refuse("--container is for --to chrome");
+    }
+    if options.partitioned && options.to != Some(Target::Parquet) {
+        return refuse("--partitioned is for --to parquet");
+    }
+    if options.partitioned && options.output.is_none() && options.output_file.is_none() {
+        return refuse("--partitioned needs OUT, the directory of the tables of all traces");
     }
     if options.system_event_output_file.is_some() && to != Some(Format::Catapult) {
         return refuse("--system-event-output-file is for --to catapult");
@@ -157,6 +173,17 @@ pub fn transform(archive: &Path, job: Job<'_>, output: &mut dyn Write) -> Result
     }
 }
 
+/// What `--to` calls a format.
+const fn name_of(format: Format) -> &'static str {
+    match format {
+        Format::Fxt => "fxt",
+        Format::Catapult => "catapult",
+        Format::Chrome => "chrome",
+        Format::Perfetto => "perfetto",
+        Format::Folded => "folded",
+    }
+}
+
 /// Reports what the target could not express, and how to open the result.
 pub fn advise(summary: &Summary, to: Format) {
     let name = match to {
@@ -166,7 +193,7 @@ pub fn advise(summary: &Summary, to: Format) {
         Format::Perfetto => "Perfetto's format",
         Format::Folded => "a profile",
     };
-    tell(summary, name);
+    report_summary(summary, name);
     if to == Format::Catapult {
         say!(
             "trace: this is for Catapult (chrome://tracing); the Perfetto UI refuses Fuchsia's systemTraceEvents \
@@ -184,7 +211,7 @@ enum Problem {
 }
 
 /// Reports what was skipped, and what is wrong with the trace.
-pub fn tell(summary: &Summary, target: &str) {
+pub fn report_summary(summary: &Summary, target: &str) {
     for (kind, count) in &summary.skipped {
         let them = if *count == 1 { "it" } else { "them" };
         say!("trace: {} skipped: {target} cannot express {them}", Counted(*count, kind));
@@ -223,6 +250,27 @@ impl Converted {
             )));
         }
         Ok(())
+    }
+
+    /// What was written where, and what was left out.
+    fn machine(&self, path: &Path, format: &str) -> serde_json::Value {
+        let counts = |list: &[(String, u64)]| -> Vec<_> {
+            list.iter().map(|(kind, count)| json!({"kind": kind, "count": count})).collect()
+        };
+        let summary = self.summary.clone().unwrap_or_default();
+        let why = summary.stopped.as_ref().map(|stopped| stopped.error().to_string());
+        let why = why.or_else(|| self.stopped.as_ref().map(ToString::to_string));
+        json!({
+            "version": json::VERSION,
+            "file": path.display().to_string(),
+            "format": format,
+            "events": self.copied + summary.events,
+            "skipped": counts(&summary.skipped),
+            "not_imported": self.import.left_out(),
+            "remarks": counts(&summary.remarks),
+            "problems": summary.warnings,
+            "stopped": why.or_else(|| self.import.problem()),
+        })
     }
 
     /// An error if the input could not be read to its end or is not entirely well-formed, although there is a

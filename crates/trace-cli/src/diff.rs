@@ -12,9 +12,6 @@ use trace_analysis::diff::{Change, Metric, changes};
 use trace_analysis::stats::{Spread, Stats};
 use trace_format::shown::Shown;
 
-/// The version of the object of `--json`.
-const JSON_VERSION: u32 = 1;
-
 /// Prints the differences of two traces.
 pub fn run(options: &Diff) -> Result<(), Failure> {
     if is_stdin(&options.before) && is_stdin(&options.after) {
@@ -113,7 +110,7 @@ fn machine(before: &Stats, after: &Stats, changes: &[Change<'_>]) -> Value {
         })
     });
     let changes: Vec<Value> = changes.collect();
-    json!({"version": JSON_VERSION, "before": of(before), "after": of(after), "changes": changes})
+    json!({"version": crate::json::VERSION, "before": of(before), "after": of(after), "changes": changes})
 }
 
 fn lines(changes: &[Change<'_>]) -> Result<String, Failure> {

@@ -80,6 +80,7 @@ fn text(findings: &[Finding]) -> String {
 
 fn machine(finding: &Finding) -> serde_json::Value {
     json!({
+        "version": crate::json::VERSION,
         "capability": finding.capability,
         "works": finding.works,
         "is_optional": finding.is_optional,

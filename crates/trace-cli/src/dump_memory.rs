@@ -3,6 +3,7 @@
 use crate::args::dump_memory::DumpMemory;
 use crate::connection::{Connection, NOTHING_RECORDED};
 use crate::exit::Failure;
+use crate::json;
 use crate::stdio::say;
 use trace_protocol::controller::{ProvisionerRequest, ProvisionerResponse};
 use trace_protocol::memory::{MemoryDump, MemoryDumpLevel};
@@ -12,7 +13,11 @@ pub fn run(options: &DumpMemory) -> Result<(), Failure> {
     let level = if options.detailed { MemoryDumpLevel::Detailed } else { MemoryDumpLevel::Light };
     let mut connection = Connection::find()?.ok_or_else(nothing)?;
     let dump = take(&mut connection, level)?;
-    crate::stdio::print(&text(&dump))?;
+    if options.json {
+        json::print(&machine(&dump))?;
+    } else {
+        crate::stdio::print(&text(&dump))?;
+    }
     if dump.written == Some(0) {
         say!(
             "trace: no program has written anything: only those that register a function for memory dumps do, \
@@ -31,6 +36,11 @@ fn text(dump: &MemoryDump) -> String {
         // The manager, or one of the programs, is of a release that does not report it.
         None => format!("memory dump {id}: {providers} {programs} asked\n"),
     }
+}
+
+fn machine(dump: &MemoryDump) -> serde_json::Value {
+    let MemoryDump { id, providers, written } = dump;
+    serde_json::json!({"version": json::VERSION, "dump": id, "asked": providers, "written": written})
 }
 
 /// Requests a dump.

@@ -146,6 +146,9 @@ pub fn stopped(path: &Path, error: &(dyn Error + 'static), result: &str) -> Fail
     Failure::new(format!("{}: {}; {result}", name(path), problem(error)))
 }
 
+/// What the import calls events that it could not read.
+const UNREADABLE: &str = "events that cannot be read";
+
 impl ImportReport {
     /// Reports undecodable records, and a truncated input, as problems of the trace.
     //= docs/check.md#problems
@@ -185,11 +188,21 @@ impl ImportReport {
 
     /// The error of an input of which only a part was converted.
     pub fn problem(&self) -> Option<String> {
-        match self.summary.get()?.malformed {
+        let summary = self.summary.get()?;
+        let of_kind = |(kind, _): &&(String, u64)| kind == UNREADABLE;
+        let skipped = summary.skipped.iter().find(of_kind).map_or(0, |(_, count)| *count);
+        let skipped_text = match skipped {
             0 => None,
             1 => Some("1 event could not be read and was skipped".to_owned()),
             count => Some(format!("{count} events could not be read and were skipped")),
-        }
+        };
+        let mended_text = match summary.malformed.saturating_sub(skipped) {
+            0 => None,
+            1 => Some("1 event is not valid and was mended".to_owned()),
+            count => Some(format!("{count} events are not valid and were mended")),
+        };
+        let texts: Vec<String> = skipped_text.into_iter().chain(mended_text).collect();
+        (!texts.is_empty()).then(|| texts.join("; "))
     }
 }
 

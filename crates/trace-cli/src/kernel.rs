@@ -148,16 +148,16 @@ fn start(runtime_dir: &Path, options: &Recording) {
         Ok(child) => child,
         Err(error) => return say!("trace: kernel events are not recorded: {error}"),
     };
-    let mut said = String::new();
+    let mut printed = String::new();
     if let Some(stdout) = child.stdout.take() {
-        let _ = BufReader::new(stdout).read_line(&mut said);
+        let _ = BufReader::new(stdout).read_line(&mut printed);
     }
     let Some(mut stderr) = child.stderr.take() else {
         return;
     };
-    if said.trim_end() == READY {
+    if printed.trim_end() == READY {
         // Its later messages are printed between those of the recording.
-        std::thread::spawn(move || tell(stderr));
+        std::thread::spawn(move || forward(stderr));
         return;
     }
     let mut why = String::new();
@@ -170,7 +170,7 @@ fn start(runtime_dir: &Path, options: &Recording) {
     let _ = child.wait();
 }
 
-fn tell(stderr: ChildStderr) {
+fn forward(stderr: ChildStderr) {
     for line in BufReader::new(stderr).lines().map_while(Result::ok) {
         say!("trace: {line}");
     }

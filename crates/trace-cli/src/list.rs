@@ -6,8 +6,9 @@ use crate::connection::{self, Connection};
 use crate::counted::Counted;
 use crate::doctor::self_trace::CATEGORY;
 use crate::exit::Failure;
+use crate::json;
 use crate::settings::Settings;
-use crate::stdio::{print, print_document, say};
+use crate::stdio::{print, say};
 use std::time::{Duration, Instant};
 use trace_format::shown::Shown;
 use trace_protocol::KnownCategories;
@@ -39,10 +40,10 @@ pub fn providers(options: &Machinery) -> Result<(), Failure> {
         let list: Vec<_> = providers
             .iter()
             .map(
-                |provider| serde_json::json!({"id": provider.id, "pid": provider.pid, "name": provider.name}),
+                |provider| serde_json::json!({"version": json::VERSION, "id": provider.id, "pid": provider.pid, "name": provider.name}),
             )
             .collect();
-        return print_document(&format!("{}\n", serde_json::Value::Array(list)));
+        return json::print(&serde_json::Value::Array(list));
     }
     let looked: Vec<_> = connection::directories().iter().map(|path| path.display().to_string()).collect();
     say!("trace: manager in {} (looked in {})", connection.directory().display(), looked.join(", "));
@@ -72,9 +73,9 @@ pub fn categories(options: &Machinery) -> Result<(), Failure> {
     if options.is_json() {
         let list: Vec<_> = categories
             .iter()
-            .map(|category| serde_json::json!({"name": category.name, "description": category.description}))
+            .map(|category| serde_json::json!({"version": json::VERSION, "name": category.name, "description": category.description}))
             .collect();
-        return print_document(&format!("{}\n", serde_json::Value::Array(list)));
+        return json::print(&serde_json::Value::Array(list));
     }
     if categories.is_empty() {
         say!("trace: no program with a provider is running");
@@ -118,7 +119,7 @@ pub fn category_groups(options: &Groups) -> Result<(), Failure> {
     if options.machinery.is_json() {
         let map: serde_json::Map<_, _> =
             settings.groups.iter().map(|(name, members)| (name.to_owned(), members.into())).collect();
-        return print_document(&format!("{}\n", serde_json::Value::Object(map)));
+        return json::print(&serde_json::Value::Object(map));
     }
     let width = settings.groups.iter().map(|(name, _)| name.len() + 1).max().unwrap_or(0).max("Name".len());
     let mut text = format!("{:<width$}  Categories\n", "Name");

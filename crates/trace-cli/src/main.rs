@@ -17,7 +17,9 @@ mod dump;
 mod dump_memory;
 mod exit;
 mod input;
+
 mod install;
+mod json;
 mod kernel;
 mod list;
 mod manager;
@@ -90,7 +92,7 @@ fn run() -> ExitCode {
         Command::Start(options) => task::start(&options).map(|()| 0),
         Command::Stop(options) => task::stop(&options).map(|()| 0),
         Command::Status(options) => task::status(&options).map(|()| 0),
-        Command::Flush => task::flush().map(|()| 0),
+        Command::Flush(options) => task::flush(&options).map(|()| 0),
         Command::Snapshot(options) => snapshot::run(&options).map(|()| 0),
         Command::ListCategoryGroups(options) => list::category_groups(&options).map(|()| 0),
         Command::Time(options) => time::run(&options).map(|()| 0),

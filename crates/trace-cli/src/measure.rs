@@ -8,6 +8,7 @@ use crate::args::Measure;
 use crate::counted::Counted;
 use crate::exit::{self, Failure};
 use crate::input::{as_archive, name, open, problem, stopped};
+use crate::json;
 use crate::output::{OutputFile, refuse_input};
 use crate::progress;
 use crate::settings::spec_file::SpecFile;
@@ -168,6 +169,17 @@ fn event_text(event: &Exactly) -> String {
     format!("{} of category {}", Shown(&event.name), Shown(&event.category))
 }
 
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Printed {
+    /// For people, on stdout.
+    Text,
+    /// For programs, on stdout.
+    Json,
+    /// For people, because stdout has something else for programs.
+    OnStderr,
+}
+
 /// Measures a trace, and returns the exit code.
 pub fn run(options: &Measure) -> Result<u8, Failure> {
     let spec = SpecFile::read(&options.spec_file)?;
@@ -181,7 +193,8 @@ pub fn run(options: &Measure) -> Result<u8, Failure> {
     }
     let suite = options.test_suite.clone().or(spec.test_suite_name);
     let results = options.benchmark_results_file.as_deref();
-    let is_complete = file(&spec.measure, &options.input, results, suite.as_deref())?;
+    let printed = if options.json { Printed::Json } else { Printed::Text };
+    let is_complete = file(&spec.measure, &options.input, results, suite.as_deref(), printed)?;
     Ok(if is_complete { 0 } else { exit::FAILURE })
 }
 
@@ -192,6 +205,7 @@ pub fn file(
     input: &Path,
     results_file: Option<&Path>,
     suite: Option<&str>,
+    printed: Printed,
 ) -> Result<bool, Failure> {
     let output = results_file.map(OutputFile::create).transpose()?;
     let file = open(input)?;
@@ -222,7 +236,16 @@ pub fn file(
             _ => text.push_str(&describe(measurement, values)),
         }
     }
-    crate::stdio::print(&text)?;
+    let results: Vec<_> =
+        measurements.iter().zip(&samples).map(|(of, values)| machine(of, values, suite)).collect();
+    match printed {
+        Printed::Text => crate::stdio::print(&text)?,
+        Printed::Json => {
+            let is_complete = !is_any_empty && rest.is_ok();
+            json::print(&json!({"version": json::VERSION, "complete": is_complete, "results": results}))?;
+        }
+        Printed::OnStderr => crate::stdio::report(&text),
+    }
     if is_any_empty {
         if let Err(failure) = rest {
             say!("trace: {}", failure.text);
@@ -230,8 +253,6 @@ pub fn file(
         return Ok(false);
     }
     if let Some(mut output) = output {
-        let results: Vec<_> =
-            measurements.iter().zip(&samples).map(|(of, values)| machine(of, values, suite)).collect();
         let text = serde_json::to_vec(&results).map_err(|error| Failure::new(error.to_string()))?;
         let written = output.file().write_all(&text);
         written.map_err(|error| Failure::new(format!("cannot write the results: {error}")))?;

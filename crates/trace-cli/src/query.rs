@@ -9,6 +9,7 @@ use crate::output::{OutputFile, refuse_input, remove_on_signal};
 use crate::stdio::{Stdout, closed_is_enough, say};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde_json::Value;
+use std::collections::HashSet;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -43,7 +44,8 @@ pub fn run(options: &Query) -> Result<(), Failure> {
         save(&database, path)?;
     }
     let sql = sql.unwrap_or_default();
-    let asked = match options.output {
+    let form = if options.json { Form::Json } else { options.output };
+    let asked = match form {
         Form::Table => database.ask(&sql, &mut Tables::new(output)),
         Form::Csv => database.ask(&sql, &mut Lines { output }),
         Form::Json => database.ask(&sql, &mut Objects { output, columns: Vec::new(), is_first: true }),
@@ -55,7 +57,7 @@ pub fn run(options: &Query) -> Result<(), Failure> {
         if traces.len() > 1 && is_worth_telling {
             say!("trace: {}:", name(trace));
         }
-        crate::convert::tell(summary, "a table");
+        crate::convert::report_summary(summary, "a table");
     }
     asked.and_then(|()| written.map_err(AskError::Write)).or_else(failure)?;
     for (trace, summary) in traces.iter().zip(&summaries) {
@@ -105,7 +107,10 @@ fn sql_and_traces(options: &Query) -> Result<(Option<String>, Vec<&Path>), Failu
     }
     let others = || arguments.iter().filter(|argument| !is_readable(argument));
     // A trace that is missing has no spaces in its name, as a rule.
-    let sql = others().find(|other| other.contains(char::is_whitespace)).or_else(|| others().next());
+    let sql = others()
+        .find(|other| begins_as_sql(other))
+        .or_else(|| others().find(|other| other.contains(char::is_whitespace)))
+        .or_else(|| others().next());
     match sql {
         Some(sql) if options.save.is_none() || sql.contains(char::is_whitespace) => {
             let traces = arguments.iter().filter(|argument| !std::ptr::eq(*argument, sql));
@@ -114,6 +119,16 @@ fn sql_and_traces(options: &Query) -> Result<(Option<String>, Vec<&Path>), Failu
         _ if options.save.is_some() => Ok((None, all())),
         _ => Ok((None, Vec::new())),
     }
+}
+
+/// Whether an argument can hardly be the name of a trace that is missing.
+fn begins_as_sql(argument: &str) -> bool {
+    const WORDS: [&str; 8] = ["select", "with", "values", "explain", "create", "drop", "insert", "reindex"];
+    let text = argument.trim_start();
+    let (word, rest) =
+        text.split_at(text.find(|letter: char| !letter.is_ascii_alphabetic()).unwrap_or(text.len()));
+    let is_word = WORDS.iter().any(|known| known.eq_ignore_ascii_case(word)) && !rest.starts_with('.');
+    is_word || text.starts_with("--") || text.starts_with("/*")
 }
 
 /// Whether an argument is a trace, rather than SQL.
@@ -224,6 +239,20 @@ impl<W: Write> Answers for Lines<'_, W> {
     }
 }
 
+/// Members of an object: further columns of a name have a number behind it.
+//= docs/json.md#query
+fn distinct(columns: &[String]) -> Vec<String> {
+    let mut taken: HashSet<String> = HashSet::new();
+    let mut names = Vec::new();
+    for column in columns {
+        let numbered = (1_u32..).map(|number| format!("{column}:{number}"));
+        let mut candidates = std::iter::once(column.clone()).chain(numbered);
+        names.extend(candidates.find(|name| !taken.contains(name)));
+        taken.extend(names.last().cloned());
+    }
+    names
+}
+
 /// A list of objects, one on a line.
 struct Objects<'a, W> {
     output: &'a mut W,
@@ -233,7 +262,7 @@ struct Objects<'a, W> {
 
 impl<W: Write> Answers for Objects<'_, W> {
     fn begin(&mut self, columns: &[String]) -> io::Result<()> {
-        self.columns = columns.to_vec();
+        self.columns = distinct(columns);
         self.is_first = true;
         write!(self.output, "[")
     }

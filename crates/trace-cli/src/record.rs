@@ -24,8 +24,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 use trace_protocol::controller::{
-    ProviderDisposition, ProviderStats, SessionRequest, SessionResponse, StartOptions, StopOptions,
-    StopResult, TraceConfig,
+    EventCosts, ProviderDisposition, ProviderStats, SessionRequest, SessionResponse, StartOptions,
+    StopOptions, StopResult, TraceConfig,
 };
 use trace_protocol::memory::{MemoryDumpLevel, MemoryDumps};
 use triggers::Triggers;
@@ -73,7 +73,7 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     config.wants_known_categories = !expected.is_empty();
     kernel::provide(&mut connection, &config, options)?;
     let mut has_begun = false;
-    let recording = Wanted { config, expected, settings: &settings, is_json };
+    let recording = RequestedRecording { config, expected, settings: &settings, is_json };
     let recorded = record(&mut connection, recording, &mut destination, removing, &mut has_begun);
     let Recorded { stats, expected, has_command, code, is_cut } = match recorded {
         Ok(recorded) => recorded,
@@ -100,7 +100,7 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
 }
 
 /// The requested recording.
-struct Wanted<'a> {
+struct RequestedRecording<'a> {
     config: TraceConfig,
     expected: Expected,
     settings: &'a Settings,
@@ -140,12 +140,12 @@ fn keep(destination: Destination, failure: Failure) -> Failure {
 /// programs record and the command runs: from then on the archive is kept.
 fn record(
     connection: &mut Connection,
-    wanted: Wanted<'_>,
+    wanted: RequestedRecording<'_>,
     destination: &mut Destination,
     removing: Removing,
     has_begun: &mut bool,
 ) -> Result<Recorded, Failure> {
-    let Wanted { config, expected, settings, is_json } = wanted;
+    let RequestedRecording { config, expected, settings, is_json } = wanted;
     let options = &settings.recording;
     let start_timeout = Duration::from_millis(config.start_timeout_milliseconds);
     let stdout_is_ours = destination.is_stdout() || is_json;
@@ -258,6 +258,7 @@ pub fn trace_config(settings: &Settings) -> Result<TraceConfig, Failure> {
     let milliseconds = |span: Option<args::values::Span>, default: u64| {
         span.map_or(default, |span| u64::try_from(span.0.as_millis()).unwrap_or(u64::MAX))
     };
+    let has_metadata = options.no_metadata != Some(true);
     let mut config = TraceConfig {
         provider_specs: plan.provider_specs(&options.provider_buffer_size),
         categories: plan.session,
@@ -265,8 +266,9 @@ pub fn trace_config(settings: &Settings) -> Result<TraceConfig, Failure> {
         buffering_mode: options.meant_buffering_mode().into(),
         start_timeout_milliseconds: milliseconds(options.start_timeout, 5000),
         stop_timeout_milliseconds: milliseconds(options.stop_timeout, 5000),
-        metadata: options.no_metadata != Some(true),
+        metadata: has_metadata,
         command_line: command_line(),
+        event_costs: has_metadata.then(event_costs).flatten(),
         memory_dumps: memory_dumps(options),
         write_period_milliseconds: Some(milliseconds(options.write_period, WRITE_PERIOD).max(1)),
         thread_time: options.thread_time == Some(true),
@@ -275,6 +277,16 @@ pub fn trace_config(settings: &Settings) -> Result<TraceConfig, Failure> {
     };
     kernel::ask(&mut config, options.profile.is_some());
     Ok(config)
+}
+
+/// What events cost on this machine: what tracing has taken of a program's time can be estimated from it.
+fn event_costs() -> Option<EventCosts> {
+    let costs = trace_provider::event_costs()?;
+    Some(EventCosts {
+        instant_picoseconds: costs.instant_picoseconds,
+        duration_picoseconds: costs.duration_picoseconds,
+        counter_picoseconds: costs.counter_picoseconds,
+    })
 }
 
 /// The periodic memory dumps.
@@ -324,7 +336,7 @@ fn report(
         has_command,
         buffer_size: options.buffer_size.map_or(4, |size| size.0),
     };
-    stdio::tell(&summary.text());
+    stdio::report(&summary.text());
     if is_json {
         stdio::print_document(&summary.json())?;
     }
@@ -342,7 +354,7 @@ fn report(
         return Ok(true);
     };
     if options.stats == Some(true) {
-        stats::tell(archive.path().to_owned())?;
+        stats::report(archive.path().to_owned())?;
     }
     if options.report == Some(true) {
         let recording = finished.path.as_deref().unwrap_or_else(|| archive.path());
@@ -351,7 +363,8 @@ fn report(
     match &settings.spec {
         Some(spec) if !spec.measure.is_empty() => {
             let results = options.benchmark_results_file.as_deref();
-            measure::file(&spec.measure, archive.path(), results, options.test_suite.as_deref())
+            let printed = if is_json { measure::Printed::OnStderr } else { measure::Printed::Text };
+            measure::file(&spec.measure, archive.path(), results, options.test_suite.as_deref(), printed)
         }
         _ => Ok(true),
     }
@@ -473,7 +486,7 @@ fn wait_for_end(
                 }
                 recording.request(SessionRequest::WatchAlert)?;
             }
-            Happening::News => triggers.tell(|text| say_above(line.as_ref(), text)),
+            Happening::News => triggers.report(|text| say_above(line.as_ref(), text)),
             Happening::Warning(text) => say_above(line.as_ref(), &text),
             _ => {}
         }

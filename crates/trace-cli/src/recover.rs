@@ -5,6 +5,7 @@ use crate::args::format::{Compression, Format, of_name};
 use crate::connection;
 use crate::counted::Counted;
 use crate::exit::Failure;
+use crate::json;
 use crate::output::{OutputFile, remove_on_signal};
 use crate::record::destination::unused_names;
 use crate::stdio::{self, print, print_document, say};
@@ -141,7 +142,7 @@ fn recover(options: &Recover) -> Result<(), Failure> {
         }
         [session] => session,
         several => {
-            stdio::tell(&table(several));
+            stdio::report(&table(several));
             return Err(Failure::new("several recordings can be recovered; name the directory of one"));
         }
     };
@@ -159,7 +160,7 @@ fn recover(options: &Recover) -> Result<(), Failure> {
     flushed.map_err(|error| Failure::new(format!("cannot write the archive: {error}")))?;
     // Its contents are on disk.
     let path = output.finish()?;
-    report(&all, &client, &path);
+    report(&all, &client, &path, is_json(options))?;
     let complete = is_sound(&path).and_then(|()| is_complete(&all, &client, &session.directory));
     if complete.is_err() {
         say!("trace: nothing was deleted: {} is unchanged", session.directory.display());
@@ -199,13 +200,13 @@ fn remove_pieces(leftover: Leftover) -> Result<(), Failure> {
         return Ok(());
     }
     if let Some(path) = leftover.delete_client_file().map_err(failure)? {
-        say!("trace: deleted {}, which is in it", path.display());
+        say!("trace: deleted {}: the recovered trace has its contents", path.display());
     }
     leftover.delete().map_err(failure)
 }
 
 /// Reports what was recovered, and what is missing.
-fn report(all: &[Recovered], client: &ClientFile, path: &Path) {
+fn report(all: &[Recovered], client: &ClientFile, path: &Path, is_json: bool) -> Result<(), Failure> {
     let stats: Vec<_> = all.iter().map(|recovered| recovered.stats.clone()).collect();
     let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     let place = path.display().to_string();
@@ -217,7 +218,7 @@ fn report(all: &[Recovered], client: &ClientFile, path: &Path) {
         has_command: true,
         buffer_size: 4,
     };
-    stdio::tell(&summary.text());
+    stdio::report(&summary.text());
     match client {
         ClientFile::Unknown => {}
         ClientFile::Found { path, bytes } => {
@@ -239,6 +240,7 @@ fn report(all: &[Recovered], client: &ClientFile, path: &Path) {
             ),
         }
     }
+    if is_json { print_document(&summary.json()) } else { Ok(()) }
 }
 
 /// Fails if an archive has a problem that none of ours ever has.
@@ -273,15 +275,19 @@ const UNSOUND: [&str; 11] = [
 
 fn list(options: &Recover) -> Result<(), Failure> {
     let found = sessions(options);
-    if options.json || options.machine.is_some() {
+    if is_json(options) {
         let list: Vec<_> = found.iter().map(machine).collect();
-        return print_document(&format!("{}\n", serde_json::Value::Array(list)));
+        return json::print(&serde_json::Value::Array(list));
     }
     if found.is_empty() {
-        say!("trace: nothing was left behind (looked in {})", looked(options));
+        say!("trace: there is nothing to recover (looked in {})", looked(options));
         return Ok(());
     }
     print(&format!("{}{}", table(&found), pieces(&found)))
+}
+
+fn is_json(options: &Recover) -> bool {
+    options.json || options.machine.is_some()
 }
 
 fn machine(session: &Session) -> serde_json::Value {
@@ -306,6 +312,7 @@ fn machine(session: &Session) -> serde_json::Value {
         })
         .collect();
     serde_json::json!({
+        "version": json::VERSION,
         "pieces": pieces,
         "directory": session.directory.display().to_string(),
         "began_ns": session.manifest.session.wall_clock_ns,
@@ -375,7 +382,7 @@ fn table(sessions: &[Session]) -> String {
 fn delete(options: &Recover) -> Result<(), Failure> {
     let is_named = options.directory.as_ref().is_some_and(|directory| Session::read(directory).is_ok());
     let limit = Duration::from_secs(u64::from(options.older_than) * 24 * 60 * 60);
-    let mut deleted = 0;
+    let mut deleted = Vec::new();
     for session in settled(options) {
         let is_old = SystemTime::now().duration_since(session.began()).is_ok_and(|age| age > limit);
         if session.has_manager() || !(is_named || is_old) {
@@ -384,18 +391,21 @@ fn delete(options: &Recover) -> Result<(), Failure> {
         match Leftover::open(&session.directory).and_then(Leftover::delete) {
             Ok(()) => {
                 say!("trace: deleted {}", session.directory.display());
-                deleted += 1;
+                deleted.push(session.directory.display().to_string());
             }
             Err(error) if is_named => return Err(failure(error)),
             Err(error) => say!("trace: kept: {error}"),
         }
     }
-    if deleted == 0 && is_named {
+    if deleted.is_empty() && is_named {
         return Err(Failure::new(format!("{} is in use by a running manager", looked(options))));
     }
-    if deleted == 0 {
+    if deleted.is_empty() {
         let days = options.older_than;
         say!("trace: nothing is older than {days} days (looked in {})", looked(options));
+    }
+    if is_json(options) {
+        json::print(&serde_json::json!({"version": json::VERSION, "deleted": deleted}))?;
     }
     Ok(())
 }

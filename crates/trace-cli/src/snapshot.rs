@@ -6,6 +6,7 @@ use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::record::destination::Destination;
 use crate::stdio::say;
+use crate::{json, summary};
 use std::error::Error as StdError;
 use std::fs::File;
 use std::io::{Seek, Write};
@@ -49,12 +50,33 @@ pub fn run(options: &Snapshot) -> Result<(), Failure> {
     for line in describe(&stats, &coverage) {
         say!("{line}");
     }
+    if options.json {
+        json::print(&machine(&stats, &coverage, (!finished.is_unchanged).then_some(&*finished.place)))?;
+    }
     let events = Counted(events, "events");
     match finished.is_unchanged {
         true => say!("trace: {events}; {} stays as it was", finished.place),
         false => say!("trace: {events} in {}", finished.place),
     }
     Ok(())
+}
+
+/// The same for programs.
+fn machine(stats: &[ProviderStats], coverage: &[Coverage], file: Option<&str>) -> serde_json::Value {
+    let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+    let programs = stats.iter().map(|stats| {
+        let found = coverage.iter().find(|coverage| coverage.provider.0 == stats.id);
+        let mut program = summary::machine::provider(stats);
+        // Of the whole buffer, not of the last part of it.
+        program["events"] = found.map_or(0, |found| found.events).into();
+        program["covered_ns"] = found.and_then(|found| found.covered).map(nanos).into();
+        program["ended_ns_ago"] =
+            found.filter(|_| stats.ended_ticks.is_some()).map(|found| nanos(found.ended)).into();
+        program
+    });
+    let programs: Vec<_> = programs.collect();
+    let events: u64 = programs.iter().filter_map(|program| program["events"].as_u64()).sum();
+    serde_json::json!({"version": json::VERSION, "file": file, "events": events, "providers": programs})
 }
 
 /// A line for each program: the time that its part covers, and how it ended. A last one reports the time that
@@ -89,11 +111,11 @@ fn describe(stats: &[ProviderStats], coverage: &[Coverage]) -> Vec<String> {
     let last = parts.iter().map(|(_, end)| *end).max();
     if let (Some(first), Some(last), 2..) = (first, last, parts.len()) {
         lines.push(if first <= last {
-            "trace: no time is covered by all of them".to_owned()
+            "trace: no period is covered by all programs".to_owned()
         } else if last.is_zero() {
-            format!("trace: all of them cover the last {}", seconds(first))
+            format!("trace: all programs cover the last {}", seconds(first))
         } else {
-            format!("trace: all of them cover the time from {} to {} ago", seconds(first), seconds(last))
+            format!("trace: all programs cover the time from {} to {} ago", seconds(first), seconds(last))
         });
     }
     lines
@@ -171,7 +193,7 @@ mod tests {
         trace: app (pid 42): the last 9.876 s, 5000 events
         trace: quick (pid 42): the last 1.500 ms, 1 event
         trace: mute (pid 42): nothing
-        trace: all of them cover the last 1.500 ms
+        trace: all programs cover the last 1.500 ms
         ");
     }
 
@@ -202,12 +224,12 @@ mod tests {
         trace: app 1 (pid 42): the last 9.000 s, 5 events
         trace: app 2 (pid 42): ended 2.000 s ago, the last 3.000 s before that, 5 events
         trace: app 3 (pid 42): ended 0.500 s ago, the last 3.500 s before that, 5 events
-        trace: all of them cover the time from 4.000 s to 2.000 s ago
+        trace: all programs cover the time from 4.000 s to 2.000 s ago
         ");
         insta::assert_snapshot!(lines(&[part(1, 1000, 0), part(2, 5000, 2000)]), @r"
         trace: app 1 (pid 42): the last 1.000 s, 5 events
         trace: app 2 (pid 42): ended 2.000 s ago, the last 3.000 s before that, 5 events
-        trace: no time is covered by all of them
+        trace: no period is covered by all programs
         ");
         let mut given_up = part(1, 5000, 2000);
         given_up.0.problem = "it is not kept".to_owned();

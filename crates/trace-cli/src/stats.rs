@@ -10,12 +10,12 @@ use crate::stdio;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use trace_analysis::cost::EventCosts;
 use trace_analysis::pattern::Pattern;
 use trace_analysis::stats::{By, Counter, Instants, Options as Selection, Row, Spread, Stats};
+use trace_analysis::walk::Walked;
 use trace_format::shown::Shown;
 
-/// The version of the object of `--json`.
-const JSON_VERSION: u32 = 1;
 /// The percentiles that are shown.
 const PERCENTS: [f64; 3] = [50.0, 95.0, 99.0];
 
@@ -33,10 +33,10 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 }
 
 /// Tells the statistics of a new recording, in its summary's place.
-pub fn tell(path: PathBuf) -> Result<(), Failure> {
+pub fn report(path: PathBuf) -> Result<(), Failure> {
     let options = Options::of_recording(path);
     let stats = read(&options)?;
-    stdio::tell(&human(&stats, &options));
+    stdio::report(&human(&stats, &options));
     unread(&options.input, &stats)
 }
 
@@ -123,7 +123,7 @@ fn group_cells(row: &Row, by: ByOption) -> Vec<String> {
 /// For people.
 fn human(stats: &Stats, options: &Options) -> String {
     let walked = &stats.walked;
-    let mut text = losses(&walked.losses) + &contents(&options.input, walked);
+    let mut text = losses(&walked.losses) + &contents(&options.input, walked) + &cost(walked);
     for (title, rows, has_own) in
         [("durations", &stats.durations, true), ("asynchronous operations", &stats.operations, false)]
     {
@@ -160,6 +160,17 @@ fn human(stats: &Stats, options: &Options) -> String {
         }
     }
     text
+}
+
+/// What tracing itself has taken.
+fn cost(walked: &Walked) -> String {
+    let Some(costs) = walked.costs else { return String::new() };
+    let EventCosts { instant, duration: complete, counter } = costs;
+    let (total, instant) = (duration(costs.total(&walked.costly)), duration(instant));
+    let (complete, counter) = (duration(complete), duration(counter));
+    format!(
+        "tracing: about {total} of the programs' time (an instant {instant}, a duration {complete}, a counter {counter})\n"
+    )
 }
 
 fn spread_cells(spread: &Spread, has_own: bool) -> Vec<String> {
@@ -269,12 +280,18 @@ fn machine(stats: &Stats, options: &Options) -> Value {
         .collect();
     let seconds = walked.seconds();
     json!({
-        "version": JSON_VERSION,
+        "version": crate::json::VERSION,
         "events": walked.events,
         "bytes": walked.bytes,
         "times_ns": walked.times.map(|(first, last)| [first, last]),
         "events_per_second": (seconds > 0.0).then(|| walked.events as f64 / seconds),
         "losses": losses_json(&walked.losses),
+        "tracing": walked.costs.map(|costs| json!({
+            "total_ns": costs.total(&walked.costly),
+            "instant_cost_ns": costs.instant,
+            "duration_cost_ns": costs.duration,
+            "counter_cost_ns": costs.counter,
+        })),
         "durations": {"by": by_text(options.by), "rows": rows(&stats.durations, false)},
         "operations": {"by": by_text(options.by), "rows": rows(&stats.operations, true)},
         "instants": instants,

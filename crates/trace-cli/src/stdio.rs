@@ -40,7 +40,7 @@ pub fn line(text: fmt::Arguments<'_>) {
 }
 
 /// Prints text of any number of lines on stderr; text that cannot be written is lost.
-pub fn tell(text: &str) {
+pub fn report(text: &str) {
     MESSAGES.write(for_people(text).as_bytes(), PATIENCE);
 }
 

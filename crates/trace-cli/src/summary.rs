@@ -1,7 +1,7 @@
 //! The summary after a recording.
 
 mod advice;
-mod machine;
+pub mod machine;
 mod rows;
 
 use crate::connection;

@@ -4,7 +4,7 @@
 use crate::args::format::{Compression, Format, of_name};
 use crate::args::record::Recording;
 use crate::args::values::Action;
-use crate::args::{Machinery, Start, Stop};
+use crate::args::{Flush, Machinery, Start, Stop};
 use crate::connection::{self, Connection, NOTHING_RECORDED, with_remedy};
 use crate::convert;
 use crate::counted::Counted;
@@ -15,7 +15,7 @@ use crate::record::trace_config;
 use crate::settings::Settings;
 use crate::stdio::{self, print, print_document, say};
 use crate::verify::{self, Expected};
-use crate::{kernel, recover, summary};
+use crate::{json, kernel, recover, summary};
 use serde_json::json;
 use std::fs::File;
 use std::io;
@@ -42,9 +42,7 @@ pub fn start(options: &Start) -> Result<(), Failure> {
             "trace start runs no command: start the program yourself before or after it, or use trace record -- COMMAND",
         );
     }
-    if options.record.json {
-        return refuse("--json is for trace record, trace status and trace stop");
-    }
+    let is_json = options.record.json;
     if asked.stats == Some(true) {
         return refuse("--stats is for trace record; trace stats reads the file of a recording");
     }
@@ -86,6 +84,7 @@ pub fn start(options: &Start) -> Result<(), Failure> {
     })?;
     say!("trace: recording number {task} into {}; to end it: trace stop", path.display());
     match status_of(&mut connection)? {
+        Some(status) if is_json => json::print(&machine(&status)),
         Some(status) => print(&text(&status)),
         None => Ok(()),
     }
@@ -219,12 +218,12 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
         has_command: false,
         buffer_size,
     };
-    stdio::tell(&summary.text());
+    stdio::report(&summary.text());
     if options.json {
         print_document(&summary.json())?;
     }
     if options.verbose {
-        stdio::tell(&summary.details());
+        stdio::report(&summary.details());
     }
     Ok(())
 }
@@ -236,16 +235,16 @@ pub fn status(options: &Machinery) -> Result<(), Failure> {
         None => None,
     };
     match (status, options.is_json()) {
-        (Some(status), true) => print_document(&format!("{}\n", machine(&status))),
+        (Some(status), true) => json::print(&machine(&status)),
         (Some(status), false) => print(&text(&status)),
-        (None, true) => print_document("null\n"),
+        (None, true) => json::print(&serde_json::Value::Null),
         (None, false) => print(&format!("{}\n", Shown(&nothing_in_background()))),
     }
 }
 
 /// Has programs hand over the data recorded so far.
 //= docs/recording.md#in-the-background
-pub fn flush() -> Result<(), Failure> {
+pub fn flush(options: &Flush) -> Result<(), Failure> {
     let mut connection = Connection::find()?.ok_or_else(|| Failure::new(nothing_in_background()))?;
     let mode = status_of(&mut connection)?.map(|status| status.config.buffering_mode);
     match ask(&mut connection, TaskRequest::Flush(ONLY), None)? {
@@ -255,6 +254,10 @@ pub fn flush() -> Result<(), Failure> {
                     "trace: nothing to flush: a {mode} recording stays in the programs' buffers until trace \
                      stop; trace snapshot copies it"
                 );
+            }
+            if options.json {
+                let mode = mode.map(|mode| mode.to_string());
+                return json::print(&json!({"version": json::VERSION, "buffering_mode": mode}));
             }
             Ok(())
         }
@@ -427,6 +430,7 @@ fn text(status: &TaskStatus) -> String {
 fn machine(status: &TaskStatus) -> serde_json::Value {
     let options = &status.options;
     json!({
+        "version": json::VERSION,
         "task_id": status.task,
         "name": options.name,
         "file": options.file,

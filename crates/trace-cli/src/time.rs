@@ -3,7 +3,9 @@
 use crate::args::Time;
 use crate::connection;
 use crate::exit::Failure;
+use crate::json;
 use crate::stdio::{print, say};
+use serde_json::json;
 use std::io::BufRead;
 use zx_sim::ticks::{self, Clock};
 
@@ -11,13 +13,13 @@ use zx_sim::ticks::{self, Clock};
 pub fn run(options: &Time) -> Result<(), Failure> {
     let clock = clock();
     if !options.interactive {
-        return print(&now(clock));
+        return print_now(clock, options.json);
     }
     say!("trace: t prints the time in microseconds, as it is in traces; q quits");
     for line in std::io::stdin().lock().lines() {
         let line = line.map_err(|error| Failure::new(format!("cannot read stdin: {error}")))?;
         match line.trim() {
-            "t" => print(&now(clock))?,
+            "t" => print_now(clock, options.json)?,
             "q" => break,
             "" => {}
             other => say!("trace: {other:?} is neither t nor q"),
@@ -32,7 +34,17 @@ fn clock() -> Clock {
     known.filter_map(|directory| Clock::load_or_create(&directory).ok()).next().unwrap_or_else(Clock::measure)
 }
 
-fn now(clock: Clock) -> String {
-    let nanos = u128::from(ticks::now()) * 1_000_000_000 / u128::from(clock.ticks_per_second);
-    format!("{}.{:03}\n", nanos / 1000, nanos % 1000)
+fn print_now(clock: Clock, is_json: bool) -> Result<(), Failure> {
+    let now = ticks::now();
+    let nanos = u128::from(now) * 1_000_000_000 / u128::from(clock.ticks_per_second);
+    if !is_json {
+        return print(&format!("{}.{:03}\n", nanos / 1000, nanos % 1000));
+    }
+    json::print(&json!({
+        "version": json::VERSION,
+        "time_ns": u64::try_from(nanos).unwrap_or(u64::MAX),
+        "ticks": now,
+        "ticks_per_second": clock.ticks_per_second,
+        "clock_source": clock.source.name(),
+    }))
 }

@@ -90,7 +90,7 @@ pub fn categories(
             false => hint(entry, &names),
         };
         let entry = Shown(entry);
-        say!("trace: warning: category {entry} was asked for, and nothing of it was recorded{hint}");
+        say!("trace: warning: category {entry} was requested, but nothing of it was recorded{hint}");
     }
     Ok(())
 }

@@ -25,9 +25,14 @@ pub fn export(data: &[u8]) {
     let _ = tables::fill(&*trace, &disorder, &mut csv, Filter::default());
     #[cfg(feature = "parquet")]
     {
-        let mut parquet = tables::Parquet::new(|_| Ok(io::sink())).expect("a sink");
-        let _ = tables::fill(&*trace, &disorder, &mut parquet, Filter::default());
-        parquet.finish().expect("a sink");
+        let open = move || Ok(Box::new(io::Cursor::new(trace.clone())) as Box<dyn io::Read>);
+        let trace = tables::Trace {
+            name: String::new(),
+            open: Box::new(open),
+            disorder: Some(disorder),
+            bytes: None,
+        };
+        let _ = tables::write_parquet(trace, &Filter::default(), |_| Ok(io::sink()));
     }
 }
 

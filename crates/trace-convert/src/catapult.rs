@@ -19,8 +19,8 @@ use samples::Samples;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use system::System;
-use trace_format::kernel_object::{PROCESS_ARGUMENT, TYPE_PROCESS, TYPE_THREAD};
-use trace_format::units::TicksPerSecond;
+use trace_format::kernel_object::{PROCESS_ARGUMENT, TYPE_CHANNEL, TYPE_PROCESS, TYPE_THREAD};
+use trace_format::units::{ProviderId, TicksPerSecond};
 use trace_reader::{Item, Resolved, Thread, Value};
 
 /// The dialect of a document.
@@ -114,6 +114,8 @@ pub fn convert_with(
     Ok(summary)
 }
 
+/// The manager's own provider.
+const MANAGER: ProviderId = ProviderId(0);
 /// The remark about flows that end in several places.
 const FURTHER_ENDS: &str = "flows end once more: Catapult shows an arrow to the first end";
 
@@ -159,6 +161,8 @@ impl<W: Write> Exporter<W> {
                     self.system.name_thread(process, *koid, name.as_bytes());
                 }
             }
+            // What the manager says about providers.
+            Item::KernelObject { object_type: TYPE_CHANNEL, .. } if record.provider == MANAGER => {}
             Item::KernelObject { .. } => self.skip("kernel objects that are no process or thread"),
             Item::Blob { .. } => self.skip("blobs"),
             Item::Loss(_) => self.skip("loss records"),

@@ -17,6 +17,7 @@ mod source;
 pub mod tables;
 
 pub use filter::Filter;
+pub use profile::read_no_files;
 
 use std::io;
 use std::sync::Arc;

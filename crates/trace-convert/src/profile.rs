@@ -8,6 +8,7 @@ use addr2line::Loader;
 use debug_files::Directories;
 use foldhash::HashMap;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use trace_format::profiler::ProfilerKind;
 use trace_format::units::Koid;
 use trace_linux::KERNEL_START;
@@ -15,6 +16,14 @@ use trace_reader::Names;
 
 /// Maximum number of remembered functions; beyond it, all are forgotten.
 const MAX_KNOWN: usize = 1 << 18;
+
+/// Whether functions have names from the trace alone.
+static READS_NOTHING: AtomicBool = AtomicBool::new(false);
+
+/// From now on, this process reads no files that traces name: functions have the names that are in the trace.
+pub fn read_no_files() {
+    READS_NOTHING.store(true, Ordering::Relaxed);
+}
 
 /// Whether an address is the kernel's.
 #[must_use]
@@ -171,6 +180,9 @@ impl Module {
     }
 
     fn load(&self, directories: &Directories) -> Vec<Loader> {
+        if READS_NOTHING.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
         let files = directories.find(&self.name, &self.build_id);
         let debug = files.debug.and_then(|(file, shared)| Loader::new_with_sup(file, shared).ok());
         let own = files.own.and_then(|file| Loader::new(file).ok());

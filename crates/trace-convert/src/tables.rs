@@ -1,10 +1,12 @@
 //! A trace as tables: a row for each slice, instant, counter value, flow event, thread, stretch of running,
-//! wakeup, log entry, loss, provider and alert, and one for the trace.
+//! wakeup, log entry, loss, provider, alert, sample, function of a stack and blob, and one for the trace.
 //!
 //! Rows come as soon as they are complete. Memory holds the threads, and the spans that are open.
 //= docs/tables.md#tables
 
 mod csv;
+#[cfg(feature = "parquet")]
+mod order;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod rows;
@@ -15,8 +17,8 @@ mod store;
 
 pub use csv::{Csv, text as csv_text};
 #[cfg(feature = "parquet")]
-pub use parquet::Parquet;
-pub use rows::fill;
+pub use parquet::{SCHEMA_VERSION, write_parquet};
+pub use rows::{Origin, fill, origin};
 pub use store::{Opener, Trace, fill_whole};
 
 use std::io;
@@ -85,11 +87,17 @@ pub enum Kind {
     Alerts,
     /// The trace itself: where, when and how it was recorded, and how its records add up.
     Traces,
+    /// Samples of profiles: where threads were.
+    Samples,
+    /// The stacks of samples, a row for each function in one.
+    Stacks,
+    /// Blobs.
+    Blobs,
 }
 
 /// All tables, in the order of [`Kind`].
 //= docs/tables.md#tables
-pub const TABLES: [Table; 12] = {
+pub const TABLES: [Table; 15] = {
     use Type::{Double, Integer, Text, Unsigned};
     [
         Table {
@@ -111,6 +119,7 @@ pub const TABLES: [Table; 12] = {
                 ("self_dur", Integer),
                 ("thread_id", Integer),
                 ("provider", Integer),
+                ("ts_utc", Integer),
             ],
         },
         Table {
@@ -126,6 +135,7 @@ pub const TABLES: [Table; 12] = {
                 ("scope", Text),
                 ("async_id", Unsigned),
                 ("args", Text),
+                ("ts_utc", Integer),
             ],
         },
         Table {
@@ -142,6 +152,7 @@ pub const TABLES: [Table; 12] = {
                 ("series", Text),
                 ("value", Double),
                 ("integer", Integer),
+                ("ts_utc", Integer),
             ],
         },
         Table {
@@ -157,6 +168,7 @@ pub const TABLES: [Table; 12] = {
                 ("flow_id", Unsigned),
                 ("phase", Text),
                 ("args", Text),
+                ("ts_utc", Integer),
             ],
         },
         Table {
@@ -181,6 +193,7 @@ pub const TABLES: [Table; 12] = {
                 ("thread", Text),
                 ("prio", Integer),
                 ("end_state", Text),
+                ("ts_utc", Integer),
             ],
         },
         Table {
@@ -194,6 +207,7 @@ pub const TABLES: [Table; 12] = {
                 ("thread", Text),
                 ("prio", Integer),
                 ("waker", Unsigned),
+                ("ts_utc", Integer),
             ],
         },
         Table {
@@ -205,6 +219,7 @@ pub const TABLES: [Table; 12] = {
                 ("process", Text),
                 ("thread", Text),
                 ("message", Text),
+                ("ts_utc", Integer),
             ],
         },
         Table {
@@ -225,6 +240,12 @@ pub const TABLES: [Table; 12] = {
                 ("generated", Integer),
                 ("archived", Integer),
                 ("lost", Integer),
+                ("pid", Unsigned),
+                ("parent_pid", Unsigned),
+                ("command_line", Text),
+                ("start_ts", Integer),
+                ("end_ts", Integer),
+                ("end_reason", Text),
             ],
         },
         Table {
@@ -236,6 +257,7 @@ pub const TABLES: [Table; 12] = {
                 ("process", Text),
                 ("thread", Text),
                 ("name", Text),
+                ("ts_utc", Integer),
             ],
         },
         Table {
@@ -259,6 +281,49 @@ pub const TABLES: [Table; 12] = {
                 ("archived", Integer),
                 ("lost", Integer),
                 ("balanced", Integer),
+                ("instant_cost_ns", Double),
+                ("duration_cost_ns", Double),
+                ("counter_cost_ns", Double),
+            ],
+        },
+        Table {
+            name: "samples",
+            columns: &[
+                ("ts", Integer),
+                ("pid", Unsigned),
+                ("tid", Unsigned),
+                ("process", Text),
+                ("thread", Text),
+                ("stack_id", Integer),
+                ("function", Text),
+                ("ts_utc", Integer),
+            ],
+        },
+        Table {
+            name: "stacks",
+            columns: &[
+                ("id", Integer),
+                ("depth", Integer),
+                ("address", Unsigned),
+                ("function", Text),
+                ("module", Text),
+            ],
+        },
+        Table {
+            name: "blobs",
+            columns: &[
+                ("ts", Integer),
+                ("pid", Unsigned),
+                ("tid", Unsigned),
+                ("process", Text),
+                ("thread", Text),
+                ("provider", Integer),
+                ("category", Text),
+                ("name", Text),
+                ("type", Text),
+                ("size", Integer),
+                ("content", Text),
+                ("ts_utc", Integer),
             ],
         },
     ]
@@ -273,6 +338,21 @@ pub(crate) mod slices {
     pub const DEPTH: usize = 12;
     pub const SELF_DUR: usize = 13;
     pub const THREAD_ID: usize = 14;
+}
+
+/// Columns of `samples` that are made only where they are used.
+pub(crate) mod samples {
+    pub const FUNCTION: usize = 6;
+}
+
+/// The same of `stacks`.
+pub(crate) mod stacks {
+    pub const FUNCTION: usize = 3;
+}
+
+/// The same of `blobs`.
+pub(crate) mod blobs {
+    pub const CONTENT: usize = 10;
 }
 
 /// The number of tables.
@@ -293,6 +373,9 @@ impl Kind {
         Self::Providers,
         Self::Alerts,
         Self::Traces,
+        Self::Samples,
+        Self::Stacks,
+        Self::Blobs,
     ];
 
     /// Its name and columns.
@@ -335,6 +418,12 @@ impl Wanted {
         self.0[kind as usize] & ROWS != 0
     }
 
+    /// Whether any of its columns is.
+    #[must_use]
+    pub fn has_columns(&self, kind: Kind) -> bool {
+        self.0[kind as usize] & !ROWS != 0
+    }
+
     /// Whether a column is.
     #[must_use]
     pub fn has_column(&self, kind: Kind, place: usize) -> bool {
@@ -355,7 +444,7 @@ pub trait Rows {
         Wanted::ALL
     }
 
-    /// Adds a row, with a cell for each column.
+    /// Adds a row, with a cell for each column; without any if none is used.
     ///
     /// # Errors
     /// It cannot be written.

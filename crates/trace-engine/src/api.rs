@@ -23,7 +23,9 @@ pub use crate::record::arguments as args;
 pub use crate::record::event::Event;
 pub use crate::record::hot_path::{ThreadMoment, stamp, write_event, write_event_at};
 pub use crate::record::rendering::{MAX_RENDERED_BYTES, Rendered, debug, display};
-pub use crate::session::config::{AlertHandler, AskCategory, Categories, Config, Disposition, ThreadKoids};
+pub use crate::session::config::{
+    AlertHandler, Categories, CategoryPredicate, Config, Disposition, ThreadKoids,
+};
 pub use crate::session::engine;
 pub use crate::site::{ArgName, Site};
 pub use crate::slab::streaming::WakeHandler;

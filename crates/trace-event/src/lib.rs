@@ -10,9 +10,10 @@
 //! # assert_eq!(parse("a,b"), ["a", "b"]);
 //! ```
 //!
-//! A library needs no more: it opens nothing and starts no thread, and links `libc` and `pin-project-lite`
-//! beside this stack's own code. The program that uses it links `trace-provider` and keeps a
-//! `TraceProvider`; in one that does not, a call site costs a load and a branch.
+//! This is all that a library needs: the crate opens no files, starts no thread, and links only `libc` and
+//! `pin-project-lite` besides this project's own code. The program that uses the library depends on
+//! `trace-provider` and creates a `TraceProvider`; in programs that do not, a call site costs one load and
+//! one branch.
 //!
 //! # Macros
 //!

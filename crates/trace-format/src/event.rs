@@ -22,6 +22,7 @@ use crate::refs::{StringRef, ThreadRef};
 use crate::sink::Sink;
 use crate::units::{Ticks, Words};
 
+mod common;
 #[cfg(test)]
 mod tests;
 

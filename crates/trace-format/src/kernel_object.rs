@@ -23,6 +23,8 @@ use crate::units::{Koid, Words};
 pub const TYPE_PROCESS: u8 = 1;
 /// Object type of a thread; its argument [`PROCESS_ARGUMENT`] names the process.
 pub const TYPE_THREAD: u8 = 2;
+/// Object type of a channel.
+pub const TYPE_CHANNEL: u8 = 4;
 /// Name of the koid argument that ties a thread to its process.
 pub const PROCESS_ARGUMENT: &str = "process";
 

@@ -26,6 +26,7 @@ pub mod metadata;
 #[doc(hidden)]
 pub mod mutants;
 pub mod profiler;
+pub mod provider_facts;
 pub mod record;
 pub mod refs;
 pub mod scheduling;

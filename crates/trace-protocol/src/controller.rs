@@ -13,7 +13,7 @@ pub mod stats;
 pub mod task;
 
 pub use alert::Alert;
-pub use config::{ArchiveFile, ProviderSpec, TraceConfig};
+pub use config::{ArchiveFile, EventCosts, ProviderSpec, TraceConfig};
 pub use disposition::ProviderDisposition;
 pub use progress::ProviderProgress;
 pub use session::{

@@ -4,6 +4,8 @@
 
 /// Longest provider name, in bytes.
 pub const MAX_PROVIDER_NAME_BYTES: usize = 100;
+/// Longest command line of a provider's program, in bytes.
+pub const MAX_PROVIDER_COMMAND_LINE_BYTES: usize = 2000;
 /// Most enabled categories in one list.
 pub const MAX_CATEGORIES: usize = 5000;
 /// Most known categories in one list.

@@ -5,7 +5,7 @@
 //! versions, so that two peers with no other version in common can still report that.
 
 use crate::error::{ProtocolError, check_limit};
-use crate::limits::{MAX_PROVIDER_NAME_BYTES, MAX_TICK_SOURCE_BYTES};
+use crate::limits::{MAX_PROVIDER_COMMAND_LINE_BYTES, MAX_PROVIDER_NAME_BYTES, MAX_TICK_SOURCE_BYTES};
 use crate::message::{Encoded, Message, Method, Txid, decode_header_any_version};
 use crate::strict_enum::strict_enum;
 use crate::table::{Field, Table, TableWriter};
@@ -24,6 +24,7 @@ const PARENT: Field = Field::new(7, "parent");
 const RECORDS_ALERTS: Field = Field::new(8, "records_alerts");
 const NUMBERS_THREADS: Field = Field::new(9, "numbers_threads");
 const ANSWERS_DUMPS: Field = Field::new(10, "answers_dumps");
+const COMMAND_LINE: Field = Field::new(11, "command line bytes");
 
 const STATUS: Field = Field::new(1, "status");
 const STARTED: Field = Field::new(2, "started");
@@ -67,6 +68,9 @@ pub struct Registration<H> {
     /// It answers a [`ProviderRequest::DumpMemory`](crate::provider::ProviderRequest::DumpMemory) on request.
     /// Providers of older releases do not report it.
     pub answers_dumps: bool,
+    /// Its arguments, from its name on, separated by spaces; at most 2000 bytes, longer ones are cut.
+    /// Providers of older releases do not report it.
+    pub command_line: Option<String>,
 }
 
 /// Name of a file that exists in the runtime directory while every program that may register there is being
@@ -128,6 +132,8 @@ impl<H> Message<H> for RegistryRequest<H> {
         let registration = self.into_registration();
         check_limit(NAME.name, MAX_PROVIDER_NAME_BYTES, registration.name.len())?;
         check_limit(TICK_SOURCE.name, MAX_TICK_SOURCE_BYTES, registration.tick_source.len())?;
+        let command_line = registration.command_line.as_deref().unwrap_or_default();
+        check_limit(COMMAND_LINE.name, MAX_PROVIDER_COMMAND_LINE_BYTES, command_line.len())?;
         let mut table = TableWriter::new(method.name);
         table.put(PID, &registration.pid);
         table.put(NAME, &registration.name);
@@ -145,6 +151,7 @@ impl<H> Message<H> for RegistryRequest<H> {
             table.put(NUMBERS_THREADS, &true);
         }
         table.put_some(ANSWERS_DUMPS, registration.answers_dumps.then_some(&true));
+        table.put_some(COMMAND_LINE, registration.command_line.as_ref());
         method.encode(txid, table.finish(), vec![registration.provider])
     }
 
@@ -165,6 +172,7 @@ impl<H> Message<H> for RegistryRequest<H> {
             records_alerts: table.find(RECORDS_ALERTS)?.unwrap_or(false),
             numbers_threads: table.find(NUMBERS_THREADS)?.unwrap_or(false),
             answers_dumps: table.find(ANSWERS_DUMPS)?.unwrap_or(false),
+            command_line: table.string(COMMAND_LINE, MAX_PROVIDER_COMMAND_LINE_BYTES)?,
         };
         let request = if method.ordinal == REGISTER.ordinal {
             RegistryRequest::RegisterProvider(registration)

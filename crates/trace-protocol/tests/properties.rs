@@ -53,6 +53,7 @@ fn registration() -> impl Strategy<Value = Registration<H>> {
             records_alerts: pid % 5 == 0,
             numbers_threads: pid % 7 == 0,
             answers_dumps: pid % 11 == 0,
+            command_line: (pid % 13 == 0).then(|| "app --verbose".to_owned()),
         })
 }
 
@@ -136,6 +137,11 @@ fn trace_config() -> impl Strategy<Value = TraceConfig> {
                 thread_time: write_period_milliseconds.is_some(),
                 wants_untraced: write_period_milliseconds.is_none(),
                 wants_known_categories: metadata,
+                event_costs: metadata.then_some(EventCosts {
+                    instant_picoseconds: 15_300,
+                    duration_picoseconds: 38_000,
+                    counter_picoseconds: 21_000,
+                }),
             }
         },
     )

@@ -150,6 +150,7 @@ fn missing_fields_of_a_client_take_their_defaults() {
                 thread_time: false,
                 wants_untraced: false,
                 wants_known_categories: false,
+                event_costs: None,
             },
             output: 2,
         }

@@ -36,8 +36,8 @@ mod linux;
 #[cfg(feature = "attributes")]
 pub use attribute::trace;
 pub use linux::{
-    Category, Config, MemoryDump, PolledProvider, Registration, TraceProvider, atrace, config,
-    on_memory_dump, ticks_per_second,
+    Category, Config, EventCosts, MemoryDump, PolledProvider, Registration, TraceProvider, atrace, config,
+    event_costs, on_memory_dump, ticks_per_second,
 };
 #[doc(inline)]
 pub use trace_event::*;

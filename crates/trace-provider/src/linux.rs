@@ -5,6 +5,7 @@ mod buffer;
 mod callbacks;
 mod config;
 mod dispatcher;
+mod event_costs;
 mod fork;
 mod lock;
 mod manager;
@@ -16,6 +17,7 @@ mod thread;
 mod watch;
 
 pub use config::{Category, Config, config, ticks_per_second};
+pub use event_costs::{EventCosts, event_costs};
 pub use memory_dump::{MemoryDump, on_memory_dump};
 pub use polled::PolledProvider;
 pub use provider::{Registration, TraceProvider};

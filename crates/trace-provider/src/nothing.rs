@@ -45,6 +45,23 @@ pub mod atrace {
     }
 }
 
+/// What an event takes of its thread's time, in picoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventCosts {
+    /// An instant without arguments.
+    pub instant_picoseconds: u64,
+    /// A complete duration without arguments, with both readings of the clock.
+    pub duration_picoseconds: u64,
+    /// A counter of one value.
+    pub counter_picoseconds: u64,
+}
+
+/// None: nothing is recorded here.
+#[must_use]
+pub fn event_costs() -> Option<EventCosts> {
+    None
+}
+
 /// Name and description of a category.
 pub type Category = (String, String);
 

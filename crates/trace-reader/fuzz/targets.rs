@@ -69,7 +69,10 @@ pub fn resolved(data: &[u8]) {
 /// Checks.
 pub fn check(data: &[u8]) {
     let trace = [&MAGIC_WORD.to_le_bytes(), data].concat();
-    let report = check_slice(&trace, Limits { table_bytes: 1 << 16, open_spans: 100, clock_times: 1000 });
+    let report = check_slice(
+        &trace,
+        Limits { table_bytes: 1 << 16, open_spans: 100, clock_times: 1000, usage_bytes: 1 << 12 },
+    );
     let report = report.expect("it has the magic number");
     assert_eq!(report.bytes, trace.len() as u64);
     for problem in report.problems {

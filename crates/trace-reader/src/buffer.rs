@@ -170,7 +170,7 @@ pub struct Ledger {
     pub damaged: u64,
 }
 
-/// Counts of the records that threads have written into a buffer, from the facts stored beside their slabs.
+/// Counts of the records that threads have written into a buffer, from the tallies of their slabs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Records in slabs, since the buffer was made.

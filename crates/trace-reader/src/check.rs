@@ -20,16 +20,19 @@ use trace_format::event::EventKind;
 use trace_format::loss::{LossCode, LossRecord};
 use trace_format::metadata::EVENT_BUFFER_FULL;
 use trace_format::units::{Nanos, Offset, ProviderId};
+use usage::Usages;
 
 mod clocks;
 mod late;
 mod nesting;
 mod spans;
+mod usage;
 
 #[cfg(test)]
 mod tests;
 
 pub use clocks::Clock;
+pub use usage::Usage;
 
 /// Default limit of spans that may be open at a time.
 pub const MAX_OPEN_SPANS: usize = 200_000;
@@ -37,7 +40,7 @@ pub const MAX_OPEN_SPANS: usize = 200_000;
 const MAX_PROVIDERS: usize = 4096;
 /// How many losses are reported one by one.
 const MAX_LOSSES: usize = 1000;
-/// A time that is further from the first one than this is taken for damage: 30 days.
+/// A time that is further from the first one than this is reported as an outlier: 30 days.
 const MAX_DISTANCE_NANOS: u64 = 30 * 24 * 3600 * 1_000_000_000;
 
 /// How much memory checking may take.
@@ -49,11 +52,13 @@ pub struct Limits {
     pub open_spans: usize,
     /// Events and context switches whose times are compared, at about 32 bytes each; 0 compares none.
     pub clock_times: usize,
+    /// Bytes for what the events of each category and name take; 0 counts none.
+    pub usage_bytes: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { table_bytes: TABLE_BYTES, open_spans: MAX_OPEN_SPANS, clock_times: 0 }
+        Self { table_bytes: TABLE_BYTES, open_spans: MAX_OPEN_SPANS, clock_times: 0, usage_bytes: 0 }
     }
 }
 
@@ -80,6 +85,8 @@ pub struct Report {
     pub losses: Vec<LossRecord>,
     /// How well each provider's events fit the times in which their threads ran, if that was requested.
     pub clocks: BTreeMap<ProviderId, Clock>,
+    /// What the events of each category and name take, if that was requested; the largest first.
+    pub usage: Vec<Usage>,
     /// Why the trace could not be read to its end.
     pub error: Option<ReadError>,
 }
@@ -158,6 +165,7 @@ fn check_reader<I: Input>(reader: Reader<I>, limits: Limits, disorder: &Disorder
         spans: Spans::new(limits.open_spans, disorder),
         clocks: Clocks::new(limits.clock_times),
         balance: Balance::default(),
+        usages: Usages::new(limits.usage_bytes),
     };
     loop {
         match reader.next_item() {
@@ -214,6 +222,7 @@ struct Checker<'a> {
     spans: Spans<'a>,
     clocks: Clocks,
     balance: Balance,
+    usages: Usages,
 }
 
 /// Problems by kind, while they are collected.
@@ -256,6 +265,7 @@ impl Checker<'_> {
         }
         self.report.records += 1;
         self.clocks.record(record);
+        self.usages.record(record);
         let time = match &record.item {
             Item::Event(event) => Some(event.time),
             Item::Scheduling { time, .. } | Item::Log { time, .. } | Item::Profiler { time, .. } => {
@@ -361,6 +371,7 @@ impl Checker<'_> {
             }
             Err(source) => self.report.error = Some(ReadError::Io { offset: Offset(0), source }),
         }
+        self.report.usage = self.usages.finish();
         self.report.clocks = self.clocks.finish();
         for (provider, clock) in self.report.clocks.iter().filter(|(_, clock)| clock.is_off()) {
             let offset = Offset(0);

@@ -1,4 +1,4 @@
-//! What a record says, with its strings, threads and times resolved. Everything is borrowed: from the
+//! The contents of records, with strings, threads and times resolved. Everything is borrowed: from the
 //! record, or from the tables of its provider.
 
 use crate::names::Names;
@@ -112,7 +112,7 @@ pub enum Item<'a> {
         /// The thread.
         thread: Thread,
     },
-    /// Something happened.
+    /// An event.
     Event(Event<'a>),
     /// Bytes with a name.
     Blob {
@@ -151,7 +151,7 @@ pub enum Item<'a> {
         /// Its properties.
         arguments: Arguments<'a>,
     },
-    /// What a CPU runs.
+    /// A scheduler's action: a context switch, a wakeup or a switch of fibers.
     Scheduling {
         /// Its time.
         time: Time,

@@ -75,7 +75,7 @@ impl<R: Read> Reader<Stream<Plain<R>>> {
     ///
     /// # Errors
     ///
-    /// The input is no archive, or cannot be read.
+    /// The input is not an archive, or cannot be read.
     pub fn new(input: R) -> Result<Self, ReadError> {
         Records::archive(input).map(Self::of_records)
     }
@@ -86,7 +86,7 @@ impl<'a> Reader<Slice<'a>> {
     ///
     /// # Errors
     ///
-    /// The bytes are no archive.
+    /// The bytes are not an archive.
     pub fn of_slice(bytes: &'a [u8]) -> Result<Self, ReadError> {
         let mut records = Records::of_slice(bytes);
         records.check_kind()?;
@@ -127,7 +127,7 @@ impl<I: Input> Reader<I> {
     ///
     /// # Errors
     ///
-    /// The position in the input is lost for good, or it cannot be read.
+    /// Damage after which no record can be found, or an input that cannot be read.
     #[inline]
     pub fn next_item(&mut self) -> Result<Option<Resolved<'_>>, ReadError> {
         let found = match self.held.take() {
@@ -156,10 +156,13 @@ impl<I: Input> Reader<I> {
             self.resolver.start(raw.header());
         }
         // The most common record by far takes the shortest path.
+        if let Some(event) = self.resolver.common_event(raw.bytes) {
+            return Ok(Some(self.resolver.event::<true>(event, raw)));
+        }
         if let Some(Ok(event)) = event::Event::of_record(raw.bytes)
             && event.words() == raw.size
         {
-            return Ok(Some(self.resolver.event(event, raw)));
+            return Ok(Some(self.resolver.event::<false>(event, raw)));
         }
         match Record::decode(raw.bytes) {
             Ok(record) if record.words() == raw.size && !is_unknown(&record) => {
@@ -176,7 +179,7 @@ impl<I: Input> Reader<I> {
                     return Ok(Some(self.resolver.damaged(gap)));
                 }
                 if let Anomaly::Longer(Record::Event(event)) = anomaly {
-                    return Ok(Some(self.resolver.event(event, raw)));
+                    return Ok(Some(self.resolver.event::<false>(event, raw)));
                 }
                 self.resolver.apply_anomaly(&anomaly, raw);
                 Ok(Some(self.resolver.anomaly(anomaly, raw)))

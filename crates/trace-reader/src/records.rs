@@ -3,13 +3,13 @@
 //! The size in a record's header alone decides where the next one begins, regardless of its decoding. Words
 //! that are all zero lie between records where a buffer was never written; they are skipped and counted. A
 //! record that is cut off by the end of the input is never guessed at: its part is reported as leftover
-//! bytes. Where the position is lost, reading continues at the next place that can be trusted.
+//! bytes. After damage, reading continues at the next place that can be trusted.
 
 use crate::compressed::Plain;
 use crate::file_kind::{FileKind, SNIFFED_BYTES};
 use crate::input::{Input, Slice, Stream};
 use crate::resume::{self, JUDGED_BYTES, Search};
-use std::cell::Cell;
+use std::cell::{Cell, LazyCell};
 use std::io::{self, Read};
 use trace_format::large::MAX_START_BYTES;
 use trace_format::record::{MAX_RECORD_WORDS, RecordHeader};
@@ -23,6 +23,8 @@ const HEADER_BYTES: usize = 8;
 const AHEAD_BYTES: usize = ORDINARY_BYTES + JUDGED_BYTES;
 /// How far to search for damage that was not noticed at once.
 const MAX_SEARCHED_BYTES: usize = 1 << 20;
+/// How many places that are recognized by few bits are passed over in a search.
+const MAX_PASSED_OVER: usize = 16;
 /// Largest record of every type but the large one.
 const ORDINARY_BYTES: usize = Words(MAX_RECORD_WORDS).bytes();
 
@@ -66,11 +68,11 @@ pub enum ReadError {
         /// What its first bytes look like.
         found: FileKind,
     },
-    /// A header that is not zero has no size, so that nothing behind it can be found, and nowhere behind it
+    /// A nonzero header has the size 0, so the next record cannot be found, and there is no later place where
     /// reading can be resumed.
     #[error("record at byte {offset}: expected a size of at least 1 word, found 0 in header {:#018x}", .header.0)]
     NoSize {
-        /// Where it stands.
+        /// Its position.
         offset: Offset,
         /// The header.
         header: RecordHeader,
@@ -205,15 +207,15 @@ impl<I: Input> Records<I> {
         }
     }
 
-    /// Holds records of up to so many bytes whole and hands out larger ones in pieces of this size, which
-    /// bounds the memory; 1 MiB if not set. Ordinary records, up to 32 760 bytes, are always whole.
+    /// Returns records of up to this many bytes whole and larger ones in pieces of this size, which bounds
+    /// the memory; 1 MiB if not set. Ordinary records, up to 32 760 bytes, are always whole.
     #[must_use]
     pub fn with_max_piece_bytes(mut self, bytes: usize) -> Self {
         self.max_piece_bytes = (bytes & !7).max(ORDINARY_BYTES);
         self
     }
 
-    /// Refuses what is no trace. Takes nothing from the input, but only makes sense before the first record.
+    /// Refuses input that is not a trace. Consumes nothing of it; call it before the first record.
     pub(crate) fn check_kind(&mut self) -> Result<(), ReadError> {
         self.input.fill(SNIFFED_BYTES);
         let start = self.input.at_hand();
@@ -232,7 +234,7 @@ impl<I: Input> Records<I> {
     ///
     /// # Errors
     ///
-    /// [`ReadError::NoSize`] where the input cannot be followed any further, [`ReadError::Io`].
+    /// [`ReadError::NoSize`] if the next record cannot be found, [`ReadError::Io`].
     #[inline]
     pub fn next_record(&mut self) -> Result<Option<RawRecord<'_>>, ReadError> {
         Ok(self.advance()?.map(|found| self.record(found)))
@@ -392,7 +394,8 @@ impl<I: Input> Records<I> {
 
     /// Whether a record that looks wrong is damage after which the position is lost. It is if a place where
     /// reading could be resumed follows, and going from record to record from here leads past it. The next
-    /// record is then the one at that place; the result says how many bytes are skipped.
+    /// record is then the one at that place; the result says how many bytes are skipped. What only looks like
+    /// a place, such as a timestamp inside a record, is passed over if sound records follow from here.
     //= docs/format.md#damage
     pub(crate) fn leave_damaged(&self, found: Found) -> Option<u64> {
         let place = found.offset.0 + found.earlier;
@@ -404,16 +407,32 @@ impl<I: Input> Records<I> {
         let window = at_hand.get(..MAX_SEARCHED_BYTES).unwrap_or(at_hand);
         let is_end = self.input.is_at_end() && window.len() == at_hand.len();
         let rest = usize::try_from(found.size.bytes() as u64 - found.earlier).unwrap_or(usize::MAX);
-        match resume::search(window, from, is_end) {
-            Search::Found(distance) if !resume::leads_to(window, rest, distance) => {
-                self.resume_at.set(Some(distance));
-                Some(distance as u64)
+        let goes_on = LazyCell::new(|| resume::goes_on(window, rest, is_end));
+        // The places so far that were passed over.
+        let (mut first, mut count) = (None, 0);
+        let mut from = from;
+        let end = loop {
+            match resume::search(window, from, is_end) {
+                Search::Found(distance) if resume::leads_to(window, rest, distance) => break distance,
+                Search::Found(distance)
+                    if distance >= rest && resume::is_weak(window, distance) && *goes_on =>
+                {
+                    first.get_or_insert(distance);
+                    (from, count) = (distance + 1, count + 1);
+                    if count == MAX_PASSED_OVER {
+                        break distance;
+                    }
+                }
+                Search::Found(distance) => {
+                    self.resume_at.set(Some(distance));
+                    return Some(distance as u64);
+                }
+                Search::Unknown(distance) => break distance,
             }
-            Search::Found(distance) | Search::Unknown(distance) => {
-                self.trusted_to.set(place + distance as u64);
-                None
-            }
-        }
+        };
+        // A wrong record behind a place that was passed over is looked at anew.
+        self.trusted_to.set(place + first.unwrap_or(end) as u64);
+        None
     }
 }
 

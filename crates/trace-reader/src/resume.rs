@@ -53,6 +53,32 @@ pub(crate) fn leads_to(bytes: &[u8], start: usize, place: usize) -> bool {
     at == place
 }
 
+/// Whether a place is recognized by few bits: a timestamp looks like a provider section once in a million.
+pub(crate) fn is_weak(bytes: &[u8], place: usize) -> bool {
+    bytes.get(place..).and_then(<[u8]>::first_chunk::<8>) != Some(&MAGIC_WORD.to_le_bytes())
+}
+
+/// Whether records go on from `start`, so that the position cannot have been lost before it: as many sound
+/// ones as a place to resume at has. Records of later versions among them say nothing.
+//= docs/format.md#damage
+pub(crate) fn goes_on(bytes: &[u8], start: usize, is_end: bool) -> bool {
+    let (mut at, mut sound) = (start, 0);
+    while sound < SOUND_RECORDS {
+        let rest = bytes.get(at..).unwrap_or_default();
+        let at_end = || is_end && (sound > 1 || rest.is_empty() && at <= bytes.len());
+        let Some(word) = rest.first_chunk::<8>() else { return at_end() };
+        let size = RecordHeader(u64::from_le_bytes(*word)).size().bytes();
+        let Some(record) = rest.get(..size) else { return at_end() };
+        match Record::decode(record) {
+            Ok(Record::Unknown { .. } | Record::Metadata(Metadata::Unknown)) => {}
+            Ok(_) => sound += 1,
+            Err(_) => return false,
+        }
+        at += size;
+    }
+    true
+}
+
 /// A provider info or a provider section, as they are written: no bit is set where there must be none.
 fn is_provider(word: u64) -> bool {
     let (size, name_bytes) = (RecordHeader(word).size(), (word >> 52) as usize);

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 /// So much waits in memory.
 const RUN_BYTES: usize = 48 << 20;
@@ -38,7 +39,9 @@ impl Default for Sorter {
 }
 
 impl Sorter {
-    fn with_runs_of(run_bytes: usize) -> Self {
+    /// One that moves what is more than so many bytes to the file.
+    #[must_use]
+    pub fn with_runs_of(run_bytes: usize) -> Self {
         let (bytes, index, runs) = (Vec::new(), Vec::new(), Vec::new());
         Self { bytes, index, file: None, runs, run_bytes, error: None }
     }
@@ -107,20 +110,29 @@ impl Sorter {
     ///
     /// # Errors
     /// The file cannot be written or read, or what the caller says.
-    pub fn finish(mut self, mut take: impl FnMut(&mut [u8]) -> io::Result<()>) -> io::Result<()> {
+    pub fn finish(self, mut take: impl FnMut(&mut [u8]) -> io::Result<()>) -> io::Result<()> {
+        let mut sorted = self.sorted()?;
+        while let Some(record) = sorted.advance()? {
+            take(record)?;
+        }
+        Ok(())
+    }
+
+    /// All records in order, for a caller who asks for them one by one.
+    ///
+    /// # Errors
+    /// The file cannot be written or read.
+    pub fn sorted(mut self) -> io::Result<Sorted> {
         self.check()?;
         if self.file.is_none() {
             self.index.sort_by_key(|(at, _)| *at);
-            for (_, place) in self.index {
-                take(&mut self.bytes[place.start as usize..place.end as usize])?;
-            }
-            return Ok(());
+            let (bytes, index) = (self.bytes, self.index.into_iter());
+            return Ok(Sorted { source: Source::Held { bytes, index } });
         }
         self.spill()?;
-        let Self { bytes, file: Some(file), runs, .. } = self else {
-            return Ok(());
-        };
+        let Self { bytes, file, runs, .. } = self;
         drop(bytes);
+        let file = Arc::new(file.ok_or(io::ErrorKind::NotFound)?);
         // All runs are read at once.
         let read_bytes = (RUN_BYTES / runs.len().max(1)).clamp(MIN_READ_BYTES, READ_BYTES);
         let mut runs: Vec<_> = runs.into_iter().map(|range| Run::new(&file, range, read_bytes)).collect();
@@ -128,28 +140,66 @@ impl Sorter {
         for (number, run) in runs.iter_mut().enumerate() {
             next.extend(run.advance()?.map(|at| Reverse((at, number))));
         }
-        // Of one time, what came first is in the lower run.
-        while let Some(Reverse((_, number))) = next.pop() {
-            let run = &mut runs[number];
-            take(&mut run.record)?;
-            next.extend(run.advance()?.map(|at| Reverse((at, number))));
+        Ok(Sorted { source: Source::Runs { runs, next, given: None } })
+    }
+}
+
+/// Records in the order of their times.
+#[derive(Debug)]
+pub struct Sorted {
+    source: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    Held {
+        bytes: Vec<u8>,
+        index: std::vec::IntoIter<RecordPosition>,
+    },
+    /// Of one time, what came first is in the lower run.
+    Runs {
+        runs: Vec<Run>,
+        next: BinaryHeap<Reverse<(u64, usize)>>,
+        /// The run whose record was given last.
+        given: Option<usize>,
+    },
+}
+
+impl Sorted {
+    /// The next record; none if there are no more.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn advance(&mut self) -> io::Result<Option<&mut [u8]>> {
+        match &mut self.source {
+            Source::Held { bytes, index } => {
+                Ok(index.next().map(|(_, place)| &mut bytes[place.start as usize..place.end as usize]))
+            }
+            Source::Runs { runs, next, given } => {
+                if let Some(number) = given.take() {
+                    next.extend(runs[number].advance()?.map(|at| Reverse((at, number))));
+                }
+                *given = next.pop().map(|Reverse((_, number))| number);
+                Ok(given.map(|number| &mut *runs[number].record))
+            }
         }
-        Ok(())
     }
 }
 
 /// One part of the file, read from its beginning.
-struct Run<'a> {
-    input: BufReader<Part<'a>>,
+#[derive(Debug)]
+struct Run {
+    input: BufReader<Part>,
     record: Vec<u8>,
 }
 
-struct Part<'a> {
-    file: &'a File,
+#[derive(Debug)]
+struct Part {
+    file: Arc<File>,
     range: Range<u64>,
 }
 
-impl Read for Part<'_> {
+impl Read for Part {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.range.end - self.range.start).unwrap_or(usize::MAX);
         let wanted = left.min(bytes.len());
@@ -159,9 +209,10 @@ impl Read for Part<'_> {
     }
 }
 
-impl<'a> Run<'a> {
-    fn new(file: &'a File, range: Range<u64>, read_bytes: usize) -> Self {
-        Self { input: BufReader::with_capacity(read_bytes, Part { file, range }), record: Vec::new() }
+impl Run {
+    fn new(file: &Arc<File>, range: Range<u64>, read_bytes: usize) -> Self {
+        let part = Part { file: file.clone(), range };
+        Self { input: BufReader::with_capacity(read_bytes, part), record: Vec::new() }
     }
 
     /// Goes to the next record, and gives its time.

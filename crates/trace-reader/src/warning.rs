@@ -1,4 +1,4 @@
-//! What is wrong with a trace and does not stop its reader.
+//! Problems of a trace that do not stop its reader.
 
 use std::collections::BTreeMap;
 use trace_format::error::DecodeError;
@@ -7,7 +7,7 @@ use trace_format::units::{Offset, ProviderId, Ticks, TicksPerSecond};
 /// Warnings of a kind that are kept with their place; the rest is only counted.
 pub const MAX_KEPT: usize = 20;
 
-/// Something that is wrong and does not stop the reader.
+/// A problem that does not stop the reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// The record's place.
@@ -26,14 +26,14 @@ pub enum WarningKind {
     /// The record is malformed and is skipped.
     #[error("malformed record: {0}")]
     Malformed(DecodeError),
-    /// A stretch that could not be read; reading goes on behind it.
+    /// A stretch that could not be read; reading continues after it.
     #[error("{0} damaged bytes skipped")]
     Damaged(u64),
     /// The input ends inside a record.
     #[error("the input ends after {0} bytes of it")]
     Truncated(u64),
-    /// The position is lost, and nowhere behind it reading can be resumed.
-    #[error("the position is lost: a header without size, and no record to resume at behind it")]
+    /// Damage after which reading cannot be resumed anywhere.
+    #[error("the rest cannot be read: a header without a size, and no place after it to resume at")]
     Lost,
     /// Words that are all zero, up to this place.
     #[error("{0} zero words")]

@@ -11,7 +11,7 @@ use tracing_core::{Interest, Metadata};
 /// Tables of callsites, each twice as large as the one before.
 const TABLES: usize = 16;
 /// Places of the first table.
-const FIRST_PLACES: usize = 1024;
+const FIRST_SLOTS: usize = 1024;
 /// Places that are tried in each table.
 const TRIES: usize = 8;
 /// Longest message that is used as a name, in bytes.
@@ -26,7 +26,7 @@ const POLL: &str = "poll";
 /// A callsite of `tracing`.
 #[derive(Debug)]
 pub struct Callsite {
-    /// Its number: which table, and which place there.
+    /// Its number: which table, and which slot there.
     pub number: u32,
     pub metadata: &'static Metadata<'static>,
     /// A span's duration; an event with a name of its own, or with its place as its name.
@@ -125,31 +125,31 @@ impl Callsite {
 }
 
 #[derive(Debug, Default)]
-struct Place {
-    /// Address of the metadata; 0 in a free place.
+struct Slot {
+    /// Address of the metadata; 0 in a free slot.
     key: AtomicUsize,
     callsite: OnceLock<Callsite>,
 }
 
-static CALLSITES: [OnceLock<Box<[Place]>>; TABLES] = [const { OnceLock::new() }; TABLES];
+static CALLSITES: [OnceLock<Box<[Slot]>>; TABLES] = [const { OnceLock::new() }; TABLES];
 /// Held while a callsite is added.
 static ADDING: Mutex<()> = Mutex::new(());
-/// Some callsite has found no place.
+/// Some callsite has found no slot.
 static IS_FULL: AtomicBool = AtomicBool::new(false);
 
 fn key_of(metadata: &'static Metadata<'static>) -> usize {
     core::ptr::from_ref(metadata).addr()
 }
 
-/// The places of a table in which a key may be.
+/// The slots of a table in which a key may be.
 #[inline]
-fn places(table: &[Place], key: usize) -> impl Iterator<Item = (usize, &Place)> {
+fn slots(table: &[Slot], key: usize) -> impl Iterator<Item = (usize, &Slot)> {
     // Fibonacci hashing: the upper bits are those that all bits of the key went into.
     let hash = (key as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     let first = hash as usize;
-    (first..first + TRIES).map(move |place| {
-        let place = place & (table.len() - 1);
-        (place, &table[place])
+    (first..first + TRIES).map(move |slot| {
+        let slot = slot & (table.len() - 1);
+        (slot, &table[slot])
     })
 }
 
@@ -157,12 +157,24 @@ fn places(table: &[Place], key: usize) -> impl Iterator<Item = (usize, &Place)> 
 #[inline]
 pub fn find(metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
     let key = key_of(metadata);
+    // Most are in the first slot that is tried.
+    let table = CALLSITES[0].get()?;
+    let (_, slot) = slots(table, key).next()?;
+    // Acquire: pairs with the Release in `add`.
+    if slot.key.load(Ordering::Acquire) == key {
+        return slot.callsite.get();
+    }
+    find_elsewhere(key)
+}
+
+#[cold]
+fn find_elsewhere(key: usize) -> Option<&'static Callsite> {
     for table in CALLSITES.iter().map_while(OnceLock::get) {
-        for (_, place) in places(table, key) {
+        for (_, slot) in slots(table, key) {
             // Acquire: pairs with the Release in `add`.
-            match place.key.load(Ordering::Acquire) {
+            match slot.key.load(Ordering::Acquire) {
                 0 => break,
-                found if found == key => return place.callsite.get(),
+                found if found == key => return slot.callsite.get(),
                 _ => {}
             }
         }
@@ -213,12 +225,12 @@ pub fn add(metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
     }
     let key = key_of(metadata);
     for (number, table) in CALLSITES.iter().enumerate() {
-        let table = table.get_or_init(|| (0..FIRST_PLACES << number).map(|_| Place::default()).collect());
-        let free = places(table, key).find(|(_, place)| place.key.load(Ordering::Relaxed) == 0);
-        if let Some((index, place)) = free {
+        let table = table.get_or_init(|| (0..FIRST_SLOTS << number).map(|_| Slot::default()).collect());
+        let free = slots(table, key).find(|(_, slot)| slot.key.load(Ordering::Relaxed) == 0);
+        if let Some((index, slot)) = free {
             let number = (number << 26 | index) as u32;
-            let callsite = place.callsite.get_or_init(|| Callsite::new(number, metadata));
-            place.key.store(key, Ordering::Release);
+            let callsite = slot.callsite.get_or_init(|| Callsite::new(number, metadata));
+            slot.key.store(key, Ordering::Release);
             return Some(callsite);
         }
     }

@@ -1,9 +1,10 @@
 //! A layer for stacks of subscribers.
 
 use crate::fields::count_dropped;
-use crate::options::Options;
+use crate::options::{Always, Options};
 use crate::{callsites, open_spans, runs, writer};
 use trace_engine::EventType;
+use tracing_core::dispatcher::Dispatch;
 use tracing_core::span::{Attributes, Id, Record};
 use tracing_core::{Event, Interest, LevelFilter, Metadata, Subscriber};
 use tracing_subscriber::filter::Filtered;
@@ -28,16 +29,32 @@ impl Options {
         S: Subscriber + for<'a> LookupSpan<'a>,
     {
         runs::follow();
-        let layer = FxtLayer { has_lifetimes: self.has_lifetimes, has_logs: self.has_logs };
-        layer.with_filter(Recorded(self))
+        FxtLayer { options: self.clone(), is_always_on: false }.with_filter(Recorded(self))
     }
 }
 
-/// Records what its filter lets through.
+impl Always {
+    /// The layer.
+    #[must_use]
+    pub fn layer(self) -> FxtLayer {
+        FxtLayer { options: self.0, is_always_on: true }
+    }
+}
+
+/// Records what its filter lets through, or what its options want if it has none.
 #[derive(Debug)]
 pub struct FxtLayer {
-    has_lifetimes: bool,
-    has_logs: bool,
+    options: Options,
+    /// There is no filter.
+    is_always_on: bool,
+}
+
+impl FxtLayer {
+    /// Whether a callsite is this layer's. A filter has answered that already.
+    #[inline]
+    fn is_for(&self, metadata: &Metadata<'_>) -> bool {
+        !self.is_always_on || self.options.wants(metadata)
+    }
 }
 
 /// Lets through what is being recorded. Other layers see all that they want: the filter is of this layer
@@ -48,22 +65,18 @@ pub struct Recorded(Options);
 impl<S> Filter<S> for Recorded {
     fn enabled(&self, metadata: &Metadata<'_>, _context: &Context<'_, S>) -> bool {
         // For callsites that another layer wants. The site's word is looked at when the event is recorded.
-        self.0.wants(metadata) && (self.0.is_always_on || runs::is_running())
+        self.0.wants(metadata) && runs::is_running()
     }
 
     fn callsite_enabled(&self, metadata: &'static Metadata<'static>) -> Interest {
         if !self.0.wants(metadata) {
             return Interest::never();
         }
-        if self.0.is_always_on && callsites::add(metadata).is_some() {
-            return Interest::always();
-        }
         callsites::interest(metadata)
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
-        let is_wanted = self.0.is_always_on || runs::is_running();
-        Some(if is_wanted || !runs::is_asking() { self.0.max_level() } else { LevelFilter::OFF })
+        Some(if runs::is_running() || !runs::is_asking() { self.0.max_level() } else { LevelFilter::OFF })
     }
 }
 
@@ -71,11 +84,22 @@ impl<S> Layer<S> for FxtLayer
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
+    fn on_register_dispatch(&self, subscriber: &Dispatch) {
+        runs::note(subscriber);
+    }
+
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        if self.is_for(metadata) {
+            callsites::add(metadata);
+        }
+        // What a layer without a filter does not want, no other layer would get.
+        Interest::always()
+    }
+
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, _context: Context<'_, S>) {
         let id = id.into_u64();
-        let Some(callsite) =
-            callsites::find_or_add(attributes.metadata()).filter(|callsite| callsite.is_on())
-        else {
+        let known = callsites::find_or_add(attributes.metadata()).filter(|callsite| callsite.is_on());
+        let Some(callsite) = known.filter(|callsite| self.is_for(callsite.metadata)) else {
             return;
         };
         match open_spans::begin(id, callsite.number) {
@@ -85,7 +109,7 @@ where
                 if !attributes.is_root() {
                     writer::note_origin(data, parent.and_then(open_spans::find));
                 }
-                if self.has_lifetimes {
+                if self.options.has_lifetimes {
                     writer::begin_life(id, callsite, data);
                 }
             }
@@ -110,7 +134,10 @@ where
     }
 
     fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
-        if self.has_logs {
+        if !self.is_for(event.metadata()) {
+            return;
+        }
+        if self.options.has_logs {
             writer::record_log(event);
         } else {
             writer::record_event(event);
@@ -121,10 +148,13 @@ where
         let data = open_spans::find(id.into_u64());
         let known = data.and_then(|data| callsites::by_number(data.callsite()));
         // A span from before the recording, or one without a place.
-        let callsite = known.or_else(|| callsites::find(context.metadata(id)?));
+        let callsite = known.or_else(|| {
+            let metadata = context.metadata(id).filter(|metadata| self.is_for(metadata));
+            metadata.and_then(callsites::find)
+        });
         if let Some(callsite) = callsite {
             writer::enter(id.into_u64(), callsite, data);
-            if self.has_lifetimes && data.is_some() {
+            if self.options.has_lifetimes && data.is_some() {
                 writer::mark_life(id.into_u64(), callsite, EventType::AsyncBegin);
             }
         }
@@ -132,7 +162,7 @@ where
 
     fn on_exit(&self, id: &Id, _context: Context<'_, S>) {
         let id = id.into_u64();
-        let data = if self.has_lifetimes { open_spans::find(id) } else { None };
+        let data = if self.options.has_lifetimes { open_spans::find(id) } else { None };
         if let Some(callsite) = data.and_then(|data| callsites::by_number(data.callsite())) {
             writer::mark_life(id, callsite, EventType::AsyncEnd);
         }
@@ -142,7 +172,7 @@ where
     fn on_close(&self, id: Id, _context: Context<'_, S>) {
         let id = id.into_u64();
         let callsite = open_spans::end(id).and_then(callsites::by_number);
-        if let Some(callsite) = callsite.filter(|_| self.has_lifetimes) {
+        if let Some(callsite) = callsite.filter(|_| self.options.has_lifetimes) {
             writer::end_life(id, callsite);
         }
     }

@@ -8,7 +8,7 @@
 //! tracing::info_span!("request", id = 7).in_scope(|| tracing::info!("hello"));
 //! ```
 //!
-//! Beside other layers, such as one that prints, [`layer`] makes one for the stack:
+//! To combine it with other layers, such as one that prints, add [`layer`] to the stack:
 //!
 //! ```no_run
 //! # #[cfg(feature = "layer")] {
@@ -36,15 +36,15 @@
 //!
 //! # Cost
 //!
-//! Nothing is recorded, and nearly nothing is paid, while no recording runs: the callsites are switched off
-//! as in a program without a subscriber, unless another layer wants them. Once a callsite was passed, a span
-//! or an event makes no system call, takes no lock and allocates nothing.
+//! While no recording runs, callsites are disabled as in a program without a subscriber, unless another layer
+//! enables them, and cost nearly nothing. While one runs, a span or an event makes no system call, takes no
+//! lock and allocates nothing, except the first one of its callsite.
 //!
 //! # Limits
 //!
-//! A span keeps 160 bytes of fields, and 64 of fields that are recorded later; what does not fit is counted
-//! by [`dropped_fields`]. The arguments of an event have 4096 bytes together; a text that is longer is cut,
-//! as the message is. Fields of spans that are open when a recording begins are missing.
+//! A span has room for 160 bytes of fields, and for 64 of fields that are recorded later; fields without room
+//! are counted by [`dropped_fields`]. The arguments of an event have 4096 bytes together; texts without room,
+//! including the message, are cut. Fields of spans that were open when the recording began are missing.
 #![forbid(unsafe_code)]
 
 mod callsites;
@@ -59,16 +59,19 @@ mod pool;
 mod runs;
 mod span_data;
 mod subscriber;
+mod sync;
 mod thread_state;
 mod writer;
 
 #[cfg(feature = "layer")]
 pub use layer::{FxtLayer, Recorded, layer};
+#[cfg(feature = "layer")]
+pub use options::Always;
 pub use options::Options;
 pub use subscriber::{FxtSubscriber, init};
 
-/// Fields that were not recorded, as a span or an event had more of them, or longer ones, than there is room
-/// for. Since the process began.
+/// The number of fields that were not recorded since the process began, because a span or an event had more
+/// or longer fields than there is room for.
 #[must_use]
 pub fn dropped_fields() -> u64 {
     fields::dropped()

@@ -7,46 +7,54 @@ use std::sync::OnceLock;
 /// Tables, each four times as large as the one before.
 const TABLES: usize = 5;
 /// Places of the first table.
-const FIRST_PLACES: usize = 1024;
+const FIRST_SLOTS: usize = 1024;
 /// Places that are tried in each table.
 const TRIES: usize = 8;
 
 #[derive(Debug, Default)]
-struct Place {
-    /// The span's id; 0 in a free place.
+struct Slot {
+    /// The span's id; 0 in a free slot.
     id: AtomicU64,
     data: SpanData,
 }
 
-static SPANS: [OnceLock<Box<[Place]>>; TABLES] = [const { OnceLock::new() }; TABLES];
+static SPANS: [OnceLock<Box<[Slot]>>; TABLES] = [const { OnceLock::new() }; TABLES];
 
 #[inline]
-fn places(table: &[Place], id: u64) -> impl Iterator<Item = &Place> {
+fn slots(table: &[Slot], id: u64) -> impl Iterator<Item = &Slot> {
     let first = (id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
-    (first..first + TRIES).map(move |place| &table[place & (table.len() - 1)])
+    (first..first + TRIES).map(move |slot| &table[slot & (table.len() - 1)])
 }
 
-/// The data of an open span. None if there was no place for it.
+/// The slot of an open span.
+#[inline]
+fn slot_of(id: u64) -> Option<&'static Slot> {
+    // Most are in the first slot that is tried.
+    let slot = slots(SPANS[0].get()?, id).next()?;
+    if slot.id.load(Ordering::Acquire) == id { Some(slot) } else { slot_elsewhere(id) }
+}
+
+#[cold]
+fn slot_elsewhere(id: u64) -> Option<&'static Slot> {
+    let tables = SPANS.iter().map_while(OnceLock::get);
+    tables.flat_map(|table| slots(table, id)).find(|slot| slot.id.load(Ordering::Acquire) == id)
+}
+
+/// The data of an open span. None if there was no slot for it.
 #[inline]
 pub fn find(id: u64) -> Option<&'static SpanData> {
-    SPANS
-        .iter()
-        .map_while(OnceLock::get)
-        .flat_map(|table| places(table, id))
-        .find(|place| place.id.load(Ordering::Acquire) == id)
-        .map(|place| &place.data)
+    slot_of(id).map(|slot| &slot.data)
 }
 
-/// A span begins. None if there is no place for it.
+/// A span begins. None if there is no slot for it.
 pub fn begin(id: u64, callsite: u32) -> Option<&'static SpanData> {
     for (number, table) in SPANS.iter().enumerate() {
-        let table =
-            table.get_or_init(|| (0..FIRST_PLACES << (2 * number)).map(|_| Place::default()).collect());
-        for place in places(table, id) {
+        let table = table.get_or_init(|| (0..FIRST_SLOTS << (2 * number)).map(|_| Slot::default()).collect());
+        for slot in slots(table, id) {
             // The id is given out to the program only when the data is complete.
-            if place.id.compare_exchange(0, id, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-                place.data.begin(callsite);
-                return Some(&place.data);
+            if slot.id.compare_exchange(0, id, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                slot.data.begin(callsite);
+                return Some(&slot.data);
             }
         }
     }
@@ -55,10 +63,9 @@ pub fn begin(id: u64, callsite: u32) -> Option<&'static SpanData> {
 
 /// A span ends; the number of its callsite.
 pub fn end(id: u64) -> Option<u32> {
-    let mut places = SPANS.iter().map_while(OnceLock::get).flat_map(|table| places(table, id));
-    let place = places.find(|place| place.id.load(Ordering::Relaxed) == id)?;
-    let callsite = place.data.callsite();
-    place.id.store(0, Ordering::Release);
+    let slot = slot_of(id)?;
+    let callsite = slot.data.callsite();
+    slot.id.store(0, Ordering::Release);
     Some(callsite)
 }
 

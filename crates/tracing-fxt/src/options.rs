@@ -10,20 +10,11 @@ pub struct Options {
     targets: Vec<(String, LevelFilter)>,
     pub(crate) has_lifetimes: bool,
     pub(crate) has_logs: bool,
-    #[cfg(feature = "layer")]
-    pub(crate) is_always_on: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            level: LevelFilter::DEBUG,
-            targets: Vec::new(),
-            has_lifetimes: false,
-            has_logs: false,
-            #[cfg(feature = "layer")]
-            is_always_on: false,
-        }
+        Self { level: LevelFilter::DEBUG, targets: Vec::new(), has_lifetimes: false, has_logs: false }
     }
 }
 
@@ -50,33 +41,35 @@ impl Options {
         self
     }
 
-    /// Also records each span as an asynchronous operation, from its creation to its last drop, with the
-    /// times in which it was entered inside: a future that four threads poll is one bar.
+    /// Also records each span as an asynchronous operation, from its creation until its last handle is
+    /// dropped, which contains an operation for each time it is entered: a future that four threads poll is
+    /// one bar.
     #[must_use]
     pub const fn lifetimes(mut self) -> Self {
         self.has_lifetimes = true;
         self
     }
 
-    /// Records events as messages, as `log-fxt` does, instead of instants: level, target and message, and
-    /// behind it the fields as `key=value`, such as `INFO net: connected port=80`. An event without a message
-    /// has its `name:` in its place, if it has one.
+    /// Records events as messages, as `log-fxt` does, instead of instants: level, target, message and the
+    /// fields as `key=value`, such as `INFO net: connected port=80`. If an event has no message, its `name:`
+    /// is used instead, if it has one.
     ///
-    /// The message and the fields have 4096 bytes each; what is longer is cut. Counters are samples all the
-    /// same, and no part of the message.
+    /// Message and fields are cut to 4096 bytes each. Fields `counter.NAME` are still recorded as samples,
+    /// and are not part of the message.
     #[must_use]
     pub const fn events_as_logs(mut self) -> Self {
         self.has_logs = true;
         self
     }
 
-    /// Keeps the layer's callsites on while nothing is recorded, and tests in its hooks whether something is:
-    /// for stacks in which another layer wants the same callsites, where that is cheaper.
+    /// For a layer without a filter of its own, which checks in each hook whether a recording runs. It costs
+    /// less than [`Options::layer`] wherever another layer enables the same callsites, and in recordings. But
+    /// it keeps all callsites enabled while nothing is recorded, which costs what the registry costs, even if
+    /// no other layer of the registry enables them.
     #[cfg(feature = "layer")]
     #[must_use]
-    pub const fn always(mut self) -> Self {
-        self.is_always_on = true;
-        self
+    pub const fn always(self) -> Always {
+        Always(self)
     }
 
     /// Whether a callsite is recorded at all.
@@ -94,3 +87,8 @@ impl Options {
         self.targets.iter().map(|(_, level)| *level).fold(self.level, LevelFilter::max)
     }
 }
+
+/// [`Options`] of a layer without a filter of its own: see [`Options::always`].
+#[cfg(feature = "layer")]
+#[derive(Clone, Debug)]
+pub struct Always(pub(crate) Options);

@@ -4,10 +4,18 @@
 //! and a recording may begin in between: the answer from before the recording would then hold until its end.
 //! So only the provider's thread, on which recordings begin, gets the answer that a known callsite is not
 //! wanted. All others get one that is right in both cases, and costs more until the next recording ends.
+//!
+//! Where `tracing` knows of one subscriber alone, it asks the one of the thread that makes it ask: on the
+//! provider's thread, that would be none in a program that gives its subscriber to some threads only.
 
 use core::cell::Cell;
+use std::sync::{Mutex, PoisonError};
 use trace_engine::engine::{self, Observer, State};
 use tracing_core::callsite::rebuild_interest_cache;
+use tracing_core::dispatcher::{Dispatch, WeakDispatch, with_default};
+
+/// Subscribers of which this crate's is a part.
+static SUBSCRIBERS: Mutex<Vec<WeakDispatch>> = Mutex::new(Vec::new());
 
 thread_local! {
     static IS_ASKING: Cell<bool> = const { Cell::new(false) };
@@ -16,6 +24,19 @@ thread_local! {
 /// From now on, for the life of the process.
 pub fn follow() {
     engine::observe(Observer { on_change, is_start_pending: || false });
+}
+
+/// A subscriber that is this crate's, or has a layer of it, is there.
+pub fn note(subscriber: &Dispatch) {
+    let mut known = SUBSCRIBERS.lock().unwrap_or_else(PoisonError::into_inner);
+    known.retain(|known| known.upgrade().is_some());
+    known.push(subscriber.downgrade());
+}
+
+/// The last of them that is still there. None while another thread adds one: in a forked child, that thread
+/// does not exist.
+fn subscriber() -> Option<Dispatch> {
+    SUBSCRIBERS.try_lock().ok()?.iter().rev().find_map(WeakDispatch::upgrade)
 }
 
 /// Whether a recording runs.
@@ -34,7 +55,10 @@ fn on_change(state: State) {
         // A child forked meanwhile would find tracing's locks taken.
         engine::without_forks(|| {
             let _ = IS_ASKING.try_with(|is_asking| is_asking.set(true));
-            rebuild_interest_cache();
+            match subscriber() {
+                Some(subscriber) => with_default(&subscriber, rebuild_interest_cache),
+                None => rebuild_interest_cache(),
+            }
             let _ = IS_ASKING.try_with(|is_asking| is_asking.set(false));
         });
     }

@@ -38,6 +38,7 @@ struct Moment {
 }
 
 impl Moment {
+    #[inline]
     fn store(&self, moment: ThreadMoment) {
         self.at.store(moment.at, Ordering::Relaxed);
         self.epoch.store(engine::epoch(), Ordering::Relaxed);
@@ -54,6 +55,11 @@ impl Moment {
     #[inline]
     fn clear(&self) {
         self.thread.store(0, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn is_clear(&self) -> bool {
+        self.thread.load(Ordering::Relaxed) == 0
     }
 }
 
@@ -132,6 +138,9 @@ impl SpanData {
     /// Where the span comes from, once.
     #[inline]
     pub fn take_origin(&self) -> Option<ThreadMoment> {
+        if self.origin.is_clear() {
+            return None;
+        }
         let origin = self.origin.load();
         self.origin.clear();
         origin

@@ -53,6 +53,10 @@ impl Options {
 pub struct FxtSubscriber(Options);
 
 impl Subscriber for FxtSubscriber {
+    fn on_register_dispatch(&self, subscriber: &Dispatch) {
+        runs::note(subscriber);
+    }
+
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
         if !self.0.wants(metadata) {
             return Interest::never();
@@ -112,8 +116,10 @@ impl Subscriber for FxtSubscriber {
 
     fn enter(&self, span: &Id) {
         let id = span.into_u64();
-        let data = pool::find(id);
-        if let Some(callsite) = pool::callsite_of(id).and_then(callsites::by_number) {
+        let Some((callsite, data)) = pool::look_up(id) else {
+            return;
+        };
+        if let Some(callsite) = callsites::by_number(callsite) {
             writer::enter(id, callsite, data);
             if self.0.has_lifetimes && data.is_some() {
                 writer::mark_life(id, callsite, EventType::AsyncBegin);

@@ -33,22 +33,22 @@ thread_local! {
 
 /// Calls a function with memory that holds no arguments. A value that records events while it is shown gets
 /// memory of its own.
-pub fn with_scratch<R>(call: impl FnOnce(&mut Scratch) -> R) -> R {
-    let mut call = Some(call);
-    let shared = SCRATCH.try_with(|scratch| {
-        let mut scratch = scratch.try_borrow_mut().ok()?;
-        scratch.arguments.clear();
-        call.take().map(|call| call(&mut scratch))
+#[inline]
+pub fn with_scratch<R>(call: impl Fn(&mut Scratch) -> R) -> R {
+    let shared = SCRATCH.try_with(|scratch| match scratch.try_borrow_mut() {
+        Ok(mut scratch) => {
+            scratch.arguments.clear();
+            call(&mut scratch)
+        }
+        Err(_) => call(&mut Scratch::new()),
     });
-    match (shared, call) {
-        (Ok(Some(result)), _) => result,
-        (_, Some(call)) => call(&mut Scratch::new()),
-        (_, None) => unreachable!("a function that was called has returned"),
-    }
+    // A thread that ends has no memory of its own any more.
+    shared.unwrap_or_else(|_| call(&mut Scratch::new()))
 }
 
 /// Calls a function with the spans that the thread is in, the innermost last. It does not run code of the
 /// program. None in a thread that ends.
+#[inline]
 pub fn with_entered<R>(call: impl FnOnce(&mut Vec<Entered>) -> R) -> Option<R> {
     ENTERED.try_with(|entered| Some(call(&mut *entered.try_borrow_mut().ok()?))).ok().flatten()
 }

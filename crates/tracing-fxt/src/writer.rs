@@ -95,11 +95,7 @@ where
 }
 
 /// Calls a function with the values of fields as arguments.
-fn with_arguments(
-    callsite: &Callsite,
-    record: impl FnOnce(&mut Visitor<'_>),
-    call: impl FnOnce(&ArgumentBuffer),
-) {
+fn with_arguments(callsite: &Callsite, record: impl Fn(&mut Visitor<'_>), call: impl Fn(&ArgumentBuffer)) {
     with_scratch(|scratch| {
         // Spans have no counters.
         let mut sample = |_, _| ();
@@ -122,6 +118,15 @@ pub fn store_fields(callsite: &Callsite, data: &SpanData, attributes: &Attribute
 /// Stores fields that are recorded later.
 pub fn store_late(callsite: &Callsite, data: &SpanData, values: &Record<'_>) {
     with_arguments(callsite, |visitor| values.record(visitor), |values| data.store_late(values));
+}
+
+/// Writes the begin of a span, or of a part of it, with its own fields.
+#[inline]
+fn write_begin(callsite: &Callsite, written: Event, data: Option<&SpanData>) {
+    match data.filter(|data| data.has_fields()) {
+        None => write_event(callsite.site, written, &()),
+        Some(_) => write_with_fields(callsite, written, data, None, false),
+    }
 }
 
 /// Writes an event of a span with its own fields.
@@ -147,6 +152,7 @@ fn write_with_fields(
     });
 }
 
+#[inline]
 fn write_end(callsite: &Callsite, data: Option<&SpanData>, at: Option<u64>) {
     let written = event(EventType::DurationEnd);
     match data.filter(|data| data.has_late()) {
@@ -159,10 +165,11 @@ fn write_end(callsite: &Callsite, data: Option<&SpanData>, at: Option<u64>) {
 }
 
 /// The thread enters a span.
+#[inline]
 pub fn enter(id: u64, callsite: &'static Callsite, data: Option<&SpanData>) {
     with_entered(|entered| entered.push(Entered { id, callsite }));
     if callsite.is_on() {
-        write_with_fields(callsite, event(EventType::DurationBegin), data, None, false);
+        write_begin(callsite, event(EventType::DurationBegin), data);
         let Some(data) = data else {
             return;
         };
@@ -217,40 +224,43 @@ pub fn follow(data: &SpanData, callsite: &Callsite, other: u64) {
 
 /// The thread leaves a span. Those that it has entered since, and is still in, end here and begin anew, so
 /// that each has its own times.
+#[inline]
 pub fn exit<'a>(id: u64, data_of: impl Fn(u64) -> Option<&'a SpanData>) {
-    let left = with_entered(|entered| match entered.last() {
-        Some(last) if last.id == id => entered.pop().map(Exit::Innermost),
-        _ => {
-            let place = entered.iter().rposition(|entered| entered.id == id)?;
-            let left = entered.remove(place);
-            Some(Exit::Outer(left, entered[place..].to_vec()))
-        }
+    let pop =
+        |entered: &mut Vec<Entered>| entered.last().is_some_and(|last| last.id == id).then(|| entered.pop());
+    let Some(left) = with_entered(pop).flatten().flatten() else {
+        return exit_outer(id, data_of);
+    };
+    let data = data_of(id);
+    if let Some(data) = data {
+        data.exit();
+    }
+    if left.callsite.is_on() {
+        write_end(left.callsite, data, None);
+    }
+}
+
+/// The thread leaves a span that is not the innermost one.
+#[cold]
+fn exit_outer<'a>(id: u64, data_of: impl Fn(u64) -> Option<&'a SpanData>) {
+    let left = with_entered(|entered| {
+        let place = entered.iter().rposition(|entered| entered.id == id)?;
+        let left = entered.remove(place);
+        Some((left, entered[place..].to_vec()))
     });
     let data = data_of(id);
     if let Some(data) = data {
         data.exit();
     }
-    match left.flatten() {
-        Some(Exit::Innermost(left)) if left.callsite.is_on() => {
-            write_end(left.callsite, data, None);
-        }
-        Some(Exit::Outer(left, inner)) if left.callsite.is_on() => {
-            let at = Some(stamp());
-            inner.iter().rev().for_each(|inner| write_end(inner.callsite, None, at));
-            write_end(left.callsite, data, at);
-            for Entered { id, callsite } in inner {
-                write_with_fields(callsite, event(EventType::DurationBegin), data_of(id), at, true);
-            }
-        }
-        _ => {}
+    let Some((left, inner)) = left.flatten().filter(|(left, _)| left.callsite.is_on()) else {
+        return;
+    };
+    let at = Some(stamp());
+    inner.iter().rev().for_each(|inner| write_end(inner.callsite, None, at));
+    write_end(left.callsite, data, at);
+    for Entered { id, callsite } in inner {
+        write_with_fields(callsite, event(EventType::DurationBegin), data_of(id), at, true);
     }
-}
-
-/// What a thread leaves.
-enum Exit {
-    Innermost(Entered),
-    /// With the spans inside of it.
-    Outer(Entered, Vec<Entered>),
 }
 
 /// The id of a span's life as an asynchronous operation.
@@ -263,7 +273,7 @@ fn life_of(id: u64) -> u64 {
 pub fn begin_life(id: u64, callsite: &Callsite, data: &SpanData) {
     if callsite.is_on() {
         let written = Event { extra: Some(life_of(id)), ..event(EventType::AsyncBegin) };
-        write_with_fields(callsite, written, Some(data), None, false);
+        write_begin(callsite, written, Some(data));
     }
 }
 

@@ -1,4 +1,4 @@
-//! Diagnostic lines on standard error, from processes that must not suffer when standard error does not
+//! Diagnostic lines on standard error, from processes that must not be affected if standard error does not
 //! accept them.
 //!
 //! Standard error may be closed, full, a terminal that has gone, or a pipe without a reader. Then the line is

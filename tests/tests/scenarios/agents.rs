@@ -205,12 +205,12 @@ fn a_wrong_call_says_what_would_be_right() {
         (
             "query",
             json!({"trace": "a.json", "sql": "CREATE TEMP TABLE t AS SELECT 1"}),
-            "SQL: the statement does more than reading",
+            "SQL: the statement does more than read",
         ),
         (
             "query",
             json!({"trace": "a.json", "sql": "CREATE VIEW v AS SELECT 1"}),
-            "SQL: the statement does more than reading",
+            "SQL: the statement does more than read",
         ),
         ("query", json!({"trace": "a.json", "sql": "ATTACH '/etc/passwd' AS x"}), "is refused"),
         ("query", json!({"trace": "a.json", "sql": "SELECT readfile('/etc/passwd')"}), "no such function"),

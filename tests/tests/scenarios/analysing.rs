@@ -91,6 +91,17 @@ fn statistics_say_where_the_time_went() {
     assert!(by_process.ends_with("\nduration,1,,5,1,20000,12000,1000,4000.0,3000.0,10000.0,10000.0,10000\noperation,1,,1,0,12000,,12000,12000.0,12000.0,12000.0,12000.0,12000\n"), "{by_process}");
 }
 
+//= docs/stats.md#verdicts
+#[test]
+fn nothing_is_said_of_a_provider_that_is_not_there() {
+    let sandbox = sandbox();
+    let (code, stdout, stderr) = outcome(&sandbox, &["assert", "trace.fxt", "lost(json) == 0"]);
+    assert_eq!((code, &*stdout), (Some(0), "passed      lost(json) == 0: 0\n"), "{stderr}");
+    let (code, stdout, stderr) = outcome(&sandbox, &["assert", "trace.fxt", "lost(jsn) == 0"]);
+    let expected = "incomplete  lost(jsn) == 0: no such provider; there are json\n";
+    assert_eq!((code, &*stdout), (Some(3), expected), "{stderr}");
+}
+
 //= docs/stats.md#json
 #[test]
 fn programs_get_versioned_objects() {
@@ -113,6 +124,7 @@ fn programs_get_versioned_objects() {
         "times_ns": [1000, 20000],
         "events_per_second": stats["events_per_second"].take(),
         "losses": {"reported": [], "balance": "unknown", "problems": [], "stopped": null},
+        "tracing": null,
         "durations": {"by": "category", "rows": [
             row("render", 4, 19000, 11000.into(), [2000.0, 3000.0, 10000.0, 10000.0]),
             row("io", 1, 1000, 1000.into(), [1000.0, 1000.0, 1000.0, 1000.0]),

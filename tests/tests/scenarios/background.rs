@@ -73,7 +73,7 @@ fn a_recording_outlives_the_process_that_started_it() {
     assert_eq!(text(&succeeds(&sandbox, &["flush"]).stderr), "");
     let output = succeeds(&sandbox, &["stop"]);
     let said = text(&output.stderr);
-    assert!(said.contains("category nothing was asked for, and nothing of it was recorded"), "{said}");
+    assert!(said.contains("category nothing was requested, but nothing of it was recorded"), "{said}");
     assert!(said.contains(&format!("{} events of 1 provider", 2 * 7 * 13)), "{said}");
     // All but those of the category that was not asked for.
     assert_eq!(Archive::read(&sandbox.file("trace.fxt")).events.len(), 2 * 7 * 13);
@@ -194,7 +194,7 @@ fn what_is_thrown_away_is_gone() {
     let _program = streaming(&sandbox);
     assert_eq!(text(&succeeds(&sandbox, &["stop", "--abort"]).stdout), "Trace aborted.\n");
     assert!(sandbox.files().is_empty(), "{:?}", sandbox.files());
-    assert!(text(&succeeds(&sandbox, &["recover", "--list"]).stderr).contains("nothing was left behind"));
+    assert!(text(&succeeds(&sandbox, &["recover", "--list"]).stderr).contains("there is nothing to recover"));
 }
 
 /// A flight recorder: what has just happened is saved any number of times, and the recording goes on.

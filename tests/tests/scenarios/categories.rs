@@ -61,7 +61,7 @@ fn a_category_that_a_command_does_not_know_is_reported_with_near_names() {
     // Of one that has ended before the warning can come, the names are known in the end.
     let output = sandbox.trace(["record", "-o", "t.fxt", "--categories", "emti", "--", emit(), "1", "1"]);
     let end =
-        "trace: warning: category emti was asked for, and nothing of it was recorded; did you mean emit?";
+        "trace: warning: category emti was requested, but nothing of it was recorded; did you mean emit?";
     assert!(stderr(&output).contains(end), "{}", stderr(&output));
 }
 

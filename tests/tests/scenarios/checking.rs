@@ -83,6 +83,7 @@ fn programs_get_one_object() {
     assert_eq!(code, Some(1));
     let report: Value = serde_json::from_str(&stdout).unwrap();
     let expected = serde_json::json!({
+        "version": 1,
         "bytes": 184,
         "records": 9,
         "events": 0,
@@ -92,6 +93,8 @@ fn programs_get_one_object() {
             {"id": 1, "name": "corpus", "records": 8, "events": 0, "times_ns": null},
         ],
         "unknown": {"records": 0, "metadata": 0, "events": 0, "arguments": 0, "types": []},
+        "categories": [],
+        "names": [],
         "problems": [{
             "kind": "loss",
             "count": 1,
@@ -110,6 +113,28 @@ fn programs_get_one_object() {
         "error": null,
     });
     assert_eq!(report, expected);
+    // What events take: two records of two words, and one of four.
+    let events = r#"[
+        {"ph": "i", "pid": 1, "tid": 2, "ts": 1, "name": "a", "cat": "small"},
+        {"ph": "i", "pid": 1, "tid": 2, "ts": 2, "name": "a", "cat": "small"},
+        {"ph": "i", "pid": 1, "tid": 2, "ts": 3, "name": "b", "cat": "small"},
+        {"ph": "C", "pid": 1, "tid": 2, "ts": 4, "name": "c", "cat": "large", "args": {"n": 1, "m": 2, "o": 3, "p": 4}}
+    ]"#;
+    fs::write(sandbox.file("events.json"), events).unwrap();
+    assert!(sandbox.trace(["convert", "events.json", "events.fxt"]).status.success());
+    let (_, stdout, _) = outcome(&sandbox.trace(["check", "--json", "events.fxt"]));
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    let expected = serde_json::json!([
+        {"category": "large", "records": 1, "bytes": 88},
+        {"category": "small", "records": 3, "bytes": 48},
+    ]);
+    assert_eq!(report["categories"], expected);
+    let expected = serde_json::json!([
+        {"category": "large", "name": "c", "records": 1, "bytes": 88},
+        {"category": "small", "name": "a", "records": 2, "bytes": 32},
+        {"category": "small", "name": "b", "records": 1, "bytes": 16},
+    ]);
+    assert_eq!(report["names"], expected);
 }
 
 //= docs/check.md#report

@@ -168,7 +168,7 @@ fn what_is_wrong_is_refused() {
     fs::write(sandbox.file("full/x"), "").unwrap();
     for (arguments, text) in [
         (&["--", "a"][..], "there is only one command"),
-        (&["--", "a", "--", "b", "--", "c"], "which -- is between the commands"),
+        (&["--", "a", "--", "b", "--", "c"], "which -- separates the commands"),
         (&["--from", "none"], "--from none: No such file"),
         (&["--from", "full"], "full: it has no recordings of trace ab --keep"),
         (&["--keep", "full", "--", "a", "--", "b"], "--keep full: the directory is not empty"),

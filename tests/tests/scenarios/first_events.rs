@@ -167,6 +167,7 @@ fn registration(provider: Channel) -> Registration<Handle> {
         records_alerts: true,
         numbers_threads: false,
         answers_dumps: false,
+        command_line: None,
     }
 }
 

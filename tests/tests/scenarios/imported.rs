@@ -332,6 +332,21 @@ fn what_could_be_read_of_malformed_json_is_written() {
     }
 }
 
+//= docs/import.md#what-is-no-json
+#[test]
+fn half_of_a_surrogate_pair_is_mended_and_not_skipped() {
+    let sandbox = Sandbox::new();
+    let text = format!("[{},{}]", slice("a\\ud800", 1, ""), slice("b", 2, ""));
+    std::fs::write(sandbox.file("half.json"), text).unwrap();
+    let converted = sandbox.trace(["convert", "half.json", "half.fxt"]);
+    let stderr = String::from_utf8_lossy(&converted.stderr).into_owned();
+    assert_eq!(converted.status.code(), Some(1), "{stderr}");
+    assert!(stderr.ends_with("trace: half.json: 1 event is not valid and was mended\n"), "{stderr}");
+    let found = sandbox.trace(["query", "--json", "SELECT name FROM slices", "half.fxt"]);
+    let names: serde_json::Value = serde_json::from_slice(&found.stdout).unwrap();
+    assert_eq!(names, serde_json::json!([{"name": "a\u{fffd}"}, {"name": "b"}]));
+}
+
 /// Catapult takes threads of priority 0 for idle ones: those without a priority must not get it.
 //= docs/import.md#beside-the-events
 #[test]

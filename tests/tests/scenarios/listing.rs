@@ -19,7 +19,7 @@ fn running_programs_and_their_categories_are_listed() {
 
     let output = sandbox.trace(["list-providers", "--machine", "json"]);
     let list: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(list, serde_json::json!([{"id": 1, "name": "emit", "pid": emit.pid()}]));
+    assert_eq!(list, serde_json::json!([{"version": 1, "id": 1, "name": "emit", "pid": emit.pid()}]));
 
     let output = sandbox.trace(["list-categories"]);
     assert_eq!(String::from_utf8_lossy(&output.stdout), "Known categories\n  emit\n  other\n");
@@ -27,7 +27,10 @@ fn running_programs_and_their_categories_are_listed() {
     let list: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(
         list,
-        serde_json::json!([{"name": "emit", "description": ""}, {"name": "other", "description": ""}])
+        serde_json::json!([
+            {"version": 1, "name": "emit", "description": ""},
+            {"version": 1, "name": "other", "description": ""},
+        ])
     );
     emit.succeed();
 }

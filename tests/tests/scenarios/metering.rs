@@ -28,10 +28,11 @@ fn samples(sandbox: &Sandbox, name: &str) -> (Vec<String>, Vec<u64>) {
     (samples, shared)
 }
 
-const CHANGES: [&str; 10] = [
+const CHANGES: [&str; 12] = [
     r#"requests{method="GET",path="/\"a\""} value=1"#,
     r#"requests{method="GET",path="/\"a\""} value=2"#,
     r#"requests{method="GET",path="/\"a\""} value=3"#,
+    "requests value=0",
     r#"requests{method="PUT"} value=40"#,
     "clock value=100",
     "clock value=101",
@@ -39,6 +40,7 @@ const CHANGES: [&str; 10] = [
     "load value=2.5",
     "load value=-0.5",
     "load value=0.25",
+    "idle value=0.0",
 ];
 const LATENCY: &str = r#"latency{path="/"} count=100 min=1.0 mean=50.5 max=100.0 p50=51.0 p99=98.0"#;
 const SIZE: &str = "size count=3 min=4096.0 mean=4096.0 max=4096.0 p50=4096.0 p99=4096.0";
@@ -68,7 +70,7 @@ fn counters_and_gauges_are_sampled_when_they_change() {
 }
 
 /// What another recorder gets: one description, as many handles as macros, and as many changes as calls.
-const FORWARDED: &str = "[1, 11, 118]\n";
+const FORWARDED: &str = "[1, 13, 120]\n";
 
 #[test]
 fn another_recorder_gets_everything_with_and_without_a_recording() {
@@ -118,14 +120,16 @@ fn a_recording_begins_with_the_present_values_and_ends_its_intervals() {
         found.sort();
         let expected = [
             "clock value=101",
+            "idle value=0.0",
             r#"latency{path="/"} count=2 min=8.0 mean=12.0 max=16.0 p50=8.25 p99=16.0"#,
             "load value=0.25",
+            "requests value=0",
             r#"requests{method="GET",path="/\"a\""} value=3"#,
             r#"requests{method="PUT"} value=40"#,
         ];
         assert_eq!(found, expected, "{name}");
     }
     program.close_stdin();
-    assert_eq!(program.line(), "[1, 19, 126]");
+    assert_eq!(program.line(), "[1, 21, 128]");
     program.succeed();
 }

@@ -111,6 +111,7 @@ fn register_in_vain(sandbox: &Sandbox) -> Channel {
         records_alerts: true,
         numbers_threads: false,
         answers_dumps: false,
+        command_line: None,
     };
     let message = RegistryRequest::RegisterProvider(registration).encode(Txid::ONE_WAY).expect("it fits");
     registry.write(&message.bytes, message.handles).expect("the manager listens");

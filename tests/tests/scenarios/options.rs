@@ -152,14 +152,14 @@ fn categories_are_chosen_by_name_group_program_and_minus() {
     // What was asked for and did not come.
     let output = record(&sandbox, &["--categories", "emmit,other"], &emit);
     assert!(
-        stderr(&output).contains("category emmit was asked for, and nothing of it was recorded"),
+        stderr(&output).contains("category emmit was requested, but nothing of it was recorded"),
         "{}",
         stderr(&output)
     );
     let output = record(&sandbox, &["--categories", "othre,emit,other"], &emit);
     assert!(
         stderr(&output)
-            .contains("category othre was asked for, and nothing of it was recorded; did you mean other?")
+            .contains("category othre was requested, but nothing of it was recorded; did you mean other?")
     );
     let output = record(&sandbox, &["--categories", "othre", "--no-verify-trace"], &emit);
     assert!(!stderr(&output).contains("was asked for"), "{}", stderr(&output));

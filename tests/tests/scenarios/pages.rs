@@ -22,6 +22,7 @@ const PAGES: [(&str, usize); 20] = [
     ("docs/getting-started.md", 1),
     ("docs/import.md", 0),
     ("docs/install.md", 0),
+    ("docs/json.md", 0),
     ("docs/kernel.md", 2),
     ("docs/mcp.md", 0),
     ("docs/measure.md", 0),

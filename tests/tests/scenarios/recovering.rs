@@ -131,7 +131,7 @@ fn a_mistyped_command_leaves_nothing_to_be_recovered() {
         let output = sandbox.trace(["record", "-o", "none.fxt", "--", command]);
         assert_eq!(output.status.code(), Some(code), "{output:?}");
         let output = sandbox.trace(["recover", "--list"]);
-        assert!(stderr(&output).contains("nothing was left behind"), "{command}: {output:?}");
+        assert!(stderr(&output).contains("there is nothing to recover"), "{command}: {output:?}");
         assert!(Scene::sessions_of(&sandbox).is_empty(), "{command}");
         assert!(!sandbox.file("none.fxt").exists() && !sandbox.file("none.partial.fxt").exists());
     }
@@ -281,7 +281,7 @@ fn after_an_ordinary_end_there_is_nothing_to_recover() {
     let names: Vec<_> = entries.map(|name| name.to_string_lossy().into_owned()).collect();
     assert!(!names.iter().any(|name| name.starts_with("session-")), "{names:?}");
     let output = sandbox.trace(["recover", "--list"]);
-    assert!(stderr(&output).contains("nothing was left behind"), "{output:?}");
+    assert!(stderr(&output).contains("there is nothing to recover"), "{output:?}");
 }
 
 /// Whatever keeps a piece from being read: nothing is deleted, and when it can be read all is recovered.

@@ -244,7 +244,7 @@ fn a_snapshot_has_what_ended_programs_recorded() {
             };
             let killed = if knows_how_programs_end() { "): killed by SIGABRT" } else { "): ended " };
             assert!(ended("burst", "): ended ") && ended("stubborn", killed), "{mode}: {said}");
-            assert!(said.contains("trace: no time is covered by all of them\n"), "{mode}: {said}");
+            assert!(said.contains("trace: no period is covered by all programs\n"), "{mode}: {said}");
         }
         // The recording has everything once.
         said(&sandbox.trace(["stop"]));

@@ -212,3 +212,34 @@ fn without_their_category_tasks_are_not_recorded() {
     let names: Vec<_> = archive.events.iter().map(Event::name).collect();
     assert_eq!(names, ["before the wake", "behind the wake"]);
 }
+
+/// By tokio's hooks, every task has its polls and its bar under the place where it was spawned; one with a
+/// name has its polls under that alone.
+#[cfg(tokio_unstable)]
+#[test]
+fn all_tasks_of_a_runtime_are_recorded_by_hooks() {
+    let sandbox = Sandbox::new();
+    let output = sandbox.record(&["-o", "tasks.fxt"], "tasks", &["all"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "as expected\n", "{output:?}");
+    let checked = sandbox.trace(["check", "tasks.fxt"]);
+    assert!(checked.status.success(), "{checked:?}");
+    // By place or name: polls, begins and ends of bars.
+    let mut found: BTreeMap<String, [usize; 3]> = BTreeMap::new();
+    for event in sandbox.archive("tasks.fxt").events {
+        let column = match event.event.kind {
+            EventKind::DurationComplete { .. } => 0,
+            EventKind::AsyncBegin { .. } => 1,
+            EventKind::AsyncEnd { .. } => 2,
+            _ => continue,
+        };
+        if event.event.category.as_bytes() == b"tokio" {
+            found.entry(event.name()).or_default()[column] += 1;
+        }
+    }
+    let named = found.remove("named");
+    assert_eq!(named, Some([2000, 100, 100]), "{found:?}");
+    assert!(found.keys().all(|place| place.starts_with("tests/programs/tasks.rs:")), "{found:?}");
+    let mut by_place: Vec<_> = found.into_values().collect();
+    by_place.sort_unstable();
+    assert_eq!(by_place, [[0, 100, 100], [1, 1, 1], [2000, 100, 100]]);
+}

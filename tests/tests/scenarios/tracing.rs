@@ -312,3 +312,39 @@ fn layers_do_not_disturb_each_other() {
         program.succeed();
     }
 }
+
+/// A program may give its subscriber to some of its threads alone, and not to the one on which recordings
+/// begin.
+#[test]
+fn subscribers_of_some_threads_are_asked_when_a_recording_begins() {
+    for kind in ["subscriber", "layer"] {
+        let sandbox = Sandbox::new();
+        let _manager = sandbox.spawn("trace", &["manager"]);
+        wait_for("the manager", || sandbox.manager_pid());
+        let mut program = sandbox.spawn("spans", &["some threads", kind]);
+        assert_eq!(program.line(), "ready");
+        let providers = || sandbox.trace(["list-providers"]).stdout;
+        wait_for("the program", || String::from_utf8_lossy(&providers()).contains("spans").then_some(()));
+        for round in ["one.fxt", "two.fxt"] {
+            for is_recorded in [false, true] {
+                if is_recorded {
+                    let output = sandbox.trace(["start", "-o", round]);
+                    assert!(output.status.success(), "{output:?}");
+                }
+                program.say("go");
+                program.line();
+            }
+            let output = sandbox.trace(["stop"]);
+            assert!(output.status.success(), "{output:?}");
+            let archive = Archive::read(&sandbox.file(round));
+            let count = |name: &str| archive.events.iter().filter(|event| event.name() == name).count();
+            assert_eq!(
+                (count("information"), count("detail"), count("round")),
+                (100, 100, 200),
+                "{kind}, {round}"
+            );
+        }
+        program.close_stdin();
+        program.succeed();
+    }
+}

@@ -247,11 +247,15 @@ impl Evaluation {
             Value::Of(function, source) => self.of_source(*function, source),
             Value::Lost(provider) => {
                 let has_name = |name: &str| provider.as_ref().is_none_or(|pattern| pattern.matches(name));
+                let is_there = losses.providers.iter().any(|name| has_name(name));
                 let lost = losses.lost(has_name) as f64;
                 let may_be_more = losses.may_be_more() || !self.missing.is_empty();
                 let why = may_be_more.then(|| "more may be lost than the trace reports".to_owned());
                 let bounds = if may_be_more { Bounds::at_least(lost) } else { Bounds::exactly(lost) };
-                (Some(lost), bounds, Vec::from_iter(why), false)
+                match provider {
+                    Some(_) if !is_there => (None, Bounds::ANY, vec![no_provider(&losses.providers)], false),
+                    _ => (Some(lost), bounds, Vec::from_iter(why), false),
+                }
             }
             Value::Errors => {
                 let errors = (losses.errors() + self.errors) as f64;
@@ -458,5 +462,21 @@ impl Visitor for Collecting {
         self.select(what, whats);
         let is_counter = |place: &u32| matches!(self.kept[*place as usize].source, Source::Counter(..));
         self.matching[what as usize].iter().any(is_counter)
+    }
+}
+
+/// Most names of providers in a message.
+const MAX_NAMED: usize = 5;
+
+/// That no provider has a name, and which ones there are.
+fn no_provider(names: &[String]) -> String {
+    let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+    names.sort_unstable();
+    names.dedup();
+    let more = if names.len() > MAX_NAMED { ", …" } else { "" };
+    names.truncate(MAX_NAMED);
+    match names.is_empty() {
+        true => "no such provider: the trace has none".to_owned(),
+        false => format!("no such provider; there are {}{more}", names.join(", ")),
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{Error, HEAD_FILE, Leftover, Recovered};
 use crate::manifest::{Buffer, OutputFile};
-use crate::session_info::Forked;
+use crate::provider_facts::{self, ProviderEnd};
 use crate::transfer::Part;
 use crate::transfer::{Progress, ProviderBuffer, Transfer};
 use crate::{files, framing, session_info};
@@ -72,14 +72,18 @@ impl Leftover {
             }
             _ => out.write_all(&head).map_err(failed)?,
         }
+        let mut ends = Vec::new();
         for buffer in self.session.manifest.buffers.values().filter(|buffer| buffer.is_started) {
-            let (stats, unread) = self.recover_buffer(buffer, joined, out).map_err(failed)?;
+            let (stats, unread) =
+                self.recover_buffer(buffer, joined, has_metadata || joined > 0, out).map_err(failed)?;
             let halves_before =
                 if joined > 0 { (None, None) } else { (buffer.saved, buffer.saving.or(buffer.saved)) };
+            ends.extend(end_of(&stats));
             report(&Recovered { stats, halves_before, unread });
         }
         let mut bytes = Vec::new();
         if has_metadata {
+            provider_facts::ended(&ends, &mut bytes);
             session_info::recovered(&mut bytes);
         }
         out.write_all(&bytes).map_err(failed)?;
@@ -124,6 +128,7 @@ impl Leftover {
         &self,
         buffer: &Buffer,
         joined: u64,
+        has_head: bool,
         out: &mut impl Write,
     ) -> io::Result<(ProviderStats, Option<String>)> {
         let info = &buffer.provider;
@@ -168,7 +173,8 @@ impl Leftover {
             is_accounted: mode != BufferingMode::Streaming || so_far.is_some() || buffer.saved.is_none(),
             period: period_since(session.wall_clock_ns),
             may_be_blank: true,
-            forked: info.parent.map(|parent| Forked { process: Koid(info.pid), parent: Koid(parent) }),
+            // Without its head, the archive has no provider that could report them.
+            facts: info.facts().filter(|_| has_head),
         };
         let progress = so_far.map_or_else(Progress::default, Progress::resume);
         let mut transfer = Transfer::new(of, progress, vmo, Part::Rest { is_quiet: !is_live });
@@ -198,6 +204,18 @@ impl Leftover {
             }
         }
     }
+}
+
+/// How a provider's program has ended meanwhile, as far as that is known.
+fn end_of(stats: &ProviderStats) -> Option<ProviderEnd> {
+    let ended = [ProviderDisposition::Ended, ProviderDisposition::Left];
+    let is_ended = ended.iter().any(|disposition| stats.disposition == *disposition);
+    is_ended.then(|| ProviderEnd {
+        id: ProviderId(stats.id),
+        process: Koid(stats.pid),
+        at: None,
+        how: stats.disposition.clone(),
+    })
 }
 
 /// Opens the client's file, if it is the one that was written.

@@ -68,8 +68,15 @@ mod tests {
         std::fs::DirBuilder::new().mode(0o700).create(&directory).unwrap();
         let began = u64::try_from(began.as_nanos()).unwrap();
         let info = SessionInfo::new(BufferMode::Oneshot, 1, began, Vec::new());
-        let provider =
-            BufferInfo { id: 1, name: name.to_owned(), pid: 7, bytes: 4096 * pages as u64, parent: None };
+        let provider = BufferInfo {
+            id: 1,
+            name: name.to_owned(),
+            pid: 7,
+            bytes: 4096 * pages as u64,
+            parent: None,
+            command_line: None,
+            registered: None,
+        };
         let mut writer = Writer::open(&directory).unwrap();
         for entry in [
             Entry::Session(info),
@@ -98,14 +105,14 @@ mod tests {
         for (name, day, pages) in [("a", 90, 10), ("b", 95, 20), ("c", 96, 30), ("d", 99, 10)] {
             leave(runtime, name, DAY * day, pages);
         }
-        let said = RefCell::new(Vec::new());
-        let say = |text: &str| said.borrow_mut().push(text.to_owned());
+        let messages = RefCell::new(Vec::new());
+        let say = |text: &str| messages.borrow_mut().push(text.to_owned());
         give_up(runtime, 60 * 4096, UNIX_EPOCH + DAY * 100, say);
         assert_eq!(left(runtime), ["session-b", "session-c", "session-d"]);
-        assert!(said.borrow()[0].ends_with("session-a (a recording of a): it is older than seven days"));
-        said.borrow_mut().clear();
+        assert!(messages.borrow()[0].ends_with("session-a (a recording of a): it is older than seven days"));
+        messages.borrow_mut().clear();
         give_up(runtime, 59 * 4096, UNIX_EPOCH + DAY * 100, say);
         assert_eq!(left(runtime), ["session-c", "session-d"]);
-        assert!(said.borrow()[0].ends_with("session-b (a recording of b): leftovers take too much room"));
+        assert!(messages.borrow()[0].ends_with("session-b (a recording of b): leftovers take too much room"));
     }
 }

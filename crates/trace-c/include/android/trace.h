@@ -1,5 +1,5 @@
-// Markers as Android's NDK has them. They go into the kernel's trace_marker, and are recorded with the
-// category `atrace`. Each call is a system call; where the file cannot be opened, they do nothing.
+// The marker functions of Android's NDK. Markers are written to the kernel's trace_marker, and are recorded
+// with the category `atrace`. Each call is a system call; if the file cannot be opened, they do nothing.
 #pragma once
 
 #ifndef __cplusplus
@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-// Whether markers go anywhere.
+// Whether markers are written: true if the kernel's file could be opened.
 bool ATrace_isEnabled(void);
 
 // Begins a section on the calling thread.

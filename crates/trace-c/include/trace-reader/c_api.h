@@ -16,8 +16,8 @@
 // No pointer may be NULL unless a comment allows it.
 //
 // A reader is used by one thread at a time; different readers are independent of each other. Damage does not
-// stop a reader: it reports the stretch as a record of kind TRACE_READER_DAMAGE and reads on behind it.
-// Memory is bounded whatever the input holds: 24 MiB of definitions and names, 1 MiB of a single record.
+// stop a reader: it returns the damaged stretch as a record of kind TRACE_READER_DAMAGE and continues after
+// it. Memory is bounded whatever the input holds: 24 MiB of definitions and names, 1 MiB of a single record.
 #ifndef TRACE_READER_C_API_H_
 #define TRACE_READER_C_API_H_
 
@@ -70,9 +70,9 @@ enum {
   TRACE_READER_LOG = 13,
   // Time, `process`, `thread`; `subtype` 0: module `id` is called `name` and has the payload as its build id;
   // 1: module `id` is mapped (`module_start`, `module_length`, `module_linked_at`; `value` has its access
-  // rights: 1 readable, 2 writable, 4 executable); 2: a backtrace in `frames`, innermost first.
+  // permissions: 1 readable, 2 writable, 4 executable); 2: a backtrace in `frames`, innermost first.
   TRACE_READER_PROFILER = 14,
-  // `category`, `name`, payload; of `payload_bytes` those that are not here follow in further records.
+  // `category`, `name`, payload; if it has less than `payload_bytes`, the rest follows in further records.
   // `subtype` 0: with time, `process`, `thread` and arguments; 1: an attachment, without.
   TRACE_READER_LARGE_BLOB = 15,
   // The next bytes of the large blob before it.
@@ -84,12 +84,12 @@ enum {
   TRACE_READER_LEDGER = 18,
   // A record of a later version of the format, with header `id` and `value` bytes.
   TRACE_READER_UNKNOWN = 19,
-  // A record that makes no sense, with header `id`; `name` says why.
+  // An invalid record, with header `id`; `name` is the reason.
   TRACE_READER_MALFORMED = 20,
   // `value` bytes that could not be read.
   TRACE_READER_DAMAGE = 21,
-  // A function that is in no file is called `name`: of `process` (0: the kernel's), from `module_start` on
-  // `module_length` bytes long.
+  // The name of a function that is in no file: `name`, of `process` (0: the kernel), `module_length` bytes
+  // from `module_start` on.
   TRACE_READER_FUNCTION = 22,
 };
 
@@ -191,17 +191,18 @@ typedef struct trace_reader_record {
   size_t num_frames;
 } trace_reader_record_t;
 
-// Something that is wrong with a trace and did not stop the reader.
+// A problem of a trace that did not stop the reader.
 typedef struct trace_reader_warning {
   uint64_t offset;
   uint32_t provider;
-  // A word for programs, such as `damaged` or `undefined-string`.
+  // The kind of problem, for programs: `damaged`, `undefined-string` and so on.
   trace_reader_text_t kind;
   // A sentence for people.
   trace_reader_text_t message;
 } trace_reader_warning_t;
 
-// Puts up to `size` bytes to `to` and returns how many; 0 at the end, less if it failed. May block.
+// Stores up to `size` bytes at `to` and returns their number; 0 at the end, a negative number if reading
+// failed. May block.
 typedef ptrdiff_t (*trace_reader_read_t)(void* context, void* to, size_t size);
 
 // Each returns a reader, or NULL with the reason in `error`: at most `error_size` bytes with a NUL at the
@@ -216,25 +217,25 @@ trace_reader_t* trace_reader_open_callback(trace_reader_read_t read, void* conte
 // as is everything it points to. NULL at the end, and after an error.
 const trace_reader_record_t* trace_reader_next(trace_reader_t* reader);
 
-// Why `trace_reader_next` returned NULL before the end: the input could not be read any further, compressed
-// data is cut off or bad, or nothing behind a damaged place can be read. NULL if it was the end.
+// Why `trace_reader_next` returned NULL before the end: the input could not be read, compressed data is cut
+// off or damaged, or nothing after a damaged stretch can be read. NULL if it was the end.
 const char* trace_reader_get_error(const trace_reader_t* reader);
 
-// How many warnings there are by now.
+// The number of warnings so far.
 uint64_t trace_reader_count_warnings(const trace_reader_t* reader);
 
 // The first 20 warnings of each kind in the order of the trace, valid until the next call of this function or
 // until the reader is closed. `count` must not be NULL.
 const trace_reader_warning_t* trace_reader_get_warnings(trace_reader_t* reader, size_t* count);
 
-// What a process or a thread is called as far as the trace was read; empty if that is not known. Valid until
-// the next call of `trace_reader_next`.
+// The name of a process or a thread, as far as the trace was read; empty if it is not known. Valid until the
+// next call of `trace_reader_next`.
 trace_reader_text_t trace_reader_get_process_name(const trace_reader_t* reader, uint64_t process);
 trace_reader_text_t trace_reader_get_thread_name(const trace_reader_t* reader, uint64_t process, uint64_t thread);
 
-// What the function at an address of a process is called if records of kind TRACE_READER_FUNCTION said so;
-// empty if not: then its name is in the module that is mapped there. The frames of a backtrace but the first
-// are addresses that are returned to: the call is in front of them. Valid as above.
+// The name of the function at an address of a process, if a record of kind TRACE_READER_FUNCTION has it;
+// otherwise empty: look it up in the module that is mapped there. The frames of a backtrace after the first
+// are return addresses: the call is the instruction before. Valid as above.
 trace_reader_text_t trace_reader_get_function_name(const trace_reader_t* reader, uint64_t process,
                                                    uint64_t address);
 

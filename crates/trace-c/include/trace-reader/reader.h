@@ -31,14 +31,14 @@ class TraceReader {
   TraceReader(const TraceReader&) = delete;
   TraceReader& operator=(const TraceReader&) = delete;
 
-  // Reads all complete records. What is left in the chunk has to be shown again, with more behind it.
+  // Reads all complete records. Pass what is left in the chunk again, with more data after it.
   //
-  // Damage is reported once, and reading goes on at the next magic number or provider behind it; until then,
-  // what was defined before is forgotten. False if this chunk has no such place: a later one may. Only
-  // `FileReader` gets over damage that has shifted what follows by a part of a word.
+  // Damage is reported once, and reading continues at the next magic number or provider after it; all
+  // definitions before are discarded. Returns false if this chunk has no such place; a later one may. Only
+  // `FileReader` recovers from damage that has shifted the rest by a part of a word.
   bool ReadRecords(Chunk& chunk) { return Read(chunk, false, false); }
 
-  // 0 before there is one.
+  // 0 before the first.
   ProviderId current_provider_id() const { return current_->id; }
   const fbl::String& current_provider_name() const { return current_->name; }
   // Empty for an unknown one.

@@ -1,5 +1,5 @@
-// Events of virtual threads: lines of their own in a trace, for what happens on no thread in particular, such
-// as a hardware queue. The time is the caller's, from zx_ticks_get().
+// Events of virtual threads: separate rows of a trace, for events that belong to no thread in particular,
+// such as those of a hardware queue. The caller passes the time, from zx_ticks_get().
 #ifndef TRACE_VTHREAD_EVENT_VTHREAD_H_
 #define TRACE_VTHREAD_EVENT_VTHREAD_H_
 

@@ -1,8 +1,8 @@
-// The names of Chromium's macros, so that code with them is recorded here: those of its trace_event_common.h.
-// docs/c.md#chromium says what becomes of those that have no counterpart in the format.
+// Chromium's macros, those of its trace_event_common.h. docs/c.md#chromium lists what the macros without a
+// counterpart in the format record.
 //
-// Categories, names and names of arguments are literals, as there, but in macros with COPY in their names. In
-// C each value is given with one of the TA_ macros (see lib/trace/event_args.h).
+// As in Chromium, categories, names and names of arguments are literals, except in macros with COPY in their
+// names. In C, pass each value with one of the TA_ macros (see lib/trace/event_args.h).
 #ifndef TRACE_CHROMIUM_H_
 #define TRACE_CHROMIUM_H_
 
@@ -82,12 +82,12 @@
 #define TRACE_ID_LOCAL(id) (id)
 #define TRACE_ID_GLOBAL(id) (id)
 #define TRACE_ID_WITH_SCOPE(scope, id) (id)
-// As a thread's id: the calling one's.
+// As a thread id: the calling thread.
 #define TRACE_EVENT_API_CURRENT_THREAD_ID (0)
 
 #define TRACE_EVENT_CATEGORY_GROUP_ENABLED(category_group, ret) (*(ret) = TRACE_CATEGORY_ENABLED(category_group))
 #define TRACE_EVENT_WARMUP_CATEGORY(category_group) ((void)TRACE_CATEGORY_ENABLED(category_group))
-// Stores whether a recording has begun since this was passed last.
+// Stores whether a recording has begun since this place was last executed.
 #define TRACE_EVENT_IS_NEW_TRACE(ret)                                                                 \
   do {                                                                                                \
     static uint32_t trace_internal_last__ = 0;                                                        \

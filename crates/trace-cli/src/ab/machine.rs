@@ -10,9 +10,6 @@ use trace_analysis::ab::carriers::Part;
 use trace_analysis::ab::comparison::{Row, Unjudged};
 use trace_analysis::ab::run::Name;
 
-/// The version of the object.
-const JSON_VERSION: u32 = 1;
-
 /// One object.
 pub fn object(comparison: &Comparison, limit: Option<usize>) -> Value {
     let found = &comparison.found;
@@ -33,7 +30,7 @@ pub fn object(comparison: &Comparison, limit: Option<usize>) -> Value {
     };
     let power = power(comparison).map(|(half, all)| json!({"half": finite(half), "all": finite(all)}));
     json!({
-        "version": JSON_VERSION,
+        "version": crate::json::VERSION,
         "verdict": verdict,
         "commands": comparison.commands,
         "runs": comparison.pairs,

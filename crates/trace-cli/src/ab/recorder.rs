@@ -119,12 +119,12 @@ impl Recorder {
     /// Records a command into a file.
     pub fn record(&self, side: Side, path: &Path, what: &str) -> Result<Ended, Failure> {
         let command = &self.commands[side as usize];
-        let said = self.directory.path().join("said");
+        let printed = self.directory.path().join("stderr");
         let failed = |why: &dyn std::fmt::Display| {
             let name = Shown(command.first().map_or("", String::as_str)).to_string();
             Failure::new(format!("{what} of {name} ({}): {why}", side.text()))
         };
-        let stderr = File::create(&said).map_err(|error| failed(&error))?;
+        let stderr = File::create(&printed).map_err(|error| failed(&error))?;
         let mut child = Command::new(&self.tool)
             .args(["record", "--no-verify-trace", "-o"])
             .arg(path)
@@ -143,7 +143,7 @@ impl Recorder {
         if status.success() {
             return Ok(Ended::Complete);
         }
-        let text = fs::read_to_string(&said).unwrap_or_default();
+        let text = fs::read_to_string(&printed).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         for line in &lines[lines.len().saturating_sub(LINES)..] {
             say!("{}", Shown(line));

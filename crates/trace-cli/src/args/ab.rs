@@ -12,12 +12,12 @@ pub const AB_HELP: &str = "Examples:
   trace ab --keep runs -- ./old -- ./new
   trace ab --from runs --statistic p99
 
-Runs come in blocks of old, new, new, old, or new, old, old, new. If the commands contain --, the middle one of all
-separates them. Ctrl-C ends the comparison after the current run and judges the runs that there are; a second one
-ends that run, too.
+Runs come in blocks of old, new, new, old, or new, old, old, new. If the commands contain --, the middle one \
+separates them. Ctrl-C ends the comparison after the current run and judges the runs so far; a second Ctrl-C ends \
+the current run immediately.
 
-Exit codes: 0 if nothing takes longer, 1 if something does, 3 if the runs cannot tell, because events are missing or
-there are too few runs or names; 2 if the command line is wrong or a run fails. docs/ab.md has the rules.";
+Exit codes: 0 if nothing takes longer, 1 if something does, 3 if the runs do not show either, because events are \
+missing or there are too few runs or names; 2 if the command line is wrong or a run fails. docs/ab.md has the rules.";
 
 /// Options of `ab`.
 #[derive(Debug, Args)]
@@ -25,13 +25,13 @@ pub struct Ab {
     /// Record each command at most this often; even numbers only make whole blocks (default: 30)
     #[arg(long, value_name = "COUNT", value_parser = super::positive_number, conflicts_with = "from")]
     pub runs: Option<usize>,
-    /// Run each command this often before, without counting it
+    /// Run each command this many times beforehand, without counting these runs
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = super::whole_number)]
     pub warmup: usize,
-    /// Make all runs, even if the answer is known before
+    /// Make all runs, even if the answer is known earlier
     #[arg(long)]
     pub all_runs: bool,
-    /// Compare this number of each name
+    /// Compare this value of each name
     #[arg(long, value_name = "NUMBER", default_value = "p50")]
     pub statistic: Sort,
     /// Ignore changes up to this percentage, such as 0.5%
@@ -46,13 +46,13 @@ pub struct Ab {
     /// Use buffers of this size in each program, in MiB or with a unit (default: 4)
     #[arg(long, value_name = "SIZE", conflicts_with = "from")]
     pub buffer_size: Option<BufferSize>,
-    /// Draw the order of runs and the bootstrap's samples from this number (default: another one each time)
+    /// Use this seed for the order of runs and the bootstrap's samples (default: a new one each time)
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64))]
     pub seed: Option<u64>,
-    /// Keep the recordings in this directory, which is made
+    /// Keep the recordings in this new directory
     #[arg(long, value_name = "DIR", conflicts_with = "from")]
     pub keep: Option<PathBuf>,
-    /// Judge the recordings that --keep has kept here, instead of making any
+    /// Judge the recordings that --keep has stored in this directory, without running commands
     #[arg(long, value_name = "DIR", conflicts_with = "commands")]
     pub from: Option<PathBuf>,
     /// Show at most this many names; 0 shows all (default: 20; all with --json)

@@ -11,8 +11,8 @@ pub const STATS_HELP: &str = "Examples:
   trace stats --categories 'net*' --limit 5 trace.fxt
   trace stats --json trace.fxt | jq '.durations.rows[0]'
 
-Percentiles are exact up to 256 durations; of more, they are off by at most 0.1 %. docs/stats.md describes \
-everything that is printed.";
+Percentiles of up to 256 durations are exact, those of more durations off by at most 0.1 %. docs/stats.md \
+describes the output.";
 
 /// Help of `assert`.
 pub const ASSERT_HELP: &str = "Examples:
@@ -20,11 +20,12 @@ pub const ASSERT_HELP: &str = "Examples:
   trace assert trace.fxt 'max(gap(frame)) < 50ms or count(frame) < 2'
   trace assert --file limits.txt --junit limits.xml trace.fxt
 
-Functions: count, rate, sum, min, max, mean, p50, p99.9 and so on, of NAME, CATEGORY:NAME, self(NAME), gap(NAME) or
+Functions: count, rate, sum, min, max, mean, p50, p99.9 and so on, of NAME, CATEGORY:NAME, self(NAME), gap(NAME) or \
 counter(NAME.SERIES); lost, lost(PROVIDER), errors. Units: ns us ms s, B kB MB KiB MiB, %. * stands for any text.
 
-Exit codes: 0 if all assertions hold, 1 if one does not, 3 if the trace cannot tell, because events are missing or
-there is nothing with the name; 2 if an assertion is wrong or the trace cannot be read. docs/stats.md has the rules.";
+Exit codes: 0 if all assertions hold, 1 if one does not, 3 if the trace does not show either, because events are \
+missing or no event has the name; 2 if an assertion is invalid or the trace cannot be read. docs/stats.md has the \
+rules.";
 
 /// Help of `diff`.
 pub const DIFF_HELP: &str = "Examples:
@@ -35,19 +36,19 @@ pub const DIFF_HELP: &str = "Examples:
 /// Options of `stats`.
 #[derive(Debug, Args)]
 pub struct Stats {
-    /// Sum durations up by this
+    /// Group durations by this
     #[arg(long, value_name = "WHAT", default_value = "name")]
     pub by: By,
-    /// Show the rows with the most of this first
+    /// Sort by this column, largest first
     #[arg(long, value_name = "COLUMN", default_value = "total")]
     pub sort: Sort,
     /// Show at most this many rows of each table; 0 shows all (default: 20; all with --json and --csv)
     #[arg(long, value_name = "COUNT", value_parser = super::whole_number)]
     pub limit: Option<usize>,
-    /// Only events of these categories, separated by commas; * stands for any text
+    /// Count only events of these categories, separated by commas; * stands for any text
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub categories: Vec<String>,
-    /// Only events with this name; * stands for any text. May be repeated
+    /// Count only events with this name; * stands for any text. May be repeated
     #[arg(long, value_name = "NAME")]
     pub name: Vec<String>,
     /// Print one JSON object
@@ -77,7 +78,7 @@ impl Stats {
     }
 }
 
-/// What durations are summed up by.
+/// What durations are grouped by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum By {
     /// Category and name
@@ -93,24 +94,24 @@ pub enum By {
 /// A column of the statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Sort {
-    /// The time of all together
+    /// The total time
     Total,
-    /// That time without the durations inside
+    /// The total time without the durations inside
     #[value(name = "self")]
     Own,
-    /// How many
+    /// The number of durations
     Count,
-    /// The shortest
+    /// The shortest duration
     Min,
     /// The mean
     Mean,
     /// The median
     P50,
-    /// What 95 of 100 do not exceed
+    /// The 95th percentile
     P95,
-    /// What 99 of 100 do not exceed
+    /// The 99th percentile
     P99,
-    /// The longest
+    /// The longest duration
     Max,
 }
 
@@ -137,7 +138,7 @@ pub struct Assert {
 /// Options of `diff`.
 #[derive(Debug, Args)]
 pub struct Diff {
-    /// Show the names first whose number has changed most
+    /// Show the names first for which this has changed most
     #[arg(long, value_name = "NUMBER", default_value = "total")]
     pub sort: Metric,
     /// Show at most this many names; 0 shows all (default: 20; all with --json and --csv)
@@ -149,10 +150,10 @@ pub struct Diff {
     /// Print comma-separated values
     #[arg(long)]
     pub csv: bool,
-    /// The trace from before, plain or compressed with gzip or zstd
+    /// The earlier trace, plain or compressed with gzip or zstd
     #[arg(value_name = "BEFORE", add = traces())]
     pub before: PathBuf,
-    /// The trace from after
+    /// The later trace
     #[arg(value_name = "AFTER", add = traces())]
     pub after: PathBuf,
 }
@@ -160,12 +161,12 @@ pub struct Diff {
 /// What names are compared by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Metric {
-    /// The time of all together
+    /// The total time
     Total,
     /// The mean
     Mean,
-    /// What 99 of 100 do not exceed
+    /// The 99th percentile
     P99,
-    /// How many
+    /// The number of durations
     Count,
 }

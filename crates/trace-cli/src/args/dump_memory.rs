@@ -8,4 +8,7 @@ pub struct DumpMemory {
     /// Request detailed memory dumps instead of totals
     #[arg(long)]
     pub detailed: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }

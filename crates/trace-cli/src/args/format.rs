@@ -36,7 +36,7 @@ pub enum Target {
     Folded,
     /// A directory of tables as comma-separated values
     Csv,
-    /// A directory of tables as Parquet files, for databases; in programs built with this feature
+    /// A directory of tables as Parquet files, for databases
     Parquet,
 }
 

@@ -7,21 +7,21 @@ use std::path::PathBuf;
 /// Help of `mcp`.
 pub const HELP: &str = "Examples:
   trace mcp                         traces beneath the working directory
-  trace mcp ~/traces /var/tmp/ci    those beneath two directories
-  trace mcp --allow-record .        may also record, which runs any command
+  trace mcp ~/traces /var/tmp/ci    traces beneath two directories
+  trace mcp --allow-record .        the agent may also record, and so run any command
 
-An agent starts the server itself: its configuration has the command `trace` with the arguments `mcp` and DIR. \
+The agent starts the server: add the command `trace` with the arguments `mcp` and DIR to its configuration. \
 docs/mcp.md describes the tools and the limits.
 
-The server ends when its stdin does, or on Ctrl-C; the exit code is 0 then.";
+The server exits with code 0 at the end of stdin and on Ctrl-C.";
 
 /// Options of `mcp`.
 #[derive(Debug, Args)]
 pub struct Mcp {
-    /// Offer the tool `record`, which runs commands of the agent's choice and writes traces beneath DIR
+    /// Offer the tool `record`, which runs any command that the agent chooses and writes traces beneath DIR
     #[arg(long)]
     pub allow_record: bool,
-    /// End a call that takes longer than this
+    /// Abort a call that takes longer than this
     #[arg(long, value_name = "TIME", default_value = "30s")]
     pub timeout: Span,
     /// Only traces beneath these directories can be read (default: the working directory)

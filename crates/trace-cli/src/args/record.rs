@@ -18,7 +18,7 @@ use std::path::PathBuf;
 pub struct Recording {
     /// Record only these categories, separated by commas (default: all). An entry is a name, a prefix ending
     /// in `*`, a group `#name`, or any of these for one program only: `program/name`. An entry that begins
-    /// with `-` excludes categories
+    /// with `-` excludes what it names
     #[arg(long, value_name = "LIST", allow_hyphen_values = true, add = ArgValueCompleter::new(completion::category_list))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub categories: Option<CategoryList>,
@@ -31,12 +31,12 @@ pub struct Recording {
     #[arg(long, value_name = "ALERT:ACTION")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trigger: Vec<Trigger>,
-    /// Ignore an alert's further snapshots for this long after one (default: 10s)
+    /// After a snapshot, ignore further snapshots of the same alert for this long (default: 10s)
     #[arg(long, value_name = "TIME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cooldown: Option<Span>,
     /// Stop when the archive and the data in the buffers reach this size, such as 500MiB. The archive never
-    /// becomes larger
+    /// exceeds it
     #[arg(long, value_name = "SIZE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_size: Option<FileSize>,
@@ -72,11 +72,11 @@ pub struct Recording {
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compress: Option<bool>,
-    /// Write buffered data of a quiet streaming recording this often (default: 1s)
+    /// In streaming mode, write out the buffers of programs that record little this often (default: 1s)
     #[arg(long, value_name = "TIME", help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_period: Option<Span>,
-    /// Do not record host, command line and other facts about the recording
+    /// Do not record host, command line and other metadata of the recording
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_metadata: Option<bool>,
@@ -84,7 +84,7 @@ pub struct Recording {
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_verify_trace: Option<bool>,
-    /// Exit with 4 if events were lost and the command itself succeeded
+    /// Exit with code 4 if events were lost and the command itself succeeded
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fail_on_loss: Option<bool>,
@@ -110,7 +110,7 @@ pub struct Recording {
     #[arg(long, value_name = "MODE", value_enum, help_heading = "Buffers")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffering_mode: Option<Mode>,
-    /// Keep this much data of programs that have ended for snapshots, the newest first (default: 64MiB)
+    /// For snapshots, keep this much data of programs that have ended, the newest first (default: 64MiB)
     #[arg(long, value_name = "SIZE", help_heading = "Buffers")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_ended: Option<FileSize>,
@@ -161,7 +161,7 @@ pub struct Recording {
     #[arg(long, hide = true, value_name = "NAME", help_heading = "Commands")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub environment_name: Option<String>,
-    /// Record and measure as this test specification requires
+    /// Record and measure what this test specification describes
     #[arg(long, value_name = "FILE", help_heading = "Tests")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spec_file: Option<PathBuf>,
@@ -169,7 +169,7 @@ pub struct Recording {
     #[arg(long, value_name = "FILE", help_heading = "Tests")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub benchmark_results_file: Option<PathBuf>,
-    /// Use this name of the test suite in the results
+    /// Use this name for the test suite in the results
     #[arg(long, value_name = "NAME", help_heading = "Tests")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub test_suite: Option<String>,

@@ -80,15 +80,15 @@ fn a_wrong_value_is_named_with_its_option_and_what_would_be_right() {
 
 #[test]
 fn a_near_miss_gets_a_suggestion() {
-    let said = |arguments: &[&str]| line(&Cli::try_parse_from(arguments).unwrap_err());
-    let text = said(&["trace", "recrd"]);
+    let error_line = |arguments: &[&str]| line(&Cli::try_parse_from(arguments).unwrap_err());
+    let text = error_line(&["trace", "recrd"]);
     assert!(text.contains("unrecognized subcommand 'recrd'") && text.contains("'record'"), "{text}");
-    let text = said(&["trace", "record", "--buffersize", "4"]);
+    let text = error_line(&["trace", "record", "--buffersize", "4"]);
     assert!(text.contains("--buffersize") && text.contains("'--buffer-size'"), "{text}");
-    let text = said(&["trace", "record", "-o", "-dash.fxt"]);
+    let text = error_line(&["trace", "record", "-o", "-dash.fxt"]);
     assert!(text.ends_with("begins with a hyphen, use -o ./-NAME"), "{text}");
-    assert!(said(&["trace", "record", "--last", "3"]).ends_with("'--last' found"));
-    let text = said(&["trace", "stop", "--abort", "-o", "x"]);
+    assert!(error_line(&["trace", "record", "--last", "3"]).ends_with("'--last' found"));
+    let text = error_line(&["trace", "stop", "--abort", "-o", "x"]);
     assert!(text.contains("cannot be used with"), "{text}");
 }
 

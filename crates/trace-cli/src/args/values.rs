@@ -67,10 +67,10 @@ pub enum Mode {
     /// Record until the buffer is full
     #[value(alias = "o")]
     Oneshot,
-    /// Keep the newest
+    /// Keep the newest events
     #[value(alias = "c")]
     Circular,
-    /// Keep everything, as fast as it can be written
+    /// Write events out while recording continues
     #[value(alias = "s")]
     Streaming,
 }

@@ -1,12 +1,15 @@
 //! A trace as a directory of tables.
 //= docs/tables.md#csv
 
-use super::{Converted, Problem, tell};
+#[cfg(feature = "parquet")]
+use super::partition::Partition;
+use super::{Converted, Problem, report_summary};
 use crate::args::Convert;
 use crate::args::format::Target;
 use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::input;
+use crate::json;
 use crate::output::Folder;
 use crate::stdio::say;
 use std::fs::File;
@@ -26,28 +29,62 @@ pub fn run(input: &Path, output: &Path, options: &Convert, filter: Filter) -> Re
     let is_parquet = options.to == Some(Target::Parquet);
     if is_parquet && cfg!(not(feature = "parquet")) {
         return Err(Failure::usage(
-            "this program was built without Parquet: build it with `cargo build --release --features parquet`, or take \
-             --to csv",
+            "this program was built without Parquet: build it with `cargo build --release -p trace-cli`, or take --to \
+             csv",
         ));
     }
-    let failed = |error: &io::Error| Failure::new(format!("cannot write {}: {error}", output.display()));
+    #[cfg(feature = "parquet")]
+    if options.partitioned {
+        return partitioned(input, output, options, &filter);
+    }
     // Unless it is finished, it is removed.
-    let folder = Folder::create(output).map_err(|error| failed(&error))?;
-    let converted = convert(input, &folder, is_parquet, filter);
+    let folder = Folder::create(output).map_err(|error| failed(output, &error))?;
+    let converted = convert(input, |trace, _| write(trace, &folder, is_parquet, &filter));
     let converted = converted.map_err(|problem| problem.into_failure(output))?;
-    converted.summary.iter().for_each(|summary| tell(summary, "a table"));
+    converted.summary.iter().for_each(|summary| report_summary(summary, "a table"));
     converted.check(options.strict)?;
-    folder.finish().map_err(|error| failed(&error))?;
-    let events = converted.summary.as_ref().map_or(0, |summary| summary.events);
-    say!("trace: {} in {} tables in {}", Counted(events, "events"), TABLES.len(), output.display());
+    folder.finish().map_err(|error| failed(output, &error))?;
+    report(&converted, output, options, is_parquet)?;
     converted.check_input(input)
 }
 
-fn convert(input: &Path, folder: &Folder, is_parquet: bool, filter: Filter) -> Result<Converted, Problem> {
+fn failed(output: &Path, error: &io::Error) -> Failure {
+    Failure::new(format!("cannot write {}: {error}", output.display()))
+}
+
+fn report(converted: &Converted, output: &Path, options: &Convert, is_parquet: bool) -> Result<(), Failure> {
+    let events = converted.summary.as_ref().map_or(0, |summary| summary.events);
+    say!("trace: {} in {} tables in {}", Counted(events, "events"), TABLES.len(), output.display());
+    if options.json {
+        let format = if is_parquet { "parquet" } else { "csv" };
+        json::print(&converted.machine(output, format))?;
+    }
+    Ok(())
+}
+
+/// Converts a trace into tables of many.
+#[cfg(feature = "parquet")]
+fn partitioned(input: &Path, output: &Path, options: &Convert, filter: &Filter) -> Result<(), Failure> {
+    let mut partition = None;
+    let converted = convert(input, |mut trace, input| {
+        let place = partition.insert(Partition::create(output, input, &mut trace)?);
+        tables::write_parquet(trace, filter, |name| place.file(name).map(BufWriter::new))
+    });
+    let converted = converted.map_err(|problem| problem.into_failure(output))?;
+    converted.summary.iter().for_each(|summary| report_summary(summary, "a table"));
+    converted.check(options.strict)?;
+    partition.map_or(Ok(()), Partition::finish).map_err(|error| failed(output, &error))?;
+    report(&converted, output, options, true)?;
+    converted.check_input(input)
+}
+
+fn convert(
+    input: &Path,
+    write: impl FnOnce(Trace, &Path) -> Result<Summary, ConvertError>,
+) -> Result<Converted, Problem> {
     let opened = input::open(input).and_then(|file| input::again(file, input, "converting"));
     let (trace, import) = opened.map_err(Problem::Failure)?;
-    let summary = write(trace, folder, is_parquet, &filter);
-    let summary = summary.map_err(|error| Problem::of_conversion(input, error))?;
+    let summary = write(trace, input).map_err(|error| Problem::of_conversion(input, error))?;
     Ok(Converted { summary: Some(summary), copied: 0, import, stopped: None })
 }
 
@@ -58,11 +95,7 @@ fn file(folder: &Folder, name: &str, suffix: &str) -> io::Result<BufWriter<File>
 fn write(trace: Trace, folder: &Folder, is_parquet: bool, filter: &Filter) -> Result<Summary, ConvertError> {
     #[cfg(feature = "parquet")]
     if is_parquet {
-        let mut rows =
-            tables::Parquet::new(|name| file(folder, name, "parquet")).map_err(ConvertError::Write)?;
-        let summary = tables::fill_whole(trace, &mut rows, filter)?;
-        rows.finish().map_err(ConvertError::Write)?;
-        return Ok(summary);
+        return tables::write_parquet(trace, filter, |name| file(folder, name, "parquet"));
     }
     debug_assert!(!is_parquet, "refused before");
     let mut rows = Csv::new(|name| file(folder, name, "csv")).map_err(ConvertError::Write)?;

@@ -220,10 +220,10 @@ fn kernel_events() -> Finding {
     if let Some(pid) = kernel::running() {
         return Finding::works(NAME, format!("process {pid} provides them"));
     }
-    let said = error.to_string();
-    let (detail, fix) = match said.rsplit_once(": ") {
+    let message = error.to_string();
+    let (detail, fix) = match message.rsplit_once(": ") {
         Some((detail, fix)) => (detail, Some(fix.to_owned())),
-        None => (said.as_str(), None),
+        None => (message.as_str(), None),
     };
     Finding::fails(NAME, detail, fix).optional()
 }

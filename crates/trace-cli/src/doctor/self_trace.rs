@@ -44,13 +44,13 @@ fn record() -> Result<String, String> {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command
     };
-    let said = directory.path().join("said");
+    let printed = directory.path().join("stderr");
     let mut recorder = command(&["record", "--duration", "2s", "-o", "self.fxt"]);
-    let mut recorder = recorder.stderr(File::create(&said).map_err(text)?).spawn().map_err(text)?;
+    let mut recorder = recorder.stderr(File::create(&printed).map_err(text)?).spawn().map_err(text)?;
     // As under a recorder: each waits until it is recorded.
     let provider = || command(&["doctor-provider"]).env("TRACE_RECORD", "1").spawn().map_err(text);
     // It announces its recording when it has begun.
-    let has_begun = || std::fs::read_to_string(&said).is_ok_and(|said| said.contains("Ctrl-C"));
+    let has_begun = || std::fs::read_to_string(&printed).is_ok_and(|printed| printed.contains("Ctrl-C"));
     let began = Instant::now();
     while !has_begun() && began.elapsed() < DEADLINE {
         std::thread::sleep(PAUSE);
@@ -67,8 +67,8 @@ fn record() -> Result<String, String> {
     match status {
         Some(true) => {}
         Some(false) => {
-            let said = std::fs::read_to_string(&said).unwrap_or_default();
-            return Err(said.lines().last().unwrap_or("the recorder has failed").to_owned());
+            let printed = std::fs::read_to_string(&printed).unwrap_or_default();
+            return Err(printed.lines().last().unwrap_or("the recorder has failed").to_owned());
         }
         None => return Err("the recorder does not end".to_owned()),
     }

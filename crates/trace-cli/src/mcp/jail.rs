@@ -51,9 +51,9 @@ pub struct Listed {
     pub modified_s: i64,
 }
 
-/// A place for a new file.
+/// The directory and the name of a new file.
 #[derive(Debug)]
-pub struct Place {
+pub struct NewFile {
     pub directory: OwnedFd,
     /// The directory's path, for people.
     pub path: PathBuf,
@@ -93,8 +93,8 @@ impl Jail {
         })
     }
 
-    /// The place of a new file: in a directory that is there, and with a name that is not.
-    pub fn place(&self, path: &str) -> Result<Place, String> {
+    /// The directory and the name of a new file: the directory exists, the name does not.
+    pub fn new_file(&self, path: &str) -> Result<NewFile, String> {
         let file = Path::new(path);
         let name = file.file_name().filter(|_| !path.ends_with('/') && !path.ends_with("/."));
         let Some(name) = name.map(ToOwned::to_owned) else {
@@ -115,7 +115,7 @@ impl Jail {
                 Ok(_) => Err("there is a file with this name already"),
             })
         })?;
-        Ok(Place { directory, path: PathBuf::from(parent), name })
+        Ok(NewFile { directory, path: PathBuf::from(parent), name })
     }
 
     /// Does something beneath the first directory in which a path leads somewhere.

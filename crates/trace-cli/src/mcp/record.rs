@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long it may take to end when it is stopped, before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
 /// What is kept of the messages: their end.
-const SAID_BYTES: usize = 500;
+const PRINTED_BYTES: usize = 500;
 const CHUNK_BYTES: usize = 4096;
 
 /// A recording.
@@ -38,7 +38,7 @@ pub struct Recording {
     /// Becomes readable when the process has ended.
     end: OwnedFd,
     messages: Option<ChildStderr>,
-    said: Vec<u8>,
+    printed: Vec<u8>,
     output: Option<OutputFile>,
     deadline: Instant,
     is_stopping: bool,
@@ -77,9 +77,9 @@ impl Recording {
         if !path.ends_with(".fxt") {
             return Err(format!("output: {path}: expected a name that ends in .fxt"));
         }
-        let place = jail.place(&path).map_err(|why| format!("output: {path}: {why}"))?;
+        let file = jail.new_file(&path).map_err(|why| format!("output: {path}: {why}"))?;
         let mut output =
-            OutputFile::create_in(place.directory, place.path, place.name).map_err(|failure| failure.text)?;
+            OutputFile::create_in(file.directory, file.path, file.name).map_err(|failure| failure.text)?;
         let failed = |error: std::io::Error| format!("cannot record: {error}");
         let tool = std::env::current_exe().map_err(failed)?;
         let mut recorder = Command::new(tool);
@@ -112,8 +112,8 @@ impl Recording {
         })?;
         let deadline = Instant::now() + Duration::from_secs_f64(seconds) + PATIENCE;
         let output = Some(output);
-        let (said, is_stopping, is_over) = (Vec::new(), false, false);
-        Ok(Self { number, path, child, end, messages, said, output, deadline, is_stopping, is_over })
+        let (printed, is_stopping, is_over) = (Vec::new(), false, false);
+        Ok(Self { number, path, child, end, messages, printed, output, deadline, is_stopping, is_over })
     }
 
     /// Becomes readable when the recording is over.
@@ -139,9 +139,9 @@ impl Recording {
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             Err(_) | Ok(0) => self.messages = None,
             Ok(length) => {
-                self.said.extend_from_slice(&chunk[..length]);
-                let surplus = self.said.len().saturating_sub(SAID_BYTES);
-                self.said.drain(..surplus);
+                self.printed.extend_from_slice(&chunk[..length]);
+                let surplus = self.printed.len().saturating_sub(PRINTED_BYTES);
+                self.printed.drain(..surplus);
             }
         }
     }
@@ -166,7 +166,7 @@ impl Recording {
         }
     }
 
-    /// What came of it, once it is over: what it has said, or why it failed.
+    /// The result, once the recording is over: what it has printed, or why it failed.
     pub fn finish(mut self) -> Result<String, String> {
         let status = self.child.wait().map_err(|error| error.to_string())?;
         self.is_over = true;
@@ -174,18 +174,18 @@ impl Recording {
         while self.messages.as_ref().is_some_and(has_more) {
             self.read();
         }
-        let said = String::from_utf8_lossy(&self.said).trim().to_owned();
+        let printed = String::from_utf8_lossy(&self.printed).trim().to_owned();
         let Some(mut output) = self.output.take() else {
             return Err("the recording took too long".to_owned());
         };
         if !status.success() {
-            return Err(format!("the recording failed ({status}): {said}"));
+            return Err(format!("the recording failed ({status}): {printed}"));
         }
         if output.file().stream_position().is_ok_and(|written| written == 0) {
-            return Err(format!("the recording is empty: {said}"));
+            return Err(format!("the recording is empty: {printed}"));
         }
         output.finish().map_err(|failure| failure.text)?;
-        Ok(said)
+        Ok(printed)
     }
 }
 

@@ -215,7 +215,7 @@ impl Server {
         if self.is_over {
             // A recording may go on for minutes.
             for call in std::mem::take(&mut self.recordings) {
-                self.answer(call.number, Err("the client has closed its end".to_owned()));
+                self.answer(call.number, Err("the client has closed the connection".to_owned()));
             }
             if let Some(recording) = &mut self.recording {
                 recording.stop();
@@ -260,9 +260,9 @@ impl Server {
     fn recorded(&mut self, recording: Recording) {
         let (number, path) = (recording.number, recording.path.clone());
         match recording.finish() {
-            Ok(said) => {
+            Ok(printed) => {
                 let (tool, arguments) = (OVERVIEW.to_owned(), json!({"trace": path}));
-                self.waiting.push_back(Waiting { number, tool, arguments, note: Some(said) });
+                self.waiting.push_back(Waiting { number, tool, arguments, note: Some(printed) });
             }
             Err(why) => self.answer(number, Err(why)),
         }

@@ -183,7 +183,7 @@ pub fn remove_on_signal_saying(words: Option<String>) -> Result<Removing, Failur
         // Nothing is created any more from here on.
         let mut all = all();
         all.drain(..).rev().for_each(|entry| entry.remove());
-        // What was said waits for a thread of its own, which would end with the program.
+        // Messages wait for a thread of their own, which would end with the program.
         stdio::finish();
         let _ = signal_hook::low_level::emulate_default_handler(signal);
     });

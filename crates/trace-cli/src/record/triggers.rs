@@ -122,7 +122,7 @@ impl Triggers {
     }
 
     /// Reports finished actions.
-    pub fn tell(&self, say: impl Fn(&str)) {
+    pub fn report(&self, say: impl Fn(&str)) {
         self.done.try_iter().for_each(|text| say(&text));
     }
 
@@ -197,9 +197,9 @@ mod tests {
 
     #[test]
     fn dropped_alerts_are_reported_in_one_line() {
-        let said = |alerts| dropped(alerts).unwrap_or_default();
-        assert_eq!(said(0), "");
-        assert_eq!(said(1), "trace: dropped 1 alert that came too fast");
-        assert_eq!(said(20), "trace: dropped 20 alerts that came too fast");
+        let text = |alerts| dropped(alerts).unwrap_or_default();
+        assert_eq!(text(0), "");
+        assert_eq!(text(1), "trace: dropped 1 alert that came too fast");
+        assert_eq!(text(20), "trace: dropped 20 alerts that came too fast");
     }
 }

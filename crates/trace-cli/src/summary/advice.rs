@@ -58,11 +58,7 @@ struct Need {
 
 impl Need {
     fn of(provider: &ProviderStats, buffer_size: u32) -> Self {
-        let mode = match provider.buffering_mode {
-            Some(BufferingMode::Circular) => BufferMode::Circular,
-            Some(BufferingMode::Streaming) => BufferMode::Streaming,
-            Some(BufferingMode::Oneshot) | None => BufferMode::Oneshot,
-        };
+        let mode = provider.buffering_mode.map_or(BufferMode::Oneshot, BufferMode::from);
         let own_bytes = provider.buffer_bytes.unwrap_or(u64::from(buffer_size) << 20);
         let Ok(own) = Layout::new(own_bytes, mode) else {
             return Self::default();
@@ -105,17 +101,17 @@ impl Need {
             }
         }
         if too_large > 0 {
-            let largest = format!("the largest record that fits, of {}", label(provider));
+            let label = label(provider);
             match provider.needed_record_bytes {
                 None => {}
                 Some(bytes) if bytes <= MAX_BUFFERED_RECORD_BYTES => {
                     let bytes_now = own.max_record_bytes();
-                    need.notes.push(format!("{largest}, is one of {bytes_now} bytes in its buffer"));
+                    need.notes.push(format!("{label}: the largest record that fits into its buffer has {bytes_now} bytes"));
                     is_enough.push(Box::new(move |layout| layout.max_record_bytes() >= bytes));
                     kept += too_large;
                 }
                 Some(_) => need.notes.push(format!(
-                    "{largest}, is one of {} bytes, and of {MAX_BUFFERED_RECORD_BYTES} as a large blob",
+                    "{label}: the largest record that fits has {} bytes, or {MAX_BUFFERED_RECORD_BYTES} as a large blob",
                     MAX_RECORD_WORDS * 8
                 )),
             }
@@ -153,7 +149,7 @@ fn too_fast(provider: &ProviderStats, needed_bytes: u64) -> Option<String> {
     let label = label(provider);
     Some(match provider.buffering_mode {
         Some(BufferingMode::Streaming) => format!(
-            "{label} recorded {recorded:.0} MB/s, and {:.0} MB/s could be written: no buffer makes up for that",
+            "{label} recorded {recorded:.0} MB/s, and {:.0} MB/s could be written: no buffer is large enough for that",
             rate(written as f64)
         ),
         _ => format!(
@@ -256,7 +252,8 @@ mod tests {
             buffering_mode: Some(BufferingMode::Streaming),
             ..full("s", LossReason::NotSaved, 1024 * MIB)
         };
-        let rates = "s (pid 42) recorded 100 MB/s, and 50 MB/s could be written: no buffer makes up for that";
+        let rates =
+            "s (pid 42) recorded 100 MB/s, and 50 MB/s could be written: no buffer is large enough for that";
         assert_eq!(lines_of(&[stream]), [rates]);
         let oneshot = full("a", LossReason::Full, 1600 * MIB);
         let size = "a (pid 42) would have needed a buffer of 2000 MiB; --buffering-mode streaming loses nothing \
@@ -269,15 +266,14 @@ mod tests {
     fn for_records_that_are_too_large_the_largest_that_fits_is_named() {
         let losses = [(LossReason::TooLarge, 5)];
         let beyond = ProviderStats { needed_record_bytes: Some(u64::MAX), ..provider("a", &losses) };
-        let format = "the largest record that fits, of a (pid 42), is one of 32760 bytes, and of 262144 as a \
-                      large blob";
+        let format = "a (pid 42): the largest record that fits has 32760 bytes, or 262144 as a large blob";
         assert_eq!(lines_of(&[beyond]), [format]);
         let small = ProviderStats {
             needed_record_bytes: Some(32_000),
             buffer_bytes: Some(64 << 10),
             ..provider("a", &losses)
         };
-        let here = "the largest record that fits, of a (pid 42), is one of 28160 bytes in its buffer";
+        let here = "a (pid 42): the largest record that fits into its buffer has 28160 bytes";
         let flag = "nothing would have been lost with: --buffer-size 1MiB";
         assert_eq!(lines_of(&[small]), [flag, here]);
     }

@@ -14,6 +14,7 @@ impl Summary<'_> {
             self.providers.iter().filter_map(of).fold(0, u64::saturating_add)
         };
         let document = json!({
+            "version": crate::json::VERSION,
             "file": (!self.is_unchanged).then_some(self.place),
             "bytes": self.file_bytes,
             "events": sum(|provider| provider.events_archived),
@@ -25,7 +26,8 @@ impl Summary<'_> {
     }
 }
 
-fn provider(provider: &ProviderStats) -> serde_json::Value {
+/// A program, with its losses.
+pub fn provider(provider: &ProviderStats) -> serde_json::Value {
     let losses = provider.losses.iter().map(|lost| {
         json!({
             "reason": lost.reason,

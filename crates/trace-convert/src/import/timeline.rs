@@ -1,5 +1,5 @@
 //! Fields that events omit and only their order provides: the names of ends, and where a flow begins.
-//= docs/import.md#what-the-order-tells
+//= docs/import.md#names-of-ends
 
 use foldhash::{HashMap, HashSet};
 use trace_format::event::EventType;

@@ -1,42 +1,42 @@
-//! Tables as Parquet files.
+//! Tables as Parquet files, in the order of time.
+//!
+//! A first pass over the trace finds the order of the rows, and how slices are in each other. A second one
+//! collects the rows that come late, if there are any. The last one reads the trace while another thread
+//! sorts, encodes and writes.
 //= docs/tables.md#parquet
 
-use super::{Cell, Kind, Rows, TABLES, Table, Type};
-use parquet::basic::{Compression, ZstdLevel};
-use parquet::column::writer::ColumnWriter;
-use parquet::data_type::ByteArray;
-use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::parser::parse_message_type;
+mod batch;
+mod late;
+mod names;
+mod reading;
+mod writing;
+
+use super::order::{self, Order};
+use super::store::Whole;
+use super::{KINDS, Kind, TABLES, Table, Trace, Type};
+use crate::{ConvertError, Filter, Summary};
+use ::parquet::basic::{Compression, Encoding, ZstdLevel};
+use ::parquet::errors::ParquetError;
+use ::parquet::file::metadata::{KeyValue, SortingColumn};
+use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
+use ::parquet::schema::types::ColumnPath;
+use late::Late;
+use reading::Reading;
 use std::io::{self, Write};
-use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use writing::Writing;
 
-/// Number of rows in a group.
-const GROUP_ROWS: usize = 32_000;
-/// Bytes of text in a group.
-const GROUP_TEXT_BYTES: usize = 16 << 20;
-
-/// One output for each table.
-pub struct Parquet<W: Write + Send> {
-    writers: Vec<TableWriter<W>>,
-}
-
-struct TableWriter<W: Write + Send> {
-    writer: SerializedFileWriter<W>,
-    columns: Vec<Column>,
-    rows: usize,
-    text_bytes: usize,
-}
-
-/// Waiting values of a column, and for each row whether it has one.
-#[derive(Default)]
-struct Column {
-    is_there: Vec<i16>,
-    integers: Vec<i64>,
-    doubles: Vec<f64>,
-    texts: Vec<ByteArray>,
-}
+/// The version of tables, columns and their meaning. It grows with a column that is removed or means
+/// something else; a new column leaves it.
+//= docs/tables.md#parquet
+pub const SCHEMA_VERSION: u32 = 1;
+/// Messages between the threads that wait at a time.
+const WAITING: usize = 4;
+/// Distinct names of a group that its filter is made for: it is 10 KiB then.
+const BLOOM_NAMES: u64 = 8192;
+/// Columns that are different in nearly every row.
+const DISTINCT: [&str; 9] =
+    ["ts", "dur", "id", "parent_id", "self_dur", "first_ts", "last_ts", "value", "integer"];
 
 fn other(error: ParquetError) -> io::Error {
     io::Error::other(error)
@@ -57,90 +57,78 @@ fn schema(table: &Table) -> String {
     format!("message {} {{ {} }}", table.name, columns.join(" "))
 }
 
-impl<W: Write + Send> Parquet<W> {
-    /// Begins all tables; the function creates the output for a table's name.
-    ///
-    /// # Errors
-    /// An output cannot be made or written.
-    pub fn new(mut output: impl FnMut(&str) -> io::Result<W>) -> io::Result<Self> {
-        let compression = Compression::ZSTD(ZstdLevel::default());
-        let properties = WriterProperties::builder().set_compression(compression);
-        let properties = Arc::new(properties.set_created_by("trace".to_owned()).build());
-        let mut writers = Vec::new();
-        for table in TABLES {
-            let schema = Arc::new(parse_message_type(&schema(&table)).map_err(other)?);
-            let writer = SerializedFileWriter::new(output(table.name)?, schema, properties.clone());
-            let columns = table.columns.iter().map(|_| Column::default()).collect();
-            writers.push(TableWriter { writer: writer.map_err(other)?, columns, rows: 0, text_bytes: 0 });
-        }
-        Ok(Self { writers })
+/// How a table is written.
+fn properties(kind: Kind) -> WriterProperties {
+    let table = kind.table();
+    let entry = |key: &str, value: String| KeyValue { key: key.to_owned(), value: Some(value) };
+    let mut properties = WriterProperties::builder()
+        .set_created_by(format!("trace {}", env!("CARGO_PKG_VERSION")))
+        .set_key_value_metadata(Some(vec![
+            entry("trace.schema_version", SCHEMA_VERSION.to_string()),
+            entry("trace.table", table.name.to_owned()),
+        ]))
+        .set_max_row_group_row_count(None)
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_statistics_enabled(EnabledStatistics::Chunk);
+    if let Some(place) = order::ts_of(kind) {
+        let by_time = SortingColumn { column_idx: place as i32, descending: false, nulls_first: false };
+        let ts = ColumnPath::from("ts");
+        properties = properties
+            .set_sorting_columns(Some(vec![by_time]))
+            .set_column_statistics_enabled(ts, EnabledStatistics::Page);
     }
-
-    /// Writes remaining data.
-    ///
-    /// # Errors
-    /// It cannot be written.
-    pub fn finish(self) -> io::Result<()> {
-        for mut table in self.writers {
-            table.flush().map_err(other)?;
-            table.writer.close().map_err(other)?;
+    for (name, of) in table.columns {
+        let column = ColumnPath::from(*name);
+        if *name == "name" {
+            properties = properties
+                .set_column_bloom_filter_enabled(column.clone(), true)
+                .set_column_bloom_filter_max_ndv(column.clone(), BLOOM_NAMES);
         }
-        Ok(())
+        let is_long = super::store::LONG.contains(name);
+        if DISTINCT.contains(name) || is_long {
+            properties = properties.set_column_dictionary_enabled(column.clone(), false);
+        }
+        if DISTINCT.contains(name) && *of == Type::Integer {
+            properties = properties.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+        }
     }
+    properties.build()
 }
 
-impl<W: Write + Send> TableWriter<W> {
-    /// Writes waiting values, as a group of rows.
-    fn flush(&mut self) -> Result<(), ParquetError> {
-        if self.rows == 0 {
-            return Ok(());
-        }
-        let mut group = self.writer.next_row_group()?;
-        for waiting in &mut self.columns {
-            let Some(mut column) = group.next_column()? else { break };
-            let is_there = Some(waiting.is_there.as_slice());
-            match column.untyped() {
-                ColumnWriter::Int64ColumnWriter(writer) => {
-                    writer.write_batch(&waiting.integers, is_there, None)?;
-                }
-                ColumnWriter::DoubleColumnWriter(writer) => {
-                    writer.write_batch(&waiting.doubles, is_there, None)?;
-                }
-                ColumnWriter::ByteArrayColumnWriter(writer) => {
-                    writer.write_batch(&waiting.texts, is_there, None)?;
-                }
-                _ => return Err(ParquetError::General("a column of another type".to_owned())),
-            }
-            column.close()?;
-            *waiting = Column::default();
-        }
-        group.close()?;
-        (self.rows, self.text_bytes) = (0, 0);
-        Ok(())
+/// Writes all tables of a trace; the function creates the output for a table's name.
+///
+/// # Errors
+/// The trace cannot be read, or an output cannot be made or written.
+pub fn write_parquet<W: Write + Send>(
+    trace: Trace,
+    filter: &Filter,
+    mut output: impl FnMut(&str) -> io::Result<W>,
+) -> Result<Summary, ConvertError> {
+    let outputs: io::Result<Vec<W>> = TABLES.iter().map(|table| output(table.name)).collect();
+    let writing = Writing::new(outputs.map_err(ConvertError::Write)?).map_err(ConvertError::Write)?;
+    let mut whole = Whole::new(trace, filter, &order::columns())?;
+    let order = Order::of(whole.data()).map_err(ConvertError::Write)?;
+    let mut late: [Option<Late>; KINDS] = std::array::from_fn(|_| None);
+    if Kind::ALL.iter().any(|kind| order.has_late(*kind)) {
+        let mut collecting = late::Collecting::new(&order);
+        whole.fill(&mut collecting)?;
+        late = collecting.finish().map_err(ConvertError::Write)?;
     }
-}
-
-impl<W: Write + Send> Rows for Parquet<W> {
-    fn row(&mut self, kind: Kind, cells: &[Cell<'_>]) -> io::Result<()> {
-        let Some(table) = self.writers.get_mut(kind as usize) else { return Ok(()) };
-        for (column, cell) in table.columns.iter_mut().zip(cells) {
-            column.is_there.push(i16::from(*cell != Cell::Null));
-            match *cell {
-                Cell::Null => {}
-                Cell::Integer(value) => column.integers.push(value),
-                // The schema declares it unsigned.
-                Cell::Unsigned(value) => column.integers.push(value as i64),
-                Cell::Double(value) => column.doubles.push(value),
-                Cell::Text(text) => {
-                    table.text_bytes += text.len();
-                    column.texts.push(ByteArray::from(text.as_bytes().to_vec()));
-                }
-            }
+    std::thread::scope(|scope| {
+        let (sender, receiver) = sync_channel(WAITING);
+        let writer = scope.spawn(move || writing.run(&receiver));
+        let mut reading = Reading::new(&order, late, sender);
+        let filled = whole.fill(&mut reading);
+        let filled = filled.and_then(|summary| {
+            reading.finish().map_err(ConvertError::Write)?;
+            Ok(summary)
+        });
+        drop(reading);
+        match writer.join() {
+            Ok(Ok(())) => filled,
+            // The reading thread only knows that there is no other one.
+            Ok(Err(error)) => Err(ConvertError::Write(error)),
+            Err(panic) => std::panic::resume_unwind(panic),
         }
-        table.rows += 1;
-        if table.rows >= GROUP_ROWS || table.text_bytes >= GROUP_TEXT_BYTES {
-            table.flush().map_err(other)?;
-        }
-        Ok(())
-    }
+    })
 }

@@ -1,6 +1,8 @@
 //! Rows of the records of an archive.
 
+mod blobs;
 mod finish;
+mod profile;
 mod providers;
 mod scheduling;
 mod session;
@@ -11,15 +13,20 @@ use super::{Cell, KINDS, Kind, Rows, Wanted};
 use crate::filter::Filter;
 use crate::json::Json;
 use crate::{ConvertError, Summary, source};
+use profile::Samples;
 use providers::Providers;
 use scheduling::Running;
 use session::Session;
+pub use session::{Origin, origin};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read, Sink};
 use trace_format::event::{EventKind, Scope};
-use trace_format::kernel_object::{TYPE_PROCESS, TYPE_THREAD};
+use trace_format::kernel_object::{TYPE_CHANNEL, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::units::{Koid, ProviderId};
-use trace_reader::{Arguments, Disorder, DisorderFinder, Event, Item, Names, Resolved, Thread, Time, Value};
+use trace_reader::{
+    Arguments, Disorder, DisorderFinder, Event, Item, Names, Resolved, Text, Thread, Time, Value,
+};
 use whose::Whose;
 
 /// Fills tables from an archive, after an earlier pass has found its disorder.
@@ -62,6 +69,8 @@ pub(super) fn fill_in_order(
     if disorder.has_parts_in_order() { filler.finish(end).map(Ok) } else { Ok(Err(disorder)) }
 }
 
+/// The manager's own provider.
+const MANAGER: ProviderId = ProviderId(0);
 /// The remark about operations in more than one process.
 const CROSSING: &str = "asynchronous operations end in another process than they began in";
 
@@ -71,6 +80,9 @@ struct Filler<'a, R> {
     /// By table: whether names of threads, and whether arguments are wanted.
     has_names: [bool; KINDS],
     has_args: [bool; KINDS],
+    /// By table: whether categories and names of events are wanted.
+    has_category: [bool; KINDS],
+    has_name: [bool; KINDS],
     filter: Filter,
     spans: Spans,
     late: Late<'a>,
@@ -88,6 +100,9 @@ struct Filler<'a, R> {
     session: Session,
     /// Whether events about the session are looked at.
     has_session: bool,
+    samples: Samples,
+    /// A large blob whose pieces come.
+    large: Option<blobs::Unfinished>,
     /// How many slices there are.
     slices: i64,
     json: Json<Sink>,
@@ -121,6 +136,10 @@ fn nanos(time: Time) -> i64 {
 
 fn integer(value: u64) -> Cell<'static> {
     Cell::Integer(i64::try_from(value).unwrap_or(i64::MAX))
+}
+
+fn text_if(is_wanted: bool, text: Text<'_>) -> Cow<'_, str> {
+    if is_wanted { text.to_str() } else { Cow::Borrowed("") }
 }
 
 /// Arguments as a JSON object, made in a scratch buffer; none if there are none.
@@ -161,10 +180,14 @@ impl<'a, R: Rows> Filler<'a, R> {
         let wanted = rows.wanted();
         let has = |names: &[&str]| std::array::from_fn(|place| wanted.has_any_of(Kind::ALL[place], names));
         Self {
-            has_session: wanted.has(Kind::Traces) || wanted.has(Kind::Alerts),
+            has_session: wanted.has(Kind::Traces)
+                || wanted.has(Kind::Alerts)
+                || Kind::ALL.iter().any(|kind| wanted.has_any_of(*kind, &["ts_utc"])),
             wanted,
             has_names: has(&["process", "thread"]),
             has_args: has(&["args"]),
+            has_category: has(&["category"]),
+            has_name: has(&["name"]),
             rows,
             filter,
             spans: Spans::default(),
@@ -177,6 +200,8 @@ impl<'a, R: Rows> Filler<'a, R> {
             last_thread: (Thread::default(), 0),
             providers: Providers::default(),
             session: Session::default(),
+            samples: Samples::default(),
+            large: None,
             slices: 0,
             json: Json::new(io::sink()),
             skipped: BTreeMap::new(),
@@ -203,6 +228,11 @@ impl<'a, R: Rows> Filler<'a, R> {
         self.last_thread.1
     }
 
+    /// The wall clock at a time, in nanoseconds since 1970, as far as the trace tells it.
+    fn utc(&self, at: u64) -> Cell<'static> {
+        self.session.utc(at)
+    }
+
     fn whose<'n>(&self, kind: Kind, thread: Thread, names: &'n Names) -> Whose<'n> {
         if self.has_names[kind as usize] { Whose::new(thread, names) } else { Whose::unnamed(thread) }
     }
@@ -212,6 +242,9 @@ impl<'a, R: Rows> Filler<'a, R> {
         if self.wanted.has(Kind::Traces) {
             self.session.record(record);
         }
+        if self.large.is_some() && !matches!(record.item, Item::LargeBlobPart { .. }) {
+            self.end_large_blob(Some(names))?;
+        }
         match &record.item {
             Item::Event(event) => return self.event(event, record.provider, names),
             Item::Log { time, thread, message } => {
@@ -220,7 +253,8 @@ impl<'a, R: Rows> Filler<'a, R> {
                 let whose = self.whose(Kind::Logs, *thread, names);
                 let [pid, tid, process, name] = whose.cells();
                 let message = message.to_str();
-                let cells = [Cell::Integer(nanos(*time)), pid, tid, process, name, Cell::Text(&message)];
+                let utc = self.utc(time.nanos().0);
+                let cells = [Cell::Integer(nanos(*time)), pid, tid, process, name, Cell::Text(&message), utc];
                 return self.rows.row(Kind::Logs, &cells);
             }
             Item::KernelObject { object_type: TYPE_PROCESS, koid, name, .. } => {
@@ -236,12 +270,22 @@ impl<'a, R: Rows> Filler<'a, R> {
             Item::Ledger(ledger) => self.providers.ledger(ledger),
             Item::ProviderInfo { name } => self.providers.info(record.provider, *name),
             Item::Initialization { rate } => self.providers.rate(record.provider, *rate),
-            Item::Blob { .. } | Item::LargeBlob { .. } => self.skip("blobs"),
-            Item::LargeBlobPart { .. } => {}
+            Item::Blob { name, blob_type, payload } => {
+                return self.blob(record.provider, *name, *blob_type, payload, names);
+            }
+            Item::LargeBlob { category, name, event, payload, payload_bytes } => {
+                let event = event.map(|(time, thread, _)| (time, thread));
+                let texts = [*category, *name];
+                return self.large_blob(record.provider, texts, event, payload, *payload_bytes, names);
+            }
+            Item::LargeBlobPart { payload } => return self.large_blob_part(payload, names),
             Item::UserspaceObject { .. } => self.skip("userspace objects"),
+            Item::KernelObject { object_type: TYPE_CHANNEL, arguments, .. } if record.provider == MANAGER => {
+                self.providers.describe(arguments);
+            }
             Item::KernelObject { .. } => self.skip("kernel objects that are no process or thread"),
             Item::ProviderEvent { .. } => self.skip("provider events"),
-            Item::Profiler { .. } => self.skip("profiler records"),
+            Item::Profiler { time, thread, kind } => return self.profiler(*time, *thread, kind, names),
             Item::Unknown { .. } => self.skip("records of unknown type"),
             Item::Function(_)
             | Item::Magic
@@ -270,13 +314,22 @@ impl<'a, R: Rows> Filler<'a, R> {
         };
         self.events += 1;
         if is_about_session {
-            session::alert(event, &self.whose(Kind::Alerts, event.thread, names), self.rows)?;
+            let utc = self.utc(event.time.nanos().0);
+            session::alert(event, &self.whose(Kind::Alerts, event.thread, names), utc, self.rows)?;
         }
         if !self.wanted.has(table) {
             return Ok(());
         }
+        let is_complete = matches!(event.kind, EventKind::DurationComplete { .. });
+        if is_complete && !self.wanted.has_columns(table) {
+            self.slices += 1;
+            return self.rows.row(table, &[]);
+        }
         let at = event.time.nanos().0;
-        let (category, name) = (event.category.to_str(), event.name.to_str());
+        // Parts are paired by them.
+        let is_part = table == Kind::Slices && !is_complete;
+        let category = text_if(is_part || self.has_category[table as usize], event.category);
+        let name = text_if(is_part || self.has_name[table as usize], event.name);
         // A counter has a row for each argument.
         let has_args = table != Kind::Counters && self.has_args[table as usize];
         let args = has_args.then(|| json_of(&mut self.json, &event.arguments)).flatten();
@@ -308,7 +361,7 @@ impl<'a, R: Rows> Filler<'a, R> {
                 };
                 return self.slice(&slice, names);
             }
-            EventKind::Counter { id } => return self.counter(event, id, names),
+            EventKind::Counter { id } => return self.counter(event, id, [&category, &name], names),
             EventKind::FlowBegin { .. } => "begin",
             EventKind::FlowStep { .. } => "step",
             EventKind::FlowEnd { .. } => "end",
@@ -333,7 +386,10 @@ impl<'a, R: Rows> Filler<'a, R> {
             _ => return Ok(()),
         };
         let (category, name) = (Cell::Text(&category), Cell::Text(&name));
-        self.rows.row(table, &[integer(at), pid, tid, process, thread, category, name, what, id, args])
+        self.rows.row(
+            table,
+            &[integer(at), pid, tid, process, thread, category, name, what, id, args, self.utc(at)],
+        )
     }
 
     /// A begin or an end; it waits if its thread is out of order.
@@ -403,15 +459,21 @@ impl<'a, R: Rows> Filler<'a, R> {
             Cell::Null,
             Cell::Integer(number),
             Cell::Integer(slice.provider.0.into()),
+            self.utc(slice.at),
         ];
         self.rows.row(Kind::Slices, &cells)
     }
 
     /// A row for each argument that is a number.
-    fn counter(&mut self, event: &Event<'_>, id: u64, names: &Names) -> io::Result<()> {
+    fn counter(
+        &mut self,
+        event: &Event<'_>,
+        id: u64,
+        [category, name]: [&str; 2],
+        names: &Names,
+    ) -> io::Result<()> {
         let whose = self.whose(Kind::Counters, event.thread, names);
         let [pid, tid, process, thread] = whose.cells();
-        let (category, name) = (event.category.to_str(), event.name.to_str());
         for (series, value) in event.arguments.iter() {
             let (value, integer) = match value {
                 Value::Int32(value) => (f64::from(value), Some(i64::from(value))),
@@ -431,12 +493,13 @@ impl<'a, R: Rows> Filler<'a, R> {
                 tid,
                 process,
                 thread,
-                Cell::Text(&category),
-                Cell::Text(&name),
+                Cell::Text(category),
+                Cell::Text(name),
                 Cell::Unsigned(id),
                 Cell::Text(&series),
                 Cell::Double(value),
                 integer.map_or(Cell::Null, Cell::Integer),
+                self.utc(event.time.nanos().0),
             ];
             self.rows.row(Kind::Counters, &cells)?;
         }

@@ -46,17 +46,35 @@ pub struct Database {
 #[non_exhaustive]
 pub enum QueryError {
     /// It is not valid.
-    #[error(transparent)]
+    #[error("{}", in_short(.0))]
     Sql(#[from] rusqlite::Error),
     /// It would do something other than reading the trace.
-    #[error("{0} is refused: statements may read the trace, and make views and temporary tables")]
+    #[error("{0} is refused: statements may read the trace and create views and temporary tables")]
     Refused(String),
     /// It is not one statement.
     #[error("expected one statement, found {0}")]
     Statements(&'static str),
     /// It does more than reading.
-    #[error("the statement does more than reading: expected SELECT, WITH or VALUES")]
+    #[error("the statement does more than read: expected SELECT, WITH or VALUES")]
     NotReading,
+}
+
+/// Longest part of a statement in a message, in characters.
+const MAX_QUOTED: usize = 60;
+
+/// An error without the statements that follow the place.
+fn in_short(error: &rusqlite::Error) -> String {
+    let rusqlite::Error::SqlInputError { msg, sql, offset, .. } = error else {
+        return error.to_string();
+    };
+    let rest = usize::try_from(*offset).ok().and_then(|offset| sql.get(offset..)).unwrap_or_default();
+    let line = rest.split(['\n', ';']).next().unwrap_or_default().trim_end();
+    let quoted: String = line.chars().take(MAX_QUOTED).collect();
+    let more = if quoted.len() < line.len() { "…" } else { "" };
+    match quoted.is_empty() {
+        true => msg.clone(),
+        false => format!("{msg}, at: {quoted}{more}"),
+    }
 }
 
 /// A recipient of query results.

@@ -13,7 +13,7 @@ pub(super) use texts::Texts;
 use super::rows::{fill, fill_in_order};
 use super::{Cell, KINDS, Kind, Rows, Type, Wanted, slices};
 use crate::{ConvertError, Filter, Summary};
-use nesting::{Nesting, Span};
+use nesting::{InOrder, Nested, Nesting, Span};
 use std::io::{self, Read};
 use std::sync::Arc;
 use texts::Recent;
@@ -40,7 +40,7 @@ const NESTED: u64 = 1 << slices::PARENT_ID | 1 << slices::DEPTH | 1 << slices::S
 const NESTING: u64 = 1 << slices::TS | 1 << slices::DUR | 1 << slices::ASYNC_ID | 1 << slices::THREAD_ID;
 const SLICE_COLUMNS: usize = Kind::Slices.table().columns.len();
 /// Texts that are expected to differ from row to row.
-const LONG: [&str; 2] = ["args", "message"];
+pub(super) const LONG: [&str; 3] = ["args", "message", "content"];
 
 /// A table's columns, as far as they are there.
 #[derive(Debug, Default)]
@@ -176,19 +176,45 @@ impl Store {
 /// # Errors
 /// The input is no archive or cannot be read, or a row cannot be written.
 pub fn fill_whole(trace: Trace, rows: &mut impl Rows, filter: &Filter) -> Result<Summary, ConvertError> {
-    let mut store = Store::new(vec![trace], filter.clone(), Limits::default());
-    store.want(Kind::Slices, NESTED);
-    let failed = |text| ConvertError::Write(io::Error::other(text));
-    let found = store.data();
-    if let Some((_, error)) = store.error.take() {
-        return Err(error);
+    Whole::new(trace, filter, &[])?.fill(rows)
+}
+
+/// A trace of which a first pass has found out how slices are in each other.
+pub(super) struct Whole {
+    store: Store,
+    data: Arc<Data>,
+}
+
+impl Whole {
+    /// The first pass, which also finds these columns.
+    pub fn new(trace: Trace, filter: &Filter, columns: &[(Kind, u64)]) -> Result<Self, ConvertError> {
+        let mut store = Store::new(vec![trace], filter.clone(), Limits::default());
+        store.want(Kind::Slices, NESTED);
+        columns.iter().for_each(|(kind, columns)| store.want(*kind, *columns));
+        let found = store.data();
+        if let Some((_, error)) = store.error.take() {
+            return Err(error);
+        }
+        let data = found.map_err(|text| ConvertError::Write(io::Error::other(text)))?;
+        Ok(Self { store, data })
     }
-    let data = found.map_err(failed)?;
-    let trace = store.traces.first_mut().ok_or_else(|| failed("a trace is missing".to_owned()))?;
-    let input = (trace.open)().map_err(ConvertError::Write)?;
-    let disorder = trace.disorder.clone().unwrap_or_default();
-    let caches = [None, None, None];
-    fill(input, &disorder, &mut WithNesting { rows, data, caches, next: 0 }, filter.clone())
+
+    /// What the first pass has found.
+    #[cfg(feature = "parquet")]
+    pub fn data(&self) -> &Data {
+        &self.data
+    }
+
+    /// Another pass, with all columns that the rows are wanted for.
+    pub fn fill(&mut self, rows: &mut impl Rows) -> Result<Summary, ConvertError> {
+        let missing = || ConvertError::Write(io::Error::other("a trace is missing"));
+        let trace = self.store.traces.first_mut().ok_or_else(missing)?;
+        let input = (trace.open)().map_err(ConvertError::Write)?;
+        let disorder = trace.disorder.clone().unwrap_or_default();
+        let caches = [None, None, None];
+        let mut rows = WithNesting { rows, data: self.data.clone(), caches, next: 0 };
+        fill(input, &disorder, &mut rows, self.store.filter.clone())
+    }
 }
 
 /// Adds to slices how they are in each other.
@@ -345,45 +371,66 @@ impl Rows for Filling<'_> {
 fn nest(data: &mut Data) -> io::Result<()> {
     let Data { tables, spill, .. } = data;
     let table = &mut tables[Kind::Slices as usize];
-    let mut nesting = Nesting::default();
-    let mut caches = [None, None, None, None];
-    for row in 0..table.rows {
-        let places = [slices::TS, slices::DUR, slices::ASYNC_ID, slices::THREAD_ID];
-        let mut values = [None; 4];
-        for ((place, cache), value) in places.into_iter().zip(&mut caches).zip(&mut values) {
-            *value = table.get(place, row, cache, spill)?;
-        }
-        let [ts, dur, async_id, thread] = values;
-        let ts = ts.unwrap_or_default() as i64;
-        let end = dur.map(|dur| ts.saturating_add(dur as i64));
-        let thread = thread.unwrap_or_default();
-        if async_id.is_none() {
-            let thread = (table.trace_of(row) as u64) << 40 | thread;
-            nesting.push(&Span { row, thread, ts, end });
-        }
-    }
     let mut columns = [Column::new(Width::Wide), Column::new(Width::Wide), Column::new(Width::Wide)];
     let mut next = 0;
-    // Operations have no place in a thread.
-    let mut push = |row: u64, values: [Option<u64>; 3]| {
-        while next <= row {
-            let values = if next == row { values } else { [None; 3] };
-            columns.iter_mut().zip(values).try_for_each(|(column, value)| column.push(value, spill))?;
-            next += 1;
-        }
-        Ok::<_, io::Error>(())
-    };
-    nesting.finish(|nested| {
+    let mut place = |nested: &Nested, spill: &mut Spill| {
         let first = table.starts.get(table.trace_of(nested.row)).copied().unwrap_or(0);
         let parent = nested.parent.map(|row| row - first + 1);
-        push(nested.row, [parent, Some(nested.depth), nested.own.map(|own| own as u64)])
-    })?;
-    if let Some(last) = table.rows.checked_sub(1) {
-        push(last, [None; 3])?;
+        push(&mut columns, &mut next, nested.row, [None; 3], spill)?;
+        let values = [parent, Some(nested.depth), nested.own.map(|own| own as u64)];
+        push(&mut columns, &mut next, nested.row + 1, values, spill)
+    };
+    let mut in_order = InOrder::default();
+    if each_span(table, spill, |span| in_order.push(&span).is_ok())?
+        && let Ok(mut places) = in_order.finish()
+    {
+        places.try_for_each(|nested| nested.map_or(Ok(()), |nested| place(&nested, spill)))?;
+    } else {
+        let mut nesting = Nesting::default();
+        each_span(table, spill, |span| {
+            nesting.push(&span);
+            true
+        })?;
+        nesting.finish(|nested| place(&nested, spill))?;
     }
+    push(&mut columns, &mut next, table.rows, [None; 3], spill)?;
     for (place, mut column) in [slices::PARENT_ID, slices::DEPTH, slices::SELF_DUR].into_iter().zip(columns) {
         column.finish(spill)?;
         table.columns[place] = Some(column);
     }
     Ok(())
+}
+
+/// Adds rows up to this one. Operations have no place in a thread.
+fn push(
+    columns: &mut [Column; 3],
+    next: &mut u64,
+    end: u64,
+    values: [Option<u64>; 3],
+    spill: &mut Spill,
+) -> io::Result<()> {
+    while *next < end {
+        columns.iter_mut().zip(values).try_for_each(|(column, value)| column.push(value, spill))?;
+        *next += 1;
+    }
+    Ok(())
+}
+
+/// Passes on the slices of threads, in the order of their rows, until one is not taken; says whether all
+/// were.
+fn each_span(table: &TableData, spill: &Spill, mut take: impl FnMut(Span) -> bool) -> io::Result<bool> {
+    let mut caches = [None, None, None, None];
+    for row in 0..table.rows {
+        let mut get = |place, cache: usize| table.get(place, row, &mut caches[cache], spill);
+        let ts = get(slices::TS, 0)?.unwrap_or_default() as i64;
+        let end = get(slices::DUR, 1)?.map(|dur| ts.saturating_add(dur as i64));
+        let thread = get(slices::THREAD_ID, 2)?.unwrap_or_default();
+        if get(slices::ASYNC_ID, 3)?.is_none() {
+            let thread = (table.trace_of(row) as u64) << 40 | thread;
+            if !take(Span { row, thread, ts, end }) {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
 }

@@ -83,27 +83,27 @@ fn every_kind_of_event_has_its_row() {
     let mut lines = Lines::default();
     let summary = fill(&archive(TRACE)[..], &Disorder::default(), &mut lines, Filter::default()).unwrap();
     insta::assert_snapshot!(lines.0, @r#"
-    slices: 2000 500 1 2 "app" "main" "c" "inner" - "{\"t\":\"\\\"é\\\"\",\"d\":0.5}" 1 - - - 1 1
-    instants: 3000 1 2 "app" "main" "c" "now" "process" - -
-    counters: 3000 1 2 "app" "main" "c" "count" 7 "n" 3.0 3
-    counters: 3000 1 2 "app" "main" "c" "count" 7 "x" 1.5 -
-    instants: 4000 1 2 "app" "main" "c" "point" - 18446744073709551615 -
-    flows: 5000 1 2 "app" "main" "c" "go" 9 "begin" -
-    slices: 3000 3000 1 2 "app" "main" "c" "job" 18446744073709551615 - 2 - - - 1 1
-    slices: 1000 6000 1 2 "app" "main" "c" "outer" - "{\"a\":1,\"b\":2}" 3 - - - 1 1
-    flows: 8000 9 9 - - "c" "go" 9 "end" -
-    wakeups: 1000 3 1 2 "app" "main" 16 -
-    sched: 2000 2000 3 1 2 "app" "main" 16 "blocked"
-    sched: 5000 1000 3 1 2 "app" "main" 16 -
-    slices: 5000 - 1 2 "app" "main" "c" "part" 18446744073709551615 - 4 - - - 1 1
-    slices: 9000 - 9 9 - - "c" "open" - - 5 - - - 3 1
-    sched: 6000 - 3 0 6 - - 16 -
+    slices: 2000 500 1 2 "app" "main" "c" "inner" - "{\"t\":\"\\\"é\\\"\",\"d\":0.5}" 1 - - - 1 1 -
+    instants: 3000 1 2 "app" "main" "c" "now" "process" - - -
+    counters: 3000 1 2 "app" "main" "c" "count" 7 "n" 3.0 3 -
+    counters: 3000 1 2 "app" "main" "c" "count" 7 "x" 1.5 - -
+    instants: 4000 1 2 "app" "main" "c" "point" - 18446744073709551615 - -
+    flows: 5000 1 2 "app" "main" "c" "go" 9 "begin" - -
+    slices: 3000 3000 1 2 "app" "main" "c" "job" 18446744073709551615 - 2 - - - 1 1 -
+    slices: 1000 6000 1 2 "app" "main" "c" "outer" - "{\"a\":1,\"b\":2}" 3 - - - 1 1 -
+    flows: 8000 9 9 - - "c" "go" 9 "end" - -
+    wakeups: 1000 3 1 2 "app" "main" 16 - -
+    sched: 2000 2000 3 1 2 "app" "main" 16 "blocked" -
+    sched: 5000 1000 3 1 2 "app" "main" 16 - -
+    slices: 5000 - 1 2 "app" "main" "c" "part" 18446744073709551615 - 4 - - - 1 1 -
+    slices: 9000 - 9 9 - - "c" "open" - - 5 - - - 3 1 -
+    sched: 6000 - 3 0 6 - - 16 - -
     threads: 0 6 - - 4
     threads: 1 2 "app" "main" 1
     threads: 1 3 "app" - 2
     threads: 9 9 - - 3
-    traces: - - - - - - - - - - - - - - - - 0 -
-    providers: 1 "json" - - 0
+    traces: - - - - - - - - - - - - - - - - 0 - - - -
+    providers: 1 "json" - - 0 - - - - - -
     "#);
     assert_eq!(summary.events, 13);
     assert_eq!(
@@ -136,21 +136,62 @@ fn begins_and_ends_are_paired_in_the_order_of_time() {
     let mut lines = Lines::default();
     let summary = fill(&archive[..], &disorder, &mut lines, Filter::default()).unwrap();
     insta::assert_snapshot!(lines.0, @r#"
-    slices: 1000 8000 1 3 - - "c" "other" - - 1 - - - 2 1
-    slices: 5000 1000 1 2 - - "c" "away" 2 - 2 - - - 1 1
-    slices: 2000 1000 1 2 "app" - "c" "inner" - - 3 - - - 1 1
-    slices: 3000 500 1 2 "app" - "c" "next" - - 4 - - - 1 1
-    slices: 1000 3000 1 2 "app" - "c" "outer" - "{\"a\":1,\"b\":2}" 5 - - - 1 1
-    slices: 5000 3000 1 2 "app" - "c" "job" 1 - 6 - - - 1 1
+    slices: 1000 8000 1 3 - - "c" "other" - - 1 - - - 2 1 -
+    slices: 5000 1000 1 2 - - "c" "away" 2 - 2 - - - 1 1 -
+    slices: 2000 1000 1 2 "app" - "c" "inner" - - 3 - - - 1 1 -
+    slices: 3000 500 1 2 "app" - "c" "next" - - 4 - - - 1 1 -
+    slices: 1000 3000 1 2 "app" - "c" "outer" - "{\"a\":1,\"b\":2}" 5 - - - 1 1 -
+    slices: 5000 3000 1 2 "app" - "c" "job" 1 - 6 - - - 1 1 -
     threads: 1 2 "app" - 1
     threads: 1 3 "app" - 2
     threads: 7 7 - - 3
-    traces: - - - - - - - - - - - - - - - - 0 -
-    providers: 1 "json" - - 0
+    traces: - - - - - - - - - - - - - - - - 0 - - - -
+    providers: 1 "json" - - 0 - - - - - -
     "#);
     assert_eq!(summary.skipped, []);
     let crossing = "asynchronous operations end in another process than they began in";
     assert_eq!(summary.remarks, [(crossing.to_owned(), 1)]);
+}
+
+//= docs/tables.md#profiles
+#[test]
+fn samples_have_stacks_of_functions() {
+    let mut lines = Lines::default();
+    let archive = crate::folded::testing::trace();
+    let summary = fill(&archive[..], &Disorder::default(), &mut lines, Filter::default()).unwrap();
+    insta::assert_snapshot!(lines.0, @r#"
+    stacks: 1 0 4112 "main" -
+    samples: 5 7 8 - - 1 "main" -
+    stacks: 2 0 4112 "main" -
+    stacks: 2 1 8207 "a;b\nc" -
+    stacks: 2 2 9223372036854775808 "vfs_read" -
+    samples: 6 7 8 - - 2 "vfs_read" -
+    samples: 7 7 8 - - 2 "vfs_read" -
+    threads: 7 8 - - 1
+    traces: - - - - - - - - - - - - - - - - 0 - - - -
+    "#);
+    assert_eq!((summary.events, summary.skipped), (3, Vec::new()));
+}
+
+//= docs/tables.md#blobs
+#[test]
+fn blobs_have_their_content() {
+    let mut lines = Lines::default();
+    for name in ["blob-data", "blob-perfetto", "blob-types", "large-attachment", "large-event"] {
+        let path = format!("{}/../../tests/data/corpus/{name}.fxt", env!("CARGO_MANIFEST_DIR"));
+        let archive = std::fs::read(path).unwrap();
+        fill(&archive[..], &Disorder::default(), &mut lines, Filter::default()).unwrap();
+    }
+    let blobs: Vec<&str> = lines.0.lines().filter(|line| line.starts_with("blobs: ")).collect();
+    insta::assert_snapshot!(blobs.join("\n"), @r#"
+    blobs: - - - - - 1 - "name" "data" 37 "VGhpcyBpcyBzb21lIGRhdGEgdGhhdCB3ZSBhcmUgd3JpdGluZw==" -
+    blobs: - - - - - 1 - "pf" "perfetto" 4 "CgIIAQ==" -
+    blobs: - - - - - 1 - "" "data" 0 "" -
+    blobs: - - - - - 1 - "name" "last branch" 0 "" -
+    blobs: - - - - - 1 - "name" - 0 "" -
+    blobs: - - - - - 1 "cat" "name" "large" 34 "U29tZSBkYXRhIHRvIHdyaXRlIGludG8gdGhlIGJ1ZmZlcg==" -
+    blobs: 11801712258815 1234 5678 - - 1 "cat" "name" "large" 34 "U29tZSBkYXRhIHRvIHdyaXRlIGludG8gdGhlIGJ1ZmZlcg==" -
+    "#);
 }
 
 //= docs/tables.md#csv
@@ -159,12 +200,12 @@ fn csv_quotes_what_needs_it() {
     let mut bytes = csv_of(TRACE);
     let slices = String::from_utf8(bytes.remove(0)).unwrap();
     insta::assert_snapshot!(slices, @r#"
-    ts,dur,pid,tid,process,thread,category,name,async_id,args,id,parent_id,depth,self_dur,thread_id,provider
-    2000,500,1,2,app,main,c,inner,,"{""t"":""\""é\"""",""d"":0.5}",1,3,1,500,1,1
-    3000,3000,1,2,app,main,c,job,18446744073709551615,,2,,,,1,1
-    1000,6000,1,2,app,main,c,outer,,"{""a"":1,""b"":2}",3,,0,5500,1,1
-    5000,,1,2,app,main,c,part,18446744073709551615,,4,,,,1,1
-    9000,,9,9,,,c,open,,,5,,0,,3,1
+    ts,dur,pid,tid,process,thread,category,name,async_id,args,id,parent_id,depth,self_dur,thread_id,provider,ts_utc
+    2000,500,1,2,app,main,c,inner,,"{""t"":""\""é\"""",""d"":0.5}",1,3,1,500,1,1,
+    3000,3000,1,2,app,main,c,job,18446744073709551615,,2,,,,1,1,
+    1000,6000,1,2,app,main,c,outer,,"{""a"":1,""b"":2}",3,,0,5500,1,1,
+    5000,,1,2,app,main,c,part,18446744073709551615,,4,,,,1,1,
+    9000,,9,9,,,c,open,,,5,,0,,3,1,
     "#);
 }
 
@@ -181,37 +222,4 @@ fn csv_of(text: &str) -> Vec<Vec<u8>> {
 mod questions;
 
 #[cfg(feature = "parquet")]
-mod files {
-    use super::*;
-    use ::parquet::file::reader::{FileReader, SerializedFileReader};
-
-    //= docs/tables.md#parquet
-    #[test]
-    fn parquet_has_the_rows_of_csv() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = |name: &str| directory.path().join(name);
-        let mut parquet = Parquet::new(|name| std::fs::File::create(path(name))).unwrap();
-        fill_whole(trace(archive(TRACE)), &mut parquet, &Filter::default()).unwrap();
-        parquet.finish().unwrap();
-        for (table, text) in TABLES.iter().zip(csv_of(TRACE)) {
-            let reader = SerializedFileReader::new(std::fs::File::open(path(table.name)).unwrap()).unwrap();
-            let mut rows = ::csv::Reader::from_reader(&text[..]);
-            let expected: Vec<Vec<String>> =
-                rows.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect();
-            let found: Vec<Vec<String>> = reader
-                .get_row_iter(None)
-                .unwrap()
-                .map(|row| {
-                    let row = row.unwrap();
-                    let cell = |(_, field): (_, &::parquet::record::Field)| match field {
-                        ::parquet::record::Field::Null => String::new(),
-                        ::parquet::record::Field::Str(text) => text.clone(),
-                        other => other.to_string(),
-                    };
-                    row.get_column_iter().map(cell).collect()
-                })
-                .collect();
-            assert_eq!(found, expected, "{}", table.name);
-        }
-    }
-}
+mod files;

@@ -56,10 +56,10 @@ const OTHERS: &str = "(too many names)";
 /// A call site whose category and name are known only when the program runs, such as those of a plugin, of a
 /// script or of a route. It has `N` arguments, whose names are constant.
 ///
-/// Making one finds the texts in a table, or puts them there, where they stay for the life of the process:
-/// keep it where it is used often, and put what varies without bound, such as ids, into arguments. There is
-/// room for a few thousand; events of further ones are recorded under the name `(too many names)`, and beyond
-/// some hundred categories under a category of that name, too.
+/// `new` looks the texts up in a table or adds them to it; they stay there for the life of the process. So
+/// keep a site that is used often, and pass values without bound, such as ids, as arguments. There is room
+/// for a few thousand sites; events of further ones are recorded under the name `(too many names)`, and,
+/// beyond some hundred categories, under a category of that name, too.
 ///
 /// ```
 /// # use trace_engine as trace_provider;
@@ -83,8 +83,8 @@ const OTHERS: &str = "(too many names)";
 /// }
 /// ```
 ///
-/// While its category is not recorded, a method costs a load and a branch, and what it takes to evaluate the
-/// values: ask [`DynamicSite::is_on`] before values that are expensive.
+/// While its category is not recorded, a method costs one load, one branch and the evaluation of its values:
+/// check [`DynamicSite::is_on`] before computing expensive values.
 #[derive(Clone, Copy, Debug)]
 pub struct DynamicSite<const N: usize>(Option<&'static Site>);
 
@@ -119,7 +119,7 @@ impl<const N: usize> DynamicSite<N> {
         self.write(EventType::Counter, Some(id.into().0), values);
     }
 
-    /// Records a duration until what it returns is dropped, as [`duration!`](crate::duration).
+    /// Records a duration until the returned value is dropped, as [`duration!`](crate::duration).
     #[inline]
     pub fn duration<T: ArgumentTuple<N>>(&self, values: T) -> DurationScope<T::Values> {
         let on = self.0.map(|site| (site, site.state())).filter(|(_, state)| state.is_on());

@@ -39,9 +39,9 @@ pub trait TraceFutureExt: Future + Sized {
     /// Records the operation as an async event, from the beginning of the first poll until the future is
     /// ready or dropped, so that its latency is one bar; and each poll as a duration of the thread that
     /// polls. The end of each has `poll-state`, `pending`, `ready` or `dropped`, and `poll-count`, the polls
-    /// so far. A flow connects the polls of a future that was not ready at once; it ends with the last poll,
-    /// or in a duration of no length where the future is dropped. Bar and flow have the id of the arguments:
-    /// it has to differ among futures of one name that run at the same time.
+    /// so far. A flow connects the polls of a future that was not ready immediately; it ends with the last
+    /// poll, or, if the future is dropped, in a duration of length 0. The id in the arguments is that of bar
+    /// and flow: futures of the same name that run at the same time need different ids.
     ///
     /// A future that was polled before the recording began has no bar, since its beginning is not known.
     ///

@@ -123,8 +123,9 @@ macro_rules! counter {
 /// Records the rest of the enclosing block as one complete duration, written when the block is left:
 /// `duration!(category, name, "key" => value, …)`.
 ///
-/// Values are taken at the beginning. A block that was entered before the trace started leaves nothing.
-/// Category and name are constant; [`DynamicSite`](crate::DynamicSite) takes texts of run time.
+/// Values are evaluated at the beginning. Nothing is recorded of a block that is entered before the recording
+/// starts, or left after it has ended. Category and name are constant; for texts that are known only at run
+/// time, see [`DynamicSite`](crate::DynamicSite).
 ///
 /// ```
 /// # use trace_engine as trace_provider;
@@ -179,7 +180,7 @@ macro_rules! duration_end {
 /// Records a duration that began at a moment taken with [`now`](crate::now) and ends here:
 /// `duration_complete!(category, name, start, "key" => value, …)`.
 ///
-/// For spans that are no block. A moment from before the trace is recorded as it is.
+/// For spans that are not a block. `start` may be before the start of the recording.
 ///
 /// ```
 /// # use trace_engine as trace_provider;
@@ -323,7 +324,7 @@ macro_rules! flow_end {
 /// Begins a flow in a duration of its own, all at one moment:
 /// `instaflow_begin!(category, flow_name, step_name, flow_id, "key" => value, …)`.
 ///
-/// For flows that pass where no duration is. The arguments go with the duration and with the flow.
+/// For flows outside of any duration. Both the duration and the flow have the arguments.
 ///
 /// ```
 /// # use trace_engine as trace_provider;
@@ -379,8 +380,8 @@ macro_rules! __instaflow {
     }};
 }
 
-/// Records a message: `log!(category, "format {}", value, …)`. One of more than 1024 bytes is put together in
-/// memory that is allocated for it.
+/// Records a message: `log!(category, "format {}", value, …)`. Formatting a message of more than 1024 bytes
+/// allocates memory.
 ///
 /// ```
 /// # use trace_engine as trace_provider;
@@ -399,8 +400,8 @@ macro_rules! log {
 
 /// Records bytes at this moment: `blob!(category, name, bytes, "key" => value, …)`.
 ///
-/// A large blob, up to 256 KiB or half of the buffer. Perfetto's reader passes over those below 32 KiB and
-/// gives up at larger ones; pieces of [`blob_record!`] trouble no reader.
+/// A large blob has up to 256 KiB, or half of the buffer. Perfetto's reader of FXT skips those below 32 KiB
+/// and fails at larger ones; the pieces of [`blob_record!`] are safe for every reader.
 ///
 /// ```
 /// # use trace_engine as trace_provider;
@@ -468,7 +469,7 @@ macro_rules! blob_record {
 /// Says what a koid stands for: `kernel_object!(category, object_type, koid, name, "key" => value, …)`.
 ///
 /// Names of processes (type 1) and threads (type 2, with the koid argument `process`) are shown by viewers;
-/// those of this process are recorded without being asked for.
+/// those of this process are recorded automatically.
 ///
 /// ```
 /// # use trace_engine as trace_provider;
@@ -492,7 +493,7 @@ macro_rules! kernel_object {
     ($($wrong:tt)*) => { $crate::__misused!("kernel_object!(category, object type, koid, name, \"key\" => value, …)") };
 }
 
-/// Records that a CPU goes over from one thread to another, for runtimes that schedule by themselves:
+/// Records that a CPU switches from one thread to another, for runtimes with a scheduler of their own:
 /// `context_switch!(category, cpu, outgoing_state, outgoing, incoming, "key" => value, …)`.
 ///
 /// Known arguments are `incoming_weight` and `outgoing_weight`, of type `i32`; a weight of `i32::MIN` marks
@@ -536,10 +537,10 @@ macro_rules! thread_wakeup {
     ($($wrong:tt)*) => { $crate::__misused!("thread_wakeup!(category, cpu, thread, \"key\" => value, …)") };
 }
 
-/// Raises an alert if the category is enabled: `alert!(category, name)`. The name goes to the manager, past
-/// the buffer; a client may wait for it, to stop the trace or to take a snapshot. The trace has it as an
-/// instant `alert` of category `trace` on this thread, with the argument `name`, whether `trace` is enabled
-/// or not.
+/// Raises an alert if the category is enabled: `alert!(category, name)`. The name is sent to the manager
+/// directly, not through the buffer; a client may react to it by stopping the recording or taking a snapshot.
+/// In the trace, it is an instant `alert` of category `trace` on this thread, with the argument `name`, even
+/// if the category `trace` is not enabled.
 ///
 /// Names have at most 14 bytes. A longer literal does not compile; longer texts of other kinds are cut. Not
 /// for signal handlers.

@@ -12,11 +12,11 @@ use trace_format::event::EventType;
 /// Above the ids of threads, and within the 32 bits that Perfetto's reader keeps.
 const FIRST_ID: u64 = 1 << 30;
 
-/// A line of its own in the trace, for what happens on no thread in particular: a queue, a connection, a
-/// device.
+/// A separate row in viewers, for events that belong to no thread in particular: those of a queue, a
+/// connection or a device.
 ///
-/// Two tracks of one name are two lines. Events come from [`track_instant!`](crate::track_instant) and its
-/// kin.
+/// Two tracks of the same name are two rows. [`track_instant!`](crate::track_instant) and related macros
+/// record their events.
 #[derive(Debug)]
 pub struct Track {
     name: &'static str,

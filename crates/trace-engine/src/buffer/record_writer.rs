@@ -69,6 +69,8 @@ impl RecordWriter<'_> {
     /// Stores the header word: from here on the record exists for readers.
     #[inline(always)]
     pub(crate) fn commit(self, header: u64) {
+        #[cfg(debug_assertions)]
+        debug_assert!(self.next == self.end, "a record is shorter than its reservation");
         assert_exclusive(self.header.addr()..self.next.addr());
         // SAFETY: the first word of the reservation (W1, W2).
         // Release: pairs with the reader's acquiring load (or read of the file) of the header.

@@ -75,22 +75,36 @@ impl ArgumentBuffer {
             Number::Uint64(value) => (ArgumentType::Uint64, 0, Some(value)),
             Number::Double(value) => (ArgumentType::Double, 0, Some(value.to_bits())),
         };
-        let words = 1 + usize::from(word.is_some());
-        if !self.has_room(words * WORD) {
+        if !self.has_room(2 * WORD) {
             return false;
         }
+        let words = 1 + usize::from(word.is_some());
         let header = argument::header(kind, words as u64, u16::from(name), upper);
-        self.bytes.extend_from_slice(&header.to_le_bytes());
-        if let Some(word) = word {
-            self.bytes.extend_from_slice(&word.to_le_bytes());
-        }
+        let argument = [header.to_le_bytes(), word.unwrap_or_default().to_le_bytes()];
+        // Appended at once, which takes fewer instructions than one after the other.
+        self.bytes.extend_from_slice(argument.as_flattened());
+        self.bytes.truncate(self.bytes.len() - (2 - words) * WORD);
         self.count += 1;
         true
     }
 
     /// Adds a text, cut at a character where it does not fit; false if there is no room at all.
     pub fn push_text(&mut self, name: u8, text: &str) -> bool {
-        self.push_formatted(name, |writer| writer.write_str(text))
+        if !self.has_room(2 * WORD) {
+            return false;
+        }
+        let start = self.bytes.len();
+        let text = truncate(text, (MAX_BUFFER_BYTES - start - WORD).min(MAX_STRING_BYTES));
+        let words = 1 + text.len().div_ceil(WORD);
+        let upper = u32::from(inline_string_ref(text.len()));
+        let header = argument::header(ArgumentType::String, words as u64, u16::from(name), upper);
+        self.bytes.resize(start + words * WORD, 0);
+        if let Some((first, behind)) = self.bytes[start..].split_first_chunk_mut() {
+            *first = header.to_le_bytes();
+            behind[..text.len()].copy_from_slice(text.as_bytes());
+        }
+        self.count += 1;
+        true
     }
 
     /// Adds the text that a function writes, cut as by [`ArgumentBuffer::push_text`].
@@ -163,12 +177,12 @@ fn word_at(bytes: &[u8], at: usize) -> Option<u64> {
 }
 
 fn arguments(bytes: &[u8]) -> impl Iterator<Item = (usize, ArgumentHeader, &[u8])> {
-    let mut at = 0;
+    let mut rest = bytes;
     core::iter::from_fn(move || {
-        let header = ArgumentHeader(word_at(bytes, at)?);
-        let end = at + header.size().0 * WORD;
-        let payload = bytes.get(at + WORD..end)?;
-        at = end;
+        let (header, behind) = rest.split_first_chunk()?;
+        let header = ArgumentHeader(u64::from_le_bytes(*header));
+        let (payload, behind) = behind.split_at_checked(header.size().0.checked_sub(1)? * WORD)?;
+        rest = behind;
         // The reference's place holds the name's number.
         Some(((header.0 >> 16) as usize & 0xff, header, payload))
     })

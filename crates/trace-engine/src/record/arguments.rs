@@ -304,9 +304,9 @@ pub trait Values: sealed::Sealed {
     fn count(&self) -> usize;
     /// Words of all arguments, without inline names.
     fn words(&self) -> usize;
-    /// Words of their names, if these are inline.
+    /// Words of their names, if these are inline. A site may have names for more arguments than an event has.
     fn name_words(&self, names: &[ArgName]) -> usize {
-        names.iter().map(|name| name.text().len().div_ceil(8)).sum()
+        names.iter().take(self.count()).map(|name| name.text().len().div_ceil(8)).sum()
     }
     /// Stores all arguments; the first one has the name numbered `first`.
     fn write(&self, first: usize, names: &impl Names, record: &mut RecordWriter);

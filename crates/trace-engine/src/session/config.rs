@@ -25,8 +25,8 @@ pub struct Config {
     pub thread_koids: ThreadKoids,
 }
 
-/// Says whether a category is wanted.
-pub type AskCategory = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
+/// Returns whether a category is to be recorded.
+pub type CategoryPredicate = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
 
 /// Which categories a trace wants.
 #[derive(Clone)]
@@ -35,8 +35,8 @@ pub enum Categories {
     /// Exact names, or prefixes ending in `*`, each wanted or, with a `-` in front, not wanted; none means
     /// all.
     Listed(Vec<String>),
-    /// Those for which a function says so, on whatever thread asks, perhaps inside an event.
-    Asked(AskCategory),
+    /// Those for which a function returns true. It is called on any thread, possibly inside an event.
+    Filter(CategoryPredicate),
 }
 
 impl Default for Categories {
@@ -50,7 +50,7 @@ impl core::fmt::Debug for Categories {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Listed(list) => list.fmt(f),
-            Self::Asked(_) => f.write_str("Asked"),
+            Self::Filter(_) => f.write_str("Filter"),
         }
     }
 }

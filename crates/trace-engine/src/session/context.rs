@@ -112,7 +112,7 @@ impl Context {
         }
         match &self.config.categories {
             Categories::Listed(listed) => selects(listed, additional, category),
-            Categories::Asked(is_wanted) => is_wanted(category),
+            Categories::Filter(is_wanted) => is_wanted(category),
         }
     }
 }

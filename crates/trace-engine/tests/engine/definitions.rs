@@ -1,7 +1,11 @@
 //! A durable region that is full: what has no definition stands in the records themselves.
 
 use crate::support::{Trace, kinds};
-use trace_engine::{BufferMode, Disposition, Scope, engine, ffi, instant, vthread_duration_begin};
+use trace_engine::args::IntoValue;
+use trace_engine::{
+    BufferMode, Disposition, Event, EventType, Scope, Site, engine, ffi, instant, vthread_duration_begin,
+    write_event,
+};
 use trace_format::slab::LossReason;
 
 const MODES: [BufferMode; 3] = [BufferMode::Oneshot, BufferMode::Circular, BufferMode::Streaming];
@@ -48,6 +52,32 @@ fn strings_and_threads_without_room_stand_in_their_events() {
         assert_eq!((new.u64("new argument"), new.u64("n")), (2, 3), "{mode:?}");
         assert_eq!(read.thread_records, 1, "{mode:?}: that of the other found no room");
         assert_eq!(read.by_thread().len(), 3, "{mode:?}");
+    }
+}
+
+/// An event may have fewer arguments than its site has names for: a span without fields, an arrow. Its record
+/// has room for those names alone that stand in it.
+//= docs/buffer.md#a-full-durable-region
+#[test]
+fn names_of_arguments_that_an_event_does_not_have_take_no_room() {
+    const BEGIN: Event = Event { event_type: EventType::DurationBegin, start: None, extra: None };
+    let site = Site::of_texts("fewer", "none or two", &["a long name", "another long name"]).unwrap();
+    for mode in MODES {
+        let trace = Trace::start_in(mode, 64 << 10);
+        fill();
+        write_event(site, BEGIN, &());
+        write_event(site, BEGIN, &(7_u64.into_value(), ()));
+        write_event(site, BEGIN, &(7_u64.into_value(), (8_u64.into_value(), ())));
+        let read = trace.stop();
+        let expected = [
+            "begin fewer/none or two",
+            "begin fewer/none or two a long name=Uint64(7)",
+            "begin fewer/none or two a long name=Uint64(7) another long name=Uint64(8)",
+        ];
+        assert_eq!(read.lines(), expected, "{mode:?}");
+        // Header, time, thread if it has no index, category, name; an argument and its name; the other.
+        let (event, argument, other) = (2 + 1 + 2, 2 + 2, 2 + 3);
+        assert_eq!(read.rolling_bytes(), (3 * event + 2 * argument + other) * 8, "{mode:?}");
     }
 }
 

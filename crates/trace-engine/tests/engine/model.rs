@@ -16,7 +16,7 @@ use trace_format::slab::LossReason;
 const BUFFER_BYTES: usize = 64 << 10;
 /// In a stream. Elsewhere there are two: which of several idle threads a slab is taken from is not modelled.
 const THREADS: usize = 3;
-/// A rest with less room stays with an idle thread.
+/// A slab with less room stays with an idle thread.
 const LEAST_ROOM: u64 = 64;
 
 #[derive(Clone, Debug)]
@@ -74,7 +74,7 @@ struct Model {
     is_full: bool,
     /// By thread: its slab, and whether it had one.
     threads: Vec<(Option<usize>, bool)>,
-    rests: Vec<usize>,
+    leftovers: Vec<usize>,
     /// Streaming: the next half to go out, and whether it is out.
     next: u64,
     is_out: bool,
@@ -94,7 +94,7 @@ impl Model {
             base: 0,
             is_full: false,
             threads: vec![(None, false); THREADS],
-            rests: Vec::new(),
+            leftovers: Vec::new(),
             next: 0,
             is_out: false,
             wants_flush: false,
@@ -152,9 +152,9 @@ impl Model {
         }
     }
 
-    /// Takes the newest rest with room for so many bytes; others are closed.
+    /// Takes the newest leftover slab with room for so many bytes; others are closed.
     fn claim_rest(&mut self, thread: usize, bytes: u64) -> bool {
-        while let Some(slab) = self.rests.pop() {
+        while let Some(slab) = self.leftovers.pop() {
             if self.slabs[slab].used + bytes <= self.layout.slab_bytes {
                 self.threads[thread].0 = Some(slab);
                 return true;
@@ -164,7 +164,7 @@ impl Model {
         false
     }
 
-    /// Takes a rest, or what the other thread has left of its slab.
+    /// Takes a leftover slab, or what the other thread has left of its slab.
     fn claim_recalled(&mut self, thread: usize, bytes: u64) -> bool {
         if self.claim_rest(thread, bytes) {
             return true;
@@ -242,11 +242,11 @@ impl Model {
                 self.leave(thread);
             }
         }
-        for slab in std::mem::take(&mut self.rests) {
+        for slab in std::mem::take(&mut self.leftovers) {
             if is_going(&self.slabs[slab]) {
                 self.slabs[slab].is_open = false;
             } else {
-                self.rests.insert(0, slab);
+                self.leftovers.insert(0, slab);
             }
         }
         Some(self.next)
@@ -267,7 +267,7 @@ impl Model {
     /// Everything is kept that is there.
     fn stop(&mut self) {
         (0..THREADS).for_each(|thread| self.leave(thread));
-        for slab in std::mem::take(&mut self.rests) {
+        for slab in std::mem::take(&mut self.leftovers) {
             self.slabs[slab].is_open = false;
         }
     }
@@ -335,7 +335,7 @@ fn compare(mode: BufferMode, steps: &[Step]) {
                     if model.slabs[slab].used + 16 > model.layout.slab_bytes {
                         model.slabs[slab].is_open = false;
                     } else {
-                        model.rests.push(slab);
+                        model.leftovers.push(slab);
                     }
                 }
                 model.threads[thread].1 = false;

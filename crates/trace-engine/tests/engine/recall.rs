@@ -100,8 +100,8 @@ fn a_buffer_is_used_before_it_is_full() {
     assert!(read.rolling_bytes() * 100 > rolling * 98, "{} of {rolling} bytes", read.rolling_bytes());
 }
 
-/// Busy threads take the last rests from each other between their events: nothing is torn, written over, or
-/// lost without being counted, and each thread keeps a prefix.
+/// Busy threads take the last leftover slabs from each other between their events: nothing is torn, written
+/// over, or lost without being counted, and each thread keeps a prefix.
 //= docs/buffer.md#recall
 #[test]
 fn busy_threads_share_the_last_slabs() {

@@ -269,7 +269,7 @@ fn an_idle_threads_slab_goes_out_with_its_half() {
 fn what_an_ended_thread_has_left_goes_out_with_its_half() {
     let mut trace = start();
     let per_half = events_per_half(&trace);
-    // This thread has had a slab: it takes no rests.
+    // This thread has had a slab: it takes no leftover slab.
     write(0);
     std::thread::spawn(|| instant!("cat", "ended", Scope::Thread, "n" => 0_u64)).join().unwrap();
     (0..per_half).for_each(write);

@@ -21,7 +21,7 @@ pub struct Arguments<'a> {
 #[derive(Clone, Copy)]
 enum Source<'a> {
     Given(&'a [Argument<'a>]),
-    /// Exactly the words of `count` arguments, each of which has been decoded once.
+    /// Exactly the words of `count` arguments, each of which has been judged once.
     Encoded {
         bytes: &'a [u8],
         count: usize,
@@ -140,6 +140,12 @@ impl<'a> Arguments<'a> {
         let length = cursor.rest().len() - ahead.rest().len();
         let bytes = cursor.words(Words::for_bytes(length), "arguments")?;
         Ok(Self { source: Source::Encoded { bytes, count: count as usize } })
+    }
+
+    /// The arguments of a record whose bytes have been judged already.
+    #[inline(always)]
+    pub(crate) const fn encoded(bytes: &'a [u8], count: usize) -> Self {
+        Self { source: Source::Encoded { bytes, count } }
     }
 
     #[inline(always)]

@@ -85,6 +85,7 @@ impl Daemon {
                 match &mut self.output {
                     Some(output) if !is_aborted => {
                         self.providers.write_alerts(output.queue());
+                        self.providers.write_ends(output.queue());
                         output.end();
                     }
                     _ => self.end_output(false),

@@ -8,10 +8,12 @@ use crate::core::ClientId;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
-use trace_format::units::ProviderId;
+use trace_archive::provider_facts::ProviderEnd;
+use trace_format::units::{Koid, ProviderId, Ticks};
 use trace_protocol::controller::{ProviderDisposition, ProviderStats, StopResult};
 use zx_sim::ProcessFd;
 use zx_sim::process::end_in_words;
+use zx_sim::ticks;
 
 /// How long a program's parent gets to reap it.
 const REAP_WAIT: Duration = Duration::from_secs(1);
@@ -23,7 +25,25 @@ const MOST: usize = 4096;
 /// The words that stand for "something was closed" until more is known.
 const CLOSED: [ProviderDisposition; 2] = [ProviderDisposition::Ended, ProviderDisposition::Left];
 
-enum End {
+/// A program's end.
+struct End {
+    process: u64,
+    /// When it was noticed, in ticks.
+    at: u64,
+    leaving: Leaving,
+    how: How,
+}
+
+/// Why a provider closed its FIFO or its channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Leaving {
+    /// The manager has asked it to, because the recording ends.
+    Asked,
+    /// Its program has ended, or does not provide any more.
+    Unasked,
+}
+
+enum How {
     Unknown { process: Rc<ProcessFd>, until: Instant },
     Known(String),
 }
@@ -40,7 +60,7 @@ fn is_closed(stats: &ProviderStats) -> bool {
     CLOSED.iter().any(|disposition| stats.disposition == *disposition)
 }
 
-impl End {
+impl How {
     /// Checks what the system reports; "left" for a program that is alive when its time is up.
     fn look(&mut self, now: Instant) {
         let Self::Unknown { process, until } = self else {
@@ -56,11 +76,19 @@ impl End {
             *self = Self::Known(disposition.into());
         }
     }
+
+    fn in_words(&self) -> String {
+        match self {
+            Self::Known(words) => words.clone(),
+            Self::Unknown { process, .. } if process.is_dead() => ProviderDisposition::Ended.into(),
+            Self::Unknown { .. } => ProviderDisposition::Left.into(),
+        }
+    }
 }
 
 impl Ends {
     /// A program has just ended, or only its provider.
-    pub fn add(&mut self, id: ProviderId, process: Option<Rc<ProcessFd>>) {
+    pub fn add(&mut self, id: ProviderId, pid: u64, process: Option<Rc<ProcessFd>>, leaving: Leaving) {
         let Some(process) = process else {
             return;
         };
@@ -68,7 +96,26 @@ impl Ends {
             self.ends.pop_first();
         }
         let until = Instant::now() + REAP_WAIT;
-        self.ends.entry(id).or_insert(End::Unknown { process, until });
+        let how = How::Unknown { process, until };
+        self.ends.entry(id).or_insert_with(|| End { process: pid, at: ticks::now(), leaving, how });
+    }
+
+    fn look_at_all(&mut self, now: Instant) {
+        self.ends.values_mut().for_each(|end| end.how.look(now));
+    }
+
+    /// The ends of programs that have left the recording before it ended, as far as they are known now.
+    //= docs/protocol.md#facts-about-providers
+    pub fn of_programs(&mut self, now: Instant) -> Vec<ProviderEnd> {
+        self.look_at_all(now);
+        let unasked = self.ends.iter().filter(|(_, end)| end.leaving == Leaving::Unasked);
+        let end_of = |(id, end): (&ProviderId, &End)| ProviderEnd {
+            id: *id,
+            process: Koid(end.process),
+            at: Some(Ticks(end.at)),
+            how: end.how.in_words(),
+        };
+        unasked.map(end_of).collect()
     }
 
     /// Keeps the answer to a Stop until it is known how all programs in it have ended.
@@ -78,9 +125,10 @@ impl Ends {
 
     /// Checks how programs have ended. Returns an answer that is now complete.
     pub fn look(&mut self, now: Instant) -> Option<(ClientId, StopResult)> {
-        self.ends.values_mut().for_each(|end| end.look(now));
+        self.look_at_all(now);
         let is_unknown = |stats: &ProviderStats| {
-            is_closed(stats) && matches!(self.ends.get(&ProviderId(stats.id)), Some(End::Unknown { .. }))
+            is_closed(stats)
+                && matches!(self.ends.get(&ProviderId(stats.id)), Some(End { how: How::Unknown { .. }, .. }))
         };
         let (_, result) = self.held.as_ref()?;
         if result.provider_stats.iter().any(is_unknown) {
@@ -93,7 +141,7 @@ impl Ends {
 
     /// Sets how a program has ended, if that is known and its entry is less specific.
     pub fn name(&self, stats: &mut ProviderStats) {
-        if let Some(End::Known(words)) = self.ends.get(&ProviderId(stats.id))
+        if let Some(End { how: How::Known(words), .. }) = self.ends.get(&ProviderId(stats.id))
             && is_closed(stats)
         {
             stats.disposition.clone_from(words);
@@ -102,11 +150,11 @@ impl Ends {
 
     /// Sets the ends of all of these, as far as they are known now.
     pub fn name_now(&mut self, all: &mut [ProviderStats], now: Instant) {
-        self.ends.values_mut().for_each(|end| end.look(now));
+        self.look_at_all(now);
         for stats in all {
             match self.ends.get(&ProviderId(stats.id)) {
                 // Its provider was closed while the program was alive.
-                Some(End::Unknown { process, .. })
+                Some(End { how: How::Unknown { process, .. }, .. })
                     if stats.disposition == ProviderDisposition::Left && process.is_dead() =>
                 {
                     stats.disposition = ProviderDisposition::Ended.into();
@@ -118,9 +166,9 @@ impl Ends {
 
     /// When to check again.
     pub fn next_deadline(&self) -> Option<Instant> {
-        let untils = self.ends.values().filter_map(|end| match end {
-            End::Unknown { until, .. } => Some(*until),
-            End::Known(_) => None,
+        let untils = self.ends.values().filter_map(|end| match &end.how {
+            How::Unknown { until, .. } => Some(*until),
+            How::Known(_) => None,
         });
         let soon = self.held.as_ref().map(|_| Instant::now() + INTERVAL);
         untils.chain(soon).min()
@@ -143,13 +191,14 @@ mod tests {
 
     /// Until it is reaped nothing is known of it, and then all.
     //= docs/protocol.md#how-a-program-ended
+    //= docs/protocol.md#facts-about-providers
     #[test]
     fn an_answer_waits_until_a_program_is_reaped_and_no_longer() {
         let mut shell = Command::new("sh");
         let mut child = shell.args(["-c", "read line; exit 3"]).stdin(Stdio::piped()).spawn().unwrap();
         let process = Rc::new(ProcessFd::open(child.id()).unwrap());
         let mut ends = Ends::default();
-        ends.add(ID, Some(process.clone()));
+        ends.add(ID, 7, Some(process.clone()), Leaving::Unasked);
         ends.hold(CLIENT, result("left"));
         let now = Instant::now();
         assert_eq!(ends.look(now), None, "it lives");
@@ -174,6 +223,11 @@ mod tests {
         }
         assert_eq!(ends.look(now), Some((CLIENT, result("exit status 3"))));
         assert_eq!(named(&mut ends), "exit status 3");
+        let ends_of_programs = ends.of_programs(now);
+        let [ProviderEnd { id: ID, process: Koid(7), at: Some(_), how }] = &ends_of_programs[..] else {
+            panic!("{ends_of_programs:?}");
+        };
+        assert_eq!(how, "exit status 3");
         // What is known already is not less.
         ends.hold(CLIENT, result("stopped"));
         assert_eq!(ends.look(now), Some((CLIENT, result("stopped"))));
@@ -184,11 +238,12 @@ mod tests {
     fn a_program_that_lives_on_has_left() {
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let mut ends = Ends::default();
-        ends.add(ID, ProcessFd::open(child.id()).ok().map(Rc::new));
+        ends.add(ID, 7, ProcessFd::open(child.id()).ok().map(Rc::new), Leaving::Asked);
         ends.hold(CLIENT, result("ended"));
         let now = Instant::now();
         assert_eq!(ends.look(now), None);
         assert_eq!(ends.look(now + REAP_WAIT * 2), Some((CLIENT, result("left"))));
+        assert_eq!(ends.of_programs(now), [], "the recording ended before it");
         drop(child.stdin.take());
         child.wait().unwrap();
     }

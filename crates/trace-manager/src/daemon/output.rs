@@ -100,6 +100,11 @@ impl Output {
         self.moved = Instant::now();
     }
 
+    /// The archive describes the recorded programs.
+    pub fn has_metadata(&self) -> bool {
+        self.has_metadata
+    }
+
     /// The end was queued.
     pub fn is_ended(&self) -> bool {
         self.is_ended

@@ -6,7 +6,7 @@ mod registration;
 mod snapshots;
 
 use super::dying::DyingProviders;
-use super::ends::Ends;
+use super::ends::{Ends, Leaving};
 use super::io::Io;
 use super::log::log;
 use super::session_dir::{Beginning, SessionDir};
@@ -19,7 +19,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use trace_archive::manifest::{Entry, OutputFile, PartInfo, SessionInfo};
-use trace_archive::session_info::{Forked, RaisedAlert};
+use trace_archive::provider_facts::{self, ProviderFacts};
+use trace_archive::session_info::RaisedAlert;
 use trace_archive::transfer::{Progress, ProviderBuffer, Transfer, VmoSource};
 use trace_format::buffer::BufferMode;
 use trace_format::units::{Koid, ProviderId, Ticks, TicksPerSecond};
@@ -90,6 +91,10 @@ struct Provider {
     answers_dumps: bool,
     /// The process that it was forked from, if it reports that.
     parent: Option<u64>,
+    /// The arguments of its program, if it reports them.
+    command_line: Option<String>,
+    /// When it registered, in ticks.
+    registered: u64,
     /// It records its alerts.
     records_alerts: bool,
     /// Its pid namespace is another, and it can translate the numbers of its threads to the manager's.
@@ -110,6 +115,8 @@ struct Tracee {
     made: u64,
     /// When its FIFO or its channel was closed, in ticks.
     ended: Option<u64>,
+    /// It was asked to leave the session.
+    is_terminated: bool,
 }
 
 impl Tracee {
@@ -145,10 +152,14 @@ impl Provider {
         }
     }
 
-    /// The process that it was forked from, if that is wanted.
-    fn forked(&self, is_wanted: bool) -> Option<Forked> {
-        let parent = self.parent.filter(|_| is_wanted)?;
-        Some(Forked { process: Koid(self.pid), parent: Koid(parent) })
+    /// Facts about its program, if they are wanted.
+    fn facts(&self, is_wanted: bool) -> Option<ProviderFacts> {
+        is_wanted.then(|| ProviderFacts {
+            process: Koid(self.pid),
+            parent: self.parent.map(Koid),
+            command_line: self.command_line.clone(),
+            registered: Some(Ticks(self.registered)),
+        })
     }
 
     /// Takes a packet from the FIFO, if there is one.
@@ -273,8 +284,9 @@ impl Providers {
         let Some(provider) = self.providers.get(&id) else {
             return;
         };
-        if provider.tracee.is_some() {
-            self.ends.add(id, provider.process.clone());
+        if let Some(tracee) = &provider.tracee {
+            let leaving = if tracee.is_terminated { Leaving::Asked } else { Leaving::Unasked };
+            self.ends.add(id, provider.pid, provider.process.clone(), leaving);
         } else if provider.channel.is_none() {
             self.providers.remove(&id);
             self.unready.retain(|unready| unready.id != id);
@@ -392,6 +404,9 @@ impl Providers {
     }
 
     pub fn terminate(&mut self, id: ProviderId) {
+        if let Some(tracee) = self.providers.get_mut(&id).and_then(|provider| provider.tracee.as_mut()) {
+            tracee.is_terminated = true;
+        }
         self.send_request(id, ProviderRequest::Terminate);
     }
 
@@ -439,15 +454,14 @@ impl Providers {
         begin: u64,
     ) -> Result<Transfer, Option<String>> {
         let provider = self.providers.get_mut(&id).ok_or(None)?;
-        let forked = provider.forked(self.has_metadata);
+        let facts = provider.facts(self.has_metadata);
         let tracee = provider.tracee.as_mut().ok_or(None)?;
         let vmo = tracee.vmo.duplicate().map_err(|error| Some(error.to_string()))?;
         let (size, mode) = (tracee.size, tracee.mode);
         let (name, period) = (provider.name.clone(), Some(tracee.period()));
         let may_be_blank = !tracee.has_started;
         let is_accounted = true;
-        let buffer =
-            ProviderBuffer { id, name, size, mode, rate, is_accounted, period, may_be_blank, forked };
+        let buffer = ProviderBuffer { id, name, size, mode, rate, is_accounted, period, may_be_blank, facts };
         let transfer = Transfer::new(buffer, tracee.progress.take().unwrap_or_default(), vmo, part);
         let half = match part {
             Part::Half { wrapped_count, .. } => Some(wrapped_count),
@@ -494,6 +508,14 @@ impl Providers {
         }
         if provider.channel.is_none() {
             self.providers.remove(&id);
+        }
+    }
+
+    /// Queues how programs ended that have left the session before it ends.
+    //= docs/protocol.md#facts-about-providers
+    pub fn write_ends(&mut self, out: &mut Vec<u8>) {
+        if self.has_metadata {
+            provider_facts::ended(&self.ends.of_programs(Instant::now()), out);
         }
     }
 

@@ -4,8 +4,9 @@ use super::output::{Flushed, Output};
 use super::{Daemon, Key};
 use crate::core::{ClientId, Event};
 use std::collections::VecDeque;
+use trace_archive::provider_facts::{self, ProviderEnd};
 use trace_archive::transfer::Transfer;
-use trace_format::units::ProviderId;
+use trace_format::units::{Koid, ProviderId, Ticks};
 use trace_protocol::controller::{ProviderStats, SnapshotError, StopResult, TraceConfig};
 use zx_sim::WaitSet;
 
@@ -49,6 +50,7 @@ impl Snapshot {
         }
         let Some((mut transfer, who)) = self.waiting.pop_front() else {
             if !self.output.is_ended() {
+                self.write_ends();
                 self.output.end();
                 return Copied::Busy;
             }
@@ -64,6 +66,22 @@ impl Snapshot {
             self.waiting.push_front((transfer, who));
         }
         Copied::Busy
+    }
+}
+
+impl Snapshot {
+    /// Queues how programs have ended whose data is in the snapshot.
+    //= docs/protocol.md#facts-about-providers
+    fn write_ends(&mut self) {
+        let end_of = |who: &ProviderStats| {
+            let at = Some(Ticks(who.ended_ticks?));
+            let (id, process) = (ProviderId(who.id), Koid(who.pid));
+            Some(ProviderEnd { id, process, at, how: who.disposition.clone() })
+        };
+        let ends: Vec<ProviderEnd> = self.done.iter().filter_map(end_of).collect();
+        if self.output.has_metadata() {
+            provider_facts::ended(&ends, self.output.queue());
+        }
     }
 }
 

@@ -26,6 +26,10 @@ const THREAD_TIME: Field = Field::new(109, "thread_time");
 const WANTS_UNTRACED: Field = Field::new(110, "wants_untraced");
 const WANTS_CATEGORIES: Field = Field::new(111, "wants_known_categories");
 
+const INSTANT_COST: Field = Field::new(112, "instant_cost_picoseconds");
+const DURATION_COST: Field = Field::new(113, "duration_cost_picoseconds");
+const COUNTER_COST: Field = Field::new(114, "counter_cost_picoseconds");
+
 const SPEC_NAME: Field = Field::new(1, "provider name bytes");
 const SPEC_BUFFER_SIZE: Field = Field::new(2, "buffer_size_megabytes_hint");
 const SPEC_CATEGORIES: Field = Field::new(3, "categories");
@@ -84,6 +88,19 @@ pub struct TraceConfig {
     /// [`SessionResponse::OnKnownCategories`](super::SessionResponse::OnKnownCategories), for which each
     /// provider is asked when it joins. Default false.
     pub wants_known_categories: bool,
+    /// What events cost on this machine, for the metadata, if the client has measured that.
+    pub event_costs: Option<EventCosts>,
+}
+
+/// What an event takes of its thread's time, in picoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventCosts {
+    /// An instant.
+    pub instant_picoseconds: u64,
+    /// A complete duration.
+    pub duration_picoseconds: u64,
+    /// A counter.
+    pub counter_picoseconds: u64,
 }
 
 /// A file that an archive is written into.
@@ -128,6 +145,7 @@ impl Default for TraceConfig {
             thread_time: false,
             wants_untraced: false,
             wants_known_categories: false,
+            event_costs: None,
         }
     }
 }
@@ -163,6 +181,11 @@ impl TraceConfig {
         table.put_some(THREAD_TIME, self.thread_time.then_some(&true));
         table.put_some(WANTS_UNTRACED, self.wants_untraced.then_some(&true));
         table.put_some(WANTS_CATEGORIES, self.wants_known_categories.then_some(&true));
+        if let Some(costs) = self.event_costs {
+            table.put(INSTANT_COST, &costs.instant_picoseconds);
+            table.put(DURATION_COST, &costs.duration_picoseconds);
+            table.put(COUNTER_COST, &costs.counter_picoseconds);
+        }
         Ok(table)
     }
 
@@ -205,6 +228,7 @@ impl TraceConfig {
             thread_time: table.find(THREAD_TIME)?.unwrap_or(default.thread_time),
             wants_untraced: table.find(WANTS_UNTRACED)?.unwrap_or(default.wants_untraced),
             wants_known_categories: table.find(WANTS_CATEGORIES)?.unwrap_or(default.wants_known_categories),
+            event_costs: event_costs(table)?,
         })
     }
 }
@@ -249,6 +273,14 @@ impl ArchiveFile {
             inode: table.require(FILE_INODE)?,
         })
     }
+}
+
+fn event_costs(table: &Table<'_>) -> Result<Option<EventCosts>, ProtocolError> {
+    let costs = (table.find(INSTANT_COST)?, table.find(DURATION_COST)?, table.find(COUNTER_COST)?);
+    let (Some(instant_picoseconds), Some(duration_picoseconds), Some(counter_picoseconds)) = costs else {
+        return Ok(None);
+    };
+    Ok(Some(EventCosts { instant_picoseconds, duration_picoseconds, counter_picoseconds }))
 }
 
 fn memory_dumps(table: &Table<'_>) -> Result<Option<MemoryDumps>, ProtocolError> {

@@ -85,6 +85,7 @@ pub fn registration() -> Registration<H> {
         records_alerts: false,
         numbers_threads: false,
         answers_dumps: false,
+        command_line: None,
     }
 }
 
@@ -141,6 +142,7 @@ pub fn trace_config() -> TraceConfig {
         thread_time: false,
         wants_untraced: false,
         wants_known_categories: false,
+        event_costs: None,
     }
 }
 
@@ -158,6 +160,7 @@ fn confirmed_config() -> TraceConfig {
         thread_time: true,
         wants_untraced: true,
         wants_known_categories: true,
+        event_costs: None,
         ..TraceConfig::default()
     }
 }

@@ -79,7 +79,7 @@ impl Write for Line {
 /// Bytes of the longest number, and of what is before it.
 const NUMBER_BYTES: usize = 21;
 
-/// Whether markers go anywhere: the kernel's file could be opened.
+/// Whether markers are written: true if the kernel's file could be opened.
 #[must_use]
 pub fn is_enabled() -> bool {
     marker().is_some()
@@ -120,7 +120,7 @@ pub fn instant(name: &str) {
 #[derive(Debug)]
 pub struct Section(());
 
-/// Begins a section on the calling thread, which ends when the answer is dropped.
+/// Begins a section on the calling thread, which ends when the returned value is dropped.
 pub fn section(name: &str) -> Section {
     begin_section(name);
     Section(())

@@ -22,7 +22,7 @@ pub(crate) fn set_config(config: Option<Config>) {
     *CONFIG.lock() = config;
 }
 
-/// The configuration of the running trace; none while there is none.
+/// The configuration of the running trace; `None` while no trace is running.
 #[must_use]
 pub fn config() -> Option<Config> {
     CONFIG.lock().clone()
@@ -54,8 +54,8 @@ pub(crate) fn described_categories() -> Vec<KnownCategory> {
     described
 }
 
-/// Ticks of the trace clock in a second: what the processes of this machine have agreed on, or else what this
-/// one finds out.
+/// Ticks of the trace clock per second: the rate that the processes of this machine share, or, if there is
+/// none yet, the one that this process determines.
 #[must_use]
 pub fn ticks_per_second() -> u64 {
     static RATE: OnceLock<u64> = OnceLock::new();

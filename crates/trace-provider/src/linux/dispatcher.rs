@@ -56,7 +56,7 @@ const BUSY_SPAN: Duration = Duration::from_secs(6);
 /// A manager that gives a provider up sooner than this will do so again: the provider pauses, each time
 /// longer, from the first of these …
 const SHORTEST_PAUSE: Duration = Duration::from_millis(20);
-/// … or from this where the manager has said that it does not serve it …
+/// … or from this if the manager has refused it …
 const REFUSED_PAUSE: Duration = Duration::from_secs(1);
 /// … to this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
@@ -83,7 +83,7 @@ pub(crate) struct Dispatcher {
     directories: Vec<PathBuf>,
     /// None while there was always a manager, or where it cannot be had.
     watch: Option<Watch>,
-    /// The manager has said that it does not serve this provider.
+    /// The manager has refused this provider.
     is_refused: Cell<bool>,
     /// The application's wait has timed out, and no manager has learned that yet.
     has_gone_on: Cell<bool>,

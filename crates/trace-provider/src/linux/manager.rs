@@ -5,6 +5,7 @@ use crate::linux::fork;
 use rustix::fs::{Mode, OFlags};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use trace_protocol::limits::{MAX_PROVIDER_COMMAND_LINE_BYTES, cut};
 use trace_protocol::names::{REGISTRY, RUNTIME_NAME, RUNTIME_VARIABLE};
 use trace_protocol::registry::{
     RECORDING_OF_ALL, Registration, RegistryRequest, RegistryResponse, RegistryStatus, recording_of,
@@ -122,6 +123,7 @@ fn register_with(registry: Channel, name: &str, is_answer_wanted: bool) -> Optio
         parent: fork::parent(),
         records_alerts: true,
         numbers_threads: true,
+        command_line: command_line(),
     };
     let (request, txid) = if is_answer_wanted {
         (RegistryRequest::RegisterProviderSynchronously(registration), Txid(1))
@@ -131,6 +133,23 @@ fn register_with(registry: Channel, name: &str, is_answer_wanted: bool) -> Optio
     let message = request.encode(txid).ok()?;
     registry.write(&message.bytes, message.handles).ok()?;
     Some(Line { channel: ours, answer: is_answer_wanted.then_some(registry) })
+}
+
+/// The arguments of this program, if it has any.
+//= docs/protocol.md#facts-about-providers
+fn command_line() -> Option<String> {
+    let mut line = String::new();
+    for argument in std::env::args_os() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(&argument.to_string_lossy());
+        if line.len() > MAX_PROVIDER_COMMAND_LINE_BYTES {
+            break;
+        }
+    }
+    let line = cut(&line, MAX_PROVIDER_COMMAND_LINE_BYTES);
+    (!line.is_empty()).then(|| line.to_owned())
 }
 
 /// What a manager answers to a synchronous registration. None where it refuses, which it reports with its

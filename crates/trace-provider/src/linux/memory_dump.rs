@@ -32,8 +32,8 @@ type Callback = Arc<dyn Fn(&mut MemoryDump) + Send + Sync>;
 
 static CALLBACKS: Mutex<Vec<Callback>> = Mutex::new(Vec::new());
 
-/// As [`TraceProvider::on_memory_dump`](crate::TraceProvider::on_memory_dump), for code that has no provider
-/// at hand.
+/// As [`TraceProvider::on_memory_dump`](crate::TraceProvider::on_memory_dump), for code without access to the
+/// provider.
 pub fn on_memory_dump(dump: impl Fn(&mut MemoryDump) + Send + Sync + 'static) {
     CALLBACKS.lock().push(Arc::new(dump));
     callbacks::want();
@@ -46,7 +46,7 @@ impl MemoryDump {
         self.id
     }
 
-    /// More than sums is wanted.
+    /// Whether the dump is detailed: report values that are expensive to compute, too, not only totals.
     #[must_use]
     pub fn is_detailed(&self) -> bool {
         self.level == MemoryDumpLevel::Detailed

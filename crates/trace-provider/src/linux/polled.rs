@@ -24,10 +24,11 @@ const KEY_TIMER: u64 = u64::MAX;
 /// A registration with the trace manager whose work is done by the application's own loop.
 ///
 /// Wait until [`as_fd`](AsFd::as_fd) is readable, together with everything else that the loop waits for, and
-/// call [`PolledProvider::dispatch`] then. While the loop does not, a recording neither starts nor ends here,
-/// and a streaming one loses what finds no room. Its descriptors stand in the program's table: the program
-/// must not close them, as [`TraceProvider`](crate::TraceProvider) permits. A forked child is recorded as
-/// with a `TraceProvider`, by a thread of its own.
+/// call [`PolledProvider::dispatch`] then. While the loop does not run, a recording neither starts nor ends
+/// in this program, and a streaming recording drops events once the buffer is full. Its descriptors are in
+/// the program's descriptor table, and the program must not close them; those of a
+/// [`TraceProvider`](crate::TraceProvider) are not. A forked child is recorded as with a `TraceProvider`, by
+/// a thread of its own.
 ///
 /// ```no_run
 /// use std::os::fd::AsFd;
@@ -43,7 +44,7 @@ const KEY_TIMER: u64 = u64::MAX;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// `examples/tokio_loop.rs` has it in a `tokio::io::unix::AsyncFd`.
+/// `examples/tokio_loop.rs` uses it with a `tokio::io::unix::AsyncFd`.
 //= docs/ARCHITECTURE.md#providers-without-a-thread
 pub struct PolledProvider {
     /// None while it is dropped.
@@ -64,7 +65,7 @@ struct Running {
 
 impl PolledProvider {
     /// Registers. If a recording is running, this blocks until it has started here, as
-    /// [`TraceProvider::new`](crate::TraceProvider::new) does and no longer; else it returns at once.
+    /// [`TraceProvider::new`](crate::TraceProvider::new) does, and as long; otherwise it returns immediately.
     ///
     /// # Errors
     /// The process has no descriptors left.
@@ -107,8 +108,8 @@ impl PolledProvider {
         Ok(Self { running: Some(running), pid: std::process::id() })
     }
 
-    /// Does what is due, without waiting; except that a stop waits for threads that are inside an event, for
-    /// a second at most. May be called at any time.
+    /// Does the pending work without blocking, except that a stop waits for threads that are inside an event,
+    /// for one second at most. May be called at any time.
     pub fn dispatch(&mut self) {
         if let Some(running) = self.running.as_mut().filter(|_| self.pid == std::process::id()) {
             running.dispatch();

@@ -33,9 +33,9 @@ pub(crate) const LATE: &str =
 
 /// A registration with the trace manager of this machine, for as long as it is alive.
 ///
-/// Keep it until the end of `main`. The same name may be used by several processes. One provider for a
-/// process is enough: a second one registers too, but a recording has the process once, through one of them.
-/// The other one does not wait for its start.
+/// Keep it until the end of `main`. Several processes may use the same name. Create one provider per process:
+/// a second one registers too, but the process is recorded through one of them only, and the other one does
+/// not wait for the start of the recording.
 #[derive(Debug)]
 pub struct TraceProvider {
     /// None where the process has no descriptors or threads left: then it runs on untraced.
@@ -69,7 +69,7 @@ pub enum Registration {
         /// A trace is running: events will be recorded in a moment.
         already_started: bool,
     },
-    /// The manager does not serve this provider, which runs on untraced.
+    /// The manager refused this provider; the program runs on without being recorded.
     Refused {
         /// Why, in a sentence.
         reason: String,

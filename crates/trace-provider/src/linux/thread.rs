@@ -47,7 +47,7 @@ pub(crate) fn spawn_apart(
     let (done, is_done) = std::sync::mpsc::channel();
     let thread = spawn_blocked(name, move || {
         // SAFETY: the thread has nothing but this descriptor, which is open in the program's table until it
-        // has said that it is done (S2).
+        // has reported that it is done (S2).
         let separated = unsafe { zx_sim::apart::separate(number) };
         match separated {
             Ok(receiver) => {

@@ -76,10 +76,21 @@ impl Resolver {
         provider.forget(budget);
     }
 
-    /// Resolves an event: does the work of [`Resolver::apply`] and [`Resolver::known`] for other records, in
-    /// one go.
+    /// Decodes an event in the common case, in which its arguments refer to defined strings.
     #[inline]
-    pub fn event<'a>(&'a mut self, event: event::Event<'a>, raw: RawRecord<'a>) -> Resolved<'a> {
+    pub fn common_event<'a>(&self, bytes: &'a [u8]) -> Option<event::Event<'a>> {
+        let provider = self.providers.current();
+        event::Event::of_common_record(bytes, |index| provider.string(index).is_some())
+    }
+
+    /// Resolves an event: does the work of [`Resolver::apply`] and [`Resolver::known`] for other records, in
+    /// one go. Of a common one it is known that its arguments are right.
+    #[inline]
+    pub fn event<'a, const IS_COMMON: bool>(
+        &'a mut self,
+        event: event::Event<'a>,
+        raw: RawRecord<'a>,
+    ) -> Resolved<'a> {
         if self.is_strict {
             self.check_event_strictly(&event);
         }
@@ -105,12 +116,14 @@ impl Resolver {
             })
         };
         let (category, name) = (text(event.category), text(event.name));
-        for header in event.arguments.headers() {
-            for index in [header.name_index(), header.value_index()].into_iter().flatten() {
-                text(StringRef::Index(index));
-            }
-            if header.argument_type().is_none() {
-                unknown.arguments.add(header.0);
+        if !IS_COMMON {
+            for header in event.arguments.headers() {
+                for index in [header.name_index(), header.value_index()].into_iter().flatten() {
+                    text(StringRef::Index(index));
+                }
+                if header.argument_type().is_none() {
+                    unknown.arguments.add(header.0);
+                }
             }
         }
         match event.kind {

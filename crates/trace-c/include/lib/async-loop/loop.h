@@ -51,14 +51,15 @@ typedef uint32_t async_loop_state_t;
 zx_status_t async_loop_create(const async_loop_config_t* config, async_loop_t** out_loop);
 async_dispatcher_t* async_loop_get_dispatcher(async_loop_t* loop);
 async_loop_t* async_loop_from_dispatcher(async_dispatcher_t* dispatcher);
-// Ends the loop's threads and drops what is still to be done. Not to be called from a callback.
+// Ends the loop's threads and drops pending work. Must not be called from a callback.
 void async_loop_shutdown(async_loop_t* loop);
-// Shuts the loop down, and frees it. Not to be called from a callback, or while another thread uses the loop.
+// Shuts the loop down and frees it. Must not be called from a callback, or while another thread uses the
+// loop.
 void async_loop_destroy(async_loop_t* loop);
 // Works until the deadline, or for one unit of work. ZX_ERR_TIMED_OUT, ZX_ERR_CANCELED after a quit,
 // ZX_ERR_BAD_STATE after a shutdown; ZX_OK after `once`.
 zx_status_t async_loop_run(async_loop_t* loop, zx_time_t deadline, bool once);
-// Works until there is nothing to do.
+// Runs pending work until there is none left.
 zx_status_t async_loop_run_until_idle(async_loop_t* loop);
 // Makes every thread that runs the loop return after its current unit of work.
 void async_loop_quit(async_loop_t* loop);

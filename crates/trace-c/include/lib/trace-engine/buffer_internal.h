@@ -31,7 +31,8 @@ struct trace_buffer_header {
   // A trace_buffering_mode_t.
   uint8_t buffering_mode;
   uint8_t reserved1;
-  // How often writing has gone on to another rolling buffer: the last is number `wrapped_count % 2`.
+  // How often the writer has switched to the other rolling buffer: the current one is number
+  // `wrapped_count % 2`.
   uint32_t wrapped_count;
   // Of the whole buffer, with this header.
   uint64_t total_size;

@@ -1,4 +1,4 @@
-// Records written by hand, into a trace that one has acquired (see instrumentation.h).
+// Functions that write records into an acquired trace (see instrumentation.h).
 //
 // Every function may be called on any thread. A record for which the buffer has no room is dropped and
 // counted.
@@ -21,8 +21,8 @@ typedef struct trace_prolonged_context trace_prolonged_context_t;
 bool trace_context_is_category_enabled(trace_context_t* context, const char* category_literal);
 bool trace_context_is_category_bytestring_enabled(trace_context_t* context, const unsigned char* bytes, size_t length);
 
-// A string gets an index when it is first registered; where there is none left its reference is inline, and
-// the string has to stay where it is while the reference is used. `out_ref` is written in full.
+// A string gets an index when it is first registered. If no index is left, its reference is inline, and the
+// string must stay valid as long as the reference is used. `out_ref` is written in full.
 void trace_context_register_string_copy(trace_context_t* context, const char* string, size_t length,
                                         trace_string_ref_t* out_ref);
 void trace_context_register_string_literal(trace_context_t* context, const char* string_literal,
@@ -56,7 +56,7 @@ void trace_context_register_vthread(trace_context_t* context, zx_koid_t process_
 void trace_context_register_vthread_by_ref(trace_context_t* context, zx_koid_t process_koid,
                                            const trace_string_ref_t* name_ref, trace_vthread_id_t vthread_id,
                                            trace_thread_ref_t* out_ref);
-// A thread that the caller names, by a kernel object record. The reference is inline.
+// Another thread, whose name the caller records in a kernel object record. The reference is inline.
 void trace_context_register_thread(trace_context_t* context, zx_koid_t process_koid, zx_koid_t thread_koid,
                                    trace_thread_ref_t* out_ref);
 
@@ -68,7 +68,7 @@ TRACE_INTERNAL_INLINE trace_thread_ref_t trace_context_make_registered_thread(tr
   return ref;
 }
 
-// Space for the payload of a blob, to be filled before the context is released, which is when the record is
+// Returns space for the payload of a blob. Fill it before the context is released: then the record is
 // written. NULL for more than TRACE_MAX_BLOB_SIZE bytes.
 void* trace_context_begin_write_blob_record(trace_context_t* context, trace_blob_type_t type,
                                             const trace_string_ref_t* name_ref, size_t blob_size);
@@ -79,8 +79,8 @@ void trace_context_write_blob_record(trace_context_t* context, trace_blob_type_t
 void trace_context_send_alert(trace_context_t* context, const char* alert_name);
 void trace_context_send_alert_bytestring(trace_context_t* context, const unsigned char* alert_name, size_t length);
 
-// The handles of zx_process_self() and zx_thread_self() are those of named objects; arguments of theirs are
-// left out.
+// Only zx_process_self() and zx_thread_self() are handles of objects with names; arguments of such records
+// are not written.
 void trace_context_write_kernel_object_record_for_handle(trace_context_t* context, zx_handle_t handle,
                                                          const trace_arg_t* args, size_t num_args);
 void trace_context_write_process_info_record(trace_context_t* context, zx_koid_t process_koid,
@@ -168,9 +168,9 @@ void trace_context_write_string_record(trace_context_t* context, trace_string_in
                                        size_t length);
 void trace_context_write_thread_record(trace_context_t* context, trace_thread_index_t index, zx_koid_t process_koid,
                                        zx_koid_t thread_koid);
-// Space for one record, whose header gives its size, to be filled before the context is released, which is
-// when it is written; the durable one goes where nothing overwrites it. `num_bytes` is a multiple of 8. NULL
-// if it is not, or is too much.
+// Returns space for one record, whose header gives its size. Fill it before the context is released: then it
+// is written. A durable record is written where nothing overwrites it. `num_bytes` must be a multiple of 8;
+// NULL if it is not, or is too large.
 void* trace_context_alloc_record(trace_context_t* context, size_t num_bytes);
 void* trace_context_alloc_durable_record(trace_context_t* context, size_t num_bytes);
 

@@ -24,7 +24,7 @@ struct trace_handler_ops {
   // The buffer is complete. `disposition` is ZX_OK, ZX_ERR_NO_MEMORY if events were lost, or that of
   // trace_engine_stop().
   void (*trace_stopped)(trace_handler_t* handler, zx_status_t disposition);
-  // The engine has nothing to do with the buffer and the handler any more.
+  // The engine no longer uses the buffer and the handler.
   void (*trace_terminated)(trace_handler_t* handler);
   // In streaming mode: a half of the buffer is to be saved. Answered by trace_engine_mark_buffer_saved() with
   // the same numbers.
@@ -44,7 +44,7 @@ typedef enum {
 } trace_start_mode_t;
 
 // `buffer` is aligned to 4096 bytes, has a multiple of 4096 bytes, and stays until trace_terminated.
-// ZX_ERR_INVALID_ARGS for a buffer or mode that is none; ZX_ERR_BAD_STATE if the engine is in use.
+// ZX_ERR_INVALID_ARGS if buffer or mode is invalid; ZX_ERR_BAD_STATE if the engine is in use.
 zx_status_t trace_engine_initialize(async_dispatcher_t* dispatcher, trace_handler_t* handler,
                                     trace_buffering_mode_t buffering_mode, void* buffer, size_t buffer_num_bytes);
 // ZX_ERR_INTERNAL before initialize; ZX_ERR_BAD_STATE unless stopped.

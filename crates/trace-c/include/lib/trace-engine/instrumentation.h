@@ -28,13 +28,13 @@ TRACE_INTERNAL_INLINE bool trace_is_enabled(void) { return trace_state() == TRAC
 bool trace_is_category_enabled(const char* category_literal);
 bool trace_is_category_bytestring_enabled(const unsigned char* bytes, size_t length);
 
-// What a place in a program remembers of its category. Static, and zero at first.
+// The cache of a call site for the state of its category. Must be static, and zero-initialized.
 typedef uintptr_t trace_site_state_t;
 typedef struct {
   trace_site_state_t state;
 } trace_site_t;
 
-// NULL where nothing is to be recorded. What is acquired has to be released, soon: a stop waits for it.
+// NULL if nothing is to be recorded. Release an acquired context soon: the stop of a recording waits for it.
 trace_context_t* trace_acquire_context(void);
 trace_context_t* trace_acquire_context_for_category(const char* category_literal, trace_string_ref_t* out_ref);
 trace_context_t* trace_acquire_context_for_category_cached(const char* category_literal, trace_site_t* site_ptr,
@@ -46,7 +46,7 @@ trace_context_t* trace_acquire_context_for_category_bytestring_cached(const unsi
                                                                       trace_string_ref_t* out_ref);
 void trace_release_context(trace_context_t* context);
 
-// For work that will write later: keeps the trace from stopping, and is not to be written to.
+// For code that will write later: keeps the trace from stopping. Records cannot be written with it.
 trace_prolonged_context_t* trace_acquire_prolonged_context(void);
 void trace_release_prolonged_context(trace_prolonged_context_t* context);
 
@@ -58,7 +58,7 @@ zx_status_t trace_register_observer(zx_handle_t event);
 zx_status_t trace_unregister_observer(zx_handle_t event);
 void trace_notify_observer_updated(zx_handle_t event);
 
-// Forgets what sites remember. ZX_ERR_BAD_STATE unless stopped.
+// Clears the caches of all call sites. ZX_ERR_BAD_STATE unless stopped.
 zx_status_t trace_engine_flush_category_cache(void);
 
 __END_CDECLS

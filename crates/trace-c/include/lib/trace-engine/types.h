@@ -223,8 +223,8 @@ TRACE_INTERNAL_INLINE trace_thread_ref_t trace_make_indexed_thread_ref(trace_thr
   return ref;
 }
 
-// Values are made of whole words, the lower bytes of which are what the type says: compilers then need no
-// memory for them.
+// Values are stored as whole words, of which the type uses the lower bytes, so that compilers can keep them
+// in registers.
 TRACE_INTERNAL_INLINE trace_arg_value_t trace_internal_make_arg_value(trace_arg_type_t type, uint64_t word,
                                                                       uintptr_t pointer) {
   trace_arg_value_t value;

@@ -21,7 +21,7 @@ void trace_on_memory_dump(trace_memory_dump_callback_t callback, void* data);
 // The number of the dump: the same in all programs that take part in it.
 uint64_t trace_memory_dump_get_id(const trace_memory_dump_t* dump);
 
-// Whether the dump wants more than sums.
+// Whether the dump is detailed: add values that are expensive to compute, too, not only totals.
 bool trace_memory_dump_is_detailed(const trace_memory_dump_t* dump);
 
 // Adds the number of bytes that are used for `name`. Parts may be named after the whole: `cache`,

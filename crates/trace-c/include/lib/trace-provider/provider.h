@@ -44,9 +44,9 @@ typedef struct trace_provider_packet {
 #define TRACE_PROVIDER_BUFFER_SAVED (0x100)
 
 // All of these return NULL if `to_service` is not a connection, and close it in any case. `name` is cut to
-// 100 bytes; NULL, and the functions without one, take the name of the process. The synchronous ones return
-// when the manager has answered; `out_already_started`, which may be NULL, receives whether a trace is
-// running.
+// 100 bytes; if it is NULL, and in the functions without it, the name of the process is used. The synchronous
+// functions return when the manager has answered; `out_already_started`, which may be NULL, receives whether
+// a trace is running.
 trace_provider_t* trace_provider_create(zx_handle_t to_service, async_dispatcher_t* dispatcher);
 trace_provider_t* trace_provider_create_with_name(zx_handle_t to_service, async_dispatcher_t* dispatcher,
                                                   const char* name);

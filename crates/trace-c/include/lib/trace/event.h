@@ -1,7 +1,7 @@
 // Trace events: include this, and write TRACE_INSTANT, TRACE_DURATION and so on.
 //
-// A program is recorded if it has a provider (see lib/trace-provider/provider.h). With NTRACE defined before
-// this is included nothing of the events is left.
+// A program is recorded if it has a provider (see lib/trace-provider/provider.h). If NTRACE is defined before
+// this header is included, events compile to nothing.
 #ifndef LIB_TRACE_EVENT_H_
 #define LIB_TRACE_EVENT_H_
 

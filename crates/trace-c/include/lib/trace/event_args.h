@@ -1,7 +1,7 @@
 // Arguments of events.
 //
-// In C each value is given with one of the TA_ macros. In C++ numbers, strings and pointers may stand for
-// themselves; TA_KOID and TA_CHAR_ARRAY say what the type does not.
+// In C, pass each value with one of the TA_ macros. In C++, numbers, strings and pointers need none; TA_KOID
+// and TA_CHAR_ARRAY are for values whose type is not sufficient.
 #ifndef LIB_TRACE_EVENT_ARGS_H_
 #define LIB_TRACE_EVENT_ARGS_H_
 
@@ -25,13 +25,13 @@
 #define TA_CHAR_ARRAY(string_value, length) \
   (trace_make_string_arg_value(trace_make_inline_string_ref(string_value, length)))
 #define TA_STRING(string_value) (trace_make_string_arg_value(trace_make_inline_c_string_ref(string_value)))
-// Of old: a literal, which need not stay where it is.
+// An older name: a literal, which need not stay valid.
 #define TA_STRING_LITERAL(string_literal_value) TA_STRING(string_literal_value)
 #define TA_POINTER(pointer_value) (trace_make_pointer_arg_value((uintptr_t)pointer_value))
 #define TA_KOID(koid_value) (trace_make_koid_arg_value(koid_value))
 
-// For authors of macros of their own. Declares an array of arguments, whose names are not registered yet.
-// What is given has to live as long as the array.
+// For authors of further macros. Declares an array of arguments, whose names are not registered yet. The
+// values must live as long as the array.
 #define TRACE_DECLARE_ARGS(...) \
   TRACE_INTERNAL_DECLARE_LIST(TRACE_INTERNAL_PAIRS_BEHIND_2(__VA_ARGS__), __VA_ARGS__, ~)
 #define TRACE_INTERNAL_DECLARE_LIST(n, context, variable_name, ...)                          \
@@ -50,10 +50,10 @@
   trace_internal_declare_args(variable_name, TRACE_INTERNAL_CAT(variable_name, _trace_internal_names),       \
                               TRACE_INTERNAL_CAT(variable_name, _trace_internal_values) TRACE_INTERNAL_BEHIND_FIRST, n)
 
-// How many arguments an array has that TRACE_DECLARE_ARGS declared.
+// The number of arguments in an array that TRACE_DECLARE_ARGS has declared.
 #define TRACE_NUM_ARGS(variable_name) ((size_t)TRACE_INTERNAL_CAT(variable_name, _trace_internal_count))
 
-// Registers the names of an array of arguments, which is then ready for the functions of context.h.
+// Registers the names of an array of arguments, so that it can be passed to the functions of context.h.
 #define TRACE_COMPLETE_ARGS(context, arg_array, num_args) \
   trace_internal_complete_args((context), (arg_array), (num_args))
 

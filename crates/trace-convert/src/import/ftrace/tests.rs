@@ -13,7 +13,7 @@ fn imported(text: &str) -> (Vec<String>, Summary) {
 const HEAD: &str = "# tracer: nop\n#\n#           TASK-PID    CPU#    TIMESTAMP  FUNCTION\n";
 
 //= docs/import.md#kernel-events
-//= docs/import.md#what-the-order-tells
+//= docs/import.md#names-of-ends
 #[test]
 fn kernel_events_become_their_records() {
     let (found, summary) = imported(&format!(

@@ -71,7 +71,7 @@ fn containers_may_be_cut_off_and_have_a_comma_too_many() {
 }
 
 /// What Fuchsia's and Chrome's dialects have of an archive comes back: every event, argument and nanosecond.
-//= docs/import.md#there-and-back
+//= docs/import.md#round-trips
 #[test]
 fn a_document_of_ours_comes_back() {
     let text = r#"[{"ph":"B","ts":52227822672.068,"pid":5,"tid":6,"name":"n","cat":"c","args":{"a":-1,"t":"x"}},

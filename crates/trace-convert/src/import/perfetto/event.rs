@@ -56,13 +56,13 @@ fn joined(categories: &[&str]) -> String {
 }
 
 /// The contents of an event, without its time and position.
-struct Said<'a> {
+struct Resolved<'a> {
     category: Cow<'a, str>,
     name: &'a str,
     arguments: Flat<'a>,
 }
 
-impl<'a> Said<'a> {
+impl<'a> Resolved<'a> {
     fn new(sequence: &'a Sequence, event: &'a TrackEvent) -> Self {
         let interned = event.category_iids.iter().filter_map(|iid| sequence.categories.get(iid));
         let categories = interned.map(|name| &**name).chain(event.categories.iter().map(String::as_str));
@@ -175,7 +175,7 @@ fn flows(event: &TrackEvent) -> impl Iterator<Item = EventKind> {
 impl<W: Write> Importer<W> {
     pub(super) fn event(&mut self, id: u32, at: u64, event: &TrackEvent) {
         let Some(sequence) = sequence(&mut self.sequences, &mut self.room, id) else { return };
-        let said = Said::new(sequence, event);
+        let resolved = Resolved::new(sequence, event);
         let uuid = event.track_uuid.or(sequence.track).unwrap_or(0);
         // Track 0 belongs to no thread if an event asks for it, but older events belong to their sequence's
         // thread.
@@ -188,14 +188,14 @@ impl<W: Write> Importer<W> {
         let phase = event.legacy_event.as_ref().and_then(|legacy| u8::try_from(legacy.phase?).ok());
         if phase == Some(METADATA) {
             let (writer, described) = (&mut self.kernel.writer, &self.described);
-            return metadata(writer, described, place.thread(), said.name, event);
+            return metadata(writer, described, place.thread(), resolved.name, event);
         }
         let writer = &mut self.kernel.writer;
-        writer.skip_many("arguments beyond the fifteenth", said.arguments.rest as u64);
+        writer.skip_many("arguments beyond the fifteenth", resolved.arguments.rest as u64);
         writer.skip_many("flows without a direction", bound_flow(event).is_err().into());
         let has_flows = flows(event).next().is_some();
         let mut arguments = Vec::with_capacity(MAX_ARGUMENTS);
-        for (name, value) in &said.arguments.arguments {
+        for (name, value) in &resolved.arguments.arguments {
             let value = match value {
                 ArgumentValue::String(trace_format::refs::StringRef::Inline(text)) => {
                     ArgumentValue::String(writer.string(text))
@@ -212,7 +212,7 @@ impl<W: Write> Importer<W> {
                 {
                     (FLOW, FLOW)
                 }
-                _ => (said.category.as_bytes(), said.name.as_bytes()),
+                _ => (resolved.category.as_bytes(), resolved.name.as_bytes()),
             };
             writer.event(at, place, category, name, kind, arguments);
         };
@@ -247,7 +247,7 @@ impl<W: Write> Importer<W> {
                 Some(legacy)
                     if phase == Some(b'f')
                         && legacy.bind_to_enclosing != Some(true)
-                        && self.waiting.push(thread, at, &flow_end(legacy, &said)) =>
+                        && self.waiting.push(thread, at, &flow_end(legacy, &resolved)) =>
                 {
                     writer.skip_many("arguments of flows", arguments.len() as u64);
                 }
@@ -330,9 +330,9 @@ impl<W: Write> Importer<W> {
 }
 
 /// The end of a flow while it waits: its id, its category, a zero byte, its name.
-fn flow_end(legacy: &LegacyEvent, said: &Said<'_>) -> Vec<u8> {
-    let category = said.category.replace('\0', "");
-    [&older_id(legacy).to_le_bytes(), category.as_bytes(), b"\0", said.name.as_bytes()].concat()
+fn flow_end(legacy: &LegacyEvent, resolved: &Resolved<'_>) -> Vec<u8> {
+    let category = resolved.category.replace('\0', "");
+    [&older_id(legacy).to_le_bytes(), category.as_bytes(), b"\0", resolved.name.as_bytes()].concat()
 }
 
 fn older_id(legacy: &LegacyEvent) -> u64 {

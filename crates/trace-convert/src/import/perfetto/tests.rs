@@ -67,7 +67,7 @@ fn slice(kind: i32, track: u64, name: &str) -> TrackEvent {
 
 //= docs/import.md#perfetto
 //= docs/import.md#track-events
-//= docs/import.md#what-the-order-tells
+//= docs/import.md#names-of-ends
 #[test]
 fn slices_come_in_the_order_of_their_times_with_names_at_both_ends() {
     let end = TrackEvent { kind: Some(TYPE_SLICE_END), track_uuid: Some(1), ..TrackEvent::default() };

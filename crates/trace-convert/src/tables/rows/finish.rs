@@ -9,6 +9,7 @@ use trace_reader::Thread;
 impl<R: Rows> Filler<'_, R> {
     /// Writes spans that have not ended, and the threads.
     pub(super) fn finish_rows(&mut self) -> io::Result<()> {
+        self.end_large_blob(None)?;
         let mut names = Vec::new();
         for thread in self.seen.keys() {
             let process = self.processes.get(&thread.process).cloned();
@@ -56,7 +57,8 @@ impl<R: Rows> Filler<'_, R> {
             let [pid, tid, process, name] = whose(&running.thread);
             let prio = running.prio.map_or(Cell::Null, Cell::Integer);
             let cpu = Cell::Integer(cpu.into());
-            let cells = [integer(running.since), Cell::Null, cpu, pid, tid, process, name, prio, Cell::Null];
+            let (since, utc) = (integer(running.since), self.utc(running.since));
+            let cells = [since, Cell::Null, cpu, pid, tid, process, name, prio, Cell::Null, utc];
             self.rows.row(Kind::Sched, &cells)?;
         }
         for (thread, ..) in &names {

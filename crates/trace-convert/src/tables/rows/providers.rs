@@ -1,12 +1,17 @@
 //! Rows of providers, and of what they have lost.
 
-use super::integer;
+use super::{MANAGER, integer};
 use crate::tables::{Cell, Kind, Rows};
 use std::collections::BTreeMap;
 use std::io;
+use trace_format::kernel_object::PROCESS_ARGUMENT;
 use trace_format::loss::{LedgerRecord, LossCode, LossRecord};
+use trace_format::provider_facts::{
+    COMMAND_LINE_ARGUMENT, END_ARGUMENT, ENDED_ARGUMENT, PARENT_ARGUMENT, PROVIDER_ARGUMENT,
+    REGISTERED_ARGUMENT,
+};
 use trace_format::units::{ProviderId, Ticks, TicksPerSecond};
-use trace_reader::Text;
+use trace_reader::{Arguments, Text, Value};
 
 #[derive(Default)]
 struct Provider {
@@ -15,6 +20,19 @@ struct Provider {
     /// Records that it has generated, and how many of them are in the archive.
     ledger: Option<(u64, u64)>,
     lost: u64,
+    program: Program,
+}
+
+/// What the manager says about a provider's program.
+#[derive(Default)]
+struct Program {
+    pid: Option<u64>,
+    parent_pid: Option<u64>,
+    command_line: Option<String>,
+    /// When it registered and when it ended, in ticks of the manager.
+    start: Option<Ticks>,
+    end: Option<Ticks>,
+    how: Option<String>,
 }
 
 /// What all providers have generated and lost.
@@ -26,6 +44,14 @@ pub struct Sums {
     pub archived: Option<u64>,
     /// Records that are missing.
     pub lost: u64,
+}
+
+fn text(text: Option<&String>) -> Cell<'_> {
+    text.map_or(Cell::Null, |text| Cell::Text(text))
+}
+
+fn unsigned(number: Option<u64>) -> Cell<'static> {
+    number.map_or(Cell::Null, Cell::Unsigned)
 }
 
 /// All providers of an archive.
@@ -41,6 +67,33 @@ impl Providers {
 
     pub fn rate(&mut self, id: ProviderId, rate: TicksPerSecond) {
         self.by_id.entry(id).or_default().rate = Some(rate);
+    }
+
+    /// The manager describes the program of a provider. What was said first counts.
+    //= docs/protocol.md#facts-about-providers
+    pub fn describe(&mut self, arguments: &Arguments<'_>) {
+        let Some(Value::Uint32(id)) = arguments.find(PROVIDER_ARGUMENT) else {
+            return;
+        };
+        let koid = |name: &str| match arguments.find(name)? {
+            Value::Koid(koid) => Some(koid.0),
+            _ => None,
+        };
+        let ticks = |name: &str| match arguments.find(name)? {
+            Value::Uint64(ticks) => Some(Ticks(ticks)),
+            _ => None,
+        };
+        let text = |name: &str| match arguments.find(name)? {
+            Value::String(text) => Some(text.to_str().into_owned()),
+            _ => None,
+        };
+        let program = &mut self.by_id.entry(ProviderId(id)).or_default().program;
+        program.pid = program.pid.or_else(|| koid(PROCESS_ARGUMENT));
+        program.parent_pid = program.parent_pid.or_else(|| koid(PARENT_ARGUMENT));
+        program.start = program.start.or_else(|| ticks(REGISTERED_ARGUMENT));
+        program.command_line = program.command_line.take().or_else(|| text(COMMAND_LINE_ARGUMENT));
+        program.end = program.end.or_else(|| ticks(ENDED_ARGUMENT));
+        program.how = program.how.take().or_else(|| text(END_ARGUMENT));
     }
 
     /// A ledger counts all runs up to it.
@@ -78,9 +131,15 @@ impl Providers {
 
     /// Writes the rows of all providers.
     pub fn finish(&self, rows: &mut impl Rows) -> io::Result<()> {
+        let rate = self.by_id.get(&MANAGER).and_then(|manager| manager.rate);
         for (id, provider) in &self.by_id {
             let of_ledger = |value: fn((u64, u64)) -> u64| {
                 provider.ledger.map_or(Cell::Null, |ledger| integer(value(ledger)))
+            };
+            let program = &provider.program;
+            let at = |ticks: Option<Ticks>| {
+                let nanos = ticks.zip(rate).map(|(ticks, rate)| ticks.to_nanos(rate).0);
+                nanos.map_or(Cell::Null, integer)
             };
             let cells = [
                 Cell::Integer(id.0.into()),
@@ -88,6 +147,12 @@ impl Providers {
                 of_ledger(|(generated, _)| generated),
                 of_ledger(|(_, archived)| archived),
                 integer(provider.lost),
+                unsigned(program.pid),
+                unsigned(program.parent_pid),
+                text(program.command_line.as_ref()),
+                at(program.start),
+                at(program.end),
+                text(program.how.as_ref()),
             ];
             rows.row(Kind::Providers, &cells)?;
         }

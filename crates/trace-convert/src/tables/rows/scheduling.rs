@@ -71,7 +71,17 @@ impl<R: Rows> Filler<'_, R> {
                     _ => Cell::Null,
                 };
                 let cpu = Cell::Integer((*cpu).into());
-                let cells = [Cell::Integer(nanos(time)), cpu, pid, tid, process, name, prio, waker];
+                let cells = [
+                    Cell::Integer(nanos(time)),
+                    cpu,
+                    pid,
+                    tid,
+                    process,
+                    name,
+                    prio,
+                    waker,
+                    self.utc(time.nanos().0),
+                ];
                 return self.rows.row(Kind::Wakeups, &cells);
             }
             Scheduling::FiberSwitch { .. } => {
@@ -109,7 +119,7 @@ impl<R: Rows> Filler<'_, R> {
         let length = end.map_or(Cell::Null, |end| integer(end.saturating_sub(running.since)));
         let prio = running.prio.map_or(Cell::Null, Cell::Integer);
         let cpu = Cell::Integer(cpu.into());
-        self.rows
-            .row(Kind::Sched, &[integer(running.since), length, cpu, pid, tid, process, name, prio, state])
+        let (since, utc) = (integer(running.since), self.utc(running.since));
+        self.rows.row(Kind::Sched, &[since, length, cpu, pid, tid, process, name, prio, state, utc])
     }
 }

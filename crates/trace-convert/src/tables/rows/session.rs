@@ -2,20 +2,21 @@
 //! Sources: the instants that the manager writes about a session, and those of alerts.
 
 use super::whose::Whose;
-use super::{integer, providers::Sums};
+use super::{MANAGER, integer, providers::Sums};
 use crate::tables::{Cell, Kind, Rows};
-use std::io;
+use std::io::{self, Read};
 use trace_format::event::EventKind;
 use trace_format::units::{ProviderId, TicksPerSecond};
-use trace_reader::{Balance, Event, Item, Resolved, Value};
+use trace_reader::{Balance, Event, Item, ReadError, Reader, Resolved, Value};
 
-/// The manager's own provider.
-const MANAGER: ProviderId = ProviderId(0);
 /// Category of what is said about a session.
 pub const CATEGORY: &[u8] = b"trace";
 /// Texts of the manager about a session: names of arguments, in the order of the columns.
 const TEXTS: [&str; 8] =
     ["host", "boot_id", "kernel", "command_line", "version", "categories", "buffering_mode", "clock_source"];
+
+/// Arguments with what events cost.
+const COSTS: [&str; 3] = ["instant_cost_ns", "duration_cost_ns", "counter_cost_ns"];
 
 /// A point in time, and the wall clock then, in nanoseconds since 1970.
 #[derive(Clone, Copy)]
@@ -41,6 +42,10 @@ pub struct Session {
     rate: Option<TicksPerSecond>,
     start: Option<Moment>,
     end: Option<Moment>,
+    /// What has to be added to a time for the wall clock.
+    utc_offset: Option<i64>,
+    /// What events cost, in nanoseconds.
+    costs: [Option<f64>; COSTS.len()],
     balance: Balance,
     /// Whether all ledgers add up, if there is one.
     is_balanced: Option<bool>,
@@ -56,6 +61,12 @@ impl Session {
         }
     }
 
+    /// The wall clock at a time.
+    pub fn utc(&self, at: u64) -> Cell<'static> {
+        let utc = self.utc_offset.and_then(|offset| offset.checked_add_unsigned(at));
+        utc.map_or(Cell::Null, Cell::Integer)
+    }
+
     /// Takes what an event of the category says about the session.
     pub fn event(&mut self, event: &Event<'_>, provider: ProviderId) {
         if provider != MANAGER || !matches!(event.kind, EventKind::Instant { .. }) {
@@ -63,7 +74,14 @@ impl Session {
         }
         match event.name.as_bytes() {
             b"recording" if self.start.is_none() => {
-                self.start = Some(Moment::of(event));
+                let start = Moment::of(event);
+                self.start = Some(start);
+                self.utc_offset =
+                    start.utc.and_then(|utc| i64::try_from(utc).ok()?.checked_sub_unsigned(start.at));
+                self.costs = COSTS.map(|name| match event.arguments.find(name)? {
+                    Value::Double(cost) if cost.is_finite() => Some(cost),
+                    _ => None,
+                });
                 self.rate = Some(event.time.rate);
                 self.texts = TEXTS.map(|name| match event.arguments.find(name)? {
                     Value::String(text) => Some(text.to_str().into_owned()),
@@ -80,9 +98,10 @@ impl Session {
         let [start, end] = [self.start, self.end];
         let at = |moment: Option<Moment>| moment.map_or(Cell::Null, |moment| integer(moment.at));
         let utc = |moment: Option<Moment>| moment.and_then(|moment| moment.utc);
-        let offset = start.and_then(|start| i64::try_from(start.utc?).ok()?.checked_sub_unsigned(start.at));
         let [host, boot_id, kernel, command_line, version, categories, mode, clock] =
             self.texts.each_ref().map(|text| text.as_deref().map_or(Cell::Null, Cell::Text));
+        let [instant_cost, duration_cost, counter_cost] =
+            self.costs.map(|cost| cost.map_or(Cell::Null, Cell::Double));
         let cells = [
             host,
             boot_id,
@@ -97,24 +116,65 @@ impl Session {
             at(end),
             utc(start).map_or(Cell::Null, integer),
             utc(end).map_or(Cell::Null, integer),
-            offset.map_or(Cell::Null, Cell::Integer),
+            self.utc_offset.map_or(Cell::Null, Cell::Integer),
             sums.generated.map_or(Cell::Null, integer),
             sums.archived.map_or(Cell::Null, integer),
             integer(sums.lost),
             self.is_balanced.map_or(Cell::Null, |is_balanced| Cell::Integer(is_balanced.into())),
+            instant_cost,
+            duration_cost,
+            counter_cost,
         ];
         rows.row(Kind::Traces, &cells)
     }
 }
 
+/// Records of an archive among which the manager says where it was recorded.
+const ORIGIN_RECORDS: usize = 100_000;
+
+/// Where and when a trace was recorded, as far as it says so.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The name of the machine.
+    pub host: Option<String>,
+    /// The wall clock at its beginning, in nanoseconds since 1970.
+    pub start_utc: Option<u64>,
+}
+
+/// Reads the beginning of an archive.
+///
+/// # Errors
+/// The input is no archive.
+pub fn origin(input: impl Read) -> Result<Origin, ReadError> {
+    let mut reader = Reader::new(input)?;
+    let mut session = Session::default();
+    for _ in 0..ORIGIN_RECORDS {
+        // An error that comes later is found when all of it is read.
+        let Ok(Some(record)) = reader.next_item() else { break };
+        if let Item::Event(event) = &record.item
+            && event.category.as_bytes() == CATEGORY
+        {
+            session.event(event, record.provider);
+        }
+        if session.start.is_some() {
+            break;
+        }
+    }
+    let [host, ..] = session.texts;
+    Ok(Origin { host, start_utc: session.start.and_then(|start| start.utc) })
+}
+
 /// Writes the row of an alert, if the event is one.
 //= docs/format.md#alerts
-pub fn alert(event: &Event<'_>, whose: &Whose<'_>, rows: &mut impl Rows) -> io::Result<()> {
+pub fn alert(event: &Event<'_>, whose: &Whose<'_>, utc: Cell<'_>, rows: &mut impl Rows) -> io::Result<()> {
     let is_alert = event.name.as_bytes() == b"alert" && matches!(event.kind, EventKind::Instant { .. });
     let Some(Value::String(name)) = event.arguments.find("name").filter(|_| is_alert) else {
         return Ok(());
     };
     let [pid, tid, process, thread] = whose.cells();
     let name = name.to_str();
-    rows.row(Kind::Alerts, &[integer(event.time.nanos().0), pid, tid, process, thread, Cell::Text(&name)])
+    rows.row(
+        Kind::Alerts,
+        &[integer(event.time.nanos().0), pid, tid, process, thread, Cell::Text(&name), utc],
+    )
 }

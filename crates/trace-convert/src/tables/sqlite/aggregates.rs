@@ -68,7 +68,12 @@ impl Aggregate<Values, Option<f64>> for Percentile {
         let (_, low, above) = all.select_nth_unstable_by(below, f64::total_cmp);
         let low = *low;
         let high = above.iter().copied().min_by(f64::total_cmp).unwrap_or(low);
-        Ok(Some(low + (high - low) * place.fract()))
+        let (difference, share) = (high - low, place.fract());
+        // The difference of two finite values may be infinite.
+        Ok(Some(match difference.is_finite() {
+            true => low + difference * share,
+            false => low * (1.0 - share) + high * share,
+        }))
     }
 }
 

@@ -94,6 +94,10 @@ fn name(action: AuthAction<'_>) -> String {
         AuthAction::Detach { database_name } => format!("DETACH {database_name}"),
         AuthAction::Pragma { pragma_name, .. } => format!("PRAGMA {pragma_name}"),
         AuthAction::Function { function_name } => format!("the function {function_name}"),
+        // Where ANALYZE keeps what it has found.
+        AuthAction::CreateTable { table_name } if table_name.starts_with("sqlite_stat") => {
+            "ANALYZE".to_owned()
+        }
         AuthAction::CreateTable { table_name } => format!("CREATE TABLE {table_name}"),
         AuthAction::CreateIndex { index_name, .. } => format!("CREATE INDEX {index_name}"),
         AuthAction::CreateVtable { table_name, module_name } => {

@@ -311,7 +311,7 @@ fn test(kind: Kind, data: &Data, Term { place, comparison }: Term, value: ValueR
     }
 }
 
-/// The numbers for which a comparison may hold; none if that cannot be said.
+/// The numbers for which a comparison may hold; none if that is not known.
 fn range(comparison: Comparison, value: ValueRef<'_>) -> Option<(i64, i64)> {
     // Doubles are exact up to here.
     const EXACT: f64 = 9e15;

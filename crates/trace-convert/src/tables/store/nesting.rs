@@ -2,7 +2,11 @@
 //!
 //! Slices are sorted by their begins, of those that begin together the longest first; a stack for each thread
 //! then has those that a slice is in. The results are sorted by row again. Both sorts keep a limited amount
-//! in memory, and the rest in files.
+//! in memory, and the rest in files. [`InOrder`] does without them where it can.
+
+mod in_order;
+
+pub use in_order::InOrder;
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -135,6 +139,8 @@ fn close(open: &Open, depth: usize, by_row: &mut Sorter) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
     fn nested(spans: &[(u64, i64, Option<i64>)]) -> Vec<(Option<u64>, u64, Option<i64>)> {
         let mut nesting = Nesting::default();
@@ -174,6 +180,60 @@ mod tests {
             (None, 0, None),
         ];
         assert_eq!(nested(&spans), expected);
+    }
+
+    proptest! {
+        /// Where slices are in order, and with some that are not: the same places, or none.
+        #[test]
+        fn slices_in_order_have_the_places_of_sorted_ones(
+            lengths in vec((1..3_u64, 0..4_i64, 0..12_i64), 0..60),
+            (late, endless) in (0..80_usize, 0..80_usize),
+        ) {
+            let mut now = 0;
+            let mut spans: Vec<(u64, i64, Option<i64>)> = Vec::new();
+            for (number, (thread, pause, length)) in lengths.into_iter().enumerate() {
+                now += pause;
+                let end = if number == late { now - 5 } else { now };
+                let begin = (end - length).max(0);
+                spans.push((thread, begin, (number != endless && number % 23 != 22).then_some(end.max(begin))));
+            }
+            let mut in_order = InOrder::default();
+            let mut pushed = Ok(());
+            for (row, (thread, ts, end)) in (0..).zip(&spans) {
+                pushed = pushed.and_then(|()| in_order.push(&Span { row, thread: *thread, ts: *ts, end: *end }));
+            }
+            if let Ok(places) = pushed.and_then(|()| in_order.finish()) {
+                let places: Vec<_> = places.map(|nested| nested.map(|at| (at.parent, at.depth, at.own)).unwrap()).collect();
+                prop_assert_eq!(places, nested(&spans));
+            }
+        }
+    }
+
+    /// What programs write is in order, so that the test above has something to compare.
+    #[test]
+    fn slices_of_programs_are_in_order() {
+        let spans = [
+            (1, 20, Some(30)),
+            (1, 30, Some(30)),
+            (1, 40, Some(50)),
+            (2, 1, Some(51)),
+            (1, 40, Some(50)),
+            (1, 10, Some(90)),
+            (1, 90, Some(95)),
+            (1, 7, None),
+            (1, 5, None),
+            (2, 60, None),
+        ];
+        let mut in_order = InOrder::default();
+        for (row, (thread, ts, end)) in (0..).zip(spans) {
+            in_order.push(&Span { row: 2 * row, thread, ts, end }).unwrap();
+        }
+        let mut expected = nested(&spans);
+        expected.iter_mut().for_each(|place| place.0 = place.0.map(|row| 2 * row));
+        let places: Vec<_> = in_order.finish().unwrap().collect();
+        assert!(places.iter().skip(1).step_by(2).all(Option::is_none));
+        let places: Vec<_> = places.iter().flatten().map(|at| (at.parent, at.depth, at.own)).collect();
+        assert_eq!(places, expected);
     }
 
     #[test]

@@ -55,6 +55,24 @@ fn asked_of_saved(connection: &rusqlite::Connection, sql: &str) -> Vec<String> {
     found.0
 }
 
+#[test]
+fn an_error_shows_its_place_and_not_the_statements_behind_it() {
+    let database = Database::open(vec![trace(archive(TRACE))]).unwrap();
+    let error = |sql: &str| database.ask(sql, &mut Found::default()).unwrap_err().to_string();
+    let sql = "SELECT 1;\nSELECT nme\nFROM slices; SELECT 'what follows'";
+    assert_eq!(error(sql), "no such column: nme, at: nme");
+    let long = format!("SELECT {} FROM slices", "a".repeat(80));
+    assert_eq!(error(&long), format!("no such column: {0}, at: {1}…", "a".repeat(80), "a".repeat(60)));
+}
+
+#[test]
+fn percentiles_of_the_largest_numbers_are_finite() {
+    let database = Database::open(vec![trace(archive(TRACE))]).unwrap();
+    let sql = "SELECT percentile(column1, 50), percentile(column1, 25) FROM (VALUES (-1.7e308), (1.7e308))";
+    let found = asked(&database, sql);
+    assert_eq!(found[1], "[Double(0.0), Double(-8.499999999999999e307)]");
+}
+
 /// Statements whose answers have one order.
 const STATEMENTS: [&str; 26] = [
     "SELECT * FROM slices ORDER BY id",

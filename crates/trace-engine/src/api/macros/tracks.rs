@@ -33,7 +33,7 @@ macro_rules! vthread_duration_end {
     ($($wrong:tt)*) => { $crate::__misused!("vthread_duration_end!(category, name, thread, id, \"key\" => value, …)") };
 }
 
-/// Begins a flow in the duration around it on a virtual thread:
+/// Begins a flow in the enclosing duration of a virtual thread:
 /// `vthread_flow_begin!(category, name, vthread_name, vthread_id, flow_id, "key" => value, …)`;
 /// see [`vthread_duration_begin!`].
 #[macro_export]
@@ -157,8 +157,8 @@ macro_rules! track_duration {
 /// What [`TraceFutureExt::trace`](crate::TraceFutureExt::trace) takes: `trace_future_args!(category, name,
 /// flow_id, "key" => value, …)`; the flow's id and the arguments may be left out.
 ///
-/// The arguments stand in each poll's beginning. They are evaluated at once, so they have to be values that
-/// can be kept: numbers, or text that lives as long as the future.
+/// The begin of each poll has the arguments. They are evaluated once, immediately, and stored in the future:
+/// they must be numbers, or text that lives as long as the future.
 #[macro_export]
 macro_rules! trace_future_args {
     ($category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {

@@ -60,7 +60,9 @@ impl Providers {
             name: provider.name.clone(),
             pid: provider.pid,
             bytes: size,
-            parent: provider.forked(self.has_metadata).map(|forked| forked.parent.0),
+            parent: provider.parent.filter(|_| self.has_metadata),
+            command_line: provider.command_line.clone().filter(|_| self.has_metadata),
+            registered: self.has_metadata.then_some(provider.registered),
         };
         let backing = Backing::begin(session.path(), &info.file_name(), size).map_err(text)?;
         self.unready.push_back(Unready { id, backing, info, mode, categories, next: Vec::new() });
@@ -129,6 +131,7 @@ impl Providers {
             has_started: false,
             made: ticks::now(),
             ended: None,
+            is_terminated: false,
         });
         for next in next {
             match next {

@@ -10,7 +10,9 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use trace_format::buffer::BUFFER_VERSION;
 use trace_format::units::ProviderId;
-use trace_protocol::limits::{MAX_PROVIDER_NAME_BYTES, MAX_PROVIDERS_OF_A_USER};
+use trace_protocol::limits::{
+    MAX_PROVIDER_COMMAND_LINE_BYTES, MAX_PROVIDER_NAME_BYTES, MAX_PROVIDERS_OF_A_USER,
+};
 use trace_protocol::provider::ProviderRequest;
 use trace_protocol::registry::{Registration, RegistryRequest, RegistryResponse, RegistryStatus};
 use trace_protocol::{Message, Txid, VersionRange};
@@ -132,6 +134,8 @@ impl Providers {
             answers_dumps: registration.answers_dumps,
             // The peer reports it in its own pid namespace, which may be another.
             parent: registration.parent.filter(|_| registration.pid == pid),
+            command_line: registration.command_line.as_deref().map(plain_command_line),
+            registered: ticks::now(),
             records_alerts: registration.records_alerts,
             is_elsewhere: registration.numbers_threads && making::is_elsewhere(process.pid, registration.pid),
         };
@@ -178,7 +182,16 @@ fn peer(channel: &Channel) -> String {
 /// from its user.
 //= docs/protocol.md#registry
 pub(super) fn plain_name(name: &str) -> String {
-    let mut name = name.replace(char::is_control, "\u{fffd}");
-    name.truncate(name.floor_char_boundary(MAX_PROVIDER_NAME_BYTES));
-    name
+    plain(name, MAX_PROVIDER_NAME_BYTES)
+}
+
+/// A command line without control characters.
+pub(super) fn plain_command_line(line: &str) -> String {
+    plain(line, MAX_PROVIDER_COMMAND_LINE_BYTES)
+}
+
+fn plain(text: &str, most_bytes: usize) -> String {
+    let mut text = text.replace(char::is_control, "\u{fffd}");
+    text.truncate(text.floor_char_boundary(most_bytes));
+    text
 }

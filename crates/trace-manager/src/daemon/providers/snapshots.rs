@@ -3,7 +3,7 @@
 use super::{Provider, Providers, Tracee};
 use crate::core::{Part, ProcessState};
 use std::collections::VecDeque;
-use trace_archive::session_info::Forked;
+use trace_archive::provider_facts::ProviderFacts;
 use trace_archive::transfer::{Progress, ProviderBuffer, Transfer, VmoSource};
 use trace_format::units::{ProviderId, TicksPerSecond};
 use trace_protocol::BufferingMode;
@@ -47,7 +47,7 @@ struct Buffer {
     has_started: bool,
     /// The provider no longer writes into it.
     is_quiet: bool,
-    forked: Option<Forked>,
+    facts: Option<ProviderFacts>,
 }
 
 impl Buffer {
@@ -58,7 +58,7 @@ impl Buffer {
             period: tracee.period(),
             has_started: tracee.has_started,
             is_quiet: provider.process() == ProcessState::Dead,
-            forked: provider.forked(has_metadata),
+            facts: provider.facts(has_metadata),
         }
     }
 
@@ -73,7 +73,7 @@ impl Buffer {
             is_accounted: self.mode != BufferingMode::Streaming,
             period: Some(self.period),
             may_be_blank: !self.has_started,
-            forked: self.forked,
+            facts: self.facts.clone(),
         };
         let part = Part::Rest { is_quiet: self.is_quiet };
         (Transfer::new(buffer, Progress::default(), vmo, part), who.clone())
@@ -215,6 +215,7 @@ mod tests {
             has_started: true,
             made: 1,
             ended: Some(2),
+            is_terminated: false,
         };
         kept.add(ProviderId(id), &provider(), tracee, false);
     }

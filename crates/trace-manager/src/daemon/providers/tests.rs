@@ -19,6 +19,8 @@ pub(super) fn provider() -> Provider {
         dumps_memory: false,
         answers_dumps: false,
         parent: None,
+        command_line: None,
+        registered: 0,
         records_alerts: true,
         is_elsewhere: false,
     }
@@ -51,6 +53,7 @@ fn a_user_can_have_so_many_providers_and_others_have_theirs() {
         dumps_memory: false,
         answers_dumps: false,
         parent: None,
+        command_line: None,
         records_alerts: true,
         numbers_threads: false,
     };

@@ -139,6 +139,29 @@ fn a_trace_in_a_blob_is_no_place_to_resume_at() {
     assert_eq!((names(&lines), warnings), ([0, 2, 0, 0], vec![]));
 }
 
+/// A provider section is a word in which twenty bits say that: a timestamp in a million has them.
+#[test]
+//= docs/format.md#damage
+fn a_timestamp_that_looks_like_a_provider_is_no_place_to_resume_at() {
+    let looks_like_one = section(0x1234_5678);
+    // An instant with two words more than are known, and a record of a later version.
+    for odd in [vec![0x4 | 5 << 4 | 1 << 24 | 1 << 32 | 1 << 48, 1, 0, 77, 78], vec![0x2c, 1]] {
+        let is_event = odd.len() == 5;
+        let mut words = part(1, 3);
+        words.extend(&odd);
+        words.extend(instant(1, 1, 1, 4));
+        // Another of these among the records that follow.
+        words.extend([0x2c, 1]);
+        (5..20).for_each(|time| words.extend(instant(1, 1, 1, time)));
+        words.extend(instant(1, 1, 1, looks_like_one));
+        (20..30).for_each(|time| words.extend(instant(1, 1, 1, looks_like_one + time)));
+        words.extend(part(2, 10));
+        let (lines, warnings) = read(&words);
+        let expected = [0, 30 + usize::from(is_event), 10, 0];
+        assert_eq!((names(&lines), &warnings[..]), (expected, &[][..]), "{odd:x?}");
+    }
+}
+
 /// Every single-bit flip of an archive of three parts: what stands in the other parts is all there.
 #[test]
 //= docs/format.md#damage

@@ -1,5 +1,5 @@
 //! From an archive to JSON and back.
-//= docs/import.md#there-and-back
+//= docs/import.md#round-trips
 
 use super::*;
 use crate::import::writer::Writer;

@@ -1,0 +1,123 @@
+//! The order of a table's rows in time, found in a pass before the one that writes them.
+//!
+//! Rows come nearly in order. A row is *late* if many rows before it have a later time: a slice that lasts
+//! long, whose row comes when it ends, or a provider whose buffer came after another's. Late rows are
+//! collected before, so that few rows wait for others.
+
+use super::store::Data;
+use super::{KINDS, Kind, Type};
+use std::io;
+
+/// Rows that are looked at together; few in tests, so that small traces have many.
+pub const BATCH_ROWS: u64 = if cfg!(test) { 16 } else { 1 << 15 };
+/// So many batches wait for rows that are earlier.
+const WINDOW: u64 = 4;
+
+/// The order of all tables.
+#[derive(Debug)]
+pub struct Order {
+    tables: [TableOrder; KINDS],
+}
+
+#[derive(Debug, Default)]
+struct TableOrder {
+    /// A bit for each row that is late.
+    late: Vec<u64>,
+    has_late: bool,
+    /// The latest time in each batch and those before it.
+    latest: Vec<i64>,
+}
+
+/// The place of a table's times.
+pub fn ts_of(kind: Kind) -> Option<usize> {
+    kind.table().columns.iter().position(|column| *column == ("ts", Type::Integer))
+}
+
+/// The columns that a first pass has to find.
+pub fn columns() -> Vec<(Kind, u64)> {
+    Kind::ALL.iter().filter_map(|kind| Some((*kind, 1 << ts_of(*kind)?))).collect()
+}
+
+impl Order {
+    /// The order of what a first pass has found.
+    pub fn of(data: &Data) -> io::Result<Self> {
+        let mut tables: [TableOrder; KINDS] = std::array::from_fn(|_| TableOrder::default());
+        for kind in Kind::ALL {
+            let Some(place) = ts_of(kind) else { continue };
+            let (table, order) = (&data.tables[kind as usize], &mut tables[kind as usize]);
+            let mut cache = None;
+            for row in 0..table.rows {
+                let ts = table.get(place, row, &mut cache, &data.spill)?;
+                order.push(row, ts.unwrap_or_default() as i64);
+            }
+        }
+        Ok(Self { tables })
+    }
+
+    /// Whether a row is late.
+    #[inline]
+    pub fn is_late(&self, kind: Kind, row: u64) -> bool {
+        let TableOrder { late, has_late, .. } = &self.tables[kind as usize];
+        *has_late && late.get((row / 64) as usize).is_some_and(|bits| bits >> (row % 64) & 1 != 0)
+    }
+
+    /// Whether a table has late rows.
+    pub fn has_late(&self, kind: Kind) -> bool {
+        self.tables[kind as usize].has_late
+    }
+
+    /// The time before which there are no rows from this one on, unless they are late.
+    pub fn bound(&self, kind: Kind, row: u64) -> i64 {
+        self.tables[kind as usize].bound(row)
+    }
+}
+
+impl TableOrder {
+    fn bound(&self, row: u64) -> i64 {
+        let before = (row / BATCH_ROWS).checked_sub(WINDOW);
+        before.and_then(|batch| self.latest.get(batch as usize)).copied().unwrap_or(i64::MIN)
+    }
+
+    fn push(&mut self, row: u64, ts: i64) {
+        if row.is_multiple_of(BATCH_ROWS) {
+            self.latest.push(self.latest.last().copied().unwrap_or(i64::MIN));
+        }
+        if ts < self.bound(row) {
+            self.late.resize((row / 64) as usize + 1, 0);
+            if let Some(bits) = self.late.last_mut() {
+                *bits |= 1 << (row % 64);
+            }
+            self.has_late = true;
+        } else if let Some(latest) = self.latest.last_mut() {
+            *latest = ts.max(*latest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_behind_the_window_are_late() {
+        let mut order = TableOrder::default();
+        let rows = 10 * BATCH_ROWS;
+        // The last row of every batch but one began with the trace; the one comes from the future.
+        let ts = |row: u64| match row % BATCH_ROWS {
+            last if last == BATCH_ROWS - 1 && row > 8 * BATCH_ROWS => i64::MAX,
+            last if last == BATCH_ROWS - 1 => 7,
+            _ => row as i64,
+        };
+        (0..rows).for_each(|row| order.push(row, ts(row)));
+        let late: Vec<u64> = (0..rows)
+            .filter(|row| order.late.get(*row as usize / 64).is_some_and(|bits| bits >> (row % 64) & 1 != 0))
+            .collect();
+        assert_eq!(late, [5, 6, 7, 8].map(|batch| batch * BATCH_ROWS - 1));
+        for row in 0..rows {
+            let later = (row..rows).filter(|row| !late.contains(row)).map(ts).min();
+            assert!(order.bound(row) <= later.unwrap(), "{row}");
+        }
+        // What is before it can be written, up to the window.
+        assert_eq!(order.bound(6 * BATCH_ROWS), (3 * BATCH_ROWS - 2) as i64);
+    }
+}

@@ -1,0 +1,170 @@
+//! Rows that come late: collected before the others, in the order of time.
+
+use crate::tables::order::{Order, ts_of};
+use crate::tables::{Cell, KINDS, Kind, Rows, Wanted};
+use std::io;
+use trace_reader::sorter::{Sorted, Sorter};
+
+/// Memory for the late rows of a table; more are in a file.
+const MEMORY: usize = 16 << 20;
+
+/// Takes all rows, and keeps those that are late.
+pub struct Collecting<'a> {
+    order: &'a Order,
+    rows: [u64; KINDS],
+    sorters: [Option<Sorter>; KINDS],
+    bytes: Vec<u8>,
+}
+
+/// The late rows of a table.
+pub struct Late {
+    sorted: Sorted,
+    next: Vec<u8>,
+}
+
+/// Keeps the order of numbers with a sign.
+const fn ordered(ts: i64) -> u64 {
+    ts as u64 ^ 1 << 63
+}
+
+impl<'a> Collecting<'a> {
+    pub fn new(order: &'a Order) -> Self {
+        let sorter = |place: usize| order.has_late(Kind::ALL[place]).then(|| Sorter::with_runs_of(MEMORY));
+        Self { order, rows: [0; KINDS], sorters: std::array::from_fn(sorter), bytes: Vec::new() }
+    }
+
+    /// What there is of each table.
+    pub fn finish(self) -> io::Result<[Option<Late>; KINDS]> {
+        let mut late = std::array::from_fn(|_| None);
+        for (late, sorter) in late.iter_mut().zip(self.sorters) {
+            if let Some(sorter) = sorter {
+                let mut rows = Late { sorted: sorter.sorted()?, next: Vec::new() };
+                rows.advance()?;
+                *late = Some(rows);
+            }
+        }
+        Ok(late)
+    }
+}
+
+impl Rows for Collecting<'_> {
+    fn wanted(&self) -> Wanted {
+        let mut wanted = Wanted::NONE;
+        for kind in Kind::ALL.into_iter().filter(|kind| self.order.has_late(*kind)) {
+            wanted.add(kind, u64::MAX);
+        }
+        wanted
+    }
+
+    fn row(&mut self, kind: Kind, cells: &[Cell<'_>]) -> io::Result<()> {
+        let row = self.rows[kind as usize];
+        self.rows[kind as usize] += 1;
+        if let Some(sorter) = &mut self.sorters[kind as usize]
+            && self.order.is_late(kind, row)
+            && let Some(Cell::Integer(ts)) = ts_of(kind).and_then(|place| cells.get(place))
+        {
+            encode(row, *ts, cells, &mut self.bytes);
+            sorter.push(ordered(*ts), &self.bytes);
+            sorter.check()?;
+        }
+        Ok(())
+    }
+}
+
+impl Late {
+    fn advance(&mut self) -> io::Result<()> {
+        self.next.clear();
+        if let Some(record) = self.sorted.advance()? {
+            self.next.extend_from_slice(record);
+        }
+        Ok(())
+    }
+
+    /// Passes on the next row if it is before a time; says whether there was one.
+    pub fn take_before(
+        &mut self,
+        bound: Option<i64>,
+        take: impl FnOnce(u64, &[Cell<'_>]),
+    ) -> io::Result<bool> {
+        let Some((row, ts, cells)) = decode(&self.next)? else { return Ok(false) };
+        if bound.is_some_and(|bound| ts >= bound) {
+            return Ok(false);
+        }
+        take(row, &cells);
+        self.advance()?;
+        Ok(true)
+    }
+}
+
+/// A row as bytes: its number, its time, and each cell behind a byte for its type.
+fn encode(row: u64, ts: i64, cells: &[Cell<'_>], bytes: &mut Vec<u8>) {
+    bytes.clear();
+    bytes.extend(row.to_le_bytes());
+    bytes.extend(ts.to_le_bytes());
+    for cell in cells {
+        let (of, word) = match *cell {
+            Cell::Null => (0, 0),
+            Cell::Integer(value) => (1, value as u64),
+            Cell::Unsigned(value) => (2, value),
+            Cell::Double(value) => (3, value.to_bits()),
+            Cell::Text(text) => (4, text.len() as u64),
+        };
+        bytes.push(of);
+        if of > 0 {
+            bytes.extend(word.to_le_bytes());
+        }
+        if let Cell::Text(text) = cell {
+            bytes.extend(text.as_bytes());
+        }
+    }
+}
+
+/// A row, with its number and time; none of no bytes.
+fn decode(mut bytes: &[u8]) -> io::Result<Option<(u64, i64, Vec<Cell<'_>>)>> {
+    let changed = || io::Error::other("what was sorted has changed");
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let mut take = |length: usize| bytes.split_off(..length).ok_or_else(changed);
+    let word = |bytes: &[u8]| bytes.first_chunk().map(|word| u64::from_le_bytes(*word)).ok_or_else(changed);
+    let (row, ts) = (word(take(8)?)?, word(take(8)?)? as i64);
+    let mut cells = Vec::new();
+    while let Ok(of) = take(1) {
+        let value = if of == [0] { 0 } else { word(take(8)?)? };
+        cells.push(match of {
+            [0] => Cell::Null,
+            [1] => Cell::Integer(value as i64),
+            [2] => Cell::Unsigned(value),
+            [3] => Cell::Double(f64::from_bits(value)),
+            _ => {
+                let length = usize::try_from(value).map_err(io::Error::other)?;
+                Cell::Text(str::from_utf8(take(length)?).map_err(io::Error::other)?)
+            }
+        });
+    }
+    Ok(Some((row, ts, cells)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_back_from_bytes() {
+        let cells = [
+            Cell::Integer(-5),
+            Cell::Null,
+            Cell::Unsigned(u64::MAX),
+            Cell::Double(0.5),
+            Cell::Text(""),
+            Cell::Text("é"),
+            Cell::Null,
+        ];
+        let mut bytes = vec![1];
+        encode(7, -9, &cells, &mut bytes);
+        assert_eq!(decode(&bytes).unwrap(), Some((7, -9, cells.to_vec())));
+        assert_eq!(decode(&[]).unwrap(), None);
+        assert!(decode(&bytes[..bytes.len() - 4]).is_err());
+        assert!(ordered(-1) < ordered(0) && ordered(0) < ordered(1));
+    }
+}

@@ -1,0 +1,75 @@
+//! Names that repeat get numbers, so that each is copied once.
+
+use ::parquet::data_type::ByteArray;
+use std::collections::HashMap;
+
+/// Memory for names with numbers, in bytes; others are copied each time.
+const MEMORY: usize = 24 << 20;
+/// Bytes around a name.
+const ENTRY_BYTES: usize = 128;
+/// Names whose numbers are found by their addresses.
+const RECENT: usize = 256;
+/// In a number: it counts the names of a batch that have none.
+pub const IS_OTHER: u32 = 1 << 31;
+
+/// The names so far.
+pub struct Names {
+    texts: Vec<Box<str>>,
+    numbers: HashMap<Box<str>, u32, foldhash::fast::RandomState>,
+    bytes: usize,
+    recent: [(usize, u32); RECENT],
+    /// Those that the other thread does not know yet.
+    new: Vec<ByteArray>,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        let (texts, numbers, new) = (Vec::new(), HashMap::default(), Vec::new());
+        Self { texts, numbers, bytes: 0, recent: [(0, 0); RECENT], new }
+    }
+}
+
+impl Names {
+    /// The number of a name, from 1; none if there is no memory for it.
+    #[inline]
+    pub fn number(&mut self, text: &str) -> Option<u32> {
+        let address = text.as_ptr() as usize;
+        let slot = (address >> 3 ^ address >> 11) % RECENT;
+        let (known_at, number) = self.recent[slot];
+        if known_at == address
+            && let Some(known) = self.texts.get((number as usize).wrapping_sub(1))
+            && **known == *text
+        {
+            return Some(number);
+        }
+        let number = self.find(text)?;
+        self.recent[slot] = (address, number);
+        Some(number)
+    }
+
+    fn find(&mut self, text: &str) -> Option<u32> {
+        if let Some(number) = self.numbers.get(text) {
+            return Some(*number);
+        }
+        let bytes = self.bytes + 3 * text.len() + ENTRY_BYTES;
+        if bytes > MEMORY {
+            return None;
+        }
+        self.bytes = bytes;
+        self.texts.push(text.into());
+        let number = self.texts.len() as u32;
+        self.numbers.insert(text.into(), number);
+        self.new.push(array(text));
+        Some(number)
+    }
+
+    /// The names that got numbers since the last call.
+    pub fn take_new(&mut self) -> Vec<ByteArray> {
+        std::mem::take(&mut self.new)
+    }
+}
+
+/// A name as it is written.
+pub fn array(text: &str) -> ByteArray {
+    ByteArray::from(text.as_bytes().to_vec())
+}

@@ -1,0 +1,85 @@
+//! The thread that reads: it collects rows in batches, and says up to which time they are complete.
+
+use super::batch::Batch;
+use super::late::Late;
+use super::names::Names;
+use crate::tables::order::{BATCH_ROWS, Order, ts_of};
+use crate::tables::{Cell, KINDS, Kind, Rows};
+use ::parquet::data_type::ByteArray;
+use std::io;
+use std::sync::mpsc::SyncSender;
+
+/// Bytes of text in a batch.
+const BATCH_TEXT_BYTES: usize = 4 << 20;
+
+/// Rows for the writing thread.
+pub struct Message {
+    pub kind: Kind,
+    pub batch: Batch,
+    /// The names that are numbered after those before.
+    pub new_names: Vec<ByteArray>,
+    /// The time before which there are no more rows; if there is none, there are no more at all.
+    pub bound: Option<i64>,
+}
+
+/// Takes rows, and sends them on.
+pub struct Reading<'a> {
+    order: &'a Order,
+    late: [Option<Late>; KINDS],
+    open: [Batch; KINDS],
+    rows: [u64; KINDS],
+    names: Names,
+    sender: SyncSender<Message>,
+}
+
+impl<'a> Reading<'a> {
+    pub fn new(order: &'a Order, late: [Option<Late>; KINDS], sender: SyncSender<Message>) -> Self {
+        let open = std::array::from_fn(|place| Batch::new(Kind::ALL[place]));
+        Self { order, late, open, rows: [0; KINDS], names: Names::default(), sender }
+    }
+
+    /// Sends the remaining rows.
+    pub fn finish(&mut self) -> io::Result<()> {
+        Kind::ALL.into_iter().try_for_each(|kind| self.complete(kind, None))
+    }
+
+    /// Sends rows, after the late ones that come before the bound.
+    fn complete(&mut self, kind: Kind, bound: Option<i64>) -> io::Result<()> {
+        while let Some(late) = &mut self.late[kind as usize] {
+            let mut batch = Batch::new(kind);
+            let mut is_more = true;
+            while is_more && batch.rows.len() < BATCH_ROWS as usize && batch.text_bytes < BATCH_TEXT_BYTES {
+                is_more = late.take_before(bound, |row, cells| batch.push(row, cells, &mut self.names))?;
+            }
+            self.send(kind, batch, Some(i64::MIN))?;
+            if !is_more {
+                break;
+            }
+        }
+        let batch = std::mem::replace(&mut self.open[kind as usize], Batch::new(kind));
+        self.send(kind, batch, bound)
+    }
+
+    fn send(&mut self, kind: Kind, batch: Batch, bound: Option<i64>) -> io::Result<()> {
+        let message = Message { kind, batch, new_names: self.names.take_new(), bound };
+        self.sender.send(message).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+impl Rows for Reading<'_> {
+    #[inline]
+    fn row(&mut self, kind: Kind, cells: &[Cell<'_>]) -> io::Result<()> {
+        let row = self.rows[kind as usize];
+        self.rows[kind as usize] += 1;
+        let batch = &mut self.open[kind as usize];
+        if !self.order.is_late(kind, row) {
+            batch.push(row, cells, &mut self.names);
+        }
+        if (row + 1).is_multiple_of(BATCH_ROWS) || batch.text_bytes >= BATCH_TEXT_BYTES {
+            // The order of the other tables is that in which the rows come.
+            let bound = ts_of(kind).map_or(i64::MAX, |_| self.order.bound(kind, row + 1));
+            self.complete(kind, Some(bound))?;
+        }
+        Ok(())
+    }
+}

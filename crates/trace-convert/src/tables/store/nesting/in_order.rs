@@ -1,0 +1,125 @@
+//! The same without sorting, for slices whose rows come in the order in which they ended, as a program writes
+//! those of a thread.
+//!
+//! A slice that ends is around those that ended before and began after its begin. A stack for each thread has
+//! the slices that are in no other one yet, in the order of their times.
+
+use super::{Nested, Span};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+/// With more rows, slices are sorted: 16 bytes for each are in memory here.
+const MAX_ROWS: usize = 4 << 20;
+/// The depth of a row that is no slice of a thread.
+const NO_SLICE: u32 = u32::MAX;
+/// The own time of a slice that does not end.
+const ENDLESS: i64 = i64::MIN;
+
+/// Slices in the order of their ends, with their places.
+#[derive(Debug, Default)]
+pub struct InOrder {
+    threads: HashMap<u64, Thread, foldhash::fast::RandomState>,
+    /// By row: the row of the slice around it, from 1.
+    parents: Vec<u32>,
+    depths: Vec<u32>,
+    owns: Vec<i64>,
+    unfinished: Vec<Span>,
+    beside: Vec<Root>,
+}
+
+#[derive(Debug, Default)]
+struct Thread {
+    roots: Vec<Root>,
+    last_end: i64,
+}
+
+/// A slice that is in no other one yet.
+#[derive(Clone, Copy, Debug)]
+struct Root {
+    row: u64,
+    ts: i64,
+    end: i64,
+}
+
+/// The slices are not in order, or too many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfOrder;
+
+impl InOrder {
+    /// Adds a slice.
+    #[inline]
+    pub fn push(&mut self, span: &Span) -> Result<(), OutOfOrder> {
+        let rows = usize::try_from(span.row).map_err(|_| OutOfOrder)? + 1;
+        if rows > MAX_ROWS {
+            return Err(OutOfOrder);
+        }
+        self.parents.resize(rows, 0);
+        self.depths.resize(rows, NO_SLICE);
+        self.owns.resize(rows, 0);
+        self.depths[rows - 1] = 0;
+        match span.end {
+            Some(end) if end >= span.ts => {
+                self.add(span.thread, Root { row: span.row, ts: span.ts, end }, end - span.ts)
+            }
+            Some(_) => Err(OutOfOrder),
+            None => {
+                self.unfinished.push(*span);
+                Ok(())
+            }
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, thread: u64, new: Root, mut own: i64) -> Result<(), OutOfOrder> {
+        let Thread { roots, last_end } = self.threads.entry(thread).or_default();
+        if new.end < *last_end {
+            return Err(OutOfOrder);
+        }
+        *last_end = new.end;
+        // Nothing is in a slice that begins where it ends.
+        while let Some(root) = roots.pop_if(|root| root.ts >= new.end) {
+            self.beside.push(root);
+        }
+        while let Some(inner) = roots.pop_if(|root| root.ts >= new.ts) {
+            self.parents[inner.row as usize] = new.row as u32 + 1;
+            own = own.saturating_sub(inner.end - inner.ts);
+        }
+        if roots.last().is_some_and(|before| before.end > new.ts) {
+            return Err(OutOfOrder);
+        }
+        roots.push(new);
+        roots.extend(self.beside.drain(..).rev());
+        self.owns[new.row as usize] = own.max(0);
+        Ok(())
+    }
+
+    /// The places of all rows, by their numbers; none for rows that are no slices of threads.
+    pub fn finish(mut self) -> Result<impl Iterator<Item = Option<Nested>>, OutOfOrder> {
+        // The innermost first, as those that end.
+        let mut unfinished = std::mem::take(&mut self.unfinished);
+        unfinished.sort_by_key(|span| (Reverse(span.ts), span.row));
+        for span in &unfinished {
+            self.add(span.thread, Root { row: span.row, ts: span.ts, end: i64::MAX }, 0)?;
+            self.owns[span.row as usize] = ENDLESS;
+        }
+        let Self { parents, mut depths, owns, .. } = self;
+        let endless = unfinished.iter().rev().map(|span| span.row as usize);
+        // What is around a slice comes before it here.
+        for row in endless.chain((0..parents.len()).rev()) {
+            if let Some(parent) = parents[row].checked_sub(1)
+                && depths[row] != NO_SLICE
+            {
+                depths[row] = depths[parent as usize] + 1;
+            }
+        }
+        let rows = parents.into_iter().zip(depths).zip(owns).zip(0..);
+        Ok(rows.map(|(((parent, depth), own), row)| {
+            (depth != NO_SLICE).then(|| Nested {
+                row,
+                parent: parent.checked_sub(1).map(u64::from),
+                depth: depth.into(),
+                own: (own != ENDLESS).then_some(own),
+            })
+        }))
+    }
+}
