@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use system::System;
 use trace_format::kernel_object::{PROCESS_ARGUMENT, TYPE_CHANNEL, TYPE_PROCESS, TYPE_THREAD};
-use trace_format::units::{ProviderId, TicksPerSecond};
+use trace_format::units::{Koid, ProviderId, TicksPerSecond};
 use trace_reader::{Item, Resolved, Thread, Value};
 
 /// The dialect of a document.
@@ -162,7 +162,8 @@ impl<W: Write> Exporter<W> {
                 }
             }
             // What the manager says about providers.
-            Item::KernelObject { object_type: TYPE_CHANNEL, .. } if record.provider == MANAGER => {}
+            Item::KernelObject { object_type: TYPE_CHANNEL, koid: Koid(0), .. }
+                if record.provider == MANAGER => {}
             Item::KernelObject { .. } => self.skip("kernel objects that are no process or thread"),
             Item::Blob { .. } => self.skip("blobs"),
             Item::Loss(_) => self.skip("loss records"),

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use trace_format::event::EventKind;
 use trace_format::kernel_object::{TYPE_CHANNEL, TYPE_PROCESS, TYPE_THREAD};
-use trace_format::units::ProviderId;
+use trace_format::units::{Koid, ProviderId};
 use trace_reader::{Arguments, Event, Item, Names, Resolved, Text, Thread, Time, Value};
 use track_event::{Encoder, Packet};
 use tracks::Tracks;
@@ -277,7 +277,7 @@ impl<W: Write> Exporter<W> {
             },
             Item::LargeBlobPart { .. } => self.skip("further pieces of large blobs"),
             // What the manager says about providers.
-            Item::KernelObject { object_type: TYPE_CHANNEL, .. } if record.provider == MANAGER => {}
+            Item::KernelObject { object_type: TYPE_CHANNEL, koid: Koid(0), .. } if record.provider == MANAGER => {}
             Item::KernelObject { .. } => self.skip("kernel objects that are no process or thread"),
             Item::Loss(_) => self.skip("loss records"),
             Item::ProviderEvent { .. } => self.skip("provider events"),

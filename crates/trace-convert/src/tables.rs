@@ -345,11 +345,6 @@ pub(crate) mod samples {
     pub const FUNCTION: usize = 6;
 }
 
-/// The same of `stacks`.
-pub(crate) mod stacks {
-    pub const FUNCTION: usize = 3;
-}
-
 /// The same of `blobs`.
 pub(crate) mod blobs {
     pub const CONTENT: usize = 10;

@@ -13,7 +13,8 @@ fn replay(target: fn(&[u8])) {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data");
     for directory in ["corpus", "samples"] {
         let entries = fs::read_dir(data.join(directory)).expect("a directory");
-        let inputs = entries.map(|entry| fs::read(entry.expect("a file").path()).expect("a file"));
+        let files = entries.map(|entry| entry.expect("an entry").path()).filter(|path| path.is_file());
+        let inputs = files.map(|path| fs::read(path).expect("a file"));
         let inputs: Vec<Vec<u8>> = inputs.filter(|input| input.len() <= MOST_BYTES).collect();
         assert!(inputs.len() > 10, "{directory}");
         inputs.iter().for_each(|input| target(input));

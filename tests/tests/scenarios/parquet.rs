@@ -108,7 +108,7 @@ fn duckdb_reads_what_query_answers() {
     for (trace, directory) in [("demo.fxt", "demo"), ("kernel.txt", "kernel"), ("odd.json", "odd")] {
         convert(&sandbox, &[trace, directory]);
         let tables = tables(&sandbox);
-        assert_eq!(tables.len(), 12);
+        assert_eq!(tables.len(), 15);
         let all: Vec<String> =
             tables.iter().map(|(name, columns)| format!("SELECT {columns} FROM {name}")).collect();
         let in_order =

@@ -13,7 +13,7 @@ fn the_definition_is_consistent() {
 fn start_offers_what_it_takes() {
     let mut command = Cli::command();
     let help = command.find_subcommand_mut("start").expect("start").render_long_help().to_string();
-    for option in ["[COMMAND]", "--json", "--max-size", "--detach", "--append-args"] {
+    for option in ["[COMMAND]", "--max-size", "--detach", "--append-args"] {
         assert!(!help.contains(option), "{option}");
     }
     assert!(help.contains("--duration"));

@@ -29,11 +29,12 @@ impl Partition {
         let name = (!input::is_stdin(input)).then(|| stem(input));
         let value = |text: Option<String>| text.map_or_else(|| NONE.to_owned(), |text| escaped(&text));
         let path = format!("date={}/host={}/trace={}", value(date), value(origin.host), value(name));
-        let folders: io::Result<Vec<_>> = TABLES
-            .iter()
-            .map(|table| Ok((table.name, Folder::create(&root.join(table.name).join(&path))?)))
-            .collect();
-        Ok(Self { folders: folders.map_err(ConvertError::Write)? })
+        let mut partition = Self { folders: Vec::new() };
+        for table in TABLES {
+            let folder = Folder::create(&root.join(table.name).join(&path)).map_err(ConvertError::Write)?;
+            partition.folders.push((table.name, folder));
+        }
+        Ok(partition)
     }
 
     /// The file of a table.
@@ -42,9 +43,17 @@ impl Partition {
         folder.ok_or(io::ErrorKind::NotFound)?.1.file(FILE)
     }
 
-    /// Gives the files their names; those of a trace of the same name, host and day are replaced.
-    pub fn finish(self) -> io::Result<()> {
-        self.folders.into_iter().try_for_each(|(_, folder)| folder.finish())
+    /// Gives the files their names, one after the other; those of a trace of the same name, host and day are
+    /// replaced.
+    pub fn finish(mut self) -> io::Result<()> {
+        std::mem::take(&mut self.folders).into_iter().try_for_each(|(_, folder)| folder.finish())
+    }
+}
+
+/// Removes what was made, unless it is finished: first what is in a directory that an earlier one has made.
+impl Drop for Partition {
+    fn drop(&mut self) {
+        while self.folders.pop().is_some() {}
     }
 }
 

@@ -31,15 +31,27 @@ impl Folder {
         let mut last = None;
         let parents: Vec<_> = path.ancestors().filter(|path| !path.as_os_str().is_empty()).collect();
         for path in parents.iter().rev() {
-            let place = ResolvedPath::of_any(path).map_err(other)?;
+            let mut place = ResolvedPath::of_any(path).map_err(other)?;
             let directory = &place.directory.descriptor;
             match place.found {
                 Found::Directory => {}
                 Found::Nothing => {
                     let make = || mkdirat(directory, &place.name, NEW_MODE);
-                    made.insert(0, Unfinished::directory(directory, place.name.clone(), make)?);
-                    // Regardless of the umask; a file system without modes is as private as it can be.
-                    let _ = chmodat(directory, &place.name, NEW_MODE, AtFlags::empty());
+                    match Unfinished::directory(directory, place.name.clone(), make) {
+                        Ok(new) => {
+                            made.insert(0, new);
+                            // Regardless of the umask; a file system without modes is as private as it can be.
+                            let _ = chmodat(directory, &place.name, NEW_MODE, AtFlags::empty());
+                        }
+                        // Another process has made it meanwhile.
+                        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                            place = ResolvedPath::of_any(path).map_err(other)?;
+                            if place.found != Found::Directory {
+                                return Err(io::ErrorKind::NotADirectory.into());
+                            }
+                        }
+                        Err(error) => return Err(error),
+                    }
                 }
                 Found::File | Found::Other => return Err(io::ErrorKind::NotADirectory.into()),
             }

@@ -10,8 +10,12 @@ use std::io;
 
 /// Rows that are looked at together; few in tests, so that small traces have many.
 pub const BATCH_ROWS: u64 = if cfg!(test) { 16 } else { 1 << 15 };
-/// So many batches wait for rows that are earlier.
+/// A row is late if rows of so many batches before are later.
 const WINDOW: u64 = 4;
+/// Rows for which the earliest time is known together.
+const CHUNK_ROWS: u64 = if cfg!(test) { 4 } else { 256 };
+/// The time of rows without one, which come first.
+pub const NO_TIME: i64 = i64::MIN;
 
 /// The order of all tables.
 #[derive(Debug)]
@@ -26,6 +30,8 @@ struct TableOrder {
     has_late: bool,
     /// The latest time in each batch and those before it.
     latest: Vec<i64>,
+    /// The earliest time in each chunk and those behind it, without rows that are late.
+    earliest: Vec<i64>,
 }
 
 /// The place of a table's times.
@@ -48,8 +54,9 @@ impl Order {
             let mut cache = None;
             for row in 0..table.rows {
                 let ts = table.get(place, row, &mut cache, &data.spill)?;
-                order.push(row, ts.unwrap_or_default() as i64);
+                order.push(row, ts.map_or(NO_TIME, |ts| ts as i64));
             }
+            order.finish();
         }
         Ok(Self { tables })
     }
@@ -74,6 +81,11 @@ impl Order {
 
 impl TableOrder {
     fn bound(&self, row: u64) -> i64 {
+        self.earliest.get((row / CHUNK_ROWS) as usize).copied().unwrap_or(i64::MAX)
+    }
+
+    /// The time before which a row is late.
+    fn late_before(&self, row: u64) -> i64 {
         let before = (row / BATCH_ROWS).checked_sub(WINDOW);
         before.and_then(|batch| self.latest.get(batch as usize)).copied().unwrap_or(i64::MIN)
     }
@@ -82,7 +94,10 @@ impl TableOrder {
         if row.is_multiple_of(BATCH_ROWS) {
             self.latest.push(self.latest.last().copied().unwrap_or(i64::MIN));
         }
-        if ts < self.bound(row) {
+        if row.is_multiple_of(CHUNK_ROWS) {
+            self.earliest.push(i64::MAX);
+        }
+        if ts < self.late_before(row) {
             self.late.resize((row / 64) as usize + 1, 0);
             if let Some(bits) = self.late.last_mut() {
                 *bits |= 1 << (row % 64);
@@ -90,6 +105,18 @@ impl TableOrder {
             self.has_late = true;
         } else if let Some(latest) = self.latest.last_mut() {
             *latest = ts.max(*latest);
+            if let Some(earliest) = self.earliest.last_mut() {
+                *earliest = ts.min(*earliest);
+            }
+        }
+    }
+
+    /// All rows were pushed.
+    fn finish(&mut self) {
+        let mut earliest = i64::MAX;
+        for chunk in self.earliest.iter_mut().rev() {
+            earliest = earliest.min(*chunk);
+            *chunk = earliest;
         }
     }
 }
@@ -109,6 +136,7 @@ mod tests {
             _ => row as i64,
         };
         (0..rows).for_each(|row| order.push(row, ts(row)));
+        order.finish();
         let late: Vec<u64> = (0..rows)
             .filter(|row| order.late.get(*row as usize / 64).is_some_and(|bits| bits >> (row % 64) & 1 != 0))
             .collect();
@@ -117,7 +145,8 @@ mod tests {
             let later = (row..rows).filter(|row| !late.contains(row)).map(ts).min();
             assert!(order.bound(row) <= later.unwrap(), "{row}");
         }
-        // What is before it can be written, up to the window.
-        assert_eq!(order.bound(6 * BATCH_ROWS), (3 * BATCH_ROWS - 2) as i64);
+        assert_eq!(order.late_before(6 * BATCH_ROWS), (3 * BATCH_ROWS - 2) as i64);
+        // Rows that are in order do not wait.
+        assert_eq!(order.bound(6 * BATCH_ROWS), (6 * BATCH_ROWS) as i64);
     }
 }

@@ -71,7 +71,7 @@ fn properties(kind: Kind) -> WriterProperties {
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_statistics_enabled(EnabledStatistics::Chunk);
     if let Some(place) = order::ts_of(kind) {
-        let by_time = SortingColumn { column_idx: place as i32, descending: false, nulls_first: false };
+        let by_time = SortingColumn { column_idx: place as i32, descending: false, nulls_first: true };
         let ts = ColumnPath::from("ts");
         properties = properties
             .set_sorting_columns(Some(vec![by_time]))

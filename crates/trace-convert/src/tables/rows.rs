@@ -280,7 +280,9 @@ impl<'a, R: Rows> Filler<'a, R> {
             }
             Item::LargeBlobPart { payload } => return self.large_blob_part(payload, names),
             Item::UserspaceObject { .. } => self.skip("userspace objects"),
-            Item::KernelObject { object_type: TYPE_CHANNEL, arguments, .. } if record.provider == MANAGER => {
+            Item::KernelObject { object_type: TYPE_CHANNEL, koid: Koid(0), arguments, .. }
+                if record.provider == MANAGER =>
+            {
                 self.providers.describe(arguments);
             }
             Item::KernelObject { .. } => self.skip("kernel objects that are no process or thread"),

@@ -104,8 +104,8 @@ mod tests {
     use crate::units::{Koid, ProcessKoid, ThreadKoid};
     use proptest::collection::vec;
     use proptest::prelude::*;
-    use std::vec;
     use std::vec::Vec;
+    use std::{format, vec};
 
     /// Only these are defined.
     fn is_defined(index: StringIndex) -> bool {
@@ -150,7 +150,8 @@ mod tests {
         fn the_common_case_is_what_the_close_look_finds(words in words()) {
             let bytes = of_words(&words);
             if let Some(event) = Event::of_common_record(&bytes, is_defined) {
-                prop_assert_eq!(Event::of_record(&bytes), Some(Ok(event)));
+                // As text, because NaN is not equal to itself.
+                prop_assert_eq!(format!("{:?}", Event::of_record(&bytes)), format!("{:?}", Some(Ok::<_, ()>(event))));
                 prop_assert_eq!(event.words().bytes(), bytes.len());
                 let indices = event.arguments.headers().flat_map(|at| [at.name_index(), at.value_index()]);
                 prop_assert!(indices.flatten().all(is_defined));

@@ -1,6 +1,6 @@
 //! Rows that come late: collected before the others, in the order of time.
 
-use crate::tables::order::{Order, ts_of};
+use crate::tables::order::{NO_TIME, Order, ts_of};
 use crate::tables::{Cell, KINDS, Kind, Rows, Wanted};
 use std::io;
 use trace_reader::sorter::{Sorted, Sorter};
@@ -61,10 +61,13 @@ impl Rows for Collecting<'_> {
         self.rows[kind as usize] += 1;
         if let Some(sorter) = &mut self.sorters[kind as usize]
             && self.order.is_late(kind, row)
-            && let Some(Cell::Integer(ts)) = ts_of(kind).and_then(|place| cells.get(place))
         {
-            encode(row, *ts, cells, &mut self.bytes);
-            sorter.push(ordered(*ts), &self.bytes);
+            let ts = match ts_of(kind).and_then(|place| cells.get(place)) {
+                Some(Cell::Integer(ts)) => *ts,
+                _ => NO_TIME,
+            };
+            encode(row, ts, cells, &mut self.bytes);
+            sorter.push(ordered(ts), &self.bytes);
             sorter.check()?;
         }
         Ok(())
@@ -80,14 +83,19 @@ impl Late {
         Ok(())
     }
 
-    /// Passes on the next row if it is before a time; says whether there was one.
+    /// The time and number of the next row.
+    pub fn next(&self) -> io::Result<Option<(i64, u64)>> {
+        Ok(decode(&self.next)?.map(|(row, ts, _)| (ts, row)))
+    }
+
+    /// Passes on the next row if it is before a time and number; says whether there was one.
     pub fn take_before(
         &mut self,
-        bound: Option<i64>,
+        bound: Option<(i64, u64)>,
         take: impl FnOnce(u64, &[Cell<'_>]),
     ) -> io::Result<bool> {
         let Some((row, ts, cells)) = decode(&self.next)? else { return Ok(false) };
-        if bound.is_some_and(|bound| ts >= bound) {
+        if bound.is_some_and(|bound| (ts, row) >= bound) {
             return Ok(false);
         }
         take(row, &cells);

@@ -18,8 +18,8 @@ pub struct Message {
     pub batch: Batch,
     /// The names that are numbered after those before.
     pub new_names: Vec<ByteArray>,
-    /// The time before which there are no more rows; if there is none, there are no more at all.
-    pub bound: Option<i64>,
+    /// The time and number before which there are no more rows; if there is none, there are no more at all.
+    pub bound: Option<(i64, u64)>,
 }
 
 /// Takes rows, and sends them on.
@@ -43,24 +43,30 @@ impl<'a> Reading<'a> {
         Kind::ALL.into_iter().try_for_each(|kind| self.complete(kind, None))
     }
 
-    /// Sends rows, after the late ones that come before the bound.
-    fn complete(&mut self, kind: Kind, bound: Option<i64>) -> io::Result<()> {
+    /// Sends rows, and the late ones that come before the bound.
+    fn complete(&mut self, kind: Kind, bound: Option<(i64, u64)>) -> io::Result<()> {
+        let batch = std::mem::replace(&mut self.open[kind as usize], Batch::new(kind));
+        if self.late[kind as usize].is_none() {
+            return self.send(kind, batch, bound);
+        }
+        self.send(kind, batch, Some((i64::MIN, 0)))?;
         while let Some(late) = &mut self.late[kind as usize] {
             let mut batch = Batch::new(kind);
             let mut is_more = true;
             while is_more && batch.rows.len() < BATCH_ROWS as usize && batch.text_bytes < BATCH_TEXT_BYTES {
                 is_more = late.take_before(bound, |row, cells| batch.push(row, cells, &mut self.names))?;
             }
-            self.send(kind, batch, Some(i64::MIN))?;
-            if !is_more {
+            // All rows before the next late one were sent.
+            let next = late.next()?.filter(|next| bound.is_none_or(|bound| *next < bound));
+            self.send(kind, batch, next.or(bound))?;
+            if next.is_none() {
                 break;
             }
         }
-        let batch = std::mem::replace(&mut self.open[kind as usize], Batch::new(kind));
-        self.send(kind, batch, bound)
+        Ok(())
     }
 
-    fn send(&mut self, kind: Kind, batch: Batch, bound: Option<i64>) -> io::Result<()> {
+    fn send(&mut self, kind: Kind, batch: Batch, bound: Option<(i64, u64)>) -> io::Result<()> {
         let message = Message { kind, batch, new_names: self.names.take_new(), bound };
         self.sender.send(message).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
@@ -78,7 +84,7 @@ impl Rows for Reading<'_> {
         if (row + 1).is_multiple_of(BATCH_ROWS) || batch.text_bytes >= BATCH_TEXT_BYTES {
             // The order of the other tables is that in which the rows come.
             let bound = ts_of(kind).map_or(i64::MAX, |_| self.order.bound(kind, row + 1));
-            self.complete(kind, Some(bound))?;
+            self.complete(kind, Some((bound, row + 1)))?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use super::names::IS_OTHER;
 use super::reading::Message;
 use super::{other, properties, schema};
 use crate::tables::Kind;
-use crate::tables::order::ts_of;
+use crate::tables::order::{NO_TIME, ts_of};
 use ::parquet::column::writer::ColumnWriter;
 use ::parquet::data_type::ByteArray;
 use ::parquet::errors::ParquetError;
@@ -20,6 +20,8 @@ use std::sync::mpsc::Receiver;
 const GROUP_ROWS: usize = if cfg!(test) { 50 } else { 1 << 18 };
 /// Bytes of text in a group.
 const GROUP_TEXT_BYTES: usize = 32 << 20;
+/// Rows that are added before the bytes of a group are looked at.
+const ROWS_AT_ONCE: usize = 4096;
 /// Bytes of all groups that are not complete.
 const GROUPS_BYTES: usize = 96 << 20;
 
@@ -61,7 +63,7 @@ struct Column {
     /// Numbers, or the bits of doubles.
     numbers: Vec<i64>,
     names: Vec<u32>,
-    ends: Vec<u32>,
+    ends: Vec<usize>,
     text: Vec<u8>,
 }
 
@@ -114,10 +116,14 @@ impl<W: Write + Send> Writing<W> {
 impl<W: Write + Send> TableWriter<W> {
     fn add(&mut self, batch: Batch) {
         let times = self.ts.and_then(|place| match batch.columns.get(place) {
-            Some(Values::Numbers(times, _)) => Some(times),
+            Some(Values::Numbers(times, are_there)) => Some((times, are_there)),
             _ => None,
         });
-        let ts = |place: usize| times.map_or(0, |times| times[place] as i64);
+        let ts = |place: usize| match times {
+            Some((times, are_there)) if are_there[place] => times[place] as i64,
+            Some(_) => NO_TIME,
+            None => 0,
+        };
         let rows = batch.rows.iter().enumerate();
         let mut order: Vec<_> = rows.map(|(place, row)| (ts(place), *row, place as u32)).collect();
         order.sort_unstable();
@@ -125,10 +131,11 @@ impl<W: Write + Send> TableWriter<W> {
     }
 
     /// Moves rows that are before the bound into groups; all if there is none.
-    fn emit(&mut self, bound: Option<i64>, names: &[ByteArray]) -> io::Result<()> {
+    fn emit(&mut self, bound: Option<(i64, u64)>, names: &[ByteArray]) -> io::Result<()> {
         let mut order: Vec<(i64, u64, u32, u32)> = Vec::new();
         for (number, Sorted { order: rows, .. }) in self.pending.iter_mut().enumerate() {
-            let end = bound.map_or(rows.len(), |bound| rows.partition_point(|(ts, ..)| *ts < bound));
+            let end =
+                bound.map_or(rows.len(), |bound| rows.partition_point(|(ts, row, _)| (*ts, *row) < bound));
             order.extend(rows.drain(..end).map(|(ts, row, place)| (ts, row, number as u32, place)));
         }
         order.sort();
@@ -140,7 +147,7 @@ impl<W: Write + Send> TableWriter<W> {
         }
         let mut rest = &order[..];
         while !rest.is_empty() {
-            let (now, later) = rest.split_at(rest.len().min(GROUP_ROWS - self.group.rows));
+            let (now, later) = rest.split_at(rest.len().min(GROUP_ROWS - self.group.rows).min(ROWS_AT_ONCE));
             self.group.gather(&self.pending, now);
             rest = later;
             if self.group.rows >= GROUP_ROWS || self.group.text_bytes >= GROUP_TEXT_BYTES {
@@ -202,9 +209,9 @@ impl Column {
         // One allocation for all of them.
         let text = ByteArray::from(std::mem::take(&mut self.text));
         let mut from = 0;
-        let slice = |end: &u32| {
-            let text = text.slice(from, *end as usize - from);
-            from = *end as usize;
+        let slice = |end: &usize| {
+            let text = text.slice(from, *end - from);
+            from = *end;
             text
         };
         self.ends.iter().map(slice).collect()
@@ -262,7 +269,7 @@ impl Group {
                             let text = &text[from as usize..ends[place] as usize];
                             self.text_bytes += text.len();
                             column.text.extend_from_slice(text);
-                            column.ends.push(column.text.len() as u32);
+                            column.ends.push(column.text.len());
                         }
                         are_there[place].into()
                     }

@@ -2,7 +2,7 @@
 
 use super::{Filler, integer};
 use crate::profile::Profile;
-use crate::tables::{Cell, Kind, Rows, samples, stacks};
+use crate::tables::{Cell, Kind, Rows, samples};
 use foldhash::HashMap;
 use std::io;
 use trace_format::profiler::ProfilerKind;
@@ -79,8 +79,9 @@ impl<R: Rows> Filler<'_, R> {
         }
         self.samples.bytes += size;
         let id = self.samples.stacks.len() as i64 + 1;
-        let has_functions = self.wanted.has_column(Kind::Stacks, stacks::FUNCTION)
-            || self.wanted.has_column(Kind::Samples, samples::FUNCTION);
+        // Also if only another column of `stacks` is wanted: a function that was inlined is a row.
+        let has_functions =
+            self.wanted.has(Kind::Stacks) || self.wanted.has_column(Kind::Samples, samples::FUNCTION);
         let (process, frames) = (key.0, &key.1);
         let (mut depth, mut innermost) = (0, None);
         for (place, frame) in frames.iter().enumerate().rev() {
@@ -107,6 +108,7 @@ impl<R: Rows> Filler<'_, R> {
                 innermost = function;
             }
         }
+        self.samples.bytes += innermost.as_ref().map_or(0, String::len);
         self.samples.stacks.insert(key, (id, innermost.clone()));
         Ok(Some((id, innermost)))
     }
