@@ -27,7 +27,7 @@ use values::Span;
   trace snapshot --last 10s         save the last ten seconds while recording continues
   trace list-providers              list the programs that can be recorded
   trace doctor                      check whether this machine can record
-  trace convert --to catapult trace.fxt
+  trace convert trace.fxt trace.json
 
 Open a .fxt file with trace view, or at https://ui.perfetto.dev.")]
 pub struct Cli {
@@ -189,7 +189,8 @@ or the command line is wrong. The kinds of problem are described in docs/check.m
         visible_alias = "trace2json",
         override_usage = "trace convert [OPTIONS] <FILE> [OUT]",
         after_help = "Examples:
-  trace convert --to catapult trace.fxt             writes trace.json
+  trace convert trace.fxt trace.json                Chrome's JSON, for Perfetto and Catapult
+  trace convert --to catapult trace.fxt             writes trace.json, as Fuchsia does
   trace convert --to chrome --container array trace.fxt app.json.gz
   trace convert trace.fxt trace.pftrace
   trace convert --to catapult --pattern 'draw.*' --category net trace.fxt - | less
