@@ -53,6 +53,12 @@ pub fn query_all(test: &str, questions: &[(PathBuf, String)]) -> Option<Vec<Rows
     Some(answers)
 }
 
+/// The whole UI, with its page.
+#[must_use]
+pub fn ui() -> Option<PathBuf> {
+    Some(package()?.join("web_dist")).filter(|ui| ui.join("index.html").is_file())
+}
+
 fn ui_dir() -> Option<PathBuf> {
     let entries = std::fs::read_dir(package()?.join("web_dist")).ok()?;
     entries.flatten().map(|entry| entry.path()).find(|path| path.join("engine_bundle.js").exists())

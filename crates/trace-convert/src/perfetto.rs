@@ -491,6 +491,10 @@ impl<W: Write> Exporter<W> {
         });
     }
 
+    fn has_no_room_for_early(&self) -> bool {
+        self.last.is_none() && self.early_bytes > MAX_EARLY_BYTES
+    }
+
     /// A record with a name and perhaps bytes, written as an instant: at the time of the previous event if it
     /// has no time of its own; before the first event, at that one's time.
     //= docs/perfetto.md#what-other-importers-drop
@@ -502,7 +506,7 @@ impl<W: Write> Exporter<W> {
         whose: Option<(Thread, &Arguments<'_>)>,
         names: &Names,
     ) {
-        if self.last.is_none() && self.early_bytes > MAX_EARLY_BYTES {
+        if self.has_no_room_for_early() {
             return self.skip("blobs and objects before the first event, beyond 16 MiB");
         }
         let track = whose.map_or(tracks::GLOBAL, |(thread, _)| self.thread_track(thread, names));

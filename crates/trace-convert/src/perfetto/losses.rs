@@ -11,13 +11,18 @@ impl<W: Write> Exporter<W> {
     /// An instant when the first record is missing, and a slice up to the last. Of a loss without a time, an
     /// instant at the time of the event before.
     pub(super) fn lost(&mut self, lost: &Lost) {
+        if lost.interval.is_none() && self.has_no_room_for_early() {
+            return self.skip("losses without a time before the first event, beyond 16 MiB");
+        }
         let descriptor = self.tracks.loss(LOST, lost.thread.map(|thread| thread.process));
         let track = descriptor.uuid.unwrap_or_default();
         self.describe(descriptor);
-        let (first, last) = match lost.interval {
-            Some(interval) => interval,
-            None => (self.last.unwrap_or_default(), self.last.unwrap_or_default()),
+        let Some((first, last)) = lost.interval else {
+            self.loss_event(TYPE_INSTANT, track, lost);
+            return self.track_event_at(self.last);
         };
+        // Strings of what still waits for a time are defined there.
+        self.release(first);
         if last > first {
             self.loss_event(TYPE_SLICE_BEGIN, track, lost);
             self.track_event(first);
