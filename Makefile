@@ -5,6 +5,8 @@
 #   make install NAME=fxtrace             where another trace is a command already
 #   make install DEBUGDIR=                without debug information, which else goes to PREFIX/lib/debug
 #   make uninstall                        with the same variables
+#   make install-ui                       a copy of the Perfetto UI, for `trace view` without network
+#   make uninstall-ui
 #   make install-c                        the libraries for C and C++, with their headers
 #   make uninstall-c
 #   make static                           one file that runs anywhere: target/static/trace
@@ -22,6 +24,8 @@ FISHDIR = $(PREFIX)/share/fish/vendor_completions.d
 UNITDIR = $(PREFIX)/lib/systemd
 UNITS = $(foreach whose,system user,$(foreach kind,socket service,$(whose)/trace-manager.$(kind)))
 DEBUGDIR = $(PREFIX)/lib/debug
+# `trace view` finds it beside its own directory.
+UIDIR = $(PREFIX)/share/trace/perfetto-ui
 TOOL = target/release/trace
 BUILD ?= cargo build --release --locked -p trace-cli
 
@@ -50,7 +54,7 @@ TARGET = $(shell uname -m)-unknown-linux-musl
 STATIC = target/static/trace
 PACKAGES = target/packages
 
-.PHONY: all nightly install uninstall install-c uninstall-c static deb rpm
+.PHONY: all nightly install uninstall install-ui uninstall-ui install-c uninstall-c static deb rpm
 
 all:
 	$(BUILD)
@@ -92,6 +96,13 @@ uninstall:
 	rm -f $(DESTDIR)$(BASHDIR)/$(NAME) $(DESTDIR)$(ZSHDIR)/_$(NAME) $(DESTDIR)$(FISHDIR)/$(NAME).fish
 	rm -f $(foreach unit,$(UNITS),$(DESTDIR)$(UNITDIR)/$(subst /trace-,/$(NAME)-,$(unit)))
 	$(if $(DEBUGDIR),rm -f $(DESTDIR)$(DEBUGDIR)$(BINDIR)/$(NAME).debug)
+
+install-ui:
+	DESTDIR="$(DESTDIR)" UI_WHEEL="$(UI_WHEEL)" PYTHON="$(PYTHON)" packaging/install-ui $(UIDIR)
+
+uninstall-ui:
+	rm -rf $(DESTDIR)$(UIDIR)
+	rmdir $(DESTDIR)$(dir $(UIDIR)) 2> /dev/null || true
 
 install-c:
 	$(BUILD_C)

@@ -53,6 +53,37 @@ pub fn query_all(test: &str, questions: &[(PathBuf, String)]) -> Option<Vec<Rows
     Some(answers)
 }
 
+/// What the UI's page at an address shows in a browser, for a query with the columns `name` and `n`: an object with
+/// `rows`, requests to `outside`, what its policy has `refused`, and what another page `gets`. None, and reported as
+/// skipped, where there is no browser.
+///
+/// # Panics
+/// If the page shows no trace, or the browser is required and absent.
+#[must_use]
+pub fn open(test: &str, address: &str, sql: &str) -> Option<serde_json::Value> {
+    let Some(modules) = std::env::var_os("TRACE_TEST_CATAPULT") else {
+        skip(test, "catapult", "TRACE_TEST_CATAPULT names no directory with playwright-core");
+        return None;
+    };
+    let script = workspace().join("tests/perfetto/open.mjs");
+    let output = Command::new("node").arg(script).args([address, sql]).current_dir(modules).output();
+    let output = match output {
+        Ok(output) => output,
+        Err(error) => {
+            skip(test, "catapult", &format!("node cannot be run: {error}"));
+            return None;
+        }
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(serde_json::from_slice(&output.stdout).expect("an object"))
+}
+
+/// The whole UI, with its page.
+#[must_use]
+pub fn ui() -> Option<PathBuf> {
+    Some(package()?.join("web_dist")).filter(|ui| ui.join("index.html").is_file())
+}
+
 fn ui_dir() -> Option<PathBuf> {
     let entries = std::fs::read_dir(package()?.join("web_dist")).ok()?;
     entries.flatten().map(|entry| entry.path()).find(|path| path.join("engine_bundle.js").exists())

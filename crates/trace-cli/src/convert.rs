@@ -184,6 +184,29 @@ const fn name_of(format: Format) -> &'static str {
     }
 }
 
+/// Writes a trace for the Perfetto UI, whose reader drops less of this form than of an archive. A trace whose
+/// rest cannot be read is shown up to there.
+//= docs/perfetto.md#what-is-served
+pub fn for_viewer(trace: &Path, output: &mut dyn Write) -> Result<(), Failure> {
+    let converted = match convert(trace, Job::new(Format::Perfetto, Compression::None), output) {
+        Ok(converted) => converted,
+        Err(Problem::Failure(failure)) => return Err(failure),
+        Err(Problem::OutputClosed) => return Ok(()),
+        Err(Problem::Write(error)) => {
+            let place = std::env::temp_dir();
+            return Err(Failure::new(format!(
+                "cannot write Perfetto's form of the trace in {}: {error}; set TMPDIR to a directory with more room",
+                place.display()
+            )));
+        }
+    };
+    converted.summary.iter().for_each(|summary| report_summary(summary, "Perfetto's format"));
+    if let Err(failure) = converted.check_input(trace) {
+        say!("trace: {}", failure.text);
+    }
+    Ok(())
+}
+
 /// Reports what the target could not express, and how to open the result.
 pub fn advise(summary: &Summary, to: Format) {
     let name = match to {

@@ -29,6 +29,8 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 const PROVIDER: ProviderId = ProviderId(1);
 /// The kind of problem of events that an import could not read, or not as they stand there.
 const MALFORMED: &str = "malformed";
+/// The first bytes of a file that zstd has compressed.
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// The first bytes of an archive.
 const MAGIC: [u8; 8] = MAGIC_WORD.to_le_bytes();
 
@@ -385,6 +387,51 @@ impl Read for Progressing {
 impl Drop for Progressing {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// Whether the Perfetto UI reads this file as it is, and loses nothing by it: no archive, not compressed with
+/// zstd, and not Fuchsia's JSON.
+//= docs/perfetto.md#what-is-served
+pub fn is_for_perfetto(file: &File) -> io::Result<bool> {
+    let mut file = file;
+    if !file.metadata()?.is_file() {
+        return Ok(false);
+    }
+    let (start, foreign) = sniff(&mut file)?;
+    file.rewind()?;
+    let is_for_perfetto = match foreign {
+        None => false,
+        Some(_) if start.starts_with(&ZSTD) => false,
+        Some(Foreign::Json) => !is_fuchsias(file)?,
+        Some(Foreign::Ftrace | Foreign::Perfetto) => true,
+    };
+    file.rewind()?;
+    Ok(is_for_perfetto)
+}
+
+/// Whether a JSON trace has system events as an object, for which Perfetto refuses it. Damage is left to the
+/// readers of the trace.
+fn is_fuchsias(file: &File) -> io::Result<bool> {
+    const MEMBER: &[u8] = b"\"systemTraceEvents\"";
+    /// More than stands between the name and the value.
+    const OVERLAP: usize = MEMBER.len() + 64;
+    let Ok((mut plain, _)) = Plain::open(file) else { return Ok(false) };
+    let mut chunk = Vec::new();
+    loop {
+        let kept = chunk.len();
+        if plain.by_ref().take(SNIFFED_BYTES as u64).read_to_end(&mut chunk).is_err() || chunk.len() == kept {
+            return Ok(false);
+        }
+        let mut rest = &chunk[..];
+        while let Some(at) = rest.windows(MEMBER.len()).position(|bytes| bytes == MEMBER) {
+            rest = &rest[at + MEMBER.len()..];
+            let value = rest.iter().find(|byte| !byte.is_ascii_whitespace() && **byte != b':');
+            if value == Some(&b'{') {
+                return Ok(true);
+            }
+        }
+        chunk.drain(..chunk.len().saturating_sub(OVERLAP));
     }
 }
 

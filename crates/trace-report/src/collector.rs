@@ -298,12 +298,13 @@ impl Rows for Collector {
                     match cell {
                         Cell::Null => {}
                         Cell::Text(text) => self.facts.push((name, (*text).to_owned())),
+                        Cell::Double(value) => self.facts.push((name, value.to_string())),
                         cell => self.facts.push((name, number(cell).unwrap_or_default().to_string())),
                     }
                 }
             }
-            // Alerts are instants, too.
-            Table::Alerts => {}
+            // Alerts are instants, too. The page has no samples and no blobs.
+            Table::Alerts | Table::Samples | Table::Stacks | Table::Blobs => {}
         }
         Ok(())
     }

@@ -76,7 +76,8 @@ pub fn write(
     // The passes below report it, if nothing can be read.
     let disorder = Disorder::find(open()?).unwrap_or_default();
     let stats = Stats::of(open()?, &disorder, &Options::default())?;
-    let limits = Limits { table_bytes: CHECK_TABLE_BYTES, open_spans: MAX_OPEN_SPANS, clock_times: 0 };
+    let limits =
+        Limits { table_bytes: CHECK_TABLE_BYTES, open_spans: MAX_OPEN_SPANS, clock_times: 0, usage_bytes: 0 };
     let checked = check(open()?, limits, &disorder)?;
     let mut collector = Collector::default();
     let summary = fill(open()?, &disorder, &mut collector, Filter::default())?;

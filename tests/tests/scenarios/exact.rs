@@ -166,7 +166,8 @@ fn four_threads() {
 #[test]
 fn the_json_holds_the_same() {
     let sandbox = Sandbox::new();
-    let output = sandbox.record(&["--output-file", "direct.json"], "emit", &["3", "40"]);
+    let output =
+        sandbox.record(&["--output-file", "direct.json", "--format", "catapult"], "emit", &["3", "40"]);
     let (pid, tids) = ids(&output.stdout);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(stderr.contains("the Perfetto UI refuses"), "{stderr}");

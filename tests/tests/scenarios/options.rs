@@ -55,23 +55,35 @@ fn the_name_selects_the_format_and_options_overrule_it() {
         record(&sandbox, &["-o", name], &emit);
         assert_eq!(events(&sandbox, name), EVENTS, "{name}");
     }
-    let is_catapult = |bytes: &[u8]| {
+    // Fuchsia's dialect has an object that Chrome's lacks.
+    let dialect = |bytes: &[u8]| {
         let value: serde_json::Value = serde_json::from_slice(bytes).unwrap();
-        value["traceEvents"].as_array().unwrap().len() > EVENTS
+        assert!(value["traceEvents"].as_array().unwrap().len() > EVENTS);
+        if value["systemTraceEvents"]["type"] == "fuchsia" { "Fuchsia" } else { "Chrome" }
     };
-    for (options, name) in [
-        (&["-o", "a.json"][..], "a.json"),
-        (&["-o", "b", "--format", "catapult"], "b"),
-        (&["-o", "c", "--binary=false"], "c"),
+    for (options, name, expected) in [
+        (&["-o", "a.json"][..], "a.json", "Chrome"),
+        (&["-o", "b", "--format", "json"], "b", "Chrome"),
+        (&["-o", "b.json", "--format", "catapult"], "b.json", "Fuchsia"),
+        (&["-o", "c", "--binary=false"], "c", "Fuchsia"),
     ] {
         record(&sandbox, options, &emit);
-        assert!(is_catapult(&fs::read(sandbox.file(name)).unwrap()), "{name}");
+        assert_eq!(dialect(&fs::read(sandbox.file(name)).unwrap()), expected, "{name}");
+    }
+    for (to, name, expected) in [
+        (&[][..], "f.json", "Chrome"),
+        (&["--to", "json"], "g.json", "Chrome"),
+        (&["--to", "catapult"], "h.json", "Fuchsia"),
+    ] {
+        let output = sandbox.trace([&["convert"], to, &["a.fxt", name]].concat());
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(dialect(&fs::read(sandbox.file(name)).unwrap()), expected, "{name}");
     }
     record(&sandbox, &["-o", "d.json.gz"], &emit);
     let mut plain = Vec::new();
     let file = fs::File::open(sandbox.file("d.json.gz")).unwrap();
     flate2::read::GzDecoder::new(file).read_to_end(&mut plain).unwrap();
-    assert!(is_catapult(&plain));
+    assert_eq!(dialect(&plain), "Chrome");
     record(&sandbox, &["-o", "e.json", "--format", "fxt"], &emit);
     assert_eq!(events(&sandbox, "e.json"), EVENTS);
     // As Fuchsia's, which appends to the name.

@@ -1,6 +1,9 @@
 //! What Perfetto's trace processor sees in our files.
 
 use serde_json::json;
+use trace_format::loss::{LossCode, LossRecord};
+use trace_format::sink::Sink;
+use trace_format::units::{ProviderId, Ticks};
 use trace_tests::catapult::count;
 use trace_tests::perfetto::query;
 use trace_tests::{Archive, Sandbox};
@@ -173,4 +176,72 @@ fn catapult_counts_the_same_and_warns_of_nothing() {
         assert_eq!(found["counters"].as_object(), Some(&counters), "{converted}");
         assert_eq!(found["flows"], flows, "{converted}");
     }
+}
+
+struct Bytes(Vec<u8>);
+
+impl Sink for Bytes {
+    fn word(&mut self, word: u64) {
+        self.0.extend_from_slice(&word.to_le_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+        self.0.resize(self.0.len().next_multiple_of(8), 0);
+    }
+}
+
+/// Two losses that overlap, and one at a moment, as both readers see them.
+//= docs/perfetto.md#losses
+//= docs/catapult.md#losses
+#[test]
+fn other_readers_see_losses() {
+    let test = "other_readers_see_losses";
+    let sandbox = Sandbox::new();
+    sandbox.record(&["-o", "whole.fxt"], "emit", &["1", "3"]);
+    let bytes = std::fs::read(sandbox.file("whole.fxt")).unwrap();
+    let archive = Archive::of_bytes(&bytes);
+    let own = archive.events.iter().find(|event| event.name() == "instant").expect("an event");
+    let (provider, at) = (own.provider.0, own.event.timestamp.0);
+    let mut lossy = Bytes(bytes);
+    // A section of the provider's, as the manager writes them.
+    lossy.word(1 << 4 | 2 << 16 | u64::from(provider) << 20);
+    for (reason, count, first, last) in
+        [(0, 1000, at, at + 5000), (6, 7, at + 1000, at + 9000), (7, 3, at, at)]
+    {
+        let (reason, provider) = (LossCode(reason), ProviderId(provider));
+        let loss = LossRecord { provider, reason, count, first: Ticks(first), last: Ticks(last) };
+        LossRecord::blob(&loss.to_bytes()).encode(&mut lossy).unwrap();
+    }
+    std::fs::write(sandbox.file("lossy.fxt"), &lossy.0).unwrap();
+    let sql = "SELECT s.name, dur > 0 AS is_slice, p.name AS process, \
+               max(iif(key GLOB '*.reason', string_value, NULL)) AS reason, \
+               max(iif(key GLOB '*.count', int_value, NULL)) AS count \
+               FROM slice s JOIN process_track t ON s.track_id = t.id JOIN process p USING (upid) \
+               JOIN args USING (arg_set_id) WHERE s.category = 'trace:loss' GROUP BY s.id ORDER BY 2, 5, 4";
+    let row = |is_slice: u64, reason: &str, count: u64| json!({"name": "lost", "is_slice": is_slice, "process": "emit", "reason": reason, "count": count});
+    let expected = [
+        row(0, "cleared", 3),
+        row(0, "nested too deep", 7),
+        row(0, "buffer full", 1000),
+        row(1, "nested too deep", 7),
+        row(1, "buffer full", 1000),
+    ];
+    for (converted, moments) in [("lossy.pftrace", 1), ("lossy.json", 2)] {
+        let output = sandbox.trace(["convert", "lossy.fxt", converted]);
+        assert!(output.status.success(), "{output:?}");
+        let Some(found) = query(test, &sandbox.file(converted), sql) else { return };
+        // In JSON an interval without length is an operation, too.
+        let again = vec![expected[0].clone(); moments - 1];
+        assert_eq!(found, [&again[..], &expected[..]].concat(), "{converted}");
+        let errors = query(test, &sandbox.file(converted), ERRORS).unwrap();
+        assert_eq!(errors, Vec::<serde_json::Value>::new(), "{converted}");
+    }
+    let Some(found) = count(test, &sandbox.file("lossy.json")) else { return };
+    assert_eq!((&found["error"], &found["warnings"]), (&json!(null), &json!([])));
+    assert_eq!(
+        (&found["slices"]["lost"], &found["operations"]["lost"]),
+        (&json!(null), &json!(3)),
+        "{found}"
+    );
 }

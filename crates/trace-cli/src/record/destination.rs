@@ -430,7 +430,7 @@ mod tests {
             wanted(&recording, Path::new(name), true).map_err(|failure| failure.text)
         };
         let nothing = |_: &mut Recording| {};
-        assert_eq!(of("a.json.gz", &nothing), Ok((Format::Catapult, Compression::Gzip)));
+        assert_eq!(of("a.json.gz", &nothing), Ok((Format::Chrome, Compression::Gzip)));
         assert_eq!(of("a", &nothing), Ok((Format::Fxt, Compression::None)));
         assert_eq!(of("a.json", &|r| r.format = Some(Format::Fxt)), Ok((Format::Fxt, Compression::None)));
         assert_eq!(of("a.fxt", &|r| r.binary = Some(false)), Ok((Format::Catapult, Compression::None)));

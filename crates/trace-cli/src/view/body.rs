@@ -3,7 +3,8 @@
 use super::attendance::Attendance;
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -24,33 +25,38 @@ pub enum Content {
 
 /// A file that is read piece by piece, by a thread that may wait for a disk, as fast as the browser takes it.
 pub struct Reading {
+    /// Other bodies may read the same file.
+    file: Arc<File>,
     state: State,
+    offset: u64,
     left: u64,
     /// Notified when all of it was read.
     attendance: Option<Arc<Attendance>>,
 }
 
 enum State {
-    Idle(Option<File>),
-    Reading(JoinHandle<io::Result<(File, Vec<u8>)>>),
+    Idle,
+    Reading(JoinHandle<io::Result<Vec<u8>>>),
+    Failed,
 }
 
 impl Reading {
     /// The given number of bytes of a file.
-    pub fn new(file: File, bytes: u64, attendance: Option<Arc<Attendance>>) -> Self {
-        Self { state: State::Idle(Some(file)), left: bytes, attendance }
+    pub fn new(file: Arc<File>, bytes: u64, attendance: Option<Arc<Attendance>>) -> Self {
+        Self { file, state: State::Idle, offset: 0, left: bytes, attendance }
     }
 
     fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
-        if let State::Idle(file) = &mut self.state {
-            let Some(mut file) = file.take().filter(|_| self.left > 0) else {
+        if let State::Idle = self.state {
+            if self.left == 0 {
                 return Poll::Ready(None);
-            };
+            }
+            let (file, offset) = (self.file.clone(), self.offset);
             let wanted = self.left.min(CHUNK_BYTES);
             self.state = State::Reading(tokio::task::spawn_blocking(move || {
                 let mut bytes = vec![0; usize::try_from(wanted).unwrap_or(usize::MAX)];
-                file.read_exact(&mut bytes)?;
-                Ok((file, bytes))
+                file.read_exact_at(&mut bytes, offset)?;
+                Ok(bytes)
             }));
         }
         let State::Reading(reading) = &mut self.state else {
@@ -58,8 +64,9 @@ impl Reading {
         };
         let read = ready!(Pin::new(reading).poll(context)).map_err(io::Error::other).flatten();
         Poll::Ready(Some(match read {
-            Ok((file, bytes)) => {
-                self.state = State::Idle(Some(file));
+            Ok(bytes) => {
+                self.state = State::Idle;
+                self.offset += bytes.len() as u64;
                 self.left -= bytes.len() as u64;
                 if self.left == 0
                     && let Some(attendance) = self.attendance.take()
@@ -69,7 +76,7 @@ impl Reading {
                 Ok(bytes.into())
             }
             Err(error) => {
-                self.state = State::Idle(None);
+                self.state = State::Failed;
                 Err(error)
             }
         }))

@@ -2,11 +2,10 @@
 
 use super::attendance::Attendance;
 use super::body::{Content, Reading};
-use crate::args::View;
 use hyper::body::Bytes;
 use hyper::header::{
-    ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderValue,
-    X_CONTENT_TYPE_OPTIONS,
+    ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST,
+    HeaderName, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Method, Request, Response, StatusCode};
 use std::fmt::Write as _;
@@ -18,6 +17,19 @@ use std::sync::Arc;
 
 /// The origin of the page that may fetch the trace.
 const UI: &str = "https://ui.perfetto.dev";
+/// What a page that is served here may load: nothing of another place, so that nothing of a trace gets there.
+/// Perfetto's page compiles WebAssembly in workers, has styles in its elements, and the trace in blobs; it adds
+/// a policy of its own, which forbids other scripts in its text. No other page may have it in a frame.
+//= docs/perfetto.md#access
+const POLICY: &str = "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; \
+    style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; \
+    connect-src 'self' data: blob:; worker-src 'self' blob:; object-src 'none'; base-uri 'self'; \
+    form-action 'none'; frame-ancestors 'none'";
+/// Browsers let no page of another origin have such an answer, in whatever element.
+const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+/// A page that opens a window with such a page has no hold of it, and does not see where it goes.
+const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
+const SAME_ORIGIN: HeaderValue = HeaderValue::from_static("same-origin");
 /// Bytes of randomness in the token.
 const TOKEN_BYTES: usize = 16;
 /// The script keeps a connection open while the page is open. The script is no secret; its connection is
@@ -31,10 +43,18 @@ if (place) new EventSource(place + "page");
 /// The resource of that connection.
 const CONNECTION: &str = "page";
 
+/// What is shown.
+#[derive(Debug)]
+pub struct Trace {
+    pub file: File,
+    /// Its name in the address.
+    pub name: String,
+}
+
 /// The resources of the server.
 #[derive(Debug)]
 pub struct Site {
-    trace: PathBuf,
+    trace: Arc<File>,
     /// The name of the trace in addresses.
     name: String,
     ui: Option<PathBuf>,
@@ -45,22 +65,21 @@ pub struct Site {
 
 impl Site {
     /// A site with a new token.
-    pub fn new(options: &View, address: SocketAddr) -> io::Result<Self> {
+    pub fn new(trace: Trace, ui: Option<PathBuf>, address: SocketAddr) -> io::Result<Self> {
         let mut random = [0; TOKEN_BYTES];
         getrandom::fill(&mut random).map_err(io::Error::other)?;
         let token = random.iter().fold(String::new(), |mut token, byte| {
             let _ = write!(token, "{byte:02x}");
             token
         });
-        Ok(Self::with_token(options, address, token))
+        Ok(Self::with_token(trace, ui, address, token))
     }
 
-    fn with_token(options: &View, address: SocketAddr, token: String) -> Self {
-        let name = options.input.file_name().map(|name| name.to_string_lossy().into_owned());
+    fn with_token(trace: Trace, ui: Option<PathBuf>, address: SocketAddr, token: String) -> Self {
         Self {
-            trace: options.input.clone(),
-            name: escape(&name.unwrap_or_default()),
-            ui: options.ui.clone(),
+            trace: Arc::new(trace.file),
+            name: escape(&trace.name),
+            ui,
             authority: address.to_string(),
             token,
         }
@@ -99,7 +118,7 @@ impl Site {
             // The name is for people: the page may encode it differently.
             (Some(_), _) => {
                 let attendance = (request.method() == Method::GET).then(|| attendance.clone());
-                file(&self.trace, attendance)
+                whole(self.trace.clone(), attendance, "application/octet-stream")
             }
             (None, Some(_)) if path == SCRIPT_PATH => {
                 Some(with_type(Content::Bytes(Bytes::from_static(SCRIPT.as_bytes())), "text/javascript"))
@@ -111,6 +130,12 @@ impl Site {
         let headers = answer.headers_mut();
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+        if self.ui.is_some() {
+            headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+            headers.insert(RESOURCE_POLICY, SAME_ORIGIN);
+            headers.insert(OPENER_POLICY, SAME_ORIGIN);
+        }
         if self.ui.is_none() && below_token.is_some() {
             // The page has another origin than the trace.
             headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static(UI));
@@ -133,7 +158,7 @@ impl Site {
 /// A file of the UI's; its first page with the script that reports whether it is open.
 fn ui_file(ui: &Path, path: &Path) -> Option<Response<Content>> {
     if path != ui.join("index.html") {
-        return file(path, None);
+        return whole(Arc::new(File::open(path).ok()?), None, content_type(path));
     }
     let mut text = std::fs::read_to_string(path).ok()?;
     let place = text.rfind("</body>").unwrap_or(text.len());
@@ -141,10 +166,14 @@ fn ui_file(ui: &Path, path: &Path) -> Option<Response<Content>> {
     Some(with_type(Content::Bytes(text.into()), content_type(path)))
 }
 
-fn file(path: &Path, attendance: Option<Arc<Attendance>>) -> Option<Response<Content>> {
-    let file = File::open(path).ok()?;
+/// All of a file.
+fn whole(
+    file: Arc<File>,
+    attendance: Option<Arc<Attendance>>,
+    kind: &'static str,
+) -> Option<Response<Content>> {
     let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    Some(with_type(Content::File(Reading::new(file, metadata.len(), attendance)), content_type(path)))
+    Some(with_type(Content::File(Reading::new(file, metadata.len(), attendance)), kind))
 }
 
 fn with_type(content: Content, kind: &'static str) -> Response<Content> {
@@ -183,12 +212,14 @@ fn escape(name: &str) -> String {
 fn content_type(path: &Path) -> &'static str {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("html") => "text/html; charset=utf-8",
-        Some("js") => "text/javascript",
+        Some("js" | "mjs") => "text/javascript",
         Some("css") => "text/css",
         Some("wasm") => "application/wasm",
-        Some("json") => "application/json",
+        Some("json" | "map") => "application/json",
         Some("svg") => "image/svg+xml",
         Some("png") => "image/png",
+        Some("ico") => "image/x-icon",
+        Some("txt") => "text/plain; charset=utf-8",
         Some("woff2") => "font/woff2",
         _ => "application/octet-stream",
     }
@@ -203,8 +234,8 @@ mod tests {
     fn site(directory: &Path, ui: Option<PathBuf>) -> Site {
         let input = directory.join("a b#.fxt");
         std::fs::write(&input, "trace").unwrap();
-        let options = View { ui, no_open: true, input };
-        Site::with_token(&options, ADDRESS.parse().unwrap(), "secret".to_owned())
+        let trace = Trace { file: File::open(input).unwrap(), name: "a b#.fxt".to_owned() };
+        Site::with_token(trace, ui, ADDRESS.parse().unwrap(), "secret".to_owned())
     }
 
     /// Status, and whether the page of ui.perfetto.dev may read the answer.
@@ -251,8 +282,10 @@ mod tests {
 
     #[test]
     fn tokens_differ() {
-        let options = View { ui: None, no_open: true, input: "trace.fxt".into() };
-        let token = || Site::new(&options, ADDRESS.parse().unwrap()).unwrap().token;
+        let token = || {
+            let trace = Trace { file: tempfile::tempfile().unwrap(), name: "trace.fxt".to_owned() };
+            Site::new(trace, None, ADDRESS.parse().unwrap()).unwrap().token
+        };
         let (one, other) = (token(), token());
         assert!(one != other && one.len() == 2 * TOKEN_BYTES, "{one} {other}");
     }
@@ -283,5 +316,16 @@ mod tests {
             assert_eq!(ask(&site, "GET", uri, &[ADDRESS]), (200, false), "{uri}");
         }
         assert_eq!(ask(&site, "GET", "/page", &[ADDRESS]), (404, false));
+        // A page of another origin has no hold of any answer.
+        for uri in ["/", "/v1/a.js", "/secret/a", "/missing"] {
+            let request = Request::builder().uri(uri).header(HOST, ADDRESS).body(()).unwrap();
+            let answer = site.answer(&request, &Arc::new(Attendance::new()));
+            let header = |name: HeaderName| answer.headers().get(name).unwrap().to_str().unwrap().to_owned();
+            assert_eq!(header(RESOURCE_POLICY), "same-origin", "{uri}");
+            assert_eq!(header(OPENER_POLICY), "same-origin", "{uri}");
+            assert_eq!(header(REFERRER_POLICY), "no-referrer", "{uri}");
+            let policy = header(CONTENT_SECURITY_POLICY);
+            assert!(policy.ends_with("frame-ancestors 'none'") && !policy.contains("http"), "{policy}");
+        }
     }
 }

@@ -32,7 +32,7 @@ impl<W: Write> Exporter<W> {
         self.events += 1;
     }
 
-    fn is_chrome(&self) -> bool {
+    pub(super) fn is_chrome(&self) -> bool {
         matches!(self.dialect, Dialect::Chrome(_))
     }
 
@@ -257,7 +257,11 @@ impl<W: Write> Exporter<W> {
         match self.dialect {
             Dialect::Fuchsia => micros(&mut self.json, time),
             // Readers convert it back to nanoseconds.
-            Dialect::Chrome(_) => self.json.thousandths(time.nanos().0),
+            Dialect::Chrome(_) => {
+                let nanos = time.nanos().0;
+                self.last_nanos = nanos;
+                self.json.thousandths(nanos);
+            }
         }
     }
 }

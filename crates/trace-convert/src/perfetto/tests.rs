@@ -138,7 +138,7 @@ fn counters_and_flows_have_their_forms() {
     let (packets, summary) = packets(&archive(&lines));
     let names: Vec<_> =
         packets.iter().filter_map(|packet| packet.track_descriptor.as_ref()?.name.clone()).collect();
-    assert_eq!(names, ["heap:used:9", "heap:free:9"]);
+    assert_eq!(names, ["heap", "heap:used:9", "heap:free:9"]);
     let events: Vec<_> = packets.iter().filter_map(|packet| packet.track_event.as_ref()).collect();
     assert_eq!(events[0].double_counter_value, Some(u64::MAX as f64));
     assert_eq!(events[1].counter_value, Some(3));
@@ -239,4 +239,74 @@ fn an_empty_name_is_no_name() {
     let described = packets.iter().filter_map(|packet| packet.track_descriptor.as_ref()?.process.clone());
     let names: Vec<_> = described.map(|process| process.process_name).collect();
     assert_eq!(names, [Some("app".to_owned()), None]);
+}
+
+//= docs/perfetto.md#losses
+#[test]
+fn a_loss_is_an_instant_and_a_slice_on_a_track_of_its_own() {
+    use trace_format::loss::{LossCode, LossRecord};
+    use trace_format::units::ProviderId;
+    let mut archive = Bytes(archive(&[(1000, "i", EventKind::Instant { scope: Scope::Thread }, &[])]));
+    for (reason, first, last) in [(0, 2000, 5000), (999, 0, 0)] {
+        let loss = LossRecord {
+            provider: ProviderId(0),
+            reason: LossCode(reason),
+            count: 7,
+            first: Ticks(first),
+            last: Ticks(last),
+        };
+        LossRecord::blob(&loss.to_bytes()).encode(&mut archive).unwrap();
+    }
+    let (packets, summary) = packets(&archive.0);
+    assert_eq!(summary, Summary { events: 1, ..Summary::default() });
+    let process = packets[0].track_descriptor.as_ref().unwrap().uuid;
+    let tracks: Vec<_> = packets[3..].iter().filter_map(|packet| packet.track_descriptor.as_ref()).collect();
+    let described: Vec<_> = tracks.iter().map(|track| (track.name.as_deref(), track.parent_uuid)).collect();
+    assert_eq!(described, [(Some("lost"), process); 2]);
+    let events: Vec<_> = packets[3..]
+        .iter()
+        .filter_map(|packet| {
+            let event = packet.track_event.as_ref()?;
+            let texts = event.debug_annotations.iter().filter_map(|note| note.string_value.clone());
+            let numbers = event.debug_annotations.iter().filter_map(|note| note.uint_value);
+            let (texts, numbers): (Vec<_>, Vec<_>) = (texts.collect(), numbers.collect());
+            Some((packet.timestamp.unwrap(), event.kind.unwrap(), event.track_uuid, texts.join("|"), numbers))
+        })
+        .collect();
+    let full = |at, kind| (at, kind, tracks[0].uuid, "buffer full|".to_owned(), vec![7, 2000, 5000, 0]);
+    let expected = [
+        full(2000, TYPE_SLICE_BEGIN),
+        full(2000, TYPE_INSTANT),
+        (5000, TYPE_SLICE_END, tracks[0].uuid, String::new(), Vec::new()),
+        (1000, TYPE_INSTANT, tracks[1].uuid, "reason 999|".to_owned(), vec![7, 0]),
+    ];
+    assert_eq!(events, expected);
+}
+
+//= docs/perfetto.md#tracks
+#[test]
+fn counters_of_one_name_are_below_one_track() {
+    let (a, b) = (argument("a", ArgumentValue::Int64(1)), argument("b", ArgumentValue::Int64(2)));
+    let both: &[Argument<'_>] = &[a, b];
+    let (packets, _) = packets(&archive(&[
+        (1, "heap", EventKind::Counter { id: 0 }, both),
+        (2, "heap", EventKind::Counter { id: 3 }, &both[..1]),
+        (3, "alone", EventKind::Counter { id: 0 }, &both[..1]),
+        (4, "heap", EventKind::Counter { id: 0 }, both),
+    ]));
+    let process = packets[0].track_descriptor.as_ref().unwrap().uuid;
+    let tracks: Vec<_> = packets.iter().filter_map(|packet| packet.track_descriptor.as_ref()).collect();
+    let group = tracks[2].uuid;
+    let described: Vec<_> = tracks[2..]
+        .iter()
+        .map(|track| (track.name.as_deref().unwrap(), track.parent_uuid, track.counter.is_some()))
+        .collect();
+    let expected = [
+        ("heap", process, false),
+        ("heap:a:0", group, true),
+        ("heap:b:0", group, true),
+        ("heap:a:3", group, true),
+        ("alone:a:0", process, true),
+    ];
+    assert_eq!(described, expected);
 }

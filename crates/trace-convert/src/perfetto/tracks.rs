@@ -23,6 +23,8 @@ pub(super) struct Tracks {
     processes: HashMap<Koid, u64>,
     threads: HashMap<Thread, u64>,
     counters: HashMap<(Koid, Box<[u8]>), u64>,
+    /// Of counters of one name, by process and name.
+    groups: HashMap<(Koid, Box<[u8]>), u64>,
     /// Open operations: their track, and how many spans of it are open.
     operations: HashMap<Operation, (u64, u32)>,
     /// The process of the last of them to begin, by a hash of category, name and id.
@@ -113,6 +115,7 @@ impl Tracks {
         event: &Event<'_>,
         argument: Text<'_>,
         id: u64,
+        group: Option<u64>,
     ) -> (u64, Option<TrackDescriptor>) {
         let name = format!("{}:{}:{id}", event.name.to_str(), argument.to_str());
         let key = (event.thread.process, name.as_bytes().into());
@@ -124,11 +127,38 @@ impl Tracks {
         let descriptor = TrackDescriptor {
             uuid: Some(uuid),
             name: Some(name),
-            parent_uuid: self.processes.get(&event.thread.process).copied(),
+            parent_uuid: group.or_else(|| self.processes.get(&event.thread.process).copied()),
             counter: Some(CounterDescriptor::default()),
             ..TrackDescriptor::default()
         };
         (uuid, Some(descriptor))
+    }
+
+    /// The track that the series of a counter's name are below.
+    pub fn counter_group(&mut self, event: &Event<'_>) -> (u64, Option<TrackDescriptor>) {
+        let process = event.thread.process;
+        let key = (process, event.name.as_bytes().into());
+        if let Some(uuid) = self.groups.get(&key) {
+            return (*uuid, None);
+        }
+        let uuid = self.next();
+        self.groups.insert(key, uuid);
+        (uuid, Some(self.named(uuid, &event.name.to_str(), process)))
+    }
+
+    /// A track of its own for one loss of a process. Readers join those of one name.
+    pub fn loss(&mut self, name: &str, process: Option<Koid>) -> TrackDescriptor {
+        let uuid = self.next();
+        self.named(uuid, name, process.unwrap_or_default())
+    }
+
+    fn named(&self, uuid: u64, name: &str, process: Koid) -> TrackDescriptor {
+        TrackDescriptor {
+            uuid: Some(uuid),
+            name: Some(name.to_owned()),
+            parent_uuid: self.processes.get(&process).copied(),
+            ..TrackDescriptor::default()
+        }
     }
 
     /// The track of an asynchronous operation: a new one when it begins, the same until it has ended.

@@ -3,6 +3,19 @@
 
 use super::*;
 
+struct Bytes(Vec<u8>);
+
+impl trace_format::sink::Sink for Bytes {
+    fn word(&mut self, word: u64) {
+        self.0.extend_from_slice(&word.to_le_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+        self.0.resize(self.0.len().next_multiple_of(8), 0);
+    }
+}
+
 fn chrome(hex: &[&str], container: Container) -> (String, Summary) {
     let trace = [bytes(&[MAGIC]), bytes(hex)].concat();
     let mut output = Vec::new();
@@ -25,6 +38,92 @@ fn names_are_events_in_either_container() {
     let object = format!("{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[{events}]}}");
     assert_eq!(chrome(&hex, Container::Object).0, object);
     assert_eq!(chrome(&[], Container::Array).0, "[]");
+}
+
+/// Provider 1 has a megahertz, and an event of thread 6 in process 5 at its 1000th tick.
+const PROVIDER: [&str; 3] = [
+    "10 00 11 00 00 00 00 00",
+    "21 00 00 00 00 00 00 00  40 42 0f 00 00 00 00 00",
+    "44 00 00 00 00 00 00 00  e8 03 00 00 00 00 00 00  05 00 00 00 00 00 00 00  06 00 00 00 00 00 00 00",
+];
+const LOSS: &str = "75 00 0a 80 20 00 01 00  74 72 61 63 65 3a 6c 6f  73 73 00 00 00 00 00 00";
+
+//= docs/catapult.md#losses
+#[test]
+fn a_loss_is_an_instant_and_an_operation() {
+    let hex = [
+        &PROVIDER[..],
+        // 1000 records from tick 2000 to 5000, because the buffer was full; 7 of a newer reason, without a time.
+        &[LOSS, "01 00 00 00 01 00 00 00  e8 03 00 00 00 00 00 00"],
+        &["d0 07 00 00 00 00 00 00  88 13 00 00 00 00 00 00"],
+        &[LOSS, "01 00 e7 03 01 00 00 00  07 00 00 00 00 00 00 00"],
+        &["00 00 00 00 00 00 00 00  00 00 00 00 00 00 00 00"],
+    ];
+    let full = r#""args":{"reason":"buffer full","count":1000,"first_us":2000.0,"last_us":5000.0,"provider":1,"provider_name":""}}"#;
+    let newer = r#""args":{"reason":"reason 999","count":7,"provider":1,"provider_name":""}}"#;
+    let of = |at: &str, rest: &str| {
+        format!(r#"{{"cat":"trace:loss","name":"lost","ts":{at},"pid":5,"tid":6,{rest}"#)
+    };
+    let events = [
+        r#"{"cat":"","name":"","ts":1000.0,"pid":5,"tid":6,"ph":"i","s":"t"}"#.to_owned(),
+        of("2000.0", &format!(r#""ph":"i","s":"p",{full}"#)),
+        of("2000.0", &format!(r#""ph":"b","id2":{{"local":"0x1"}},{full}"#)),
+        of("5000.0", r#""ph":"e","id2":{"local":"0x1"}}"#),
+        of("1000.0", &format!(r#""ph":"i","s":"p",{newer}"#)),
+        of("1000.0", &format!(r#""ph":"b","id2":{{"local":"0x2"}},{newer}"#)),
+        of("1000.0", r#""ph":"e","id2":{"local":"0x2"}}"#),
+    ];
+    let (text, summary) = chrome(&hex.concat(), Container::Array);
+    assert_eq!(text, format!("[{}]", events.join(",")));
+    assert_eq!(summary, Summary { events: 1, ..Summary::default() });
+    // Fuchsia's exporter knows no losses.
+    assert_eq!(convert_hex(&hex.concat()).1.skipped, [("loss records".to_owned(), 2)]);
+}
+
+//= docs/catapult.md#other-data
+#[test]
+fn the_object_says_how_it_was_recorded() {
+    use trace_format::argument::{Argument, ArgumentValue};
+    use trace_format::refs::{StringRef, ThreadRef};
+    use trace_format::units::{Koid, ProcessKoid, ThreadKoid};
+    let text = |name: &'static [u8], value: &'static [u8]| Argument {
+        name: StringRef::Inline(name),
+        value: ArgumentValue::String(StringRef::Inline(value)),
+    };
+    let wall = ArgumentValue::Uint64(1_800_000_000_123_456_789);
+    let arguments = [
+        text(b"version", b"1.2.3"),
+        text(b"host", b"ho\"st"),
+        text(b"kernel", b"Linux 6"),
+        text(b"boot_id", b"b"),
+        text(b"clock_source", b"tsc"),
+        text(b"command_line", b"--password x"),
+        Argument { name: StringRef::Inline(b"wall_clock_ns"), value: wall },
+    ];
+    let mut archive = Bytes(bytes(&[MAGIC]));
+    let event = trace_format::event::Event {
+        timestamp: Ticks(5000),
+        thread: ThreadRef::Inline { process: ProcessKoid(Koid(1)), thread: ThreadKoid(Koid(2)) },
+        category: StringRef::Inline(b"trace"),
+        name: StringRef::Inline(b"recording"),
+        kind: trace_format::event::EventKind::Instant { scope: trace_format::event::Scope::Global },
+        arguments: trace_format::argument::Arguments::from_slice(&arguments),
+    };
+    event.encode(&mut archive).unwrap();
+    // A program cannot say it in the manager's place.
+    archive.0.extend(bytes(&["10 00 11 00 00 00 00 00"]));
+    event.encode(&mut archive).unwrap();
+    let mut output = Vec::new();
+    let options = Options { dialect: Dialect::Chrome(Container::Object), ..Options::default() };
+    convert_with(&archive.0[..], &mut output, options).unwrap();
+    let found: serde_json::Value = serde_json::from_slice(&output).unwrap();
+    let expected = serde_json::json!({
+        "host": "ho\"st", "kernel": "Linux 6", "boot_id": "b", "clock": "tsc",
+        "wall_clock_ns": "1800000000123456789", "recorded_by_version": "1.2.3", "wall_clock_at_us": 5.0,
+        "converted_by_version": env!("CARGO_PKG_VERSION"),
+    });
+    assert_eq!(found["otherData"], expected);
+    assert_eq!(found["traceEvents"].as_array().unwrap().len(), 2);
 }
 
 #[test]

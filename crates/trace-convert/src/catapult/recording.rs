@@ -1,0 +1,67 @@
+//! How the trace was recorded, in Chrome's documents.
+//= docs/catapult.md#other-data
+
+use crate::json::Json;
+use std::io::Write;
+use trace_format::units::ProviderId;
+use trace_reader::{Event, Value};
+
+/// The manager's own provider, which records it.
+pub(super) const MANAGER: ProviderId = ProviderId(0);
+/// The event that has it, and the members that its arguments become, with the names of the arguments.
+const EVENT: &str = "recording";
+const MEMBERS: [(&str, &str); 6] = [
+    ("host", "host"),
+    ("kernel", "kernel"),
+    ("boot_id", "boot_id"),
+    ("clock", "clock_source"),
+    ("wall_clock_ns", "wall_clock_ns"),
+    ("recorded_by_version", "version"),
+];
+
+/// The members, of the first event that has them.
+#[derive(Default)]
+pub(super) struct Recording {
+    members: Option<String>,
+}
+
+impl Recording {
+    /// Learns from an event of the manager's.
+    pub fn learn(&mut self, event: &Event<'_>) {
+        if self.members.is_some() || event.name != EVENT {
+            return;
+        }
+        let mut json = Json::new(Vec::new());
+        for (member, argument) in MEMBERS {
+            let Some(value @ (Value::String(_) | Value::Uint64(_))) = event.arguments.find(argument) else {
+                continue;
+            };
+            json.raw("\"");
+            json.raw(member);
+            json.raw("\":");
+            // Text, because JavaScript would round it.
+            if let Value::Uint64(number) = value {
+                json.raw("\"");
+                json.integer(number);
+                json.raw("\"");
+            } else {
+                json.value(&value);
+            }
+            json.raw(",");
+        }
+        json.raw("\"wall_clock_at_us\":");
+        json.thousandths(event.time.nanos().0);
+        self.members = Some(json.take());
+    }
+
+    /// Writes the section, if the trace says how it was recorded.
+    pub fn write<W: Write>(&self, json: &mut Json<W>) {
+        if let Some(members) = &self.members {
+            json.raw(",\"otherData\":{");
+            json.raw(members);
+            json.raw(",\"converted_by_version\":\"");
+            json.raw(env!("CARGO_PKG_VERSION"));
+            json.raw("\"}");
+        }
+    }
+}
