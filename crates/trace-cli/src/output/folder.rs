@@ -50,7 +50,7 @@ impl Folder {
                                 return Err(io::ErrorKind::NotADirectory.into());
                             }
                         }
-                        Err(error) => return Err(error),
+                        Err(error) => return Err(error.into()),
                     }
                 }
                 Found::File | Found::Other => return Err(io::ErrorKind::NotADirectory.into()),
