@@ -23,14 +23,15 @@ try {
   const tab = await browser.newPage();
   const [requests, refused] = [[], []];
   tab.on('request', (request) => requests.push(request.url()));
-  // Refusals of the page's policy are told on the console.
+  // The browser reports refusals of the page's policy on the console.
   tab.on('console', (message) => message.text().includes('Content Security Policy') && refused.push(message.text()));
   await tab.goto(address);
   await tab.waitForFunction(() => window.app?.trace?.engine, null, {timeout: 120000});
   const rows = await tab.evaluate(async (sql) => {
     const result = await window.app.trace.engine.query(sql);
+    // The engine's types of text and numbers.
     const rows = [];
-    for (const row = result.iter({name: 'str', n: 'num'}); row.valid(); row.next()) rows.push({name: row.name, n: row.n});
+    for (const row = result.iter({name: 'str', n: 0}); row.valid(); row.next()) rows.push({name: row.name, n: row.n});
     return rows;
   }, sql);
   const origin = new URL(address).origin;

@@ -54,9 +54,9 @@ pub struct Recording {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detailed_memory_dumps: Option<bool>,
     /// Write the trace to this file, to stdout (`-`) or to a connection (`tcp:HOST:PORT`). The ending of the
-    /// name selects the format: .fxt, .fxt.gz, .fxt.zst, .json (Chrome's), .json.gz, .pftrace, .folded. Formats
-    /// other than .fxt are converted at the end and need disk space for both files. Default: trace.fxt, or
-    /// trace-1.fxt if that exists
+    /// name selects the format: .fxt, .fxt.gz, .fxt.zst, .json (Chrome's), .json.gz, .pftrace, .folded.
+    /// Formats other than .fxt are converted at the end and need disk space for both files. Default:
+    /// trace.fxt, or trace-1.fxt if that exists
     #[arg(long, short = 'o', value_name = "FILE", help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_file: Option<PathBuf>,

@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-/// The port that ssh takes without being told.
+/// The default port of ssh.
 const SSH_PORT: u16 = 22;
 
 /// The command that forwards the port, if this runs in a session of ssh.
