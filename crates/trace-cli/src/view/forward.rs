@@ -1,7 +1,6 @@
 //! How a browser on another machine reaches this one's server: ssh forwards the port.
 //= docs/perfetto.md#over-ssh
 
-use std::ffi::OsString;
 use std::net::IpAddr;
 
 /// The default port of ssh.
@@ -9,7 +8,7 @@ const SSH_PORT: u16 = 22;
 
 /// The command that forwards the port, if this runs in a session of ssh.
 pub fn command(port: u16) -> Option<String> {
-    let text = |name: &str| std::env::var_os(name).unwrap_or_else(OsString::new);
+    let text = |name: &str| std::env::var_os(name).unwrap_or_default();
     let user = ["USER", "LOGNAME"].map(text).into_iter().find(|user| !user.is_empty()).unwrap_or_default();
     of_session(text("SSH_CONNECTION").to_str()?, user.to_str().unwrap_or_default(), port)
 }
