@@ -1,10 +1,11 @@
-// Opens a page of the Perfetto UI in a headless browser, waits until it shows a trace, and prints what it has found as
-// a JSON object: the rows of a query of the page's own engine, requests to other origins, what the page's policy has
-// refused, and what a page of another origin gets that knows all addresses.
+// Opens a page of the Perfetto UI in a headless browser, waits until it shows a trace, and prints what it
+// has found as a JSON object: the rows of a query of the page's own engine, requests to other origins,
+// what the page's policy has refused, and what a page of another origin gets that knows all addresses.
 //
 //   node open.mjs ADDRESS SQL
 //
-// The module playwright-core is looked for in the working directory; the browser is `chromium` or $CHROMIUM.
+// The module playwright-core is looked for in the working directory; the browser is `chromium` or
+// $CHROMIUM.
 import {createRequire} from 'node:module';
 import {join} from 'node:path';
 

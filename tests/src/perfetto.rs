@@ -53,9 +53,9 @@ pub fn query_all(test: &str, questions: &[(PathBuf, String)]) -> Option<Vec<Rows
     Some(answers)
 }
 
-/// What the UI's page at an address shows in a browser, for a query with the columns `name` and `n`: an object with
-/// `rows`, requests to `outside`, what its policy has `refused`, and what another page `gets`. None, and reported as
-/// skipped, where there is no browser.
+/// What the UI's page at an address shows in a browser, for a query with the columns `name` and `n`: an
+/// object with `rows`, requests to `outside`, what its policy has `refused`, and what another page
+/// `gets`. None, and reported as skipped, where there is no browser.
 ///
 /// # Panics
 /// If the page shows no trace, or the browser is required and absent.

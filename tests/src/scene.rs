@@ -258,11 +258,16 @@ pub fn freeze(pid: u32) {
 /// # Panics
 /// If it does not stop.
 pub fn wait_until_frozen(pid: u32) {
-    let state = || {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T')).then_some(())
+    let is_stopped =
+        |stat: &str| stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'));
+    // A process counts as stopped when its first thread is: others may still run then.
+    let all = || {
+        let mut threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
+        threads
+            .all(|thread| fs::read_to_string(thread.path().join("stat")).is_ok_and(|stat| is_stopped(&stat)))
+            .then_some(())
     };
-    wait_for("a process to stop", state);
+    wait_for("a process to stop", all);
 }
 
 /// Waits until a process is dead, or a zombie.

@@ -125,14 +125,14 @@ fn programs_get_one_object() {
     let (_, stdout, _) = outcome(&sandbox.trace(["check", "--json", "events.fxt"]));
     let report: Value = serde_json::from_str(&stdout).unwrap();
     let expected = serde_json::json!([
-        {"category": "large", "records": 1, "bytes": 88},
-        {"category": "small", "records": 3, "bytes": 48},
+        {"category": "small", "records": 3, "bytes": 96},
+        {"category": "large", "records": 1, "bytes": 72},
     ]);
     assert_eq!(report["categories"], expected);
     let expected = serde_json::json!([
-        {"category": "large", "name": "c", "records": 1, "bytes": 88},
-        {"category": "small", "name": "a", "records": 2, "bytes": 32},
-        {"category": "small", "name": "b", "records": 1, "bytes": 16},
+        {"category": "large", "name": "c", "records": 1, "bytes": 72},
+        {"category": "small", "name": "a", "records": 2, "bytes": 64},
+        {"category": "small", "name": "b", "records": 1, "bytes": 32},
     ]);
     assert_eq!(report["names"], expected);
 }

@@ -153,7 +153,8 @@ fn no_command_prints_names_as_they_are() {
         commands.names(&["convert", "--to", "perfetto", trace, spoof!("out", ".pftrace")]);
         commands.names(&["query", "SELECT * FROM slices", trace]);
         commands.names(&["query", "SELECT 1 AS \"a\u{1b}]52;c;aGk=\u{7}\n\u{202e}spoofed line\"", trace]);
-        commands.names(&["query", spoof!("SELEKT"), trace]);
+        // Its error shows the first statement, which ends before the name does.
+        commands.run(&["query", spoof!("SELEKT"), trace]);
         commands.names(&["measure", "--spec-file", spec, trace]);
         commands.names(&["measure", "--spec-file", spoof!("none.json"), trace]);
         commands.names(&["stats", trace]);

@@ -77,7 +77,7 @@ fn answers_come_as_a_table_csv_or_json() {
     let expected = "trace: SQL: no such table: slice; did you mean slices? See trace query --schema\n";
     assert_eq!((code, said.as_str()), (Some(2), expected));
     let schema = printed(&sandbox, &["query", "--schema"]);
-    assert_eq!(schema.lines().count(), 12);
+    assert_eq!(schema.lines().count(), 15);
     let threads = "CREATE TABLE threads (pid INTEGER, tid INTEGER, process TEXT, thread TEXT, id INTEGER);";
     assert!(schema.contains(threads));
 }
@@ -216,10 +216,10 @@ fn tables_are_files_of_a_directory() {
     let read = |name: &str| fs::read_to_string(sandbox.file("trace.tables").join(name)).unwrap();
     assert_eq!(
         read("slices.csv"),
-        "ts,dur,pid,tid,process,thread,category,name,async_id,args,id,parent_id,depth,self_dur,thread_id,provider\n\
-         1500,2000,1,2,,,io,read,,\"{\"\"size\"\":10}\",1,,0,2000,1,1\n\
-         4000,500,1,2,,,io,read,,\"{\"\"size\"\":30}\",2,,0,500,1,1\n\
-         5000,1000,1,2,,,io,\"say \"\"hi, you\"\"\",,,3,,0,1000,1,1\n"
+        "ts,dur,pid,tid,process,thread,category,name,async_id,args,id,parent_id,depth,self_dur,thread_id,provider,ts_utc\n\
+         1500,2000,1,2,,,io,read,,\"{\"\"size\"\":10}\",1,,0,2000,1,1,\n\
+         4000,500,1,2,,,io,read,,\"{\"\"size\"\":30}\",2,,0,500,1,1,\n\
+         5000,1000,1,2,,,io,\"say \"\"hi, you\"\"\",,,3,,0,1000,1,1,\n"
     );
     assert_eq!(read("threads.csv"), "pid,tid,process,thread,id\n1,2,,,1\n");
     assert_eq!(read("providers.csv"), "id,name,generated,archived,lost\n1,json,,,0\n");

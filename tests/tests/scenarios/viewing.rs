@@ -351,8 +351,8 @@ fn over_ssh_the_line_that_forwards_the_port_is_printed() {
     process.finish();
 }
 
-/// Archives in Perfetto's own format, of which its reader drops nothing; other formats as they are, unless the
-/// UI cannot read them.
+/// Archives in Perfetto's own format, of which its reader drops nothing; other formats as they are,
+/// unless the UI cannot read them.
 //= docs/perfetto.md#what-is-served
 #[test]
 fn the_form_that_perfetto_reads_best_is_served() {

@@ -17,9 +17,10 @@ use std::sync::Arc;
 
 /// The origin of the page that may fetch the trace.
 const UI: &str = "https://ui.perfetto.dev";
-/// What a page that is served here may load: nothing of another place, so that nothing of a trace gets there.
-/// Perfetto's page compiles WebAssembly in workers, has styles in its elements, and the trace in blobs; it adds
-/// a policy of its own, which forbids other scripts in its text. No other page may have it in a frame.
+/// What a page that is served here may load: nothing of another place, so that nothing of a trace gets
+/// there. Perfetto's page compiles WebAssembly in workers, has styles in its elements, and the trace in
+/// blobs; it adds a policy of its own, which forbids other scripts in its text. No other page may have it
+/// in a frame.
 //= docs/perfetto.md#access
 const POLICY: &str = "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; \
     style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; \

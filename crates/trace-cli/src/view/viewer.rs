@@ -90,8 +90,8 @@ fn beside(program: &Path) -> Option<PathBuf> {
     Some(prefix.join(INSTALLED)).filter(|directory| has_page(directory))
 }
 
-/// Where Python's packages are installed: that of the environment in use first, then the user's, the machine's.
-/// Python is not run: it would take modules of the working directory.
+/// Where Python's packages are installed: that of the environment in use first, then the user's, the
+/// machine's. Python is not run: it would take modules of the working directory.
 fn prefixes() -> Vec<PathBuf> {
     let variables =
         ["VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONUSERBASE"].map(|name| var_os(name).map(PathBuf::from));

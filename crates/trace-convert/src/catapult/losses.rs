@@ -7,8 +7,9 @@ use crate::losses::{CATEGORY, LOST, Lost};
 use std::io::Write;
 
 impl<W: Write> Exporter<W> {
-    /// An instant of the process when the first record is missing, and an asynchronous operation from there to
-    /// the last, which viewers show on a track of its own. A loss without a time is at the last event's.
+    /// An instant of the process when the first record is missing, and an asynchronous operation from
+    /// there to the last, which viewers show on a track of its own. A loss without a time is at the last
+    /// event's.
     pub(super) fn lost(&mut self, lost: &Lost) {
         if lost.interval.is_none() && self.last_nanos == 0 {
             return self.skip("losses without a time before the first event");

@@ -53,7 +53,8 @@ const LOSS: &str = "75 00 0a 80 20 00 01 00  74 72 61 63 65 3a 6c 6f  73 73 00 0
 fn a_loss_is_an_instant_and_an_operation() {
     let hex = [
         &PROVIDER[..],
-        // 1000 records from tick 2000 to 5000, because the buffer was full; 7 of a newer reason, without a time.
+        // 1000 records from tick 2000 to 5000, because the buffer was full; 7 of a newer reason, without
+        // a time.
         &[LOSS, "01 00 00 00 01 00 00 00  e8 03 00 00 00 00 00 00"],
         &["d0 07 00 00 00 00 00 00  88 13 00 00 00 00 00 00"],
         &[LOSS, "01 00 e7 03 01 00 00 00  07 00 00 00 00 00 00 00"],
