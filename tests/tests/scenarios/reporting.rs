@@ -279,7 +279,7 @@ fn half_a_million_slices_are_less_than_four_megabytes() {
 fn modules_are_typed_and_tested() {
     let test = "modules_are_typed_and_tested";
     let root = workspace();
-    let node = |arguments: &[&str]| Command::new("node").args(arguments).current_dir(&root).output();
+    let node = |arguments: &[&str]| Command::new("node").args(arguments).current_dir(root).output();
     let tests = match node(&["--test", "tests/report/modules.mjs"]) {
         Ok(tests) => tests,
         Err(error) => return skip(test, "ui", &format!("node cannot be run: {error}")),
