@@ -163,7 +163,7 @@ fn traces_in_one_directory_are_one_table() {
             fs::read_dir(path).expect("a directory").map(|entry| entry.expect("an entry").file_name());
         entries.map(|name| name.to_string_lossy().into_owned()).collect()
     };
-    assert_eq!(entries(&sandbox.file("all")).len(), 12);
+    assert_eq!(entries(&sandbox.file("all")).len(), 15);
     assert_eq!(entries(&sandbox.file("all/slices")).len(), 2, "a date, and none");
     let odd = "all/slices/date=__HIVE_DEFAULT_PARTITION__/host=__HIVE_DEFAULT_PARTITION__/trace=odd";
     assert_eq!(entries(&sandbox.file(odd)), ["0.parquet"]);

@@ -222,11 +222,14 @@ fn tables_are_files_of_a_directory() {
          5000,1000,1,2,,,io,\"say \"\"hi, you\"\"\",,,3,,0,1000,1,1,\n"
     );
     assert_eq!(read("threads.csv"), "pid,tid,process,thread,id\n1,2,,,1\n");
-    assert_eq!(read("providers.csv"), "id,name,generated,archived,lost\n1,json,,,0\n");
-    assert_eq!(fs::read_dir(sandbox.file("trace.tables")).unwrap().count(), 12);
+    assert_eq!(
+        read("providers.csv"),
+        "id,name,generated,archived,lost,pid,parent_pid,command_line,start_ts,end_ts,end_reason\n1,json,,,0,,,,,,\n"
+    );
+    assert_eq!(fs::read_dir(sandbox.file("trace.tables")).unwrap().count(), 15);
 
     printed(&sandbox, &["convert", "--to", "csv", "trace.json", "runs/run=1"]);
-    assert_eq!(fs::read_dir(sandbox.file("runs/run=1")).unwrap().count(), 12);
+    assert_eq!(fs::read_dir(sandbox.file("runs/run=1")).unwrap().count(), 15);
 
     // Again, into the directory that is there; what else is in it stays.
     fs::write(sandbox.file("trace.tables").join("notes"), "mine").unwrap();
