@@ -157,6 +157,7 @@ fn no_command_prints_names_as_they_are() {
         commands.run(&["query", spoof!("SELEKT"), trace]);
         commands.names(&["measure", "--spec-file", spec, trace]);
         commands.names(&["measure", "--spec-file", spoof!("none.json"), trace]);
+        commands.names(&["report", trace, "-o", spoof!("page", ".html")]);
         commands.names(&["stats", trace]);
         commands.names(&["stats", "--by", "thread", trace]);
         commands.names(&["assert", trace, "count(*) < 0", &format!("max({:?}) < 0s", spoof!("spam"))]);
