@@ -1,7 +1,7 @@
 //! `trace report`: a trace as one page that works offline.
 //= docs/report.md#the-command
 
-use crate::args::Report;
+use crate::args::viewing::Report;
 use crate::convert;
 use crate::counted::Counted;
 use crate::exit::Failure;

@@ -13,7 +13,7 @@ mod server;
 mod site;
 mod viewer;
 
-use crate::args::View;
+use crate::args::viewing::View;
 use crate::convert::for_viewer;
 use crate::exit::Failure;
 use crate::input::{is_for_perfetto, is_stdin, name, open, problem};
