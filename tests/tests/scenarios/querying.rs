@@ -244,7 +244,7 @@ fn tables_are_files_of_a_directory() {
     printed(&sandbox, &["convert", "--to", "parquet", "trace.json", "parquet"]);
     let files: Vec<_> =
         fs::read_dir(sandbox.file("parquet")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    assert_eq!(files.len(), 12);
+    assert_eq!(files.len(), 15);
     assert!(files.iter().all(|file| fs::read(file).unwrap().starts_with(b"PAR1")));
 }
 
