@@ -40,7 +40,7 @@ impl Folder {
                     match Unfinished::directory(directory, place.name.clone(), make) {
                         Ok(new) => {
                             made.insert(0, new);
-                            // Regardless of the umask; a file system without modes is as private as it can be.
+                            // Whatever the umask; a file system without modes is as private as it can be.
                             let _ = chmodat(directory, &place.name, NEW_MODE, AtFlags::empty());
                         }
                         // Another process has made it meanwhile.
