@@ -123,6 +123,9 @@ impl Findings<'_> {
             "length": last - first,
             "unit": collector.unit.max(1),
             "facts": facts,
+            "cost": stats.walked.costs.map(|costs| {
+                json!([costs.total(&stats.walked.costly), costs.instant, costs.duration, costs.counter])
+            }),
             "losses": self.losses(),
             "slices": rows(&stats.durations),
             "operations": rows(&stats.operations),

@@ -5,8 +5,6 @@ import {bytes, count, short, shown, time} from './text.js';
 
 /** @typedef {import('./element.js').Child} Child */
 
-/** What an event costs, in nanoseconds: docs/performance.md. */
-const EVENT_COST = 10;
 const ROWS = 12;
 
 /** @param {string} title @param {string} note @param {...Child} children */
@@ -113,22 +111,15 @@ function factsOf(meta, app) {
 
 /** @param {any} meta */
 function costOf(meta) {
-  const {events, facts, length} = meta;
-  if (!facts.version)
-    return h(
-      'p',
-      {},
-      'This trace was not recorded by ',
-      h('code', {}, 'trace'),
-      ', so what recording cost is unknown.',
-    );
-  const cost = events * EVENT_COST;
+  const {events, length} = meta;
+  if (!meta.cost) return h('p', {}, 'The trace does not say what an event cost, so what recording cost is unknown.');
+  const [cost, instant, duration, counter] = meta.cost;
   const part = length > 0 ? (100 * cost) / length : 0;
   return h(
     'p',
     {},
     h('b', {}, `about ${time(cost)}`),
-    ` of processor time: ${count(events)} events at ${EVENT_COST} ns each. That is `,
+    ` of processor time for ${count(events)} events, by what one cost when the recording began: an instant ${time(instant)}, a duration ${time(duration)}, a counter ${time(counter)}. That is `,
     h('b', {}, `${part < 0.01 ? 'less than 0.01' : part.toFixed(2)} %`),
     ` of one processor over the ${time(length)}, and ${bytes(Math.round(meta.bytes / Math.max(length / 1e9, 1e-3)))} of memory traffic per second.`,
   );
