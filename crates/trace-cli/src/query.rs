@@ -264,11 +264,12 @@ impl<W: Write> Answers for Objects<'_, W> {
     fn begin(&mut self, columns: &[String]) -> io::Result<()> {
         self.columns = distinct(columns);
         self.is_first = true;
-        write!(self.output, "[")
+        Ok(())
     }
 
     fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
-        let separator = if std::mem::take(&mut self.is_first) { "" } else { "," };
+        // Not before the first row is known, so that an error in it leaves no half of a list.
+        let separator = if std::mem::take(&mut self.is_first) { "[" } else { "," };
         write!(self.output, "{separator}\n{{")?;
         for (place, (name, cell)) in self.columns.iter().zip(cells).enumerate() {
             let value = match *cell {
@@ -285,6 +286,7 @@ impl<W: Write> Answers for Objects<'_, W> {
     }
 
     fn end(&mut self) -> io::Result<()> {
-        writeln!(self.output, "\n]")
+        let begin = if self.is_first { "[" } else { "" };
+        writeln!(self.output, "{begin}\n]")
     }
 }

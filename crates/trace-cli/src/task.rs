@@ -86,6 +86,7 @@ pub fn start(options: &Start) -> Result<(), Failure> {
     match status_of(&mut connection)? {
         Some(status) if is_json => json::print(&machine(&status)),
         Some(status) => print(&text(&status)),
+        None if is_json => json::print(&serde_json::Value::Null),
         None => Ok(()),
     }
 }
