@@ -29,9 +29,13 @@ fn write_other_version(directory: &Path) {
         copy(&workspace().join("crates").join(name), &directory.join("crates").join(name));
     }
     let root = fs::read_to_string(workspace().join("Cargo.toml")).expect("the manifest");
-    let root = root
-        .replace(&format!("version = \"{}\"", VERSIONS[0]), &format!("version = \"{}\"", VERSIONS[1]))
-        .replace(r#"members = ["crates/*", "tests", "benches", "examples/*"]"#, r#"members = ["crates/*"]"#);
+    let root =
+        root.replace(&format!("version = \"{}\"", VERSIONS[0]), &format!("version = \"{}\"", VERSIONS[1]));
+    let with_members = |line: &str| match line.starts_with("members = ") {
+        true => r#"members = ["crates/*"]"#.to_owned(),
+        false => line.to_owned(),
+    };
+    let root = root.lines().map(with_members).collect::<Vec<_>>().join("\n");
     assert!(root.contains(VERSIONS[1]) && root.contains(r#"members = ["crates/*"]"#));
     fs::write(directory.join("Cargo.toml"), root).expect("a manifest");
 }
