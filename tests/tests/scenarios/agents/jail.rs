@@ -109,6 +109,15 @@ fn several_directories_may_be_read_and_nothing_special_in_them() {
     assert_eq!(said, "trace: cannot use missing: No such file or directory (os error 2)\n");
 }
 
+/// Ends what another thread repeats.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// While a file and a link that leads out change places, either is asked for, and only the file is read.
 //= docs/mcp.md#security
 #[test]
@@ -126,6 +135,8 @@ fn what_changes_places_does_not_lead_out_either() {
                 renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
             }
         });
+        // Also if an assertion fails: the scope waits for the thread.
+        let _over = Over(&is_over);
         while answered < 20 || refused < 20 {
             match agent.call("top", &json!({"trace": "sub/secret.json"})) {
                 Ok(text) => {
@@ -138,6 +149,5 @@ fn what_changes_places_does_not_lead_out_either() {
                 }
             }
         }
-        is_over.store(true, Ordering::Relaxed);
     });
 }
