@@ -250,7 +250,7 @@ fn a_provider_that_scribbles_over_its_buffer_harms_itself_alone() {
 }
 
 /// Counters that make no sense are reported as such, and an event that is dated years ahead is dropped.
-//= docs/buffer.md#what-is-not-believed
+//= docs/buffer.md#contents-that-are-checked
 #[test]
 fn impossible_counters_are_reported_as_damage() {
     for mode in [BufferingMode::Oneshot, BufferingMode::Circular, BufferingMode::Streaming] {

@@ -16,7 +16,7 @@ impl<S: Source> BufferReader<S> {
     ///
     /// # Errors
     /// The buffer cannot be read.
-    //= docs/buffer.md#what-is-not-believed
+    //= docs/buffer.md#contents-that-are-checked
     pub fn ledger(&self) -> Result<Ledger, BufferError> {
         let mut losses = [(LossReason::Full, Loss::default()); LossReason::ALL.len()];
         let mut counts = [0; LossReason::ALL.len()];

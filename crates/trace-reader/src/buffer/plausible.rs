@@ -28,7 +28,7 @@ const UNSUSPECTED_RECORDS: u128 = 1 << 20;
 impl<S: Source> BufferReader<S> {
     /// Sets when the buffer was created, and when its next part is read. Without it all counters and times
     /// are believed.
-    //= docs/buffer.md#what-is-not-believed
+    //= docs/buffer.md#contents-that-are-checked
     pub fn set_period(&mut self, period: Period) {
         self.period = Some(period);
     }

@@ -208,7 +208,7 @@ impl Validator {
 }
 
 /// Checks a record's times, given its emission time: for a complete duration also its begin.
-//= docs/buffer.md#what-is-not-believed
+//= docs/buffer.md#contents-that-are-checked
 #[inline]
 pub(super) fn check_time(record: &[u8], emitted_at: Option<u64>, latest: u64) -> Result<Option<u64>, Fault> {
     let begin = match record.as_chunks::<8>().0 {

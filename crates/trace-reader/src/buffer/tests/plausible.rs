@@ -32,7 +32,7 @@ fn loss(image: Image, reason: LossReason, words: [u64; 3]) -> Image {
     image.words(place, &words)
 }
 
-//= docs/buffer.md#what-is-not-believed
+//= docs/buffer.md#contents-that-are-checked
 #[test]
 fn a_record_of_a_time_that_is_still_to_come_is_left_out() {
     let complete = |begin, end| [0x34 | 4 << 16 | (1 << 24) | (1 << 48), begin, end];
@@ -51,7 +51,7 @@ fn a_record_of_a_time_that_is_still_to_come_is_left_out() {
     assert_eq!(image.read().1.bad_records, 0);
 }
 
-//= docs/buffer.md#what-is-not-believed
+//= docs/buffer.md#contents-that-are-checked
 #[test]
 fn impossible_counters_are_damaged_and_count_as_nothing() {
     let honest = loss(Image::defined(), LossReason::Full, [MOST, !5500, LATEST]);
@@ -76,7 +76,7 @@ fn impossible_counters_are_damaged_and_count_as_nothing() {
     assert_eq!(usage.refused, MOST);
 }
 
-//= docs/buffer.md#what-is-not-believed
+//= docs/buffer.md#contents-that-are-checked
 #[test]
 fn impossible_slabs_and_records_are_not_counted() {
     let tally = |image: Image, slab: u32, total: u64| {
@@ -101,7 +101,7 @@ fn impossible_slabs_and_records_are_not_counted() {
     assert_eq!((usage.claimed_bytes, usage.rolling_percent, usage.is_damaged), (0, 0.0, true));
 }
 
-//= docs/buffer.md#what-is-not-believed
+//= docs/buffer.md#contents-that-are-checked
 #[test]
 fn a_circular_buffer_has_not_gone_over_more_than_could_be_written() {
     let image = Image::sized(64 << 10, BufferMode::Circular).durable(0, &definitions());
@@ -113,7 +113,7 @@ fn a_circular_buffer_has_not_gone_over_more_than_could_be_written() {
     assert_eq!(ledger.losses[LossReason::Overwritten as usize].1.count, 0);
 }
 
-//= docs/buffer.md#what-is-not-believed
+//= docs/buffer.md#contents-that-are-checked
 #[test]
 fn impossible_gaps_are_damaged() {
     let image = Image::sized(1 << 20, BufferMode::Streaming).durable(0, &definitions());
