@@ -1,11 +1,11 @@
-//! The contents of an archive: framing records, the parts of each provider's buffer, losses and facts about
+//! The contents of an archive: framing records, the parts of each provider's buffer, losses and what is known of
 //! the session; and the manifest from which an archive is recovered when manager and client are gone.
 //!
 //! | module | is |
 //! |---|---|
 //! | [`framing`] | the records that open an archive and each provider's part |
 //! | [`session_info`] | the manager's own provider: when, where and how the session was recorded |
-//! | [`provider_facts`] | what the manager knows of the programs of providers, and how they ended |
+//! | [`program_info`] | what the manager knows of the programs of providers, and how they ended |
 //! | [`transfer`] | moves a provider's buffer into an archive, a batch at a time |
 //! | [`losses`] | reports each record that a provider lost once, with reason and time |
 //! | [`manifest`] | the file beside the buffers that says what of them an archive has |
@@ -22,7 +22,7 @@ pub mod framing;
 pub mod losses;
 pub mod manifest;
 mod problem;
-pub mod provider_facts;
+pub mod program_info;
 pub mod recovery;
 pub mod session_info;
 pub mod transfer;

@@ -5,7 +5,7 @@
 //! line unfinished. Readers skip lines and fields they do not know.
 
 use crate::files;
-use crate::provider_facts::ProviderFacts;
+use crate::program_info::ProgramInfo;
 use crate::transfer::SoFar;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ const MAX_BYTES: u64 = 64 << 20;
 /// A manifest that has grown by this much is rewritten, without lines that later ones have made superfluous.
 const GROWTH_BYTES: u64 = 4 << 20;
 
-/// Facts that the buffers of a session have in common.
+/// What the buffers of a session have in common.
 //= docs/recovery.md#manifest
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionInfo {
@@ -89,11 +89,11 @@ pub struct BufferInfo {
 }
 
 impl BufferInfo {
-    /// Facts about its program, if the archive is to report them.
+    /// What is known of its program, if the archive is to report it.
     #[must_use]
-    pub fn facts(&self) -> Option<ProviderFacts> {
-        let has_facts = self.parent.is_some() || self.registered.is_some();
-        has_facts.then(|| ProviderFacts {
+    pub fn program_info(&self) -> Option<ProgramInfo> {
+        let is_known = self.parent.is_some() || self.registered.is_some();
+        is_known.then(|| ProgramInfo {
             process: Koid(self.pid),
             parent: self.parent.map(Koid),
             command_line: self.command_line.clone(),
@@ -267,7 +267,7 @@ fn no_follow() -> i32 {
     rustix::fs::OFlags::NOFOLLOW.bits().cast_signed()
 }
 
-/// The facts about one buffer.
+/// What is known of one buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buffer {
     /// Its provider.

@@ -22,7 +22,7 @@ const CATEGORY: &str = "trace";
 /// Longest text of an argument, in bytes.
 const MAX_TEXT_BYTES: usize = 4000;
 
-/// Appends the facts about the session that are known when it begins.
+/// Appends what is known of the session when it begins.
 //= docs/protocol.md#the-managers-own-provider
 pub fn begin(config: &TraceConfig, rate: TicksPerSecond, out: &mut Vec<u8>) {
     framing::provider_info(OWN_ID, OWN_NAME, out);
@@ -94,7 +94,7 @@ pub fn alerts(alerts: &[RaisedAlert], left_out: u64, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the facts about the session that are known when it ends.
+/// Appends what is known of the session when it ends.
 pub fn end(out: &mut Vec<u8>) {
     framing::provider_section(OWN_ID, out);
     instant("recording_end", &[], out);

@@ -3,7 +3,7 @@
 use crate::framing;
 use crate::losses::{Losses, Reported};
 use crate::problem;
-use crate::provider_facts::{self, ProviderFacts};
+use crate::program_info::{self, ProgramInfo};
 use serde::{Deserialize, Serialize};
 use std::io;
 use trace_format::buffer::HeaderError;
@@ -62,8 +62,8 @@ pub struct ProviderBuffer {
     pub period: Option<Period>,
     /// Its program may have ended before it wrote the header.
     pub may_be_blank: bool,
-    /// Facts about its program, if the archive is to report them.
-    pub facts: Option<ProviderFacts>,
+    /// What is known of its program, if the archive is to report it.
+    pub program: Option<ProgramInfo>,
 }
 
 /// The problem reported for a provider whose counters hold impossible values.
@@ -260,8 +260,8 @@ impl Transfer {
             if std::mem::replace(&mut progress.is_announced, true) {
                 framing::provider_section(id, out);
             } else {
-                if let Some(facts) = &self.buffer.facts {
-                    provider_facts::joined(id, &self.buffer.name, facts, out);
+                if let Some(program) = &self.buffer.program {
+                    program_info::joined(id, &self.buffer.name, program, out);
                 }
                 framing::provider_info(id, &self.buffer.name, out);
             }

@@ -26,7 +26,7 @@ pub mod metadata;
 #[doc(hidden)]
 pub mod mutants;
 pub mod profiler;
-pub mod provider_facts;
+pub mod program_info;
 pub mod record;
 pub mod refs;
 pub mod scheduling;

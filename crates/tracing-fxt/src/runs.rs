@@ -9,10 +9,14 @@
 //! provider's thread, that would be none in a program that gives its subscriber to some threads only.
 
 use core::cell::Cell;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
 use trace_engine::engine::{self, Observer, State};
 use tracing_core::callsite::rebuild_interest_cache;
 use tracing_core::dispatcher::{Dispatch, WeakDispatch, with_default};
+
+/// How long the start of a recording waits for a thread that adds a subscriber.
+const PATIENCE: Duration = Duration::from_millis(10);
 
 /// Subscribers of which this crate's is a part.
 static SUBSCRIBERS: Mutex<Vec<WeakDispatch>> = Mutex::new(Vec::new());
@@ -28,15 +32,29 @@ pub fn follow() {
 
 /// A subscriber that is this crate's, or has a layer of it, is there.
 pub fn note(subscriber: &Dispatch) {
+    // Dropped behind the lock: an upgraded one may be the last reference, and a subscriber may do anything when
+    // it is dropped.
+    let mut alive = Vec::new();
     let mut known = SUBSCRIBERS.lock().unwrap_or_else(PoisonError::into_inner);
-    known.retain(|known| known.upgrade().is_some());
+    known.retain(|known| known.upgrade().map(|subscriber| alive.push(subscriber)).is_some());
     known.push(subscriber.downgrade());
+    drop(known);
 }
 
-/// The last of them that is still there. None while another thread adds one: in a forked child, that thread
-/// does not exist.
+/// The last of them that is still there. Another thread holds the lock for a moment only; but in a forked
+/// child that thread may not exist, so this gives up after [`PATIENCE`].
 fn subscriber() -> Option<Dispatch> {
-    SUBSCRIBERS.try_lock().ok()?.iter().rev().find_map(WeakDispatch::upgrade)
+    let since = Instant::now();
+    loop {
+        match SUBSCRIBERS.try_lock() {
+            Ok(known) => return known.iter().rev().find_map(WeakDispatch::upgrade),
+            Err(TryLockError::Poisoned(known)) => {
+                return known.into_inner().iter().rev().find_map(WeakDispatch::upgrade);
+            }
+            Err(TryLockError::WouldBlock) if since.elapsed() < PATIENCE => std::thread::yield_now(),
+            Err(TryLockError::WouldBlock) => return None,
+        }
+    }
 }
 
 /// Whether a recording runs.

@@ -117,7 +117,7 @@ fn rows(sandbox: &Sandbox, sql: &str, file: &str) -> Value {
     value(&sandbox.trace(["query", "--json", sql, file]))
 }
 
-//= docs/protocol.md#facts-about-providers
+//= docs/protocol.md#provider-descriptions
 //= docs/tables.md#tables
 #[test]
 fn a_trace_says_what_its_programs_were_and_how_they_ended() {

@@ -3,7 +3,7 @@
 
 use super::{Error, HEAD_FILE, Leftover, Recovered};
 use crate::manifest::{Buffer, OutputFile};
-use crate::provider_facts::{self, ProviderEnd};
+use crate::program_info::{self, ProviderEnd};
 use crate::transfer::Part;
 use crate::transfer::{Progress, ProviderBuffer, Transfer};
 use crate::{files, framing, session_info};
@@ -83,7 +83,7 @@ impl Leftover {
         }
         let mut bytes = Vec::new();
         if has_metadata {
-            provider_facts::ended(&ends, &mut bytes);
+            program_info::ended(&ends, &mut bytes);
             session_info::recovered(&mut bytes);
         }
         out.write_all(&bytes).map_err(failed)?;
@@ -174,7 +174,7 @@ impl Leftover {
             period: period_since(session.wall_clock_ns),
             may_be_blank: true,
             // Without its head, the archive has no provider that could report them.
-            facts: info.facts().filter(|_| has_head),
+            program: info.program_info().filter(|_| has_head),
         };
         let progress = so_far.map_or_else(Progress::default, Progress::resume);
         let mut transfer = Transfer::new(of, progress, vmo, Part::Rest { is_quiet: !is_live });

@@ -13,6 +13,8 @@ use trace_convert::tables::{TABLES, Trace, origin};
 const NONE: &str = "__HIVE_DEFAULT_PARTITION__";
 /// The file in the innermost directory.
 const FILE: &str = "0.parquet";
+/// A name of a directory has at most 255 bytes, with the column and `=` before the value.
+const MAX_NAME_BYTES: usize = 200;
 const NANOS_PER_DAY: u64 = 86_400_000_000_000;
 
 /// A directory for each table, in the order of `TABLES`.
@@ -76,11 +78,24 @@ fn escaped(text: &str) -> String {
             c.encode_utf8(&mut bytes).bytes().for_each(|byte| escaped += &format!("%{byte:02X}"));
         }
     }
-    // Names of directories have a limit.
-    while escaped.len() > 200 {
-        escaped.pop();
-    }
+    shorten(&mut escaped);
     if escaped.trim_matches('.').is_empty() { NONE.to_owned() } else { escaped }
+}
+
+/// Names of directories have a limit; those beyond it keep a hash of what is cut.
+fn shorten(name: &mut String) {
+    if name.len() <= MAX_NAME_BYTES {
+        return;
+    }
+    // FNV-1a, so that all releases and machines compute the same.
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let end = format!("+{hash:016x}");
+    while name.len() > MAX_NAME_BYTES - end.len() {
+        name.pop();
+    }
+    name.push_str(&end);
 }
 
 /// The date of a time in nanoseconds since 1970, in UTC.
@@ -130,7 +145,9 @@ mod tests {
         assert_eq!(escaped("a=b/../c é"), "a%3Db%2F..%2Fc%20é");
         assert_eq!(escaped(".."), NONE);
         assert_eq!(escaped(""), NONE);
-        assert_eq!(escaped(&"é".repeat(300)).len(), 200);
+        let long = [escaped(&"é".repeat(300)), escaped(&"é".repeat(301))];
+        assert_eq!(long.each_ref().map(String::len), [199, 199]);
+        assert_ne!(long[0], long[1]);
         assert_eq!(stem(Path::new("runs/a.b.fxt.zst")), "a.b");
     }
 }

@@ -13,6 +13,8 @@ use std::sync::Arc;
 
 /// A new directory is accessible to its owner alone, as the files are.
 const NEW_MODE: Mode = Mode::RWXU;
+/// How often it is tried to create a directory whose parents disappear meanwhile.
+const ATTEMPTS: u32 = 10;
 
 /// Files that appear under their names when all of them are complete.
 #[derive(Debug)]
@@ -27,6 +29,17 @@ pub struct Folder {
 impl Folder {
     /// Opens a directory; creates it and its parents if necessary.
     pub fn create(path: &Path) -> io::Result<Self> {
+        // Another process that fails removes the directories that it has made, perhaps just before they are used.
+        for _ in 1..ATTEMPTS {
+            match Self::create_once(path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                result => return result,
+            }
+        }
+        Self::create_once(path)
+    }
+
+    fn create_once(path: &Path) -> io::Result<Self> {
         let mut made = Vec::new();
         let mut last = None;
         let parents: Vec<_> = path.ancestors().filter(|path| !path.as_os_str().is_empty()).collect();

@@ -283,7 +283,9 @@ impl<'a, R: Rows> Filler<'a, R> {
             Item::KernelObject { object_type: TYPE_CHANNEL, koid: Koid(0), arguments, .. }
                 if record.provider == MANAGER =>
             {
-                self.providers.describe(arguments);
+                if !self.providers.describe(arguments) {
+                    self.skip("descriptions of providers beyond those that there is room for");
+                }
             }
             Item::KernelObject { .. } => self.skip("kernel objects that are no process or thread"),
             Item::ProviderEvent { .. } => self.skip("provider events"),

@@ -8,7 +8,7 @@ use crate::core::ClientId;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
-use trace_archive::provider_facts::ProviderEnd;
+use trace_archive::program_info::ProviderEnd;
 use trace_format::units::{Koid, ProviderId, Ticks};
 use trace_protocol::controller::{ProviderDisposition, ProviderStats, StopResult};
 use zx_sim::ProcessFd;
@@ -105,7 +105,7 @@ impl Ends {
     }
 
     /// The ends of programs that have left the recording before it ended, as far as they are known now.
-    //= docs/protocol.md#facts-about-providers
+    //= docs/protocol.md#provider-descriptions
     pub fn of_programs(&mut self, now: Instant) -> Vec<ProviderEnd> {
         self.look_at_all(now);
         let unasked = self.ends.iter().filter(|(_, end)| end.leaving == Leaving::Unasked);
@@ -191,7 +191,7 @@ mod tests {
 
     /// Until it is reaped nothing is known of it, and then all.
     //= docs/protocol.md#how-a-program-ended
-    //= docs/protocol.md#facts-about-providers
+    //= docs/protocol.md#provider-descriptions
     #[test]
     fn an_answer_waits_until_a_program_is_reaped_and_no_longer() {
         let mut shell = Command::new("sh");

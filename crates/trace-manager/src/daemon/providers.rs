@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use trace_archive::manifest::{Entry, OutputFile, PartInfo, SessionInfo};
-use trace_archive::provider_facts::{self, ProviderFacts};
+use trace_archive::program_info::{self, ProgramInfo};
 use trace_archive::session_info::RaisedAlert;
 use trace_archive::transfer::{Progress, ProviderBuffer, Transfer, VmoSource};
 use trace_format::buffer::BufferMode;
@@ -152,9 +152,9 @@ impl Provider {
         }
     }
 
-    /// Facts about its program, if they are wanted.
-    fn facts(&self, is_wanted: bool) -> Option<ProviderFacts> {
-        is_wanted.then(|| ProviderFacts {
+    /// What is known of its program, if that is wanted.
+    fn program_info(&self, is_wanted: bool) -> Option<ProgramInfo> {
+        is_wanted.then(|| ProgramInfo {
             process: Koid(self.pid),
             parent: self.parent.map(Koid),
             command_line: self.command_line.clone(),
@@ -454,14 +454,15 @@ impl Providers {
         begin: u64,
     ) -> Result<Transfer, Option<String>> {
         let provider = self.providers.get_mut(&id).ok_or(None)?;
-        let facts = provider.facts(self.has_metadata);
+        let program = provider.program_info(self.has_metadata);
         let tracee = provider.tracee.as_mut().ok_or(None)?;
         let vmo = tracee.vmo.duplicate().map_err(|error| Some(error.to_string()))?;
         let (size, mode) = (tracee.size, tracee.mode);
         let (name, period) = (provider.name.clone(), Some(tracee.period()));
         let may_be_blank = !tracee.has_started;
         let is_accounted = true;
-        let buffer = ProviderBuffer { id, name, size, mode, rate, is_accounted, period, may_be_blank, facts };
+        let buffer =
+            ProviderBuffer { id, name, size, mode, rate, is_accounted, period, may_be_blank, program };
         let transfer = Transfer::new(buffer, tracee.progress.take().unwrap_or_default(), vmo, part);
         let half = match part {
             Part::Half { wrapped_count, .. } => Some(wrapped_count),
@@ -512,10 +513,10 @@ impl Providers {
     }
 
     /// Queues how programs ended that have left the session before it ends.
-    //= docs/protocol.md#facts-about-providers
+    //= docs/protocol.md#provider-descriptions
     pub fn write_ends(&mut self, out: &mut Vec<u8>) {
         if self.has_metadata {
-            provider_facts::ended(&self.ends.of_programs(Instant::now()), out);
+            program_info::ended(&self.ends.of_programs(Instant::now()), out);
         }
     }
 

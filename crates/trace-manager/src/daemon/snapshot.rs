@@ -4,7 +4,7 @@ use super::output::{Flushed, Output};
 use super::{Daemon, Key};
 use crate::core::{ClientId, Event};
 use std::collections::VecDeque;
-use trace_archive::provider_facts::{self, ProviderEnd};
+use trace_archive::program_info::{self, ProviderEnd};
 use trace_archive::transfer::Transfer;
 use trace_format::units::{Koid, ProviderId, Ticks};
 use trace_protocol::controller::{ProviderStats, SnapshotError, StopResult, TraceConfig};
@@ -71,7 +71,7 @@ impl Snapshot {
 
 impl Snapshot {
     /// Queues how programs have ended whose data is in the snapshot.
-    //= docs/protocol.md#facts-about-providers
+    //= docs/protocol.md#provider-descriptions
     fn write_ends(&mut self) {
         let end_of = |who: &ProviderStats| {
             let at = Some(Ticks(who.ended_ticks?));
@@ -80,7 +80,7 @@ impl Snapshot {
         };
         let ends: Vec<ProviderEnd> = self.done.iter().filter_map(end_of).collect();
         if self.output.has_metadata() {
-            provider_facts::ended(&ends, self.output.queue());
+            program_info::ended(&ends, self.output.queue());
         }
     }
 }

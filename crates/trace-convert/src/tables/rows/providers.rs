@@ -6,12 +6,17 @@ use std::collections::BTreeMap;
 use std::io;
 use trace_format::kernel_object::PROCESS_ARGUMENT;
 use trace_format::loss::{LedgerRecord, LossCode, LossRecord};
-use trace_format::provider_facts::{
+use trace_format::program_info::{
     COMMAND_LINE_ARGUMENT, END_ARGUMENT, ENDED_ARGUMENT, PARENT_ARGUMENT, PROVIDER_ARGUMENT,
     REGISTERED_ARGUMENT,
 };
 use trace_format::units::{ProviderId, Ticks, TicksPerSecond};
 use trace_reader::{Arguments, Text, Value};
+
+/// Maximum memory of what is said about programs, in bytes. Real archives have less than a megabyte.
+const MAX_BYTES: usize = 64 << 20;
+/// Memory of a provider besides its texts.
+const ENTRY_BYTES: usize = 256;
 
 #[derive(Default)]
 struct Provider {
@@ -58,6 +63,8 @@ fn unsigned(number: Option<u64>) -> Cell<'static> {
 #[derive(Default)]
 pub struct Providers {
     by_id: BTreeMap<ProviderId, Provider>,
+    /// Memory of what is said about programs.
+    bytes: usize,
 }
 
 impl Providers {
@@ -69,12 +76,23 @@ impl Providers {
         self.by_id.entry(id).or_default().rate = Some(rate);
     }
 
-    /// The manager describes the program of a provider. What was said first counts.
-    //= docs/protocol.md#facts-about-providers
-    pub fn describe(&mut self, arguments: &Arguments<'_>) {
+    /// The manager describes the program of a provider. What was said first counts. False if there is no room
+    /// for it.
+    //= docs/protocol.md#provider-descriptions
+    #[must_use]
+    pub fn describe(&mut self, arguments: &Arguments<'_>) -> bool {
         let Some(Value::Uint32(id)) = arguments.find(PROVIDER_ARGUMENT) else {
-            return;
+            return true;
         };
+        let length = |name: &str| match arguments.find(name) {
+            Some(Value::String(text)) => text.as_bytes().len(),
+            _ => 0,
+        };
+        let bytes = ENTRY_BYTES + length(COMMAND_LINE_ARGUMENT) + length(END_ARGUMENT);
+        if self.bytes + bytes > MAX_BYTES {
+            return false;
+        }
+        self.bytes += bytes;
         let koid = |name: &str| match arguments.find(name)? {
             Value::Koid(koid) => Some(koid.0),
             _ => None,
@@ -94,6 +112,7 @@ impl Providers {
         program.command_line = program.command_line.take().or_else(|| text(COMMAND_LINE_ARGUMENT));
         program.end = program.end.or_else(|| ticks(ENDED_ARGUMENT));
         program.how = program.how.take().or_else(|| text(END_ARGUMENT));
+        true
     }
 
     /// A ledger counts all runs up to it.

@@ -79,7 +79,7 @@ impl Session {
                 self.utc_offset =
                     start.utc.and_then(|utc| i64::try_from(utc).ok()?.checked_sub_unsigned(start.at));
                 self.costs = COSTS.map(|name| match event.arguments.find(name)? {
-                    Value::Double(cost) if cost.is_finite() => Some(cost),
+                    Value::Double(cost) if cost.is_finite() && cost >= 0.0 => Some(cost),
                     _ => None,
                 });
                 self.rate = Some(event.time.rate);

@@ -3,7 +3,7 @@
 use super::{Provider, Providers, Tracee};
 use crate::core::{Part, ProcessState};
 use std::collections::VecDeque;
-use trace_archive::provider_facts::ProviderFacts;
+use trace_archive::program_info::ProgramInfo;
 use trace_archive::transfer::{Progress, ProviderBuffer, Transfer, VmoSource};
 use trace_format::units::{ProviderId, TicksPerSecond};
 use trace_protocol::BufferingMode;
@@ -47,7 +47,7 @@ struct Buffer {
     has_started: bool,
     /// The provider no longer writes into it.
     is_quiet: bool,
-    facts: Option<ProviderFacts>,
+    program: Option<ProgramInfo>,
 }
 
 impl Buffer {
@@ -58,7 +58,7 @@ impl Buffer {
             period: tracee.period(),
             has_started: tracee.has_started,
             is_quiet: provider.process() == ProcessState::Dead,
-            facts: provider.facts(has_metadata),
+            program: provider.program_info(has_metadata),
         }
     }
 
@@ -73,7 +73,7 @@ impl Buffer {
             is_accounted: self.mode != BufferingMode::Streaming,
             period: Some(self.period),
             may_be_blank: !self.has_started,
-            facts: self.facts.clone(),
+            program: self.program.clone(),
         };
         let part = Part::Rest { is_quiet: self.is_quiet };
         (Transfer::new(buffer, Progress::default(), vmo, part), who.clone())

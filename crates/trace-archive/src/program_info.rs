@@ -1,13 +1,13 @@
 //! What the manager knows of a provider's program: where it comes from, and how it ended. Kernel objects of
 //! channels in the manager's own section, because a registration is a channel of the provider's; they have no
 //! koid, because channels have none on Linux.
-//= docs/protocol.md#facts-about-providers
+//= docs/protocol.md#provider-descriptions
 
 use crate::framing;
 use crate::session_info::{OWN_ID, argument, object, text};
 use trace_format::argument::ArgumentValue;
 use trace_format::kernel_object::{PROCESS_ARGUMENT, TYPE_CHANNEL, TYPE_PROCESS};
-use trace_format::provider_facts::{
+use trace_format::program_info::{
     COMMAND_LINE_ARGUMENT, END_ARGUMENT, ENDED_ARGUMENT, PARENT_ARGUMENT, PROVIDER_ARGUMENT,
     REGISTERED_ARGUMENT,
 };
@@ -15,7 +15,7 @@ use trace_format::units::{Koid, ProviderId, Ticks};
 
 /// What is known of a provider's program when its provider joins a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProviderFacts {
+pub struct ProgramInfo {
     /// The provider's process.
     pub process: Koid,
     /// The process that it was forked from.
@@ -42,21 +42,21 @@ pub struct ProviderEnd {
 /// Appends what is known when a provider joins. A process that was forked is described as well; it keeps the
 /// name from its own records.
 //= docs/protocol.md#the-managers-own-provider
-pub fn joined(id: ProviderId, name: &str, facts: &ProviderFacts, out: &mut Vec<u8>) {
+pub fn joined(id: ProviderId, name: &str, program: &ProgramInfo, out: &mut Vec<u8>) {
     framing::provider_section(OWN_ID, out);
-    if let Some(parent) = facts.parent {
+    if let Some(parent) = program.parent {
         let arguments = [argument(PARENT_ARGUMENT, ArgumentValue::Koid(parent))];
-        object(TYPE_PROCESS, facts.process, "", &arguments, out);
+        object(TYPE_PROCESS, program.process, "", &arguments, out);
     }
     // Manifests of earlier releases have nothing else.
-    let Some(registered) = facts.registered else { return };
+    let Some(registered) = program.registered else { return };
     let mut arguments = vec![
         argument(PROVIDER_ARGUMENT, ArgumentValue::Uint32(id.0)),
-        argument(PROCESS_ARGUMENT, ArgumentValue::Koid(facts.process)),
+        argument(PROCESS_ARGUMENT, ArgumentValue::Koid(program.process)),
         argument(REGISTERED_ARGUMENT, ArgumentValue::Uint64(registered.0)),
     ];
-    arguments.extend(facts.parent.map(|parent| argument(PARENT_ARGUMENT, ArgumentValue::Koid(parent))));
-    let command_line = facts.command_line.as_deref();
+    arguments.extend(program.parent.map(|parent| argument(PARENT_ARGUMENT, ArgumentValue::Koid(parent))));
+    let command_line = program.command_line.as_deref();
     arguments.extend(command_line.map(|line| argument(COMMAND_LINE_ARGUMENT, text(line))));
     object(TYPE_CHANNEL, Koid(0), name, &arguments, out);
 }
@@ -101,16 +101,16 @@ mod tests {
         objects
     }
 
-    //= docs/protocol.md#facts-about-providers
+    //= docs/protocol.md#provider-descriptions
     #[test]
     fn all_that_is_known_is_said() {
-        let facts = ProviderFacts {
+        let program = ProgramInfo {
             process: Koid(7),
             parent: Some(Koid(6)),
             command_line: Some("app -v".to_owned()),
             registered: Some(Ticks(99)),
         };
-        let found = objects(|out| joined(ProviderId(3), "app", &facts, out));
+        let found = objects(|out| joined(ProviderId(3), "app", &program, out));
         assert_eq!(
             found,
             [
@@ -120,12 +120,12 @@ mod tests {
             ]
         );
         // A manifest of an earlier release knows the parent alone.
-        let old = ProviderFacts { command_line: None, registered: None, ..facts };
+        let old = ProgramInfo { command_line: None, registered: None, ..program };
         let found = objects(|out| joined(ProviderId(3), "app", &old, out));
         assert_eq!(found, ["1 7 \"\" parent=Koid(Koid(6))"]);
     }
 
-    //= docs/protocol.md#facts-about-providers
+    //= docs/protocol.md#provider-descriptions
     #[test]
     fn ends_have_their_time_where_it_is_known() {
         let end = |at| ProviderEnd { id: ProviderId(3), process: Koid(7), at, how: "ended".to_owned() };

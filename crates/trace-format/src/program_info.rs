@@ -1,5 +1,5 @@
 //! Names of the arguments with which the manager describes providers, in kernel objects of channels.
-//= docs/protocol.md#facts-about-providers
+//= docs/protocol.md#provider-descriptions
 
 /// The provider's number in the archive, 32 bits without a sign.
 pub const PROVIDER_ARGUMENT: &str = "provider";
