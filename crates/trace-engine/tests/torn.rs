@@ -20,6 +20,15 @@ use trace_reader::buffer::{Activity, BufferPart, BufferReader, Source};
 const BUFFER_BYTES: u64 = 1 << 20;
 const WRITERS: u64 = 4;
 
+/// Ends threads that wait for it, also where the test fails.
+struct EndsThreads<'a>(&'a AtomicBool);
+
+impl Drop for EndsThreads<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// The buffer, read backwards.
 struct Backwards {
     words: HeapWords,
@@ -108,6 +117,7 @@ fn main() -> ExitCode {
                 }
             });
         }
+        let _end = EndsThreads(&is_over);
         let rate = TicksPerSecond(NonZeroU64::new(1_000_000_000).expect("not zero"));
         let end = Instant::now() + Duration::from_secs(seconds);
         let magic = trace_format::metadata::MAGIC_WORD.to_le_bytes();
@@ -126,7 +136,6 @@ fn main() -> ExitCode {
             copies += 1;
             slabs += u64::from(if source.only_open.get() { WRITERS as u32 } else { layout.slab_count() });
         }
-        is_over.store(true, Ordering::Relaxed);
     });
     engine.terminate(Instant::now() + Duration::from_secs(10)).expect("the engine ends");
     println!("{copies} copies of {slabs} slabs: {events} events accepted, none torn");

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use trace_tests::build::program;
+use trace_tests::sandbox::Process;
 use trace_tests::{Archive, Sandbox, wait_for};
 
 fn path(name: &str) -> &'static str {
@@ -149,14 +150,31 @@ fn a_stopped_provider_is_given_up_and_its_data_kept() {
     assert_eq!(archive.events[0].event.process.0, u64::from(pid));
 }
 
+/// `trace record`, run by a command that decides which signals are ignored.
+fn record_by(sandbox: &Sandbox, by: &[&str]) -> Process {
+    let prepared = sandbox.command("trace");
+    let mut command = std::process::Command::new(by[0]);
+    command.args(&by[1..]).arg(prepared.get_program()).arg("record");
+    command.current_dir(prepared.get_current_dir().unwrap());
+    for (name, value) in prepared.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let recording = Sandbox::spawn_command(command);
+    wait_for("the recording", || recording.stderr_so_far().contains("press Ctrl-C").then_some(()));
+    recording
+}
+
 /// A terminal that is closed, and Ctrl-\, end a recording as Ctrl-C does.
 //= docs/recording.md#how-a-recording-ends
 #[test]
 fn a_hangup_and_a_quit_end_the_recording_and_keep_it() {
     for signal in [Signal::HUP, Signal::QUIT] {
         let sandbox = Sandbox::new();
-        let recording = sandbox.spawn("trace", &["record"]);
-        wait_for("the recording", || recording.stderr_so_far().contains("press Ctrl-C").then_some(()));
+        // The tests themselves may run under `nohup`.
+        let recording = record_by(&sandbox, &["env", "--default-signal=HUP,QUIT"]);
         let output = sandbox.command("emit").args(["1", "1"]).env("TRACE_RECORD", "1").output().unwrap();
         assert!(output.status.success(), "{output:?}");
         recording.signal(signal);
@@ -172,18 +190,7 @@ fn a_hangup_and_a_quit_end_the_recording_and_keep_it() {
 #[test]
 fn what_was_ignored_when_it_began_stays_ignored() {
     let sandbox = Sandbox::new();
-    let mut command = std::process::Command::new("/bin/sh");
-    let prepared = sandbox.command("trace");
-    command.args(["-c", "trap '' HUP QUIT; exec \"$0\" record"]).arg(prepared.get_program());
-    command.current_dir(prepared.get_current_dir().unwrap());
-    for (name, value) in prepared.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    let recording = Sandbox::spawn_command(command);
-    wait_for("the recording", || recording.stderr_so_far().contains("press Ctrl-C").then_some(()));
+    let recording = record_by(&sandbox, &["/bin/sh", "-c", "trap '' HUP QUIT; exec \"$0\" \"$@\""]);
     recording.signal(Signal::HUP);
     recording.signal(Signal::QUIT);
     let output = sandbox.command("emit").args(["1", "1"]).env("TRACE_RECORD", "1").output().unwrap();

@@ -1,7 +1,7 @@
 //! Events from unexpected places, and ends that come at the wrong moment.
 
 use crate::freeze::Frozen;
-use crate::support::{Trace, kinds};
+use crate::support::{EndsThreads, Trace, kinds};
 use std::cell::Cell;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -71,15 +71,6 @@ fn a_thousand_threads_write_and_nothing_is_missing() {
     for events in threads.values() {
         assert!(events.iter().map(|event| event.u64("n")).eq(0..EACH));
         assert!(events.iter().all(|event| event.u64("thread") == events[0].u64("thread")));
-    }
-}
-
-/// Ends threads that wait for it, also where the test fails.
-struct EndsThreads<'a>(&'a AtomicBool);
-
-impl Drop for EndsThreads<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Several runs of one trace: what a start does with what is there.
 
-use crate::support::{Read, Trace, kinds};
+use crate::support::{EndsThreads, Read, Trace, kinds};
 use std::time::{Duration, Instant};
 use trace_engine::{BufferMode, Disposition, Scope, instant};
 use trace_format::slab::LossReason;
@@ -133,6 +133,7 @@ fn many_runs_of_many_threads_lose_nothing() {
                 }
             });
         }
+        let _end = EndsThreads(&done);
         for _ in 0..50 {
             let started = Instant::now();
             trace.wait_for_slabs(3);
@@ -141,7 +142,6 @@ fn many_runs_of_many_threads_lose_nothing() {
             trace.resume(Disposition::ClearEntire);
             assert!(started.elapsed() < Duration::from_secs(10));
         }
-        done.store(true, std::sync::atomic::Ordering::Relaxed);
     });
     let read = trace.stop();
     assert_eq!(read.findings.bad_records, 0);

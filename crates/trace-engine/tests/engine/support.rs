@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use trace_engine::engine::{Engine, SaveRequest, State};
@@ -439,4 +439,13 @@ impl Read {
 /// Kind, category and name of each event.
 pub fn kinds(read: &Read) -> Vec<String> {
     read.events.iter().map(|event| format!("{} {}/{}", event.kind, event.category, event.name)).collect()
+}
+
+/// Ends threads that wait for it, also where the test fails.
+pub struct EndsThreads<'a>(pub &'a AtomicBool);
+
+impl Drop for EndsThreads<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }

@@ -153,6 +153,15 @@ pub fn interrupt_with(signal: libc::c_int) {
     }
 }
 
+/// Ends a thread that waits for it, also where the test fails.
+struct EndsThread<'a>(&'a AtomicBool);
+
+impl Drop for EndsThread<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// In a child, because a signal handler is the whole process's.
 #[test]
 fn a_signal_ends_a_wait_with_no_events() {
@@ -172,11 +181,11 @@ fn a_signal_ends_a_wait_with_no_events() {
                     std::thread::yield_now();
                 }
             });
+            let _end = EndsThread(&is_done);
             let mut events = Vec::new();
             set.wait(&mut events, None).unwrap();
             assert_eq!(events, []);
             assert_eq!(wait_one(&quiet, Signals::READABLE, None).unwrap(), Signals::empty());
-            is_done.store(true, Ordering::Relaxed);
         });
         assert_eq!(signals_of(&quiet), Signals::WRITABLE);
         send_number(&channel, 1);
