@@ -84,7 +84,9 @@ pub fn ui() -> Option<PathBuf> {
     Some(package()?.join("web_dist")).filter(|ui| ui.join("index.html").is_file())
 }
 
-fn ui_dir() -> Option<PathBuf> {
+/// The built UI in the Python package, if that is installed.
+#[must_use]
+pub fn ui_dir() -> Option<PathBuf> {
     let entries = std::fs::read_dir(package()?.join("web_dist")).ok()?;
     entries.flatten().map(|entry| entry.path()).find(|path| path.join("engine_bundle.js").exists())
 }

@@ -225,7 +225,7 @@ fn all_tasks_of_a_runtime_are_recorded_by_hooks() {
     assert!(checked.status.success(), "{checked:?}");
     // By place or name: polls, begins and ends of bars.
     let mut found: BTreeMap<String, [usize; 3]> = BTreeMap::new();
-    for event in sandbox.archive("tasks.fxt").events {
+    for event in Archive::read(&sandbox.file("tasks.fxt")).events {
         let column = match event.event.kind {
             EventKind::DurationComplete { .. } => 0,
             EventKind::AsyncBegin { .. } => 1,
