@@ -103,7 +103,7 @@ impl Ticks {
         }
         // What was rounded down is less than 1 in 2⁶⁴, so that the result is less than 2 too small. The
         // remainder shows whether it is; it is less than twice the rate and thus has 64 bits.
-        let nanos = (self.0 as u128 * multiplier as u128 >> 64) as u64;
+        let nanos = ((self.0 as u128 * multiplier as u128) >> 64) as u64;
         let rest = self.0.wrapping_mul(NANOS).wrapping_sub(nanos.wrapping_mul(rate.0.get()));
         Nanos(nanos + (rest >= rate.0.get()) as u64)
     }
