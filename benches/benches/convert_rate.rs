@@ -6,11 +6,12 @@
 
 use serde::Serialize;
 use std::hint::black_box;
-use std::io;
+use std::io::{self, Read};
 use trace_benches::Cost;
 use trace_benches::archive::{Bytes, index};
-use trace_convert::tables::{self, Csv};
-use trace_convert::{Filter, catapult, import, perfetto};
+use trace_convert::catapult::{Container, Dialect, Options};
+use trace_convert::tables::{self, Csv, Trace};
+use trace_convert::{Filter, Jobs, catapult, import, perfetto};
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::event::{Event, EventKind};
 use trace_format::initialization::Initialization;
@@ -51,7 +52,7 @@ fn events(count: u64) -> Vec<Kept> {
         .collect()
 }
 
-fn archive(events: &[Kept], ticks_per_second: TicksPerSecond) -> Vec<u8> {
+fn archive_of(events: &[Kept], ticks_per_second: TicksPerSecond) -> Vec<u8> {
     let mut bytes = Bytes::default();
     let mut write = |record: Record<'_>| record.encode(&mut bytes).expect("a valid record");
     write(Record::Metadata(Metadata::TraceInfoMagic));
@@ -175,81 +176,108 @@ fn by_serde(events: &[Kept], output: &mut Vec<u8>) {
     }
 }
 
+/// What is measured: a name, the bytes by which its rate is told, and a run.
+type Row<'a> = (&'static str, usize, Box<dyn Fn(&mut Vec<u8>) + 'a>);
+
 fn main() {
     let is_test = std::env::args().any(|argument| argument == "--test");
     let (count, runs) = if is_test { (EVENTS / 1000, 1) } else { (EVENTS, RUNS) };
     let kept = events(count);
     let of_counter = TicksPerSecond::new(COUNTER_RATE).expect("not 0");
-    let (archive, counter_archive) =
-        (archive(&kept, TicksPerSecond::NANOSECONDS), archive(&kept, of_counter));
+    let archive: &'static [u8] = archive_of(&kept, TicksPerSecond::NANOSECONDS).leak();
+    let counter_archive: &'static [u8] = archive_of(&kept, of_counter).leak();
     let mut json = Vec::new();
-    catapult::convert(&archive[..], &mut json).expect("a sound archive");
+    catapult::convert(archive, &mut json).expect("a sound archive");
     let mut hand = Vec::with_capacity(json.len());
     by_hand(&kept, &mut hand);
     assert!(hand == json, "the loop by hand writes something else");
     let mut pftrace = Vec::new();
-    perfetto::convert(&archive[..], &mut pftrace, Filter::default()).expect("a sound archive");
+    perfetto::convert(archive, &mut pftrace, Filter::default()).expect("a sound archive");
 
+    let to_json = |archive: &'static [u8], dialect: Dialect, threads: usize| {
+        move |output: &mut Vec<u8>| {
+            let options = Options { dialect, jobs: Jobs::of_threads(threads), ..Options::default() };
+            let summary = catapult::convert_with(black_box(archive), output, options);
+            assert_eq!(summary.expect("a sound archive").events, count);
+        }
+    };
+    let chrome = Dialect::Chrome(Container::Object);
+    let rows: Vec<Row<'_>> = vec![
+        ("JSON by hand, from memory", json.len(), Box::new(|output| by_hand(black_box(&kept), output))),
+        (
+            "JSON by serde_json, from memory",
+            json.len(),
+            Box::new(|output| by_serde(black_box(&kept), output)),
+        ),
+        (
+            "FXT to JSON by serde_json",
+            json.len(),
+            Box::new(|output| of_archive_by_serde(black_box(archive), output)),
+        ),
+        ("FXT to Catapult", json.len(), Box::new(to_json(archive, Dialect::Fuchsia, 1))),
+        ("…, two threads", json.len(), Box::new(to_json(archive, Dialect::Fuchsia, 2))),
+        (
+            "FXT to Catapult, ticks of a processor",
+            json.len(),
+            Box::new(to_json(counter_archive, Dialect::Fuchsia, 1)),
+        ),
+        ("…, two threads", json.len(), Box::new(to_json(counter_archive, Dialect::Fuchsia, 2))),
+        ("FXT to Chrome, ticks of a processor", json.len(), Box::new(to_json(counter_archive, chrome, 1))),
+        ("…, two threads", json.len(), Box::new(to_json(counter_archive, chrome, 2))),
+        (
+            "FXT to Perfetto",
+            archive.len(),
+            Box::new(|output| {
+                let summary = perfetto::convert(black_box(archive), output, Filter::default());
+                assert_eq!(summary.expect("a sound archive").events, count);
+            }),
+        ),
+        (
+            "FXT to tables as CSV",
+            archive.len(),
+            Box::new(|_| {
+                let mut csv = Csv::new(|_| Ok(io::sink())).expect("a sink");
+                let summary =
+                    tables::fill(black_box(archive), &Disorder::default(), &mut csv, Filter::default());
+                assert_eq!(summary.expect("a sound archive").events, count);
+            }),
+        ),
+        (
+            "FXT to tables as Parquet",
+            archive.len(),
+            Box::new(|_| {
+                let open = Box::new(move || Ok(Box::new(black_box(archive)) as Box<dyn Read>));
+                let bytes = Some(archive.len() as u64);
+                let trace = Trace { name: "archive".to_owned(), open, disorder: None, bytes };
+                let summary = tables::write_parquet(trace, &Filter::default(), |_| Ok(io::sink()));
+                assert_eq!(summary.expect("a sound archive").events, count);
+            }),
+        ),
+        (
+            "JSON to FXT",
+            json.len(),
+            Box::new(|output| {
+                let summary = import::json::import(black_box(&json[..]), output).expect("a sound document");
+                assert_eq!(summary.events, count);
+            }),
+        ),
+        (
+            "Perfetto to FXT",
+            pftrace.len(),
+            Box::new(|output| {
+                let summary = import::perfetto::import(black_box(&pftrace[..]), output);
+                assert!(summary.expect("sound packets").events >= count);
+            }),
+        ),
+    ];
     let mut output = Vec::with_capacity(2 * json.len());
-    let mut costs = [
-        ("JSON by hand, from memory", json.len()),
-        ("JSON by serde_json, from memory", json.len()),
-        ("FXT to JSON by serde_json", json.len()),
-        ("FXT to Catapult", json.len()),
-        ("FXT to Catapult, ticks of a processor", json.len()),
-        ("FXT to Perfetto", archive.len()),
-        ("FXT to tables as CSV", archive.len()),
-        ("JSON to FXT", json.len()),
-        ("Perfetto to FXT", pftrace.len()),
-    ]
-    .map(|(name, bytes)| (Cost::new(name), bytes));
+    let mut costs: Vec<Cost> = rows.iter().map(|(name, ..)| Cost::new(name)).collect();
     for _ in 0..runs {
-        let [
-            hand,
-            serde,
-            read_serde,
-            to_catapult,
-            to_catapult_of_counter,
-            to_perfetto,
-            to_csv,
-            of_json,
-            of_perfetto,
-        ] = &mut costs;
-        let mut measured = |cost: &mut (Cost, usize), run: &mut dyn FnMut(&mut Vec<u8>)| {
+        for (cost, (.., run)) in costs.iter_mut().zip(&rows) {
             output.clear();
-            cost.0.measure(count, |_| run(&mut output));
+            cost.measure(count, |_| run(&mut output));
             black_box(&mut output);
-        };
-        measured(hand, &mut |output| by_hand(black_box(&kept), output));
-        measured(serde, &mut |output| by_serde(black_box(&kept), output));
-        measured(read_serde, &mut |output| of_archive_by_serde(black_box(&archive), output));
-        measured(to_catapult, &mut |output| {
-            let summary = catapult::convert(black_box(&archive[..]), output).expect("a sound archive");
-            assert_eq!(summary.events, count);
-        });
-        measured(to_catapult_of_counter, &mut |output| {
-            let summary =
-                catapult::convert(black_box(&counter_archive[..]), output).expect("a sound archive");
-            assert_eq!(summary.events, count);
-        });
-        measured(to_perfetto, &mut |output| {
-            let summary = perfetto::convert(black_box(&archive[..]), output, Filter::default());
-            assert_eq!(summary.expect("a sound archive").events, count);
-        });
-        measured(to_csv, &mut |_| {
-            let mut csv = Csv::new(|_| Ok(io::sink())).expect("a sink");
-            let summary =
-                tables::fill(black_box(&archive[..]), &Disorder::default(), &mut csv, Filter::default());
-            assert_eq!(summary.expect("a sound archive").events, count);
-        });
-        measured(of_json, &mut |output| {
-            let summary = import::json::import(black_box(&json[..]), output).expect("a sound document");
-            assert_eq!(summary.events, count);
-        });
-        measured(of_perfetto, &mut |output| {
-            let summary = import::perfetto::import(black_box(&pftrace[..]), output).expect("sound packets");
-            assert!(summary.events >= count);
-        });
+        }
     }
     println!(
         "{count} events, {:.0} MB of FXT, {:.0} MB of JSON, {:.0} MB of Perfetto's, {runs} runs\n",
@@ -261,7 +289,7 @@ fn main() {
         "| what | best ns/event | median ns/event | median million events/s | median MB/s | rate to that by hand |"
     );
     println!("|---|---|---|---|---|---|");
-    for (cost, bytes) in &costs {
+    for (cost, (_, bytes, _)) in costs.iter().zip(&rows) {
         println!(
             "| {} | {:.0} | {:.0} | {:.1} | {:.0} | {:.2} |",
             cost.name,
@@ -269,7 +297,7 @@ fn main() {
             cost.median(),
             1e3 / cost.median(),
             *bytes as f64 / count as f64 / cost.median() * 1e3,
-            costs[0].0.median() / cost.median(),
+            costs[0].median() / cost.median(),
         );
     }
 }

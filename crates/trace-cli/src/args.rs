@@ -500,6 +500,9 @@ pub struct Convert {
     /// Fail if the format cannot express everything in the trace
     #[arg(long)]
     pub strict: bool,
+    /// Convert with N threads (default: the number of processors). The result does not depend on it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub jobs: Option<u16>,
     /// Print a summary as JSON on stdout
     #[arg(long)]
     pub json: bool,

@@ -18,9 +18,10 @@ use encoder::Encoder;
 use serde_json::json;
 use std::error::Error;
 use std::io::{self, BufReader, Write};
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use trace_convert::catapult::{self, Dialect};
-use trace_convert::{ConvertError, Filter, Stopped, Summary, folded, perfetto};
+use trace_convert::{ConvertError, Filter, Jobs, Stopped, Summary, folded, perfetto};
 use trace_reader::ReadError;
 use trace_reader::tail::{Tail, TailError};
 
@@ -35,13 +36,20 @@ pub struct Job<'a> {
     container: Option<Container>,
     filter: Filter,
     system_output: Option<&'a mut dyn Write>,
+    jobs: Jobs,
 }
 
 impl Job<'_> {
-    /// A job that converts everything.
+    /// A job that converts everything, with all processors.
     pub fn new(to: Format, compression: Compression) -> Self {
-        Self { to, compression, ..Self::default() }
+        Self { to, compression, jobs: jobs(None), ..Self::default() }
     }
+}
+
+/// So many threads, or as many as there are processors.
+fn jobs(threads: Option<u16>) -> Jobs {
+    let processors = || std::thread::available_parallelism().map_or(1, NonZero::get);
+    Jobs::of_threads(threads.map_or_else(processors, usize::from))
 }
 
 /// Converts one trace.
@@ -88,6 +96,7 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
         container: options.container,
         filter,
         system_output: system.as_mut().map(|file| file.file() as &mut dyn Write),
+        jobs: jobs(options.jobs),
     };
     let (converted, path) = if is_stdout {
         match convert(input, job, &mut Stdout) {
@@ -339,7 +348,12 @@ fn convert(input: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Convert
             summary.map_err(|error| Problem::of_conversion(input, error))
         }
         Some(dialect) => {
-            let options = catapult::Options { dialect, filter: job.filter, system_output: job.system_output };
+            let options = catapult::Options {
+                dialect,
+                filter: job.filter,
+                system_output: job.system_output,
+                jobs: job.jobs,
+            };
             let summary = catapult::convert_with(reader, &mut encoder, options).map(Some);
             summary.map_err(|error| Problem::of_conversion(input, error))
         }

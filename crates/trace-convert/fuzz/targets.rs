@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::io;
 use trace_convert::catapult::{Container, Dialect, Options};
 use trace_convert::tables::{self, Csv};
-use trace_convert::{Filter, catapult, folded, import, perfetto};
+use trace_convert::{Filter, Jobs, catapult, folded, import, perfetto};
 use trace_format::metadata::MAGIC_WORD;
 use trace_reader::{Disorder, Item, Reader};
 
@@ -15,8 +15,16 @@ pub fn export(data: &[u8]) {
     for dialect in [Dialect::Fuchsia, Dialect::Chrome(Container::Array), Dialect::Chrome(Container::Object)] {
         let mut document = Vec::new();
         let options = Options { dialect, ..Options::default() };
-        let _ = catapult::convert_with(&*trace, &mut document, options);
+        let summary = catapult::convert_with(&*trace, &mut document, options);
         let _: Value = serde_json::from_slice(&document).expect("a whole document");
+        // Several threads write the same.
+        for (threads, batch_bytes) in [(2, 64), (3, 1000)] {
+            let mut shared = Vec::new();
+            let options = Options { dialect, jobs: Jobs { threads, batch_bytes }, ..Options::default() };
+            let found = catapult::convert_with(&*trace, &mut shared, options);
+            assert_eq!(found.ok(), summary.as_ref().ok().cloned());
+            assert!(shared == document, "{threads} threads");
+        }
     }
     let _ = perfetto::convert(&*trace, io::sink(), Filter::default());
     let _ = folded::convert(&*trace, io::sink());

@@ -5,27 +5,32 @@
 //! scheduler's events. Memory holds the names and the reader's tables; data that has to come last waits in an
 //! unlinked file.
 
+mod blocks;
 mod event;
 mod large;
 mod losses;
+mod names;
 mod recording;
 mod samples;
 mod system;
 
 use crate::filter::Filter;
-use crate::flows::Flows;
+use crate::flows::{Flows, Part as FlowPart};
+use crate::jobs::{Batch, Collector, Crew, Jobs};
 use crate::json::Json;
 use crate::losses::Losses;
 use crate::{ConvertError, Summary, source};
+use event::{Events, Tally};
 use large::LargeBlob;
 use recording::Recording;
 use samples::Samples;
-use std::collections::BTreeMap;
-use std::io::{Read, Write};
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
 use system::System;
+use trace_format::event::EventKind;
 use trace_format::kernel_object::{PROCESS_ARGUMENT, TYPE_CHANNEL, TYPE_PROCESS, TYPE_THREAD};
-use trace_format::units::{Koid, ProviderId, TicksPerSecond};
-use trace_reader::{Item, Resolved, Thread, Value};
+use trace_format::units::{Koid, ProviderId};
+use trace_reader::{Event, Item, Resolved, Value};
 
 /// The dialect of a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,6 +60,8 @@ pub struct Options<'a> {
     pub filter: Filter,
     /// The output of Fuchsia's system events, one per line, if they do not go into the document.
     pub system_output: Option<&'a mut dyn Write>,
+    /// The threads that convert.
+    pub jobs: Jobs,
 }
 
 /// Converts an archive as Fuchsia's exporter does.
@@ -78,41 +85,38 @@ pub fn convert_with(
     output: impl Write,
     options: Options<'_>,
 ) -> Result<Summary, ConvertError> {
+    let Options { dialect, filter, system_output, jobs } = options;
     let mut exporter = Exporter {
-        json: Json::new(output),
-        dialect: options.dialect,
-        filter: options.filter,
-        is_first: true,
+        output,
+        begin: Some(match dialect {
+            Dialect::Fuchsia | Dialect::Chrome(Container::Object) => {
+                "{\"displayTimeUnit\":\"ns\",\"traceEvents\":["
+            }
+            Dialect::Chrome(Container::Array) => "[",
+        }),
+        has_written: false,
+        events: Events::new(dialect, filter.clone()),
+        sharing: (jobs.threads > 1).then(|| Sharing::new(jobs, dialect, &filter)),
+        dialect,
         system: System::new(),
-        samples: (options.dialect == Dialect::Chrome(Container::Object)).then(|| Box::new(Samples::new())),
+        samples: (dialect == Dialect::Chrome(Container::Object)).then(|| Box::new(Samples::new())),
         large: None,
         losses: Losses::default(),
         losses_written: 0,
-        last_nanos: 0,
         recording: Recording::default(),
         flows: Flows::default(),
         further_ends: 0,
-        last_thread: None,
-        skipped: BTreeMap::new(),
-        events: 0,
-        rate: None,
-        have_rates_differed: false,
+        tally: Tally::default(),
     };
-    exporter.json.raw(match options.dialect {
-        Dialect::Fuchsia | Dialect::Chrome(Container::Object) => {
-            "{\"displayTimeUnit\":\"ns\",\"traceEvents\":["
-        }
-        Dialect::Chrome(Container::Array) => "[",
-    });
     let end = source::for_each(input, |record| {
-        exporter.record(record);
-        exporter.json.flush_if_full()?;
+        exporter.record(record)?;
+        exporter.flush_if_full()?;
         exporter.samples.as_mut().map_or(Ok(()), |samples| samples.spill_if_full())?;
         exporter.system.spill_if_full()
     })?;
-    let have_rates_differed = exporter.have_rates_differed;
     let remarks = (exporter.further_ends > 0).then(|| (FURTHER_ENDS.to_owned(), exporter.further_ends));
-    let (events, skipped) = exporter.finish(options.system_output).map_err(ConvertError::Write)?;
+    let Tally { events, skipped, have_rates_differed, .. } =
+        exporter.finish(system_output).map_err(ConvertError::Write)?;
     let mut summary = end.summary(events, skipped);
     summary.remarks.extend(remarks);
     if have_rates_differed {
@@ -126,12 +130,24 @@ pub fn convert_with(
 const MANAGER: ProviderId = ProviderId(0);
 /// The remark about flows that end in several places.
 const FURTHER_ENDS: &str = "flows end once more: Catapult shows an arrow to the first end";
+/// Number of bytes to collect before they are written.
+const FLUSH_BYTES: usize = 64 << 10;
+/// Text that may wait for that of other threads.
+const MAX_TEXT_BYTES: usize = 4 << 20;
+/// A batch of less than its part of a full one is not worth another thread's attention.
+const SMALL_PART: usize = 8;
 
 struct Exporter<W> {
-    json: Json<W>,
+    output: W,
+    /// What the document begins with, until it is written.
+    begin: Option<&'static str>,
+    /// Whether there is an event in the output.
+    has_written: bool,
+    /// What this thread writes, behind all that was written or given to other threads.
+    events: Events,
+    /// Other threads that make the text of events.
+    sharing: Option<Sharing>,
     dialect: Dialect,
-    filter: Filter,
-    is_first: bool,
     system: System,
     /// In dialects that have a section for them.
     samples: Option<Box<Samples>>,
@@ -140,36 +156,69 @@ struct Exporter<W> {
     losses: Losses,
     /// How many losses were written, which number them.
     losses_written: u64,
-    /// The time of the last event in Chrome's dialect, for losses without one.
-    last_nanos: u64,
     /// How the trace was recorded, as far as Chrome's dialect says it.
     recording: Recording,
     flows: Flows,
     /// Ends of flows that had ended, for which Fuchsia's dialect has no arrows.
     further_ends: u64,
-    /// The thread of the last event, and its text.
-    last_thread: Option<(Thread, String)>,
-    skipped: BTreeMap<&'static str, u64>,
-    events: u64,
-    /// Rate of the first time written.
-    rate: Option<TicksPerSecond>,
-    have_rates_differed: bool,
+    /// Of all text that was written.
+    tally: Tally,
+}
+
+/// Work for other threads.
+struct Sharing {
+    crew: Crew<Events>,
+    /// Events for the next batch.
+    collector: Collector<FlowPart>,
+    batch_bytes: usize,
+    /// What comes next in the output.
+    pieces: VecDeque<Piece>,
+    /// Bytes of text in them.
+    text_bytes: usize,
+    /// Buffers that were used before.
+    spare: Vec<Batch<FlowPart>>,
+}
+
+/// A part of the output.
+enum Piece {
+    /// Text of this thread.
+    Text(Vec<u8>, Tally),
+    /// That of the oldest batch that is outstanding.
+    Batch,
+}
+
+impl Sharing {
+    fn new(jobs: Jobs, dialect: Dialect, filter: &Filter) -> Self {
+        Self {
+            crew: Crew::new(jobs.threads - 1, || Events::new(dialect, filter.clone())),
+            collector: Collector::new(),
+            batch_bytes: jobs.batch_bytes,
+            pieces: VecDeque::new(),
+            text_bytes: 0,
+            spare: Vec::new(),
+        }
+    }
 }
 
 impl<W: Write> Exporter<W> {
-    fn record(&mut self, record: &Resolved<'_>) {
+    fn record(&mut self, record: &Resolved<'_>) -> io::Result<()> {
         if let Item::LargeBlobPart { payload } = record.item {
-            return self.large_part(payload);
+            self.large_part(payload);
+            return Ok(());
         }
-        let lost = if self.is_chrome() { self.losses.record(record) } else { None };
+        let lost = if self.events.is_chrome() { self.losses.record(record) } else { None };
         match &record.item {
             Item::Event(event) => {
-                if record.provider == recording::MANAGER && self.is_chrome() {
+                if record.provider == recording::MANAGER && self.events.is_chrome() {
                     self.recording.learn(event);
                 }
-                self.event(event);
+                return self.event(event, record);
             }
-            Item::Log { time, thread, message } => self.log(*time, *thread, *message),
+            Item::Log { time, thread, message } => {
+                if !self.share(record, None)? {
+                    self.events.log(*time, *thread, *message);
+                }
+            }
             Item::KernelObject { object_type: TYPE_PROCESS, koid, name, .. } => {
                 self.system.name_process(*koid, name.as_bytes());
             }
@@ -188,7 +237,7 @@ impl<W: Write> Exporter<W> {
             Item::KernelObject { .. } => self.skip("kernel objects that are no process or thread"),
             Item::Blob { .. } => self.skip("blobs"),
             Item::Loss(_) => match lost {
-                Some(lost) => self.lost(&lost),
+                Some(lost) => return self.lost(&lost),
                 None => self.skip("loss records"),
             },
             // Only of use to `trace check`.
@@ -196,7 +245,7 @@ impl<W: Write> Exporter<W> {
             Item::ProviderEvent { .. } => self.skip("provider events"),
             Item::UserspaceObject { .. } => self.skip("userspace objects"),
             Item::Scheduling { time, kind, arguments } if self.dialect == Dialect::Fuchsia => {
-                self.have_rates_differed |= *self.rate.get_or_insert(time.rate) != time.rate;
+                self.tally.rate(time.rate);
                 if !self.system.scheduling(*time, kind, arguments) {
                     self.skip("fiber switches");
                 }
@@ -209,7 +258,7 @@ impl<W: Write> Exporter<W> {
                 }
             }
             Item::LargeBlob { category, name, event, payload, payload_bytes } => {
-                self.large_blob(*category, *name, event.as_ref(), payload, *payload_bytes);
+                return self.large_blob(*category, *name, event.as_ref(), payload, *payload_bytes);
             }
             Item::Unknown { .. } => self.skip("records of unknown type"),
             Item::Magic
@@ -222,49 +271,245 @@ impl<W: Write> Exporter<W> {
             | Item::Malformed { .. }
             | Item::Damage { .. } => {}
         }
+        Ok(())
     }
 
     fn skip(&mut self, kind: &'static str) {
-        *self.skipped.entry(kind).or_default() += 1;
+        self.tally.skip(kind);
     }
 
-    fn separate(&mut self) {
-        if !std::mem::take(&mut self.is_first) {
-            self.json.raw(",");
+    #[inline]
+    fn event(&mut self, event: &Event<'_>, record: &Resolved<'_>) -> io::Result<()> {
+        let part = self.flow_part(event);
+        if self.sharing.is_some() {
+            return self.shared_event(event, record, part);
         }
+        self.events.event(event, part);
+        Ok(())
+    }
+
+    fn shared_event(
+        &mut self,
+        event: &Event<'_>,
+        record: &Resolved<'_>,
+        part: Option<FlowPart>,
+    ) -> io::Result<()> {
+        // Few events are parts of flows.
+        let again = part.clone();
+        if !self.share(record, part)? {
+            self.events.event(event, again);
+        }
+        Ok(())
+    }
+
+    /// The number and the names of the flow that an event is part of, for Chrome's dialect: those with which
+    /// the flow began. If the flow ends once more, the begin of another arrow is written there, which
+    /// Fuchsia's dialect lacks.
+    fn flow_part(&mut self, event: &Event<'_>) -> Option<FlowPart> {
+        let (EventKind::FlowBegin { id } | EventKind::FlowStep { id } | EventKind::FlowEnd { id }) =
+            event.kind
+        else {
+            return None;
+        };
+        if !self.events.keeps(event) {
+            return None;
+        }
+        let part = self.flows.part(event, id);
+        if self.events.is_chrome() {
+            return Some(part);
+        }
+        self.further_ends += u64::from(part.again.is_some());
+        None
+    }
+
+    /// Leaves a record to other threads, if they are there for it.
+    fn share(&mut self, record: &Resolved<'_>, part: Option<FlowPart>) -> io::Result<bool> {
+        let Some(Sharing { collector, batch_bytes, .. }) = &mut self.sharing else { return Ok(false) };
+        if !collector.add(record, part) {
+            self.in_order()?;
+            return Ok(false);
+        }
+        if collector.batch.len() >= *batch_bytes {
+            self.give()?;
+        }
+        Ok(true)
+    }
+
+    /// What this thread writes next comes behind all events so far.
+    fn in_order(&mut self) -> io::Result<()> {
+        let Some(Sharing { collector, batch_bytes, .. }) = &mut self.sharing else { return Ok(()) };
+        if collector.batch.len() > *batch_bytes / SMALL_PART {
+            return self.give();
+        }
+        if collector.batch.len() > 0 {
+            let mut batch = std::mem::take(&mut collector.batch);
+            self.rest_of(&mut batch)?;
+            if let Some(sharing) = &mut self.sharing {
+                sharing.collector.batch = batch.emptied();
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the events of a batch that are left.
+    fn rest_of(&mut self, batch: &mut Batch<FlowPart>) -> io::Result<()> {
+        while batch.has_more() {
+            self.events.batch(batch);
+            self.flush_if_full()?;
+        }
+        Ok(())
+    }
+
+    /// Gives the events so far to other threads.
+    fn give(&mut self) -> io::Result<()> {
+        self.put_text();
+        let Some(Sharing { crew, collector, pieces, spare, .. }) = &mut self.sharing else { return Ok(()) };
+        let next = spare.pop().unwrap_or_default();
+        crew.give(std::mem::replace(&mut collector.batch, next));
+        pieces.push_back(Piece::Batch);
+        self.write_pieces(false)
+    }
+
+    /// Puts the text of this thread behind that of others.
+    fn put_text(&mut self) {
+        let Some(sharing) = &mut self.sharing else { return };
+        if !self.events.json.bytes().is_empty() {
+            let text = self.events.json.replace(Vec::new());
+            sharing.text_bytes += text.len();
+            sharing.pieces.push_back(Piece::Text(text, std::mem::take(&mut self.events.tally)));
+        }
+    }
+
+    /// Writes the pieces that are ready, or all.
+    fn write_pieces(&mut self, all: bool) -> io::Result<()> {
+        while let Some(Sharing { crew, pieces, text_bytes, .. }) = &mut self.sharing {
+            match pieces.pop_front() {
+                None => break,
+                Some(Piece::Text(text, tally)) => {
+                    *text_bytes -= text.len();
+                    self.write(&text, tally)?;
+                }
+                Some(Piece::Batch) => match crew.take(&mut self.events, all)? {
+                    None => {
+                        pieces.push_front(Piece::Batch);
+                        break;
+                    }
+                    Some((batch, tally)) => self.write_batch(batch, tally)?,
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the output of a batch.
+    fn write_batch(&mut self, mut batch: Batch<FlowPart>, tally: Tally) -> io::Result<()> {
+        let mut text = std::mem::take(&mut batch.output);
+        self.write(&text, tally)?;
+        if batch.has_more() {
+            // Its texts are long. What this thread has to write comes behind them.
+            let own = self.events.json.replace(Vec::new());
+            let own_tally = std::mem::take(&mut self.events.tally);
+            while batch.has_more() {
+                self.events.batch(&mut batch);
+                let tally = std::mem::take(&mut self.events.tally);
+                let mut more = self.events.json.replace(Vec::new());
+                self.write(&more, tally)?;
+                more.clear();
+                self.events.json.replace(more);
+            }
+            self.events.json.replace(own);
+            self.events.tally = own_tally;
+        }
+        text.clear();
+        if let Some(sharing) = &mut self.sharing {
+            let mut batch = batch.emptied();
+            batch.output = text;
+            sharing.spare.push(batch);
+        }
+        Ok(())
+    }
+
+    /// Writes events, each with a comma in front.
+    fn write(&mut self, text: &[u8], tally: Tally) -> io::Result<()> {
+        self.tally.add(tally);
+        if let Some(begin) = self.begin.take() {
+            self.output.write_all(begin.as_bytes())?;
+        }
+        let comma = usize::from(!self.has_written);
+        self.has_written |= !text.is_empty();
+        self.output.write_all(text.get(comma..).unwrap_or_default())
+    }
+
+    /// Writes collected text if there is much of it.
+    fn flush_if_full(&mut self) -> io::Result<()> {
+        if self.events.json.bytes().len() < FLUSH_BYTES {
+            return Ok(());
+        }
+        self.flush()
+    }
+
+    /// Writes all text of this thread, or puts it behind that of others.
+    fn flush(&mut self) -> io::Result<()> {
+        if self.sharing.as_ref().is_some_and(|sharing| !sharing.pieces.is_empty()) {
+            self.put_text();
+            let must_wait = self.sharing.as_ref().is_some_and(|sharing| sharing.text_bytes > MAX_TEXT_BYTES);
+            return self.write_pieces(must_wait);
+        }
+        let mut text = self.events.json.replace(Vec::new());
+        let tally = std::mem::take(&mut self.events.tally);
+        let written = self.write(&text, tally);
+        text.clear();
+        self.events.json.replace(text);
+        written
+    }
+
+    /// Writes all events so far.
+    fn flush_all(&mut self) -> io::Result<()> {
+        self.in_order()?;
+        self.put_text();
+        self.write_pieces(true)?;
+        self.flush()
+    }
+
+    /// The time of the last event that was written; 0 if there is none.
+    fn last_nanos(&mut self) -> io::Result<u64> {
+        self.flush_all()?;
+        Ok(self.tally.last_nanos.unwrap_or(0))
     }
 
     /// Ends the document; returns the number of its events, and what it lacks.
-    fn finish(
-        mut self,
-        system_output: Option<&mut dyn Write>,
-    ) -> std::io::Result<(u64, BTreeMap<&'static str, u64>)> {
+    fn finish(mut self, system_output: Option<&mut dyn Write>) -> io::Result<Tally> {
+        self.in_order()?;
         self.end_large();
+        if matches!(self.dialect, Dialect::Chrome(_)) {
+            self.names_as_events();
+        }
+        self.flush_all()?;
+        let mut json = Json::new(&mut self.output);
         match (self.dialect, system_output) {
             (Dialect::Fuchsia, Some(output)) => {
                 self.system.write(output, "\n", true)?;
-                self.json.raw("]}");
+                json.raw("]}");
             }
             (Dialect::Fuchsia, None) => {
-                self.json.raw("],\"systemTraceEvents\":{\"type\":\"fuchsia\",\"events\":[");
-                self.json.flush()?;
-                self.system.write(self.json.output(), ",", false)?;
-                self.json.raw("]}}");
+                json.raw("],\"systemTraceEvents\":{\"type\":\"fuchsia\",\"events\":[");
+                json.flush()?;
+                self.system.write(json.output(), ",", false)?;
+                json.raw("]}}");
             }
             (Dialect::Chrome(container), _) => {
-                self.names_as_events();
-                self.json.raw("]");
+                json.raw("]");
                 if let Some(samples) = self.samples.take() {
-                    samples.write(&mut self.json)?;
+                    samples.write(&mut json)?;
                 }
                 if container == Container::Object {
-                    self.recording.write(&mut self.json);
-                    self.json.raw("}");
+                    self.recording.write(&mut json);
+                    json.raw("}");
                 }
             }
         }
-        self.json.finish()?;
-        Ok((self.events, self.skipped))
+        json.finish()?;
+        Ok(self.tally)
     }
 }
 

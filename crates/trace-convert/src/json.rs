@@ -75,6 +75,17 @@ impl<W: Write> Json<W> {
         self.text
     }
 
+    /// The same, in place.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// Continues in another buffer, and returns the one with the text that was not written yet.
+    pub fn replace(&mut self, buffer: Vec<u8>) -> Vec<u8> {
+        std::mem::replace(&mut self.text, buffer)
+    }
+
     /// Removes and returns the text that was not written yet.
     pub fn take(&mut self) -> String {
         let text = String::from_utf8_lossy(&self.text).into_owned();
@@ -86,6 +97,13 @@ impl<W: Write> Json<W> {
     #[inline]
     pub fn raw(&mut self, text: &str) {
         self.text.extend_from_slice(text.as_bytes());
+    }
+
+    /// The beginning of a block that is JSON already. Constant length is faster.
+    #[inline]
+    pub fn block<const N: usize>(&mut self, block: &[u8; N], length: usize) {
+        self.text.extend_from_slice(block);
+        self.take_back(N - length.min(N));
     }
 
     /// A string: invalid UTF-8 becomes U+FFFD, a character for each ill-formed part.

@@ -10,6 +10,7 @@ mod filter;
 mod flows;
 pub mod folded;
 pub mod import;
+mod jobs;
 mod json;
 mod losses;
 pub mod perfetto;
@@ -18,6 +19,7 @@ mod source;
 pub mod tables;
 
 pub use filter::Filter;
+pub use jobs::Jobs;
 pub use profile::read_no_files;
 
 use std::io;

@@ -4,6 +4,7 @@
 //! names, tracks, strings that were interned, and asynchronous operations that are open.
 //= docs/perfetto.md#document
 
+mod interned;
 mod losses;
 pub(crate) mod messages;
 mod profile;
@@ -18,7 +19,7 @@ use crate::losses::Losses;
 use crate::{ConvertError, Summary, source};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use foldhash::HashMap;
+use interned::Interned;
 use messages::*;
 use prost::Message;
 use std::collections::BTreeMap;
@@ -26,14 +27,12 @@ use std::io::{self, Read, Write};
 use trace_format::event::EventKind;
 use trace_format::kernel_object::{TYPE_CHANNEL, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::units::{Koid, ProviderId};
-use trace_reader::{Arguments, Event, Item, Names, Resolved, Text, Thread, Time, Value};
+use trace_reader::{Arguments, Event, Item, Names, Resolved, Text, TextKey, Thread, Time, Value};
 use track_event::{Encoder, Packet};
 use tracks::Tracks;
 
 /// Number of bytes to collect before they are written.
 const FLUSH_BYTES: usize = 64 << 10;
-/// Maximum number of interned strings; beyond it, all are forgotten.
-const MAX_INTERNED: usize = 50_000;
 /// Maximum size of records that wait for the time of the first event.
 const MAX_EARLY_BYTES: usize = 16 << 20;
 /// All packets are of one sequence.
@@ -75,50 +74,6 @@ pub fn convert(input: impl Read, output: impl Write, filter: Filter) -> Result<S
     exporter.release(0);
     exporter.flush(1).and_then(|()| exporter.output.flush()).map_err(ConvertError::Write)?;
     Ok(end.summary(exporter.events, exporter.skipped))
-}
-
-/// Numbers of strings, by their use.
-#[derive(Default)]
-struct Interned {
-    categories: HashMap<Box<[u8]>, u64>,
-    names: HashMap<Box<[u8]>, u64>,
-    arguments: HashMap<Box<[u8]>, u64>,
-    /// Strings that the next packet has to define.
-    new: InternedData,
-    has_new: bool,
-}
-
-impl Interned {
-    fn number(
-        known: &mut HashMap<Box<[u8]>, u64>,
-        (new, has_new): (&mut Vec<InternedName>, &mut bool),
-        text: Text<'_>,
-    ) -> u64 {
-        if let Some(number) = known.get(text.as_bytes()) {
-            return *number;
-        }
-        let number = known.len() as u64 + 1;
-        known.insert(text.as_bytes().into(), number);
-        *has_new = true;
-        new.push(InternedName { iid: Some(number), name: Some(text.to_str().into_owned()) });
-        number
-    }
-
-    fn category(&mut self, text: Text<'_>) -> u64 {
-        Self::number(&mut self.categories, (&mut self.new.event_categories, &mut self.has_new), text)
-    }
-
-    fn name(&mut self, text: Text<'_>) -> u64 {
-        Self::number(&mut self.names, (&mut self.new.event_names, &mut self.has_new), text)
-    }
-
-    fn argument(&mut self, text: Text<'_>) -> u64 {
-        Self::number(&mut self.arguments, (&mut self.new.debug_annotation_names, &mut self.has_new), text)
-    }
-
-    fn is_full(&self) -> bool {
-        self.categories.len() + self.names.len() + self.arguments.len() > MAX_INTERNED
-    }
 }
 
 struct Exporter<W> {
@@ -190,10 +145,7 @@ impl<W: Write> Exporter<W> {
         if std::mem::take(&mut self.is_fresh) {
             flags |= SEQ_INCREMENTAL_STATE_CLEARED;
         }
-        let mut interned = Vec::new();
-        if std::mem::take(&mut self.interned.has_new) {
-            interned = std::mem::take(&mut self.interned.new).encode_to_vec();
-        }
+        let interned = self.interned.take_new();
         let event = self.encoder.event();
         match timestamp {
             Some(timestamp) => {
@@ -339,14 +291,26 @@ impl<W: Write> Exporter<W> {
 
     /// Begins an event that has a name.
     fn begin(&mut self, kind: Option<i32>, track: u64, category: Text<'_>, name: Text<'_>) {
+        self.begin_keyed(kind, track, (category, name), <_>::default());
+    }
+
+    #[inline]
+    fn begin_keyed(
+        &mut self,
+        kind: Option<i32>,
+        track: u64,
+        (category, name): (Text<'_>, Text<'_>),
+        keys: (TextKey, TextKey),
+    ) {
         self.encoder.begin(kind, track);
-        let (category, name) = (self.interned.category(category), self.interned.name(name));
+        let (category, name) = (self.interned.category(category, keys.0), self.interned.name(name, keys.1));
         self.encoder.named(category, name);
     }
 
+    #[inline]
     fn annotations(&mut self, arguments: &Arguments<'_>) {
-        for (name, value) in arguments.iter() {
-            let name = self.interned.argument(name);
+        for (name, value, [key, _]) in arguments.keyed() {
+            let name = self.interned.argument(name, key);
             self.encoder.annotation(name, &value, |bytes| STANDARD.encode(bytes));
         }
     }
@@ -375,7 +339,7 @@ impl<W: Write> Exporter<W> {
                 self.thread_track(event.thread, names);
                 let (track, new) = self.tracks.operation(event, id, kind);
                 new.into_iter().for_each(|descriptor| self.describe(descriptor));
-                self.begin(Some(kind), track, category, name);
+                self.begin_keyed(Some(kind), track, (category, name), event.keys);
                 self.annotations(&event.arguments);
                 self.track_event(at);
             }
@@ -407,7 +371,7 @@ impl<W: Write> Exporter<W> {
                     _ => TYPE_INSTANT,
                 };
                 let track = self.thread_track(event.thread, names);
-                self.begin(Some(kind), track, category, name);
+                self.begin_keyed(Some(kind), track, (category, name), event.keys);
                 self.annotations(&event.arguments);
                 self.track_event(at);
             }
@@ -416,7 +380,8 @@ impl<W: Write> Exporter<W> {
                 let end = Time { ticks: end, ..event.time }.nanos().0.max(at);
                 // Whole microseconds have a more compact event.
                 let is_whole = (end - at).is_multiple_of(1000);
-                self.begin((!is_whole).then_some(TYPE_SLICE_BEGIN), track, category, name);
+                let kind = (!is_whole).then_some(TYPE_SLICE_BEGIN);
+                self.begin_keyed(kind, track, (category, name), event.keys);
                 self.annotations(&event.arguments);
                 if is_whole {
                     self.encoder.complete((end - at) / 1000);
@@ -515,7 +480,7 @@ impl<W: Write> Exporter<W> {
         self.begin(Some(TYPE_INSTANT), track, Text(category.as_bytes()), name);
         whose.iter().for_each(|(_, arguments)| self.annotations(arguments));
         if !payload.is_empty() {
-            let argument = self.interned.argument(Text(b"base64"));
+            let argument = self.interned.argument(Text(b"base64"), TextKey::NONE);
             self.encoder.annotation(argument, &Value::Blob(payload), |bytes| STANDARD.encode(bytes));
         }
         self.events += 1;

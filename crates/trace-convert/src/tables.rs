@@ -444,6 +444,19 @@ pub trait Rows {
     /// # Errors
     /// It cannot be written.
     fn row(&mut self, kind: Kind, cells: &[Cell<'_>]) -> io::Result<()>;
+
+    /// Adds a row of `N` columns, whose cells are made only where they are used.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    #[inline]
+    fn row_of<'c, const N: usize>(&mut self, kind: Kind, cell: impl Fn(usize) -> Cell<'c>) -> io::Result<()>
+    where
+        Self: Sized,
+    {
+        let cells: [Cell<'_>; N] = std::array::from_fn(cell);
+        self.row(kind, &cells)
+    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@
 use crate::bits::field;
 use crate::cursor::Cursor;
 use crate::error::{DecodeError, EncodeError};
-use crate::refs::StringRef;
+use crate::refs::{INLINE, StringRef};
 use crate::sink::Sink;
 use crate::units::{Koid, StringIndex, Words};
 
@@ -184,6 +184,43 @@ impl<'a> Argument<'a> {
         let name = own.string(field(header.0, 16, 16) as u16, "argument name")?;
         let value = ArgumentValue::decode(header.0, &mut own)?;
         Ok(Self { name, value })
+    }
+
+    /// The first argument of some, and the bytes behind it, in the common case: its name and a text value are
+    /// no inline strings, and it has the size that its type should have. None for anything else.
+    #[inline(always)]
+    fn of_common(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
+        let (word, behind) = bytes.split_first_chunk::<8>()?;
+        let header = u64::from_le_bytes(*word);
+        let (name, upper) = (field(header, 16, 16) as u16, field(header, 32, 32) as u32);
+        let string = |bits: u16| StringIndex::new(bits).map_or(StringRef::Empty, StringRef::Index);
+        let is_inline = |bits: u16| bits & INLINE != 0;
+        let raw = field(header, 0, 4);
+        let size = field(header, 4, 12);
+        if is_inline(name) || size != 1 + u64::from(matches!(raw, 3 | 4 | 5 | 7 | 8)) {
+            return None;
+        }
+        if size == 2 {
+            let (word, rest) = behind.split_first_chunk::<8>()?;
+            let word = u64::from_le_bytes(*word);
+            let value = match raw {
+                3 => ArgumentValue::Int64(word as i64),
+                4 => ArgumentValue::Uint64(word),
+                5 => ArgumentValue::Double(f64::from_bits(word)),
+                7 => ArgumentValue::Pointer(word),
+                _ => ArgumentValue::Koid(Koid(word)),
+            };
+            return Some((Self { name: string(name), value }, rest));
+        }
+        let value = match raw {
+            0 => ArgumentValue::Null,
+            1 => ArgumentValue::Int32(upper as i32),
+            2 => ArgumentValue::Uint32(upper),
+            6 if !is_inline(upper as u16) => ArgumentValue::String(string(upper as u16)),
+            9 => ArgumentValue::Bool(upper & 1 == 1),
+            _ => return None,
+        };
+        Some((Self { name: string(name), value }, behind))
     }
 
     #[inline(always)]

@@ -59,6 +59,12 @@ pub fn resolved(data: &[u8]) {
         while let Ok(Some(record)) = reader.next_item() {
             assert!(last < Some(record.offset));
             last = Some(record.offset);
+            // Events and log records are the same away from the reader.
+            let is_shared = matches!(record.item, Item::Event(_) | Item::Log { .. });
+            let definitions = record.definitions();
+            assert!(definitions.are_of(&record));
+            let again = definitions.item(record.bytes);
+            assert_eq!(format!("{again:?}"), format!("{:?}", is_shared.then_some(record.item)));
             for line in [Line(&record).to_string(), RawLine(&record).to_string()] {
                 assert!(!line.contains('\n'));
             }

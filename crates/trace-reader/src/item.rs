@@ -5,6 +5,7 @@ use crate::names::Names;
 use crate::tables::Provider;
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 use trace_format::argument::ArgumentValue;
 use trace_format::error::DecodeError;
 use trace_format::record::RecordHeader;
@@ -15,7 +16,7 @@ pub use trace_format::function::FunctionRecord;
 pub use trace_format::loss::{LedgerRecord, LossRecord};
 pub use trace_format::profiler::ProfilerKind;
 pub use trace_format::scheduling::ThreadState;
-pub use trace_format::units::{Koid, Nanos, Offset, ProviderId, Thread, Ticks, TicksPerSecond, Words};
+pub use trace_format::units::{Koid, Nanos, Offset, ProviderId, Scale, Thread, Ticks, TicksPerSecond, Words};
 
 /// The text for a string that was not defined.
 pub(crate) const UNKNOWN: Text<'_> = Text(b"<unknown>");
@@ -57,6 +58,33 @@ impl PartialEq<&str> for Text<'_> {
     }
 }
 
+/// Distinguishes the texts that an archive defines: of one reader, texts with one key are equal. It tells
+/// without a look at the text that this one has been met before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TextKey(u32);
+
+impl TextKey {
+    /// That of texts that have none: they stand in their record, or were not defined.
+    pub const NONE: Self = Self(0);
+    /// That of the empty text.
+    pub(crate) const EMPTY: Self = Self(1);
+
+    /// A number, 0 for a text without a key. Numbers are given in order, as texts are defined.
+    #[inline]
+    #[must_use]
+    pub const fn number(self) -> u32 {
+        self.0
+    }
+
+    /// The key after this one.
+    pub(crate) const fn next(self) -> Option<Self> {
+        match self.0.checked_add(1) {
+            Some(next) => Some(Self(next)),
+            None => None,
+        }
+    }
+}
+
 /// A record's meaning and position.
 #[derive(Clone, Copy, Debug)]
 pub struct Resolved<'a> {
@@ -72,6 +100,8 @@ pub struct Resolved<'a> {
     pub bytes: &'a [u8],
     /// Names of processes and threads, as far as they were recorded up to here.
     pub names: &'a Names,
+    /// What its provider has defined.
+    pub(crate) definitions: &'a Arc<Provider>,
 }
 
 /// The contents of a record.
@@ -244,6 +274,8 @@ pub struct Time {
     pub ticks: Ticks,
     /// The clock's rate.
     pub rate: TicksPerSecond,
+    /// The scale of that rate.
+    pub scale: Scale,
 }
 
 impl Time {
@@ -251,12 +283,12 @@ impl Time {
     #[inline]
     #[must_use]
     pub const fn nanos(self) -> Nanos {
-        self.ticks.to_nanos(self.rate)
+        self.ticks.to_nanos_scaled(self.rate, self.scale)
     }
 }
 
-/// An event, resolved.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// An event, resolved. Keys make no difference between events.
+#[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
     /// Its time.
     pub time: Time,
@@ -270,6 +302,19 @@ pub struct Event<'a> {
     pub kind: EventKind,
     /// Its arguments, in order.
     pub arguments: Arguments<'a>,
+    /// The keys of category and name.
+    pub keys: (TextKey, TextKey),
+}
+
+impl PartialEq for Event<'_> {
+    fn eq(&self, other: &Event<'_>) -> bool {
+        self.time == other.time
+            && self.thread == other.thread
+            && self.category == other.category
+            && self.name == other.name
+            && self.kind == other.kind
+            && self.arguments == other.arguments
+    }
 }
 
 /// An action of a scheduler.
@@ -371,9 +416,17 @@ impl<'a> Arguments<'a> {
     /// Names and values, in order.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = (Text<'a>, Value<'a>)> + use<'a> {
+        self.keyed().map(|(name, value, _)| (name, value))
+    }
+
+    /// Names and values, in order, and the keys of the name and of a value that is text.
+    #[inline]
+    pub fn keyed(&self) -> impl Iterator<Item = (Text<'a>, Value<'a>, [TextKey; 2])> + use<'a> {
         let provider = self.provider;
         // All of them were checked when the record was decoded.
         self.encoded.iter().flatten().map(move |argument| {
+            let (name, name_key) = resolve_keyed(provider, argument.name);
+            let mut value_key = TextKey::NONE;
             let value = match argument.value {
                 ArgumentValue::Null => Value::Null,
                 ArgumentValue::Bool(value) => Value::Bool(value),
@@ -382,13 +435,17 @@ impl<'a> Arguments<'a> {
                 ArgumentValue::Int64(value) => Value::Int64(value),
                 ArgumentValue::Uint64(value) => Value::Uint64(value),
                 ArgumentValue::Double(value) => Value::Double(value),
-                ArgumentValue::String(value) => Value::String(resolve(provider, value)),
+                ArgumentValue::String(value) => {
+                    let (text, key) = resolve_keyed(provider, value);
+                    value_key = key;
+                    Value::String(text)
+                }
                 ArgumentValue::Pointer(value) => Value::Pointer(value),
                 ArgumentValue::Koid(koid) => Value::Koid(koid),
                 ArgumentValue::Blob(bytes) => Value::Blob(bytes),
                 ArgumentValue::Unknown { .. } => Value::Unknown,
             };
-            (resolve(provider, argument.name), value)
+            (name, value, [name_key, value_key])
         })
     }
 
@@ -411,18 +468,26 @@ impl fmt::Debug for Arguments<'_> {
     }
 }
 
-/// The text of a reference; its index, if that was not defined.
+/// The text of a reference, with its key; its index, if that was not defined.
 #[inline]
-pub(crate) fn find<'a>(provider: &'a Provider, string: StringRef<'a>) -> Result<Text<'a>, u16> {
+pub(crate) fn find<'a>(provider: &'a Provider, string: StringRef<'a>) -> Result<(Text<'a>, TextKey), u16> {
     match string {
-        StringRef::Empty => Ok(Text(b"")),
-        StringRef::Inline(bytes) => Ok(Text(bytes)),
-        StringRef::Index(index) => provider.string(index).map(Text).ok_or(index.get()),
+        StringRef::Empty => Ok((Text(b""), TextKey::EMPTY)),
+        StringRef::Inline(bytes) => Ok((Text(bytes), TextKey::NONE)),
+        StringRef::Index(index) => {
+            provider.keyed_string(index).map(|(text, key)| (Text(text), key)).ok_or(index.get())
+        }
     }
+}
+
+/// The text of a reference, with its key; an undefined one is shown as unknown.
+#[inline]
+pub(crate) fn resolve_keyed<'a>(provider: &'a Provider, string: StringRef<'a>) -> (Text<'a>, TextKey) {
+    find(provider, string).unwrap_or((UNKNOWN, TextKey::NONE))
 }
 
 /// The text of a reference; an undefined one is shown as unknown.
 #[inline]
 pub(crate) fn resolve<'a>(provider: &'a Provider, string: StringRef<'a>) -> Text<'a> {
-    find(provider, string).unwrap_or(UNKNOWN)
+    resolve_keyed(provider, string).0
 }

@@ -24,6 +24,7 @@ pub mod buffer;
 pub mod check;
 
 mod compressed;
+mod definitions;
 mod disorder;
 pub mod dump;
 mod file_kind;
@@ -43,10 +44,11 @@ pub mod warning;
 
 pub use balance::Balance;
 pub use compressed::{Plain, is_suspicious};
+pub use definitions::Definitions;
 pub use disorder::{Disorder, Finder as DisorderFinder, OperationKey};
 pub use file_kind::FileKind;
 pub use input::{Input, Slice, Stream};
-pub use item::{Arguments, Event, Item, Resolved, Text, Thread, Time, Value};
+pub use item::{Arguments, Event, Item, Resolved, Text, TextKey, Thread, Time, Value};
 pub use names::Names;
 pub use reader::{ByType, Reader, Unknown};
 pub use records::{Gap, Leftover, RawRecord, ReadError, Records};

@@ -3,7 +3,7 @@
 use crate::functions::Functions;
 use crate::item::{Text, Thread};
 use crate::tables::Budget;
-use std::collections::HashMap;
+use foldhash::HashMap;
 use trace_format::units::Koid;
 
 /// Names of processes and threads, from kernel object records, and of functions. Koids are unique on a

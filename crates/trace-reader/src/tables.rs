@@ -4,19 +4,30 @@
 //! holds when its records go on after those of another. Memory is bounded by a budget; what it has no room
 //! for is not remembered.
 
-use crate::item::Thread;
+use crate::item::{TextKey, Thread, Time};
 use std::collections::{HashMap, HashSet};
-use trace_format::units::{ProviderId, StringIndex, ThreadIndex, Ticks, TicksPerSecond};
+use std::sync::Arc;
+use trace_format::units::{ProviderId, Scale, StringIndex, ThreadIndex, Ticks, TicksPerSecond};
 
-/// Bytes that tables may still take.
+/// Bytes that tables may still take, and keys that texts have not got yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
     left: usize,
+    last_key: TextKey,
 }
 
 impl Budget {
     pub const fn new(bytes: usize) -> Self {
-        Self { left: bytes }
+        Self { left: bytes, last_key: TextKey::EMPTY }
+    }
+
+    /// A key that no other text has; none if there are no more.
+    const fn key(&mut self) -> TextKey {
+        if let Some(next) = self.last_key.next() {
+            self.last_key = next;
+            return next;
+        }
+        TextKey::NONE
     }
 
     /// Gives back what an old entry takes and takes what a new one needs; false, and nothing changes, if
@@ -49,7 +60,7 @@ pub(crate) enum Defined {
 
 /// Entries by index. Those that follow each other closely stand in a list, for speed, the others in a map, so
 /// that a single large index does not take the memory of all below it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Table<T> {
     list: Vec<Option<T>>,
     map: HashMap<u16, T>,
@@ -61,6 +72,11 @@ const ENTRY_BYTES: usize = 64;
 impl<T> Table<T> {
     fn new() -> Self {
         Self { list: Vec::new(), map: HashMap::new() }
+    }
+
+    /// How many places there are.
+    fn places(&self) -> usize {
+        self.list.len() + self.map.len()
     }
 
     #[inline]
@@ -95,18 +111,26 @@ impl<T> Table<T> {
     }
 }
 
+/// A defined text. Copies of the tables share it.
+#[derive(Clone, Debug)]
+struct Defining {
+    text: Arc<[u8]>,
+    key: TextKey,
+}
+
 /// One provider's definitions.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Provider {
     pub id: ProviderId,
-    pub name: Box<[u8]>,
+    pub name: Arc<[u8]>,
     pub rate: TicksPerSecond,
+    pub scale: Scale,
     /// An initialization record has set the rate.
     pub is_initialized: bool,
     /// It was warned of times before that record.
     pub is_without_rate: bool,
     last_time: Ticks,
-    strings: Table<Box<[u8]>>,
+    strings: Table<Defining>,
     threads: Table<Thread>,
     /// What the tables have taken of the budget.
     taken: usize,
@@ -118,6 +142,7 @@ impl Provider {
             id,
             name: name.into(),
             rate: TicksPerSecond::NANOSECONDS,
+            scale: Scale::of(TicksPerSecond::NANOSECONDS),
             is_initialized: false,
             is_without_rate: false,
             last_time: last_time(TicksPerSecond::NANOSECONDS),
@@ -128,9 +153,15 @@ impl Provider {
     }
 
     pub fn set_rate(&mut self, rate: TicksPerSecond) {
-        self.rate = rate;
+        (self.rate, self.scale) = (rate, Scale::of(rate));
         self.is_initialized = true;
         self.last_time = last_time(rate);
+    }
+
+    /// A moment on its clock.
+    #[inline]
+    pub const fn time(&self, ticks: Ticks) -> Time {
+        Time { ticks, rate: self.rate, scale: self.scale }
     }
 
     /// The last moment that has a sensible number of nanoseconds.
@@ -145,24 +176,35 @@ impl Provider {
             return Defined::Nothing;
         }
         let old = self.strings.find(index);
-        if old.is_some_and(|old| **old == *value) {
+        if old.is_some_and(|old| *old.text == *value) {
             return Defined::Same;
         }
         let is_new = old.is_none();
-        let (old, new) = (old.map_or(0, |old| old.len() + ENTRY_BYTES), value.len() + ENTRY_BYTES);
+        let (old, new) = (old.map_or(0, |old| old.text.len() + ENTRY_BYTES), value.len() + ENTRY_BYTES);
         if !budget.replace(old, new) {
             // What the index meant before would be wrong.
-            self.strings.insert(index, (*b"<unknown>").into());
+            self.strings.insert(index, Defining { text: (*b"<unknown>").into(), key: TextKey::NONE });
             return Defined::Full;
         }
         self.taken = self.taken + new - old;
-        self.strings.insert(index, value.into());
+        self.strings.insert(index, Defining { text: value.into(), key: budget.key() });
         if is_new { Defined::New } else { Defined::Changed }
     }
 
     #[inline]
     pub fn string(&self, index: StringIndex) -> Option<&[u8]> {
-        self.strings.find(index.get()).map(|text| &**text)
+        self.strings.find(index.get()).map(|defined| &*defined.text)
+    }
+
+    /// As [`Provider::string`], with the text's key.
+    #[inline]
+    pub fn keyed_string(&self, index: StringIndex) -> Option<(&[u8], TextKey)> {
+        self.strings.find(index.get()).map(|defined| (&*defined.text, defined.key))
+    }
+
+    /// How many entries a copy of the tables copies.
+    pub fn entries(&self) -> usize {
+        self.strings.places() + self.threads.places()
     }
 
     /// Defines a thread, or defines it anew.
@@ -209,10 +251,12 @@ fn last_time(rate: TicksPerSecond) -> Ticks {
 }
 
 /// All providers of an archive, and the current one.
+///
+/// Each is copied before it changes if another thread holds it.
 #[derive(Debug)]
 pub(crate) struct Providers {
-    current: Provider,
-    others: HashMap<ProviderId, Provider>,
+    current: Arc<Provider>,
+    others: HashMap<ProviderId, Arc<Provider>>,
     /// Those that were never introduced and have defined nothing, of which there is nothing else to know.
     unknown_providers: HashSet<ProviderId>,
     pub budget: Budget,
@@ -226,7 +270,7 @@ const UNKNOWN_PROVIDER_BYTES: usize = 16;
 impl Providers {
     /// Before any provider is introduced there is one without a name.
     pub fn new(budget_bytes: usize) -> Self {
-        let current = Provider::new(ProviderId(0), b"");
+        let current = Arc::new(Provider::new(ProviderId(0), b""));
         Self {
             current,
             others: HashMap::new(),
@@ -238,11 +282,11 @@ impl Providers {
     /// Introduces a provider, with empty tables, and makes it current. False if there is no room to remember
     /// the one before.
     pub fn introduce(&mut self, id: ProviderId, name: &[u8]) -> bool {
-        if let Some(mut old) = self.others.remove(&id) {
-            old.forget(&mut self.budget);
+        if let Some(old) = self.others.remove(&id) {
+            self.budget.replace(old.taken, 0);
             self.budget.replace(PROVIDER_BYTES, 0);
         }
-        self.replace(Provider::new(id, name))
+        self.replace(Arc::new(Provider::new(id, name)))
     }
 
     /// Makes a provider current: whether it was introduced, or has no name, and whether there was room to
@@ -256,13 +300,13 @@ impl Providers {
             self.budget.replace(PROVIDER_BYTES, 0);
         }
         let is_known = known.is_some() || self.unknown_providers.contains(&id);
-        (is_known, self.replace(known.unwrap_or_else(|| Provider::new(id, b""))))
+        (is_known, self.replace(known.unwrap_or_else(|| Arc::new(Provider::new(id, b"")))))
     }
 
-    fn replace(&mut self, current: Provider) -> bool {
-        let mut previous = std::mem::replace(&mut self.current, current);
+    fn replace(&mut self, current: Arc<Provider>) -> bool {
+        let previous = std::mem::replace(&mut self.current, current);
         if previous.id == self.current.id {
-            previous.forget(&mut self.budget);
+            self.budget.replace(previous.taken, 0);
             return true;
         }
         if previous.is_unknown_provider() {
@@ -274,19 +318,19 @@ impl Providers {
         if is_kept {
             self.others.insert(previous.id, previous);
         } else {
-            previous.forget(&mut self.budget);
+            self.budget.replace(previous.taken, 0);
         }
         is_kept
     }
 
     #[inline]
-    pub const fn current(&self) -> &Provider {
+    pub const fn current(&self) -> &Arc<Provider> {
         &self.current
     }
 
     #[inline]
-    pub const fn current_mut(&mut self) -> (&mut Provider, &mut Budget) {
-        (&mut self.current, &mut self.budget)
+    pub fn current_mut(&mut self) -> (&mut Provider, &mut Budget) {
+        (Arc::make_mut(&mut self.current), &mut self.budget)
     }
 }
 

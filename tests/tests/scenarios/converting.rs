@@ -6,6 +6,7 @@ use rustix::process::Signal;
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::Stdio;
 use trace_tests::{Sandbox, wait_for};
 
@@ -76,4 +77,41 @@ fn what_is_interrupted_leaves_nothing_behind() {
         assert_eq!(process.finish().status.signal(), Some(Signal::INT.as_raw()), "{format}");
         assert_eq!(sandbox.files(), [""; 0], "{format}");
     }
+}
+
+/// With any number of threads, from a file, a pipe, and compressed data.
+//= docs/catapult.md#document
+#[test]
+fn a_document_does_not_depend_on_the_number_of_threads() {
+    let sandbox = Sandbox::new();
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/samples");
+    for name in ["fuchsia_device_window.fxt", "magic_trace_sample.fxt"] {
+        let trace = samples.join(name);
+        let file = File::create(sandbox.file("trace.fxt.gz")).unwrap();
+        let mut compressed = GzEncoder::new(file, Compression::fast());
+        compressed.write_all(&fs::read(&trace).unwrap()).unwrap();
+        compressed.finish().unwrap();
+        for format in ["catapult", "chrome"] {
+            let convert = |threads: &str, input: &Path| {
+                let mut command = sandbox.command("trace");
+                command.args(["convert", "--to", format, "--jobs", threads]);
+                match input.extension() {
+                    Some(_) => command.arg(input),
+                    None => command.arg("-").stdin(File::open(&trace).unwrap()),
+                };
+                let output = command.arg("-").output().unwrap();
+                assert!(output.status.success(), "{output:?}");
+                output.stdout
+            };
+            let of_one = convert("1", &trace);
+            assert!(of_one.len() > 500_000, "{name}: {}", of_one.len());
+            for (threads, input) in
+                [("2", &*trace), ("7", &*trace), ("3", Path::new("-")), ("2", &sandbox.file("trace.fxt.gz"))]
+            {
+                assert!(convert(threads, input) == of_one, "{name} {format} {threads} {}", input.display());
+            }
+        }
+    }
+    let none = sandbox.trace(["convert", "--jobs", "0", "trace.fxt.gz", "trace.json"]);
+    assert_eq!(none.status.code(), Some(2), "{none:?}");
 }

@@ -1,23 +1,133 @@
-//! One event, member by member.
+//! The text of events and log records, member by member. It depends on nothing but the record and what is
+//! known of its flow, so that several threads can make it.
 
-use super::{Dialect, Exporter};
-use crate::flows::{Begin, Names, Part};
+use super::blocks::Blocks;
+use super::{Dialect, FlowPart};
+use crate::filter::Filter;
+use crate::flows::{Begin, Names};
+use crate::jobs::{Batch, Work};
 use crate::json::Json;
 use crate::{THREAD_DUR, THREAD_TS};
-use std::io::Write;
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::io::{Sink, Write, sink};
 use trace_format::event::{EventKind, Scope};
 use trace_format::units::{Nanos, Ticks, TicksPerSecond};
-use trace_reader::{Arguments, Event, Text, Thread, Time, Value};
+use trace_reader::{Arguments, Event, Item, Text, TextKey, Thread, Time, Value};
 
 /// Category of log records in Chrome's dialect, where events have one.
 const LOG_CATEGORY: &str = "log";
+/// Blocks of text that are kept, of each kind.
+const TEXTS: usize = 1024;
+const THREADS: usize = 256;
+/// The output of a batch is handed on when it has so many bytes.
+const MAX_OUTPUT_BYTES: usize = if cfg!(test) { 10_000 } else { 4 << 20 };
 
-impl<W: Write> Exporter<W> {
+/// The text of events and log records, with a comma in front of each.
+pub(super) struct Events {
+    pub json: Json<Sink>,
+    dialect: Dialect,
+    pub filter: Filter,
+    heads: Blocks<(u32, u32)>,
+    texts: Blocks<u32>,
+    threads: Blocks<Thread>,
+    pub tally: Tally,
+}
+
+/// What is counted, and what is known of the times.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    pub events: u64,
+    pub skipped: BTreeMap<&'static str, u64>,
+    /// Rate of a time, and whether another one was different.
+    rate: Option<TicksPerSecond>,
+    pub have_rates_differed: bool,
+    /// The time of the last event in Chrome's dialect.
+    pub last_nanos: Option<u64>,
+}
+
+impl Tally {
+    pub fn skip(&mut self, kind: &'static str) {
+        *self.skipped.entry(kind).or_default() += 1;
+    }
+
+    #[inline]
+    pub fn rate(&mut self, rate: TicksPerSecond) {
+        self.have_rates_differed |= *self.rate.get_or_insert(rate) != rate;
+    }
+
+    /// Adds that of what comes behind.
+    pub fn add(&mut self, behind: Self) {
+        let Self { events, skipped, rate, have_rates_differed, last_nanos } = behind;
+        self.events += events;
+        for (kind, count) in skipped {
+            *self.skipped.entry(kind).or_default() += count;
+        }
+        rate.into_iter().for_each(|rate| self.rate(rate));
+        self.have_rates_differed |= have_rates_differed;
+        self.last_nanos = last_nanos.or(self.last_nanos);
+    }
+}
+
+impl Work for Events {
+    type Batch = Batch<FlowPart>;
+    /// The batch with its output.
+    type Done = (Batch<FlowPart>, Tally);
+
+    fn run(&mut self, mut batch: Self::Batch) -> Self::Done {
+        let own = self.json.replace(std::mem::take(&mut batch.output));
+        let tally = std::mem::take(&mut self.tally);
+        self.batch(&mut batch);
+        batch.output = self.json.replace(own);
+        (batch, std::mem::replace(&mut self.tally, tally))
+    }
+}
+
+impl Events {
+    pub fn new(dialect: Dialect, filter: Filter) -> Self {
+        Self {
+            json: Json::new(sink()),
+            dialect,
+            filter,
+            heads: Blocks::new(TEXTS),
+            texts: Blocks::new(TEXTS),
+            threads: Blocks::new(THREADS),
+            tally: Tally::default(),
+        }
+    }
+
+    /// The records of a batch, as many as make an output of a moderate size: indices may stand for long texts.
+    pub fn batch(&mut self, batch: &mut Batch<FlowPart>) {
+        batch.advance(|item, parts| {
+            match item {
+                Item::Event(event) => {
+                    let part = self.has_part(event).then(|| parts.pop_front()).flatten();
+                    self.event(event, part);
+                }
+                Item::Log { time, thread, message } => self.log(*time, *thread, *message),
+                _ => {}
+            }
+            self.json.bytes().len() < MAX_OUTPUT_BYTES
+        });
+    }
+
+    /// Whether it has to be known which part of a flow an event is.
+    #[inline]
+    pub fn has_part(&self, event: &Event<'_>) -> bool {
+        matches!(
+            event.kind,
+            EventKind::FlowBegin { .. } | EventKind::FlowStep { .. } | EventKind::FlowEnd { .. }
+        ) && self.is_chrome()
+            && self.keeps(event)
+    }
+
+    #[inline]
+    pub fn keeps(&self, event: &Event<'_>) -> bool {
+        self.filter.keeps(event.category.as_bytes(), event.name.as_bytes())
+    }
+
     //= docs/catapult.md#log-records
-    pub(super) fn log(&mut self, time: Time, thread: Thread, message: Text<'_>) {
-        self.separate();
-        self.json.raw("{");
+    pub fn log(&mut self, time: Time, thread: Thread, message: Text<'_>) {
+        self.json.raw(",{");
         if self.is_chrome() {
             self.json.raw("\"cat\":\"");
             self.json.raw(LOG_CATEGORY);
@@ -25,114 +135,82 @@ impl<W: Write> Exporter<W> {
         }
         self.json.raw("\"name\":\"log\",\"ph\":\"i\",\"ts\":");
         self.time(time);
-        self.who(thread);
+        self.thread(thread);
         self.json.raw(",\"s\":\"g\",\"args\":{\"message\":");
         self.json.string(message.as_bytes());
         self.json.raw("}}");
-        self.events += 1;
+        self.tally.events += 1;
     }
 
-    pub(super) fn is_chrome(&self) -> bool {
+    #[inline]
+    pub fn is_chrome(&self) -> bool {
         matches!(self.dialect, Dialect::Chrome(_))
     }
 
-    /// Names as Chrome has them.
-    //= docs/catapult.md#chromes-dialect
-    pub(super) fn names_as_events(&mut self) {
-        let begin = |this: &mut Self, pid: u64, tid: Option<u64>, what: &str, name: &[u8]| {
-            if name.is_empty() {
-                return;
-            }
-            this.separate();
-            this.json.raw("{\"name\":\"");
-            this.json.raw(what);
-            this.json.raw("\",\"ph\":\"M\",\"pid\":");
-            this.json.integer(pid);
-            if let Some(tid) = tid {
-                this.json.raw(",\"tid\":");
-                this.json.integer(tid);
-            }
-            this.json.raw(",\"args\":{\"name\":");
-            this.json.string(name);
-            this.json.raw("}}");
-        };
-        let sampled: Vec<_> = self.samples.iter().flat_map(|samples| samples.threads()).collect();
-        for (pid, tid) in sampled {
-            // Catapult drops the samples of threads that nothing else in the document mentions.
-            if self.system.threads.get(&(pid, tid)).is_none_or(Vec::is_empty) {
-                self.separate();
-                self.json.raw("{\"name\":\"thread_sort_index\",\"ph\":\"M\",\"pid\":");
-                self.json.integer(pid.0);
-                self.json.raw(",\"tid\":");
-                self.json.integer(tid.0);
-                self.json.raw(",\"args\":{\"sort_index\":0}}");
-            }
-        }
-        for (pid, name) in std::mem::take(&mut self.system.processes) {
-            begin(self, pid.0, None, "process_name", &name);
-        }
-        for ((pid, tid), name) in std::mem::take(&mut self.system.threads) {
-            begin(self, pid.0, Some(tid.0), "thread_name", &name);
-        }
-    }
-
     //= docs/catapult.md#events
-    pub(super) fn event(&mut self, event: &Event<'_>) {
+    pub fn event(&mut self, event: &Event<'_>, part: Option<FlowPart>) {
         if let EventKind::Unknown { .. } = event.kind {
-            return self.skip("events of unknown type");
+            return self.tally.skip("events of unknown type");
         }
-        if !self.filter.keeps(event.category.as_bytes(), event.name.as_bytes()) {
+        if !self.keeps(event) {
             return;
         }
-        let (number, names) = self.flow(event);
-        self.head(&named(event, names.as_deref()), event.thread, event.time);
-        self.phase(event, number);
+        match part {
+            Some(FlowPart { number, names, again }) => {
+                let named = named(event, names.as_deref());
+                // If the flow ends once more, another arrow begins.
+                if let Some(Begin { thread, time }) = again {
+                    self.head(&named, thread, time);
+                    self.text_id(",\"ph\":\"s\"", number);
+                    self.json.raw("}");
+                }
+                self.head(&named, event.thread, event.time);
+                self.phase(event, number);
+            }
+            None => {
+                self.head(event, event.thread, event.time);
+                self.phase(event, 0);
+            }
+        }
         self.arguments(event);
         self.json.raw("}");
-        self.events += 1;
+        self.tally.events += 1;
     }
 
     /// The common members of all events.
+    #[inline]
     fn head(&mut self, event: &Event<'_>, thread: Thread, time: Time) {
-        self.separate();
-        self.json.raw("{\"cat\":");
-        self.json.string(event.category.as_bytes());
-        self.json.raw(",\"name\":");
-        self.json.string(event.name.as_bytes());
-        self.json.raw(",\"ts\":");
+        let (category, name) = (event.keys.0.number(), event.keys.1.number());
+        // Both texts have one.
+        let key = if category.min(name) == 0 { (0, 0) } else { (category, name) };
+        let place = (name ^ category << 5) as usize;
+        self.heads.write(&mut self.json, place, key, |json| {
+            json.raw(",{\"cat\":");
+            json.string(event.category.as_bytes());
+            json.raw(",\"name\":");
+            json.string(event.name.as_bytes());
+            json.raw(",\"ts\":");
+        });
         self.time(time);
-        self.who(thread);
+        self.thread(thread);
     }
 
-    /// The number and the names of the flow that an event is part of: its id and the event's own, or in
-    /// Chrome's dialect those with which the flow began. If the flow ends once more, the begin of another
-    /// arrow is written there, which Fuchsia's dialect lacks.
-    fn flow(&mut self, event: &Event<'_>) -> (u64, Option<Arc<Names>>) {
-        let (EventKind::FlowBegin { id } | EventKind::FlowStep { id } | EventKind::FlowEnd { id }) =
-            event.kind
-        else {
-            return (0, None);
-        };
-        let Part { number, names, again } = self.flows.part(event, id);
-        if !self.is_chrome() {
-            self.further_ends += u64::from(again.is_some());
-            return (id, None);
-        }
-        if let Some(Begin { thread, time }) = again {
-            self.head(&named(event, names.as_deref()), thread, time);
-            self.text_id(",\"ph\":\"s\"", number);
-            self.json.raw("}");
-        }
-        (number, names)
+    #[inline]
+    pub fn thread(&mut self, thread: Thread) {
+        let place = (thread.thread.0 ^ thread.process.0 << 5) as usize;
+        self.threads.write(&mut self.json, place, thread, |json| {
+            json.raw(",\"pid\":");
+            json.integer(thread.process.0);
+            json.raw(",\"tid\":");
+            json.integer(thread.thread.0);
+        });
     }
 
-    pub(super) fn who(&mut self, thread: Thread) {
-        // Usually the same as the previous event's.
-        if self.last_thread.as_ref().is_none_or(|(last, _)| *last != thread) {
-            let text = format!(",\"pid\":{},\"tid\":{}", thread.process.0, thread.thread.0);
-            self.last_thread = Some((thread, text));
-        }
-        self.last_thread.iter().for_each(|(_, text)| self.json.raw(text));
+    /// A text, in quotes.
+    #[inline]
+    fn text(&mut self, text: Text<'_>, key: TextKey) {
+        let key = key.number();
+        self.texts.write(&mut self.json, key as usize, key, |json| json.string(text.as_bytes()));
     }
 
     /// The phase, and its members. There are three ways to write an id.
@@ -159,15 +237,15 @@ impl<W: Write> Exporter<W> {
                     self.json.thousandths(end.saturating_sub(event.time.nanos().0));
                 } else {
                     let ticks = Ticks(end.0.saturating_sub(event.time.ticks.0));
-                    self.time(Time { ticks, ..event.time });
+                    micros(&mut self.json, Time { ticks, ..event.time });
                 }
             }
             EventKind::AsyncBegin { id } => self.async_id("b", id),
             EventKind::AsyncInstant { id } => self.async_id("n", id),
             EventKind::AsyncEnd { id } => self.async_id("e", id),
-            EventKind::FlowBegin { .. } => self.text_id(",\"ph\":\"s\"", flow),
-            EventKind::FlowStep { .. } => self.text_id(",\"ph\":\"t\"", flow),
-            EventKind::FlowEnd { .. } => self.text_id(",\"ph\":\"f\",\"bp\":\"e\"", flow),
+            EventKind::FlowBegin { id } => self.flow_id(",\"ph\":\"s\"", flow, id),
+            EventKind::FlowStep { id } => self.flow_id(",\"ph\":\"t\"", flow, id),
+            EventKind::FlowEnd { id } => self.flow_id(",\"ph\":\"f\",\"bp\":\"e\"", flow, id),
             EventKind::Unknown { .. } => {}
         }
     }
@@ -184,6 +262,11 @@ impl<W: Write> Exporter<W> {
         } else {
             self.json.integer(id);
         }
+    }
+
+    /// The flow's own number in Chrome's dialect, and in Fuchsia's the id of the event.
+    fn flow_id(&mut self, phase: &str, flow: u64, id: u64) {
+        self.text_id(phase, if self.is_chrome() { flow } else { id });
     }
 
     /// Decimal in Fuchsia's dialect, where Perfetto confuses large ones; hexadecimal in Chrome's.
@@ -211,10 +294,10 @@ impl<W: Write> Exporter<W> {
         let begin = ",\"args\":{";
         self.json.raw(begin);
         let (mut is_first, mut are_all_unknown) = (true, true);
-        for (name, value) in arguments.iter() {
+        for (name, value, [name_key, value_key]) in arguments.keyed() {
             // Fuchsia's reader ignores it; it reads a null, but does not write it.
             if value == Value::Unknown {
-                self.skip("arguments of unknown type");
+                self.tally.skip("arguments of unknown type");
                 continue;
             }
             if has_thread_times
@@ -229,15 +312,18 @@ impl<W: Write> Exporter<W> {
                 continue;
             }
             if is_series && !is_number(&value) {
-                self.skip("counter arguments that are no numbers");
+                self.tally.skip("counter arguments that are no numbers");
                 continue;
             }
             if !std::mem::take(&mut is_first) {
                 self.json.raw(",");
             }
-            self.json.string(name.as_bytes());
+            self.text(name, name_key);
             self.json.raw(":");
-            self.json.value(&value);
+            match value {
+                Value::String(value) => self.text(value, value_key),
+                value => self.json.value(&value),
+            }
         }
         if are_all_unknown {
             self.json.take_back(begin.len());
@@ -252,14 +338,15 @@ impl<W: Write> Exporter<W> {
         }
     }
 
-    pub(super) fn time(&mut self, time: Time) {
-        self.have_rates_differed |= *self.rate.get_or_insert(time.rate) != time.rate;
+    #[inline]
+    pub fn time(&mut self, time: Time) {
+        self.tally.rate(time.rate);
         match self.dialect {
             Dialect::Fuchsia => micros(&mut self.json, time),
             // Readers convert it back to nanoseconds.
             Dialect::Chrome(_) => {
                 let nanos = time.nanos().0;
-                self.last_nanos = nanos;
+                self.tally.last_nanos = Some(nanos);
                 self.json.thousandths(nanos);
             }
         }
@@ -269,7 +356,7 @@ impl<W: Write> Exporter<W> {
 /// Microseconds: Fuchsia's double where its digits are within half a nanosecond of the time, else the exact
 /// decimal of the nanosecond.
 //= docs/catapult.md#numbers
-pub(super) fn micros<W: Write>(json: &mut Json<W>, Time { ticks, rate }: Time) {
+pub(super) fn micros<W: Write>(json: &mut Json<W>, Time { ticks, rate, .. }: Time) {
     let micros = ticks.0 as f64 * (1_000_000.0 / rate.0.get() as f64);
     // Fifteen digits are the shortest ones of the nearest double, which is this one if the product is.
     if rate == TicksPerSecond::NANOSECONDS && ticks.0 < FIFTEEN_DIGITS && micros == ticks.0 as f64 / 1000.0 {
@@ -331,5 +418,10 @@ fn are_exact(digits: &[u8], ticks: Ticks, rate: TicksPerSecond) -> bool {
 
 /// An event under the names of its flow, if they are others.
 fn named<'a>(event: &Event<'a>, names: Option<&'a Names>) -> Event<'a> {
-    names.map_or(*event, |names| Event { category: names.category(), name: names.name(), ..*event })
+    names.map_or(*event, |names| Event {
+        category: names.category(),
+        name: names.name(),
+        keys: Default::default(),
+        ..*event
+    })
 }

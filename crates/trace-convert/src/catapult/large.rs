@@ -2,7 +2,7 @@
 //= docs/catapult.md#large-blobs
 
 use super::{Dialect, Exporter};
-use std::io::Write;
+use std::io::{self, Write};
 use trace_reader::{Arguments, Text, Thread, Time};
 
 /// The category.
@@ -26,27 +26,33 @@ impl<W: Write> Exporter<W> {
         event: Option<&(Time, Thread, Arguments<'_>)>,
         payload: &[u8],
         payload_bytes: u64,
-    ) {
-        self.end_large();
+    ) -> io::Result<()> {
+        if self.large.is_some() {
+            self.in_order()?;
+            self.end_large();
+        }
         let event = event.filter(|_| category == CATEGORY && self.dialect == Dialect::Fuchsia);
         let Some((time, thread, _)) = event else {
-            return self.skip("large records");
+            self.events.tally.skip("large records");
+            return Ok(());
         };
-        if !self.filter.keeps(category.as_bytes(), name.as_bytes()) {
-            return;
+        if !self.events.filter.keeps(category.as_bytes(), name.as_bytes()) {
+            return Ok(());
         }
-        self.separate();
-        self.json.raw("{\"ph\":\"O\",\"id\":\"\",\"cat\":");
-        self.json.string(category.as_bytes());
-        self.json.raw(",\"name\":");
-        self.json.string(name.as_bytes());
-        self.json.raw(",\"ts\":");
-        self.time(*time);
-        self.who(*thread);
-        self.json.raw(",\"blob\":\"");
-        self.events += 1;
+        self.in_order()?;
+        let events = &mut self.events;
+        events.json.raw(",{\"ph\":\"O\",\"id\":\"\",\"cat\":");
+        events.json.string(category.as_bytes());
+        events.json.raw(",\"name\":");
+        events.json.string(name.as_bytes());
+        events.json.raw(",\"ts\":");
+        events.time(*time);
+        events.thread(*thread);
+        events.json.raw(",\"blob\":\"");
+        events.tally.events += 1;
         self.large = Some(LargeBlob { rest: Vec::new(), left: payload_bytes });
         self.large_part(payload);
+        Ok(())
     }
 
     /// The next bytes of a blob; of one that is skipped, nothing.
@@ -59,12 +65,12 @@ impl<W: Write> Exporter<W> {
         let (head, tail) = payload.split_at(missing.min(payload.len()));
         large.rest.extend_from_slice(head);
         if large.rest.len() == GROUP {
-            self.json.base64_group(&large.rest);
+            self.events.json.base64_group(&large.rest);
             large.rest.clear();
         }
         if large.rest.is_empty() {
             let (whole, rest) = tail.split_at(tail.len() / GROUP * GROUP);
-            self.json.base64_group(whole);
+            self.events.json.base64_group(whole);
             large.rest.extend_from_slice(rest);
         }
         let is_over = large.left == 0;
@@ -77,8 +83,8 @@ impl<W: Write> Exporter<W> {
     /// Ends a blob, even if it is incomplete.
     pub(super) fn end_large(&mut self) {
         if let Some(large) = self.large.take() {
-            self.json.base64_group(&large.rest);
-            self.json.raw("\"}");
+            self.events.json.base64_group(&large.rest);
+            self.events.json.raw("\"}");
         }
     }
 }

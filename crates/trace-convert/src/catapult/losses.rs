@@ -4,44 +4,52 @@
 use super::Exporter;
 use crate::json::Json;
 use crate::losses::{CATEGORY, LOST, Lost};
-use std::io::Write;
+use std::io::{self, Write};
 
 impl<W: Write> Exporter<W> {
     /// An instant of the process when the first record is missing, and an asynchronous operation from
     /// there to the last, which viewers show on a track of its own. A loss without a time is at the last
     /// event's.
-    pub(super) fn lost(&mut self, lost: &Lost) {
-        if lost.interval.is_none() && self.last_nanos == 0 {
-            return self.skip("losses without a time before the first event");
-        }
+    pub(super) fn lost(&mut self, lost: &Lost) -> io::Result<()> {
+        let (first, last) = match lost.interval {
+            Some(interval) => interval,
+            None => match self.last_nanos()? {
+                0 => {
+                    self.events.tally.skip("losses without a time before the first event");
+                    return Ok(());
+                }
+                last => (last, last),
+            },
+        };
+        self.in_order()?;
         self.losses_written += 1;
-        let (first, last) = lost.interval.unwrap_or((self.last_nanos, self.last_nanos));
+        let events = &mut self.events;
         for (phase, at, has_id, has_arguments) in [
             ("\"i\",\"s\":\"p\"", first, false, true),
             ("\"b\"", first, true, true),
             ("\"e\"", last, true, false),
         ] {
-            self.separate();
-            self.json.raw("{\"cat\":\"");
-            self.json.raw(CATEGORY);
-            self.json.raw("\",\"name\":\"");
-            self.json.raw(LOST);
-            self.json.raw("\",\"ts\":");
-            self.json.thousandths(at);
-            self.who(lost.thread.unwrap_or_default());
-            self.json.raw(",\"ph\":");
-            self.json.raw(phase);
+            events.json.raw(",{\"cat\":\"");
+            events.json.raw(CATEGORY);
+            events.json.raw("\",\"name\":\"");
+            events.json.raw(LOST);
+            events.json.raw("\",\"ts\":");
+            events.json.thousandths(at);
+            events.thread(lost.thread.unwrap_or_default());
+            events.json.raw(",\"ph\":");
+            events.json.raw(phase);
             if has_id {
                 // Of its process: Perfetto has no process for others.
-                self.json.raw(",\"id2\":{\"local\":\"");
-                self.json.hex(self.losses_written);
-                self.json.raw("\"}");
+                events.json.raw(",\"id2\":{\"local\":\"");
+                events.json.hex(self.losses_written);
+                events.json.raw("\"}");
             }
             if has_arguments {
-                arguments(&mut self.json, lost);
+                arguments(&mut events.json, lost);
             }
-            self.json.raw("}");
+            events.json.raw("}");
         }
+        Ok(())
     }
 }
 

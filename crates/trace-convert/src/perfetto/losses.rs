@@ -5,7 +5,7 @@ use super::Exporter;
 use super::messages::{TYPE_INSTANT, TYPE_SLICE_BEGIN, TYPE_SLICE_END};
 use crate::losses::{CATEGORY, LOST, Lost};
 use std::io::Write;
-use trace_reader::{Text, Value};
+use trace_reader::{Text, TextKey, Value};
 
 impl<W: Write> Exporter<W> {
     /// An instant when the first record is missing, and a slice up to the last. Of a loss without a time, an
@@ -49,7 +49,7 @@ impl<W: Write> Exporter<W> {
             ("provider_name", Value::String(Text(lost.provider_name.as_bytes()))),
         ];
         for (name, value) in arguments.iter().filter(|(_, value)| *value != Value::Null) {
-            let name = self.interned.argument(Text(name.as_bytes()));
+            let name = self.interned.argument(Text(name.as_bytes()), TextKey::NONE);
             self.encoder.annotation(name, value, |_| String::new());
         }
     }

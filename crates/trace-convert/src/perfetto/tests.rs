@@ -155,7 +155,8 @@ fn counters_and_flows_have_their_forms() {
 #[test]
 fn strings_without_end_are_forgotten() {
     let scope = EventKind::Instant { scope: Scope::Thread };
-    let names: Vec<String> = (0..MAX_INTERNED + 10).map(|number| format!("name {number}")).collect();
+    let names: Vec<String> =
+        (0..interned::MAX_INTERNED + 10).map(|number| format!("name {number}")).collect();
     let lines: Vec<_> = names.iter().map(|name| (1, name.as_str(), scope, &[][..])).collect();
     let (packets, _) = packets(&archive(&lines));
     let cleared = packets.iter().filter(|packet| packet.sequence_flags == Some(3)).count();

@@ -5,7 +5,7 @@
 //! written here as.
 //= docs/perfetto.md#events
 
-use prost::encoding::{encode_varint, encoded_len_varint};
+use prost::encoding::encoded_len_varint;
 use trace_reader::Value;
 
 const VARINT: u8 = 0;
@@ -49,13 +49,28 @@ impl Fields {
     }
 }
 
+/// Most bytes of a varint.
+const VARINT_BYTES: usize = 10;
+
 #[inline]
 fn varint(bytes: &mut Vec<u8>, value: u64) {
     if value < 0x80 {
-        bytes.push(value as u8);
-    } else {
-        encode_varint(value, bytes);
+        return bytes.push(value as u8);
     }
+    let mut room = [0; VARINT_BYTES];
+    let (mut length, mut rest) = (0, value);
+    for byte in &mut room {
+        length += 1;
+        if rest < 0x80 {
+            *byte = rest as u8;
+            break;
+        }
+        *byte = rest as u8 | 0x80;
+        rest >>= 7;
+    }
+    // Constant length is faster.
+    bytes.extend_from_slice(&room);
+    bytes.truncate(bytes.len() - (VARINT_BYTES - length));
 }
 
 /// Encodes one event after the other.
@@ -175,5 +190,21 @@ impl Packet<'_> {
         }
         output.push(key(13, VARINT));
         varint(output, flags.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn varints_are_those_of_prost() {
+        let edges = (0..64).flat_map(|bits| [(1_u64 << bits) - 1, 1 << bits, (1 << bits) + 1]);
+        for value in edges.chain([u64::MAX]) {
+            let (mut own, mut expected) = (vec![7], vec![7]);
+            varint(&mut own, value);
+            prost::encoding::encode_varint(value, &mut expected);
+            assert_eq!(own, expected, "{value}");
+        }
     }
 }

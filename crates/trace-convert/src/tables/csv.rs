@@ -2,12 +2,14 @@
 //= docs/tables.md#csv
 
 use super::{Cell, Kind, Rows, TABLES};
-use csv::Writer;
 use std::io::{self, Write};
+
+/// Bytes of a table to collect before they are written.
+const FLUSH_BYTES: usize = 64 << 10;
 
 /// One output for each table.
 pub struct Csv<W: Write> {
-    writers: Vec<Writer<W>>,
+    tables: Vec<Lines<W>>,
 }
 
 impl<W: Write> Csv<W> {
@@ -16,13 +18,14 @@ impl<W: Write> Csv<W> {
     /// # Errors
     /// An output cannot be made or written.
     pub fn new(mut output: impl FnMut(&str) -> io::Result<W>) -> io::Result<Self> {
-        let mut writers = Vec::new();
+        let mut tables = Vec::new();
         for table in TABLES {
-            let mut writer = Writer::from_writer(output(table.name)?);
-            writer.write_record(table.columns.iter().map(|(name, _)| name))?;
-            writers.push(writer);
+            let mut lines = Lines { output: output(table.name)?, text: Vec::new() };
+            table.columns.iter().for_each(|(name, _)| lines.field(name));
+            lines.end()?;
+            tables.push(lines);
         }
-        Ok(Self { writers })
+        Ok(Self { tables })
     }
 
     /// Writes remaining data.
@@ -30,7 +33,77 @@ impl<W: Write> Csv<W> {
     /// # Errors
     /// It cannot be written.
     pub fn finish(mut self) -> io::Result<()> {
-        self.writers.iter_mut().try_for_each(Writer::flush)
+        self.tables.iter_mut().try_for_each(Lines::finish)
+    }
+}
+
+/// The lines of a table. Each field has a comma behind it, the last one a line feed instead.
+struct Lines<W> {
+    output: W,
+    text: Vec<u8>,
+}
+
+/// Whether a field has to be quoted, by its bytes.
+const IS_SPECIAL: [bool; 256] = {
+    let mut special = [false; 256];
+    special[b',' as usize] = true;
+    special[b'"' as usize] = true;
+    special[b'\n' as usize] = true;
+    special[b'\r' as usize] = true;
+    special
+};
+
+impl<W: Write> Lines<W> {
+    #[inline]
+    fn field(&mut self, field: &str) {
+        let bytes = field.as_bytes();
+        if bytes.iter().any(|byte| IS_SPECIAL[usize::from(*byte)]) {
+            return self.quoted(bytes);
+        }
+        self.text.extend_from_slice(bytes);
+        self.text.push(b',');
+    }
+
+    fn quoted(&mut self, mut rest: &[u8]) {
+        self.text.push(b'"');
+        while let Some(at) = rest.iter().position(|byte| *byte == b'"') {
+            let (before, behind) = rest.split_at(at + 1);
+            self.text.extend_from_slice(before);
+            self.text.push(b'"');
+            rest = behind;
+        }
+        self.text.extend_from_slice(rest);
+        self.text.extend_from_slice(b"\",");
+    }
+
+    /// A field without anything special.
+    #[inline]
+    fn plain(&mut self, field: &str) {
+        self.text.extend_from_slice(field.as_bytes());
+        self.text.push(b',');
+    }
+
+    /// Ends a line.
+    #[inline]
+    fn end(&mut self) -> io::Result<()> {
+        if let Some(last) = self.text.last_mut() {
+            *last = b'\n';
+        }
+        if self.text.len() < FLUSH_BYTES {
+            return Ok(());
+        }
+        self.write()
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        let written = self.output.write_all(&self.text);
+        self.text.clear();
+        written
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.write()?;
+        self.output.flush()
     }
 }
 
@@ -50,20 +123,54 @@ pub fn text(cell: &Cell<'_>) -> String {
 
 impl<W: Write> Rows for Csv<W> {
     fn row(&mut self, kind: Kind, cells: &[Cell<'_>]) -> io::Result<()> {
-        match self.writers.get_mut(kind as usize) {
-            Some(writer) => {
-                for cell in cells {
-                    match cell {
-                        Cell::Text(plain) => writer.write_field(plain)?,
-                        Cell::Integer(value) => writer.write_field(itoa::Buffer::new().format(*value))?,
-                        Cell::Unsigned(value) => writer.write_field(itoa::Buffer::new().format(*value))?,
-                        other => writer.write_field(text(other))?,
-                    }
-                }
-                // Ends the row.
-                Ok(writer.write_record(None::<&[u8]>)?)
+        let Some(lines) = self.tables.get_mut(kind as usize) else { return Ok(()) };
+        for cell in cells {
+            match cell {
+                Cell::Null => lines.plain(""),
+                Cell::Text(text) => lines.field(text),
+                Cell::Integer(value) => lines.plain(itoa::Buffer::new().format(*value)),
+                Cell::Unsigned(value) => lines.plain(itoa::Buffer::new().format(*value)),
+                other @ Cell::Double(_) => lines.plain(&text(other)),
             }
-            None => Ok(()),
+        }
+        lines.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    fn cells() -> impl Strategy<Value = Vec<(u8, f64, String)>> {
+        vec((0..5_u8, any::<f64>(), "[a-c,\"\r\n ü]{0,12}"), 11)
+    }
+
+    proptest! {
+        /// Those of a library for such files.
+        #[test]
+        fn lines_are_those_of_others(rows in vec(cells(), 0..20)) {
+            let mut csv = Csv::new(|_| Ok(Vec::new())).unwrap();
+            let mut expected = ::csv::Writer::from_writer(Vec::new());
+            let columns = Kind::Instants.table().columns;
+            expected.write_record(columns.iter().map(|(name, _)| name)).unwrap();
+            for row in &rows {
+                let cell = |(kind, number, text): &'_ (u8, f64, String)| match kind {
+                    0 => Cell::Null,
+                    1 => Cell::Integer(*number as i64),
+                    2 => Cell::Unsigned(number.to_bits()),
+                    3 => Cell::Double(*number),
+                    _ => Cell::Text(&*text.clone().leak()),
+                };
+                let cells: Vec<Cell<'_>> = row.iter().map(cell).collect();
+                csv.row(Kind::Instants, &cells).unwrap();
+                expected.write_record(cells.iter().map(text)).unwrap();
+            }
+            let lines = &mut csv.tables[Kind::Instants as usize];
+            let mut found = std::mem::take(&mut lines.output);
+            found.append(&mut lines.text);
+            prop_assert_eq!(String::from_utf8(found), String::from_utf8(expected.into_inner().unwrap()));
         }
     }
 }

@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read, Sink};
 use trace_format::event::{EventKind, Scope};
 use trace_format::kernel_object::{TYPE_CHANNEL, TYPE_PROCESS, TYPE_THREAD};
-use trace_format::units::{Koid, ProviderId};
+use trace_format::units::{Koid, ProviderId, Ticks};
 use trace_reader::{
     Arguments, Disorder, DisorderFinder, Event, Item, Names, Resolved, Text, Thread, Time, Value,
 };
@@ -106,14 +106,16 @@ struct Filler<'a, R> {
     /// How many slices there are.
     slices: i64,
     json: Json<Sink>,
+    /// The arguments of the last event.
+    args: String,
     skipped: BTreeMap<&'static str, u64>,
     events: u64,
 }
 
-/// A row of `slices`, but for its thread.
-struct Slice<'a> {
-    at: u64,
-    end: Option<u64>,
+/// A row of `slices`, but for its thread. Its times are nanoseconds, or become such where they are used.
+struct Slice<'a, T> {
+    at: T,
+    end: Option<T>,
     thread: Thread,
     provider: ProviderId,
     category: &'a str,
@@ -122,11 +124,64 @@ struct Slice<'a> {
     args: Option<&'a str>,
 }
 
-impl<'a> Slice<'a> {
+/// A time that can be told in nanoseconds.
+trait Moment: Copy {
+    fn nanos(self) -> u64;
+}
+
+impl Moment for Time {
+    #[inline]
+    fn nanos(self) -> u64 {
+        Time::nanos(self).0
+    }
+}
+
+impl Moment for u64 {
+    fn nanos(self) -> u64 {
+        self
+    }
+}
+
+impl<'a> Slice<'a, u64> {
     fn of(open: &'a Open, end: Option<u64>) -> Self {
         let Open { at, thread, provider, category, name, async_id, args } = open;
         let args = (!args.is_empty()).then_some(&**args);
         Self { at: *at, end, thread: *thread, provider: *provider, category, name, async_id: *async_id, args }
+    }
+}
+
+impl<T: Moment> Slice<'_, T> {
+    /// Adds the row, with the thread's names and number, and its own.
+    #[inline]
+    fn add(
+        &self,
+        rows: &mut impl Rows,
+        session: &Session,
+        [pid, tid, process, thread]: [Cell<'_>; 4],
+        slice: i64,
+        number: i64,
+    ) -> io::Result<()> {
+        rows.row_of::<{ Kind::Slices.table().columns.len() }>(Kind::Slices, |place| match place {
+            0 => integer(self.at.nanos()),
+            1 => match self.end {
+                Some(end) => integer(end.nanos().saturating_sub(self.at.nanos())),
+                None => Cell::Null,
+            },
+            2 => pid,
+            3 => tid,
+            4 => process,
+            5 => thread,
+            6 => Cell::Text(self.category),
+            7 => Cell::Text(self.name),
+            8 => self.async_id.map_or(Cell::Null, Cell::Unsigned),
+            9 => self.args.map_or(Cell::Null, Cell::Text),
+            10 => Cell::Integer(slice),
+            14 => Cell::Integer(number),
+            15 => Cell::Integer(self.provider.0.into()),
+            16 => session.utc(self.at.nanos()),
+            // Another pass adds the others.
+            _ => Cell::Null,
+        })
     }
 }
 
@@ -142,10 +197,11 @@ fn text_if(is_wanted: bool, text: Text<'_>) -> Cow<'_, str> {
     if is_wanted { text.to_str() } else { Cow::Borrowed("") }
 }
 
-/// Arguments as a JSON object, made in a scratch buffer; none if there are none.
-fn json_of(json: &mut Json<Sink>, arguments: &Arguments<'_>) -> Option<String> {
+/// Arguments as a JSON object, made in a scratch buffer; false, and nothing, if there are none.
+fn json_of(json: &mut Json<Sink>, arguments: &Arguments<'_>, text: &mut String) -> bool {
+    text.clear();
     if arguments.is_empty() {
-        return None;
+        return false;
     }
     json.raw("{");
     for (place, (name, value)) in arguments.iter().enumerate() {
@@ -157,7 +213,9 @@ fn json_of(json: &mut Json<Sink>, arguments: &Arguments<'_>) -> Option<String> {
         json.value(&value);
     }
     json.raw("}");
-    Some(json.take())
+    text.push_str(&String::from_utf8_lossy(json.bytes()));
+    json.take_back(json.bytes().len());
+    true
 }
 
 /// The table in which an event has its row.
@@ -204,6 +262,7 @@ impl<'a, R: Rows> Filler<'a, R> {
             large: None,
             slices: 0,
             json: Json::new(io::sink()),
+            args: String::new(),
             skipped: BTreeMap::new(),
             events: 0,
         }
@@ -324,19 +383,63 @@ impl<'a, R: Rows> Filler<'a, R> {
         if !self.wanted.has(table) {
             return Ok(());
         }
-        let is_complete = matches!(event.kind, EventKind::DurationComplete { .. });
-        if is_complete && !self.wanted.has_columns(table) {
-            self.slices += 1;
-            return self.rows.row(table, &[]);
-        }
-        let at = event.time.nanos().0;
-        // Parts are paired by them.
-        let is_part = table == Kind::Slices && !is_complete;
-        let category = text_if(is_part || self.has_category[table as usize], event.category);
-        let name = text_if(is_part || self.has_name[table as usize], event.name);
         // A counter has a row for each argument.
         let has_args = table != Kind::Counters && self.has_args[table as usize];
-        let args = has_args.then(|| json_of(&mut self.json, &event.arguments)).flatten();
+        let mut args = std::mem::take(&mut self.args);
+        let has_args = has_args && json_of(&mut self.json, &event.arguments, &mut args);
+        let args_of = has_args.then_some(args.as_str());
+        let added = match event.kind {
+            EventKind::DurationComplete { end } => self.complete(event, end, provider, args_of, names),
+            _ => self.other(event, table, provider, args_of, names),
+        };
+        self.args = args;
+        added
+    }
+
+    /// A duration whose begin and end are one event.
+    #[inline]
+    fn complete(
+        &mut self,
+        event: &Event<'_>,
+        end: Ticks,
+        provider: ProviderId,
+        args: Option<&str>,
+        names: &Names,
+    ) -> io::Result<()> {
+        let kind = Kind::Slices;
+        self.slices += 1;
+        if !self.wanted.has_columns(kind) {
+            return self.rows.row(kind, &[]);
+        }
+        let whose = self.whose(kind, event.thread, names);
+        let slice = Slice {
+            at: event.time,
+            end: Some(Time { ticks: end, ..event.time }),
+            thread: event.thread,
+            provider,
+            category: &text_if(self.has_category[kind as usize], event.category),
+            name: &text_if(self.has_name[kind as usize], event.name),
+            async_id: None,
+            args,
+        };
+        let Self { rows, session, slices, .. } = self;
+        slice.add(*rows, session, whose.cells(), *slices, self.last_thread.1)
+    }
+
+    /// Any other event.
+    fn other(
+        &mut self,
+        event: &Event<'_>,
+        table: Kind,
+        provider: ProviderId,
+        args: Option<&str>,
+        names: &Names,
+    ) -> io::Result<()> {
+        let at = event.time.nanos().0;
+        // Parts are paired by them.
+        let is_part = table == Kind::Slices;
+        let category = text_if(is_part || self.has_category[table as usize], event.category);
+        let name = text_if(is_part || self.has_name[table as usize], event.name);
         let open = |async_id: Option<u64>| Open {
             at,
             thread: event.thread,
@@ -344,27 +447,13 @@ impl<'a, R: Rows> Filler<'a, R> {
             category: category.as_ref().into(),
             name: name.as_ref().into(),
             async_id,
-            args: args.as_deref().unwrap_or_default().into(),
+            args: args.unwrap_or_default().into(),
         };
         let phase = match event.kind {
             EventKind::DurationBegin => return self.part(open(None), false, names),
             EventKind::AsyncBegin { id } => return self.part(open(Some(id)), false, names),
             EventKind::DurationEnd => return self.part(open(None), true, names),
             EventKind::AsyncEnd { id } => return self.part(open(Some(id)), true, names),
-            EventKind::DurationComplete { end } => {
-                let end = Time { ticks: end, ..event.time }.nanos().0;
-                let slice = Slice {
-                    at,
-                    end: Some(end),
-                    thread: event.thread,
-                    provider,
-                    category: &category,
-                    name: &name,
-                    async_id: None,
-                    args: args.as_deref(),
-                };
-                return self.slice(&slice, names);
-            }
             EventKind::Counter { id } => return self.counter(event, id, [&category, &name], names),
             EventKind::FlowBegin { .. } => "begin",
             EventKind::FlowStep { .. } => "step",
@@ -373,7 +462,7 @@ impl<'a, R: Rows> Filler<'a, R> {
         };
         let whose = self.whose(table, event.thread, names);
         let [pid, tid, process, thread] = whose.cells();
-        let args = args.as_deref().map_or(Cell::Null, Cell::Text);
+        let args = args.map_or(Cell::Null, Cell::Text);
         let (what, id) = match event.kind {
             EventKind::Instant { scope } => {
                 let scope = match scope {
@@ -437,35 +526,15 @@ impl<'a, R: Rows> Filler<'a, R> {
         Some((open, part.at))
     }
 
-    fn slice(&mut self, slice: &Slice<'_>, names: &Names) -> io::Result<()> {
+    fn slice(&mut self, slice: &Slice<'_, u64>, names: &Names) -> io::Result<()> {
         let whose = self.whose(Kind::Slices, slice.thread, names);
         self.slice_row(slice, whose.cells())
     }
 
-    fn slice_row(&mut self, slice: &Slice<'_>, whose: [Cell<'_>; 4]) -> io::Result<()> {
-        let [pid, tid, process, thread] = whose;
+    fn slice_row(&mut self, slice: &Slice<'_, u64>, whose: [Cell<'_>; 4]) -> io::Result<()> {
         let number = self.number(slice.thread);
         self.slices += 1;
-        let cells = [
-            integer(slice.at),
-            slice.end.map_or(Cell::Null, |end| integer(end.saturating_sub(slice.at))),
-            pid,
-            tid,
-            process,
-            thread,
-            Cell::Text(slice.category),
-            Cell::Text(slice.name),
-            slice.async_id.map_or(Cell::Null, Cell::Unsigned),
-            slice.args.map_or(Cell::Null, Cell::Text),
-            Cell::Integer(self.slices),
-            Cell::Null,
-            Cell::Null,
-            Cell::Null,
-            Cell::Integer(number),
-            Cell::Integer(slice.provider.0.into()),
-            self.utc(slice.at),
-        ];
-        self.rows.row(Kind::Slices, &cells)
+        slice.add(self.rows, &self.session, whose, self.slices, number)
     }
 
     /// A row for each argument that is a number.

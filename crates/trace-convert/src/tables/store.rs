@@ -342,16 +342,28 @@ impl Rows for Filling<'_> {
 
     #[inline]
     fn row(&mut self, kind: Kind, cells: &[Cell<'_>]) -> io::Result<()> {
+        self.add(kind, |place| cells.get(place).copied())
+    }
+
+    #[inline]
+    fn row_of<'c, const N: usize>(&mut self, kind: Kind, cell: impl Fn(usize) -> Cell<'c>) -> io::Result<()> {
+        self.add(kind, |place| Some(cell(place)))
+    }
+}
+
+impl Filling<'_> {
+    #[inline]
+    fn add<'c>(&mut self, kind: Kind, cell: impl Fn(usize) -> Option<Cell<'c>>) -> io::Result<()> {
         let Data { tables, texts, spill, .. } = &mut *self.data;
         let table = &mut tables[kind as usize];
         if self.missing.has(kind) {
             table.rows += 1;
         }
         for place in &self.places[kind as usize] {
-            let (Some(column), Some(cell)) = (&mut table.columns[*place], cells.get(*place)) else {
+            let (Some(column), Some(cell)) = (&mut table.columns[*place], cell(*place)) else {
                 continue;
             };
-            let value = match *cell {
+            let value = match cell {
                 Cell::Null => None,
                 Cell::Integer(value) => Some(value as u64),
                 Cell::Unsigned(value) => Some(value),

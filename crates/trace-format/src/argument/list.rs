@@ -229,6 +229,10 @@ impl<'a> Iterator for ArgumentsIter<'a> {
             Rest::Given(arguments) => arguments.next().map(|argument| Ok(*argument)),
             Rest::Encoded { cursor, count } => {
                 *count = count.checked_sub(1)?;
+                if let Some((argument, rest)) = Argument::of_common(cursor.rest()) {
+                    *cursor = Cursor::new(rest);
+                    return Some(Ok(argument));
+                }
                 let argument = Argument::decode(cursor);
                 if argument.is_err() {
                     *count = 0;

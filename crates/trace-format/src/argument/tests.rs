@@ -269,3 +269,29 @@ fn headers_are_the_same_before_and_after_encoding() {
     assert_eq!(found, expected);
     assert_eq!(ArgumentHeader(0x1b).argument_type(), None);
 }
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(20_000))]
+    /// What it takes, the close look finds, too.
+    #[test]
+    fn the_common_case_is_what_the_close_look_finds(
+        (raw, size, name, upper) in (0..16_u64, 0..4_u64, proptest::prelude::any::<u16>(), 0..0x1_0000_u64),
+        has_size in proptest::prelude::any::<bool>(),
+        behind in proptest::collection::vec(proptest::prelude::any::<u64>(), 0..4),
+    ) {
+        let natural = if [3, 4, 5, 7, 8].contains(&raw) { 2 } else { 1 };
+        let size = if has_size { natural } else { size };
+        let words = [&[raw | size << 4 | u64::from(name) << 16 | upper << 32], &behind[..]].concat();
+        let bytes = bytes(&words);
+        if let Some((argument, rest)) = Argument::of_common(&bytes) {
+            let mut cursor = Cursor::new(&bytes);
+            let decoded = Argument::decode(&mut cursor);
+            // As text, because NaN is not equal to itself.
+            let expected = (Ok::<_, DecodeError>(argument), rest);
+            proptest::prop_assert_eq!(std::format!("{:?}", (decoded, cursor.rest())), std::format!("{:?}", expected));
+        } else {
+            let is_simple = matches!(raw, 0..=5 | 7..=9) && name & INLINE == 0;
+            proptest::prop_assert!(!is_simple || size != natural || words.len() < natural as usize);
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Resolves records: remembers definitions, and looks up references.
 
 use super::{Anomaly, Unknown};
-use crate::item::{self, Arguments, Event, Item, Resolved, Text, Thread, Time};
+use crate::item::{self, Arguments, Event, Item, Resolved, Text, TextKey, Thread, Time};
 use crate::names::Names;
 use crate::records::{Gap, RawRecord};
 use crate::tables::{Defined, Provider, Providers};
@@ -98,7 +98,7 @@ impl Resolver {
         let provider = providers.current();
         let (id, offset) = (provider.id, raw.offset);
         let mut warn = |kind| warnings.add(Warning { offset, provider: id, kind });
-        let time = Time { ticks: event.timestamp, rate: provider.rate };
+        let time = provider.time(event.timestamp);
         if event.timestamp > provider.last_time() {
             warn(WarningKind::TimeOutOfRange(event.timestamp));
         }
@@ -112,10 +112,10 @@ impl Resolver {
         let mut text = |string| {
             item::find(provider, string).unwrap_or_else(|index| {
                 warn(WarningKind::UndefinedString(index));
-                item::UNKNOWN
+                (item::UNKNOWN, TextKey::NONE)
             })
         };
-        let (category, name) = (text(event.category), text(event.name));
+        let ((category, category_key), (name, name_key)) = (text(event.category), text(event.name));
         if !IS_COMMON {
             for header in event.arguments.headers() {
                 for index in [header.name_index(), header.value_index()].into_iter().flatten() {
@@ -139,9 +139,11 @@ impl Resolver {
             _ => {}
         }
         let arguments = Arguments { encoded: event.arguments, provider };
-        let item = Item::Event(Event { time, thread, category, name, kind: event.kind, arguments });
+        let keys = (category_key, name_key);
+        let item = Item::Event(Event { time, thread, category, name, kind: event.kind, arguments, keys });
         let provider_name = Text(&provider.name);
-        Resolved { offset, provider: id, provider_name, item, bytes: raw.bytes, names }
+        let definitions = provider;
+        Resolved { offset, provider: id, provider_name, item, bytes: raw.bytes, names, definitions }
     }
 
     #[cold]
@@ -541,14 +543,15 @@ impl Resolver {
 
     #[inline]
     fn resolved<'a>(&'a self, offset: Offset, bytes: &'a [u8], item: Item<'a>) -> Resolved<'a> {
-        let Provider { id, name, .. } = self.providers.current();
+        let definitions = self.providers.current();
+        let Provider { id, name, .. } = &**definitions;
         let (provider, provider_name): (ProviderId, _) = (*id, Text(name));
-        Resolved { offset, provider, provider_name, item, bytes, names: &self.names }
+        Resolved { offset, provider, provider_name, item, bytes, names: &self.names, definitions }
     }
 
     #[inline]
     fn time(&self, ticks: Ticks) -> Time {
-        Time { ticks, rate: self.providers.current().rate }
+        self.providers.current().time(ticks)
     }
 
     #[inline]

@@ -1,0 +1,106 @@
+//! Strings that are written once and have a number from then on.
+
+use super::messages::{InternedData, InternedName};
+use foldhash::HashMap;
+use prost::Message;
+use trace_reader::{Text, TextKey};
+
+/// Maximum number of interned strings; beyond it, all are forgotten.
+pub(super) const MAX_INTERNED: usize = 50_000;
+/// Numbers of strings that are found by the keys of the texts.
+const RECENT: usize = 1024;
+
+/// Numbers of strings, by their use.
+#[derive(Default)]
+pub(super) struct Interned {
+    categories: Numbers,
+    names: Numbers,
+    arguments: Numbers,
+    /// Strings that the next packet has to define.
+    new: InternedData,
+    has_new: bool,
+}
+
+/// Numbers of the strings of one use.
+struct Numbers {
+    known: HashMap<Box<[u8]>, u64>,
+    /// Those of some keys, each at a place of its own; key 0 is no key.
+    recent: Box<[(u32, u32)]>,
+}
+
+impl Default for Numbers {
+    fn default() -> Self {
+        Self { known: HashMap::default(), recent: vec![(0, 0); RECENT].into() }
+    }
+}
+
+impl Numbers {
+    /// The number of a string, and whether it is new.
+    #[inline]
+    fn number(&mut self, text: Text<'_>, key: TextKey) -> (u64, bool) {
+        let key = key.number();
+        let slot = &mut self.recent[key as usize % RECENT];
+        if slot.0 == key && key != 0 {
+            return (slot.1.into(), false);
+        }
+        let next = self.known.len() as u64 + 1;
+        let (number, is_new) = match self.known.get(text.as_bytes()) {
+            Some(number) => (*number, false),
+            None => (next, true),
+        };
+        if is_new {
+            self.known.insert(text.as_bytes().into(), number);
+        }
+        *slot = (key, number as u32);
+        (number, is_new)
+    }
+}
+
+fn define(new: &mut Vec<InternedName>, number: u64, text: Text<'_>) {
+    new.push(InternedName { iid: Some(number), name: Some(text.to_str().into_owned()) });
+}
+
+impl Interned {
+    #[inline]
+    pub fn category(&mut self, text: Text<'_>, key: TextKey) -> u64 {
+        let (number, is_new) = self.categories.number(text, key);
+        if is_new {
+            self.has_new = true;
+            define(&mut self.new.event_categories, number, text);
+        }
+        number
+    }
+
+    #[inline]
+    pub fn name(&mut self, text: Text<'_>, key: TextKey) -> u64 {
+        let (number, is_new) = self.names.number(text, key);
+        if is_new {
+            self.has_new = true;
+            define(&mut self.new.event_names, number, text);
+        }
+        number
+    }
+
+    #[inline]
+    pub fn argument(&mut self, text: Text<'_>, key: TextKey) -> u64 {
+        let (number, is_new) = self.arguments.number(text, key);
+        if is_new {
+            self.has_new = true;
+            define(&mut self.new.debug_annotation_names, number, text);
+        }
+        number
+    }
+
+    /// The definitions of new strings, encoded.
+    pub fn take_new(&mut self) -> Vec<u8> {
+        match std::mem::take(&mut self.has_new) {
+            true => std::mem::take(&mut self.new).encode_to_vec(),
+            false => Vec::new(),
+        }
+    }
+
+    /// Whether all should be forgotten.
+    pub fn is_full(&self) -> bool {
+        self.categories.known.len() + self.names.known.len() + self.arguments.known.len() > MAX_INTERNED
+    }
+}
