@@ -132,8 +132,8 @@ fn a_buffer_is_read_again_and_again_while_it_is_written() {
     let first = image.clone().closed(0, 1, &event(1)).slab(1, open(2), &event(2));
     // The thread goes on in its slab, and another slab is claimed.
     let second = first.clone().slab(1, open(2), &[event(2), event(3)].concat()).slab(2, open(3), &event(4));
-    // What was read of a closed slab would be malformed now; another one was claimed again.
-    let third = second.clone().closed(0, 1, &[0xffff]).closed(2, 100, &event(5));
+    // A slab that was closed has more than it can have; another one was claimed again.
+    let third = second.clone().closed(0, 1, &[event(1), event(9)].concat()).closed(2, 100, &event(5));
     let live = BufferPart::Rest(Activity::Live);
     let parts = read_parts(&[(&first, live), (&first, live), (&second, live), (&third, live)]);
     assert_eq!(parts[0], with_definitions(&[&event(1), &event(2)]));
